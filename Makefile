@@ -1,0 +1,48 @@
+# One command to try it, one to check everything. `make help` lists them.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed-dev
+DEMO_STAMP := $(VENV)/.installed
+export PYTHONWARNDEFAULTENCODING = 1
+
+.PHONY: help demo test quick lint types bench docs clean
+
+help: ## list what can be made
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(DEMO_STAMP): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(STAMP): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ $(DEMO_STAMP)
+
+demo: $(DEMO_STAMP) ## index this repository's docs and run three searches
+	@sh scripts/demo.sh $(BIN)/kb
+
+test: $(STAMP) lint types ## lint, types and every test
+	$(BIN)/python -m pytest -n 2
+
+quick: $(STAMP) ## the tests that need neither a model nor a server
+	$(BIN)/python -m pytest -n 2 -x -m "not slow"
+
+lint: $(STAMP) ## ruff
+	$(BIN)/ruff check src tests benchmarks scripts
+	$(BIN)/ruff format --check src tests benchmarks scripts
+
+types: $(STAMP) ## mypy strict
+	$(BIN)/mypy
+
+bench: $(STAMP) ## speed and quality, as ratios measured side by side
+	$(BIN)/python -m benchmarks
+
+docs: $(STAMP) ## write the generated pages anew
+	$(BIN)/python scripts/make_docs.py
+
+clean: ## remove the environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis build dist

@@ -1,0 +1,17 @@
+#!/bin/sh
+# Index this repository's docs and ask three questions of different kinds, in a knowledge base of its own.
+set -eu
+kb=$1
+KB_HOME=${KB_HOME:-$(dirname "$kb")/../demo}
+export KB_HOME
+
+ask() {
+    printf '\n$ kb search %s\n\n' "$*"
+    "$kb" search "$@" || [ $? -eq 1 ]
+}
+
+printf '$ kb add docs\n'
+"$kb" add docs
+ask 'how is a citation read back' --top 3      # a question: meaning leads
+ask '"never a traceback"' --top 2             # a phrase: exactly these words
+ask KB_SEARCH_DEFAULT_TOP --top 2             # an identifier: words lead

@@ -1,0 +1,338 @@
+"""Settings: one table, one way to resolve them. Only this module reads the environment.
+
+A value comes from, weakest first: its default, `config.toml`, the environment (`search.default_top` is
+`KB_SEARCH_DEFAULT_TOP`), what the caller passed (a flag). A configuration file is read from the user's own
+configuration directory alone, never from a folder that is indexed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from concord.errors import BadValue, UnknownSetting
+
+Origin = Literal["default", "file", "environment", "flag"]
+APP = "concord"
+
+
+class Setting(NamedTuple):
+    """One knob: its key, its default, what it does and why the default is what it is."""
+
+    key: str
+    default: str | int | float | bool
+    doc: str
+    why: str
+    choices: tuple[str, ...] = ()
+    minimum: float | None = None
+
+    @property
+    def environment_name(self) -> str:
+        """The variable that sets it."""
+        return "KB_" + self.key.upper().replace(".", "_")
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        "store.url",
+        "",
+        "where the knowledge base is kept: sqlite:///DIRECTORY or memory://",
+        "empty means SQLite in the user's data directory: no server, no set-up",
+    ),
+    Setting(
+        "org",
+        "default",
+        "the organisation whose knowledge base is used; SQLite keeps one file for each",
+        "one person needs one",
+    ),
+    Setting(
+        "embed.provider",
+        "bundled",
+        "who turns text into vectors: bundled, onnx, hashing or none",
+        "the bundled model needs no server and no download",
+    ),
+    Setting(
+        "embed.model",
+        "",
+        "the model: a directory with model.onnx and tokenizer.json for onnx",
+        "the bundled provider has one model",
+    ),
+    Setting(
+        "embed.precision",
+        "auto",
+        "arithmetic of the bundled model",
+        "auto takes int8 only where it is both faster and verified on this machine",
+        choices=("auto", "exact", "int8"),
+    ),
+    Setting(
+        "embed.threads",
+        0,
+        "processor threads for the model; 0 is one for each core",
+        "embedding is compute bound; more threads than cores are slower",
+        minimum=0,
+    ),
+    Setting(
+        "embed.timeout_s",
+        10.0,
+        "how long one embedding call may take",
+        "a model server may load its model on the first call",
+        minimum=0.1,
+    ),
+    Setting(
+        "search.default_top",
+        10,
+        "how many results a search returns",
+        "as AI tools expect of kb_search",
+        minimum=1,
+    ),
+    Setting(
+        "search.mode",
+        "auto",
+        "how results are found when the caller does not say",
+        "auto weighs words and meaning by the query",
+        choices=("auto", "hybrid", "semantic", "fts5"),
+    ),
+    Setting(
+        "search.candidates",
+        40,
+        "how many chunks each strategy may propose, at least (3 × top if that is more)",
+        "fusion needs the tails of both lists; more costs time and finds little",
+        minimum=1,
+    ),
+    Setting(
+        "search.rrf_k",
+        60,
+        "the constant of reciprocal rank fusion",
+        "Cormack et al. 2009; results change little between 20 and 100",
+        minimum=1,
+    ),
+    Setting(
+        "search.floor",
+        0.001,
+        "fused scores below this are dropped (never all of them)",
+        "0.01 emptied answers that one strategy alone had found: rank 1 of one list is 0.0164 at most",
+        minimum=0,
+    ),
+    Setting(
+        "search.prune_share",
+        0.2,
+        "words in more than this share of all chunks do not take part in loose matching",
+        "0.2 costs no quality and makes long questions 12 times faster at 100,000 chunks; 0.05 loses quality",
+        minimum=0,
+    ),
+    Setting(
+        "search.deadline_ms",
+        5000.0,
+        "how long the strategies may take together",
+        "a tool call should fail fast and let the client retry",
+        minimum=1,
+    ),
+    Setting("search.snippet_width", 240, "characters in a snippet", "two or three sentences", minimum=20),
+    Setting(
+        "ingest.max_bytes",
+        20_000_000,
+        "larger files are skipped and counted",
+        "text files above this are logs and dumps",
+        minimum=1,
+    ),
+    Setting(
+        "ingest.chunk_tokens",
+        320,
+        "how long a chunk should be, in tokens of the embedding model",
+        "most paragraphs and functions stay whole and the title still fits into a window of 512",
+        minimum=16,
+    ),
+    Setting(
+        "ingest.chunk_overlap",
+        32,
+        "tokens repeated between neighbouring chunks of one section",
+        "a sentence cut from its neighbour keeps some context",
+        minimum=0,
+    ),
+    Setting(
+        "sync.lock_wait_s",
+        600.0,
+        "how long a sync waits for another one of the same source",
+        "the second one then finds nothing left to do",
+        minimum=0,
+    ),
+)
+TABLE: Mapping[str, Setting] = {setting.key: setting for setting in SETTINGS}
+_OURS = ("KB_HOME", "KB_TEST_", "KB_BENCH_")  # variables with our prefix that are not settings
+
+
+class Resolved(NamedTuple):
+    """A setting's value and who set it."""
+
+    value: Any
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """The three directories that belong to us."""
+
+    data: Path
+    cache: Path
+    config: Path
+
+    @property
+    def config_file(self) -> Path:
+        """The one configuration file that is obeyed."""
+        return self.config / "config.toml"
+
+
+class Settings(Mapping[str, Any]):
+    """Every setting with its value; look one up by key."""
+
+    def __init__(self, values: Mapping[str, Resolved], paths: Paths, warnings: tuple[str, ...] = ()) -> None:
+        self._values = values
+        self.paths = paths
+        self.warnings = warnings  # sentences for a face to print
+
+    def __getitem__(self, key: str) -> Any:
+        """Return a setting's value."""
+        return self._values[key].value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def origin(self, key: str) -> Origin:
+        """Return who set it."""
+        return self._values[key].origin
+
+    @property
+    def store_url(self) -> str:
+        """`store.url`, or the SQLite store in the data directory."""
+        return str(self["store.url"]) or f"sqlite:///{self.paths.data}"
+
+
+def load_settings(
+    overrides: Mapping[str, Any] | None = None, environment: Mapping[str, str] | None = None
+) -> Settings:
+    """Resolve every setting: default < file < environment < overrides (None in an override is 'not said').
+
+    Raises:
+        UnknownSetting: a key in the file or in `overrides` does not exist.
+        BadValue: a value does not fit its setting.
+    """
+    environment = os.environ if environment is None else environment
+    paths = find_paths(environment)
+    values = {setting.key: Resolved(setting.default, "default") for setting in SETTINGS}
+    values |= _layer(read_file(paths.config_file), "file")
+    named = {setting.environment_name: setting.key for setting in SETTINGS}
+    values |= _layer(
+        {key: environment[name] for name, key in named.items() if name in environment}, "environment"
+    )
+    values |= _layer({k: v for k, v in (overrides or {}).items() if v is not None}, "flag")
+    strangers = [
+        name
+        for name in environment
+        if name.startswith("KB_") and name not in named and not name.startswith(_OURS)
+    ]
+    return Settings(values, paths, tuple(_stranger_warning(name, named) for name in sorted(strangers)))
+
+
+def find_paths(environment: Mapping[str, str]) -> Paths:
+    """Return our directories: under KB_HOME when it is set, else where the platform wants them."""
+    if home := environment.get("KB_HOME"):
+        root = Path(home).expanduser().absolute()
+        return Paths(root / "data", root / "cache", root)
+    import platformdirs  # after KB_HOME, which needs none of it
+
+    return Paths(
+        platformdirs.user_data_path(APP),
+        platformdirs.user_cache_path(APP),
+        platformdirs.user_config_path(APP),
+    )
+
+
+def read_file(path: Path) -> dict[str, Any]:
+    """Return the keys and values of a configuration file, dotted; nothing when there is no file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as fault:
+        raise BadValue(f"cannot read {path}: {fault}", hint="mend or remove the file") from fault
+    import tomllib
+
+    try:
+        return dict(_flatten(tomllib.loads(text)))
+    except tomllib.TOMLDecodeError as fault:
+        raise BadValue(f"{path} is not valid TOML: {fault}", hint="mend or remove the file") from fault
+
+
+def parse_value(key: str, raw: Any) -> Any:
+    """Return a raw value as its setting's type.
+
+    Raises:
+        UnknownSetting: there is no such key.
+        BadValue: the value does not fit.
+    """
+    setting = TABLE.get(key)
+    if setting is None:
+        raise UnknownSetting(
+            f"there is no setting {key!r}", hint=_nearest(key, TABLE, "`kb config` lists them all")
+        )
+    value = _converted(setting, raw)
+    if setting.choices and value not in setting.choices:
+        raise BadValue(f"{key} cannot be {value!r}", hint="one of: " + ", ".join(setting.choices))
+    if setting.minimum is not None and not value >= setting.minimum:
+        raise BadValue(f"{key} cannot be {value}", hint=f"at least {setting.minimum:g}")
+    return value
+
+
+def _converted(setting: Setting, raw: Any) -> Any:
+    kind = type(setting.default)
+    try:
+        if kind is bool:
+            return _truth(raw)
+        if isinstance(raw, (bool, list, dict)):
+            raise ValueError
+        return kind(raw)
+    except (TypeError, ValueError) as fault:
+        wanted = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}[kind]
+        raise BadValue(
+            f"{setting.key} must be {wanted}, not {raw!r}", hint=f"{setting.doc}; default {setting.default}"
+        ) from fault
+
+
+def _truth(raw: Any) -> bool:
+    if isinstance(raw, bool):
+        return raw
+    word = str(raw).lower()
+    if word not in {"true", "1", "yes", "on", "false", "0", "no", "off"}:
+        raise ValueError(word)
+    return word in {"true", "1", "yes", "on"}
+
+
+def _layer(raw: Mapping[str, Any], origin: Origin) -> dict[str, Resolved]:
+    return {key: Resolved(parse_value(key, value), origin) for key, value in raw.items()}
+
+
+def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _flatten(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def _nearest(word: str, known: Mapping[str, Any], otherwise: str) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(word, known, n=1)
+    return f"did you mean {close[0]}?" if close else otherwise
+
+
+def _stranger_warning(name: str, named: Mapping[str, str]) -> str:
+    return (
+        f"the environment variable {name} is no setting of ours ({_nearest(name, named, 'see `kb config`')})"
+    )

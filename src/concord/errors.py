@@ -1,0 +1,120 @@
+"""Every error a user can meet: a class, a sentence, a hint. Faces print both; nobody parses text.
+
+KBError
+├─ UsageError                   the request cannot be carried out as asked
+│  ├─ BadValue                  a value outside what is allowed
+│  ├─ UnknownSetting            a configuration key that does not exist
+│  ├─ UnknownName               no embedder, backend, extractor … of that name
+│  └─ NotFound                  no such source, document, citation or path
+├─ MissingExtra                 an optional package is not installed
+├─ StoreError                   the store cannot be used as it is
+│  ├─ SchemaTooNew              written by a newer program
+│  ├─ CorruptStore              damaged, or not a Concord database
+│  ├─ ModelMismatch             the index was built with another embedding model
+│  └─ StoreBusy                 another process holds it for too long
+├─ ExtractionError              one file cannot be turned into text
+│  ├─ NotIndexable              there is nothing to index in it: skipped and counted, not a failure
+│  ├─ Unreadable                missing, forbidden or changing while it is read
+│  ├─ Encrypted                 needs a password
+│  ├─ Damaged                   truncated, malformed or dangerous
+│  └─ TooLarge                  over a size, time or memory limit
+└─ Unavailable                  a part that may work again later
+   ├─ EmbedderDown
+   ├─ BackendDown
+   └─ DeadlinePassed
+"""
+
+from __future__ import annotations
+
+
+class KBError(Exception):
+    """A fault with a sentence for people and a hint that says what to do about it."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(KBError):
+    """The request cannot be carried out as asked."""
+
+
+class BadValue(UsageError):
+    """A value outside what is allowed."""
+
+
+class UnknownSetting(UsageError):
+    """A configuration key that does not exist."""
+
+
+class UnknownName(UsageError):
+    """No part of that name is known."""
+
+
+class NotFound(UsageError):
+    """No such source, document, citation or path."""
+
+
+class MissingExtra(KBError):
+    """An optional package is not installed."""
+
+
+class StoreError(KBError):
+    """The store cannot be used as it is."""
+
+
+class SchemaTooNew(StoreError):
+    """The store was written by a newer program."""
+
+
+class CorruptStore(StoreError):
+    """The store is damaged, or is not a Concord database."""
+
+
+class ModelMismatch(StoreError):
+    """The index was built with another embedding model."""
+
+
+class StoreBusy(StoreError):
+    """Another process holds the store for too long."""
+
+
+class ExtractionError(KBError):
+    """One file cannot be turned into text."""
+
+
+class NotIndexable(ExtractionError):
+    """There is no text in the file (an image, a scan, nothing at all): skipped and counted, not a failure."""
+
+
+class Unreadable(ExtractionError):
+    """The file is missing, forbidden or changing while it is read."""
+
+
+class Encrypted(ExtractionError):
+    """The file needs a password."""
+
+
+class Damaged(ExtractionError):
+    """The file is truncated, malformed or dangerous to open."""
+
+
+class TooLarge(ExtractionError):
+    """The file is over a size, time or memory limit."""
+
+
+class Unavailable(KBError):
+    """A part that does not answer now and may work again later."""
+
+
+class EmbedderDown(Unavailable):
+    """The embedding provider does not answer, or answers nonsense."""
+
+
+class BackendDown(Unavailable):
+    """The store's server does not answer, or its disk refuses."""
+
+
+class DeadlinePassed(Unavailable):
+    """The time allowed for a piece of work ran out."""

@@ -1,0 +1,74 @@
+"""The one place with threads: ask every strategy at once, and wait no longer than the deadline.
+
+A strategy that fails or is late is named and stops nobody. Threads are daemons, so a finished command never
+waits for a hung one at exit.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from concord.errors import KBError
+from concord.protocols import Strategy
+from concord.types import Candidate, Degraded, Query
+
+
+@dataclass(slots=True)
+class Poll:
+    """The votes that came in time, and who did not vote."""
+
+    votes: dict[str, list[Candidate]] = field(default_factory=dict)
+    degraded: list[Degraded] = field(default_factory=list)
+    timings_ms: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ballot:
+    strategy: str
+    candidates: list[Candidate] | None
+    reason: str
+    took_ms: float
+
+
+def poll(strategies: Sequence[Strategy], query: Query, deadline_ms: float) -> Poll:
+    """Return the votes of all strategies that answer before the deadline."""
+    ends = time.perf_counter() + deadline_ms / 1000
+    box: queue.SimpleQueue[_Ballot] = queue.SimpleQueue()
+    for strategy in strategies:
+        threading.Thread(target=lambda s=strategy: box.put(_vote(s, query)), daemon=True).start()
+    result = Poll()
+    waiting = {strategy.name for strategy in strategies}
+    while waiting:
+        try:
+            ballot = box.get(timeout=max(0.0, ends - time.perf_counter()))
+        except queue.Empty:
+            break
+        waiting.discard(ballot.strategy)
+        _count(result, ballot)
+    result.degraded += [Degraded(name, f"no answer within {deadline_ms:g} ms") for name in sorted(waiting)]
+    return result
+
+
+def _vote(strategy: Strategy, query: Query) -> _Ballot:
+    started = time.perf_counter()
+    candidates: list[Candidate] | None = None
+    reason = ""
+    try:
+        candidates = strategy.candidates(query)
+    except KBError as fault:
+        reason = fault.message
+    except Exception as fault:  # whatever an engine raises is reported in the answer
+        reason = f"{type(fault).__name__}: {fault}"
+    return _Ballot(strategy.name, candidates, reason, (time.perf_counter() - started) * 1000)
+
+
+def _count(result: Poll, ballot: _Ballot) -> None:
+    result.timings_ms[ballot.strategy] = ballot.took_ms
+    if ballot.candidates is None:
+        result.degraded.append(Degraded(ballot.strategy, ballot.reason))
+    else:
+        result.votes[ballot.strategy] = ballot.candidates

@@ -1,0 +1,263 @@
+"""What the pipelines need of the adapters. Structural: having the methods is implementing the protocol.
+
+Borders are crossed once: scores leave an adapter as "higher is better", text offsets as Python string
+indices, vectors as float32 bytes of length 1. No engine's query syntax exists above its adapter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from concord.types import (
+    Candidate,
+    Chunk,
+    ChunkId,
+    Counts,
+    Document,
+    Extracted,
+    Family,
+    FileState,
+    Filter,
+    Identity,
+    Match,
+    Pending,
+    Piece,
+    Query,
+    Scored,
+    Source,
+    Vector,
+)
+
+Progress = Callable[[str, int, int | None], None]  # stage, done so far, total when it is known
+
+
+class Extractor(Protocol):
+    """Turns one format family into text."""
+
+    def extract(self, data: bytes, name: str) -> Extracted:
+        """Return the text of a file; `name` is its file name, for a hint at its format.
+
+        Raises:
+            ExtractionError: the file cannot be read as this format.
+        """
+        ...
+
+
+class FileReader(Protocol):
+    """Turns any file into text, choosing the extractor."""
+
+    def read(self, data: bytes, name: str) -> Extracted:
+        """Return the text of a file.
+
+        Raises:
+            NotIndexable: there is no text in it.
+            ExtractionError: there is, and it cannot be had.
+        """
+        ...
+
+    def close(self) -> None:
+        """End the worker process, if one was started."""
+        ...
+
+
+class Embedder(Protocol):
+    """Turns text into vectors. Opening one is cheap; its model loads at first use or by `warm`."""
+
+    identity: Identity
+    max_tokens: int  # the window: a longer text must be split before it is embedded
+
+    def token_starts(self, text: str) -> Sequence[int]:
+        """Return the offset at which each of the model's tokens begins, special tokens left out."""
+        ...
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        """Return one vector a text, in order.
+
+        Raises:
+            EmbedderDown: the provider does not answer or answers nonsense.
+        """
+        ...
+
+    def embed_query(self, text: str) -> Vector:
+        """Return the vector of a query; a text longer than the window is averaged over its parts."""
+        ...
+
+    def warm(self) -> None:
+        """Load the model now."""
+        ...
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether the next call will not have to load a model."""
+        ...
+
+    def close(self) -> None:
+        """Free the model."""
+        ...
+
+
+class Catalog(Protocol):
+    """Sources, documents and chunks: the truth. Every method is one transaction."""
+
+    def sources(self) -> list[Source]:
+        """Return all sources, by name."""
+        ...
+
+    def put_source(self, source: Source) -> None:
+        """Insert a source, or replace the one with its id."""
+        ...
+
+    def remove_source(self, source_id: str) -> int:
+        """Delete a source's FTS rows, chunks, documents, then itself; return how many documents."""
+        ...
+
+    def file_states(self, source_id: str) -> dict[str, FileState]:
+        """Return path → state of every document of a source."""
+        ...
+
+    def documents(self, source_id: str | None = None) -> Iterator[Document]:
+        """Yield documents in order of path, all or one source's."""
+        ...
+
+    def document(self, document_id: str) -> Document | None:
+        """Return a document by id."""
+        ...
+
+    def documents_at(self, path: str) -> list[Document]:
+        """Return the document with exactly this citation path, else those whose path ends in /path."""
+        ...
+
+    def put_document(self, document: Document, pieces: Sequence[Piece]) -> list[ChunkId]:
+        """Store a document, replacing all chunks of an earlier version and their vectors with it.
+
+        Pieces that equal an old chunk in text, title and heading may keep its id and vector.
+        """
+        ...
+
+    def update_document(self, document: Document) -> None:
+        """Store a document's own fields (path, stat, title, tags, superseded_by …); the text stays."""
+        ...
+
+    def delete_documents(self, document_ids: Sequence[str]) -> int:
+        """Delete documents with their chunks and vectors; return how many there were."""
+        ...
+
+    def read(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, tuple[Chunk, Document]]:
+        """Return the chunks that still exist, each with its document."""
+        ...
+
+    def chunks_of(self, document_id: str) -> list[Chunk]:
+        """Return a document's chunks in order."""
+        ...
+
+    def counts(self, source_id: str | None = None) -> Counts:
+        """Return how much is stored, in all or in one source."""
+        ...
+
+    def generation(self) -> int:
+        """Return a number that grows with every change to sources, documents or chunks."""
+        ...
+
+    def sync_lock(self, source_id: str, *, wait_s: float) -> AbstractContextManager[None]:
+        """Hold the right to sync one source, across processes; it is freed when the holder dies.
+
+        Raises:
+            StoreBusy: another process holds it for longer than `wait_s`.
+        """
+        ...
+
+
+class LexicalIndex(Protocol):
+    """Finds chunks by words."""
+
+    def search(self, match: Match, filter: Filter, limit: int) -> list[Scored]:
+        """Return the best chunks by BM25, best first; ties by chunk id."""
+        ...
+
+    def frequencies(self, words: Sequence[str]) -> tuple[int, dict[str, int]]:
+        """Return how many chunks there are, and how many hold each word (by its stem)."""
+        ...
+
+
+class VectorIndex(Protocol):
+    """Finds chunks by meaning. Derived: everything here can be rebuilt from the catalog."""
+
+    def identity(self) -> Identity | None:
+        """Return which embedder made the vectors; None before the first."""
+        ...
+
+    def prepare(self, identity: Identity) -> None:
+        """Make ready for vectors of this identity, remembering it.
+
+        Raises:
+            ModelMismatch: vectors of another identity are stored.
+        """
+        ...
+
+    def pending(self, after: ChunkId, limit: int, source_id: str | None = None) -> list[Pending]:
+        """Return chunks without a vector whose id is greater than `after`, in order of id."""
+        ...
+
+    def put(self, vectors: Iterable[tuple[ChunkId, Vector]]) -> int:
+        """Store vectors in one transaction, replacing any of the same chunk; return how many.
+
+        Chunks that have gone meanwhile are passed over. Vectors that are not finite, not of length 1 or
+        not of the prepared dimension are refused with BadValue.
+        """
+        ...
+
+    def search(
+        self, vector: Vector, filter: Filter, limit: int, *, ef_search: int | None = None
+    ) -> list[Scored]:
+        """Return the nearest chunks by cosine similarity, nearest first; ties by chunk id."""
+        ...
+
+    def fetch(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, Vector]:
+        """Return the vectors of those chunks that have one."""
+        ...
+
+    def delete_source(self, source_id: str) -> int:
+        """Delete the vectors of a source's chunks; return how many there were."""
+        ...
+
+
+class EmbeddingCache(Protocol):
+    """Vectors by text, so that no text is embedded twice. Keys are SHA-256 of the embeddable text."""
+
+    def get(self, identity: Identity, keys: Sequence[bytes]) -> dict[bytes, Vector]:
+        """Return the vectors known for these keys under this identity."""
+        ...
+
+    def put(self, identity: Identity, vectors: Mapping[bytes, Vector]) -> None:
+        """Remember vectors."""
+        ...
+
+
+class Store(Protocol):
+    """One organisation's storage: what a backend opens."""
+
+    catalog: Catalog
+    lexical: LexicalIndex
+    vectors: VectorIndex
+    cache: EmbeddingCache
+
+    def close(self) -> None:
+        """Free connections and files."""
+        ...
+
+
+class Strategy(Protocol):
+    """One independent way to look for an answer."""
+
+    name: str
+    family: Family
+
+    def candidates(self, query: Query) -> list[Candidate]:
+        """Return this strategy's votes, best first; an empty list when it has nothing to say.
+
+        Raises:
+            Exception: whatever its engine raises; the poll names the strategy in the answer and goes on.
+        """
+        ...

@@ -1,0 +1,120 @@
+"""Reading a passage: a citation or an id becomes the text it stands for, with its neighbours on request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from concord.errors import BadValue, NotFound
+from concord.freshness import freshness
+from concord.protocols import Catalog
+from concord.sources import holder
+from concord.text.citation import Citation, cite, parse_citation
+from concord.types import Chunk, Document, Passage, Source
+
+
+def read_passage(reference: str, catalog: Catalog, *, context: int = 0, whole: bool = False) -> Passage:
+    """Return what a citation, a document id or a chunk id stands for, with `context` chunks either side.
+
+    Raises:
+        NotFound: nothing of that name is indexed, or the document has no such lines.
+        BadValue: the name fits several documents.
+    """
+    document, citation, chunk_id = _resolve(reference, catalog)
+    chunks = catalog.chunks_of(document.id)
+    if not chunks:
+        raise NotFound(f"{document.path} holds no text", hint="`kb sync` may index it anew")
+    first, last = (0, len(chunks) - 1) if whole else _span(chunks, citation, chunk_id, reference)
+    first, last = max(0, first - context), min(len(chunks) - 1, last + context)
+    source = next(s for s in catalog.sources() if s.id == document.source_id)
+    return _passage(document, source, chunks, first, last)
+
+
+def joined(chunks: Sequence[Chunk]) -> str:
+    """Return the text that neighbouring chunks cover, each character of it once."""
+    text, end = "", chunks[0].start
+    for chunk in chunks:
+        gap = "\n" * min(2, max(0, chunk.start - end))  # only white space lies between two chunks
+        text += gap + chunk.text[max(0, end - chunk.start) :]
+        end = max(end, chunk.end)
+    return text
+
+
+def _passage(document: Document, source: Source, chunks: Sequence[Chunk], first: int, last: int) -> Passage:
+    part = chunks[first : last + 1]
+    pages = None if part[0].page is None else (part[0].page, part[-1].page or part[0].page)
+    if pages:
+        where = f"p{pages[0]}" if pages[0] == pages[1] else f"p{pages[0]}-{pages[1]}"
+    else:
+        where = f"{part[0].start_line}-{max(c.end_line for c in part)}"
+    return Passage(
+        document=document,
+        source=source,
+        text=joined(part),
+        citation=f"{document.path}:{where}",
+        start_line=part[0].start_line,
+        end_line=max(c.end_line for c in part),
+        pages=pages,
+        heading=part[0].heading,
+        freshness=freshness(document, source),
+        before=cite(document, chunks[first - 1]) if first else None,
+        after=cite(document, chunks[last + 1]) if last + 1 < len(chunks) else None,
+    )
+
+
+def _resolve(reference: str, catalog: Catalog) -> tuple[Document, Citation, int | None]:
+    reference = reference.strip()
+    if document := catalog.document(reference):
+        return document, Citation(document.path), None
+    if reference.isdecimal() and len(reference) < 19 and (read := catalog.read([int(reference)])):
+        ((chunk, document),) = read.values()
+        return document, Citation(document.path), chunk.id
+    citation = parse_citation(reference)
+    return _only(_documents_at(citation.path, catalog), citation.path), citation, None
+
+
+def _documents_at(path: str, catalog: Catalog) -> list[Document]:
+    """Find documents by citation path, by the end of one, or by where their file is."""
+    if found := catalog.documents_at(path):
+        return found
+    file = Path(path).expanduser().absolute()
+    source = holder(file.resolve(), catalog.sources())
+    if source is None or source.path is None:
+        return []
+    relative = file.resolve().relative_to(source.path).as_posix()
+    return catalog.documents_at(source.prefix if source.kind == "file" else f"{source.prefix}/{relative}")
+
+
+def _only(found: Sequence[Document], path: str) -> Document:
+    if not found:
+        raise NotFound(f"nothing indexed is called {path!r}", hint="`kb list SOURCE` shows what is indexed")
+    if len(found) > 1:
+        some = ", ".join(document.path for document in found[:5])
+        raise BadValue(f"{path!r} fits {len(found)} documents", hint=f"say which: {some}")
+    return found[0]
+
+
+def _span(
+    chunks: Sequence[Chunk], citation: Citation, chunk_id: int | None, reference: str
+) -> tuple[int, int]:
+    """Return the first and last index of the chunks that a reference stands for; all of them for a path."""
+    if chunk_id is not None:
+        within = [i for i, chunk in enumerate(chunks) if chunk.id == chunk_id]
+    elif citation.pages:
+        first, last = citation.pages
+        within = [i for i, chunk in enumerate(chunks) if chunk.page and first <= chunk.page <= last]
+    elif citation.lines:
+        within = _holding(chunks, *citation.lines)
+    else:
+        within = list(range(len(chunks)))
+    if not within:
+        raise NotFound(
+            f"{reference!r} points past the text", hint=f"{citation.path} has lines 1-{chunks[-1].end_line}"
+        )
+    return within[0], within[-1]
+
+
+def _holding(chunks: Sequence[Chunk], first: int, last: int) -> list[int]:
+    """Return the chunk with exactly these lines, else every chunk that shares a line with them."""
+    exact = [i for i, chunk in enumerate(chunks) if (chunk.start_line, chunk.end_line) == (first, last)]
+    return exact[:1] or [i for i, c in enumerate(chunks) if c.start_line <= last and c.end_line >= first]

@@ -1,0 +1,1 @@
+"""Which chunks might answer the query?"""

@@ -1,0 +1,66 @@
+"""Looking for meaning: the chunks whose vectors are nearest to the query's."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+
+from concord.protocols import Embedder, VectorIndex
+from concord.types import Candidate, Family, Query, Vector
+
+CACHE_ENTRIES = 50
+CACHE_SECONDS = 60.0
+
+
+class QueryVectors:
+    """The vectors of recent queries, so that paging and retries embed nothing. Never holds results.
+
+    Keyed by query, provider and model; 50 entries for 60 seconds, because a conversation repeats itself soon
+    or not at all.
+    """
+
+    def __init__(self, embedder: Embedder, clock: Callable[[], float] = time.monotonic) -> None:
+        self._embedder = embedder
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[str, str, str], tuple[float, Vector]] = OrderedDict()
+
+    def vector(self, text: str) -> Vector:
+        """Return the query's vector, embedding it only if it is not known."""
+        identity = self._embedder.identity
+        key = (text, identity.provider, identity.model)
+        with self._lock:
+            if (kept := self._kept.get(key)) and self._clock() - kept[0] < CACHE_SECONDS:
+                self._kept.move_to_end(key)
+                return kept[1]
+        vector = self._embedder.embed_query(text)
+        with self._lock:
+            self._kept[key] = (self._clock(), vector)
+            self._kept.move_to_end(key)
+            while len(self._kept) > CACHE_ENTRIES:
+                self._kept.popitem(last=False)
+        return vector
+
+
+class Semantic:
+    """The nearest chunks by cosine similarity."""
+
+    name = "semantic"
+    family: Family = "semantic"
+
+    def __init__(self, index: VectorIndex, embedder: Embedder) -> None:
+        self._index = index
+        self._vectors = QueryVectors(embedder)
+
+    def candidates(self, query: Query) -> list[Candidate]:
+        """Return the nearest chunks; a query without a single letter or digit has no meaning to look for."""
+        if not any(map(str.isalnum, query.text)):
+            return []
+        vector = self._vectors.vector(query.text)
+        found = self._index.search(vector, query.filter, query.candidates, ef_search=query.ef_search)
+        return [
+            Candidate(hit.chunk_id, self.name, self.family, rank, hit.score)
+            for rank, hit in enumerate(found, 1)
+        ]

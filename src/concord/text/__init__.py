@@ -1,0 +1,1 @@
+"""How is text shaped?"""

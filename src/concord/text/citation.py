@@ -1,0 +1,45 @@
+"""Citations: the one spelling of "this passage of that document", written and read.
+
+`docs/auth.md:12-31` are lines, `report.pdf:p3` is a page, `docs/auth.md` is a whole document.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from concord.types import Chunk, Document
+
+_LINES = re.compile(r"^(?P<path>.+):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?$", re.DOTALL)
+_PAGES = re.compile(r"^(?P<path>.+):p(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?$", re.DOTALL)
+
+
+class Citation(NamedTuple):
+    """A citation taken apart; lines or pages are inclusive, and at most one of the two is given."""
+
+    path: str
+    lines: tuple[int, int] | None = None
+    pages: tuple[int, int] | None = None
+
+
+def cite(document: Document, chunk: Chunk) -> str:
+    """Return the citation of a chunk: its page where the document has pages, else its lines."""
+    if chunk.page is not None:
+        return f"{document.path}:p{chunk.page}"
+    return f"{document.path}:{chunk.start_line}-{chunk.end_line}"
+
+
+def parse_citation(text: str) -> Citation:
+    """Take a citation apart; text that names neither lines nor a page is a path."""
+    text = text.strip()
+    if found := _PAGES.match(text):
+        return Citation(found["path"], pages=_span(found))
+    if found := _LINES.match(text):
+        return Citation(found["path"], lines=_span(found))
+    return Citation(text)
+
+
+def _span(found: re.Match[str]) -> tuple[int, int]:
+    first = int(found["first"])
+    last = int(found["last"] or first)
+    return min(first, last), max(first, last)

@@ -1,0 +1,422 @@
+"""The nouns. Frozen and slotted; refined with `dataclasses.replace`, never changed in place.
+
+Stored:    Source → Document → Chunk
+Asked:     Request → Query → Candidate → Ranked → Hit → Answer
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+ChunkId = int  # never reused, so a vector that arrives late can never belong to another chunk
+Vector = bytes  # little-endian float32, length 1: the form every store keeps and no import is needed for
+Json = Any  # what json.loads returns
+
+DocumentType = Literal["pdf", "markdown", "code", "note", "html", "office", "text", "data"]
+DOCUMENT_TYPES: tuple[DocumentType, ...] = (
+    "pdf",
+    "markdown",
+    "code",
+    "note",
+    "html",
+    "office",
+    "text",
+    "data",
+)
+
+SourceKind = Literal["directory", "file", "notes"]
+Trust = Literal["trusted", "untrusted"]
+
+Mode = Literal["auto", "hybrid", "semantic", "fts5"]
+MODES: tuple[Mode, ...] = ("auto", "hybrid", "semantic", "fts5")
+
+Family = Literal["lexical", "semantic"]
+QueryKind = Literal["exact_quote", "entity", "conceptual", "factual", "exploratory"]
+Freshness = Literal["fresh", "changed", "deleted"]
+
+
+# --- stored -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A folder, a file or the notes: where documents come from."""
+
+    id: str
+    name: str  # unique; what a person calls it
+    path: str | None  # absolute; None for notes
+    kind: SourceKind
+    prefix: str  # unique; what its documents' citation paths begin with ("docs" → docs/auth.md)
+    patterns: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    trust: Trust = "trusted"
+    created_at: float = 0.0
+    synced_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One file or note, as it was when it was last indexed."""
+
+    id: str
+    source_id: str
+    path: str  # the citation path: unique, forward slashes, begins with the source's prefix
+    type: DocumentType
+    title: str
+    tags: tuple[str, ...] = ()
+    details: Mapping[str, Json] = field(default_factory=dict)
+    file_hash: str = ""  # of the bytes: did the file change?
+    content_hash: str = ""  # of the cleaned text: does anything need chunking or embedding again?
+    size: int = 0
+    mtime_ns: int = 0
+    superseded_by: str | None = None
+    indexed_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A chunk before the catalog has given it an id."""
+
+    text: str
+    start: int  # offsets into the document's cleaned text; end is exclusive
+    end: int
+    start_line: int  # lines of the file itself, from 1, inclusive
+    end_line: int
+    page: int | None = None
+    heading: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of a document, as stored."""
+
+    id: ChunkId
+    document_id: str
+    index: int  # position within the document, from 0
+    text: str
+    start: int
+    end: int
+    start_line: int
+    end_line: int
+    page: int | None = None
+    heading: tuple[str, ...] = ()
+
+
+class FileState(NamedTuple):
+    """What sync needs to know of a stored document to tell whether its file changed."""
+
+    document_id: str
+    path: str
+    size: int
+    mtime_ns: int
+    file_hash: str
+    content_hash: str
+
+
+class Pending(NamedTuple):
+    """A chunk that has no vector yet, with all that its embeddable text is made of."""
+
+    chunk_id: ChunkId
+    title: str
+    heading: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How much is stored."""
+
+    sources: int
+    documents: int
+    chunks: int
+    vectors: int
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """A file turned into text, before chunking."""
+
+    text: str
+    type: DocumentType
+    title: str | None = None
+    tags: tuple[str, ...] = ()
+    details: Mapping[str, Json] = field(default_factory=dict)
+    page_starts: tuple[int, ...] = ()  # offset in `text` at which page 1, 2, … begins; empty when unpaged
+    file_lines: tuple[int, ...] = ()  # file line of each line of `text`; empty when they are the same lines
+    language: str | None = None  # of code, by tree-sitter's name
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Which embedder made a vector. Vectors of different identities are never compared."""
+
+    provider: str
+    model: str
+    dimension: int
+    prefix_version: str = ""  # changes when the text put before queries or documents changes
+    metric: str = "cosine"
+
+
+# --- asked ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What a hit must satisfy. Applied inside the engines, lexical and vector alike."""
+
+    tags: tuple[str, ...] = ()  # all of them
+    type: DocumentType | None = None
+    source_id: str | None = None
+    path: str | None = None  # a glob over citation paths; * crosses no slash, ** does
+    since: float | None = None  # file modification time, seconds
+    until: float | None = None
+    include_superseded: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing but supersession is asked for."""
+        return not self.tags and (self.type, self.source_id, self.path, self.since, self.until) == (None,) * 5
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One token to find; with `prefix`, any token that begins so."""
+
+    text: str
+    prefix: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """Tokens to find next to each other, in this order."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """Every part must match."""
+
+    parts: tuple[Match, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """At least one part must match."""
+
+    parts: tuple[Match, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """`keep` must match and `drop` must not."""
+
+    keep: Match
+    drop: Match
+
+
+Match = Word | Phrase | AllOf | AnyOf | Without  # a lexical question in no engine's grammar
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Exactly what the caller asked; None is 'did not say'."""
+
+    text: str
+    mode: Mode | None = None
+    top: int | None = None
+    threshold: float | None = None
+    tags: tuple[str, ...] = ()
+    type: str | None = None
+    source: str | None = None
+    path: str | None = None
+    since: float | None = None
+    until: float | None = None
+    include_superseded: bool = False
+    fusion: str | None = None
+    ef_search: int | None = None
+    deadline_ms: float | None = None
+    max_tokens: int | None = None
+    min_generation: int | None = None
+    explain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What the pipeline runs: the request understood."""
+
+    text: str
+    terms: tuple[str, ...]  # as typed, operators and stop words taken out (never to nothing)
+    phrases: tuple[str, ...]
+    excluded: tuple[str, ...]
+    exact: Match | None  # None when nothing in the query can be searched by words
+    loose: Match | None
+    limit: int
+    candidates: int  # how many each strategy may propose
+    filter: Filter
+    kind: QueryKind | None = None
+    entities: tuple[str, ...] = ()
+    ef_search: int | None = None
+
+
+class Scored(NamedTuple):
+    """What an engine returns: higher is better, best first."""
+
+    chunk_id: ChunkId
+    score: float
+
+
+class Candidate(NamedTuple):
+    """One strategy's vote for one chunk. Carries no text: text is read once, after fusion."""
+
+    chunk_id: ChunkId
+    strategy: str
+    family: Family
+    rank: int  # 1 is best
+    score: float  # higher is better, on the strategy's own scale
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A chunk with its fused score and the votes behind it."""
+
+    chunk_id: ChunkId
+    score: float
+    votes: tuple[Candidate, ...]
+    moved_from: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A result: the passage, who found it and how far to trust it."""
+
+    chunk: Chunk
+    document: Document
+    source: Source
+    rank: int
+    score: float  # relevance in [0, 1]
+    scores: Mapping[str, float | None]  # raw numbers, each on its own scale
+    found_by: tuple[str, ...]
+    best_rank: int
+    agreement: float | None
+    confidence: str | None
+    snippet: str
+    citation: str
+    freshness: Freshness | None = None
+    moved_from: int | None = None
+    also_at: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    explanation: Json = None
+
+
+class Degraded(NamedTuple):
+    """A strategy that did not vote, and why."""
+
+    strategy: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Everything a face may tell about one search."""
+
+    request: Request
+    mode: Mode
+    hits: tuple[Hit, ...]
+    total_hits: int
+    fusion: str | None
+    org: str
+    generation: int
+    query_kind: QueryKind | None = None
+    confidence: str | None = None
+    confidence_score: float | None = None
+    answerable: bool | None = None
+    calibrated: bool | None = None
+    strategies_matched: tuple[str, ...] = ()
+    degraded: tuple[Degraded, ...] = ()
+    note: str | None = None
+    suggestions: tuple[str, ...] = ()
+    omitted: Mapping[str, int] = field(default_factory=dict)
+    timings_ms: Mapping[str, float] = field(default_factory=dict)
+    search_time_ms: float = 0.0
+
+
+# --- reported ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """What `get` reads: a stretch of one document, as it was indexed."""
+
+    document: Document
+    source: Source
+    text: str
+    citation: str
+    start_line: int
+    end_line: int
+    pages: tuple[int, int] | None
+    heading: tuple[str, ...]
+    freshness: Freshness
+    before: str | None = None  # citation of the chunk that comes before the passage, to read on
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSummary:
+    """A source and how much of it is stored."""
+
+    source: Source
+    counts: Counts
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """The state of a knowledge base."""
+
+    org: str
+    store: str
+    size_bytes: int | None  # None when the store is not a file
+    counts: Counts
+    pending: int  # chunks without a vector
+    identity: Identity | None  # whose vectors are stored
+    generation: int
+    types: Mapping[str, int]  # document type → how many
+
+
+class Failure(NamedTuple):
+    """A file that could not be indexed, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SyncReport:
+    """What one sync did to one source."""
+
+    source: Source
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    renamed: int = 0
+    unchanged: int = 0
+    skipped: Mapping[str, int] = field(default_factory=dict)  # reason → how many files
+    failed: Sequence[Failure] = ()
+    chunks: int = 0  # written by this sync
+    embedded: int = 0
+    reused: int = 0  # vectors taken from the cache
+    pending: int = 0  # chunks still without a vector
+    degraded: str | None = None  # why embedding did not finish
+    generation: int = 0
+    took_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What removing a source deleted."""
+
+    source: Source
+    documents_deleted: int
+    vectors_deleted: int

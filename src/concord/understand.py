@@ -1,0 +1,93 @@
+"""Request → Query: what the caller typed becomes what the pipeline runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from concord.errors import BadValue, NotFound
+from concord.protocols import LexicalIndex
+from concord.text.parse import Parsed, parse, prune
+from concord.types import DOCUMENT_TYPES, MODES, Filter, Match, Mode, Query, Request, Source
+
+FANOUT = 3  # candidates for each result asked for, so that fusion has room for the tails
+MAX_TOP = 1000
+MAX_EF_SEARCH = 200  # more costs time for recall nobody can measure
+
+
+def understand(
+    request: Request, settings: Mapping[str, Any], sources: Sequence[Source], lexical: LexicalIndex
+) -> Query:
+    """Return the query to run.
+
+    Raises:
+        BadValue: a number, mode or type outside what is allowed.
+        NotFound: no source of that name.
+    """
+    limit = _limit(request, settings)
+    parsed = parse(request.text)
+    return Query(
+        text=request.text,
+        terms=parsed.terms,
+        phrases=parsed.phrases,
+        excluded=parsed.excluded,
+        exact=parsed.exact,
+        loose=_pruned(parsed, lexical, settings["search.prune_share"]),
+        limit=limit,
+        candidates=max(settings["search.candidates"], FANOUT * limit),
+        filter=_filter(request, sources),
+        ef_search=None if request.ef_search is None else min(request.ef_search, MAX_EF_SEARCH),
+    )
+
+
+def chosen_mode(request: Request, settings: Mapping[str, Any]) -> Mode:
+    """Return the mode to search in."""
+    mode: Mode = request.mode or settings["search.mode"]
+    if mode not in MODES:
+        raise BadValue(f"there is no mode {mode!r}", hint="one of: " + ", ".join(MODES))
+    return mode
+
+
+def find_source(name: str, sources: Sequence[Source]) -> Source:
+    """Return the source with this name, id or path.
+
+    Raises:
+        NotFound: there is none.
+    """
+    for source in sources:
+        if name in (source.name, source.id, source.path):
+            return source
+    known = ", ".join(source.name for source in sources) or "none yet: `kb add PATH`"
+    raise NotFound(f"there is no source called {name!r}", hint=f"sources: {known}")
+
+
+def _limit(request: Request, settings: Mapping[str, Any]) -> int:
+    limit: int = settings["search.default_top"] if request.top is None else request.top
+    if not 1 <= limit <= MAX_TOP:
+        raise BadValue(f"cannot return {limit} results", hint=f"ask for 1 to {MAX_TOP}")
+    return limit
+
+
+def _filter(request: Request, sources: Sequence[Source]) -> Filter:
+    if request.type is not None and request.type not in DOCUMENT_TYPES:
+        raise BadValue(
+            f"there is no document type {request.type!r}", hint="one of: " + ", ".join(DOCUMENT_TYPES)
+        )
+    return Filter(
+        tags=tuple(dict.fromkeys(request.tags)),
+        type=request.type,
+        source_id=find_source(request.source, sources).id if request.source else None,
+        path=request.path,
+        since=request.since,
+        until=request.until,
+        include_superseded=request.include_superseded,
+    )
+
+
+def _pruned(parsed: Parsed, lexical: LexicalIndex, share: float) -> Match | None:
+    """Return the loose match without the words that are in too many chunks to tell anything."""
+    if parsed.loose is None or not parsed.terms:
+        return parsed.loose
+    chunks, frequency = lexical.frequencies(parsed.terms)
+    most = chunks * share
+    return prune(parsed, lambda term: frequency.get(term, 0) <= most)

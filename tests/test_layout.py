@@ -1,0 +1,108 @@
+"""Who may import whom: the layers of ARCHITECTURE.md as a table."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "src" / "concord"
+
+GROUND = {"types", "errors", "protocols", "config", "plugins"}
+PURE = {"text", "ranking"}
+ADAPTERS = {"extractors", "embedders", "rerankers", "strategies", "backends"}
+FACES = {"cli", "mcp", "web"}
+LIBRARY = {"knowledge", "wire"}
+
+# layer of the importing module → top-level names within concord that it may import
+MAY_IMPORT = {
+    "ground": GROUND,
+    "pure": GROUND | PURE,
+    "adapter": GROUND | PURE,  # and its own package
+    "pipeline": GROUND | PURE | {"<pipelines>"},
+    "library": GROUND | PURE | LIBRARY | {"<pipelines>"},
+    "face": GROUND | PURE | LIBRARY | {"<pipelines>"},  # and its own package
+}
+
+
+def layer(name: str) -> str:
+    for names, label in (
+        (GROUND, "ground"),
+        (PURE, "pure"),
+        (ADAPTERS, "adapter"),
+        (FACES, "face"),
+        (LIBRARY, "library"),
+    ):
+        if name in names:
+            return label
+    return "pipeline"
+
+
+def modules() -> list[Path]:
+    return sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+def imported(path: Path) -> set[str]:
+    """Top-level names within concord that a module imports, anywhere in it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module == "concord":
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("concord."):
+            found.add(str(node.module).split(".")[1])
+        elif isinstance(node, ast.Import):
+            found |= {a.name.split(".")[1] for a in node.names if a.name.startswith("concord.")}
+    return found
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_module_imports_only_what_its_layer_may(path: Path):
+    own = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    allowed = MAY_IMPORT[layer(own)] | {own}
+    strangers = {
+        name
+        for name in imported(path) - allowed
+        if not ("<pipelines>" in allowed and layer(name) == "pipeline" and name != "__version__")
+    }
+    assert strangers - {"__version__"} == set()
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_module_opens_by_saying_what_lives_in_it(path: Path):
+    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def test_no_file_has_a_name_that_could_hold_anything():
+    banned = {"utils", "helpers", "common", "misc", "base", "core"}
+    assert not [path for path in modules() if path.stem in banned]
+
+
+def test_module_level_imports_form_no_cycle():
+    graph = {_name(path): _module_level(path) for path in PACKAGE.rglob("*.py")}
+    done: set[str] = set()
+
+    def visit(name: str, trail: tuple[str, ...]) -> None:
+        assert name not in trail, " → ".join((*trail, name))
+        if name in done or name not in graph:
+            return
+        for target in sorted(graph[name]):
+            visit(target, (*trail, name))
+        done.add(name)
+
+    for name in sorted(graph):
+        visit(name, ())
+
+
+def _name(path: Path) -> str:
+    return ".".join(("concord", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+
+
+def _module_level(path: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("concord"):
+            found.add(str(node.module))
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if alias.name.startswith("concord")}
+    return found - {"concord"}
