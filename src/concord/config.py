@@ -130,6 +130,13 @@ SETTINGS: tuple[Setting, ...] = (
         "a tool call should fail fast and let the client retry",
         minimum=1,
     ),
+    Setting(
+        "search.diversity",
+        0.7,
+        "relevance against diversity in the order of results: 1 is relevance alone",
+        "the usual λ of maximal marginal relevance; near-duplicates lose their place, clear leads stay",
+        minimum=0,
+    ),
     Setting("search.snippet_width", 240, "characters in a snippet", "two or three sentences", minimum=20),
     Setting(
         "ingest.max_bytes",
@@ -158,6 +165,51 @@ SETTINGS: tuple[Setting, ...] = (
         "how long a sync waits for another one of the same source",
         "the second one then finds nothing left to do",
         minimum=0,
+    ),
+    Setting(
+        "mcp.roots",
+        "",
+        "folders that kb_add_source may index, separated as in PATH",
+        "beside the folder in which the server was started: an agent must not choose what else is read",
+    ),
+    Setting(
+        "serve.host",
+        "127.0.0.1",
+        "the address that `kb serve` listens on",
+        "only this machine; any other address needs a token",
+    ),
+    Setting(
+        "serve.port",
+        8420,
+        "the port that `kb serve` listens on; 0 is any free one",
+        "seldom taken",
+        minimum=0,
+    ),
+    Setting(
+        "serve.hosts",
+        "",
+        "further names, separated by commas, under which `kb serve` is reached",
+        "requests for any other name are refused: a web page could have sent them",
+    ),
+    Setting(
+        "serve.tokens",
+        "",
+        "the file of tokens, one `ORGANISATION TOKEN` on a line, readable by its owner alone",
+        "empty means `tokens` beside the configuration file; a file keeps secrets out of the environment",
+    ),
+    Setting(
+        "serve.max_bytes",
+        4_000_000,
+        "the longest request that `kb serve` takes",
+        "room for a long note in any script, not for filling the memory",
+        minimum=1000,
+    ),
+    Setting(
+        "serve.max_connections",
+        100,
+        "how many connections `kb serve` has at once; further ones are told to come back",
+        "each agent holds one or two",
+        minimum=1,
     ),
 )
 TABLE: Mapping[str, Setting] = {setting.key: setting for setting in SETTINGS}

@@ -33,15 +33,25 @@ from concord.types import (
     Trust,
 )
 from concord.understand import find_source
+from concord.vetting import with_warnings
 
 if TYPE_CHECKING:
     from concord import ingest
     from concord.notes import Note
+    from concord.paging import Page
     from concord.protocols import Embedder, FileReader, Progress, Store, Strategy
 
 
 def silent(stage: str, done: int, total: int | None) -> None:
     """Report progress to nobody."""
+
+
+COLD = Degraded("semantic", "the model is still loading; ask again in a moment to search by meaning as well")
+
+
+def preliminary(answer: Answer) -> Answer:
+    """Return an answer found by words alone, marked as such."""
+    return replace(answer, confidence="fts_only", answerable=None) if answer.hits else answer
 
 
 class Scope(NamedTuple):
@@ -54,9 +64,9 @@ class Scope(NamedTuple):
 class KnowledgeBase:
     """Sources, documents and notes of one organisation, and their search."""
 
-    def __init__(self, settings: Settings | None = None) -> None:
+    def __init__(self, settings: Settings | None = None, *, org: str | None = None) -> None:
         self.settings = settings or load_settings()
-        self.org: str = self.settings["org"]
+        self.org: str = org or self.settings["org"]  # a server has one for each organisation
         self._lock = threading.RLock()  # several threads of a server may ask for the same part first
 
     @classmethod
@@ -118,8 +128,7 @@ class KnowledgeBase:
         embedder = self.embedder
         if embedder is None:
             return None
-        built: Strategy = plugins.load("strategies", "semantic")(self.store.vectors, embedder)
-        return built
+        return plugins.load("strategies", "semantic")(self.store.vectors, embedder)
 
     # Sources.
 
@@ -198,6 +207,21 @@ class KnowledgeBase:
         catalog = self.store.catalog
         return [SourceSummary(source, catalog.counts(source.id)) for source in catalog.sources()]
 
+    def source(self, name: str) -> SourceSummary:
+        """Return one source with its counts.
+
+        Raises:
+            NotFound: no source of that name.
+        """
+        catalog = self.store.catalog
+        source = find_source(name, catalog.sources())
+        return SourceSummary(source, catalog.counts(source.id))
+
+    @property
+    def generation(self) -> int:
+        """A number that grows with every change to what is indexed."""
+        return self.store.catalog.generation()
+
     def documents(self, name: str | None = None) -> Iterator[Document]:
         """Yield documents by path, all or one source's."""
         source = find_source(name, self.store.catalog.sources()) if name else None
@@ -205,25 +229,37 @@ class KnowledgeBase:
 
     # Searching and reading.
 
-    def search(self, text: str, **options: Any) -> Answer:
+    def search(self, text: str, *, wait_for_model: bool = True, **options: Any) -> Answer:
         """Search. Options are the fields of `Request`: mode, top, tags, type, source, path, threshold …
 
         Raises:
             UsageError: the request cannot be carried out as asked.
         """
-        return self.ask(Request(text, **options))
+        return self.ask(Request(text, **options), wait_for_model=wait_for_model)
 
-    def ask(self, request: Request) -> Answer:
-        """Answer a request."""
+    def ask(self, request: Request, *, wait_for_model: bool = True) -> Answer:
+        """Answer a request; without waiting for the model, words alone answer for as long as it is cold."""
         from concord.search import Tools, search
 
         strategies: list[Strategy] = list(self._strategies)
         absent: tuple[Degraded, ...] = ()
         if (request.mode or self.settings["search.mode"]) != "fts5":
-            semantic, absent = self._meaning()
+            semantic, absent = self._meaning(wait_for_model)
             strategies += semantic
         answer = search(request, Tools(self.store, strategies, self.settings, self.org))
-        return replace(answer, degraded=(*answer.degraded, *absent))
+        answer = replace(answer, degraded=(*answer.degraded, *absent))
+        return with_warnings(preliminary(answer) if COLD in absent else answer)
+
+    def warm(self) -> None:
+        """Open the store and, where there are vectors to compare with, load the model."""
+        if self.store.vectors.identity() is not None and self.embedder is not None:
+            self.embedder.warm()
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether a search needs no model to be loaded first."""
+        opened = self.__dict__.get("embedder")  # asking for it would import its runtime
+        return bool(opened.is_warm) if opened is not None else self.settings["embed.provider"] == "none"
 
     def get(self, reference: str, *, context: int = 0, whole: bool = False) -> Passage:
         """Read a citation, a document or a chunk.
@@ -236,6 +272,19 @@ class KnowledgeBase:
         if context < 0:
             raise BadValue(f"cannot read {context} neighbours", hint="0 or more")
         return read_passage(reference, self.store.catalog, context=context, whole=whole)
+
+    def page(self, reference: str, *, max_bytes: int, context: int = 0, cursor: str | None = None) -> Page:
+        """Read a citation, a document or a chunk in pages; with a cursor, the page that it leads to.
+
+        Raises:
+            NotFound: nothing of that name is indexed, or it has changed since the cursor was given.
+            BadValue: the name fits several documents, or the cursor is none of ours.
+        """
+        from concord import paging
+
+        if cursor is not None:
+            return paging.next_page(cursor, self.store.catalog, max_bytes=max_bytes)
+        return paging.first_page(reference, self.store.catalog, max_bytes=max_bytes, context=context)
 
     def note(self, note: Note, *, supersedes: str | None = None, embed: bool = True) -> Document:
         """Keep a note.
@@ -325,9 +374,11 @@ class KnowledgeBase:
         stand_in: Embedder = plugins.load("embedders", "hashing")({}, self.settings.paths.cache)
         return stand_in
 
-    def _meaning(self) -> tuple[list[Strategy], tuple[Degraded, ...]]:
+    def _meaning(self, wait_for_model: bool) -> tuple[list[Strategy], tuple[Degraded, ...]]:
         """Return the semantic strategy, or why it cannot vote."""
         identity = self.store.vectors.identity()
+        if identity is not None and not wait_for_model and not self.is_warm:
+            return [], (COLD,)
         embedder = self.embedder
         if embedder is None:
             return [], (Degraded("semantic", "no embedding provider is configured"),)

@@ -25,6 +25,7 @@ from concord.types import (
     Pending,
     Piece,
     Query,
+    Ranked,
     Scored,
     Source,
     Vector,
@@ -260,4 +261,14 @@ class Strategy(Protocol):
         Raises:
             Exception: whatever its engine raises; the poll names the strategy in the answer and goes on.
         """
+        ...
+
+
+class Reranker(Protocol):
+    """Takes a second look at the few that are left."""
+
+    name: str
+
+    def rerank(self, query: str, ranked: Sequence[Ranked], texts: Mapping[ChunkId, str]) -> list[Ranked]:
+        """Return the same chunks in a better order, with scores to match, best first."""
         ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from concord.errors import BadValue, NotFound
 from concord.freshness import freshness
@@ -13,8 +14,28 @@ from concord.text.citation import Citation, cite, parse_citation
 from concord.types import Chunk, Document, Passage, Source
 
 
+class Located(NamedTuple):
+    """What a reference stands for: a document, its chunks, and the first and last of them that are meant."""
+
+    document: Document
+    source: Source
+    chunks: Sequence[Chunk]
+    first: int
+    last: int
+
+
 def read_passage(reference: str, catalog: Catalog, *, context: int = 0, whole: bool = False) -> Passage:
     """Return what a citation, a document id or a chunk id stands for, with `context` chunks either side.
+
+    Raises:
+        NotFound: nothing of that name is indexed, or the document has no such lines.
+        BadValue: the name fits several documents.
+    """
+    return passage_of(locate(reference, catalog, context=context, whole=whole))
+
+
+def locate(reference: str, catalog: Catalog, *, context: int = 0, whole: bool = False) -> Located:
+    """Find what a reference stands for, with `context` chunks either side.
 
     Raises:
         NotFound: nothing of that name is indexed, or the document has no such lines.
@@ -27,7 +48,7 @@ def read_passage(reference: str, catalog: Catalog, *, context: int = 0, whole: b
     first, last = (0, len(chunks) - 1) if whole else _span(chunks, citation, chunk_id, reference)
     first, last = max(0, first - context), min(len(chunks) - 1, last + context)
     source = next(s for s in catalog.sources() if s.id == document.source_id)
-    return _passage(document, source, chunks, first, last)
+    return Located(document, source, chunks, first, last)
 
 
 def joined(chunks: Sequence[Chunk]) -> str:
@@ -40,7 +61,9 @@ def joined(chunks: Sequence[Chunk]) -> str:
     return text
 
 
-def _passage(document: Document, source: Source, chunks: Sequence[Chunk], first: int, last: int) -> Passage:
+def passage_of(located: Located) -> Passage:
+    """Return the text that was located, with where it is and whether the file still says so."""
+    document, source, chunks, first, last = located
     part = chunks[first : last + 1]
     pages = None if part[0].page is None else (part[0].page, part[-1].page or part[0].page)
     if pages:

@@ -1,4 +1,6 @@
-"""Search, top to bottom: understand → poll → fuse → floor → read text → snippets and citations → Answer.
+"""Search, top to bottom:
+
+understand → poll → fuse → floor → read text → entity boost → rerank → diversify → judge → present.
 
 Candidates carry no text: it is read once, after fusion, for the few that survive.
 """
@@ -6,38 +8,31 @@ Candidates carry no text: it is read once, after fusion, for the few that surviv
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from concord.errors import BackendDown, BadValue
+from concord.judge import Judgement, Survivor, Verdict, judge
 from concord.poll import Poll, poll
-from concord.protocols import Store, Strategy
-from concord.ranking.fuse import FUSIONS, Context, ballots
+from concord.protocols import Reranker, Store, Strategy
+from concord.ranking import diversify, explain, rarity
+from concord.ranking.agreement import agreement
+from concord.ranking.calibrate import Calibration
+from concord.ranking.entities import boost, mentioned
+from concord.ranking.fuse import FUSIONS, Ballots, Context, ballots, rrf
+from concord.ranking.plan import polled
 from concord.text.citation import cite
 from concord.text.parse import contains
 from concord.text.snippet import snippet
-from concord.types import (
-    Answer,
-    Candidate,
-    Chunk,
-    Document,
-    Family,
-    Hit,
-    Mode,
-    Query,
-    Ranked,
-    Request,
-    Source,
-)
+from concord.types import Answer, ChunkId, Hit, Json, Mode, Query, Ranked, Request, Source
 from concord.understand import chosen_mode, understand
 
-FAMILIES: Mapping[Mode, tuple[Family, ...]] = {
-    "auto": ("lexical", "semantic"),
-    "hybrid": ("lexical", "semantic"),
-    "semantic": ("semantic",),
-    "fts5": ("lexical",),
-}
+POOL = 2  # texts read for each result asked for: duplicates, diversity and NOT choose among them
+FUSION_OF: Mapping[Mode, str] = {"auto": "zscores", "hybrid": "rrf", "semantic": "rrf", "fts5": "rrf"}
+
+Similarity = Callable[[str, Sequence[ChunkId]], Mapping[ChunkId, float]]  # query text, chunks → cosines
 
 
 class Tools(NamedTuple):
@@ -47,14 +42,18 @@ class Tools(NamedTuple):
     strategies: Sequence[Strategy]
     settings: Mapping[str, Any]
     org: str
+    similarity: Similarity | None = None  # cosines of chunks that the semantic strategy did not vote for
+    calibration: Calibration | None = None
+    reranker: Reranker | None = None
 
 
-class Survivor(NamedTuple):
-    """A ranked chunk whose text has been read."""
+class Retrieval(NamedTuple):
+    """What the strategies found, before any of it is put in order."""
 
-    ranked: Ranked
-    chunk: Chunk
-    document: Document
+    query: Query
+    votes: Poll
+    ballots: Ballots
+    context: Context
 
 
 def search(request: Request, tools: Tools) -> Answer:
@@ -66,20 +65,27 @@ def search(request: Request, tools: Tools) -> Answer:
         BackendDown: words cannot be searched, so there is nothing to answer from.
     """
     watch = _Watch()
-    mode = chosen_mode(request, tools.settings)
-    fusion = _fusion(request)
-    with watch.lap("understand"):
-        sources = tools.store.catalog.sources()
-        query = understand(request, tools.settings, sources, tools.store.lexical)
-    votes = poll(_allowed(tools.strategies, mode), query, _deadline_ms(request, tools.settings))
-    _need_words(votes, mode)
+    mode, fusion = chosen_mode(request, tools.settings), chosen_fusion(request, tools.settings)
+    sources = tools.store.catalog.sources()
+    found = retrieve(request, mode, tools, sources, watch)
     with watch.lap("fuse"):
-        ranked = FUSIONS[fusion](ballots(_all(votes)), Context(k=tools.settings["search.rrf_k"]))
-        kept = _above(ranked, request.threshold, tools.settings["search.floor"])
+        ranked = FUSIONS[fusion](found.ballots, found.context)
+        kept = _above(ranked, found, request.threshold, tools.settings["search.floor"])
     with watch.lap("read"):
-        survivors = _without_excluded(_read(kept, query, tools.store), query)
+        survivors = _without_excluded(_read(kept, found.query, tools.store), found.query)
+    with watch.lap("rerank"):
+        survivors = _second_look(survivors, found.query, tools)
+    with watch.lap("diversify"):
+        survivors = _diverse(survivors, found.query.limit, tools.settings["search.diversity"])
+    with watch.lap("judge"):
+        judgement = judge(survivors, found.ballots, ranked, found.query, tools.calibration)
     with watch.lap("present"):
-        hits = _hits(survivors[: query.limit], query, sources, tools.settings)
+        hits = _hits(survivors, judgement, found, sources, tools.settings["search.snippet_width"])
+        if request.explain:
+            hits = tuple(
+                _explained(hit, v, judgement, found, fusion, tools)
+                for hit, v in zip(hits, judgement.verdicts, strict=True)
+            )
     return Answer(
         request=request,
         mode=mode,
@@ -88,18 +94,41 @@ def search(request: Request, tools: Tools) -> Answer:
         fusion=fusion,
         org=tools.org,
         generation=tools.store.catalog.generation(),
+        query_kind=found.query.kind,
+        confidence=judgement.label,
+        confidence_score=judgement.confidence_score,
+        answerable=judgement.answerable,
+        calibrated=tools.calibration is not None,
         strategies_matched=tuple(
             s.name for s in tools.strategies if any(s.name in hit.found_by for hit in hits)
         ),
-        degraded=tuple(votes.degraded),
+        degraded=tuple(found.votes.degraded),
         omitted={"deleted": 0, "below_threshold": len(ranked) - len(kept)},
-        timings_ms={**votes.timings_ms, **watch.laps},
+        timings_ms={**found.votes.timings_ms, **watch.laps},
         search_time_ms=watch.total_ms(),
     )
 
 
-def _fusion(request: Request) -> str:
-    fusion = request.fusion or "rrf"
+def retrieve(
+    request: Request, mode: Mode, tools: Tools, sources: Sequence[Source], watch: _Watch | None = None
+) -> Retrieval:
+    """Understand a request, ask the strategies, and learn both scores of every candidate."""
+    watch = watch or _Watch()
+    with watch.lap("understand"):
+        query = understand(request, tools.settings, sources, tools.store.lexical)
+    asked = [strategy for strategy in tools.strategies if strategy.name in polled(mode)]
+    votes = poll(asked, query, _deadline_ms(request, tools.settings))
+    _need_words(votes, mode)
+    with watch.lap("complete"):
+        given = _ballots(votes, query, tools.similarity)
+    weights = rarity.idfs(query.chunks, query.frequencies)
+    context = Context(query.kind, tools.settings["search.rrf_k"], max_bm25=rarity.ceiling(weights.values()))
+    return Retrieval(query, votes, given, context)
+
+
+def chosen_fusion(request: Request, settings: Mapping[str, Any]) -> str:
+    """Return the fusion to use: what was asked for, else the mode's own."""
+    fusion = request.fusion or FUSION_OF[chosen_mode(request, settings)]
     if fusion not in FUSIONS:
         raise BadValue(f"there is no fusion {fusion!r}", hint="one of: " + ", ".join(sorted(FUSIONS)))
     return fusion
@@ -112,34 +141,47 @@ def _deadline_ms(request: Request, settings: Mapping[str, Any]) -> float:
     return deadline
 
 
-def _allowed(strategies: Sequence[Strategy], mode: Mode) -> list[Strategy]:
-    return [strategy for strategy in strategies if strategy.family in FAMILIES[mode]]
-
-
 def _need_words(votes: Poll, mode: Mode) -> None:
-    """Refuse to answer when a store that cannot be searched by words is why nobody voted for one."""
+    """Refuse to answer when words cannot be searched: what meaning finds alone would pass for everything."""
     broken = [d for d in votes.degraded if d.strategy.startswith("fts_")]
     if len(broken) == 2 and mode != "semantic":
         raise BackendDown(
-            f"the knowledge base cannot be searched: {broken[0].reason}", hint="`kb stats` may tell why"
+            f"the knowledge base cannot be searched by words: {broken[0].reason}",
+            hint="ask again with a longer --deadline-ms; `kb stats` tells whether the store is well",
         )
 
 
-def _all(votes: Poll) -> list[Candidate]:
-    return [candidate for candidates in votes.votes.values() for candidate in candidates]
+def _ballots(votes: Poll, query: Query, similarity: Similarity | None) -> Ballots:
+    """Merge the votes, and complete them with the scores that candidates have with the other family.
+
+    Word search knows the score of many more chunks than it votes for; a vector is fetched for the rest.
+    """
+    known = [candidate for candidates in votes.votes.values() for candidate in candidates]
+    voted = [candidate for candidate in known if candidate.rank <= query.candidates]
+    bm25: dict[ChunkId, float] = {}
+    for candidate in known:
+        if candidate.family == "lexical":
+            bm25[candidate.chunk_id] = max(candidate.score, bm25.get(candidate.chunk_id, 0.0))
+    near = {candidate.chunk_id for candidate in voted if candidate.family == "semantic"}
+    missing = sorted({candidate.chunk_id for candidate in voted} - near)
+    cosine = similarity(query.text, missing) if similarity and near and missing else {}
+    return ballots(voted, bm25=bm25, cosine=cosine)
 
 
-def _above(ranked: Sequence[Ranked], threshold: float | None, floor: float) -> list[Ranked]:
-    """Drop what is under the caller's threshold, and under our floor unless that would drop everything."""
-    wanted = [r for r in ranked if threshold is None or r.score >= threshold]
-    return [r for r in wanted if r.score >= floor] or wanted
+def _above(ranked: Sequence[Ranked], found: Retrieval, threshold: float | None, floor: float) -> list[Ranked]:
+    """Drop what is under the caller's threshold, and under our floor unless that would drop everything.
+
+    Both are on the scale of reciprocal rank fusion, whichever fusion made the order.
+    """
+    scores = {one.chunk_id: one.score for one in rrf(found.ballots, found.context.k)}
+    wanted = [one for one in ranked if threshold is None or scores[one.chunk_id] >= threshold]
+    return diversify.floor(wanted, floor, scores)
 
 
 def _read(ranked: Sequence[Ranked], query: Query, store: Store) -> list[Survivor]:
-    # Twice the limit, because excluded words are seen only in the text.
-    few = ranked[: query.limit * 2 if query.excluded else query.limit]
-    passages = store.catalog.read([r.chunk_id for r in few])
-    return [Survivor(r, *passages[r.chunk_id]) for r in few if r.chunk_id in passages]
+    few = ranked[: query.limit * POOL]
+    passages = store.catalog.read([one.chunk_id for one in few])
+    return [Survivor(one, *passages[one.chunk_id]) for one in few if one.chunk_id in passages]
 
 
 def _without_excluded(survivors: Sequence[Survivor], query: Query) -> list[Survivor]:
@@ -147,37 +189,104 @@ def _without_excluded(survivors: Sequence[Survivor], query: Query) -> list[Survi
     return [s for s in survivors if not any(contains(s.chunk.text, term) for term in query.excluded)]
 
 
+def _second_look(survivors: Sequence[Survivor], query: Query, tools: Tools) -> list[Survivor]:
+    """Lift passages that mention a name of the query; then let the reranker, if there is one, order them."""
+    ranked = [s.ranked for s in survivors]
+    texts = {s.ranked.chunk_id: s.chunk.text for s in survivors}
+    if query.entities:
+        ranked = boost(ranked, {i for i, text in texts.items() if mentioned(query.entities, text)})
+    if tools.reranker:
+        ranked = tools.reranker.rerank(query.text, ranked, texts)
+    return _reordered(survivors, ranked)
+
+
+def _reordered(survivors: Sequence[Survivor], ranked: Sequence[Ranked]) -> list[Survivor]:
+    by_id = {survivor.ranked.chunk_id: survivor for survivor in survivors}
+    return [by_id[one.chunk_id]._replace(ranked=one) for one in ranked]
+
+
+def _diverse(survivors: Sequence[Survivor], limit: int, trade: float) -> list[Survivor]:
+    """Make one of passages that say the same, and spread the rest."""
+    texts = {s.chunk.id: s.chunk.text for s in survivors}
+    signed = diversify.signatures({i: diversify.shingles(text) for i, text in texts.items()})
+    plain = {i: diversify.normalised(text) for i, text in texts.items()}
+    collapsed = diversify.collapse([s.ranked for s in survivors], signed, plain)
+    chosen = diversify.mmr([one.ranked for one in collapsed], signed, limit, trade)
+    elsewhere = {one.ranked.chunk_id: one.duplicates for one in collapsed}
+    by_id = {s.ranked.chunk_id: s for s in survivors}
+    return [
+        survivor._replace(also_at=tuple(_cited(by_id[i]) for i in elsewhere[survivor.ranked.chunk_id]))
+        for survivor in _reordered(survivors, chosen)
+    ]
+
+
+def _cited(survivor: Survivor) -> str:
+    return cite(survivor.document, survivor.chunk)
+
+
 def _hits(
-    survivors: Sequence[Survivor], query: Query, sources: Sequence[Source], settings: Mapping[str, Any]
+    survivors: Sequence[Survivor],
+    judgement: Judgement,
+    found: Retrieval,
+    sources: Sequence[Source],
+    width: int,
 ) -> tuple[Hit, ...]:
     by_id = {source.id: source for source in sources}
-    words = [*query.terms, *(word for phrase in query.phrases for word in phrase.split())]
+    words = [*found.query.terms, *(word for phrase in found.query.phrases for word in phrase.split())]
+    scores = {one.chunk_id: one.score for one in rrf(found.ballots, found.context.k)}
     return tuple(
-        _hit(rank, survivor, by_id[survivor.document.source_id], words, settings["search.snippet_width"])
-        for rank, survivor in enumerate(survivors, 1)
+        _hit(
+            rank,
+            survivor,
+            verdict,
+            by_id[survivor.document.source_id],
+            scores,
+            snippet(survivor.chunk.text, words, width),
+        )
+        for rank, (survivor, verdict) in enumerate(zip(survivors, judgement.verdicts, strict=True), 1)
     )
 
 
-def _hit(rank: int, survivor: Survivor, source: Source, words: Sequence[str], width: int) -> Hit:
-    ranked, chunk, document = survivor
-    found_by = tuple(dict.fromkeys(vote.strategy for vote in ranked.votes))
-    bm25 = max((v.score for v in ranked.votes if v.family == "lexical"), default=None)
-    cosine = max((v.score for v in ranked.votes if v.family == "semantic"), default=None)
+def _hit(
+    rank: int,
+    survivor: Survivor,
+    verdict: Verdict,
+    source: Source,
+    scores: Mapping[ChunkId, float],
+    shown: str,
+) -> Hit:
+    ranked = survivor.ranked
+    found = agreement(ranked.votes)
     return Hit(
-        chunk=chunk,
-        document=document,
+        chunk=survivor.chunk,
+        document=survivor.document,
         source=source,
         rank=rank,
-        score=ranked.score,
-        scores={"rrf": ranked.score, "bm25": bm25, "cosine": cosine},
-        found_by=found_by,
-        best_rank=min(vote.rank for vote in ranked.votes),
-        agreement=None,
-        confidence=None,
-        snippet=snippet(chunk.text, words, width),
-        citation=cite(document, chunk),
+        score=verdict.relevance,
+        scores={
+            "rrf": scores.get(ranked.chunk_id),
+            "bm25": verdict.features.bm25,
+            "cosine": verdict.features.cosine,
+            "fused": ranked.score,
+        },
+        found_by=found.found_by,
+        best_rank=found.best_rank,
+        agreement=found.agreement,
+        confidence=verdict.label,
+        snippet=shown,
+        citation=_cited(survivor),
         moved_from=ranked.moved_from,
+        also_at=survivor.also_at,
     )
+
+
+def _explained(
+    hit: Hit, verdict: Verdict, judgement: Judgement, found: Retrieval, fusion: str, tools: Tools
+) -> Hit:
+    arithmetic: Json = explain.explain(hit.chunk.id, found.ballots, found.context, fusion)
+    arithmetic["relevance"] = explain.explain_relevance(tools.calibration, verdict.features, judgement.search)
+    arithmetic["label"] = explain.explain_label(verdict.evidence, verdict.label)
+    return replace(hit, explanation=arithmetic)
 
 
 class _Watch:

@@ -256,8 +256,11 @@ class Query:
     limit: int
     candidates: int  # how many each strategy may propose
     filter: Filter
-    kind: QueryKind | None = None
+    kind: QueryKind = "exploratory"
     entities: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()  # the tokens that loose matching looks for, before frequent ones are pruned
+    frequencies: Mapping[str, int] = field(default_factory=dict)  # of each: how many chunks hold it
+    chunks: int = 0  # how many there are
     ef_search: int | None = None
 
 

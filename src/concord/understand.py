@@ -7,6 +7,8 @@ from typing import Any
 
 from concord.errors import BadValue, NotFound
 from concord.protocols import LexicalIndex
+from concord.ranking.classify import classify
+from concord.ranking.entities import entities
 from concord.text.parse import Parsed, parse, prune
 from concord.types import DOCUMENT_TYPES, MODES, Filter, Match, Mode, Query, Request, Source
 
@@ -26,16 +28,22 @@ def understand(
     """
     limit = _limit(request, settings)
     parsed = parse(request.text)
+    chunks, frequencies = lexical.frequencies(parsed.words)
     return Query(
         text=request.text,
         terms=parsed.terms,
         phrases=parsed.phrases,
         excluded=parsed.excluded,
         exact=parsed.exact,
-        loose=_pruned(parsed, lexical, settings["search.prune_share"]),
+        loose=_pruned(parsed, frequencies, chunks * settings["search.prune_share"]),
         limit=limit,
         candidates=max(settings["search.candidates"], FANOUT * limit),
         filter=_filter(request, sources),
+        kind=classify(request.text),
+        entities=entities(request.text),
+        words=parsed.words,
+        frequencies=frequencies,
+        chunks=chunks,
         ef_search=None if request.ef_search is None else min(request.ef_search, MAX_EF_SEARCH),
     )
 
@@ -84,10 +92,6 @@ def _filter(request: Request, sources: Sequence[Source]) -> Filter:
     )
 
 
-def _pruned(parsed: Parsed, lexical: LexicalIndex, share: float) -> Match | None:
+def _pruned(parsed: Parsed, frequencies: Mapping[str, int], most: float) -> Match | None:
     """Return the loose match without the words that are in too many chunks to tell anything."""
-    if parsed.loose is None or not parsed.terms:
-        return parsed.loose
-    chunks, frequency = lexical.frequencies(parsed.terms)
-    most = chunks * share
-    return prune(parsed, lambda term: frequency.get(term, 0) <= most)
+    return prune(parsed, lambda word: frequencies.get(word, 0) <= most)

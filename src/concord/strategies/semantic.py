@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from concord.protocols import Embedder, VectorIndex
-from concord.types import Candidate, Family, Query, Vector
+from concord.types import Candidate, ChunkId, Family, Query, Vector
 
 CACHE_ENTRIES = 50
 CACHE_SECONDS = 60.0
@@ -64,3 +64,14 @@ class Semantic:
             Candidate(hit.chunk_id, self.name, self.family, rank, hit.score)
             for rank, hit in enumerate(found, 1)
         ]
+
+    def similarities(self, text: str, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, float]:
+        """Return the cosines of a query and of those of the chunks that have a vector."""
+        import numpy as np  # the runtime that made the query's vector has loaded it already
+
+        stored = self._index.fetch(chunk_ids)
+        if not stored:
+            return {}
+        matrix = np.frombuffer(b"".join(stored.values()), dtype="<f4").reshape(len(stored), -1)
+        cosines = matrix @ np.frombuffer(self._vectors.vector(text), dtype="<f4")
+        return dict(zip(stored, cosines.tolist(), strict=True))

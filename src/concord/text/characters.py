@@ -7,6 +7,7 @@ made by asking FTS5 about every code point, and a test asks again.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from itertools import accumulate
 
@@ -102,16 +103,30 @@ class _Folded(_Separated):
 
 _SEPARATED = _Separated(dict.fromkeys(map(ord, _DIACRITICS)))
 _FOLDED_TABLE = _Folded(dict.fromkeys(map(ord, _DIACRITICS)))
+_ALIGNED = _Folded()
+_NOT_ASCII = re.compile(r"([^\x00-\x7f]+)")
+
+
+def _translated(text: str, table: _Separated) -> str:
+    """Translate the ASCII stretches of a text apart from the others: Python does those 30 times faster."""
+    if text.isascii():
+        return text.translate(table)
+    return "".join([stretch.translate(table) for stretch in _NOT_ASCII.split(text)])
 
 
 def separated(text: str) -> list[str]:
     """Return the runs of token characters in a text, as they are written there."""
-    return text.translate(_SEPARATED).split()
+    return _translated(text, _SEPARATED).split()
 
 
 def folded(text: str) -> list[str]:
     """Return the tokens of a text before stemming: lower case, without accents."""
-    return text.translate(_FOLDED_TABLE).split()
+    return _translated(text, _FOLDED_TABLE).split()
+
+
+def aligned(text: str) -> str:
+    """Return a text of the same length with spaces for separators, its letters folded where they stand."""
+    return _translated(text, _ALIGNED)
 
 
 def is_token_character(character: str) -> bool:

@@ -15,8 +15,8 @@ _MIN_BYTES, _MAX_BYTES = 3, 64  # FTS5 leaves shorter and longer tokens as they 
 # Of the bytes a token may end in, those that begin some rule; the others end the work at once.
 _LAST = frozenset("cdegilmnrstuy")
 
-# suffix → replacement, tried in order; the first suffix that fits decides, whether or not its condition holds.
-# Keyed by the last letter but one, as FTS5 looks them up.
+# Suffix and replacement, tried in order; the first suffix that fits decides, even when its condition does not
+# hold. Keyed by the last letter but one, as FTS5 looks them up.
 _Rules = dict[str, tuple[tuple[str, str], ...]]
 
 _STEP_2: _Rules = {
@@ -53,7 +53,7 @@ _STEP_4: _Rules = {
 }
 
 _VOWELS = "aeiou"
-_SHAPES = {code: "c" for code in range(256)} | {ord(v): "v" for v in _VOWELS} | {ord("y"): "y"}
+_SHAPES = dict.fromkeys(range(256), "c") | {ord(v): "v" for v in _VOWELS} | {ord("y"): "y"}
 
 
 @lru_cache(maxsize=1 << 16)
@@ -81,7 +81,7 @@ def _stemmed(word: str) -> str:
 
 
 def _without_plural(word: str) -> str:
-    """Step 1a."""
+    """Drop the s of a plural: step 1a."""
     if word[-1] != "s" or word[-2] == "s":
         return word
     if word[-2] != "e":
@@ -91,7 +91,7 @@ def _without_plural(word: str) -> str:
 
 
 def _without_ending(word: str) -> str:
-    """Step 1b."""
+    """Drop ed and ing: step 1b."""
     if len(word) > 3 and word.endswith("eed"):
         return word[:-1] if _measure(word[:-3]) > 0 else word
     for suffix in ("ed", "ing"):
@@ -102,7 +102,7 @@ def _without_ending(word: str) -> str:
 
 
 def _mended(word: str) -> str:
-    """What step 1b does to a word that has lost its ending."""
+    """Mend the end of a word from which step 1b took its ending."""
     if len(word) > 2 and word[-2:] in ("at", "bl", "iz"):
         return word + "e"
     last = word[-1]
@@ -123,7 +123,7 @@ def _apply(rules: _Rules, word: str, above: int) -> str:
 
 
 def _tidied(word: str) -> str:
-    """Steps 5a and 5b."""
+    """Drop a final e and the second of two final l: steps 5a and 5b."""
     if word[-1] == "e":
         rest = word[:-1]
         measure = _measure(rest)

@@ -1,0 +1,1 @@
+"""Where are things kept?"""

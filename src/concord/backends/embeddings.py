@@ -1,0 +1,47 @@
+"""What every vector store refuses: vectors of another model, and vectors that are broken."""
+
+from __future__ import annotations
+
+import math
+from array import array
+
+from concord.errors import BadValue, ModelMismatch
+from concord.types import Identity, Vector
+
+FLOAT_BYTES = 4
+_LENGTH_TOLERANCE = 1e-3  # a unit vector rounded to float32 is off by 1e-7; to float16, by 5e-4
+
+
+def check_vector(vector: Vector, dimension: int) -> None:
+    """Refuse a vector that is not finite, not of length 1 or not of this dimension.
+
+    Raises:
+        BadValue: it is one of these.
+    """
+    if len(vector) != dimension * FLOAT_BYTES:
+        found = len(vector) / FLOAT_BYTES
+        raise BadValue(f"a vector has {found:g} dimensions where the index has {dimension}", hint=_HINT)
+    length = math.hypot(*array("f", vector))
+    if not abs(length - 1) <= _LENGTH_TOLERANCE:  # so written, it refuses NaN as well
+        raise BadValue(f"a vector has the length {length:g} where 1 is needed", hint=_HINT)
+
+
+def check_identity(stored: Identity | None, asked: Identity) -> None:
+    """Refuse to mix vectors of two embedders.
+
+    Raises:
+        ModelMismatch: the stored vectors were made by another one, or nobody knows by which.
+    """
+    if stored != asked:
+        maker = _describe(stored) if stored else "an unknown model"
+        raise ModelMismatch(
+            f"the index holds vectors of {maker}, not of {_describe(asked)}",
+            hint="choose that model again, or let `kb backfill` embed everything with the new one",
+        )
+
+
+def _describe(identity: Identity) -> str:
+    return f"{identity.provider}/{identity.model} ({identity.dimension} dimensions)"
+
+
+_HINT = "the embedder is broken or is not the one that the index was built with"

@@ -1,0 +1,374 @@
+"""A store in dictionaries: the reference that other stores are compared with, and a test double that ships.
+
+It keeps nothing when it is closed, scans every vector, and one lock guards it all.
+"""
+
+from __future__ import annotations
+
+import threading
+from array import array
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from operator import mul
+
+from concord.backends.columns import WEIGHTS, columns_of
+from concord.backends.embeddings import check_identity, check_vector
+from concord.backends.shelves import Shelves
+from concord.errors import BadValue, NotFound, StoreBusy
+from concord.types import (
+    Chunk,
+    ChunkId,
+    Counts,
+    Document,
+    FileState,
+    Filter,
+    Identity,
+    Match,
+    Pending,
+    Piece,
+    Scored,
+    Source,
+    Vector,
+)
+
+
+class MemoryCatalog:
+    """Sources, documents and chunks."""
+
+    def __init__(self, shelves: Shelves) -> None:
+        self._shelves = shelves
+        self._sync_locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+
+    def sources(self) -> list[Source]:
+        """Return all sources, by name."""
+        with self._shelves.lock:
+            return sorted(self._shelves.sources.values(), key=lambda source: source.name)
+
+    def put_source(self, source: Source) -> None:
+        """Insert a source, or replace the one with its id."""
+        with self._changing() as shelves:
+            for other in shelves.sources.values():
+                if other.id != source.id and (other.name == source.name or other.prefix == source.prefix):
+                    raise BadValue(
+                        f"another source is called {source.name!r} or has the prefix {source.prefix!r}",
+                        hint="choose another name with --name",
+                    )
+            shelves.sources[source.id] = source
+
+    def remove_source(self, source_id: str) -> int:
+        """Delete a source with its documents and chunks; return how many documents."""
+        with self._changing() as shelves:
+            doomed = [document.id for document in self.documents(source_id)]
+            for document_id in doomed:
+                self._delete(document_id)
+            shelves.sources.pop(source_id, None)
+            return len(doomed)
+
+    def file_states(self, source_id: str) -> dict[str, FileState]:
+        """Return path → state of every document of a source."""
+        return {
+            d.path: FileState(d.id, d.path, d.size, d.mtime_ns, d.file_hash, d.content_hash)
+            for d in self.documents(source_id)
+        }
+
+    def documents(self, source_id: str | None = None) -> Iterator[Document]:
+        """Yield documents in order of path, all or one source's."""
+        with self._shelves.lock:
+            documents = sorted(self._shelves.documents.values(), key=lambda document: document.path)
+        yield from (document for document in documents if source_id in (None, document.source_id))
+
+    def document(self, document_id: str) -> Document | None:
+        """Return a document by id."""
+        return self._shelves.documents.get(document_id)
+
+    def documents_at(self, path: str) -> list[Document]:
+        """Return the document with exactly this citation path, else those whose path ends in /path."""
+        documents = list(self.documents())
+        exact = [document for document in documents if document.path == path]
+        return exact or [document for document in documents if document.path.endswith(f"/{path}")]
+
+    def put_document(self, document: Document, pieces: Sequence[Piece]) -> list[ChunkId]:
+        """Store a document, replacing all chunks of an earlier version and their vectors with it."""
+        with self._changing() as shelves:
+            kept = self._reusable(document)
+            old = shelves.chunks_of.get(document.id, [])
+            self._write(document)
+            ids = [self._place(document, at, piece, kept) for at, piece in enumerate(pieces)]
+            shelves.chunks_of[document.id] = ids
+            for chunk_id in set(old) - set(ids):
+                self._delete_chunk(chunk_id)
+            return ids
+
+    def update_document(self, document: Document) -> None:
+        """Store a document's own fields; its chunks' text stays, and so do their vectors."""
+        with self._changing() as shelves:
+            if document.id not in shelves.documents:
+                raise NotFound(
+                    f"there is no document {document.id!r}", hint="it may have been removed meanwhile"
+                )
+            self._write(document)
+            for chunk_id in shelves.chunks_of[document.id]:
+                self._index(document, shelves.chunks[chunk_id])
+
+    def delete_documents(self, document_ids: Sequence[str]) -> int:
+        """Delete documents with their chunks and vectors; return how many there were."""
+        with self._shelves.lock:
+            doomed = self._shelves.documents.keys() & set(document_ids)
+            if doomed:
+                self._shelves.generation += 1
+            for document_id in doomed:
+                self._delete(document_id)
+            return len(doomed)
+
+    def read(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, tuple[Chunk, Document]]:
+        """Return the chunks that still exist, each with its document."""
+        with self._shelves.lock:
+            found = [
+                self._shelves.chunks[chunk_id] for chunk_id in chunk_ids if chunk_id in self._shelves.chunks
+            ]
+            return {chunk.id: (chunk, self._shelves.documents[chunk.document_id]) for chunk in found}
+
+    def chunks_of(self, document_id: str) -> list[Chunk]:
+        """Return a document's chunks in order."""
+        with self._shelves.lock:
+            return [
+                self._shelves.chunks[chunk_id] for chunk_id in self._shelves.chunks_of.get(document_id, [])
+            ]
+
+    def counts(self, source_id: str | None = None) -> Counts:
+        """Return how much is stored, in all or in one source."""
+        with self._shelves.lock:
+            chunks = self._shelves.chunk_ids(source_id)
+            sources = sum(source_id in (None, known) for known in self._shelves.sources)
+            vectors = len(self._shelves.vectors.keys() & set(chunks))
+            return Counts(sources, len(list(self.documents(source_id))), len(chunks), vectors)
+
+    def generation(self) -> int:
+        """Return a number that grows with every change to sources, documents or chunks."""
+        return self._shelves.generation
+
+    @contextmanager
+    def sync_lock(self, source_id: str, *, wait_s: float) -> Iterator[None]:
+        """Hold the right to sync one source, within this process.
+
+        Raises:
+            StoreBusy: another thread holds it for longer than `wait_s`.
+        """
+        lock = self._sync_locks[source_id]
+        if not lock.acquire(timeout=wait_s):
+            raise StoreBusy("another sync of this source is under way", hint="wait for it to finish")
+        try:
+            yield
+        finally:
+            lock.release()
+
+    @contextmanager
+    def _changing(self) -> Iterator[Shelves]:
+        with self._shelves.lock:
+            yield self._shelves
+            self._shelves.generation += 1
+
+    def _write(self, document: Document) -> None:
+        if document.source_id not in self._shelves.sources:
+            raise NotFound(
+                f"there is no source {document.source_id!r}", hint="it may have been removed meanwhile"
+            )
+        for other in self._shelves.documents.values():
+            if other.path == document.path and other.id != document.id:
+                raise BadValue(
+                    f"another document is stored under {document.path!r}",
+                    hint="delete it first, or give this one another path",
+                )
+        self._shelves.documents[document.id] = replace(document, tags=tuple(dict.fromkeys(document.tags)))
+
+    def _reusable(self, document: Document) -> dict[tuple[str, tuple[str, ...]], deque[ChunkId]]:
+        """Return the chunks whose ids and vectors may be kept, by text and heading."""
+        found: dict[tuple[str, tuple[str, ...]], deque[ChunkId]] = defaultdict(deque)
+        earlier = self._shelves.documents.get(document.id)
+        if earlier and earlier.title == document.title:  # the title is part of what was embedded
+            for chunk in self.chunks_of(document.id):
+                found[chunk.text, chunk.heading].append(chunk.id)
+        return found
+
+    def _place(
+        self,
+        document: Document,
+        at: int,
+        piece: Piece,
+        kept: Mapping[tuple[str, tuple[str, ...]], deque[ChunkId]],
+    ) -> ChunkId:
+        same = kept.get((piece.text, piece.heading))
+        if same:
+            chunk_id = same.popleft()
+        else:
+            self._shelves.last_chunk_id += 1
+            chunk_id = self._shelves.last_chunk_id
+        chunk = Chunk(
+            chunk_id,
+            document.id,
+            at,
+            piece.text,
+            piece.start,
+            piece.end,
+            piece.start_line,
+            piece.end_line,
+            piece.page,
+            piece.heading,
+        )
+        self._shelves.chunks[chunk_id] = chunk
+        self._index(document, chunk)
+        return chunk_id
+
+    def _index(self, document: Document, chunk: Chunk) -> None:
+        earlier = self._shelves.indexed.pop(chunk.id, None)
+        if earlier:
+            self._shelves.words.remove(chunk.id, earlier)
+        self._shelves.indexed[chunk.id] = columns_of(document.title, document.tags, chunk.heading, chunk.text)
+        self._shelves.words.add(chunk.id, self._shelves.indexed[chunk.id])
+
+    def _delete(self, document_id: str) -> None:
+        for chunk_id in self._shelves.chunks_of.pop(document_id, []):
+            self._delete_chunk(chunk_id)
+        del self._shelves.documents[document_id]
+
+    def _delete_chunk(self, chunk_id: ChunkId) -> None:
+        self._shelves.vectors.pop(chunk_id, None)
+        self._shelves.words.remove(chunk_id, self._shelves.indexed.pop(chunk_id))
+        del self._shelves.chunks[chunk_id]
+
+
+class MemoryLexical:
+    """Chunks by words."""
+
+    def __init__(self, shelves: Shelves) -> None:
+        self._shelves = shelves
+
+    def search(
+        self, match: Match, filter: Filter, limit: int, *, weights: Sequence[float] = WEIGHTS
+    ) -> list[Scored]:
+        """Return the best chunks by BM25, best first; ties by chunk id."""
+        with self._shelves.lock:
+            scores = self._shelves.words.scores(match, weights)
+            found = (Scored(*item) for item in scores.items() if self._shelves.allows(filter, item[0]))
+            return _best(found, limit)
+
+    def frequencies(self, words: Sequence[str]) -> tuple[int, dict[str, int]]:
+        """Return how many chunks there are, and how many hold each word (by its stem)."""
+        with self._shelves.lock:
+            index = self._shelves.words
+            return len(index), {word: index.frequency(word) for word in words}
+
+
+class MemoryVectors:
+    """Chunks by meaning."""
+
+    def __init__(self, shelves: Shelves) -> None:
+        self._shelves = shelves
+
+    def identity(self) -> Identity | None:
+        """Return which embedder made the vectors; None before the first."""
+        return self._shelves.identity
+
+    def prepare(self, identity: Identity) -> None:
+        """Make ready for vectors of this identity, remembering it.
+
+        Raises:
+            ModelMismatch: vectors of another identity are stored.
+        """
+        with self._shelves.lock:
+            if self._shelves.vectors:
+                check_identity(self._shelves.identity, identity)
+            self._shelves.identity = identity
+
+    def pending(self, after: ChunkId, limit: int, source_id: str | None = None) -> list[Pending]:
+        """Return chunks without a vector whose id is greater than `after`, in order of id."""
+        with self._shelves.lock:
+            ids = [
+                i for i in self._shelves.chunk_ids(source_id) if i > after and i not in self._shelves.vectors
+            ]
+            chunks = [self._shelves.chunks[chunk_id] for chunk_id in ids[: max(limit, 0)]]
+            titles = {chunk.id: self._shelves.documents[chunk.document_id].title for chunk in chunks}
+            return [Pending(chunk.id, titles[chunk.id], chunk.heading, chunk.text) for chunk in chunks]
+
+    def put(self, vectors: Iterable[tuple[ChunkId, Vector]]) -> int:
+        """Store vectors, all or none, replacing any of the same chunk; return how many."""
+        batch = list(vectors)
+        with self._shelves.lock:
+            if self._shelves.identity is None:
+                raise BadValue(
+                    "no embedder has been prepared for", hint="call prepare() with its identity first"
+                )
+            for _, vector in batch:
+                check_vector(vector, self._shelves.identity.dimension)
+            alive = [(chunk_id, vector) for chunk_id, vector in batch if chunk_id in self._shelves.chunks]
+            self._shelves.vectors.update(alive)
+            return len(alive)
+
+    def search(
+        self, vector: Vector, filter: Filter, limit: int, *, ef_search: int | None = None
+    ) -> list[Scored]:
+        """Return the nearest chunks by cosine similarity, nearest first; ties by chunk id."""
+        if self._shelves.identity is None:
+            return []
+        check_vector(vector, self._shelves.identity.dimension)
+        query = array("f", vector)
+        with self._shelves.lock:
+            found = (
+                Scored(chunk_id, min(1.0, sum(map(mul, query, array("f", stored)))))
+                for chunk_id, stored in self._shelves.vectors.items()
+                if self._shelves.allows(filter, chunk_id)
+            )
+            return _best(found, limit)
+
+    def fetch(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, Vector]:
+        """Return the vectors of those chunks that have one."""
+        with self._shelves.lock:
+            return {i: self._shelves.vectors[i] for i in chunk_ids if i in self._shelves.vectors}
+
+    def delete_source(self, source_id: str) -> int:
+        """Delete the vectors of a source's chunks; return how many there were."""
+        with self._shelves.lock:
+            doomed = self._shelves.vectors.keys() & set(self._shelves.chunk_ids(source_id))
+            for chunk_id in doomed:
+                del self._shelves.vectors[chunk_id]
+            return len(doomed)
+
+
+class MemoryCache:
+    """Vectors by text."""
+
+    def __init__(self) -> None:
+        self._vectors: dict[tuple[Identity, bytes], Vector] = {}
+
+    def get(self, identity: Identity, keys: Sequence[bytes]) -> dict[bytes, Vector]:
+        """Return the vectors known for these keys under this identity."""
+        return {key: self._vectors[identity, key] for key in keys if (identity, key) in self._vectors}
+
+    def put(self, identity: Identity, vectors: Mapping[bytes, Vector]) -> None:
+        """Remember vectors."""
+        self._vectors.update({(identity, key): vector for key, vector in vectors.items()})
+
+
+class MemoryStore:
+    """The storage of one organisation, until it is closed. Each one that is opened is new and empty."""
+
+    def __init__(self) -> None:
+        shelves = Shelves()
+        self.catalog = MemoryCatalog(shelves)
+        self.lexical = MemoryLexical(shelves)
+        self.vectors = MemoryVectors(shelves)
+        self.cache = MemoryCache()
+
+    @classmethod
+    def open(cls, url: str, org: str) -> MemoryStore:
+        """Return a new store; `memory://` says all there is to say."""
+        return cls()
+
+    def close(self) -> None:
+        """Forget nothing: the store goes with its last reference."""
+
+
+def _best(found: Iterable[Scored], limit: int) -> list[Scored]:
+    return sorted(found, key=lambda scored: (-scored.score, scored.chunk_id))[: max(limit, 0)]

@@ -1,0 +1,54 @@
+"""What a memory store holds, and what a filter lets through."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+from concord.backends.bm25 import InvertedIndex
+from concord.backends.columns import Columns
+from concord.backends.globs import glob_matches
+from concord.types import Chunk, ChunkId, Document, Filter, Identity, Source, Vector
+
+_NANOSECONDS = 1e9
+
+
+@dataclass(slots=True)
+class Shelves:
+    """All that is stored, shared by the parts of one store."""
+
+    sources: dict[str, Source] = field(default_factory=dict)
+    documents: dict[str, Document] = field(default_factory=dict)
+    chunks: dict[ChunkId, Chunk] = field(default_factory=dict)
+    chunks_of: dict[str, list[ChunkId]] = field(default_factory=dict)
+    indexed: dict[ChunkId, Columns] = field(default_factory=dict)
+    words: InvertedIndex = field(default_factory=InvertedIndex)
+    identity: Identity | None = None
+    vectors: dict[ChunkId, Vector] = field(default_factory=dict)
+    last_chunk_id: ChunkId = 0
+    generation: int = 0
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def chunk_ids(self, source_id: str | None) -> list[ChunkId]:
+        """Return the chunks of a source, or all, in order of id."""
+        return [
+            chunk.id
+            for chunk in sorted(self.chunks.values(), key=lambda chunk: chunk.id)
+            if source_id in (None, self.documents[chunk.document_id].source_id)
+        ]
+
+    def allows(self, filter: Filter, chunk_id: ChunkId) -> bool:
+        """Whether a filter lets a chunk through."""
+        return _allows(filter, self.documents[self.chunks[chunk_id].document_id])
+
+
+def _allows(filter: Filter, document: Document) -> bool:
+    return (
+        (filter.include_superseded or document.superseded_by is None)
+        and set(filter.tags) <= set(document.tags)
+        and filter.type in (None, document.type)
+        and filter.source_id in (None, document.source_id)
+        and (filter.path is None or glob_matches(filter.path, document.path))
+        and (filter.since is None or document.mtime_ns >= filter.since * _NANOSECONDS)
+        and (filter.until is None or document.mtime_ns <= filter.until * _NANOSECONDS)
+    )

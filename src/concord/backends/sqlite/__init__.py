@@ -1,0 +1,1 @@
+"""How is one organisation kept in one SQLite file?"""

@@ -1,0 +1,167 @@
+"""Sources, documents and chunks: reading them and changing them. Every method is one transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from concord.backends.sqlite import changes
+from concord.backends.sqlite.connections import Connection, Readers, Writer
+from concord.backends.sqlite.location import Location
+from concord.backends.sqlite.locks import file_lock
+from concord.backends.sqlite.rows import (
+    CHUNK_COLUMNS,
+    DOCUMENT_COLUMNS,
+    SOURCE_COLUMNS,
+    chunk_of,
+    document_of,
+    source_of,
+)
+from concord.types import Chunk, ChunkId, Counts, Document, FileState, Piece, Source
+
+_SOURCES = f"SELECT {SOURCE_COLUMNS} FROM kb_sources AS s ORDER BY s.name"
+_OF_SOURCE = "d.source = (SELECT key FROM kb_sources WHERE id = :source)"
+_FILE_STATES = f"""
+SELECT d.id, d.path, d.size, d.mtime_ns, d.file_hash, d.content_hash FROM kb_documents AS d
+WHERE {_OF_SOURCE}"""
+_DOCUMENTS = f"SELECT {DOCUMENT_COLUMNS} FROM kb_documents AS d"
+# An exact path shuts out the others, however many end in it.
+_AT_PATH = f"""{_DOCUMENTS} WHERE d.path = :path OR (
+    substr(d.path, -length(:ending)) = :ending AND NOT EXISTS (SELECT 1 FROM kb_documents WHERE path = :path))
+ORDER BY d.path"""
+_CHUNKS_OF = f"""
+SELECT {CHUNK_COLUMNS} FROM kb_documents AS d CROSS JOIN kb_chunks AS c ON c.document = d.key
+WHERE d.id = ? ORDER BY c.position"""
+_READ_CHUNKS = f"""
+SELECT c.document, {CHUNK_COLUMNS} FROM json_each(?) AS wanted
+CROSS JOIN kb_chunks AS c ON c.id = wanted.value CROSS JOIN kb_documents AS d ON d.key = c.document"""
+_READ_DOCUMENTS = f"""
+SELECT d.key, {DOCUMENT_COLUMNS} FROM json_each(?) AS wanted
+CROSS JOIN kb_documents AS d ON d.key = wanted.value"""
+
+_COUNTS = """
+SELECT (SELECT count(*) FROM kb_sources), (SELECT count(*) FROM kb_documents), chunks,
+    chunks - (SELECT count(*) FROM kb_pending)
+FROM (SELECT value AS chunks FROM kb_meta WHERE key = 'chunks')"""
+_COUNTS_OF_SOURCE = """
+WITH s (key) AS (SELECT key FROM kb_sources WHERE id = :source),
+    c (id) AS (SELECT c.id FROM s CROSS JOIN kb_documents AS d ON d.source = s.key
+               CROSS JOIN kb_chunks AS c ON c.document = d.key)
+SELECT (SELECT count(*) FROM s), (SELECT count(*) FROM s JOIN kb_documents AS d ON d.source = s.key),
+    (SELECT count(*) FROM c), (SELECT count(*) FROM c WHERE id NOT IN (SELECT chunk FROM kb_pending))"""
+
+
+class SQLiteCatalog:
+    """The catalog of one file."""
+
+    def __init__(self, location: Location, readers: Readers, writer: Writer) -> None:
+        self._location = location
+        self._readers = readers
+        self._writer = writer
+
+    def sources(self) -> list[Source]:
+        """Return all sources, by name."""
+        with self._readers.connection() as connection:
+            return [source_of(row) for row in connection.execute(_SOURCES)]
+
+    def put_source(self, source: Source) -> None:
+        """Insert a source, or replace the one with its id."""
+        with self._writer.transaction() as connection:
+            changes.put_source(connection, source)
+
+    def remove_source(self, source_id: str) -> int:
+        """Delete a source with its FTS rows, chunks and documents; return how many documents."""
+        with self._writer.transaction() as connection:
+            return changes.remove_source(connection, source_id)
+
+    def file_states(self, source_id: str) -> dict[str, FileState]:
+        """Return path → state of every document of a source."""
+        with self._readers.connection() as connection:
+            rows = connection.execute(_FILE_STATES, {"source": source_id})
+            return {state.path: state for state in map(FileState._make, rows)}
+
+    def documents(self, source_id: str | None = None) -> Iterator[Document]:
+        """Yield documents in order of path, all or one source's, as they were when the first was read."""
+        condition = "" if source_id is None else f"WHERE {_OF_SOURCE}"
+        with self._readers.connection() as connection:
+            rows = connection.execute(f"{_DOCUMENTS} {condition} ORDER BY d.path", {"source": source_id})
+            yield from map(document_of, rows)
+
+    def document(self, document_id: str) -> Document | None:
+        """Return a document by id."""
+        with self._readers.connection() as connection:
+            row = connection.execute(f"{_DOCUMENTS} WHERE d.id = ?", (document_id,)).fetchone()
+            return document_of(row) if row else None
+
+    def documents_at(self, path: str) -> list[Document]:
+        """Return the document with exactly this citation path, else those whose path ends in /path."""
+        with self._readers.connection() as connection:
+            rows = connection.execute(_AT_PATH, {"path": path, "ending": f"/{path}"})
+            return [document_of(row) for row in rows]
+
+    def put_document(self, document: Document, pieces: Sequence[Piece]) -> list[ChunkId]:
+        """Store a document, replacing all chunks of an earlier version and their vectors with it.
+
+        Pieces that equal an old chunk in text, title and heading keep its id and vector.
+        """
+        with self._writer.transaction() as connection:
+            return changes.put_document(connection, document, pieces)
+
+    def update_document(self, document: Document) -> None:
+        """Store a document's own fields (path, stat, title, tags, superseded_by …); its chunks' text stays.
+
+        Their vectors stay too, although the title was embedded with them: a rename embeds nothing again.
+        """
+        with self._writer.transaction() as connection:
+            changes.update_document(connection, document)
+
+    def delete_documents(self, document_ids: Sequence[str]) -> int:
+        """Delete documents with their chunks and vectors; return how many there were."""
+        with self._writer.transaction() as connection:
+            return changes.delete_documents(connection, document_ids)
+
+    def read(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, tuple[Chunk, Document]]:
+        """Return the chunks that still exist, each with its document."""
+        with self._readers.connection() as connection, _snapshot(connection):
+            found = connection.execute(_READ_CHUNKS, (json.dumps(list(chunk_ids)),)).fetchall()
+            keys = json.dumps(list({row[0] for row in found}))
+            documents = {row[0]: document_of(row[1:]) for row in connection.execute(_READ_DOCUMENTS, (keys,))}
+            chunks = [(chunk_of(row[1:]), documents[row[0]]) for row in found]
+            return {chunk.id: (chunk, document) for chunk, document in chunks}
+
+    def chunks_of(self, document_id: str) -> list[Chunk]:
+        """Return a document's chunks in order."""
+        with self._readers.connection() as connection:
+            return [chunk_of(row) for row in connection.execute(_CHUNKS_OF, (document_id,))]
+
+    def counts(self, source_id: str | None = None) -> Counts:
+        """Return how much is stored, in all or in one source."""
+        statement = _COUNTS if source_id is None else _COUNTS_OF_SOURCE
+        with self._readers.connection() as connection:
+            return Counts(*connection.execute(statement, {"source": source_id}).get)
+
+    def generation(self) -> int:
+        """Return a number that grows with every change to sources, documents or chunks."""
+        with self._readers.connection() as connection:
+            return int(connection.execute("SELECT value FROM kb_meta WHERE key = 'generation'").get)
+
+    @contextmanager
+    def sync_lock(self, source_id: str, *, wait_s: float) -> Iterator[None]:
+        """Hold the right to sync one source, across processes; it is freed when the holder dies.
+
+        Raises:
+            StoreBusy: another process holds it for longer than `wait_s`.
+        """
+        with file_lock(self._location.path, source_id, wait_s), self._writer.patience():
+            yield
+
+
+@contextmanager
+def _snapshot(connection: Connection) -> Iterator[None]:
+    """Let several statements see the same state."""
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        connection.execute("COMMIT")

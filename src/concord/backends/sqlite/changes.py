@@ -1,0 +1,179 @@
+"""What a change to the catalog does, statement by statement, inside a transaction that the caller holds."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict, deque
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import apsw
+
+from concord.backends.columns import columns_of
+from concord.backends.sqlite.connections import Connection
+from concord.backends.sqlite.rows import (
+    chunk_values,
+    document_values,
+    heading_column,
+    heading_of,
+    source_values,
+)
+from concord.backends.sqlite.vec_table import forget_vectors
+from concord.errors import BadValue, NotFound
+from concord.types import ChunkId, Document, Piece, Source
+
+_PUT_SOURCE = """
+INSERT INTO kb_sources (id, name, path, kind, prefix, patterns, tags, trust, created_at, synced_at)
+VALUES (:id, :name, :path, :kind, :prefix, :patterns, :tags, :trust, :created_at, :synced_at)
+ON CONFLICT (id) DO UPDATE SET name = :name, path = :path, kind = :kind, prefix = :prefix,
+    patterns = :patterns, tags = :tags, trust = :trust, created_at = :created_at, synced_at = :synced_at"""
+_PUT_DOCUMENT = """
+INSERT INTO kb_documents (id, source, path, type, title, details, file_hash, content_hash, size, mtime_ns,
+    superseded_by, indexed_at)
+VALUES (:id, :source, :path, :type, :title, :details, :file_hash, :content_hash, :size, :mtime_ns,
+    :superseded_by, :indexed_at)
+ON CONFLICT (id) DO UPDATE SET source = :source, path = :path, type = :type, title = :title,
+    details = :details, file_hash = :file_hash, content_hash = :content_hash, size = :size,
+    mtime_ns = :mtime_ns, superseded_by = :superseded_by, indexed_at = :indexed_at
+RETURNING key"""
+_INSERT_CHUNK = """
+INSERT INTO kb_chunks (document, position, start_offset, end_offset, start_line, end_line, page, heading,
+    title, tags, terms, content)
+VALUES (:document, :position, :start_offset, :end_offset, :start_line, :end_line, :page, :heading,
+    :title, :tags, :terms, :content)
+RETURNING id"""
+_MOVE_CHUNK = """
+UPDATE kb_chunks SET position = :position, start_offset = :start_offset, end_offset = :end_offset,
+    start_line = :start_line, end_line = :end_line, page = :page, title = :title, tags = :tags, terms = :terms
+WHERE id = :id"""
+_LABELS = """
+SELECT title, (SELECT json_group_array(tag ORDER BY position) FROM kb_document_tags WHERE document = key)
+FROM kb_documents WHERE id = ?"""
+_CHUNK_TEXTS = "SELECT id, heading, content FROM kb_chunks WHERE document = ? ORDER BY position"
+_RELABEL_CHUNK = "UPDATE kb_chunks SET title = ?, tags = ?, terms = ? WHERE id = ?"
+
+_Kept = dict[tuple[str, str], deque[ChunkId]]  # heading and text → chunks that have them, in order
+
+
+def put_source(connection: Connection, source: Source) -> None:
+    """Insert or replace a source."""
+    try:
+        connection.execute(_PUT_SOURCE, source_values(source))
+    except apsw.ConstraintError as fault:
+        raise BadValue(
+            f"another source is called {source.name!r} or has the prefix {source.prefix!r}",
+            hint="choose another name with --name",
+        ) from fault
+    _count_change(connection)
+
+
+def remove_source(connection: Connection, source_id: str) -> int:
+    """Delete a source and all that came from it; return how many documents."""
+    key = connection.execute("SELECT key FROM kb_sources WHERE id = ?", (source_id,)).get
+    if key is None:
+        return 0
+    deleted = _delete_documents(connection, "SELECT key FROM kb_documents WHERE source = ?", key)
+    connection.execute("DELETE FROM kb_sources WHERE key = ?", (key,))
+    _count_change(connection)
+    return deleted
+
+
+def put_document(connection: Connection, document: Document, pieces: Sequence[Piece]) -> list[ChunkId]:
+    """Store a document and its chunks, keeping those that did not change; return their ids."""
+    earlier = connection.execute("SELECT title FROM kb_documents WHERE id = ?", (document.id,)).get
+    key = _write_document(connection, document)
+    old = _chunks_by_text(connection, key)
+    kept: list[ChunkId | None] = [None] * len(pieces)
+    if earlier == document.title:  # the title is part of what was embedded
+        kept = [_claim(old, piece) for piece in pieces]
+    _delete_chunks(connection, [chunk_id for left in old.values() for chunk_id in left])
+    rows = [{"document": key, **chunk_values(document, at, piece)} for at, piece in enumerate(pieces)]
+    moved = (
+        {"id": chunk_id, **row} for chunk_id, row in zip(kept, rows, strict=True) if chunk_id is not None
+    )
+    connection.executemany(_MOVE_CHUNK, moved)
+    new = (row for chunk_id, row in zip(kept, rows, strict=True) if chunk_id is None)
+    inserted = iter([chunk_id for (chunk_id,) in connection.executemany(_INSERT_CHUNK, new)])
+    _count_change(connection)
+    return [next(inserted) if chunk_id is None else chunk_id for chunk_id in kept]
+
+
+def update_document(connection: Connection, document: Document) -> None:
+    """Store a document's own fields, and in its chunks what is indexed of them."""
+    earlier = connection.execute(_LABELS, (document.id,)).fetchone()
+    if earlier is None:
+        raise NotFound(f"there is no document {document.id!r}", hint="it may have been removed meanwhile")
+    key = _write_document(connection, document)
+    if earlier != connection.execute(_LABELS, (document.id,)).fetchone():
+        _relabel_chunks(connection, key, document)
+    _count_change(connection)
+
+
+def delete_documents(connection: Connection, document_ids: Sequence[str]) -> int:
+    """Delete documents and all that belongs to them; return how many there were."""
+    doomed = "SELECT key FROM kb_documents WHERE id IN (SELECT value FROM json_each(?))"
+    deleted = _delete_documents(connection, doomed, json.dumps(list(document_ids)))
+    if deleted:
+        _count_change(connection)
+    return deleted
+
+
+def _write_document(connection: Connection, document: Document) -> int:
+    """Write a document's row and tags; return its key."""
+    values = document_values(document)
+    values["source"] = connection.execute("SELECT key FROM kb_sources WHERE id = :source_id", values).get
+    if values["source"] is None:
+        raise NotFound(
+            f"there is no source {document.source_id!r}", hint="it may have been removed meanwhile"
+        )
+    try:
+        key = int(connection.execute(_PUT_DOCUMENT, values).get)
+    except apsw.ConstraintError as fault:
+        raise BadValue(
+            f"another document is stored under {document.path!r}",
+            hint="delete it first, or give this one another path",
+        ) from fault
+    connection.execute("DELETE FROM kb_document_tags WHERE document = ?", (key,))
+    tags = enumerate(dict.fromkeys(document.tags))
+    connection.executemany(
+        "INSERT INTO kb_document_tags VALUES (?, ?, ?)", ((key, tag, at) for at, tag in tags)
+    )
+    return key
+
+
+def _relabel_chunks(connection: Connection, key: int, document: Document) -> None:
+    """Rewrite the title and tags that a document's chunks are indexed under."""
+    for chunk_id, heading, text in list(connection.execute(_CHUNK_TEXTS, (key,))):
+        indexed = columns_of(document.title, document.tags, heading_of(heading), text)
+        connection.execute(_RELABEL_CHUNK, (indexed.title, indexed.tags, indexed.terms, chunk_id))
+
+
+def _chunks_by_text(connection: Connection, document: int) -> _Kept:
+    found: _Kept = defaultdict(deque)
+    for chunk_id, heading, text in connection.execute(_CHUNK_TEXTS, (document,)):
+        found[heading, text].append(chunk_id)
+    return found
+
+
+def _claim(old: _Kept, piece: Piece) -> ChunkId | None:
+    same = old.get((heading_column(piece.heading), piece.text))
+    return same.popleft() if same else None
+
+
+def _delete_documents(connection: Connection, doomed: str, value: Any) -> int:
+    """Delete the documents whose keys a query returns: vectors, FTS and chunks, documents, in that order."""
+    chunks = connection.execute(f"SELECT id FROM kb_chunks WHERE document IN ({doomed})", (value,))
+    _delete_chunks(connection, [chunk_id for (chunk_id,) in chunks])
+    deleted = connection.execute(f"DELETE FROM kb_documents WHERE key IN ({doomed}) RETURNING 1", (value,))
+    return len(deleted.fetchall())
+
+
+def _delete_chunks(connection: Connection, chunk_ids: Iterable[ChunkId]) -> None:
+    doomed = list(chunk_ids)
+    if doomed:
+        forget_vectors(connection, doomed)
+        connection.executemany("DELETE FROM kb_chunks WHERE id = ?", ((chunk_id,) for chunk_id in doomed))
+
+
+def _count_change(connection: Connection) -> None:
+    connection.execute("UPDATE kb_meta SET value = value + 1 WHERE key = 'generation'")

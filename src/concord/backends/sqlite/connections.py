@@ -1,0 +1,193 @@
+"""Connections: many that read, at once and from any thread; one that writes, one transaction at a time.
+
+Readers cannot take the write lock: they are opened read-only. sqlite-vec is loaded by the path of its library
+(importing its package would import numpy) and only into connections that meet vectors.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import apsw
+
+from concord.backends.globs import glob_matches
+from concord.backends.sqlite.faults import translated
+from concord.backends.sqlite.location import Location
+from concord.errors import BackendDown, MissingExtra
+
+_MAX_IDLE = 8  # connections kept for the next caller: more than the strategies that are polled at once
+_SYNC_BUSY_TIMEOUT_MS = 60_000  # whoever holds a sync lock does long work already, and loses it by giving up
+_WAL_LIMIT_BYTES = 64 << 20  # a write-ahead log that one huge transaction made is cut back to this
+
+
+class Connection(apsw.Connection):
+    """A connection that knows whether sqlite-vec is loaded into it, and whether it may be kept."""
+
+    has_vec0 = False
+    is_frozen = False  # opened as immutable: it will not see what others write later
+
+    def load_vec0(self) -> None:
+        """Make `vec0` tables usable; does nothing the second time."""
+        if not self.has_vec0:
+            self.enable_load_extension(True)
+            self.load_extension(_vec0_library())
+            self.enable_load_extension(False)
+            self.has_vec0 = True
+
+
+class Readers:
+    """A pool of read-only connections, each used by one caller at a time."""
+
+    def __init__(self, location: Location, prepare: Callable[[Connection], None] | None = None) -> None:
+        self._location = location
+        self._prepare = prepare
+        self._idle: list[Connection] = []
+        self._is_closed = False
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection]:
+        """Lend a connection for the block."""
+        with translated(self._location.path):
+            connection = self._take()
+            try:
+                yield connection
+            except BaseException:
+                connection.close()
+                raise
+            self._give_back(connection)
+
+    def close(self) -> None:
+        """Close what is idle now, and what is lent as soon as it comes back."""
+        self._is_closed = True
+        while self._idle:
+            self._idle.pop().close()
+
+    def _take(self) -> Connection:
+        if self._is_closed:
+            raise BackendDown(f"{self._location.path} has been closed", hint="open the store again")
+        try:
+            return self._idle.pop()  # not `if self._idle`: another thread may take the last in between
+        except IndexError:
+            connection = open_to_read(self._location)
+        if self._prepare:
+            self._prepare(connection)
+        return connection
+
+    def _give_back(self, connection: Connection) -> None:
+        if self._is_closed or connection.is_frozen or len(self._idle) >= _MAX_IDLE:
+            connection.close()
+        else:
+            self._idle.append(connection)
+
+
+class Writer:
+    """The one connection of this store that writes. Opened at the first write."""
+
+    def __init__(self, location: Location) -> None:
+        self._location = location
+        self._turn = threading.Lock()
+        self._connection: Connection | None = None
+        self._patient = 0
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """Run the block in one transaction, which holds the write lock from its start.
+
+        Raises:
+            StoreBusy: another process holds the lock for too long.
+        """
+        with self._turn, translated(self._location.path):
+            connection = self._opened()
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:  # SQLite has rolled back by itself when the disk failed
+                    connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def patience(self) -> Iterator[None]:
+        """Wait longer for other processes during the block."""
+        self._patient += 1
+        try:
+            yield
+        finally:
+            self._patient -= 1
+
+    def close(self) -> None:
+        """Close the connection, waiting for a transaction under way."""
+        with self._turn:
+            if self._connection:
+                self._connection.close()
+                self._connection = None
+
+    def _opened(self) -> Connection:
+        if self._connection is None:
+            self._connection = open_to_write(self._location)
+        least = _SYNC_BUSY_TIMEOUT_MS if self._patient else 0
+        self._connection.set_busy_timeout(max(self._location.busy_timeout_ms, least))
+        return self._connection
+
+
+def open_to_write(location: Location, *, create: bool = False) -> Connection:
+    """Return a connection that can write."""
+    flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
+    connection = Connection(str(location.path), flags=flags, vfs=location.vfs)
+    connection.set_busy_timeout(location.busy_timeout_ms)
+    connection.pragma("foreign_keys", True)
+    # With NORMAL, a power cut may take back a transaction that was reported as done.
+    connection.pragma("synchronous", "FULL")
+    connection.pragma("journal_size_limit", _WAL_LIMIT_BYTES)
+    return connection
+
+
+def open_to_read(location: Location) -> Connection:
+    """Return a connection that can only read, also where nothing may be written beside the file."""
+    connection = Connection(str(location.path), flags=apsw.SQLITE_OPEN_READONLY, vfs=location.vfs)
+    connection.set_busy_timeout(location.busy_timeout_ms)
+    try:
+        connection.pragma("schema_version")  # SQLite opens the file now, not above
+    except (apsw.CantOpenError, apsw.ReadOnlyError):
+        connection.close()
+        connection = _open_frozen(location)
+    connection.create_scalar_function("kb_glob", _kb_glob, 2, deterministic=True)
+    return connection
+
+
+def _kb_glob(*values: apsw.SQLiteValue) -> bool:
+    glob, path = values
+    return glob_matches(str(glob), str(path))
+
+
+def _open_frozen(location: Location) -> Connection:
+    """Open a file whose folder cannot be written, so that the usual shared memory cannot be made.
+
+    That is safe while nobody writes: a log beside the file means that somebody does or did.
+    """
+    log = f"{location.path}-wal"
+    if os.path.exists(log) and os.path.getsize(log):
+        raise BackendDown(
+            f"{location.path} is read-only and has changes that are not written back yet",
+            hint="let a process that may write there open and close it once",
+        )
+    quoted = str(location.path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    connection = Connection(f"file:{quoted}?immutable=1", flags=flags, vfs=location.vfs)
+    connection.is_frozen = True
+    return connection
+
+
+@cache
+def _vec0_library() -> str:
+    found = find_spec("sqlite_vec")
+    if found is None or not found.submodule_search_locations:
+        raise MissingExtra("vectors need the package 'sqlite_vec'", hint="pip install sqlite-vec")
+    return str(Path(found.submodule_search_locations[0]) / "vec0")

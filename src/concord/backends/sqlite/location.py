@@ -1,0 +1,65 @@
+"""Which file a store URL and an organisation mean.
+
+sqlite:///folder           one file an organisation: /folder/<org>.db
+sqlite:///folder/name.db   that file, which belongs to the first organisation that opened it
+
+The path is taken as it is written, without percent-decoding. Options follow a question mark:
+`busy_timeout_ms=5000` (how long to wait for another process), `vfs=name` (a registered SQLite VFS).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from concord.errors import BadValue
+
+SCHEME = "sqlite://"
+BUSY_TIMEOUT_MS = (
+    5000  # a transaction of ours takes milliseconds: whoever holds the lock longer is stuck or huge
+)
+_ORG = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A database file and how to open it."""
+
+    path: Path
+    org: str
+    busy_timeout_ms: int = BUSY_TIMEOUT_MS
+    vfs: str | None = None
+
+
+def locate(url: str, org: str) -> Location:
+    """Return the file that holds an organisation.
+
+    Raises:
+        BadValue: the URL or the organisation's name is not of the form it must have.
+    """
+    written, _, options = url.removeprefix(SCHEME).partition("?")
+    if not url.startswith(SCHEME) or not written.startswith("/") or "\0" in written:
+        raise BadValue(f"{url!r} names no SQLite store", hint="write sqlite:///absolute/folder")
+    if not _ORG.fullmatch(org):
+        raise BadValue(
+            f"{org!r} cannot name an organisation",
+            hint="use up to 64 letters, digits, - _ and . and begin with none of the dots",
+        )
+    path = Path("/" + written.lstrip("/"))  # sqlite:/// + /folder is as good as sqlite:// + /folder
+    return _with_options(Location(path if path.suffix == ".db" else path / f"{org}.db", org), options)
+
+
+def _with_options(location: Location, options: str) -> Location:
+    busy_timeout_ms, vfs = location.busy_timeout_ms, location.vfs
+    for option in filter(None, options.split("&")):
+        name, _, value = option.partition("=")
+        if name == "busy_timeout_ms" and value.isdecimal():
+            busy_timeout_ms = int(value)
+        elif name == "vfs" and value:
+            vfs = value
+        else:
+            raise BadValue(
+                f"{option!r} is no option of a SQLite store", hint="known: busy_timeout_ms=N, vfs=NAME"
+            )
+    return Location(location.path, location.org, busy_timeout_ms, vfs)

@@ -1,0 +1,70 @@
+"""A lock that processes share: a file beside the database, under `flock`, freed when its holder dies."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from concord.errors import BackendDown, StoreBusy
+
+_POLL_S = 0.05
+
+
+@contextmanager
+def file_lock(database: Path, name: str, wait_s: float) -> Iterator[None]:
+    """Hold the lock of this name.
+
+    Raises:
+        StoreBusy: somebody else holds it for longer than `wait_s`.
+        BackendDown: no file can be made there.
+    """
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+    path = database.with_name(f"{database.name}-{digest[:16]}.lock")
+    held = _acquired(path, time.monotonic() + wait_s)
+    try:
+        yield
+    finally:
+        os.unlink(path)  # before it is let go: whoever waits for it sees that it has gone and makes a new one
+        os.close(held)
+
+
+def _acquired(path: Path, deadline: float) -> int:
+    while True:
+        held = _try(path)
+        if held is not None:
+            return held
+        if time.monotonic() >= deadline:
+            raise StoreBusy(
+                "another process is syncing this source", hint="wait for it to finish, then try again"
+            )
+        time.sleep(_POLL_S)
+
+
+def _try(path: Path) -> int | None:
+    """Return the open file when the lock was free, else None."""
+    try:
+        opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as fault:
+        raise BackendDown(
+            f"{path} cannot be made: {fault.strerror}", hint="check the folder's permissions"
+        ) from fault
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if _is_still_there(path, opened):
+            return opened
+    except BlockingIOError:
+        pass
+    os.close(opened)
+    return None
+
+
+def _is_still_there(path: Path, opened: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(opened))
+    except FileNotFoundError:
+        return False

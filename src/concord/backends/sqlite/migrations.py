@@ -1,0 +1,112 @@
+"""Bringing a file to the schema of this program: from nothing, or from an older one, in one transaction."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import NamedTuple
+
+from concord.backends.sqlite import schema
+from concord.backends.sqlite.connections import Connection, Readers, open_to_write
+from concord.backends.sqlite.faults import translated
+from concord.backends.sqlite.location import Location
+from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
+
+
+class _State(NamedTuple):
+    application_id: int
+    version: int
+    is_empty: bool
+
+
+def _first(connection: Connection) -> None:
+    connection.execute(schema.FIRST)
+
+
+# The step at index n leads from version n to version n + 1. A step that was released never changes.
+STEPS: tuple[Callable[[Connection], None], ...] = (_first,)
+VERSION = len(STEPS)
+
+
+def bring_up_to_date(location: Location, readers: Readers) -> None:
+    """Make the file usable; a file that is up to date is only read.
+
+    Raises:
+        SchemaTooNew: a newer program wrote it.
+        CorruptStore: it is damaged, or is another program's database.
+        BadValue: it belongs to another organisation.
+        BackendDown: it cannot be made or opened.
+    """
+    if not os.path.exists(
+        location.path
+    ):  # unlike Path.exists it does not raise where the folder is closed to us
+        _make_folder(location)
+        _migrate(location)
+    with readers.connection() as connection:
+        version = _checked_version(_state(connection), location)
+    if version < VERSION:
+        _migrate(location)
+    with readers.connection() as connection:
+        _check_org(connection, location)
+
+
+def _migrate(location: Location) -> None:
+    with translated(location.path):
+        connection = open_to_write(location, create=True)
+        try:
+            connection.pragma("journal_mode", "wal")
+            connection.execute("BEGIN IMMEDIATE")
+            # Read again under the lock: another process may have done the work meanwhile.
+            version = _checked_version(_state(connection), location)
+            for step in STEPS[version:]:
+                step(connection)
+            _sign(connection, location)
+            connection.execute("COMMIT")
+        finally:
+            connection.close()  # rolls back what was not committed
+
+
+def _sign(connection: Connection, location: Location) -> None:
+    connection.execute("INSERT OR IGNORE INTO kb_meta VALUES ('org', ?)", (location.org,))
+    connection.pragma("application_id", schema.APPLICATION_ID)
+    connection.pragma("user_version", VERSION)
+
+
+def _state(connection: Connection) -> _State:
+    is_empty = connection.execute("SELECT NOT EXISTS (SELECT 1 FROM sqlite_schema)").get
+    return _State(connection.pragma("application_id"), connection.pragma("user_version"), bool(is_empty))
+
+
+def _checked_version(state: _State, location: Location) -> int:
+    if state == (0, 0, True):  # new, or cut short before its first transaction
+        return 0
+    if state.application_id != schema.APPLICATION_ID:
+        raise CorruptStore(
+            f"{location.path} is the database of another program", hint="use another --store, or move it away"
+        )
+    if state.version > VERSION:
+        raise SchemaTooNew(
+            f"{location.path} has schema {state.version}; this program knows up to {VERSION}",
+            hint="pip install --upgrade concord-kb",
+        )
+    return state.version
+
+
+def _check_org(connection: Connection, location: Location) -> None:
+    """Refuse a file reached under another name, as on a disk that does not tell upper from lower case."""
+    owner = connection.execute("SELECT value FROM kb_meta WHERE key = 'org'").get
+    if owner != location.org:
+        raise BadValue(
+            f"{location.path} belongs to the organisation {owner!r}, not to {location.org!r}",
+            hint="give each organisation its own name, or its own --store",
+        )
+
+
+def _make_folder(location: Location) -> None:
+    try:
+        location.path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise BackendDown(
+            f"{location.path.parent} cannot be made: {fault.strerror}",
+            hint="use another --store, or make it yourself",
+        ) from fault

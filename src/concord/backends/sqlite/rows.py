@@ -1,0 +1,100 @@
+"""Rows and nouns: each way, one function a noun."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from concord.backends.columns import columns_of
+from concord.types import Chunk, Document, Piece, Source
+
+Row = Sequence[Any]  # columns are typed by the schema; mypy cannot see it
+
+SOURCE_COLUMNS = (
+    "s.id, s.name, s.path, s.kind, s.prefix, s.patterns, s.tags, s.trust, s.created_at, s.synced_at"
+)
+DOCUMENT_COLUMNS = """d.id, (SELECT id FROM kb_sources WHERE key = d.source), d.path, d.type, d.title,
+(SELECT json_group_array(tag ORDER BY position) FROM kb_document_tags WHERE document = d.key),
+d.details, d.file_hash, d.content_hash, d.size, d.mtime_ns, d.superseded_by, d.indexed_at"""
+CHUNK_COLUMNS = """c.id, d.id, c.position, c.content, c.start_offset, c.end_offset, c.start_line, c.end_line,
+c.page, c.heading"""
+
+
+def source_of(row: Row) -> Source:
+    """Return the source in a row of SOURCE_COLUMNS."""
+    values = list(row)
+    values[5:7] = tuple(json.loads(row[5])), tuple(json.loads(row[6]))
+    return Source(*values)
+
+
+def document_of(row: Row) -> Document:
+    """Return the document in a row of DOCUMENT_COLUMNS."""
+    values = list(row)
+    values[5:7] = tuple(json.loads(row[5])), json.loads(row[6])
+    return Document(*values)
+
+
+def chunk_of(row: Row) -> Chunk:
+    """Return the chunk in a row of CHUNK_COLUMNS."""
+    values = [*row[:9], heading_of(row[9])]
+    return Chunk(*values)
+
+
+def heading_of(stored: str) -> tuple[str, ...]:
+    """Return a heading path from its column."""
+    return tuple(json.loads(stored)) if stored != "[]" else ()
+
+
+def source_values(source: Source) -> dict[str, Any]:
+    """Return the columns of a source."""
+    return {
+        "id": source.id,
+        "name": source.name,
+        "path": source.path,
+        "kind": source.kind,
+        "prefix": source.prefix,
+        "patterns": json.dumps(source.patterns),
+        "tags": json.dumps(source.tags),
+        "trust": source.trust,
+        "created_at": float(source.created_at),
+        "synced_at": None if source.synced_at is None else float(source.synced_at),
+    }
+
+
+def document_values(document: Document) -> dict[str, Any]:
+    """Return the columns of a document; its source by id, its tags elsewhere."""
+    return {
+        "id": document.id,
+        "source_id": document.source_id,
+        "path": document.path,
+        "type": document.type,
+        "title": document.title,
+        "details": json.dumps(dict(document.details)),
+        "file_hash": document.file_hash,
+        "content_hash": document.content_hash,
+        "size": document.size,
+        "mtime_ns": document.mtime_ns,
+        "superseded_by": document.superseded_by,
+        "indexed_at": float(document.indexed_at),
+    }
+
+
+def chunk_values(document: Document, position: int, piece: Piece) -> dict[str, Any]:
+    """Return the columns of a chunk, what is indexed of it among them."""
+    indexed = columns_of(document.title, document.tags, piece.heading, piece.text)
+    return {
+        "position": position,
+        "start_offset": piece.start,
+        "end_offset": piece.end,
+        "start_line": piece.start_line,
+        "end_line": piece.end_line,
+        "page": piece.page,
+        "heading": heading_column(piece.heading),
+        **indexed._asdict(),
+    }
+
+
+def heading_column(heading: Sequence[str]) -> str:
+    """Return a heading path as its column keeps it."""
+    return json.dumps(heading) if heading else "[]"

@@ -1,0 +1,42 @@
+"""One organisation in one SQLite file: what `sqlite://` URLs open."""
+
+from __future__ import annotations
+
+from concord.backends.sqlite.cache import SQLiteCache
+from concord.backends.sqlite.catalog import SQLiteCatalog
+from concord.backends.sqlite.connections import Connection, Readers, Writer
+from concord.backends.sqlite.lexical import SQLiteLexical
+from concord.backends.sqlite.location import Location, locate
+from concord.backends.sqlite.migrations import bring_up_to_date
+from concord.backends.sqlite.vectors import SQLiteVectors
+
+
+class SQLiteStore:
+    """The storage of one organisation, until it is closed."""
+
+    def __init__(self, location: Location) -> None:
+        self.path = location.path
+        self._readers = Readers(location)
+        self._vec_readers = Readers(location, Connection.load_vec0)
+        self._writer = Writer(location)
+        bring_up_to_date(location, self._readers)
+        self.catalog = SQLiteCatalog(location, self._readers, self._writer)
+        self.lexical = SQLiteLexical(self._readers)
+        self.vectors = SQLiteVectors(self._readers, self._vec_readers, self._writer)
+        self.cache = SQLiteCache(self._readers, self._writer)
+
+    @classmethod
+    def open(cls, url: str, org: str) -> SQLiteStore:
+        """Open an organisation's file, making it when there is none and migrating it when it is old.
+
+        Raises:
+            BadValue: the URL or the organisation's name is not of the form it must have.
+            StoreError: the file cannot be used as it is.
+            BackendDown: the disk refuses.
+        """
+        return cls(locate(url, org))
+
+    def close(self) -> None:
+        """Close all connections."""
+        for connections in (self._readers, self._vec_readers, self._writer):
+            connections.close()

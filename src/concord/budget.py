@@ -1,0 +1,90 @@
+"""Packing ranked passages into a token budget: whole best passages before snippets of weak ones.
+
+A token is counted as three bytes of UTF-8: English has about four bytes a token, code and other scripts
+fewer, so what fits here fits into a model. An answer is measured in every form in which it is sent, and the
+largest form decides.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+BYTES_PER_TOKEN = 3
+# An agent that can read the two best passages in full seldom has to ask again; what is further down tells more
+# as several snippets than as a third whole passage.
+WHOLE_FIRST = 2
+
+Size = tuple[int, ...]  # bytes in each form
+
+
+class Costs(NamedTuple):
+    """What everything weighs, in bytes of each form."""
+
+    frame: Size  # all that is sent when there are no results
+    entries: Sequence[Size]  # a result with its snippet
+    wholes: Sequence[Size]  # how much more it is with its whole text
+
+
+class Packed(NamedTuple):
+    """How many of the results are kept, and which of them have their whole text."""
+
+    kept: int
+    whole: frozenset[int]
+
+
+def choose(costs: Costs, max_bytes: int) -> Packed:
+    """Choose what fits: the best two whole, then further results in order, then further texts.
+
+    Results are kept from the top without a gap. A text that does not fit is passed over for a shorter one.
+    """
+    room = _Room(costs.frame, max_bytes)
+    entries, wholes = costs.entries, costs.wholes
+    whole: set[int] = set()
+    kept = 0
+    while kept < len(entries) and room.takes(entries[kept]):
+        kept += 1
+        if kept <= WHOLE_FIRST and room.takes(wholes[kept - 1]):
+            whole.add(kept - 1)
+    whole |= {i for i in range(WHOLE_FIRST, kept) if room.takes(wholes[i])}
+    return Packed(kept, frozenset(whole))
+
+
+def tokens(text: str) -> int:
+    """Return how many tokens a text counts for."""
+    return -(-utf8_length(text) // BYTES_PER_TOKEN)
+
+
+def utf8_length(text: str) -> int:
+    """Return the bytes of a text in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+
+
+def json_length(value: Any) -> int:
+    """Return the bytes of a value as JSON, blanks after commas and colons: no form is longer."""
+    return utf8_length(json.dumps(value, ensure_ascii=False))
+
+
+def cut_to_bytes(text: str, most: int) -> str:
+    """Return the longest beginning of a text that has at most so many bytes."""
+    return (
+        text
+        if utf8_length(text) <= most
+        else text.encode("utf-8", "replace")[: max(0, most)].decode("utf-8", "ignore")
+    )
+
+
+class _Room:
+    """What is left of the budget in each form."""
+
+    def __init__(self, taken: Size, max_bytes: int) -> None:
+        self._left = [max_bytes - size for size in taken]
+
+    def takes(self, size: Size) -> bool:
+        """Make room for something if there is any."""
+        left = [have - need for have, need in zip(self._left, size, strict=True)]
+        if min(left) < 0:
+            return False
+        self._left = left
+        return True

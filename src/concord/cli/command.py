@@ -1,0 +1,78 @@
+"""What all commands share: the global flags, `--json`, examples in the help, an open knowledge base."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import click
+
+if TYPE_CHECKING:
+    from concord.config import Settings
+    from concord.knowledge import KnowledgeBase
+
+
+class Flags(NamedTuple):
+    """The global flags: which knowledge base is meant."""
+
+    store: str | None = None
+    org: str | None = None
+
+
+class ExampleCommand(click.Command):
+    """A command whose help ends with examples."""
+
+    examples: tuple[str, ...] = ()
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples as they are, never wrapped: they are there to be copied."""
+        with formatter.section("Examples"):
+            formatter.write("".join(f"  {example}\n" for example in self.examples))
+
+
+def command(name: str, *examples: str) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a function a command with `--json`; it is called with the global flags first."""
+
+    def decorate(function: Callable[..., Any]) -> click.Command:
+        made = click.command(name, cls=ExampleCommand)(click.pass_obj(function))
+        made.params.append(click.Option(["--json", "as_json"], is_flag=True, help="Print JSON."))
+        made.examples = examples
+        return made
+
+    return decorate
+
+
+def tags_option(purpose: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return the option `--tags a,b`, which may also be given several times."""
+    return click.option("--tags", metavar="A,B", multiple=True, callback=_split, help=purpose)
+
+
+def refuse(sentence: str) -> NoReturn:
+    """End the running command over flags that do not go together."""
+    click.get_current_context().fail(sentence)
+
+
+def settings_of(flags: Flags) -> Settings:
+    """Resolve the settings under the global flags; what is odd about them is said on stderr."""
+    from concord.cli import output
+    from concord.config import load_settings
+
+    settings = load_settings({"store.url": flags.store, "org": flags.org})
+    for warning in settings.warnings:
+        output.talk(f"warning: {warning}")
+    return settings
+
+
+@contextmanager
+def opened(flags: Flags) -> Iterator[KnowledgeBase]:
+    """Open the knowledge base that the global flags mean."""
+    from concord.knowledge import KnowledgeBase
+
+    with KnowledgeBase(settings_of(flags)) as knowledge:
+        yield knowledge
+
+
+def _split(ctx: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    tags = (tag.strip() for several in given for tag in several.split(","))
+    return tuple(dict.fromkeys(tag for tag in tags if tag))

@@ -1,0 +1,76 @@
+"""Errors for people: a sentence, a hint and an exit status, and no traceback for a user's mistake."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from concord.cli import output
+from concord.errors import KBError
+
+NOTHING_FOUND = 1
+ERROR = 2
+SOME_FAILED = 3
+INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+
+GOES_ON = "interrupted; what was stored stays, `kb sync` goes on from there"
+
+
+def guarded(run: Callable[[], Any], args: Sequence[str]) -> int:
+    """Run a command and return its exit status, whatever happens."""
+    try:
+        return int(run() or 0)
+    except (click.Abort, KeyboardInterrupt):
+        output.talk(GOES_ON)
+        return INTERRUPTED
+    except click.exceptions.NoArgsIsHelpError as fault:
+        fault.show()
+        return ERROR
+    except Exception as fault:  # the outermost line: nothing beyond it could tell the user
+        if isinstance(fault, BrokenPipeError) and output.reader_is_gone():
+            output.silence(sys.stdout)  # whoever reads our output has seen enough
+            return 0
+        if _asked("--debug", args):
+            raise
+        return _report(fault, as_json=_asked("--json", args))
+
+
+def _report(fault: Exception, *, as_json: bool) -> int:
+    message, hint = _sentence(fault)
+    if as_json:
+        kind = "UsageError" if isinstance(fault, click.ClickException) else type(fault).__name__
+        output.emit_json({"error": {"type": kind, "message": message, "hint": hint}})
+    output.talk(f"error: {message}", bold="error:")
+    if hint:
+        output.talk(f"hint: {hint}", bold="hint:")
+    return ERROR
+
+
+def _sentence(fault: Exception) -> tuple[str, str | None]:
+    """Return what happened and what to do about it."""
+    if isinstance(fault, KBError):
+        return fault.message, fault.hint
+    if isinstance(fault, click.UsageError):
+        where = fault.ctx.command_path if fault.ctx else "kb"
+        return _lower(fault.format_message()), f"`{where} --help` shows how"
+    if isinstance(fault, click.ClickException):
+        return _lower(fault.format_message()), None
+    if isinstance(fault, OSError):
+        return str(fault), "check the disk, the path and its permissions"
+    return (
+        f"unexpected {type(fault).__name__}: {fault}",
+        "this is our mistake: please report it with the output of `kb --debug …`",
+    )
+
+
+def _lower(message: str) -> str:
+    """Return click's sentence in the shape of ours."""
+    return message[:1].lower() + message[1:].rstrip(".")
+
+
+def _asked(flag: str, args: Sequence[str]) -> bool:
+    """Whether a flag was given, even on a command line that could not be parsed."""
+    return flag in (args[: args.index("--")] if "--" in args else args)

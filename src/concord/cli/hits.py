@@ -1,0 +1,127 @@
+"""An answer for people: each hit with its citation, who found it and a snippet; then the search itself."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from concord.cli import output
+from concord.visible import one_line
+
+if TYPE_CHECKING:
+    from concord.types import Answer, Hit
+
+MAX_WIDTH = 100  # longer lines are hard to read
+INDENT = "    "
+_WORD = re.compile(r"\w+")
+
+
+class Look(NamedTuple):
+    """How text is dressed: plain when nobody looks or colours are not wanted."""
+
+    strong: Callable[[str], str]
+    faint: Callable[[str], str]
+    match: Callable[[str], str]
+    width: int | None  # None: lines are not wrapped
+
+
+def show(answer: Answer, *, explain: bool = False) -> None:
+    """Print the hits on stdout and what is to be said about them on stderr."""
+    look = _look()
+    if answer.hits:
+        light_up = _highlighter(answer.request.text, look)
+        output.emit("\n\n".join(_hit(hit, look, light_up, explain=explain) for hit in answer.hits))
+    for line in _remarks(answer, explain=explain):
+        output.talk(line)
+
+
+def _look() -> Look:
+    width = None
+    if output.is_terminal(sys.stdout):
+        import shutil
+
+        width = min(MAX_WIDTH, shutil.get_terminal_size().columns)
+    if not output.colourful(sys.stdout):
+        return Look(str, str, str, width)
+    return Look(
+        strong=lambda text: click.style(text, bold=True),
+        faint=lambda text: click.style(text, dim=True),
+        match=lambda text: click.style(text, fg="yellow", bold=True),
+        width=width,
+    )
+
+
+def _hit(hit: Hit, look: Look, light_up: Callable[[str], str], *, explain: bool) -> str:
+    headings = " › ".join(dict.fromkeys((hit.document.title, *hit.chunk.heading)))
+    lines = [f"{hit.rank:>2}. {look.strong(one_line(hit.citation))}  {one_line(headings)}"]
+    lines.append(INDENT + look.faint(" · ".join(_facts(hit, explain=explain))))
+    lines += [INDENT + light_up(line) for line in _wrapped(hit.snippet, look.width)]
+    lines += [INDENT + look.faint(f"warning: {one_line(warning)}") for warning in hit.warnings]
+    return "\n".join(lines)
+
+
+def _facts(hit: Hit, *, explain: bool) -> Iterator[str]:
+    """Yield who found a hit and how far to trust it."""
+    families = {"meaning" if name == "semantic" else "words" for name in hit.found_by}
+    yield f"{'+'.join(sorted(families, reverse=True))} ({', '.join(hit.found_by)})"
+    if hit.confidence:
+        yield f"confidence {hit.confidence}"
+    yield f"score {hit.score:.4f}"
+    if explain:
+        yield from (f"{name} {score:.4f}" for name, score in hit.scores.items() if score is not None)
+        yield f"best rank {hit.best_rank}"
+    if hit.moved_from:
+        yield f"moved from {hit.moved_from}"
+    if hit.freshness not in (None, "fresh"):
+        yield f"the file was {hit.freshness} since it was indexed"
+    if hit.also_at:
+        yield "also at " + ", ".join(map(one_line, hit.also_at))
+
+
+def _wrapped(snippet: str, width: int | None) -> list[str]:
+    text = one_line(" ".join(snippet.split()))
+    if width is None:
+        return [text]
+    import textwrap
+
+    return textwrap.wrap(text, max(20, width - len(INDENT)))
+
+
+def _highlighter(query: str, look: Look) -> Callable[[str], str]:
+    """Return what lights up the words of the query in a line, whatever their endings."""
+    if look.match is str:
+        return str
+    from concord.text.terms import index_terms, significant, tokenize
+
+    def tokens(word: str) -> set[str]:
+        return {*tokenize(word), *tokenize(index_terms(word))}
+
+    wanted = {token for word in significant(_WORD.findall(query)) for token in tokens(word)}
+    return lambda line: _WORD.sub(
+        lambda found: found[0] if wanted.isdisjoint(tokens(found[0])) else look.match(found[0]), line
+    )
+
+
+def _remarks(answer: Answer, *, explain: bool) -> Iterator[str]:
+    """Yield what there is to say about a search, the summary first."""
+    found = len(answer.hits)
+    count = "nothing found" if not found else f"{found} result{'s' * (found != 1)}"
+    of = f" of {answer.total_hits:,} candidates" if answer.total_hits > found > 0 else ""
+    parts = [f"{count}{of} in {answer.search_time_ms:.0f} ms", f"mode {answer.mode}"]
+    if answer.confidence:
+        parts.append(f"confidence {answer.confidence}")
+    if answer.answerable is False and found:
+        parts.append("these may not answer it")
+    yield " · ".join(parts)
+    if dropped := answer.omitted.get("below_threshold"):
+        yield f"{dropped} below the threshold"
+    yield from (f"without {name}: {reason}" for name, reason in answer.degraded)
+    if explain:
+        yield "took " + ", ".join(f"{stage} {took:.1f} ms" for stage, took in answer.timings_ms.items())
+    if answer.note:
+        yield f"note: {answer.note}"
+    yield from (f"try: {suggestion}" for suggestion in answer.suggestions)

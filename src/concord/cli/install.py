@@ -1,0 +1,121 @@
+"""`kb install`: tell an AI client how to start our MCP server."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from concord.cli import output
+from concord.cli.command import Flags, command
+
+if TYPE_CHECKING:
+    from concord.clients import Change, Client, Launch, Scope
+
+PRIVATE = ("KB_TEST_", "KB_BENCH_")
+
+
+@command(
+    "install",
+    "kb install claude",
+    "kb install vscode --scope project --root ~/work",
+    "kb install gemini --print",
+)
+@click.argument("client", metavar="CLIENT")
+@click.option(
+    "--scope",
+    type=click.Choice(["user", "project"]),
+    default="user",
+    help="For all your work, or this folder.",
+)
+@click.option(
+    "--root", "roots", metavar="PATH", multiple=True, help="A folder that agents may index; repeatable."
+)
+@click.option("--print", "only_print", is_flag=True, help="Show what to write, and write nothing.")
+@click.option("--uninstall", is_flag=True, help="Take our entry out again.")
+def install(
+    flags: Flags,
+    client: str,
+    scope: Scope,
+    roots: tuple[str, ...],
+    only_print: bool,
+    uninstall: bool,
+    as_json: bool,
+) -> None:
+    """Write an AI client's configuration, so that it starts `kb mcp`.
+
+    CLIENT is claude, claude-desktop, cursor, vscode, gemini, windsurf, zed or codex. Other entries and
+    comments stay, the old file is kept beside the new one, and doing it twice changes nothing.
+    """
+    from concord import clients
+
+    chosen = clients.find_client(client)
+    path = clients.config_path(chosen, scope, Path.cwd(), os.environ)
+    entry = clients.entry_for(chosen, launch(flags, scope, roots))
+    if only_print:
+        output.talk(f"for {path}:")
+        output.emit(clients.snippet(chosen, entry))
+        return
+    change = clients.uninstall(chosen, path) if uninstall else clients.install(chosen, path, entry)
+    _show(change, chosen, as_json=as_json)
+
+
+def launch(flags: Flags, scope: Scope, roots: tuple[str, ...]) -> Launch:
+    """Return how to start the server with the settings that hold now.
+
+    A file that others may get names neither this machine's paths nor its variables.
+    """
+    from concord.clients import Launch
+
+    command, args = _program(shared=scope == "project")
+    for flag, value in (("--store", flags.store), ("--org", flags.org)):
+        args += [flag, value] if value else []
+    env = {} if scope == "project" else _settings(os.environ)
+    if roots:
+        env["KB_MCP_ROOTS"] = os.pathsep.join(str(Path(root).expanduser().absolute()) for root in roots)
+    return Launch(command, (*args, "mcp"), env)
+
+
+def _program(*, shared: bool) -> tuple[str, list[str]]:
+    """Return the command that runs this very program, wherever the client starts it."""
+    if "archive-v0" in Path(sys.prefix).parts:  # an environment of uvx, which may be gone tomorrow
+        return shutil.which("uvx") or "uvx", ["--from", _origin(), "kb"]
+    script = Path(sys.executable).parent / ("kb.exe" if sys.platform == "win32" else "kb")
+    if script.exists() and not (shared and shutil.which("kb")):
+        return str(script), []
+    return "kb", []
+
+
+def _origin() -> str:
+    """Return what this program was installed from: a folder or URL (PEP 610), or its name in the registry."""
+    import json
+    from importlib.metadata import distribution
+
+    told = distribution("concord-kb").read_text("direct_url.json")
+    return str(json.loads(told)["url"]) if told else "concord-kb"
+
+
+def _settings(environment: Mapping[str, str]) -> dict[str, str]:
+    ours = {key: value for key, value in environment.items() if key.startswith("KB_")}
+    return {key: ours[key] for key in sorted(ours) if not key.startswith(PRIVATE)}
+
+
+def _show(change: Change, client: Client, *, as_json: bool) -> None:
+    if as_json:
+        backup = str(change.backup) if change.backup else None
+        state = {"client": client.name, "path": str(change.path), "state": change.state, "backup": backup}
+        output.emit_json(state)
+        return
+    if change.state == "unchanged":
+        output.talk(f"{change.path} is already as it should be")
+        return
+    output.emit(change.diff())
+    output.talk(
+        f"{change.state} {change.path}" + (f"; the old file is {change.backup}" if change.backup else "")
+    )
+    output.talk(f"restart {client.title} to make it take effect")

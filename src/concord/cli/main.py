@@ -1,0 +1,90 @@
+"""`kb`: the table of commands, each imported when it is asked for, so that `kb --help` costs little."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from concord import __version__
+from concord.cli import faults, output
+from concord.cli.command import Flags
+
+# Command → where it lives in this package, and what it does in a line.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "add": ("sources:add", "Index a folder or a file."),
+    "search": ("search:search", "Search by words and by meaning."),
+    "get": ("reading:get", "Read a passage, its neighbours or a whole document."),
+    "note": ("notes:note", "Keep a note."),
+    "list": ("sources:list_sources", "List the sources, or the documents of one."),
+    "sync": ("sources:sync", "Bring sources up to date with their files."),
+    "remove": ("sources:remove", "Remove a source from the index; its files stay."),
+    "stats": ("state:stats", "Show how much is stored, and where."),
+    "config": ("state:config", "Show the settings, their values and their reasons."),
+    "mcp": ("serve:mcp", "Speak MCP over stdin and stdout."),
+    "serve": ("serve:serve", "Serve MCP over HTTP."),
+    "install": ("install:install", "Write an AI client's configuration."),
+}
+
+
+class Commands(click.Group):
+    """A group that knows its commands by a table and imports the one that is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names, in the order in which a newcomer needs them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return a command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(f"concord.cli.{module}"), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the table, without importing what it names."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; one that does not exist is answered with the nearest that does."""
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            ctx.fail(f"there is no command {args[0]!r}{_suggestion(args[0])}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option("--store", metavar="URL", help="Use the knowledge base kept there (sqlite:///DIRECTORY).")
+@click.option("--org", metavar="ORG", help="Use this organisation's knowledge base.")
+@click.option("--debug", is_flag=True, help="Show where an unexpected fault came from.")
+@click.version_option(__version__, prog_name="kb", message="%(prog)s %(version)s")
+@click.pass_context
+def kb(ctx: click.Context, store: str | None, org: str | None, debug: bool) -> None:
+    """Index folders, files and notes; search them by words and by meaning.
+
+    `kb search "how does login work" --in ./docs` indexes what is new or changed under ./docs and answers with
+    cited passages: one command, nothing to set up.
+
+    Results go to stdout, everything else to stderr. Exit status: 0 found or done, 1 nothing found, 2 error,
+    3 finished but some files failed.
+    """
+    ctx.obj = Flags(store, org)
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run `kb` and return its exit status."""
+    given = list(sys.argv[1:] if args is None else args)
+    output.prepare_streams()
+    return faults.guarded(lambda: kb.main(given, prog_name="kb", standalone_mode=False), given)
+
+
+def _suggestion(name: str) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(name, COMMANDS, n=1)
+    return f"; did you mean `kb {close[0]}`?" if close else ""

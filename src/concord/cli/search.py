@@ -1,0 +1,97 @@
+"""`kb search`: flags become a request, an answer becomes text or JSON."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from concord.cli import output
+from concord.cli.command import Flags, command, opened, refuse, tags_option
+from concord.cli.faults import NOTHING_FOUND
+from concord.types import DOCUMENT_TYPES, MODES, Answer, Mode, Request
+
+if TYPE_CHECKING:
+    from concord.knowledge import KnowledgeBase
+
+EMPTY = "the knowledge base is empty: index a folder with `kb add PATH`, or search one with `--in PATH`"
+
+
+@command(
+    "search",
+    'kb search "how does login work" --in ./docs',
+    "kb search deploy --tags ops,production --top 5",
+    """kb search '"connection refused" -docker' --fts-only --json""",
+)
+@click.argument("query", nargs=-1, required=True)
+@click.option("--in", "within", metavar="PATH", help="Index PATH if it is new or changed; search only it.")
+@click.option("--mode", type=click.Choice(MODES), help="Which strategies take part, and how.")
+@click.option("--fts-only", is_flag=True, help="Words only (mode fts5): no model is loaded.")
+@click.option("--vec-only", is_flag=True, help="Meaning only (mode semantic).")
+@tags_option("Only documents with all of these tags.")
+@click.option("--type", type=click.Choice(DOCUMENT_TYPES), help="Only documents of this type.")
+@click.option("--source", metavar="SOURCE", help="Only this source.")
+@click.option("--path", metavar="GLOB", help="Only these citation paths; ** crosses folders.")
+@click.option("--top", type=int, metavar="N", help="How many results (setting search.default_top).")
+@click.option("--threshold", type=float, metavar="X", help="Only fused scores of at least X.")
+@click.option("--fusion", metavar="F", help="How the strategies' lists become one.")
+@click.option("--ef-search", type=click.IntRange(1), metavar="N", help="Effort of an approximate index.")
+@click.option("--deadline-ms", type=float, metavar="N", help="How long the strategies may take.")
+@click.option("--include-superseded", is_flag=True, help="Also what a newer document has replaced.")
+@click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="How long --json may get.")
+@click.option("--explain", is_flag=True, help="Add the numbers behind each result.")
+def search(flags: Flags, query: tuple[str, ...], as_json: bool, **given: Any) -> int:
+    """Search by words and by meaning.
+
+    Several words need no quotes. Inside the query, "quoted words" are a phrase, AND, OR and NOT combine,
+    -word excludes and word* matches beginnings; put -- before a query that begins with a dash.
+    """
+    within, mode = given.pop("within"), _mode(given.pop("fts_only"), given.pop("vec_only"), given.pop("mode"))
+    with opened(flags) as knowledge:
+        request = Request(" ".join(query), mode=mode, **given)
+        if within is not None:
+            request = _scoped(request, within, knowledge)
+        answer = _said_if_empty(knowledge.ask(request), knowledge)
+    _show(answer, as_json=as_json)
+    return 0 if answer.hits else NOTHING_FOUND
+
+
+def _mode(fts_only: bool, vec_only: bool, mode: Mode | None) -> Mode | None:
+    shorthands: tuple[tuple[Mode, bool], ...] = (("fts5", fts_only), ("semantic", vec_only))
+    asked = {name for name, is_on in shorthands if is_on} | ({mode} if mode else set())
+    if len(asked) > 1:
+        refuse("--fts-only, --vec-only and --mode exclude each other")
+    return asked.pop() if asked else None
+
+
+def _scoped(request: Request, within: str, knowledge: KnowledgeBase) -> Request:
+    """Bring a path up to date and return the request confined to it."""
+    from concord.cli.progress import shown
+
+    if request.source is not None:
+        refuse("--in and --source exclude each other")
+    mode = request.mode or knowledge.settings["search.mode"]
+    with shown() as progress:
+        scope = knowledge.ensure(within, embed=mode != "fts5", progress=progress)
+    if scope.path is not None and request.path is not None:
+        refuse("--path works with --in only where --in is a whole source")
+    return replace(request, source=scope.source, path=scope.path or request.path)
+
+
+def _said_if_empty(answer: Answer, knowledge: KnowledgeBase) -> Answer:
+    if answer.hits or answer.note or any(summary.counts.documents for summary in knowledge.sources()):
+        return answer
+    return replace(answer, note=EMPTY)
+
+
+def _show(answer: Answer, *, as_json: bool) -> None:
+    explain = answer.request.explain
+    if as_json:
+        from concord.wire import answer_to_json
+
+        output.emit_json(answer_to_json(answer, max_tokens=answer.request.max_tokens, explain=explain))
+        return
+    from concord.cli.hits import show
+
+    show(answer, explain=explain)

@@ -1,0 +1,184 @@
+"""`kb add`, `kb sync`, `kb list` and `kb remove`: what is indexed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from concord.cli import output
+from concord.cli.command import Flags, command, opened, tags_option
+from concord.cli.faults import SOME_FAILED
+from concord.cli.progress import shown
+from concord.visible import one_line
+
+if TYPE_CHECKING:
+    from concord.knowledge import KnowledgeBase
+    from concord.types import SyncReport
+
+no_embed_option = click.option(
+    "--no-embed", is_flag=True, help="Words only for now; the next `kb sync` embeds."
+)
+
+
+@command(
+    "add",
+    "kb add ./docs",
+    "kb add ~/papers --name papers --pattern '*.pdf' --tags research",
+    "kb add ./downloads --untrusted --no-embed",
+)
+@click.argument("path")
+@click.option("--name", metavar="N", help="What to call it; the folder's name stands in.")
+@click.option(
+    "--pattern", "patterns", metavar="GLOB", multiple=True, help="Only files like this; repeatable."
+)
+@tags_option("Tags for all of its documents.")
+@click.option("--untrusted", is_flag=True, help="Its content comes from strangers.")
+@no_embed_option
+def add(
+    flags: Flags,
+    path: str,
+    name: str | None,
+    patterns: tuple[str, ...],
+    tags: tuple[str, ...],
+    untrusted: bool,
+    no_embed: bool,
+    as_json: bool,
+) -> int:
+    """Index a folder or a file.
+
+    Follows .gitignore and .kbignore. A path that is known already is brought up to date. Every file is
+    searchable by words as soon as it is read; an interrupted run loses nothing.
+    """
+    with opened(flags) as knowledge, shown() as progress:
+        report = knowledge.add(
+            path,
+            name=name,
+            patterns=patterns,
+            tags=tags,
+            trust="untrusted" if untrusted else "trusted",
+            embed=not no_embed,
+            progress=progress,
+        )
+    if as_json:
+        from concord.wire import sync_report_to_json
+
+        output.emit_json(sync_report_to_json(report))
+    else:
+        output.emit(summary(report))
+    return SOME_FAILED if report.failed else 0
+
+
+@command("sync", "kb sync", "kb sync docs papers", "kb sync --json")
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@no_embed_option
+def sync(flags: Flags, sources: tuple[str, ...], no_embed: bool, as_json: bool) -> int:
+    """Bring sources up to date with their files, all of them or those named.
+
+    Unchanged files cost one look each. Also finishes what an interrupted run has left to embed.
+    """
+    with opened(flags) as knowledge, shown() as progress:
+        reports = knowledge.sync(sources, embed=not no_embed, progress=progress)
+    if as_json:
+        from concord.wire import sync_reports_to_json
+
+        output.emit_json(sync_reports_to_json(reports))
+    elif reports:
+        output.emit("\n".join(map(summary, reports)))
+    else:
+        output.talk("there are no sources yet: `kb add PATH` indexes a folder")
+    return SOME_FAILED if any(report.failed for report in reports) else 0
+
+
+@command("list", "kb list", "kb list docs", "kb list --json")
+@click.argument("source", required=False)
+def list_sources(flags: Flags, source: str | None, as_json: bool) -> None:
+    """List the sources, or the documents of one."""
+    with opened(flags) as knowledge:
+        if source is None:
+            _list_sources(knowledge, as_json=as_json)
+        else:
+            _list_documents(knowledge, source, as_json=as_json)
+
+
+@command("remove", "kb remove docs", "kb remove docs --json")
+@click.argument("source")
+def remove(flags: Flags, source: str, as_json: bool) -> None:
+    """Remove a source from the index: its vectors, chunks and documents. The files themselves stay."""
+    with opened(flags) as knowledge:
+        removal = knowledge.remove(source)
+    if as_json:
+        from concord.wire import removal_to_json
+
+        output.emit_json(removal_to_json(removal))
+        return
+    name, documents, vectors = removal.source.name, removal.documents_deleted, removal.vectors_deleted
+    output.emit(f"✓ Removed source: {one_line(name)} ({documents} documents, {vectors} vectors)")
+
+
+def summary(report: SyncReport) -> str:
+    """Return what one sync did: a line, then what was skipped, failed or is left to do."""
+    return "\n".join([_first_line(report), *(f"  {line}" for line in _further_lines(report))])
+
+
+def _first_line(report: SyncReport) -> str:
+    counts = ("added", "changed", "removed", "renamed", "unchanged")
+    done = [f"{getattr(report, name):,} {name}" for name in counts if getattr(report, name)]
+    what = ", ".join(done) or "nothing to index"
+    return (
+        f"{one_line(report.source.name)}: {what} · {report.chunks:,} chunks written in {report.took_s:.1f} s"
+    )
+
+
+def _further_lines(report: SyncReport) -> Iterator[str]:
+    if report.skipped:
+        reasons = ", ".join(f"{count:,} {one_line(reason)}" for reason, count in report.skipped.items())
+        yield f"skipped {sum(report.skipped.values()):,}: {reasons}"
+    if report.failed:
+        yield f"failed {len(report.failed):,}:"
+        yield from (f"  {one_line(failure.path)}: {one_line(failure.reason)}" for failure in report.failed)
+    if report.embedded or report.reused:
+        yield f"embedded {report.embedded:,} chunks, {report.reused:,} more were known already"
+    if report.pending:
+        why = f" ({one_line(report.degraded)})" if report.degraded else ""
+        yield f"{report.pending:,} chunks left to embed{why}: `kb sync`"
+
+
+def _list_sources(knowledge: KnowledgeBase, *, as_json: bool) -> None:
+    from concord.wire import iso_time, source_to_json
+
+    summaries = knowledge.sources()
+    if as_json:
+        output.emit_json({"sources": [source_to_json(summary) for summary in summaries]})
+    elif not summaries:
+        output.talk("there are no sources yet: `kb add PATH` indexes a folder")
+    else:
+        rows = [
+            (
+                source.name,
+                f"{counts.documents:,}",
+                f"{counts.chunks:,}",
+                f"{counts.vectors:,}",
+                iso_time(source.synced_at) or "never",
+                source.path or source.kind,
+            )
+            for source, counts in ((summary.source, summary.counts) for summary in summaries)
+        ]
+        output.emit(output.table(("source", "documents", "chunks", "vectors", "last sync", "path"), rows))
+
+
+def _list_documents(knowledge: KnowledgeBase, name: str, *, as_json: bool) -> None:
+    from concord.wire import document_to_json
+
+    documents = list(knowledge.documents(name))
+    if as_json:
+        sources = {summary.source.id: summary.source for summary in knowledge.sources()}
+        listed = [document_to_json(document, sources[document.source_id]) for document in documents]
+        output.emit_json({"documents": listed})
+    elif not documents:
+        output.talk(f"{name} holds no documents")
+    else:
+        heads = ("type", "path", "title", "tags")
+        rows: Sequence[Sequence[str]] = [(d.type, d.path, d.title, ",".join(d.tags)) for d in documents]
+        output.emit(output.table(heads, rows))

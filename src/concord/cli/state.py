@@ -1,0 +1,125 @@
+"""`kb stats` and `kb config`: how much there is, and what everything is set to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from concord.cli import output
+from concord.cli.command import Flags, command, opened, settings_of
+from concord.visible import one_line
+
+if TYPE_CHECKING:
+    from concord.config import Setting, Settings
+    from concord.types import Stats
+
+
+@command("stats", "kb stats", "kb stats --json", "kb --org team stats")
+def stats(flags: Flags, as_json: bool) -> None:
+    """Show how much is stored, and where."""
+    with opened(flags) as knowledge:
+        state = knowledge.stats()
+    if as_json:
+        from concord.wire import stats_to_json
+
+        output.emit_json(stats_to_json(state))
+    else:
+        output.emit("\n".join(f"{name:<11} {one_line(value)}" for name, value in _facts(state)))
+
+
+@command("config", "kb config", "kb config search.default_top", "KB_SEARCH_DEFAULT_TOP=5 kb config --json")
+@click.argument("key", required=False)
+def config(flags: Flags, key: str | None, as_json: bool) -> None:
+    """Show the settings, their values and their reasons.
+
+    A value comes from its default, the configuration file, the environment or a flag; the later one wins. In
+    the file, `search.default_top` is `default_top` in the table [search].
+    """
+    settings = settings_of(flags)
+    chosen = [_setting(key)] if key else _all_settings()
+    rows = [_row(setting, settings) for setting in chosen]
+    if as_json:
+        output.emit_json(rows[0] if key else {"file": str(settings.paths.config_file), "settings": rows})
+        return
+    output.emit("\n\n".join(map(_paragraph, rows)))
+    there = "" if settings.paths.config_file.exists() else " (not there)"
+    output.talk(f"configuration file: {settings.paths.config_file}{there}")
+
+
+def _facts(state: Stats) -> Iterator[tuple[str, str]]:
+    from concord.wire import without_password
+
+    counts, identity = state.counts, state.identity
+    size = "" if state.size_bytes is None else f" ({_bytes(state.size_bytes)})"
+    types = ", ".join(f"{count:,} {kind}" for kind, count in sorted(state.types.items()))
+    waiting = f" ({state.pending:,} left to embed: `kb sync`)" if state.pending else ""
+    yield "store", without_password(state.store) + size
+    yield "org", state.org
+    yield "sources", f"{counts.sources:,}"
+    yield "documents", f"{counts.documents:,}" + (f" ({types})" if types else "")
+    yield "chunks", f"{counts.chunks:,}"
+    yield "vectors", f"{counts.vectors:,}{waiting}"
+    if identity:
+        yield "model", f"{identity.provider}/{identity.model} ({identity.dimension} dimensions)"
+    else:
+        yield "model", "none yet: nothing has been embedded"
+    yield "generation", f"{state.generation}"
+
+
+def _bytes(size: float) -> str:
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
+
+
+def _all_settings() -> tuple[Setting, ...]:
+    from concord.config import SETTINGS
+
+    return SETTINGS
+
+
+def _setting(key: str) -> Setting:
+    from concord.config import TABLE
+    from concord.errors import UnknownSetting
+
+    if key in TABLE:
+        return TABLE[key]
+    import difflib
+
+    close = difflib.get_close_matches(key, TABLE, n=1)
+    hint = f"did you mean {close[0]}?" if close else "`kb config` lists them all"
+    raise UnknownSetting(f"there is no setting {key!r}", hint=hint)
+
+
+def _row(setting: Setting, settings: Settings) -> dict[str, Any]:
+    from concord.wire import without_password
+
+    value = settings[setting.key]
+    return {
+        "key": setting.key,
+        "value": without_password(value) if isinstance(value, str) else value,
+        "default": setting.default,
+        "origin": settings.origin(setting.key),
+        "environment": setting.environment_name,
+        "doc": setting.doc,
+        "why": setting.why,
+        "choices": list(setting.choices) or None,
+        "minimum": setting.minimum,
+    }
+
+
+def _paragraph(row: dict[str, Any]) -> str:
+    origin = row["environment"] if row["origin"] == "environment" else row["origin"]
+    lines = [f"{row['key']} = {_shown(row['value'])}  [{origin}]", f"    {row['doc']}"]
+    if row["choices"]:
+        lines.append(f"    one of: {', '.join(row['choices'])}")
+    lines.append(f"    default {_shown(row['default'])}: {row['why']}")
+    return "\n".join(lines)
+
+
+def _shown(value: Any) -> str:
+    return one_line(str(value)) if value != "" else '""'

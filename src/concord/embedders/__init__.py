@@ -1,0 +1,1 @@
+"""How does text become vectors?"""

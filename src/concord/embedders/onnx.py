@@ -1,0 +1,191 @@
+"""A model of the user's own: any directory with `model.onnx` and `tokenizer.json`.
+
+What the directory says about itself is believed: pooling (`1_Pooling/config.json`), the window
+(`sentence_bert_config.json`, `tokenizer_config.json`, `config.json`) and the text put before queries and
+documents (`config_sentence_transformers.json`). A `concord.json` beside them overrides any of it:
+
+    {"pooling": "cls", "window": 512, "dimension": 384, "query_prefix": "query: ", "document_prefix": ""}
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from concord.embedders.runtime import Blueprint, Pooling, TextEncoder
+from concord.embedders.tokens import Tokens
+from concord.errors import BadValue, EmbedderDown
+from concord.types import Identity, Vector
+
+_MODEL_FILES = ("model.onnx", "onnx/model.onnx")
+_DEFAULT_WINDOW = 512
+_POOLINGS: tuple[Pooling, ...] = ("cls", "mean")
+_FINGERPRINT_BYTES = 1 << 16  # of each end of a file: enough to tell models apart without reading all of them
+_FLOAT_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What a model directory says about itself."""
+
+    pooling: Pooling
+    window: int
+    dimension: int | None
+    query_prefix: str
+    document_prefix: str
+
+
+class OnnxEmbedder:
+    """Reads `embed.model` (the directory) and `embed.threads` (0: one for each core)."""
+
+    def __init__(self, options: Mapping[str, Any], cache_dir: Path) -> None:
+        self._home = _directory(str(options.get("embed.model") or ""))
+        self._file = _model_file(self._home)
+        self._card = read_card(self._home)
+        self._tokens = Tokens((self._home / "tokenizer.json").read_bytes)
+        blueprint = Blueprint(self._home.name, lambda: self._file, self._card.window, self._card.pooling)
+        self._encoder = TextEncoder(blueprint, self._tokens, int(options.get("embed.threads") or 0))
+
+    @cached_property
+    def identity(self) -> Identity:
+        """Who made the vectors; a model whose directory does not say its dimension is asked for a vector."""
+        dimension = self._card.dimension or len(self._encoder.embed([""])[0]) // _FLOAT_BYTES
+        prefixes = self._card.query_prefix, self._card.document_prefix
+        version = hashlib.sha256(repr(prefixes).encode()).hexdigest()[:8] if any(prefixes) else ""
+        return Identity("onnx", f"{self._home.name}-{self._fingerprint()}", dimension, version)
+
+    @property
+    def max_tokens(self) -> int:
+        """How many tokens of text fit beside the special ones."""
+        return self._card.window - self._tokens.special()
+
+    def token_starts(self, text: str) -> Sequence[int]:
+        """Return the offset at which each of the model's tokens begins."""
+        return self._tokens.starts(text)
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        """Return one vector a text, in order."""
+        return self._embed([self._card.document_prefix + text for text in texts])
+
+    def embed_query(self, text: str) -> Vector:
+        """Return the vector of a query."""
+        return self._embed([self._card.query_prefix + text])[0]
+
+    def warm(self) -> None:
+        """Load the model now."""
+        self._encoder.embed([""])
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether the model is loaded."""
+        return self._encoder.is_warm
+
+    def close(self) -> None:
+        """Free the model."""
+        self._encoder.close()
+        self._tokens.close()
+
+    def _embed(self, texts: Sequence[str]) -> list[Vector]:
+        vectors = self._encoder.embed(texts)
+        for found in {len(vector) // _FLOAT_BYTES for vector in vectors} - {self.identity.dimension}:
+            raise EmbedderDown(
+                f"the model {self._home.name} returns {found} dimensions, not {self.identity.dimension}",
+                hint=f'say so in {self._home / "concord.json"}: {{"dimension": {found}}}',
+            )
+        return vectors
+
+    def _fingerprint(self) -> str:
+        """Tell apart two models in directories of the same name."""
+        digest = hashlib.sha256()
+        for path in (self._file, self._home / "tokenizer.json"):
+            with path.open("rb") as file:
+                digest.update(file.read(_FINGERPRINT_BYTES))
+                size = path.stat().st_size
+                file.seek(max(0, size - _FINGERPRINT_BYTES))
+                digest.update(file.read() + size.to_bytes(8, "little"))
+        return digest.hexdigest()[:8]
+
+
+def read_card(home: Path) -> Card:
+    """Gather what a model directory says about itself.
+
+    Raises:
+        BadValue: one of its files is not JSON, or asks for what is not supported.
+    """
+    ours = _json(home / "concord.json")
+    prompts = _json(home / "config_sentence_transformers.json").get("prompts") or {}
+    dimension = ours.get("dimension") or _json(home / "1_Pooling/config.json").get("word_embedding_dimension")
+    return Card(
+        pooling=_pooling(home, ours),
+        window=int(ours.get("window") or _window(home)),
+        dimension=dimension and int(dimension),
+        query_prefix=ours.get("query_prefix", prompts.get("query", "")),
+        document_prefix=ours.get("document_prefix", prompts.get("document", prompts.get("passage", ""))),
+    )
+
+
+def _directory(name: str) -> Path:
+    home = Path(name).expanduser()
+    if not name or not home.is_dir():
+        raise BadValue(
+            f"embed.model names no directory: {name!r}",
+            hint="set embed.model to a directory with model.onnx and tokenizer.json",
+        )
+    return home
+
+
+def _model_file(home: Path) -> Path:
+    found = [home / name for name in _MODEL_FILES if (home / name).is_file()]
+    missing = "model.onnx" if not found else "tokenizer.json"
+    if not found or not (home / "tokenizer.json").is_file():
+        raise BadValue(
+            f"the model directory {home} has no {missing}",
+            hint="export the model to ONNX (for example with optimum-cli) together with its fast tokenizer",
+        )
+    return found[0]
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as fault:
+        raise BadValue(f"{path} cannot be read: {fault}", hint="repair or remove it") from fault
+    return content if isinstance(content, dict) else {}
+
+
+def _pooling(home: Path, ours: Mapping[str, Any]) -> Pooling:
+    theirs = _json(home / "1_Pooling/config.json")
+    modes = [
+        key.removeprefix("pooling_mode_")
+        for key, on in theirs.items()
+        if key.startswith("pooling_mode_") and on
+    ]
+    names = {"cls_token": "cls", "mean_tokens": "mean"}
+    wanted = ours.get("pooling") or "+".join(names.get(mode, mode) for mode in modes) or "mean"
+    for known in _POOLINGS:
+        if wanted == known:
+            return known
+    raise BadValue(
+        f"the model {home.name} wants the pooling {wanted}", hint=f"supported: {', '.join(_POOLINGS)}"
+    )
+
+
+def _window(home: Path) -> int:
+    """Return the smallest limit that the files name; a tokenizer without one names an absurd number."""
+    config = _json(home / "config.json")
+    positions = config.get("max_position_embeddings")
+    if positions and "roberta" in str(config.get("model_type", "")):
+        positions -= 1 + int(config.get("pad_token_id", 1))  # its positions begin after the one for padding
+    named = (
+        positions,
+        _json(home / "tokenizer_config.json").get("model_max_length"),
+        _json(home / "sentence_bert_config.json").get("max_seq_length"),
+    )
+    return min((int(limit) for limit in named if limit and limit < 1 << 20), default=_DEFAULT_WINDOW)

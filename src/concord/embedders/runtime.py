@@ -1,0 +1,206 @@
+"""Any ONNX sentence encoder: texts in, vectors of length 1 out. May be used by several threads at once."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from concord.embedders.tokens import Tokens
+from concord.errors import BadValue, EmbedderDown
+from concord.types import Vector
+
+Pooling = Literal["cls", "mean"]
+Floats = NDArray[np.float32]
+Ids = NDArray[np.int64]
+
+BATCH_TOKENS = 2048  # padding included; 1,200 to 4,000 are within a tenth of each other
+_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+_OUTPUTS = ("sentence_embedding", "last_hidden_state", "token_embeddings")  # in order of preference
+_TOPOLOGY = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
+_ERRORS_ONLY = 3  # onnxruntime's log level: its warnings are not for users
+
+
+@dataclass(frozen=True, slots=True)
+class Blueprint:
+    """What must be known of a model to run it. Nothing is read until it is needed."""
+
+    name: str
+    model: Callable[[], Path | bytes]  # the ONNX file, or its contents
+    window: int  # tokens, special ones included
+    pooling: Pooling = "mean"  # of a model that returns a vector for each token
+    is_optimised: bool = False  # onnxruntime is to run it as it is, not to look for what could be fused
+
+
+class TextEncoder:
+    """A model that turns texts into vectors. Loads at first use; closed, it loads again."""
+
+    def __init__(self, blueprint: Blueprint, tokens: Tokens, threads: int) -> None:
+        self._blueprint = blueprint
+        self._tokens = tokens
+        self._threads = threads or physical_cores()
+        self._loading = threading.Lock()
+        self._session: Any = None
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether the next text will not have to wait for a load."""
+        return self._tokens.is_loaded and self._session is not None
+
+    def close(self) -> None:
+        """Free the session; the tokenizer belongs to the caller."""
+        with self._loading:
+            self._session = None
+
+    def embed(self, texts: Sequence[str]) -> list[Vector]:
+        """Return one vector a text. A text longer than the window becomes the mean of its parts.
+
+        Raises:
+            EmbedderDown: the model cannot be loaded or run, or what it returns is no vector.
+        """
+        windows = [self._tokens.windows(text, self._blueprint.window) for text in texts]
+        vectors = iter(self._encode([row for rows in windows for row in rows]))
+        return [self._to_vector([next(vectors) for _ in rows]) for rows in windows]
+
+    def _encode(self, rows: Sequence[Sequence[int]]) -> list[Floats]:
+        vectors: dict[int, Floats] = {}
+        for batch in batches([len(row) for row in rows], BATCH_TOKENS):
+            ids, mask = padded([rows[index] for index in batch], self._tokens.padding)
+            vectors.update(zip(batch, self._run(ids, mask), strict=True))
+        return [vectors[index] for index in range(len(rows))]
+
+    def _run(self, ids: Ids, mask: Ids) -> Floats:
+        session = self._opened_session()
+        feed = dict(zip(_INPUTS, (ids, mask, np.zeros_like(ids)), strict=True))
+        inputs = {given.name: feed[given.name] for given in session.get_inputs()}
+        with _faults_as_down(self._blueprint.name):
+            (states,) = session.run([_output(session)], inputs)
+        return states if states.ndim == 2 else pooled(states, mask, self._blueprint.pooling)
+
+    def _opened_session(self) -> Any:
+        with self._loading:
+            if self._session is None:
+                self._session = open_session(self._blueprint, self._threads)
+            return self._session
+
+    def _to_vector(self, parts: Sequence[Floats]) -> Vector:
+        mean = np.sum([part / np.linalg.norm(part) for part in parts], axis=0) if len(parts) > 1 else parts[0]
+        length = float(np.linalg.norm(mean))
+        if not 0 < length < np.inf:  # also refuses a length that is not a number
+            raise EmbedderDown(
+                f"the model {self._blueprint.name} returned a vector without a direction",
+                hint="the model file may be damaged: kb doctor checks it",
+            )
+        return (mean / length).astype("<f4").tobytes()
+
+
+def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+    """Group rows of like length, so that little is padding, into batches of at most `budget` tokens.
+
+    The longest come first: a batch that needs too much memory fails at once, not after an hour.
+    """
+    batch: list[int] = []
+    for index in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
+        if batch and (len(batch) + 1) * lengths[batch[0]] > budget:
+            yield batch
+            batch = []
+        batch.append(index)
+    if batch:
+        yield batch
+
+
+def padded(rows: Sequence[Sequence[int]], padding: int) -> tuple[Ids, Ids]:
+    """Return the rows as one matrix, filled up on the right, and a mask of what is text."""
+    width = max(map(len, rows))
+    ids = np.full((len(rows), width), padding, np.int64)
+    mask = np.zeros((len(rows), width), np.int64)
+    for index, row in enumerate(rows):
+        ids[index, : len(row)] = row
+        mask[index, : len(row)] = 1
+    return ids, mask
+
+
+def pooled(states: Floats, mask: Ids, pooling: Pooling) -> Floats:
+    """Make one vector of the vectors of a text's tokens."""
+    if pooling == "cls":
+        return states[:, 0]
+    weights = mask[:, :, None].astype(np.float32)
+    means: Floats = (states * weights).sum(axis=1) / weights.sum(axis=1)
+    return means
+
+
+def open_session(blueprint: Blueprint, threads: int) -> Any:
+    """Load a model.
+
+    Raises:
+        EmbedderDown: onnxruntime cannot load it.
+        BadValue: it wants an input that is not made from text alone.
+    """
+    from onnxruntime import InferenceSession  # late: counting tokens must not pay for it
+
+    model = blueprint.model()
+    source = model if isinstance(model, bytes) else str(model)
+    with _faults_as_down(blueprint.name):
+        session = InferenceSession(source, _session_options(blueprint, threads), ["CPUExecutionProvider"])
+    strange = sorted({given.name for given in session.get_inputs()}.difference(_INPUTS))
+    if strange:
+        raise BadValue(
+            f"the model {blueprint.name} wants the input {', '.join(strange)}",
+            hint=f"use a sentence encoder whose inputs are among {', '.join(_INPUTS)}",
+        )
+    return session
+
+
+def _session_options(blueprint: Blueprint, threads: int) -> Any:
+    from onnxruntime import GraphOptimizationLevel, SessionOptions
+
+    options = SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = _ERRORS_ONLY
+    if blueprint.is_optimised:
+        options.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_BASIC
+    return options
+
+
+def physical_cores() -> int:
+    """Return how many cores this process may use; two threads of one core only get in each other's way."""
+    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+    try:
+        return len({Path(_TOPOLOGY.format(cpu)).read_text("ascii") for cpu in allowed})
+    except OSError:
+        return len(allowed)
+
+
+@cache
+def _fault_kinds() -> tuple[type[Exception], ...]:
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+    # onnxruntime's errors share no class of their own
+    return tuple(
+        kind for kind in vars(state).values() if isinstance(kind, type) and issubclass(kind, Exception)
+    )
+
+
+@contextmanager
+def _faults_as_down(name: str) -> Iterator[None]:
+    try:
+        yield
+    except _fault_kinds() as fault:
+        reason = str(fault).splitlines()[0]
+        raise EmbedderDown(
+            f"the model {name} does not run: {reason}", hint="kb doctor checks the model"
+        ) from fault
+
+
+def _output(session: Any) -> str:
+    names = [given.name for given in session.get_outputs()]
+    return next((name for name in _OUTPUTS if name in names), str(names[0]))

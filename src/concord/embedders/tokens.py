@@ -1,0 +1,106 @@
+"""Text to token numbers: what a model reads, and where each token begins in the text."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from tokenizers import Tokenizer
+
+from concord.errors import EmbedderDown
+
+_PADDING_NAMES = ("<pad>", "[PAD]")
+_PROBE = "a"  # one plain letter: what a model adds around it, it adds around any text
+
+
+class Tokens:
+    """A model's tokenizer, loaded at first use, without the truncation and padding that its file may ask for.
+
+    Text that spells a special token (`</s>`) is read as text: a document must not be able to end itself.
+    """
+
+    def __init__(self, read: Callable[[], bytes]) -> None:
+        self._read = read  # returns a tokenizer.json
+        self._loading = threading.Lock()
+        self._loaded: Tokenizer | None = None
+        self._padding = 0
+        self._around: tuple[list[int], list[int]] = ([], [])
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the next call will not have to load the tokenizer."""
+        return self._loaded is not None
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer itself."""
+        with self._loading:
+            if self._loaded is None:
+                self._loaded = self._load()
+            return self._loaded
+
+    @property
+    def padding(self) -> int:
+        """The number that fills up short rows."""
+        return self._padding
+
+    def close(self) -> None:
+        """Free the tokenizer."""
+        with self._loading:
+            self._loaded = None
+
+    def special(self) -> int:
+        """Return how many special tokens go around a text."""
+        return self.tokenizer.num_special_tokens_to_add(False)
+
+    def starts(self, text: str) -> list[int]:
+        """Return where each token of a text begins, special tokens left out."""
+        encoding = self.tokenizer.encode(speakable(text), add_special_tokens=False)
+        return [start for start, _ in encoding.offsets]
+
+    def windows(self, text: str, window: int) -> list[list[int]]:
+        """Cut a text into as many rows of even length as it needs, each with its special tokens."""
+        ids = self.tokenizer.encode(speakable(text), add_special_tokens=False).ids
+        before, after = self._around
+        capacity = max(1, window - len(before) - len(after))
+        count = max(1, -(-len(ids) // capacity))
+        size = max(1, -(-len(ids) // count))
+        pieces = [ids[start : start + size] for start in range(0, len(ids), size)] or [[]]
+        return [[*before, *piece, *after] or [self._padding] for piece in pieces]
+
+    def _load(self) -> Tokenizer:
+        try:
+            tokenizer = Tokenizer.from_buffer(self._read())
+        except ValueError as fault:
+            raise EmbedderDown(
+                f"the model's tokenizer cannot be read: {fault}", hint="install it again"
+            ) from fault
+        self._padding = _padding(tokenizer)
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        tokenizer.encode_special_tokens = True
+        self._around = _around(tokenizer)
+        return tokenizer
+
+
+def speakable(text: str) -> str:
+    """Return a text that has a UTF-8 form; a lone surrogate becomes a question mark, so offsets stay."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
+
+
+def _padding(tokenizer: Tokenizer) -> int:
+    if tokenizer.padding:
+        return int(tokenizer.padding["pad_id"])
+    known = (tokenizer.token_to_id(name) for name in _PADDING_NAMES)
+    return next((number for number in known if number is not None), 0)
+
+
+def _around(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
+    bare = tokenizer.encode(_PROBE, add_special_tokens=False).ids
+    full = tokenizer.encode(_PROBE).ids
+    first = next(i for i in range(len(full)) if full[i : i + len(bare)] == bare)
+    return full[:first], full[first + len(bare) :]

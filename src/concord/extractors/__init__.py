@@ -1,0 +1,1 @@
+"""Which text does this file hold?"""

@@ -1,0 +1,197 @@
+"""Which extractor reads a file, by its name and then by its first bytes. A new format is a row here."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from concord.extractors.decode import looks_binary
+from concord.types import DocumentType
+
+
+class Format(NamedTuple):
+    """How a file is read."""
+
+    extractor: str  # a name in the table of extractors
+    type: DocumentType
+    language: str | None = None  # of code, by tree-sitter's name
+    risky: bool = False  # parsed by a native library that crafted input can crash or exhaust
+
+
+class Refusal(NamedTuple):
+    """Why a file cannot be read."""
+
+    reason: str
+
+
+MARKDOWN = Format("markdown", "markdown")
+TEXT = Format("text", "text")
+DATA = Format("text", "data")
+HTML = Format("html", "html", risky=True)
+PDF = Format("pdf", "pdf", risky=True)
+
+_BY_FORMAT = {
+    MARKDOWN: "md markdown mdown mkd mkdn mdx qmd rmd",
+    TEXT: "txt text log rst rest adoc asciidoc asc org tex bib srt vtt diff patch man textile wiki",
+    DATA: "json jsonl ndjson json5 jsonc geojson ipynb yaml yml toml csv tsv ini cfg conf config properties "
+    "xml xsd xsl xslt rss atom opml plist desktop service editorconfig",
+    HTML: "html htm xhtml shtml",
+    PDF: "pdf",
+}
+
+_BY_LANGUAGE = {
+    "python": "py pyi pyw pyx",
+    "javascript": "js mjs cjs jsx",
+    "typescript": "ts mts cts",
+    "tsx": "tsx",
+    "go": "go",
+    "rust": "rs",
+    "java": "java",
+    "kotlin": "kt kts",
+    "scala": "scala sc sbt",
+    "groovy": "groovy gradle",
+    "c": "c h",
+    "cpp": "cc cpp cxx c++ hh hpp hxx h++ ipp inl cu cuh",
+    "objc": "m mm",
+    "c_sharp": "cs csx",
+    "fsharp": "fs fsi fsx",
+    "ruby": "rb rake gemspec ru",
+    "php": "php phtml",
+    "perl": "pl pm",
+    "lua": "lua",
+    "r": "r",
+    "julia": "jl",
+    "swift": "swift",
+    "dart": "dart",
+    "elixir": "ex exs",
+    "erlang": "erl hrl",
+    "haskell": "hs lhs",
+    "ocaml": "ml mli",
+    "clojure": "clj cljs cljc edn",
+    "elisp": "el",
+    "scheme": "scm ss",
+    "zig": "zig",
+    "nim": "nim",
+    "bash": "sh bash zsh ksh bats",
+    "fish": "fish",
+    "powershell": "ps1 psm1 psd1",
+    "batch": "bat cmd",
+    "sql": "sql ddl",
+    "graphql": "graphql gql",
+    "proto": "proto thrift",
+    "hcl": "tf tfvars hcl",
+    "nix": "nix",
+    "cmake": "cmake",
+    "make": "mk mak",
+    "css": "css",
+    "scss": "scss sass less",
+    "vue": "vue",
+    "svelte": "svelte",
+    "asm": "asm s",
+    "fortran": "f f90 f95 f03 for",
+    "vim": "vim",
+}
+
+# Known, and without an extractor of ours: an installed one whose name is the extension reads them.
+_UNSUPPORTED = frozenset(
+    ("docx", "doc", "odt", "rtf", "pptx", "ppt", "odp", "xlsx", "xls", "ods")
+    + ("epub", "mobi", "azw3", "eml", "msg", "pages", "numbers", "key")
+)
+
+_BY_NAME = {
+    "dockerfile": "dockerfile",
+    "containerfile": "dockerfile",
+    "makefile": "make",
+    "gnumakefile": "make",
+    "cmakelists.txt": "cmake",
+    "rakefile": "ruby",
+    "gemfile": "ruby",
+    "vagrantfile": "ruby",
+    "jenkinsfile": "groovy",
+    "justfile": "make",
+    "build.bazel": "python",
+    "sconstruct": "python",
+}
+
+_BY_INTERPRETER = {
+    "python": "python",
+    "pypy": "python",
+    "node": "javascript",
+    "deno": "typescript",
+    "bun": "typescript",
+    "sh": "bash",
+    "bash": "bash",
+    "zsh": "bash",
+    "ksh": "bash",
+    "dash": "bash",
+    "fish": "fish",
+    "ruby": "ruby",
+    "perl": "perl",
+    "php": "php",
+    "lua": "lua",
+    "rscript": "r",
+    "make": "make",
+}
+
+
+def _code(language: str) -> Format:
+    return Format("code", "code", language)
+
+
+_EXTENSIONS: dict[str, Format] = {
+    **{e: _code(language) for language, row in _BY_LANGUAGE.items() for e in row.split()},
+    **{e: form for form, row in _BY_FORMAT.items() for e in row.split()},
+}
+
+# Possessive: comments that could be grouped in many ways would be tried in all of them.
+_HTML_HEAD = re.compile(
+    rb"\s*+(?:<\?xml[^>]*+>\s*+)?(?:(?><!--.*?-->)\s*+)*+<(?:!doctype\s+html|html)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_PDF_HEAD = b"%PDF-"  # Acrobat, and so everybody, allows rubbish before it in the first kilobyte
+_PDF_HEAD_WITHIN = 1024
+
+
+def detect(name: str, head: bytes) -> Format | Refusal:
+    """Return how to read a file of this name that begins with these bytes (8 kB are enough), or why not."""
+    known = by_name(name)
+    if known is PDF or _PDF_HEAD in head[:_PDF_HEAD_WITHIN] and looks_binary(head):
+        return PDF
+    if extension(name) in _UNSUPPORTED:
+        return Refusal("unsupported format")
+    if looks_binary(head):
+        return Refusal("binary")
+    return known or _by_content(head)
+
+
+def extension(name: str) -> str:
+    """Return what follows the last dot of a file name, in lower case; nothing when there is no dot."""
+    _, dot, after = name.rpartition("/")[2].rpartition(".")
+    return after.lower() if dot else ""
+
+
+def by_name(name: str) -> Format | None:
+    """Return the format that a file name promises."""
+    base = name.rpartition("/")[2].lower()
+    if base in _BY_NAME:
+        return _code(_BY_NAME[base])
+    if base.startswith("dockerfile."):
+        return _code("dockerfile")
+    return _EXTENSIONS.get(extension(base))
+
+
+def _by_content(head: bytes) -> Format:
+    if head.startswith(b"#!"):
+        language = _interpreted(head.partition(b"\n")[0][:200].decode("latin-1"))
+        return _code(language) if language else TEXT
+    if _PDF_HEAD in head[:_PDF_HEAD_WITHIN]:
+        return PDF
+    if _HTML_HEAD.match(head):
+        return HTML
+    return DATA if head.lstrip().startswith(b"<?xml") else TEXT
+
+
+def _interpreted(shebang: str) -> str | None:
+    """Return the language of `#!/usr/bin/env -S python3.11 -u`: the first word that names an interpreter."""
+    names = (word.rpartition("/")[2].rstrip("0123456789.").lower() for word in shebang[2:].split())
+    return next((_BY_INTERPRETER[name] for name in names if name in _BY_INTERPRETER), None)

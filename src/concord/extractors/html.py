@@ -1,0 +1,224 @@
+"""HTML by lexbor: a page's own content as Markdown, each line with the line of the file it comes from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from concord.errors import Damaged, TooLarge
+from concord.extractors.decode import decode
+from concord.extractors.markdown_lines import Line, MarkdownLines, names
+from concord.extractors.plain import MAX_TITLE, with_plain_newlines
+from concord.extractors.source_lines import SourceLines
+from concord.text.clean import clean
+from concord.types import Extracted, Json
+
+MAX_BYTES = 10_000_000
+MAX_DEPTH = 5_000  # the parser's time grows with the depth's square: 5,000 take 0.1 s, 100,000 take 25 s
+MAX_TAGS = 30
+MAX_LAYOUT_DEPTH = 10  # tables inside tables inside tables: nobody's data
+
+_CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w:.-]{2,40})", re.IGNORECASE)
+_TAG = re.compile(r"<(/?)([a-z][a-z0-9-]*)[^<>]*>", re.IGNORECASE)
+_HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+
+# Elements without an end tag, or whose next sibling ends them: an open one is not a level of depth.
+_FLAT = names(
+    "area base br col embed hr img input link meta source track wbr p li dt dd tr td th thead tbody tfoot "
+    "option optgroup colgroup rt rp"
+)
+_NOT_TEXT = names(
+    "head script style template noscript iframe object embed svg canvas audio video map datalist "
+    "input button select textarea progress meter annotation annotation-xml"
+)
+_AROUND = frozenset({"nav", "aside"})
+_AROUND_ROLES = frozenset(
+    {"navigation", "banner", "contentinfo", "search", "complementary", "menu", "menubar"}
+)
+# The ¶ after a heading, and what leads past the navigation.
+_ANCHOR_CLASS = re.compile(r"(?:^|\s)(?:headerlink|anchor-link|heading-anchor|hash-link|skip)")
+
+
+class HtmlExtractor:
+    """Reads web pages."""
+
+    def extract(self, data: bytes, name: str) -> Extracted:
+        """Return the page's content without what is around it.
+
+        Raises:
+            TooLarge: more bytes than a page has.
+            Damaged: elements nested beyond all measure.
+        """
+        if len(data) > MAX_BYTES:
+            raise TooLarge(f"is larger than {MAX_BYTES // 1_000_000} MB, the limit for HTML")
+        source = with_plain_newlines(decode(data, _declared(data)))
+        if _depth(source) > MAX_DEPTH:
+            raise Damaged(f"nests elements more than {MAX_DEPTH} deep")
+        page = LexborHTMLParser(source)
+        lines = _content(page)
+        return Extracted(
+            text=_cleaned(lines),
+            type="html",
+            title=_title(page),
+            tags=_tags(page),
+            details=_details(page),
+            file_lines=_file_lines(lines, SourceLines(source)),
+        )
+
+
+def _declared(data: bytes) -> str | None:
+    found = _CHARSET.search(data, 0, 2048)
+    return found[1].decode("ascii", "replace") if found else None
+
+
+def _depth(source: str) -> int:
+    """Return about how deep elements nest; never less than what costs the parser its time."""
+    if source.count("<") <= MAX_DEPTH:
+        return 0
+    depth = deepest = 0
+    for tag in _TAG.finditer(source):
+        if tag[2].lower() not in _FLAT:
+            depth = depth + 1 if not tag[1] else max(0, depth - 1)
+            deepest = max(deepest, depth)
+    return deepest
+
+
+def _content(page: LexborHTMLParser) -> list[Line]:
+    """Return the page as Markdown; all of it when nothing is left without what is around the content."""
+    root = page.body or page.root
+    if root is None:
+        return []
+    return _Walk(root, content_only=True).lines or _Walk(root, content_only=False).lines
+
+
+class _Walk:
+    """Goes through the elements in order, without recursion: depth costs memory, not stack."""
+
+    def __init__(self, root: LexborNode, *, content_only: bool) -> None:
+        self._content_only = content_only
+        self._inside = 0  # of <main> and <article>: a header or footer there belongs to the content
+        self._tables: list[bool] = []  # of each open table, whether it holds data
+        self._page = MarkdownLines()
+        pending: list[LexborNode | str] = [root]
+        while pending:
+            item = pending.pop()
+            if isinstance(item, str):
+                self._close(item)
+            elif (text := item.text_content) is not None:
+                self._page.text(text)
+            elif self._open(item):
+                pending.append(item.tag or "")
+                pending.extend(reversed(list(item.iter(include_text=True))))
+        self._page.end_block()
+        self.lines = self._page.lines
+
+    def _open(self, node: LexborNode) -> bool:
+        """Begin an element; return whether to go inside."""
+        tag = node.tag or ""
+        if tag in _NOT_TEXT or tag.startswith("-"):
+            return False
+        attributes = node.attributes
+        if self._content_only and self._is_around(tag, attributes):
+            return False
+        if tag in ("main", "article"):
+            self._inside += 1
+        if tag == "table":
+            self._tables.append(not self._is_layout(node))
+        if self._tables and self._tables[-1] and (action := _OPEN_TABLE.get(tag)):
+            action(self._page)
+        else:
+            self._page.open(tag, attributes)
+        return True
+
+    def _close(self, tag: str) -> None:
+        if tag in ("main", "article"):
+            self._inside -= 1
+        if self._tables and self._tables[-1] and (action := _CLOSE_TABLE.get(tag)):
+            action(self._page)
+        else:
+            self._page.close(tag)
+        if tag == "table":
+            self._tables.pop()
+
+    def _is_around(self, tag: str, attributes: Mapping[str, str | None]) -> bool:
+        if tag in _AROUND or (tag in ("header", "footer") and not self._inside):
+            return True
+        if not attributes or tag in ("html", "body"):
+            return False
+        if "hidden" in attributes or attributes.get("aria-hidden") == "true":
+            return True
+        if attributes.get("role") in _AROUND_ROLES and not self._inside:
+            return True
+        if tag == "a" and _ANCHOR_CLASS.search(attributes.get("class") or ""):
+            return True
+        return bool(_HIDDEN_STYLE.search(attributes.get("style") or ""))
+
+    def _is_layout(self, table: LexborNode) -> bool:
+        """Return whether a table is there for its looks: what holds tables or headings is no data."""
+        if len(self._tables) >= MAX_LAYOUT_DEPTH:
+            return True
+        return len(table.css("table, h1, h2, h3, h4, h5, h6")) > 1  # it counts itself
+
+
+_OPEN_TABLE = {
+    "table": MarkdownLines.begin_table,
+    "tr": MarkdownLines.begin_row,
+    "td": MarkdownLines.begin_cell,
+    "th": MarkdownLines.begin_cell,
+}
+_CLOSE_TABLE = {"tr": MarkdownLines.end_row, "td": MarkdownLines.end_cell, "th": MarkdownLines.end_cell}
+
+
+def _cleaned(lines: list[Line]) -> str:
+    return clean("\n".join(line.text for line in lines))
+
+
+def _file_lines(lines: list[Line], source: SourceLines) -> tuple[int, ...]:
+    """Return the file's line for each line; those without words of their own go with a neighbour."""
+    numbers: list[int] = []
+    last = 1
+    waiting = 0  # lines that go with the next one
+    for line in lines:
+        if line.origin == "":
+            waiting += 1
+            continue
+        last = source.line_of(line.origin) if line.origin else last
+        numbers.extend([last] * (waiting + 1))
+        waiting = 0
+    return tuple(numbers + [last] * waiting)
+
+
+def _title(page: LexborHTMLParser) -> str | None:
+    title = _text_of(page, "head title") or _meta(page, "og:title") or _text_of(page, "h1")
+    return title[:MAX_TITLE] or None
+
+
+def _tags(page: LexborHTMLParser) -> tuple[str, ...]:
+    words = (" ".join(word.split()) for word in _meta(page, "keywords").split(","))
+    return tuple(dict.fromkeys(word for word in words if word))[:MAX_TAGS]
+
+
+def _details(page: LexborHTMLParser) -> dict[str, Json]:
+    found = {
+        "description": _meta(page, "description") or _meta(page, "og:description"),
+        "author": _meta(page, "author"),
+        "language": _attribute(page, "html", "lang"),
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def _text_of(page: LexborHTMLParser, selector: str) -> str:
+    node = page.css_first(selector)
+    return " ".join(node.text(deep=True, separator=" ").split()) if node is not None else ""
+
+
+def _meta(page: LexborHTMLParser, name: str) -> str:
+    return _attribute(page, f'meta[name="{name}" i], meta[property="{name}" i]', "content")
+
+
+def _attribute(page: LexborHTMLParser, selector: str, name: str) -> str:
+    node = page.css_first(selector)
+    value = node.attributes.get(name) if node is not None else None
+    return " ".join((value or "").split())

@@ -1,0 +1,67 @@
+"""Markdown: front matter is read and blanked, so that the lines of the text stay the lines of the file."""
+
+from __future__ import annotations
+
+import re
+
+from concord.extractors.decode import decode
+from concord.extractors.front_matter import split_front_matter
+from concord.extractors.plain import MAX_TITLE, with_plain_newlines
+from concord.text.clean import clean
+from concord.types import Extracted
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*$")
+_UNDERLINE = re.compile(r" {0,3}(?:=+|-{2,})[ \t]*$")
+_NOT_A_PARAGRAPH = re.compile(r"\s*(?:[-*+>|<]|\d+[.)]|$)")  # what a line of dashes underlines to no heading
+_LINK = re.compile(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])")
+_HTML_HEADING = re.compile(r"\s*<h1\b[^>]*>(.+?)</h1>", re.IGNORECASE)
+_MARKS = re.compile(r"<[^>]{1,200}>|`+|\*{2,3}|\{#[\w-]+\}")  # underscores stay: __init__ is no emphasis
+_SEARCHED_LINES = 200  # a document without a heading up there has no title of its own
+
+
+class MarkdownExtractor:
+    """Reads .md and its kin."""
+
+    def extract(self, data: bytes, name: str) -> Extracted:
+        """Return the text; the title is the front matter's, else the first heading."""
+        head = split_front_matter(with_plain_newlines(decode(data)))
+        text = clean(head.text)
+        return Extracted(
+            text=text,
+            type="markdown",
+            title=head.title or _first_heading(text),
+            tags=head.tags,
+            details=head.details,
+        )
+
+
+def _first_heading(text: str) -> str | None:
+    fence = ""
+    before = ""
+    for line in text.split("\n", _SEARCHED_LINES)[:_SEARCHED_LINES]:
+        if mark := _FENCE.match(line):
+            fence = _toggle(fence, mark[1])
+        elif not fence and (heading := _heading(line, before)):
+            return heading
+        before = "" if fence else line
+    return None
+
+
+def _toggle(fence: str, mark: str) -> str:
+    """Return which fence is open after such a line: one of its kind, as long or longer, closes it."""
+    if not fence:
+        return mark
+    return "" if mark.startswith(fence) else fence
+
+
+def _heading(line: str, before: str) -> str:
+    if found := _HEADING.match(line) or _HTML_HEADING.match(line):
+        return _unmarked(found[1])
+    if _UNDERLINE.match(line) and not _NOT_A_PARAGRAPH.match(before):
+        return _unmarked(before)
+    return ""
+
+
+def _unmarked(heading: str) -> str:
+    return " ".join(_MARKS.sub("", _LINK.sub(r"\1", heading[:MAX_TITLE])).split())

@@ -1,0 +1,265 @@
+"""Writes Markdown from elements that open and close, and remembers what each line was in the file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+MAX_ROW = 1_000  # characters; a longer "row" is a page laid out with a table, and becomes paragraphs
+MAX_INDENT = 8  # lists deeper than this keep its indentation, or crafted nesting would cost its square
+MAX_QUOTE = 3
+
+_BREAK = "\x1e"  # stands for <br> until the block ends
+_CODE_END = "\x1f"  # stands for </code> in a <pre>: two <code> there are two listings, not one line
+_ANCHORS = ("#", "¶", "§", "🔗")  # links to itself that a heading ends with
+_READS_AS_MARKUP = re.compile(r"#{1,6}(?:\s|$)|```|~~~|\|")
+_LANGUAGE = re.compile(r"(?:^|\s)(?:language|lang|highlight(?:-source)?|brush:)-?\s*([\w+#]+)")
+
+Attributes = Mapping[str, str | None]
+
+
+def names(row: str) -> frozenset[str]:
+    """Return the names in a row of them."""
+    return frozenset(row.split())
+
+
+class Line(NamedTuple):
+    """A line of Markdown and where it comes from."""
+
+    text: str
+    origin: str | None  # text to look for in the file; None: same as the line before; "": same as the next
+
+
+class _List:
+    """An open list: what its next item begins with."""
+
+    def __init__(self, ordered: bool) -> None:
+        self.ordered = ordered
+        self.count = 0
+
+    def next_marker(self) -> str:
+        self.count += 1
+        return f"{self.count}. " if self.ordered else "- "
+
+
+class MarkdownLines:
+    """Takes a page's elements and text in order; `lines` is the Markdown so far."""
+
+    def __init__(self) -> None:
+        self.lines: list[Line] = []
+        self._inline: list[str] = []  # text of the block that is open
+        self._heading = 0
+        self._quotes = 0
+        self._lists: list[_List] = []
+        self._marker = ""  # of a list item that has no text yet
+        self._code: list[str] | None = None
+        self._language = ""
+        self._row: list[list[str]] | None = None
+        self._cell: list[str] | None = None
+        self._rows = 0  # written of the open table
+        self._last = ""  # what kind of line was written last
+
+    def text(self, text: str) -> None:
+        """Take text; white space counts only inside <pre>."""
+        (self._inline if self._code is None else self._code).append(text)
+
+    def open(self, tag: str, attributes: Attributes) -> None:
+        """Take the start of an element."""
+        if action := _OPEN.get(tag):
+            action(self, attributes)
+        elif tag in BLOCKS or "-" in tag:  # a component: <my-card>
+            self.end_block()
+
+    def close(self, tag: str) -> None:
+        """Take the end of an element."""
+        if action := _CLOSE.get(tag):
+            action(self)
+        elif tag in BLOCKS or "-" in tag:
+            self.end_block()
+
+    def begin_table(self) -> None:
+        """Write rows from here to the table's end."""
+        self.end_block()
+        self._rows = 0
+
+    def begin_row(self) -> None:
+        """Collect the cells of a row."""
+        self.end_block()
+        self._row = []
+
+    def begin_cell(self) -> None:
+        """Collect what is in a cell."""
+        self.end_block()
+        if self._row is not None:
+            self._cell = []
+
+    def end_cell(self) -> None:
+        """Add the cell to its row."""
+        self.end_block()
+        if self._row is not None and self._cell is not None:
+            self._row.append(self._cell)
+        self._cell = None
+
+    def end_row(self) -> None:
+        """Write the row, as paragraphs if it is too long to be one."""
+        row, self._row, self._cell = self._row or [], None, None
+        texts = [" ".join(cell) for cell in row]
+        if len(row) > 1 and sum(map(len, texts)) <= MAX_ROW:
+            self._write_row(texts)
+        else:
+            for paragraph in (line for cell in row for line in cell):
+                self._write_block([paragraph])
+
+    def end_block(self) -> None:
+        """Write the open block, if there is anything in it."""
+        parts = "".join(self._inline).split(_BREAK)
+        self._inline.clear()
+        lines = [line for part in parts if (line := " ".join(part.split()))]
+        if not lines:
+            return
+        if self._cell is not None:
+            self._cell.extend(lines)
+        elif self._heading:
+            text = " ".join(lines)
+            self._write("heading", [Line(f"{'#' * self._heading} {text}", text)])
+        else:
+            self._write_block(lines)
+
+    def _write_block(self, lines: list[str]) -> None:
+        kind = "item" if self._lists else "text"
+        quote = "> " * min(self._quotes, MAX_QUOTE)
+        indent = "  " * min(len(self._lists) - 1, MAX_INDENT)
+        rest = "  " if self._lists else ""
+        written = [
+            Line(quote + indent + (self._marker or rest if n == 0 else rest) + _escaped(line), line)
+            for n, line in enumerate(lines)
+        ]
+        self._marker = ""
+        self._write(kind, written)
+
+    def _write_row(self, texts: list[str]) -> None:
+        cells = " | ".join(text.replace("|", "\\|") for text in texts)
+        lines = [Line(f"| {cells} |", next((text for text in texts if text), None))]
+        if self._rows == 0:  # Markdown knows no table without a head
+            lines.append(Line("|" + " --- |" * len(texts), None))
+        self._write("row" if self._rows else "first row", lines)
+        self._last = "row"
+        self._rows += 1
+
+    def _write_code(self) -> None:
+        code = "".join(self._code or ()).replace(_CODE_END + _CODE_END, "\n").replace(_CODE_END, "")
+        code, self._code = code.replace(_BREAK, "\n").strip("\n"), None
+        if not code.strip():
+            return
+        runs = re.findall(r"`{3,}", code)
+        fence = max(["``", *runs], key=len) + "`"
+        body = [Line(line.rstrip(), line.strip() or None) for line in code.split("\n")]
+        self._write("code", [Line(fence + self._language, ""), *body, Line(fence, None)])
+
+    def _write(self, kind: str, lines: list[Line]) -> None:
+        together = kind == self._last and kind in ("item", "row")
+        if self.lines and not together:
+            self.lines.append(Line("", None))
+        self.lines.extend(lines)
+        self._last = kind
+
+    def _open_heading(self, level: int) -> None:
+        self.end_block()
+        self._heading = level if self._cell is None else 0
+
+    def _close_heading(self) -> None:
+        if self._inline and self._inline[-1].strip() in _ANCHORS:
+            self._inline.pop()
+        self.end_block()
+        self._heading = 0
+
+    def _open_list(self, ordered: bool) -> None:
+        self.end_block()
+        self._lists.append(_List(ordered))
+
+    def _close_list(self) -> None:
+        self.end_block()
+        self._lists.pop()
+        self._marker = ""
+
+    def _open_item(self, _: Attributes) -> None:
+        self.end_block()
+        if self._lists:
+            self._marker = self._lists[-1].next_marker()
+
+    def _close_item(self) -> None:
+        self.end_block()
+        self._marker = ""
+
+    def _open_quote(self, _: Attributes) -> None:
+        self.end_block()
+        self._quotes += 1
+
+    def _close_quote(self) -> None:
+        self.end_block()
+        self._quotes -= 1
+
+    def _open_code(self, attributes: Attributes) -> None:
+        self.end_block()
+        if self._cell is None and self._code is None:
+            self._code = []
+            self._language = ""
+            self._name_language(attributes)
+
+    def _close_code(self) -> None:
+        if self._code is not None:
+            self._write_code()
+        self.end_block()
+
+    def _open_inline_code(self, attributes: Attributes) -> None:
+        if self._code and self._code[-1] == _CODE_END:
+            self._code.append(_CODE_END)
+        self._name_language(attributes)
+
+    def _close_inline_code(self) -> None:
+        if self._code is not None:
+            self._code.append(_CODE_END)
+
+    def _name_language(self, attributes: Attributes) -> None:
+        found = _LANGUAGE.search(attributes.get("class") or "")
+        if found and self._code is not None:
+            self._language = self._language or found[1]
+
+
+def _escaped(line: str) -> str:
+    """Return a line that a reader of Markdown will not take for a heading, a fence or a table."""
+    return "\\" + line if _READS_AS_MARKUP.match(line) else line
+
+
+def _heading_opener(level: int) -> Callable[[MarkdownLines, Attributes], None]:
+    return lambda page, _: page._open_heading(level)
+
+
+BLOCKS = names(
+    "html body main article section div p header footer nav aside address form fieldset legend figure "
+    "figcaption dl dt dd details summary center hgroup search hr caption thead tbody tfoot table tr td th "
+    "menu"
+)
+
+_OPEN: dict[str, Callable[[MarkdownLines, Attributes], None]] = {
+    **{f"h{level}": _heading_opener(level) for level in range(1, 7)},
+    "ul": lambda page, _: page._open_list(ordered=False),
+    "ol": lambda page, _: page._open_list(ordered=True),
+    "li": MarkdownLines._open_item,
+    "blockquote": MarkdownLines._open_quote,
+    "pre": MarkdownLines._open_code,
+    "code": MarkdownLines._open_inline_code,
+    "br": lambda page, _: page.text(_BREAK),
+    "img": lambda page, attributes: page.text(f" {attributes.get('alt') or ''} "),
+}
+
+_CLOSE: dict[str, Callable[[MarkdownLines], None]] = {
+    **{f"h{level}": MarkdownLines._close_heading for level in range(1, 7)},
+    "ul": MarkdownLines._close_list,
+    "ol": MarkdownLines._close_list,
+    "li": MarkdownLines._close_item,
+    "blockquote": MarkdownLines._close_quote,
+    "pre": MarkdownLines._close_code,
+    "code": MarkdownLines._close_inline_code,
+}

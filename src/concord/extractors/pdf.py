@@ -1,0 +1,152 @@
+"""PDF by PDFium: the text layer page by page, in the order in which the file gives it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import datetime
+from typing import Any
+
+import pypdfium2
+from pypdfium2 import raw
+
+from concord.errors import Damaged, Encrypted, TooLarge
+from concord.extractors.plain import MAX_TITLE, with_plain_newlines
+from concord.text.clean import clean_pages
+from concord.types import Extracted, Json
+
+MAX_PAGES = 5_000
+MAX_CHARACTERS = 20_000_000  # ten times the longest books
+_LOCKED = (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY)
+
+# PDFium puts this where a hyphen ended a line, and leaves the line's end out.
+_LINE_END_HYPHEN = "\x02"
+
+_DETAILS = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
+_DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(?:(\d\d)(\d\d)(\d\d)?)?(?:(Z)|([+-]\d\d)'?(\d\d)?)?")
+# What programs write for a title when nobody gave one.
+_NO_TITLE = re.compile(r"^\W*(untitled|unknown|anonymous|title|document\d*)\W*$|\.\w{2,4}$", re.IGNORECASE)
+_WORD_PREFIX = re.compile(r"^Microsoft (Word|PowerPoint) - ", re.IGNORECASE)
+_TITLE_CHARACTERS = 2_000  # of the first page, where the title is looked for by its size
+_TITLE_SCALE = 1.2  # how much larger than the body it must be
+
+
+class PdfExtractor:
+    """Reads the text layer of PDFs; a scan without one comes back empty."""
+
+    def extract(self, data: bytes, name: str) -> Extracted:
+        """Return the text with the offsets at which its pages begin.
+
+        Raises:
+            Encrypted: it needs a password.
+            Damaged: PDFium cannot open it.
+            TooLarge: it has too many pages or characters.
+        """
+        with closing(_open(data)) as document:
+            pages = _page_texts(document)
+            details = _details(document, len(pages))
+            title = _title(document)
+        if not any(page.strip() for page in pages):
+            return Extracted("", "pdf", title=title, details={**details, "no_text_layer": True})
+        text, starts = clean_pages(pages)
+        return Extracted(text, "pdf", title=title, details=details, page_starts=starts)
+
+
+def _open(data: bytes) -> Any:
+    try:
+        return pypdfium2.PdfDocument(data)
+    except pypdfium2.PdfiumError as fault:
+        if fault.err_code in _LOCKED:
+            raise Encrypted("is locked with a password", hint="save a copy without one") from fault
+        raise Damaged(
+            "is not a readable PDF: cut off, damaged or without pages",
+            hint="open it in a viewer, or fetch it again",
+        ) from fault
+
+
+def _page_texts(document: Any) -> list[str]:
+    count = len(document)
+    if count > MAX_PAGES:
+        raise TooLarge(f"has {count} pages; {MAX_PAGES} are the limit", hint="split it into parts")
+    pages: list[str] = []
+    characters = 0
+    for index in range(count):
+        pages.append(_page_text(document, index))
+        characters += len(pages[-1])
+        if characters > MAX_CHARACTERS:
+            raise TooLarge(f"holds more than {MAX_CHARACTERS} characters", hint="split it into parts")
+    return pages
+
+
+def _page_text(document: Any, index: int) -> str:
+    try:
+        with closing(document.get_page(index)) as page, closing(page.get_textpage()) as text_page:
+            text = text_page.get_text_bounded()  # its sibling get_text_range loses what is beyond 16 bits
+    except pypdfium2.PdfiumError:  # one broken page of many: the others are still worth finding
+        return ""
+    return with_plain_newlines(text).replace(_LINE_END_HYPHEN, "-\n")
+
+
+def _details(document: Any, pages: int) -> dict[str, Json]:
+    found: dict[str, Json] = {"pages": pages}
+    for key, name in _DETAILS.items():
+        if value := _metadata(document, key):
+            found[name] = value
+    for key, name in (("CreationDate", "created"), ("ModDate", "modified")):
+        if when := _iso_date(_metadata(document, key)):
+            found[name] = when
+    return found
+
+
+def _metadata(document: Any, key: str) -> str:
+    try:
+        value: str = document.get_metadata_value(key)
+    except UnicodeDecodeError:
+        return ""
+    return " ".join(value.replace("\0", " ").split())
+
+
+def _iso_date(text: str) -> str | None:
+    """Return D:20240131120000+01'00' as 2024-01-31T12:00:00+01:00, as far as it is given."""
+    found = _DATE.match(text)
+    if not found:
+        return None
+    year, month, day, hour, minute, second, zulu, zone, zone_minutes = found.groups()
+    offset = "+00:00" if zulu else f"{zone}:{zone_minutes or '00'}" if zone else ""
+    clock = f"T{hour}:{minute}:{second or '00'}{offset}" if hour else ""
+    try:
+        return datetime.fromisoformat(f"{year}-{month or '01'}-{day or '01'}{clock}").isoformat()
+    except ValueError:  # the 31st of a 13th month
+        return None
+
+
+def _title(document: Any) -> str | None:
+    given = _WORD_PREFIX.sub("", _metadata(document, "Title"))
+    if any(map(str.isalpha, given)) and not _NO_TITLE.search(given):
+        return given[:MAX_TITLE]
+    try:
+        with closing(document.get_page(0)) as page, closing(page.get_textpage()) as text_page:
+            count = min(text_page.count_chars(), _TITLE_CHARACTERS)
+            letters = [chr(raw.FPDFText_GetUnicode(text_page, i)) for i in range(count)]
+            sizes = [round(raw.FPDFText_GetFontSize(text_page, i), 1) for i in range(count)]
+    except (pypdfium2.PdfiumError, ValueError):
+        return None
+    return _largest(letters, sizes)
+
+
+def _largest(letters: Sequence[str], sizes: Sequence[float]) -> str | None:
+    """Return the first run of the largest letters of a page, if they stand out from the rest."""
+    seen = Counter(size for letter, size in zip(letters, sizes, strict=True) if not letter.isspace())
+    if not seen or max(seen) < seen.most_common(1)[0][0] * _TITLE_SCALE:
+        return None
+    largest = max(seen)
+    run: list[str] = []
+    for letter, size in zip(letters, sizes, strict=True):
+        if size == largest or (run and letter.isspace()):
+            run.append(letter)
+        elif run:
+            break
+    title = " ".join("".join(run).split())
+    return title if 3 <= len(title) <= MAX_TITLE and any(map(str.isalpha, title)) else None

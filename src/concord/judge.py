@@ -1,0 +1,120 @@
+"""How far can a hit and an answer be trusted? Evidence → relevance, label, confidence.
+
+The label says what kind of evidence there is, the calibrated probability caps it: see `ranking.agreement`
+for the table and `ranking.calibrate` for what was fitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from concord.ranking import calibrate, rarity
+from concord.ranking.agreement import Evidence, Label, Rung, answer_label, answerable, cap, label
+from concord.ranking.calibrate import Calibration
+from concord.ranking.entities import mentioned
+from concord.ranking.features import HitEvidence, SearchEvidence, hit_evidence, search_evidence
+from concord.ranking.fuse import Ballots
+from concord.text.parse import contains
+from concord.types import Chunk, Document, Query, Ranked
+
+
+class Survivor(NamedTuple):
+    """A ranked chunk whose text has been read."""
+
+    ranked: Ranked
+    chunk: Chunk
+    document: Document
+    also_at: tuple[str, ...] = ()  # citations of the same text elsewhere
+
+
+class Verdict(NamedTuple):
+    """What is thought of one hit, and why."""
+
+    relevance: float
+    label: Label
+    evidence: Evidence
+    features: HitEvidence
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What is thought of an answer and of each of its hits."""
+
+    verdicts: tuple[Verdict, ...]
+    search: SearchEvidence
+    label: Label
+    confidence_score: float
+    answerable: bool | None
+
+
+def judge(
+    survivors: Sequence[Survivor],
+    given: Ballots,
+    ranked: Sequence[Ranked],
+    query: Query,
+    calibration: Calibration | None,
+    rung: Rung | None = None,
+) -> Judgement:
+    """Judge the hits of an answer; `ranked` is the whole fused order they come from."""
+    weights = rarity.idfs(query.chunks, query.frequencies)
+    covered = [_coverage(survivor, query, weights) for survivor in survivors]
+    search = search_evidence(
+        given,
+        ranked,
+        kind=query.kind,
+        terms=len(query.words),
+        unknown=rarity.unknown(query.chunks, query.frequencies),
+        max_bm25=rarity.ceiling(weights.values()),
+        coverage=covered[0] if covered else 0.0,
+    )
+    verdicts = tuple(
+        _verdict(at, survivor, given, query, search, coverage, calibration, rung)
+        for at, (survivor, coverage) in enumerate(zip(survivors, covered, strict=True), 1)
+    )
+    score = calibrate.confidence_score(calibration, search) if survivors else 0.0
+    cuts = calibrate.cuts(calibration)
+    return Judgement(
+        verdicts,
+        search,
+        answer_label((v.label for v in verdicts), score, cuts),
+        score,
+        answerable(score, cuts),
+    )
+
+
+def _coverage(survivor: Survivor, query: Query, weights: dict[str, float]) -> float:
+    text = f"{survivor.document.title}\n{survivor.chunk.text}"
+    return rarity.coverage({word for word in query.words if contains(text, word)}, weights)
+
+
+def _verdict(
+    rank: int,
+    survivor: Survivor,
+    given: Ballots,
+    query: Query,
+    search: SearchEvidence,
+    coverage: float,
+    calibration: Calibration | None,
+    rung: Rung | None,
+) -> Verdict:
+    text = survivor.chunk.text
+    found = {vote.strategy for vote in survivor.ranked.votes}
+    entity = bool(mentioned(query.entities, text))
+    verbatim = bool(query.phrases) and all(contains(text, phrase) for phrase in query.phrases)
+    features = hit_evidence(given, survivor.ranked, rank, coverage=coverage, entity=entity, verbatim=verbatim)
+    cuts = calibrate.cuts(calibration)
+    evidence = Evidence(
+        exact="fts_exact" in found,
+        relaxed="fts_relaxed" in found,
+        semantic="semantic" in found,
+        entity=entity,
+        verbatim=verbatim,
+        cosine=features.cosine,
+        cuts=cuts,
+        kind=query.kind,
+        rung=rung,
+    )
+    relevance = calibrate.relevance(calibration, features, search)
+    return Verdict(relevance, cap(label(evidence), relevance, cuts), evidence, features)

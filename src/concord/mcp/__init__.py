@@ -1,0 +1,1 @@
+"""How do AI tools ask?"""

@@ -1,0 +1,97 @@
+"""What the tools of one server work with: knowledge bases, where to read, what is running, how fast it is."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import threading
+from collections import defaultdict, deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from concord.errors import DeadlinePassed
+from concord.mcp.bases import Bases
+from concord.mcp.jobs import Jobs
+
+T = TypeVar("T")
+
+AT_ONCE = 8  # calls worked on at once: more threads than that only wait for each other
+REMEMBERED = 200  # calls of each tool that the latencies are taken from
+CLOSING_S = 2.0  # how long running work may take to stop when the server ends
+
+
+class Latencies:
+    """How long recent calls took."""
+
+    def __init__(self) -> None:
+        self._took_ms: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=REMEMBERED))
+
+    def add(self, tool: str, took_ms: float) -> None:
+        """Remember a call."""
+        self._took_ms[tool].append(took_ms)
+
+    def summary(self) -> dict[str, dict[str, float]]:
+        """Return for each tool how many calls are remembered, the median and the 95th percentile."""
+        return {tool: _quantiles(sorted(took)) for tool, took in self._took_ms.items()}
+
+
+@dataclass(slots=True)
+class Desk:
+    """One server's state."""
+
+    bases: Bases
+    roots: tuple[Path, ...] = ()
+    jobs: Jobs = field(default_factory=Jobs)
+    latencies: Latencies = field(default_factory=Latencies)
+    places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+
+    async def in_thread(self, work: Callable[[], T], limit_s: float) -> T:
+        """Do blocking work in a thread of its own, and wait for it no longer than `limit_s`.
+
+        The thread is a daemon: work that hangs holds up neither the other calls nor the server's end.
+
+        Raises:
+            DeadlinePassed: it took too long, or all places were taken for too long.
+        """
+        try:
+            async with asyncio.timeout(limit_s), self.places:
+                return await _threaded(work)
+        except TimeoutError as fault:
+            raise DeadlinePassed(
+                f"no answer within {limit_s:g} seconds", hint="try again in a moment, or ask for less"
+            ) from fault
+
+    def close(self) -> None:
+        """Stop what is running and close the knowledge bases."""
+        if self.jobs.close(CLOSING_S):
+            self.bases.close()
+
+
+async def _threaded(work: Callable[[], T]) -> T:
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def run() -> None:
+        try:
+            result = work()
+        except BaseException as fault:  # handed to whoever waits
+            _hand_over(loop, done, partial(done.set_exception, fault))
+        else:
+            _hand_over(loop, done, partial(done.set_result, result))
+
+    threading.Thread(target=run, name="call", daemon=True).start()
+    return await done
+
+
+def _hand_over(loop: asyncio.AbstractEventLoop, done: asyncio.Future[T], give: Callable[[], object]) -> None:
+    with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        loop.call_soon_threadsafe(lambda: None if done.done() else give())
+
+
+def _quantiles(took: list[float]) -> dict[str, float]:
+    at_95 = took[min(len(took) - 1, round(len(took) * 0.95))]
+    return {"calls": len(took), "p50": round(statistics.median(took), 2), "p95": round(at_95, 2)}

@@ -1,0 +1,62 @@
+"""Errors for a model: what went wrong and what to do about it, as the result of a tool that failed."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from mcp_types import CallToolResult, TextContent
+from pydantic import ValidationError
+
+from concord.errors import BadValue, KBError
+
+log = logging.getLogger(__name__)
+
+MOST_NAMED = 5  # arguments complained about at once
+MOST_SHOWN = 60  # characters of a wrong value repeated in the message
+
+
+def refused(fault: KBError) -> CallToolResult:
+    """Return the result of a call that cannot be carried out."""
+    hint = f"\nHint: {fault.hint}" if fault.hint else ""
+    error = {"type": type(fault).__name__, "message": fault.message, "hint": fault.hint}
+    return CallToolResult(
+        content=[TextContent(type="text", text=f"Error: {fault.message}.{hint}")],
+        structured_content={"error": error},
+        is_error=True,
+    )
+
+
+def unexpected(tool: str, fault: Exception) -> CallToolResult:
+    """Return the result of a call that met a mistake of ours; the log has the rest."""
+    log.error("%s failed", tool, exc_info=fault)
+    return refused(
+        KBError(
+            f"{tool} failed unexpectedly ({type(fault).__name__})",
+            hint="this is a mistake of the server, not of the call; the server's log says more",
+        )
+    )
+
+
+def wrong_arguments(tool: str, fault: ValidationError, known: Sequence[str]) -> BadValue:
+    """Return the error for arguments that do not fit, in words that say how to make them fit."""
+    problems = [_problem(tool, one, known) for one in fault.errors(include_url=False)[:MOST_NAMED]]
+    return BadValue("; ".join(problems), hint=f"{tool} takes: {', '.join(known) or 'no arguments'}")
+
+
+def _problem(tool: str, one: Any, known: Sequence[str]) -> str:
+    name = ".".join(map(str, one["loc"]))
+    if one["type"] == "missing":
+        return f"{tool} needs {name!r}"
+    if one["type"] == "extra_forbidden":
+        close = difflib.get_close_matches(name, known, n=1)
+        return f"{tool} has no argument {name!r}" + (f", did you mean {close[0]!r}?" if close else "")
+    said = str(one["msg"]).removeprefix("Input ")
+    return f"{name!r} {said[:1].lower()}{said[1:]}, not {_shown(one['input'])}"
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "…"

@@ -1,0 +1,118 @@
+"""An answer in its two forms, text and structured content, both within the token budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from concord.budget import BYTES_PER_TOKEN, Costs, Packed, choose, cut_to_bytes, json_length, utf8_length
+from concord.mcp import render
+from concord.types import Answer
+from concord.wire import answer_to_json
+
+LEFT_OUT = "{} more results did not fit into the token budget: raise max_tokens, or narrow the query"
+LEFT_OUT_BYTES = 2 * len(
+    LEFT_OUT
+)  # in each form: the sentence, its number, and what joins it to another note
+FRAME_SHARE = 3  # a frame over a third of the budget is cut down, so that there is room for results
+
+JsonObject = dict[str, Any]
+
+
+class Reply(NamedTuple):
+    """What a tool says: the same in structure and in text."""
+
+    structured: JsonObject
+    text: str
+
+
+def pack_answer(answer: Answer, max_tokens: int) -> Reply:
+    """Return an answer of at most `max_tokens` tokens in either form."""
+    max_bytes = max_tokens * BYTES_PER_TOKEN
+    wire = answer_to_json(answer)
+    results, texts = wire["results"], [one["text"] for one in wire["results"]]
+    for one in results:
+        one["text"] = None
+    _slim_frame(wire, max_bytes)
+    packed = choose(_costs(wire, results, texts), max_bytes)
+    if results and not packed.kept:
+        packed = _shortened_best(wire, results, texts, max_bytes)
+    return _filled(wire, results, texts, packed)
+
+
+def _costs(wire: JsonObject, results: Sequence[JsonObject], texts: Sequence[str]) -> Costs:
+    frame = {**wire, "results": [], "agreement_scores": {}}
+    head = utf8_length(render.answer_head({**wire, "returned": len(results)}))
+    return Costs(
+        (json_length(frame) + LEFT_OUT_BYTES, head + LEFT_OUT_BYTES),
+        [_entry(one) for one in results],
+        [_whole(one, text) for one, text in zip(results, texts, strict=True)],
+    )
+
+
+def _entry(one: JsonObject) -> tuple[int, int]:
+    agreement = len(one["chunk_id"]) + 30  # its line in agreement_scores: the id, a number, punctuation
+    return json_length(one) + 2 + agreement, utf8_length(render.result(one, one["snippet"])) + 1
+
+
+def _whole(one: JsonObject, text: str) -> tuple[int, int]:
+    more = utf8_length(render.quoted(text)) - utf8_length(render.quoted(one["snippet"]))
+    return json_length(text) - json_length(None), more
+
+
+def _shortened_best(
+    wire: JsonObject, results: Sequence[JsonObject], texts: Sequence[str], max_bytes: int
+) -> Packed:
+    """Cut the best result's snippet so that a small budget still holds one citation, if it can."""
+    best = results[0]
+    over = max(
+        frame + entry - max_bytes
+        for frame, entry in zip(_costs(wire, results, texts).frame, _entry(best), strict=True)
+    )
+    # A byte of the snippet may be more in JSON, where it is escaped; what is dropped counts at least once.
+    best["snippet"] = cut_to_bytes(best["snippet"], utf8_length(best["snippet"]) - over)
+    return choose(_costs(wire, results[:1], texts[:1]), max_bytes)
+
+
+def _filled(wire: JsonObject, results: Sequence[JsonObject], texts: Sequence[str], packed: Packed) -> Reply:
+    kept = [
+        {**one, "text": texts[i]} if i in packed.whole else one
+        for i, one in enumerate(results[: packed.kept])
+    ]
+    wire |= {
+        "results": kept,
+        "returned": len(kept),
+        "note": _note(wire["note"], len(results) - len(kept)),
+        "agreement_scores": {o["chunk_id"]: o["agreement"] for o in kept if o["agreement"] is not None},
+    }
+    bodies = [render.result(one, one["text"] or one["snippet"]) for one in kept]
+    return Reply(wire, "\n".join([render.answer_head(wire), *bodies]))
+
+
+def _note(note: str | None, left_out: int) -> str | None:
+    if not left_out:
+        return note
+    said = LEFT_OUT.format(left_out)
+    return f"{note}; {said}" if note else said
+
+
+def _slim_frame(wire: JsonObject, max_bytes: int) -> None:
+    """Shorten what is not evidence, when a small budget or a long query leaves little room for evidence."""
+    frame = {**wire, "results": [], "agreement_scores": {}}
+    if max(json_length(frame), utf8_length(render.answer_head(wire))) <= max_bytes // FRAME_SHARE:
+        return
+    wire |= {
+        "query": _short(wire["query"], 120),
+        "note": _short(wire["note"], 160) if wire["note"] else None,
+        "suggestions": [_short(one, 60) for one in wire["suggestions"][:2]],
+        "degraded": [{**one, "reason": _short(one["reason"], 80)} for one in wire["degraded"][:3]],
+        "timings_ms": {},
+    }
+
+
+def _short(text: str, most: int) -> str:
+    """Return a text of at most so many bytes, also where JSON writes each character of it as six."""
+    if json_length(text) - 2 <= most:
+        return text
+    cut = cut_to_bytes(text, most - 3)
+    return (cut if json_length(cut) - 2 <= most - 3 else cut_to_bytes(text, most // 6)) + "…"

@@ -1,0 +1,211 @@
+"""The MCP server: tools and resources over the knowledge base, with limits, progress and readable errors.
+
+It answers `initialize` before it has opened anything; the model is loaded in the background as soon as a
+client has said hello.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel.helper_types import ReadResourceContents
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
+from mcp.server.mcpserver.tools import Tool
+from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolResult,
+    ListResourcesResult,
+    PaginatedRequestParams,
+    TextContent,
+)
+from pydantic import ConfigDict, ValidationError
+
+from concord import __version__
+from concord.errors import KBError, NotFound
+from concord.mcp import resources
+from concord.mcp.arguments import Arguments, input_schema
+from concord.mcp.desk import Desk
+from concord.mcp.faults import refused, unexpected, wrong_arguments
+from concord.mcp.jobs import Cancelled, Step, wait
+from concord.mcp.packing import Reply
+from concord.mcp.table import INSTRUCTIONS, OTHER_S, TOOLS, Row
+from concord.mcp.tools import finished, unfinished
+
+ORG = "concord.org"  # where the HTTP face leaves a token's organisation in the request's scope
+HELLO = "initialize"  # must be answered before anything is loaded
+
+
+def build(desk: Desk) -> KnowledgeServer:
+    """Return the server that works with a desk; it closes the desk when it ends."""
+    quiet_logging()
+    return KnowledgeServer(desk)
+
+
+def quiet_logging() -> None:
+    """Send warnings to stderr, one plain line each; the SDK would otherwise draw boxes there."""
+    logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
+
+
+class KnowledgeServer(MCPServer[None]):
+    """The SDK's server with our tools, and documents for resources."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        super().__init__(
+            "concord",
+            title="Concord knowledge base",
+            instructions=INSTRUCTIONS,
+            version=__version__,
+            tools=[KnowledgeTool.bound(row, desk) for row in TOOLS],
+            lifespan=self._closing,
+            middleware=[self._after_hello, self._known_tools],
+            log_level="WARNING",
+        )
+        self.resource(
+            resources.TEMPLATE,
+            name="document",
+            title="An indexed document",
+            description="A document by its path, or a passage of it by its citation.",
+            mime_type="text/plain",
+        )(_by_citation)
+
+    async def _handle_list_resources(
+        self, ctx: ServerRequestContext[None], params: PaginatedRequestParams | None
+    ) -> ListResourcesResult:
+        kb = self.desk.bases.of(org_of(ctx))
+        cursor = params.cursor if params else None
+        try:
+            return await self.desk.in_thread(lambda: resources.listing(kb, cursor), OTHER_S)
+        except KBError as fault:
+            raise MCPError(code=INVALID_PARAMS, message=_sentence(fault)) from fault
+
+    async def read_resource(
+        self, uri: Any, context: Context[None, Any] | None = None
+    ) -> Iterable[ReadResourceContents]:
+        """Return the text of a document or passage."""
+        kb = self.desk.bases.of(org_of(context.request_context) if context else None)
+        try:
+            text, mime_type = await self.desk.in_thread(lambda: resources.read(kb, str(uri)), OTHER_S)
+        except NotFound as fault:
+            raise ResourceNotFoundError(_sentence(fault)) from fault
+        except KBError as fault:
+            raise ResourceError(_sentence(fault)) from fault
+        return [ReadResourceContents(content=text, mime_type=mime_type)]
+
+    @asynccontextmanager
+    async def _closing(self, _: MCPServer[None]) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            self.desk.close()
+
+    async def _after_hello(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Warm the model once somebody has been greeted."""
+        if ctx.method != HELLO:
+            self.desk.bases.warm_in_background(org_of(ctx))
+        return await call_next(ctx)
+
+    async def _known_tools(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Answer a call of a tool that does not exist with those that do."""
+        name = (ctx.params or {}).get("name")
+        names = [row.name for row in TOOLS]
+        if ctx.method == "tools/call" and isinstance(name, str) and name not in names:
+            message = f"there is no tool {name[:80]!r}; the tools are: {', '.join(names)}"
+            raise MCPError(code=INVALID_PARAMS, message=message)
+        return await call_next(ctx)
+
+
+class KnowledgeTool(Tool):
+    """A tool whose every failure is a result that a model can act on."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    row: Row
+    desk: Desk
+
+    @classmethod
+    def bound(cls, row: Row, desk: Desk) -> KnowledgeTool:
+        """Return a row of the table as a tool that works with a desk."""
+        return cls(
+            fn=row.quick or row.long or _by_citation,
+            name=row.name,
+            title=row.title,
+            description=row.description,
+            parameters=input_schema(row.arguments),
+            fn_metadata=FuncMetadata(arg_model=row.arguments, output_schema=row.returns),
+            is_async=True,
+            context_kwarg=None,
+            annotations=row.annotations,
+            row=row,
+            desk=desk,
+        )
+
+    async def run(
+        self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False
+    ) -> CallToolResult:
+        """Carry out a call."""
+        started = time.perf_counter()
+        try:
+            reply = await self._reply(self._validated(arguments), context)
+        except KBError as fault:
+            return refused(fault)
+        except MCPError:
+            raise
+        except Exception as fault:  # the outermost line: nothing beyond it could tell the model
+            return unexpected(self.name, fault)
+        finally:
+            self.desk.latencies.add(self.name, (time.perf_counter() - started) * 1000)
+        return CallToolResult(
+            content=[TextContent(type="text", text=reply.text)], structured_content=reply.structured
+        )
+
+    def _validated(self, arguments: dict[str, Any]) -> Arguments:
+        try:
+            return self.row.arguments.model_validate(self.fn_metadata.pre_parse_json(arguments))
+        except ValidationError as fault:
+            known = list(self.row.arguments.model_fields)
+            raise wrong_arguments(self.name, fault, known) from fault
+
+    async def _reply(self, asked: Arguments, context: Context[Any, Any]) -> Reply:
+        desk, row = self.desk, self.row
+        kb = desk.bases.of(org_of(context.request_context))
+        if row.quick is not None:
+            quick = row.quick
+            return await desk.in_thread(lambda: quick(desk, kb, asked), row.limit_s)
+        assert row.long is not None
+        long = row.long
+        job = desk.jobs.start_or_join(await desk.in_thread(lambda: long(desk, kb, asked), row.limit_s))
+        ended = await wait(job, row.limit_s, lambda step: _report(context, step))
+        try:
+            return finished(job.result.result(0)) if ended else unfinished(job)
+        except Cancelled:
+            return unfinished(job)
+
+
+def org_of(ctx: ServerRequestContext[Any, Any]) -> str | None:
+    """Return the organisation that a request's token stands for; None where there are no tokens."""
+    scope = getattr(ctx.request, "scope", None) or {}
+    org: str | None = scope.get(ORG)
+    return org
+
+
+async def _report(context: Context[Any, Any], step: Step) -> None:
+    of = f" of {step.total}" if step.total is not None else ""
+    await context.report_progress(step.ticks, None, f"{step.stage}: {step.done}{of}")
+
+
+def _by_citation(citation: str) -> str:
+    """Stand in for the template's function: `read_resource` reads all resources itself."""
+    return citation
+
+
+def _sentence(fault: KBError) -> str:
+    return f"{fault.message} ({fault.hint})" if fault.hint else fault.message

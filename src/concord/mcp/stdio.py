@@ -1,0 +1,103 @@
+"""MCP over stdin and stdout, for the client that starts us. stdout carries the protocol and nothing else.
+
+A line that is no JSON-RPC is answered as the protocol has it, and the connection lives on. When the client
+goes away, so do we, quietly.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import TracebackType
+from typing import NoReturn, Self
+
+import anyio
+from mcp.server.stdio import stdio_server
+from mcp.shared._stream_protocols import ReadStream, WriteStream
+from mcp.shared.message import SessionMessage
+from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
+from pydantic import ValidationError
+
+from concord.mcp.server import KnowledgeServer
+
+
+def run(server: KnowledgeServer) -> None:
+    """Serve until stdin ends, nobody reads stdout any more, or the process is interrupted."""
+    try:
+        anyio.run(_serve, server)
+    except* BrokenPipeError:  # the client did not wait for its last answers
+        pass
+
+
+async def _serve(server: KnowledgeServer) -> None:
+    # The SDK's own run_stdio_async drops what it cannot read without a word, and offers no place to answer.
+    lowlevel = server._lowlevel_server
+    async with stdio_server() as (read, write):
+        try:
+            await lowlevel.run(Answering(read, write), write, lowlevel.create_initialization_options())
+        except anyio.get_cancelled_exc_class():  # a write failed, or somebody pressed Control-C
+            _leave()
+
+
+def _leave() -> NoReturn:
+    """End at once: a thread of the SDK is still waiting for a line, and would keep us alive for it."""
+    sys.stderr.flush()
+    os._exit(0)
+
+
+class Answering:
+    """The messages of a client; what is none is answered here instead of passed on."""
+
+    def __init__(
+        self, read: ReadStream[SessionMessage | Exception], write: WriteStream[SessionMessage]
+    ) -> None:
+        self._read = read
+        self._write = write
+
+    async def receive(self) -> SessionMessage | Exception:
+        """Return the next message."""
+        while True:
+            item = await self._read.receive()
+            if not isinstance(item, Exception):
+                return item
+            await self._write.send(SessionMessage(_complaint(item)))
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def aclose(self) -> None:
+        """Stop reading."""
+        await self._read.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> bool | None:
+        await self.aclose()
+        return None
+
+
+def _complaint(fault: Exception) -> JSONRPCError:
+    """Return the protocol's error for a line that could not be read."""
+    unreadable = not isinstance(fault, ValidationError) or fault.errors()[0]["type"] == "json_invalid"
+    if unreadable:
+        error = ErrorData(
+            code=PARSE_ERROR, message="the line is not JSON; send one JSON-RPC message on each line"
+        )
+    else:
+        error = ErrorData(
+            code=INVALID_REQUEST,
+            message="the line is JSON but not a JSON-RPC 2.0 request, notification or response",
+        )
+    return JSONRPCError(jsonrpc="2.0", id=None, error=error)

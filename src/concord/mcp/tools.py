@@ -1,0 +1,262 @@
+"""What each tool does: arguments in, a reply out. Plain functions; `server` gives them threads and limits."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from concord.budget import BYTES_PER_TOKEN, json_length, utf8_length
+from concord.errors import BadValue, Unavailable
+from concord.knowledge import KnowledgeBase
+from concord.mcp import arguments as given
+from concord.mcp import render
+from concord.mcp.desk import Desk
+from concord.mcp.jobs import Job, Plan
+from concord.mcp.packing import Reply, pack_answer
+from concord.mcp.roots import permitted
+from concord.vetting import passage_warnings
+from concord.wire import (
+    document_to_json,
+    passage_to_json,
+    removal_to_json,
+    source_to_json,
+    stats_to_json,
+    sync_report_to_json,
+    sync_reports_to_json,
+)
+
+if TYPE_CHECKING:
+    from concord.notes import Note
+    from concord.paging import Page
+    from concord.protocols import Progress
+    from concord.types import SyncReport
+
+LISTED_BYTES = given.DEFAULT_TOKENS * BYTES_PER_TOKEN // 2  # of JSON; the text of the same is shorter
+MOST_FAILURES = 20  # named in a report; the rest are counted
+
+JsonObject = dict[str, Any]
+
+
+def search(desk: Desk, kb: KnowledgeBase, asked: given.SearchArguments) -> Reply:
+    """Search, from words at once while the model is still loading."""
+    answer = kb.search(
+        asked.query,
+        wait_for_model=False,
+        mode=asked.mode,
+        top=asked.limit,
+        tags=tuple(asked.tags),
+        type=asked.type,
+        source=asked.source,
+        path=asked.path,
+        deadline_ms=asked.deadline_ms,
+        include_superseded=asked.include_superseded,
+        min_generation=asked.min_generation,
+    )
+    if asked.min_generation is not None and answer.generation < asked.min_generation:
+        raise Unavailable(
+            f"the index is at generation {answer.generation}, not yet at {asked.min_generation}",
+            hint="try again in a moment, or without min_generation",
+        )
+    return pack_answer(answer, asked.max_tokens or given.DEFAULT_TOKENS)
+
+
+def get(desk: Desk, kb: KnowledgeBase, asked: given.GetArguments) -> Reply:
+    """Read a passage, or a document in pages."""
+    reference = asked.citation or asked.document_id
+    if reference is None and asked.cursor is None:
+        raise BadValue("kb_get needs 'citation', 'document_id' or 'cursor'", hint="kb_search gives citations")
+    max_bytes = (asked.max_tokens or given.DEFAULT_TOKENS) * BYTES_PER_TOKEN
+    room = max_bytes
+    while room > 0:
+        page = kb.page(reference or "", max_bytes=room, context=asked.context, cursor=asked.cursor)
+        reply = _page(page)
+        if _size(reply) <= max_bytes:
+            return reply
+        room = _room_for_text(reply, max_bytes)
+    raise BadValue("the document's name alone is longer than max_tokens", hint="raise max_tokens")
+
+
+def _page(page: Page) -> Reply:
+    wire = {
+        **passage_to_json(page.passage),
+        "warnings": list(passage_warnings(page.passage)),
+        "next_cursor": page.next_cursor,
+    }
+    return Reply(wire, render.page(wire))
+
+
+def _room_for_text(reply: Reply, max_bytes: int) -> int:
+    """Return how long a text may be, going by what the rest of the page and the writing of JSON took."""
+    wire = {**reply.structured, "text": ""}
+    frame = _size(Reply(wire, render.page(wire)))
+    written = (_size(reply) - frame) / utf8_length(reply.structured["text"])
+    return int((max_bytes - frame) / written)
+
+
+def _size(reply: Reply) -> int:
+    return max(json_length(reply.structured), utf8_length(reply.text))
+
+
+def note(desk: Desk, kb: KnowledgeBase, asked: given.NoteArguments) -> Reply:
+    """Keep a note; its vectors follow in the background while the model is cold."""
+    document = kb.note(_note(asked), supersedes=asked.supersedes, embed=kb.is_warm)
+    if not kb.is_warm:
+        desk.jobs.start_or_join(
+            Plan(("embed notes", kb.org), "embedding notes", lambda p: _embed(kb, document.source_id, p))
+        )
+    wire = {**document_to_json(document), "generation": kb.generation}
+    return Reply(wire, f"kept as {document.path}, document_id {document.id}")
+
+
+def list_sources(desk: Desk, kb: KnowledgeBase, asked: given.ListArguments) -> Reply:
+    """List the sources, or the documents of one, as far as a listing is read."""
+    if asked.source is None:
+        rows = [source_to_json(summary) for summary in kb.sources()]
+        listed, total = _that_fit(rows), len(rows)
+        wire = {"sources": listed, "documents": None, "returned": len(listed), "total": total}
+    else:
+        summary = kb.source(asked.source)
+        rows = [document_to_json(d, summary.source) for d in islice(kb.documents(asked.source), 200)]
+        listed, total = _that_fit(rows), summary.counts.documents
+        sources = [source_to_json(summary)]
+        wire = {"sources": sources, "documents": listed, "returned": len(listed), "total": total}
+    return Reply(wire, render.listing(wire))
+
+
+def remove(desk: Desk, kb: KnowledgeBase, asked: given.RemoveArguments) -> Reply:
+    """Delete a source from the index."""
+    wire = removal_to_json(kb.remove(asked.source))
+    counts = f"{wire['documents_deleted']} documents, {wire['vectors_deleted']} vectors"
+    return Reply(wire, f"removed source {wire['source']} ({counts}); its files are untouched")
+
+
+def stats(desk: Desk, kb: KnowledgeBase, asked: given.StatsArguments) -> Reply:
+    """Tell how much is stored and whether all is well."""
+    state = stats_to_json(kb.stats())
+    problems = _problems(state)
+    wire = {
+        **state,
+        "health": {
+            "status": "ok" if not problems else "needs attention",
+            "problems": problems,
+            "model_warm": kb.is_warm,
+        },
+        "latencies_ms": desk.latencies.summary(),
+        "jobs": [{"label": job.label, **_progress(job)} for job in desk.jobs.running()],
+    }
+    return Reply(wire, render.stats(wire))
+
+
+def plan_add(desk: Desk, kb: KnowledgeBase, asked: given.AddArguments) -> Plan:
+    """Plan to index a folder or file, if it may be."""
+    path = permitted(asked.path, desk.roots)
+    name, patterns, tags = asked.name, tuple(asked.patterns), tuple(asked.tags)
+
+    def work(progress: Progress) -> JsonObject:
+        report = kb.add(path, name=name, patterns=patterns, tags=tags, progress=progress)
+        return _report(sync_report_to_json(report), [report])
+
+    return Plan(("add", kb.org, path, name, patterns, tags), str(path), work)
+
+
+def plan_sync(desk: Desk, kb: KnowledgeBase, asked: given.SyncArguments) -> Plan:
+    """Plan to bring one source or all of them up to date."""
+    names = [kb.source(asked.source).source.name] if asked.source else []
+
+    def work(progress: Progress) -> JsonObject:
+        reports = kb.sync(names, progress=progress)
+        return _report({**sync_reports_to_json(reports), "source": asked.source}, reports)
+
+    return Plan(("sync", kb.org, *names), asked.source or "all sources", work)
+
+
+def finished(report: JsonObject) -> Reply:
+    """Return the reply for indexing that is done."""
+    return Reply(report, render.sync(report))
+
+
+def unfinished(job: Job) -> Reply:
+    """Return the reply for indexing that goes on after the call has ended."""
+    progress = _progress(job)
+    of = f" of {progress['total']}" if progress["total"] else ""
+    said = f"{progress['stage']}: {progress['done']}{of} so far" if job.step.ticks else "it has just begun"
+    wire = _report({"source": job.label}, []) | {
+        "state": "running",
+        "progress": progress,
+        "note": f"indexing {job.label} goes on in the background ({said}); what is done can be searched, "
+        "kb_sync waits for the rest",
+    }
+    return Reply(wire, render.sync(wire))
+
+
+def _report(wire: JsonObject, reports: list[SyncReport]) -> JsonObject:
+    """Return one flat report, however many sources there were."""
+    counts = (
+        "added",
+        "changed",
+        "removed",
+        "renamed",
+        "unchanged",
+        "chunks",
+        "embedded",
+        "reused",
+        "pending",
+    )
+    failed = wire.get("failed", [])
+    skipped: dict[str, int] = {}
+    for report in reports:
+        for reason, files in report.skipped.items():
+            skipped[reason] = skipped.get(reason, 0) + files
+    return {
+        "state": "done",
+        "source": wire["source"],
+        **{key: wire.get(key, 0) for key in counts},
+        "skipped": skipped,
+        "failed": failed[:MOST_FAILURES],
+        "failed_total": len(failed),
+        "degraded": next((report.degraded for report in reports if report.degraded), None),
+        "generation": wire.get("generation"),
+        "progress": None,
+        "note": None,
+    }
+
+
+def _progress(job: Job) -> JsonObject:
+    return {"stage": job.step.stage, "done": job.step.done, "total": job.step.total}
+
+
+def _problems(state: JsonObject) -> list[str]:
+    found = []
+    if not state["documents"]:
+        found.append("nothing is indexed yet: kb_add_source indexes a folder, kb_note keeps a note")
+    if state["pending"]:
+        found.append(f"{state['pending']} chunks have no vector yet and are found by words alone: kb_sync")
+    return found
+
+
+def _that_fit(rows: list[JsonObject]) -> list[JsonObject]:
+    """Return as many rows as a reader has room for, at least one."""
+    room, kept = LISTED_BYTES, 0
+    for row in rows:
+        room -= json_length(row) + 2
+        if room < 0 and kept:
+            break
+        kept += 1
+    return rows[:kept]
+
+
+def _note(asked: given.NoteArguments) -> Note:
+    """Return the note; its fields are kept as details, and stand under its content for words to find."""
+    from concord.notes import (
+        Note,
+    )  # with all that cuts text into chunks: not while a client waits for a hello
+
+    fields = asked.fields.model_dump(exclude_defaults=True) if asked.fields else {}
+    said = [line for value in fields.values() for line in ([value] if isinstance(value, str) else value)]
+    content = "\n\n".join([asked.content, *(["\n".join(said)] if said else [])])
+    return Note(content, asked.title, tuple(asked.tags), {**asked.details, **fields})
+
+
+def _embed(kb: KnowledgeBase, source_id: str, progress: Progress) -> JsonObject:
+    kb.sync([source_id], progress=progress)
+    return {}

@@ -1,0 +1,115 @@
+"""Reading in pages: a passage or a document that is longer than a reader has room for, piece by piece.
+
+A page holds whole chunks, so that its citation is exact; a single chunk longer than a page is cut. The cursor
+names the document, its content and where to go on: it needs no session and notices when the text has changed.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from concord.budget import cut_to_bytes, utf8_length
+from concord.errors import BadValue, NotFound
+from concord.protocols import Catalog
+from concord.reading import Located, joined, locate, passage_of
+from concord.types import Chunk, Passage
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Part of a passage, and the cursor of the next part; None where the passage ends."""
+
+    passage: Passage
+    next_cursor: str | None
+
+
+class Cursor(NamedTuple):
+    """Where to go on reading: in a chunk, up to the last chunk of the passage."""
+
+    document_id: str
+    content: str  # the beginning of the document's content hash
+    chunk: int
+    offset: int
+    last: int
+
+
+def first_page(reference: str, catalog: Catalog, *, max_bytes: int, context: int = 0) -> Page:
+    """Return the beginning of what a reference stands for.
+
+    Raises:
+        NotFound: nothing of that name is indexed.
+        BadValue: the name fits several documents.
+    """
+    located = locate(reference, catalog, context=context)
+    return _page(located, 0, max_bytes)
+
+
+def next_page(cursor: str, catalog: Catalog, *, max_bytes: int) -> Page:
+    """Return the page that a cursor leads to.
+
+    Raises:
+        BadValue: it is no cursor of ours.
+        NotFound: the document is gone or has changed since.
+    """
+    place = parse_cursor(cursor)
+    located = locate(place.document_id, catalog)
+    if located.document.content_hash[: len(place.content)] != place.content:
+        raise NotFound(
+            f"{located.document.path} has changed since the cursor was given",
+            hint="read it from the beginning",
+        )
+    if not 0 <= place.chunk <= place.last < len(located.chunks):
+        raise BadValue("the cursor points past the document", hint="read it from the beginning")
+    return _page(located._replace(first=place.chunk, last=place.last), place.offset, max_bytes)
+
+
+def parse_cursor(cursor: str) -> Cursor:
+    """Take a cursor apart.
+
+    Raises:
+        BadValue: it is no cursor of ours.
+    """
+    try:
+        document_id, content, *numbers = json.loads(base64.urlsafe_b64decode(cursor.encode("ascii")))
+        chunk, offset, last = (int(number) for number in numbers)
+        return Cursor(str(document_id), str(content), chunk, max(0, offset), last)
+    except (binascii.Error, ValueError, TypeError, RecursionError) as fault:
+        raise BadValue(
+            "this is not a cursor that was given here", hint="pass next_cursor of the last page as it is"
+        ) from fault
+
+
+def _page(located: Located, offset: int, max_bytes: int) -> Page:
+    """Take as many chunks as there is room for, at least one, which is cut when it is too long."""
+    first, last = located.first, located.last
+    end = _last_that_fits(located.chunks, first, last, offset, max_bytes)
+    passage = passage_of(located._replace(last=end))
+    rest = passage.text[offset:]
+    text = cut_to_bytes(rest, max_bytes) if end == first else rest
+    passage = replace(passage, text=text)
+    if len(text) < len(rest):
+        return Page(passage, _cursor(located, first, offset + len(text)))
+    return Page(passage, _cursor(located, end + 1, _overlap(located.chunks, end + 1)) if end < last else None)
+
+
+def _overlap(chunks: Sequence[Chunk], index: int) -> int:
+    """Return how much of a chunk those before it have told already."""
+    told = max(chunk.end for chunk in chunks[:index])
+    return max(0, told - chunks[index].start)
+
+
+def _last_that_fits(chunks: Sequence[Chunk], first: int, last: int, offset: int, max_bytes: int) -> int:
+    end = first
+    while end < last and utf8_length(joined(chunks[first : end + 2])[offset:]) <= max_bytes:
+        end += 1
+    return end
+
+
+def _cursor(located: Located, chunk: int, offset: int) -> str:
+    place = [located.document.id, located.document.content_hash[:8], chunk, offset, located.last]
+    return base64.urlsafe_b64encode(json.dumps(place, separators=(",", ":")).encode()).decode("ascii")

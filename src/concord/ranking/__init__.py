@@ -1,0 +1,1 @@
+"""How are results ordered, and how far can each be trusted?"""

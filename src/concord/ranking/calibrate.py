@@ -1,0 +1,206 @@
+"""How likely is a hit relevant, and an answer there? Applies what was fitted elsewhere; fits nothing.
+
+A calibration belongs to one embedding model. For any other the score is a stand-in: it rises with cosine and
+with BM25's share of what the query could score, orders hits sensibly, and is no probability.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from concord.errors import BadValue
+from concord.ranking.agreement import LABELS, Cuts
+from concord.ranking.features import (
+    ANSWER_FEATURES,
+    HIT_FEATURES,
+    HitEvidence,
+    SearchEvidence,
+    features_answer,
+    features_hit,
+    share_of_bound,
+)
+from concord.ranking.fuse import FOLLOWING, LEADING
+from concord.types import Identity, Json
+
+VERSION = 1
+UNFITTED = Cuts()
+
+
+@dataclass(frozen=True, slots=True)
+class Logistic:
+    """Logistic regression over named, standardised features, with a table that may straighten its output."""
+
+    features: tuple[str, ...]
+    coef: tuple[float, ...]
+    intercept: float
+    mean: tuple[float, ...]
+    scale: tuple[float, ...]
+    isotonic: tuple[tuple[float, float], ...] = ()  # (probability before, after), rising; linear in between
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What was fitted for one embedding model."""
+
+    model: str  # model_key of the embedder it was fitted with
+    hit: Logistic
+    answer: Logistic
+    cuts: Cuts
+
+
+def model_key(identity: Identity) -> str:
+    """Return what embedders must share for their cosines to mean the same: all but who runs the model."""
+    return "/".join([identity.model, str(identity.dimension), identity.prefix_version, identity.metric])
+
+
+def relevance(calibration: Calibration | None, hit: HitEvidence, search: SearchEvidence) -> float:
+    """Return the probability that a hit is relevant, or its stand-in."""
+    if calibration is None:
+        return stand_in(hit.cosine or 0.0, share_of_bound(hit.bm25, search))
+    return probability(calibration.hit, features_hit(hit, search))
+
+
+def confidence_score(calibration: Calibration | None, search: SearchEvidence) -> float:
+    """Return the probability that the top results hold what was asked for, or its stand-in."""
+    if calibration is None:
+        return stand_in(search.first_cosine, share_of_bound(search.first_bm25, search))
+    return probability(calibration.answer, features_answer(search))
+
+
+def cuts(calibration: Calibration | None) -> Cuts:
+    """Return the cuts that labels are measured against."""
+    return UNFITTED if calibration is None else calibration.cuts
+
+
+def stand_in(cosine: float, bm25_share: float) -> float:
+    """Return 0.7 of the greater and 0.3 of the lesser, both clipped to [0, 1]: monotone in each."""
+    low, high = sorted(min(1.0, max(0.0, value)) for value in (cosine, bm25_share))
+    return LEADING * high + FOLLOWING * low
+
+
+def probability(model: Logistic, features: Mapping[str, float]) -> float:
+    """Return the model's probability for one set of features."""
+    odds = model.intercept + math.fsum(contributions(model, features).values())
+    raw = 1 / (1 + math.exp(-odds)) if odds >= 0 else math.exp(odds) / (1 + math.exp(odds))
+    return _straightened(raw, model.isotonic)
+
+
+def contributions(model: Logistic, features: Mapping[str, float]) -> dict[str, float]:
+    """Return what each feature adds to the log-odds."""
+    rows = zip(model.features, model.coef, model.mean, model.scale, strict=True)
+    return {name: coef * (features[name] - mean) / (scale or 1.0) for name, coef, mean, scale in rows}
+
+
+def load(data: Json) -> Calibration:
+    """Read a calibration from what JSON holds.
+
+    Raises:
+        BadValue: it is not of this form, or names features that this version does not compute.
+    """
+    try:
+        if data["version"] != VERSION:
+            raise _malformed(f"is of version {data['version']!r}, not {VERSION}")
+        return Calibration(
+            model=str(data["model"]),
+            hit=_logistic(data["hit"], HIT_FEATURES.keys()),
+            answer=_logistic(data["answer"], ANSWER_FEATURES.keys()),
+            cuts=_cuts(data["cuts"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as fault:
+        raise _malformed(f"is incomplete or malformed ({type(fault).__name__}: {fault})") from fault
+
+
+def dump(calibration: Calibration) -> dict[str, Json]:
+    """Return a calibration as what JSON can hold; `load` reads it back."""
+    cuts = calibration.cuts
+    return {
+        "version": VERSION,
+        "model": calibration.model,
+        "hit": _dumped(calibration.hit),
+        "answer": _dumped(calibration.answer),
+        "cuts": {
+            "strong": cuts.strong if math.isfinite(cuts.strong) else None,
+            "weak": cuts.weak,
+            "hit": dict(cuts.hit),
+            "answer": dict(cuts.answer),
+            "answerable": cuts.answerable,
+        },
+    }
+
+
+def _dumped(model: Logistic) -> dict[str, Json]:
+    return {
+        "features": list(model.features),
+        "coef": list(model.coef),
+        "intercept": model.intercept,
+        "mean": list(model.mean),
+        "scale": list(model.scale),
+        "isotonic": [list(point) for point in model.isotonic] or None,
+    }
+
+
+def _straightened(raw: float, table: tuple[tuple[float, float], ...]) -> float:
+    if not table:
+        return raw
+    at = bisect_right(table, raw, key=lambda point: point[0])
+    if at in (0, len(table)):
+        return table[max(0, at - 1)][1]
+    (x0, y0), (x1, y1) = table[at - 1], table[at]
+    return y0 + (y1 - y0) * (raw - x0) / (x1 - x0)
+
+
+def _logistic(data: Json, known: Collection[str]) -> Logistic:
+    model = Logistic(
+        features=tuple(map(str, data["features"])),
+        coef=_numbers(data["coef"]),
+        intercept=_number(data["intercept"]),
+        mean=_numbers(data["mean"]),
+        scale=_numbers(data["scale"]),
+        isotonic=tuple((_number(x), _number(y)) for x, y in data.get("isotonic") or ()),
+    )
+    strange = [name for name in model.features if name not in known]
+    if strange:
+        raise _malformed(f"names features that this version does not compute: {', '.join(strange)}")
+    if not len(model.features) == len(model.coef) == len(model.mean) == len(model.scale):
+        raise _malformed("has not one coefficient, mean and scale a feature")
+    if list(model.isotonic) != sorted(model.isotonic) or [y for _, y in model.isotonic] != sorted(
+        y for _, y in model.isotonic
+    ):
+        raise _malformed("has an isotonic table that does not rise")
+    return model
+
+
+def _cuts(data: Json) -> Cuts:
+    strong, answerable = data["strong"], data.get("answerable")
+    return Cuts(
+        strong=math.inf if strong is None else _number(strong),
+        weak=_number(data["weak"]),
+        hit=_caps(data.get("hit") or {}),
+        answer=_caps(data.get("answer") or {}),
+        answerable=None if answerable is None else _number(answerable),
+    )
+
+
+def _caps(data: Json) -> dict[str, float]:
+    strange = [name for name in data if name not in LABELS]
+    if strange:
+        raise _malformed(f"caps labels that do not exist: {', '.join(map(str, strange))}")
+    return {name: _number(least) for name, least in data.items()}
+
+
+def _numbers(values: Json) -> tuple[float, ...]:
+    return tuple(map(_number, values))
+
+
+def _number(value: Json) -> float:
+    number = float(value)
+    if not math.isfinite(number):
+        raise _malformed(f"holds {value!r} where a number belongs")
+    return number
+
+
+def _malformed(what: str) -> BadValue:
+    return BadValue(f"the calibration {what}", hint="fit it anew with `kb calibrate`, or remove it")

@@ -1,0 +1,162 @@
+"""Which of the ranked chunks say the same, and in what order do the rest say most?
+
+Near-duplicates become one result that names the others; maximal marginal relevance (Carbonell and Goldstein
+1998) then spreads what is left; the floor drops what no strategy ranked worth reading.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from functools import cache
+from typing import NamedTuple
+
+from concord.ranking.lexicon import UNSPACED_SCRIPTS
+from concord.types import ChunkId, Ranked
+
+LAMBDA = 0.7  # seed 000 §5.1: relevance against diversity
+DUPLICATE = 0.9  # word-set similarity from which two chunks are one text
+FLOOR = 0.001  # seed 000 §5.2: at 0.01 a chunk that one strategy alone found (0.008) was dropped
+RELAXED_FLOOR = 0.0001  # of the cascade's first rung
+
+_SPACED = str.maketrans(dict.fromkeys("!\"#$%&'()*+,-./:;<=>?@[\\]^`{|}~", " "))
+
+
+class Signature(NamedTuple):
+    """A word set as bits, so that an overlap costs one AND."""
+
+    bits: int
+    size: int
+
+
+class Collapsed(NamedTuple):
+    """A chunk that stands for others of the same text."""
+
+    ranked: Ranked
+    duplicates: tuple[ChunkId, ...]  # best first
+
+
+def shingles(text: str) -> frozenset[str]:
+    """Return the words of a text, case and signs aside; of scripts without spaces, pairs of characters."""
+    lowered = text.lower()
+    if lowered.isascii():  # twice as fast as a regular expression, and most text
+        return frozenset(lowered.translate(_SPACED).split())
+    return frozenset(part for found in _runs().finditer(lowered) for part in _parts(found))
+
+
+def normalised(text: str) -> str:
+    """Return a text as it is compared for equality: case and white space say nothing."""
+    return " ".join(text.casefold().split())
+
+
+def signatures(sets: Mapping[ChunkId, AbstractSet[str]]) -> dict[ChunkId, Signature]:
+    """Return each word set as bits over the words of all of them."""
+    bit_of: dict[str, int] = {}
+    found: dict[ChunkId, Signature] = {}
+    for chunk_id, words in sets.items():
+        bits = 0
+        for word in words:
+            bits |= 1 << bit_of.setdefault(word, len(bit_of))
+        found[chunk_id] = Signature(bits, len(words))
+    return found
+
+
+def similarity(one: Signature, other: Signature) -> float:
+    """Return the Jaccard similarity of two word sets; 0 where both are empty."""
+    shared = (one.bits & other.bits).bit_count()
+    union = one.size + other.size - shared
+    return shared / union if union else 0.0
+
+
+def collapse(
+    ranked: Iterable[Ranked],
+    signed: Mapping[ChunkId, Signature],
+    texts: Mapping[ChunkId, str],
+    threshold: float = DUPLICATE,
+) -> list[Collapsed]:
+    """Make one of chunks whose normalised texts are equal or whose words nearly are; the best stays."""
+    kept: dict[ChunkId, tuple[Ranked, list[ChunkId]]] = {}
+    first_with: dict[str, ChunkId] = {}
+    for one in ranked:
+        same = first_with.get(texts[one.chunk_id])
+        if same is None:
+            same = _near_duplicate(signed[one.chunk_id], kept, signed, threshold)
+        if same is None:
+            kept[one.chunk_id] = (one, [])
+            first_with[texts[one.chunk_id]] = one.chunk_id
+        else:
+            kept[same][1].append(one.chunk_id)
+    return [Collapsed(one, tuple(others)) for one, others in kept.values()]
+
+
+def mmr(
+    ranked: Sequence[Ranked],
+    signed: Mapping[ChunkId, Signature],
+    limit: int | None = None,
+    trade: float = LAMBDA,
+) -> list[Ranked]:
+    """Pick greedily by λ·relevance − (1 − λ)·similarity to what is picked; a moved chunk says from where.
+
+    Relevance is the score stretched to [0, 1] within the list: a fused score near 0.016 would leave λ without
+    meaning, and similarity would decide alone.
+    """
+    relevance = _stretched([one.score for one in ranked])
+    nearest = [0.0] * len(ranked)
+    remaining = list(range(len(ranked)))
+    picked: list[int] = []
+    while remaining and (limit is None or len(picked) < limit):
+        best = max(remaining, key=lambda at: (trade * relevance[at] - (1 - trade) * nearest[at], -at))
+        remaining.remove(best)
+        picked.append(best)
+        chosen = signed[ranked[best].chunk_id]
+        for at in remaining:
+            nearest[at] = max(nearest[at], similarity(chosen, signed[ranked[at].chunk_id]))
+    return [_moved(ranked[was], was + 1, now) for now, was in enumerate(picked, start=1)]
+
+
+def floor(
+    ranked: Sequence[Ranked],
+    minimum: float = FLOOR,
+    scores: Mapping[ChunkId, float] | None = None,
+) -> list[Ranked]:
+    """Drop what scores below the floor, unless that were everything.
+
+    The floor is on the RRF scale: where another fusion made the order, `scores` gives each chunk's RRF score.
+    """
+    kept = [one for one in ranked if (scores or {}).get(one.chunk_id, one.score) >= minimum]
+    return kept or list(ranked)
+
+
+@cache
+def _runs() -> re.Pattern[str]:  # costs milliseconds to compile: ASCII text does not pay
+    return re.compile(f"([{UNSPACED_SCRIPTS}]+)|[^\\W{UNSPACED_SCRIPTS}]+")
+
+
+def _parts(found: re.Match[str]) -> Iterable[str]:
+    run = found[0]
+    if found[1] is None or len(run) < 3:
+        return (run,)
+    return (run[at : at + 2] for at in range(len(run) - 1))
+
+
+def _near_duplicate(
+    new: Signature, kept: Iterable[ChunkId], signed: Mapping[ChunkId, Signature], threshold: float
+) -> ChunkId | None:
+    # Sets whose sizes differ by more cannot be that similar; this spares most of the comparisons.
+    least, most = threshold * new.size, new.size / threshold
+    for chunk_id in kept:
+        old = signed[chunk_id]
+        if least <= old.size <= most and similarity(new, old) >= threshold:
+            return chunk_id
+    return None
+
+
+def _stretched(scores: Sequence[float]) -> list[float]:
+    low, high = min(scores, default=0.0), max(scores, default=0.0)
+    return [(score - low) / (high - low) if high > low else 1.0 for score in scores]
+
+
+def _moved(one: Ranked, was: int, now: int) -> Ranked:
+    return one if was == now else replace(one, moved_from=was)

@@ -1,0 +1,164 @@
+"""Which names does a query hold, which chunks mention them, and how much does a mention lift a chunk?
+
+A name is two or more capitalised words in a row, or one word that `identifiers.shape` takes for an
+identifier, code, file name, version or number. A query with a name is of kind "entity".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from concord.ranking.fuse import ordered
+from concord.ranking.identifiers import is_measure, is_number, is_year, shape
+from concord.ranking.lexicon import (
+    CONCEPT_WORDS,
+    COUNTED,
+    DESIGNATORS,
+    FUNCTION_WORDS,
+    METRIC_WORDS,
+    OPENERS,
+    QUESTION_WORDS,
+)
+from concord.ranking.questions import asks
+from concord.ranking.words import READ_CHARS, Word, is_initials, plain, words
+from concord.types import ChunkId, Ranked
+
+MAX_ENTITIES = 16  # a pasted page holds hundreds, and each is looked for in each chunk that is read
+HEADLINE_WORDS = 4  # this many capitalised words and no others: a headline, whose capitals say nothing
+ENTITY_BOOST = 0.1  # of the list's score range: lifts a mention past near ties, not past a clear lead
+
+_NEVER_NAMES = (FUNCTION_WORDS | QUESTION_WORDS | CONCEPT_WORDS) - {"vs"}  # VS Code is a name
+_NEVER_OPEN = _NEVER_NAMES | OPENERS  # and at the head of a query
+
+
+def entities(text: str) -> tuple[str, ...]:
+    """Return the names in a query, in order, each once."""
+    read = text[:READ_CHARS]
+    found: dict[str, None] = {}
+    for name in _names(read, words(read)):
+        found.setdefault(name)
+        if len(found) == MAX_ENTITIES:
+            break
+    return tuple(found)
+
+
+def mentioned(names: Iterable[str], text: str) -> tuple[str, ...]:
+    """Return those names that stand in a text as whole words, in any case."""
+    folded = " ".join(text.casefold().split())
+    return tuple(name for name in names if _stands_in(name, folded))
+
+
+def boost(
+    ranked: Sequence[Ranked], mentioning: Collection[ChunkId], share: float = ENTITY_BOOST
+) -> list[Ranked]:
+    """Lift the chunks that mention a name by a share of the list's score range, and order anew."""
+    lift = share * score_range(ranked)
+    return ordered(
+        replace(one, score=one.score + lift) if one.chunk_id in mentioning else one for one in ranked
+    )
+
+
+def score_range(ranked: Sequence[Ranked]) -> float:
+    """Return how far apart the best and the worst score are; 1 where equal, so that a share of it moves."""
+    scores = [one.score for one in ranked]
+    return (max(scores) - min(scores) if scores else 0.0) or 1.0
+
+
+def _names(text: str, query: Sequence[Word]) -> Iterator[str]:
+    if len(query) == 1 and is_number(query[0].text):
+        yield query[0].text  # a bare number is what is looked for, whatever its length
+        return
+    asked = asks(text, query)
+    valued = any(plain(word.text) in METRIC_WORDS for word in query)
+    runs = {} if _is_headline(query) else _runs(query)
+    for at, word in enumerate(query):
+        if at in runs:
+            yield from runs[at]
+        elif _is_identifier(query, at, asked, valued):
+            yield word.text
+
+
+def _is_identifier(query: Sequence[Word], at: int, asked: bool, valued: bool) -> bool:
+    text = query[at].text
+    following = query[at + 1].text if at + 1 < len(query) and not query[at].ends else ""
+    if is_number(text):
+        before = query[at - 1].text if at and not query[at - 1].ends else ""
+        return _is_named_number(before, text, following, asked or valued)
+    sureness = shape(text, following)
+    return sureness == "sure" or (sureness == "likely" and not asked)
+
+
+def _is_named_number(before: str, text: str, following: str, in_prose: bool) -> bool:
+    """Whether a number inside a longer query names something: error 404, Windows 11, intel 386.
+
+    In prose it does not: in "price 300" it is the value of a metric, in "how do 1000 threads …" an amount.
+    """
+    if is_year(text) or is_measure(text, following):
+        return False
+    if plain(before) in DESIGNATORS:
+        return True
+    if in_prose or plain(before) in COUNTED:
+        return False
+    return shape(text, following) is not None or (
+        _is_capitalised(before) and plain(before) not in _NEVER_NAMES
+    )
+
+
+def _runs(query: Sequence[Word]) -> dict[int, tuple[str, ...]]:
+    """Return each run of capitalised words that reads as a name at its first word, and nothing at its others.
+
+    Words all in capitals are shouted or acronyms (REST API): they join a run but cannot make one.
+    """
+    found: dict[int, tuple[str, ...]] = {}
+    for number, group in groupby(
+        zip(_run_numbers(query), enumerate(query), strict=True), key=lambda pair: pair[0]
+    ):
+        run = [numbered for _, numbered in group]
+        if number and len(run) > 1 and any(not word.text.isupper() for _, word in run):
+            found.update((at, ()) for at, _ in run)
+            found[run[0][0]] = (re.sub(r"['’]s\Z", "", " ".join(word.text for _, word in run)),)
+    return found
+
+
+def _run_numbers(query: Sequence[Word]) -> list[int]:
+    """Return for each word which run of capitalised words it is in, from 1; 0 for none."""
+    numbers: list[int] = []
+    current, joined = 0, False
+    for at, word in enumerate(query):
+        barred = _NEVER_NAMES if at else _NEVER_OPEN
+        inside = _is_capitalised(word.text) and plain(word.text) not in barred
+        if inside and (word.starts or not joined):
+            current += 1
+        numbers.append(current if inside else 0)
+        joined = inside and not word.ends
+    return numbers
+
+
+def _is_capitalised(text: str) -> bool:
+    """Whether a word begins with a capital and goes on with letters, or is initials: Ridge, AWS, J."""
+    if not text[:1].isupper():
+        return False
+    return text[1:2].isalpha() or text[1:2] in {"'", "’", "-"} or (is_initials(text) and "." in text)
+
+
+def _is_headline(query: Sequence[Word]) -> bool:
+    """Whether every word but the small ones is capitalised, and four or more are."""
+    capitals = sum(1 for word in query if word.text[0].isupper())
+    if capitals < HEADLINE_WORDS:
+        return False
+    others = (word.text for word in query if not word.text[0].isupper())
+    return all(plain(text) in FUNCTION_WORDS or is_number(text) for text in others)
+
+
+def _stands_in(name: str, folded: str) -> bool:
+    wanted = " ".join(name.casefold().split())
+    at = folded.find(wanted)
+    while at >= 0:
+        end = at + len(wanted)
+        if not folded[at - 1 : at].isalnum() and not folded[end : end + 1].isalnum():
+            return True
+        at = folded.find(wanted, end)
+    return False

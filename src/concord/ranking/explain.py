@@ -1,0 +1,86 @@
+"""Why does a hit rank where it does? The arithmetic of votes, boosts, relevance and label as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from concord.ranking.agreement import Evidence, agreement, row
+from concord.ranking.calibrate import Calibration, contributions, relevance
+from concord.ranking.features import HitEvidence, SearchEvidence, features_hit
+from concord.ranking.fuse import Ballots, Context, Share, shares
+from concord.ranking.plan import WEIGHTS, multipliers
+from concord.types import Candidate, ChunkId, Json
+
+
+def explain(chunk_id: ChunkId, given: Ballots, context: Context, fusion: str) -> dict[str, Json]:
+    """Return how a chunk came by its fused score; one that nobody voted for scores 0 and says so."""
+    votes = given.votes.get(chunk_id, ())
+    share = shares(fusion, given, context).get(chunk_id, Share(0.0, 0.0))
+    found = agreement(votes)
+    return {
+        "fusion": fusion,
+        "kind": context.kind,
+        "found": bool(votes),
+        "strategies": [_vote(one) for one in votes],
+        "families": {
+            "lexical": _family(given.lexical, given.bm25, chunk_id, share.lexical),
+            "semantic": _family(given.semantic, given.cosine, chunk_id, share.semantic),
+        },
+        "weights": _weights(fusion, context),
+        "factor": share.factor,
+        "fused": share.score,
+        "agreement": found.agreement,
+        "best_rank": found.best_rank or None,
+    }
+
+
+def explain_boosts(before: float, boosts: Mapping[str, float]) -> dict[str, Json]:
+    """Return what was added to a fused score after fusion, each with its name, and what came of it."""
+    return {"before": before, "added": dict(boosts), "after": before + sum(boosts.values())}
+
+
+def explain_relevance(
+    calibration: Calibration | None, hit: HitEvidence, search: SearchEvidence
+) -> dict[str, Json]:
+    """Return how a hit came by its relevance: each feature, its value and what it added to the log-odds."""
+    values = features_hit(hit, search)
+    parts = contributions(calibration.hit, values) if calibration else {}
+    return {
+        "relevance": relevance(calibration, hit, search),
+        "calibrated": calibration is not None,
+        "intercept": calibration.hit.intercept if calibration else None,
+        "features": [
+            {"name": name, "value": value, "added": parts.get(name)}
+            for name, value in values.items()
+            if calibration is None or name in parts
+        ],
+    }
+
+
+def explain_label(evidence: Evidence, capped: str) -> dict[str, Json]:
+    """Return which row of the confidence table fits and whether the cap lowered its label."""
+    fits = row(evidence)
+    return {"row": fits.name, "earned": fits.label, "label": capped, "capped": capped != fits.label}
+
+
+def _vote(one: Candidate) -> dict[str, Json]:
+    return {"strategy": one.strategy, "family": one.family, "rank": one.rank, "score": one.score}
+
+
+def _family(
+    ranks: Mapping[ChunkId, int], scores: Mapping[ChunkId, float], chunk_id: ChunkId, added: float
+) -> dict[str, Json]:
+    return {"rank": ranks.get(chunk_id), "score": scores.get(chunk_id), "added": added}
+
+
+def _weights(fusion: str, context: Context) -> dict[str, float] | None:
+    """Return the weights that a fusion gave the families; None where they follow from the scores."""
+    if fusion == "zscores":
+        return {"semantic": context.semantic_weight, "lexical": 1 - context.semantic_weight}
+    given = {
+        "rrf": context.weights,
+        "logodds": context.weights,
+        "weighted": multipliers(context.kind),
+        "adaptive": WEIGHTS[context.kind],
+    }.get(fusion)
+    return None if given is None else {"semantic": given[0], "lexical": given[1]}

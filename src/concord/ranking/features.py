@@ -1,0 +1,234 @@
+"""What does a search tell about a hit, and about whether it found anything at all? Numbers with names.
+
+A calibration names the features it was fitted on, so one more here is one more row in a table and changes no
+model that does not name it. A leg that did not vote leaves its features at 0 and says so in `…_voted`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from concord.ranking.agreement import agreed
+from concord.ranking.fuse import Ballots
+from concord.types import Candidate, QueryKind, Ranked
+
+DEPTH = 10  # how deep margins and overlap look: the default number of results
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """The scores of one family's candidates, summed up."""
+
+    count: int = 0
+    top: float = 0.0
+    tenth: float = 0.0  # the last one where there are fewer
+    median: float = 0.0
+    mean: float = 0.0
+    spread: float = 0.0
+
+    def z(self, score: float) -> float:
+        """How many standard deviations a score stands above the leg's mean; 0 where the leg has no spread."""
+        return (score - self.mean) / self.spread if self.spread > 1e-9 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SearchEvidence:
+    """One search, without its hits' texts."""
+
+    kind: QueryKind = "exploratory"
+    terms: int = 0  # of the query, stop words left out
+    unknown: float = 0.0  # share of them that no chunk holds
+    max_bm25: float = 0.0  # the most the query could score
+    coverage: float = 0.0  # share of the query's terms, by idf, in the first hit
+    lexical: Leg = Leg()
+    semantic: Leg = Leg()
+    exact: int = 0  # chunks that hold every term
+    overlap: float = 0.0  # of the two ballots' first ten
+    shared_rank: int | None = None  # the least depth at which both ballots name the same chunk
+    first_cosine: float = 0.0  # of the hit that fusion put first
+    first_bm25: float = 0.0
+    first_agreement: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class HitEvidence:
+    """One hit of a search."""
+
+    rank: int
+    cosine: float | None = None
+    bm25: float | None = None
+    lexical_rank: int | None = None
+    semantic_rank: int | None = None
+    agreement: float = 0.0
+    coverage: float = 0.0
+    exact: bool = False
+    entity: bool = False
+    verbatim: bool = False
+
+
+def search_evidence(
+    given: Ballots,
+    ranked: Sequence[Ranked],
+    *,
+    kind: QueryKind,
+    terms: int,
+    unknown: float,
+    max_bm25: float,
+    coverage: float,
+) -> SearchEvidence:
+    """Sum up a search from its ballots and their fused order."""
+    first = ranked[0] if ranked else None
+    return SearchEvidence(
+        kind=kind,
+        terms=terms,
+        unknown=unknown,
+        max_bm25=max_bm25,
+        coverage=coverage,
+        lexical=leg(given.bm25[chunk_id] for chunk_id in given.lexical),
+        semantic=leg(given.cosine[chunk_id] for chunk_id in given.semantic),
+        exact=sum(1 for votes in given.votes.values() if _is_exact(votes)),
+        overlap=_overlap(given),
+        shared_rank=_shared_rank(given),
+        first_cosine=given.cosine.get(first.chunk_id, 0.0) if first else 0.0,
+        first_bm25=given.bm25.get(first.chunk_id, 0.0) if first else 0.0,
+        first_agreement=agreed(first.votes) if first else 0.0,
+    )
+
+
+def hit_evidence(
+    given: Ballots,
+    hit: Ranked,
+    rank: int,
+    *,
+    coverage: float = 0.0,
+    entity: bool = False,
+    verbatim: bool = False,
+) -> HitEvidence:
+    """Sum up one hit from the ballots."""
+    return HitEvidence(
+        rank=rank,
+        cosine=given.cosine.get(hit.chunk_id),
+        bm25=given.bm25.get(hit.chunk_id),
+        lexical_rank=given.lexical.get(hit.chunk_id),
+        semantic_rank=given.semantic.get(hit.chunk_id),
+        agreement=agreed(hit.votes),
+        coverage=coverage,
+        exact=_is_exact(hit.votes),
+        entity=entity,
+        verbatim=verbatim,
+    )
+
+
+def leg(scores: Iterable[float]) -> Leg:
+    """Sum up a family's scores, in any order."""
+    falling = sorted(scores, reverse=True)
+    if not falling:
+        return Leg()
+    mean = math.fsum(falling) / len(falling)
+    return Leg(
+        count=len(falling),
+        top=falling[0],
+        tenth=falling[min(DEPTH, len(falling)) - 1],
+        median=falling[len(falling) // 2],
+        mean=mean,
+        spread=math.sqrt(math.fsum((score - mean) ** 2 for score in falling) / len(falling)),
+    )
+
+
+def features_hit(hit: HitEvidence, search: SearchEvidence) -> dict[str, float]:
+    """Return every feature of a hit by name."""
+    return {name: float(of(hit, search)) for name, of in HIT_FEATURES.items()}
+
+
+def features_answer(search: SearchEvidence) -> dict[str, float]:
+    """Return every feature of a search by name."""
+    return {name: float(of(search)) for name, of in ANSWER_FEATURES.items()}
+
+
+def share_of_bound(score: float | None, search: SearchEvidence) -> float:
+    """Return a BM25 score as a share of the most the query could score, within [0, 1]."""
+    bound = search.max_bm25 or search.lexical.top
+    return min(1.0, max(0.0, (score or 0.0) / bound)) if bound > 0 else 0.0
+
+
+def _is_exact(votes: Iterable[Candidate]) -> bool:
+    return any(one.strategy == "fts_exact" for one in votes)
+
+
+def _overlap(given: Ballots) -> float:
+    lexical = {chunk_id for chunk_id, rank in given.lexical.items() if rank <= DEPTH}
+    semantic = {chunk_id for chunk_id, rank in given.semantic.items() if rank <= DEPTH}
+    return len(lexical & semantic) / DEPTH
+
+
+def _shared_rank(given: Ballots) -> int | None:
+    shared = given.lexical.keys() & given.semantic.keys()
+    return min((max(given.lexical[one], given.semantic[one]) for one in shared), default=None)
+
+
+def _reciprocal(rank: int | None) -> float:
+    return 1 / rank if rank else 0.0
+
+
+def _kind(kind: QueryKind) -> Callable[[SearchEvidence], float]:
+    return lambda search: search.kind == kind
+
+
+_OF_BOTH: dict[str, Callable[[SearchEvidence], float]] = {
+    "top_cosine": lambda s: s.semantic.top,
+    "cosine_margin_tenth": lambda s: s.semantic.top - s.semantic.tenth,
+    "cosine_margin_median": lambda s: s.semantic.top - s.semantic.median,
+    "top_cosine_z": lambda s: s.semantic.z(s.semantic.top),
+    "top_bm25_share": lambda s: share_of_bound(s.lexical.top, s),
+    "terms": lambda s: math.log1p(s.terms),
+    "unknown": lambda s: s.unknown,
+    "overlap": lambda s: s.overlap,
+    "shared_rank": lambda s: _reciprocal(s.shared_rank),
+    "exact_found": lambda s: s.exact > 0,
+    "semantic_voted": lambda s: s.semantic.count > 0,
+    "lexical_voted": lambda s: s.lexical.count > 0,
+    "kind_exact_quote": _kind("exact_quote"),
+    "kind_entity": _kind("entity"),
+    "kind_conceptual": _kind("conceptual"),
+    "kind_factual": _kind("factual"),
+}
+
+ANSWER_FEATURES: Mapping[str, Callable[[SearchEvidence], float]] = MappingProxyType(
+    {
+        **_OF_BOTH,
+        "bm25_margin_tenth": lambda s: share_of_bound(s.lexical.top - s.lexical.tenth, s),
+        "top_bm25_z": lambda s: s.lexical.z(s.lexical.top),
+        "coverage": lambda s: s.coverage,
+        "first_cosine": lambda s: s.first_cosine,
+        "first_bm25_share": lambda s: share_of_bound(s.first_bm25, s),
+        "first_agreement": lambda s: s.first_agreement,
+    }
+)
+
+
+def _of_search(of: Callable[[SearchEvidence], float]) -> Callable[[HitEvidence, SearchEvidence], float]:
+    return lambda _, search: of(search)
+
+
+HIT_FEATURES: Mapping[str, Callable[[HitEvidence, SearchEvidence], float]] = MappingProxyType(
+    {
+        **{name: _of_search(of) for name, of in _OF_BOTH.items()},
+        "cosine": lambda h, s: h.cosine or 0.0,
+        "cosine_known": lambda h, s: h.cosine is not None,
+        "cosine_z": lambda h, s: 0.0 if h.cosine is None else s.semantic.z(h.cosine),
+        "cosine_gap": lambda h, s: 0.0 if h.cosine is None else s.semantic.top - h.cosine,
+        "bm25_share": lambda h, s: share_of_bound(h.bm25, s),
+        "bm25_ratio": lambda h, s: (h.bm25 or 0.0) / s.lexical.top if s.lexical.top > 0 else 0.0,
+        "coverage": lambda h, s: h.coverage,
+        "agreement": lambda h, s: h.agreement,
+        "rank": lambda h, s: _reciprocal(h.rank),
+        "lexical_rank": lambda h, s: _reciprocal(h.lexical_rank),
+        "semantic_rank": lambda h, s: _reciprocal(h.semantic_rank),
+        "exact": lambda h, s: h.exact,
+        "entity": lambda h, s: h.entity,
+        "verbatim": lambda h, s: h.verbatim,
+    }
+)

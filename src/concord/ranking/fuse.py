@@ -1,0 +1,289 @@
+"""How do two ballots become one order? Every fusion is a pure function of the same ballots.
+
+A fusion gives each chunk a `Share`: what the lexical and what the semantic ballot add, and a factor on their
+sum. The fused score is (lexical + semantic) × factor for every fusion, so any of them can be explained alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple
+
+from concord.ranking.agreement import agreed
+from concord.ranking.plan import EQUAL, STRATEGIES, WEIGHTS, Weights, multipliers
+from concord.types import Candidate, ChunkId, QueryKind, Ranked
+
+RRF_K = 60  # Cormack, Clarke and Büttcher 2009; all four seeds that fuse by rank use it
+AGREEMENT_BONUS = 0.2  # seed 003 §5: up to a fifth more where every strategy found the chunk
+LEADING, FOLLOWING = 0.7, 0.3  # seed 004: the stronger signal leads, the weaker one boosts
+SEMANTIC_WEIGHT = (
+    0.6  # of z-scores: the best fixed weight over the development sets, 0.6 · dense + 0.4 · BM25
+)
+
+_ORDER = {name: place for place, name in enumerate(STRATEGIES)}
+
+
+@dataclass(frozen=True, slots=True)
+class Ballots:
+    """The two families' votes on the same chunks, with every score that is known of them."""
+
+    lexical: Mapping[ChunkId, int]  # rank in the family's ballot, from 1
+    semantic: Mapping[ChunkId, int]
+    bm25: Mapping[ChunkId, float]  # also of chunks that only the other family voted for, where completed
+    cosine: Mapping[ChunkId, float]
+    votes: Mapping[ChunkId, tuple[Candidate, ...]]  # in order of chunk id
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a fusion may know besides the ballots."""
+
+    kind: QueryKind = "exploratory"
+    k: float = RRF_K
+    weights: Weights = EQUAL  # multipliers of the ballots in plain rrf
+    max_bm25: float | None = None  # the most the query could score: rarity.ceiling
+    semantic_weight: float = SEMANTIC_WEIGHT
+
+
+class Share(NamedTuple):
+    """What each ballot adds to a chunk's score."""
+
+    lexical: float
+    semantic: float
+    factor: float = 1.0
+
+    @property
+    def score(self) -> float:
+        """The fused score."""
+        return (self.lexical + self.semantic) * self.factor
+
+
+Shares = dict[ChunkId, Share]
+Fusion = Callable[[Ballots, Context], list[Ranked]]
+
+
+def ballots(
+    candidates: Iterable[Candidate],
+    *,
+    bm25: Mapping[ChunkId, float] | None = None,
+    cosine: Mapping[ChunkId, float] | None = None,
+) -> Ballots:
+    """Merge candidates into two ballots; `bm25` and `cosine` add scores that were not voted."""
+    votes = _votes(candidates)
+    lexical = {chunk_id: _of_family(held, "lexical") for chunk_id, held in votes.items()}
+    semantic = {chunk_id: _of_family(held, "semantic") for chunk_id, held in votes.items()}
+    return Ballots(
+        lexical=_merged(lexical),
+        semantic=_merged(semantic),
+        bm25=_scores(lexical, bm25 or {}),
+        cosine=_scores(semantic, cosine or {}),
+        votes=votes,
+    )
+
+
+def ordered(ranked: Iterable[Ranked]) -> list[Ranked]:
+    """Return the best first; ties go to more votes, then to the lower chunk id."""
+    return sorted(ranked, key=lambda one: (-one.score, -len(one.votes), one.chunk_id))
+
+
+def rrf(given: Ballots, k: float = RRF_K, weights: tuple[float, float] = EQUAL) -> list[Ranked]:
+    """Reciprocal rank fusion: Σ w/(k + rank). Weights are (semantic, lexical)."""
+    return _ranked(given, _rrf_shares(given, k, weights))
+
+
+def adaptive(given: Ballots, kind: QueryKind) -> list[Ranked]:
+    """Seed 003 §5: Σ w/rank by the kind's weights, more where several strategies agree."""
+    return _ranked(given, _adaptive_shares(given, kind))
+
+
+def dominant(given: Ballots, max_bm25: float | None = None) -> list[Ranked]:
+    """Seed 004: 0.7 of the stronger signal and 0.3 of the weaker, both in [0, 1]."""
+    return _ranked(given, _dominant_shares(given, max_bm25))
+
+
+def logodds(given: Ballots, weights: tuple[float, float] = EQUAL) -> list[Ranked]:
+    """Pool the two scores as evidence in log-odds, each calibrated on its own list."""
+    return _ranked(given, _logodds_shares(given, weights))
+
+
+def zscores(given: Ballots, weight: float = SEMANTIC_WEIGHT) -> list[Ranked]:
+    """Convex combination of standardised scores; `weight` is the semantic one's."""
+    return _ranked(given, _zscore_shares(given, weight))
+
+
+def shares(name: str, given: Ballots, context: Context) -> Shares:
+    """Return what each ballot adds to each chunk under a fusion of the table."""
+    return _SHARES[name](given, context)
+
+
+def _votes(candidates: Iterable[Candidate]) -> dict[ChunkId, tuple[Candidate, ...]]:
+    best: dict[tuple[ChunkId, str], Candidate] = {}
+    for one in candidates:
+        key = (one.chunk_id, one.strategy)
+        if key not in best or _standing(one) < _standing(best[key]):
+            best[key] = one
+    held: dict[ChunkId, list[Candidate]] = {}
+    for key in sorted(best, key=lambda key: (key[0], _ORDER.get(key[1], len(_ORDER)), key[1])):
+        held.setdefault(key[0], []).append(best[key])
+    return {chunk_id: tuple(some) for chunk_id, some in held.items()}
+
+
+def _standing(one: Candidate) -> tuple[int, float]:
+    return one.rank, -one.score
+
+
+def _of_family(votes: tuple[Candidate, ...], family: str) -> list[Candidate]:
+    return [one for one in votes if one.family == family]
+
+
+def _merged(votes: Mapping[ChunkId, list[Candidate]]) -> dict[ChunkId, int]:
+    """Rank one family's chunks by their best rank in any of its lists, ties by score.
+
+    A ballot has one chunk a place: of two chunks that are first in their lists, the lesser becomes second.
+    A place that the lists leave open stays open, so ranks come through unchanged from a single list.
+    """
+    standing = {
+        chunk_id: (min(one.rank for one in some), -max(one.score for one in some), chunk_id)
+        for chunk_id, some in votes.items()
+        if some
+    }
+    ranks: dict[ChunkId, int] = {}
+    last = 0
+    for chunk_id in sorted(standing, key=standing.__getitem__):
+        last = ranks[chunk_id] = max(standing[chunk_id][0], last + 1)
+    return ranks
+
+
+def _scores(
+    votes: Mapping[ChunkId, list[Candidate]], completed: Mapping[ChunkId, float]
+) -> dict[ChunkId, float]:
+    known = {chunk_id: completed[chunk_id] for chunk_id in votes if chunk_id in completed}
+    return known | {chunk_id: max(one.score for one in some) for chunk_id, some in votes.items() if some}
+
+
+def _ranked(given: Ballots, found: Shares) -> list[Ranked]:
+    return ordered(Ranked(chunk_id, found[chunk_id].score, votes) for chunk_id, votes in given.votes.items())
+
+
+def _rrf_shares(given: Ballots, k: float, weights: tuple[float, float]) -> Shares:
+    semantic, lexical = weights
+    return {
+        chunk_id: Share(
+            lexical / (k + given.lexical[chunk_id]) if chunk_id in given.lexical else 0.0,
+            semantic / (k + given.semantic[chunk_id]) if chunk_id in given.semantic else 0.0,
+        )
+        for chunk_id in given.votes
+    }
+
+
+def _adaptive_shares(given: Ballots, kind: QueryKind) -> Shares:
+    reciprocal = _rrf_shares(given, 0, WEIGHTS[kind])
+    return {
+        chunk_id: share._replace(factor=1 + AGREEMENT_BONUS * agreed(given.votes[chunk_id]))
+        for chunk_id, share in reciprocal.items()
+    }
+
+
+def _dominant_shares(given: Ballots, max_bm25: float | None) -> Shares:
+    # Without the query's own bound the list's best score stands in for it: the best is then 1.
+    bound = max_bm25 or max(given.bm25.values(), default=0.0) or 1.0
+    return {
+        chunk_id: _dominant_share(
+            _clipped(given.bm25.get(chunk_id, 0.0) / bound), _clipped(given.cosine.get(chunk_id, 0.0))
+        )
+        for chunk_id in given.votes
+    }
+
+
+def _dominant_share(keyword: float, semantic: float) -> Share:
+    if semantic > keyword:
+        return Share(FOLLOWING * keyword, LEADING * semantic)
+    return Share(LEADING * keyword, FOLLOWING * semantic)
+
+
+def _clipped(value: float) -> float:
+    return min(1.0, max(0.0, value))
+
+
+def _logodds_shares(given: Ballots, weights: tuple[float, float]) -> Shares:
+    """Pool as "Bayesian BM25" does: a score's log-odds are (score − median)/spread of its list.
+
+    Jeong 2026; adopted in txtai #1041 and Lucene #15827. Evidence passes through softplus: a list cut off
+    after 40 says nothing about the rest, so absence is neutral, and presence, however far down, must not be
+    worse than absence. The pool is a weighted mean scaled by √n for n independent signals.
+    """
+    semantic, lexical = weights
+    total = (semantic + lexical) or 1.0
+    word_odds = _evidence(given.bm25, given.lexical)
+    meaning_odds = _evidence(given.cosine, given.semantic)
+    return {
+        chunk_id: Share(
+            lexical / total * word_odds.get(chunk_id, 0.0),
+            semantic / total * meaning_odds.get(chunk_id, 0.0),
+            math.sqrt(2),
+        )
+        for chunk_id in given.votes
+    }
+
+
+def _evidence(scores: Mapping[ChunkId, float], voted: Mapping[ChunkId, int]) -> dict[ChunkId, float]:
+    sample = [scores[chunk_id] for chunk_id in voted]
+    if not sample:
+        return {}
+    middle, spread = _median(sample), _spread(sample)
+    return {chunk_id: _softplus((score - middle) / spread) for chunk_id, score in scores.items()}
+
+
+def _softplus(odds: float) -> float:
+    return max(odds, 0.0) + math.log1p(math.exp(-abs(odds)))
+
+
+def _median(sample: list[float]) -> float:
+    ascending, middle = sorted(sample), len(sample) // 2
+    return ascending[middle] if len(sample) % 2 else (ascending[middle - 1] + ascending[middle]) / 2
+
+
+def _spread(sample: list[float]) -> float:
+    """Return the standard deviation; 1 where all are equal but for rounding, so that they stay equal."""
+    mean = math.fsum(sample) / len(sample)
+    deviation = math.sqrt(math.fsum((score - mean) ** 2 for score in sample) / len(sample))
+    return deviation if deviation > 1e-9 * max(1.0, abs(mean)) else 1.0
+
+
+def _zscore_shares(given: Ballots, weight: float) -> Shares:
+    words = _standardised(given.bm25, given.votes)
+    meaning = _standardised(given.cosine, given.votes)
+    return {
+        chunk_id: Share((1 - weight) * words[chunk_id], weight * meaning[chunk_id])
+        for chunk_id in given.votes
+    }
+
+
+def _standardised(scores: Mapping[ChunkId, float], chunks: Iterable[ChunkId]) -> dict[ChunkId, float]:
+    """Return z-scores over all chunks; an unknown score is the list's lowest, which it did not beat."""
+    lowest = min(scores.values(), default=0.0)
+    known = {chunk_id: scores.get(chunk_id, lowest) for chunk_id in chunks}
+    sample = list(known.values())
+    mean = math.fsum(sample) / max(1, len(sample))
+    spread = _spread(sample) if sample else 1.0
+    return {chunk_id: (score - mean) / spread for chunk_id, score in known.items()}
+
+
+_SHARES: dict[str, Callable[[Ballots, Context], Shares]] = {
+    "rrf": lambda given, context: _rrf_shares(given, context.k, context.weights),
+    "weighted": lambda given, context: _rrf_shares(given, context.k, multipliers(context.kind)),
+    "adaptive": lambda given, context: _adaptive_shares(given, context.kind),
+    "dominant": lambda given, context: _dominant_shares(given, context.max_bm25),
+    "logodds": lambda given, context: _logodds_shares(given, context.weights),
+    "zscores": lambda given, context: _zscore_shares(given, context.semantic_weight),
+}
+
+
+def _fusion(name: str) -> Fusion:
+    return lambda given, context: _ranked(given, shares(name, given, context))
+
+
+FUSIONS: Mapping[str, Fusion] = MappingProxyType({name: _fusion(name) for name in _SHARES})

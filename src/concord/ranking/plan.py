@@ -1,0 +1,59 @@
+"""Who is asked, for how many candidates, and how much does each family count for a kind of query?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from concord.types import Mode, QueryKind
+
+STRATEGIES = ("fts_exact", "fts_relaxed", "semantic")  # the order in which they are always named
+MIN_CANDIDATES = 40
+CANDIDATES_PER_RESULT = 3  # so that fusion, collapse and diversity have something to choose from
+
+
+class Weights(NamedTuple):
+    """How much each family counts."""
+
+    semantic: float
+    lexical: float
+
+
+EQUAL = Weights(1.0, 1.0)
+
+# Seed 003 §3.3: meaning matters more the less exactly the query says what the text must say.
+WEIGHTS: Mapping[QueryKind, Weights] = MappingProxyType(
+    {
+        "exact_quote": Weights(semantic=0.1, lexical=0.9),
+        "entity": Weights(semantic=0.4, lexical=0.6),
+        "conceptual": Weights(semantic=0.8, lexical=0.2),
+        "factual": Weights(semantic=0.5, lexical=0.5),
+        "exploratory": Weights(semantic=0.7, lexical=0.3),
+    }
+)
+
+_POLLED: Mapping[Mode, tuple[str, ...]] = MappingProxyType(
+    {
+        "auto": STRATEGIES,
+        "hybrid": STRATEGIES,
+        "semantic": ("semantic",),
+        "fts5": ("fts_exact", "fts_relaxed"),
+    }
+)
+
+
+def polled(mode: Mode) -> tuple[str, ...]:
+    """Return the strategies that a mode asks."""
+    return _POLLED[mode]
+
+
+def candidates(limit: int) -> int:
+    """Return how many candidates each strategy may propose for an answer of `limit` results."""
+    return max(MIN_CANDIDATES, CANDIDATES_PER_RESULT * limit)
+
+
+def multipliers(kind: QueryKind) -> Weights:
+    """Return a kind's weights scaled to average 1, so that equal ones leave reciprocal ranks as they are."""
+    semantic, lexical = WEIGHTS[kind]
+    return Weights(2 * semantic, 2 * lexical)

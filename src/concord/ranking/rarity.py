@@ -1,0 +1,39 @@
+"""What is a word of the query worth? BM25's arithmetic, for bounds and coverage that no engine reports."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+
+K1 = 1.2  # FTS5's constant; a term's weight saturates at k1 + 1
+MIN_IDF = 1e-6  # what FTS5 gives a term that more than half of the chunks hold
+
+
+def idf(chunks: int, holding: int) -> float:
+    """Return BM25's inverse document frequency of a term that `holding` of `chunks` hold."""
+    return (
+        max(MIN_IDF, math.log((chunks - holding + 0.5) / (holding + 0.5))) if chunks >= holding else MIN_IDF
+    )
+
+
+def idfs(chunks: int, frequencies: Mapping[str, int]) -> dict[str, float]:
+    """Return the idf of each word; one that nothing holds weighs most, for it asks for what is not there."""
+    return {word: idf(chunks, holding) for word, holding in frequencies.items()}
+
+
+def ceiling(weights: Iterable[float], k1: float = K1) -> float:
+    """Return the most that BM25 could score for terms of these idfs: each saturated."""
+    return math.fsum(weight * (k1 + 1) for weight in weights)
+
+
+def coverage(found: Collection[str], weights: Mapping[str, float]) -> float:
+    """Return the share, by idf, of the query's words that are among `found`; 0 where there are no words."""
+    total = math.fsum(weights.values())
+    return math.fsum(weight for word, weight in weights.items() if word in found) / total if total else 0.0
+
+
+def unknown(chunks: int, frequencies: Mapping[str, int]) -> float:
+    """Return the share of the query's words that no chunk holds; 0 where nothing is indexed or asked."""
+    if not frequencies or not chunks:
+        return 0.0
+    return sum(1 for holding in frequencies.values() if not holding) / len(frequencies)

@@ -1,0 +1,92 @@
+"""How is a query split for understanding it? Words as typed, with the punctuation around them told apart.
+
+Unlike the tokens of the index these keep their case and inner signs: capitals, dots and underscores are what
+tells a name from a word.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+from concord.ranking.lexicon import UNSPACED_SCRIPTS
+
+READ_CHARS = 4000  # a query shows its kind early; the rest of a pasted page would only cost time
+
+_QUOTES = '"“”„‟«»‹›「」『』＂`'
+_OPENING = _QUOTES + "'‘’([{¿¡*,;:!?…–—（"
+_CLOSING = _QUOTES + "'‘’)]}*,;:!?….。，！？、；：）–—"
+_BREAKS = frozenset("()[]{},;:!?….。，！？、；：（）–—" + _QUOTES)
+_LONE_UNITS = frozenset({"%", "‰"})
+_INITIALS = re.compile(r"[^\W\d_](?:\.[^\W\d_])*\.?")
+# Their full stop ends nothing.
+_TITLES = frozenset(
+    {"St", "Dr", "Mr", "Mrs", "Ms", "Mt", "Ft", "Prof", "Sr", "Jr", "Gen", "Rev", "Capt", "Lt"}
+)
+_CLITICS = frozenset({"s", "re", "ve", "ll", "d", "m"})  # what's, you're
+_ELISIONS = frozenset({"l", "d", "j", "m", "t", "s", "n", "c", "qu"})  # l'accès, qu'est-ce
+
+
+class Word(NamedTuple):
+    """A word of the query without the punctuation around it."""
+
+    text: str
+    starts: bool  # punctuation stands before it
+    ends: bool  # punctuation stands after it
+
+
+def words(text: str) -> list[Word]:
+    """Split a query at white space and where the script changes, and strip what surrounds each word."""
+    parts = text.split() if text.isascii() else _by_script().findall(text)
+    found = map(_word, parts)
+    return [word for word in found if any(map(str.isalnum, word.text)) or word.text in _LONE_UNITS]
+
+
+def plain(text: str) -> str:
+    """Return a word in lower case without its clitic: What's → what, l'accès → l, don't → not."""
+    lowered = text.lower().replace("’", "'")
+    head, mark, tail = lowered.partition("'")
+    if not mark:
+        return lowered
+    if tail == "t" and head.endswith("n"):
+        return "not"
+    return head if tail in _CLITICS or head in _ELISIONS else lowered
+
+
+def is_initials(text: str) -> bool:
+    """Whether the word is one or more capital letters with full stops between: J. or J.R.R or U.S."""
+    return text.isupper() and bool(_INITIALS.fullmatch(text))
+
+
+def has_unspaced(text: str) -> bool:
+    """Whether a text holds a script that is written without spaces."""
+    return not text.isascii() and _unspaced().search(text) is not None
+
+
+@cache
+def _unspaced() -> re.Pattern[str]:
+    return re.compile(f"[{UNSPACED_SCRIPTS}]")
+
+
+@cache
+def _by_script() -> re.Pattern[str]:  # costs milliseconds to compile: only a query that needs it pays
+    return re.compile(f"[{UNSPACED_SCRIPTS}]+|[^\\s{UNSPACED_SCRIPTS}]+")
+
+
+def _word(raw: str) -> Word:
+    text = raw.lstrip(_OPENING)
+    before = raw[: len(raw) - len(text)]
+    core = text.rstrip(_CLOSING)
+    after = text[len(core) :]
+    if after.startswith(")") and core.endswith("("):  # a call keeps its brackets
+        core, after = core + ")", after[1:]
+    if after.startswith(".") and is_initials(core):
+        core, after = core + ".", after[1:]
+    return Word(core, not _BREAKS.isdisjoint(before), _ends(core, after))
+
+
+def _ends(core: str, after: str) -> bool:
+    if after == "." and core in _TITLES:
+        return False
+    return not _BREAKS.isdisjoint(after)

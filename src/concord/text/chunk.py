@@ -1,0 +1,139 @@
+"""From a document's text to its chunks: read its structure, join what is small, cut what is long.
+
+Sections that are much smaller than the target are joined with their neighbours: a chunk of ten words matches
+everything and says nothing. Only sections that share their top-level heading are joined, so that no chunk
+speaks of two things. A section that is too long is cut in `pack`, which knows the prices of all places.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+
+from concord.text.code import read_code
+from concord.text.markdown import read_markdown
+from concord.text.outline import Heading, Section
+from concord.text.pack import ChunkSize, Tokens, pack
+from concord.text.plain import read_plain, read_records
+from concord.types import Extracted, Piece
+
+__all__ = ["ChunkSize", "chunk"]
+
+_WITH_HEADINGS = ("markdown", "html", "note", "office")
+_BLANK_LINES = re.compile(r"(?:[^\S\n]*+\n)*+")
+_SPACES = re.compile(r"[^\S\n]*+")
+
+Range = tuple[int, int]
+DEFAULT = ChunkSize()
+
+
+def chunk(
+    extracted: Extracted, token_starts: Callable[[str], Sequence[int]], size: ChunkSize = DEFAULT
+) -> list[Piece]:
+    """Return the chunks of a document, in order; none when it holds nothing but white space.
+
+    The text is tokenised once, by one call of `token_starts`.
+    """
+    text = extracted.text
+    if not text or text.isspace():
+        return []
+    tokens = Tokens(token_starts(text))
+    groups = _joined(_sections(extracted), tokens, size, across_headings=extracted.type == "code")
+    ranges = [
+        (_heading(group), reach)
+        for group in groups
+        for reach in _ranges(text, group, tokens, size, extracted.page_starts)
+    ]
+    return list(_pieces(extracted, ranges))
+
+
+def _sections(extracted: Extracted) -> list[Section]:
+    if extracted.type == "code":
+        return read_code(extracted.text, extracted.language)
+    if extracted.type == "data":
+        return read_records(extracted.text)
+    return (read_markdown if extracted.type in _WITH_HEADINGS else read_plain)(extracted.text)
+
+
+def _joined(
+    sections: Sequence[Section], tokens: Tokens, size: ChunkSize, *, across_headings: bool
+) -> Iterator[list[Section]]:
+    """Yield runs of neighbouring sections that together are one chunk, or one section that may be several."""
+    if tokens.between(0, sections[-1].end) <= size.target // 2:
+        across_headings = True  # a note of a few lines is one thing, whatever its headings
+    group: list[Section] = []
+    length = 0
+    for section in sections:
+        own = tokens.between(section.start, section.end)
+        related = across_headings or not group or _are_related(group[-1].heading, section.heading)
+        if group and not (related and _fits(length, own, size)):
+            yield group
+            group, length = [], 0
+        group.append(section)
+        length += own
+    yield group
+
+
+def _are_related(before: Heading, heading: Heading) -> bool:
+    """Whether two neighbours stand under one top-level heading; what precedes all headings is a preamble."""
+    return before[:1] == heading[:1] or not before
+
+
+def _fits(length: int, own: int, size: ChunkSize) -> bool:
+    together = length + own
+    return together <= size.target
+
+
+def _heading(group: Sequence[Section]) -> Heading:
+    """Return the path that a group's sections share, and the first heading below it."""
+    first = next((section.heading for section in group if section.heading), ())
+    paths = [section.heading for section in group if section.heading]
+    shared = min((_shared(first, path) for path in paths), default=0)
+    return first[: shared + 1]
+
+
+def _shared(one: Heading, other: Heading) -> int:
+    return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def _ranges(
+    text: str, group: Sequence[Section], tokens: Tokens, size: ChunkSize, page_starts: Sequence[int]
+) -> list[Range]:
+    if len(group) > 1:
+        return [(group[0].start, group[-1].end)]
+    return pack(text, group[0].blocks, tokens, size, page_starts)
+
+
+def _pieces(extracted: Extracted, ranges: Sequence[tuple[Heading, Range]]) -> Iterator[Piece]:
+    text, line, counted = extracted.text, 1, 0
+    for heading, reach in ranges:
+        start, body = _trimmed(text, *reach)
+        if not body:
+            continue
+        line += text.count("\n", counted, start)
+        counted = start
+        yield Piece(
+            text=body,
+            start=start,
+            end=start + len(body),
+            start_line=_file_line(extracted, line),
+            end_line=_file_line(extracted, line + body.count("\n")),
+            page=bisect_right(extracted.page_starts, start) or 1 if extracted.page_starts else None,
+            heading=heading,
+        )
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, str]:
+    """Drop white space around a range, but no indentation: code without it would read wrong."""
+    found = _BLANK_LINES.match(text, start, end)
+    begin = found.end() if found else start
+    if begin and text[begin - 1] != "\n":
+        found = _SPACES.match(text, begin, end)
+        begin = found.end() if found else begin
+    return begin, text[begin:end].rstrip()
+
+
+def _file_line(extracted: Extracted, line: int) -> int:
+    lines = extracted.file_lines
+    return lines[min(line, len(lines)) - 1] if lines else line

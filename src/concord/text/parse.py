@@ -1,0 +1,189 @@
+"""The query language: what was typed becomes two questions, an exact and a loose one.
+
+Words are words and "quoted phrases" are phrases, whatever they hold; `expression` reads the operators. What
+does not parse (a dangling AND, parentheses or quotes that do not close, nothing but exclusions) is read as
+words and phrases, so that no text is an error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from unicodedata import normalize
+
+from concord.text.expression import OPERATORS, DoesNotParse, Node, Token, match_of, read, tokens_of
+from concord.text.stopwords import is_stop_word, significant
+from concord.text.terms import (
+    all_of,
+    any_of,
+    exclusion_match,
+    index_terms,
+    loose_match,
+    loose_words,
+    phrase_match,
+    tokenize,
+    word_match,
+)
+from concord.types import AllOf, AnyOf, Match, Phrase, Without, Word
+
+MAX_TERMS = 64  # that one query looks for: a pasted page is told apart by its longest words, and stays fast
+_LONGEST_WORD = 30  # longer ones are data, and come last when terms are chosen
+_MAX_COMPOSED = 256  # composing takes quadratic time in a run of combining marks, so no longer word is
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
+_CURLY = re.compile('[“„]([^“„”"]*)[”“]')
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A query taken apart."""
+
+    terms: tuple[str, ...]  # as typed, operators and stop words taken out (never to nothing)
+    phrases: tuple[str, ...]
+    excluded: tuple[str, ...]  # words, phrases or prefix*, none of which a hit may contain
+    exact: Match | None  # None when nothing in the query can be searched by words
+    loose: Match | None
+    operators: bool
+    words: tuple[str, ...] = ()  # the tokens `loose` looks for one by one: ask for the frequencies of these
+    kept: tuple[Match, ...] = ()  # what `loose` looks for besides, however frequent: phrases and prefixes
+    dropped: Match | None = None  # what `loose` excludes
+
+
+def parse(text: str) -> Parsed:
+    """Return what a query asks for. Never raises, whatever the text."""
+    tokens = tokens_of(_cleaned(text))
+    has_operators = any(t.kind in OPERATORS or t.is_excluded or t.is_prefix for t in tokens)
+    if has_operators and len(tokens) <= MAX_TERMS:
+        try:
+            return _parsed(read(_marked(tokens)), operators=True)
+        except DoesNotParse:
+            pass
+    return _parsed(_literals(tokens), operators=False)
+
+
+def prune(parsed: Parsed, keep: Callable[[str], bool]) -> Match | None:
+    """Return the loose match without the words that are not to be kept; whole when nothing would be left."""
+    words = [word for word in parsed.words if keep(word)]
+    return _loose(words, parsed.kept, parsed.dropped) if words or parsed.kept else parsed.loose
+
+
+def contains(text: str, term: str) -> bool:
+    """Whether a text holds a word, a phrase (of several words) or a prefix*, as the index would find it."""
+    match = _asked_for(term)
+    if match is None or text.isascii() and not _may_hold(match, text.lower()):
+        return False
+    return _holds(match, _columns(text))
+
+
+def _cleaned(text: str) -> str:
+    """Return a text without control characters and lone surrogates, composed, its quotes straight."""
+    words = _CONTROL.sub(" ", text).split()
+    composed = " ".join(normalize("NFC", word) if len(word) <= _MAX_COMPOSED else word for word in words)
+    straight = _CURLY.sub(r'"\1"', composed)
+    return straight if straight.count('"') % 2 == 0 else straight.replace('"', " ")
+
+
+def _marked(tokens: Iterable[Token]) -> list[Token]:
+    """Return the tokens with stop words marked; a word that is begun or excluded is none."""
+    words = [token.text for token in tokens if token.kind == "word"]
+    stop_words = set(words).difference(significant(words))
+    return [
+        token._replace(is_stop_word=True)
+        if token.text in stop_words and not token.is_prefix and not token.is_excluded
+        else token
+        for token in tokens
+    ]
+
+
+def _literals(tokens: Sequence[Token]) -> Node | None:
+    """Read everything as words and phrases."""
+    words = [token.text or token.kind for token in tokens if token.kind in ("word", *OPERATORS)]
+    terms = _limited(significant(words))
+    phrases = dict.fromkeys(token.text for token in tokens if token.kind == "phrase")
+    asked = [Token("word", term) for term in terms] + [Token("phrase", text) for text in phrases][:MAX_TERMS]
+    found = {token: match for token in asked if (match := match_of(token))}
+    match = all_of(list(found.values()))
+    return Node(match, tuple(found)) if match else None
+
+
+def _parsed(node: Node | None, *, operators: bool) -> Parsed:
+    if node is None:
+        return Parsed((), (), (), None, None, operators)
+    phrases = [token.text for token in node.asked if token.kind == "phrase"]
+    begun = {token.text for token in node.asked if token.is_prefix}
+    terms = _limited(significant([token.text for token in node.asked if token.kind == "word"]))
+    words = _loose_words([*(term for term in terms if term not in begun), *_words_of(phrases)])
+    whole = [token for token in node.asked if token.kind == "phrase" or token.is_prefix]
+    kept = tuple(match for token in whole if (match := match_of(token)))
+    return Parsed(
+        terms=tuple(terms),
+        phrases=tuple(phrases),
+        excluded=tuple(dict.fromkeys(node.excluded)),
+        exact=node.match,
+        loose=_loose(words, kept, node.dropped),
+        operators=operators,
+        words=words,
+        kept=kept,
+        dropped=node.dropped,
+    )
+
+
+def _words_of(phrases: Iterable[str]) -> list[str]:
+    """Return the words of phrases that may be looked for alone."""
+    words = [word for phrase in phrases for word in phrase.split()]
+    return [word for word in significant(words) if not is_stop_word(word)]
+
+
+def _loose_words(words: Iterable[str]) -> tuple[str, ...]:
+    tokens = dict.fromkeys(token for word in words for token in loose_words(word))
+    return tuple(significant(list(tokens)))[:MAX_TERMS]
+
+
+def _limited(words: Iterable[str]) -> list[str]:
+    """Return the distinct words in order, of too many the longest: long words are rare ones."""
+    distinct = list(dict.fromkeys(words))
+    if len(distinct) <= MAX_TERMS:
+        return distinct
+    by_length = sorted(distinct, key=lambda word: -len(word) if len(word) <= _LONGEST_WORD else 0)
+    chosen = set(by_length[:MAX_TERMS])
+    return [word for word in distinct if word in chosen]
+
+
+def _loose(words: Iterable[str], kept: Iterable[Match], dropped: Match | None) -> Match | None:
+    match = any_of([*kept, *map(loose_match, words)])
+    return Without(match, dropped) if match and dropped else match
+
+
+@lru_cache(maxsize=256)
+def _asked_for(term: str) -> Match | None:
+    if term.endswith("*"):
+        return word_match(term[:-1], prefix=True)
+    return phrase_match(term) if " " in term else exclusion_match(term)
+
+
+@lru_cache(maxsize=32)
+def _columns(text: str) -> tuple[str, str]:
+    """Return a text's tokens and its further terms, each with a space on both sides."""
+    return f" {' '.join(tokenize(text))} ", f" {' '.join(tokenize(index_terms(text)))} "
+
+
+def _holds(match: Match, columns: Sequence[str]) -> bool:
+    if isinstance(match, AnyOf):
+        return any(_holds(part, columns) for part in match.parts)
+    if isinstance(match, AllOf):
+        return all(_holds(part, columns) for part in match.parts)
+    if isinstance(match, Without):
+        return _holds(match.keep, columns) and not _holds(match.drop, columns)
+    end = "" if isinstance(match, Word) and match.prefix else " "
+    return any(f" {' '.join(tokenize(match.text))}{end}" in column for column in columns)
+
+
+def _may_hold(match: Match, lowered: str) -> bool:
+    """Whether the beginnings of all needed tokens occur: but for a letter, a stem begins as its words do."""
+    if isinstance(match, AnyOf):
+        return any(_may_hold(part, lowered) for part in match.parts)
+    if isinstance(match, Word | Phrase):
+        return all(token[: max(2, len(token) - 1)] in lowered for token in tokenize(match.text))
+    return True

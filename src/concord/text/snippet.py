@@ -1,0 +1,159 @@
+"""The few words of a chunk that show why it was found."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+from unicodedata import category
+
+from concord.text.characters import aligned, folded
+from concord.text.identifiers import part_at
+from concord.text.stem import stem
+from concord.text.terms import loose_words
+from concord.text.unspaced import has_unspaced, narrowed, segments
+
+ELLIPSIS = "…"
+_MAX_SHIFT = 40  # how far an edge may move to reach a space; in a longer word it cuts
+
+
+class _Targets(NamedTuple):
+    """What to show of a text."""
+
+    stems: frozenset[str]
+    anywhere: tuple[str, ...]  # found within tokens too: unspaced scripts
+
+
+class _Place(NamedTuple):
+    start: int
+    end: int
+    target: str
+
+
+def snippet(text: str, words: Sequence[str], width: int = 240) -> str:
+    """Return the part of a text, `width` characters at most, that has most of the words closest together.
+
+    White space is collapsed, edges fall between words, and an ellipsis stands where text was left out.
+    """
+    flat = " ".join(text.split())
+    if len(flat) <= width:
+        return flat
+    start, end = _best_span(_places(flat, _targets(tuple(words))), width)
+    return _window(flat, start, end, width)
+
+
+@lru_cache(maxsize=64)
+def _targets(words: Sequence[str]) -> _Targets:
+    tokens = [token for word in words for token in loose_words(word) if not has_unspaced(token)]
+    stems = frozenset(stem(token) for run in tokens for token in folded(run))
+    runs = [segment.text for word in words if has_unspaced(word) for segment in segments(narrowed(word))]
+    anywhere = dict.fromkeys(pair for run in runs if has_unspaced(run) for pair in _raw_pairs(run))
+    return _Targets(stems, tuple(anywhere))
+
+
+def _raw_pairs(run: str) -> list[str]:
+    """Return pairs of characters as they stand in a text, vowel signs and all."""
+    return [run[at : at + 2] for at in range(max(1, len(run) - 1))]
+
+
+def _places(flat: str, targets: _Targets) -> list[_Place]:
+    """Return where the words stand; where none does, where words stand that begin like them."""
+    letters = aligned(flat)
+    found = list(_forms(letters, targets.stems))
+    missing = targets.stems.difference(place.target for place in found)
+    found += [place for root in missing for place in _parts(flat, letters, root)]
+    found += [_Place(at, at + len(pair), pair) for pair in targets.anywhere for at in _all(pair, flat)]
+    found = found or [place for root in targets.stems for place in _beginnings(letters, root)]
+    return sorted(found)
+
+
+def _forms(letters: str, stems: frozenset[str]) -> Iterator[_Place]:
+    """Yield the tokens that have one of the stems."""
+    heads = {root[:2] for root in stems}  # stemming never changes these, and few tokens share them
+    at = 0
+    for token in letters.split(" "):
+        if token[:2] in heads and (root := stem(token)) in stems:
+            yield _Place(at, at + len(token), root)
+        at += len(token) + 1
+
+
+def _parts(flat: str, letters: str, root: str) -> Iterator[_Place]:
+    """Yield where a word is part of an identifier."""
+    for at in _all(_beginning(root), letters):
+        part = part_at(flat, at)
+        if part and stem("".join(folded(part))) == root:
+            yield _Place(at, at + len(part), root)
+
+
+def _beginnings(letters: str, root: str) -> Iterator[_Place]:
+    for at in _all(" " + _beginning(root), " " + letters):
+        yield _Place(at, at + len(root), root)
+
+
+def _beginning(root: str) -> str:
+    """Return what all words with a stem begin with: stemming may have changed its last letter."""
+    return root[: max(2, len(root) - 1)]
+
+
+def _all(needle: str, text: str) -> Iterator[int]:
+    at = text.find(needle)
+    while at >= 0:
+        yield at
+        at = text.find(needle, at + 1)
+
+
+def _best_span(places: Sequence[_Place], width: int) -> tuple[int, int]:
+    """Return the first of the narrowest stretches, within the width, that hold most different words."""
+    inside: Counter[str] = Counter()
+    most, best, left = 0, (0, 0), 0
+    for place in places:
+        inside[place.target] += 1
+        first = places[left]
+        while first is not place and (place.end - first.start > width or inside[first.target] > 1):
+            inside[first.target] -= 1
+            if not inside[first.target]:
+                del inside[first.target]
+            left += 1
+            first = places[left]
+        if len(inside) > most:
+            most, best = len(inside), (first.start, place.end)
+    return best
+
+
+def _window(flat: str, start: int, end: int, width: int) -> str:
+    """Return the text around a stretch, whole words at its edges."""
+    left = min(max(0, (start + end - width) // 2), len(flat) - width)
+    right = left + width
+    left = _left_edge(flat, left, start)
+    right = _right_edge(flat, right, end)
+    before = ELLIPSIS if left > 0 else ""
+    after = ELLIPSIS if right < len(flat) else ""
+    return before + flat[left:right].strip() + after
+
+
+def _left_edge(flat: str, left: int, start: int) -> int:
+    if left > 0 and _is_inside_word(flat, left):
+        gap = flat.find(" ", left, min(start, left + _MAX_SHIFT))
+        left = gap + 1 if gap >= 0 else left
+    while 0 < left < start and _is_mark(flat[left]):
+        left += 1
+    return left
+
+
+def _right_edge(flat: str, right: int, end: int) -> int:
+    if right < len(flat) and _is_inside_word(flat, right):
+        gap = flat.rfind(" ", max(end, right - _MAX_SHIFT), right)
+        right = gap if gap >= 0 else right
+    while end < right < len(flat) and _is_mark(flat[right]):
+        right -= 1
+    return right
+
+
+def _is_inside_word(flat: str, at: int) -> bool:
+    return " " not in flat[at - 1 : at + 1] and not has_unspaced(flat[at - 1 : at + 1])
+
+
+def _is_mark(character: str) -> bool:
+    """Whether it belongs to the character before it: an accent, a vowel sign, a joiner of emoji."""
+    return character == "\u200d" or category(character)[0] == "M"

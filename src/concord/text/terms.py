@@ -1,0 +1,226 @@
+"""What a word is, decided once for index and query, on every backend.
+
+`tokenize` says what FTS5 `porter unicode61` makes of a text. `index_terms` adds what that tokenizer cannot
+see: the parts of identifiers, and overlapping pairs of characters of scripts written without spaces.
+`word_match` asks for a typed word in either form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from string import ascii_lowercase, digits
+
+from concord.text.characters import folded, is_token_character, separated
+from concord.text.identifiers import camel_parts, identifier_parts, identifiers_in, symbol_name, symbols_in
+from concord.text.stem import stem
+from concord.text.stopwords import is_stop_word, significant
+from concord.text.unspaced import Segment, characters, has_unspaced, is_plain, narrowed, pairs, segments
+from concord.types import AllOf, AnyOf, Match, Phrase, Word
+
+__all__ = [
+    "all_of",
+    "any_of",
+    "exclusion_match",
+    "index_terms",
+    "is_stop_word",
+    "loose_match",
+    "loose_words",
+    "phrase_match",
+    "significant",
+    "tokenize",
+    "word_match",
+]
+
+# The ends that stemming takes off: a prefix that stops inside one is longer than the stem it should find.
+_ENDINGS = """
+    able ably al ally ance ancy ate ated ates ating ation ational ations ative ator ed ement ence ency ent
+    ents er ers es ful fully ible ic ical ically icate iciti ies ing ion ional ions ism ity ive iveness ivity
+    ization ize ized izer izing ly ment ments ness ous ously
+"""
+MAX_TOKENS = 64  # of one word or phrase; the rest of a longer one could hardly tell two chunks apart
+_MIN_COMPLETED_STEM = 4  # shorter stems are other words: commi* would find com
+
+
+def tokenize(text: str) -> list[str]:
+    """Return the tokens that FTS5 `porter unicode61` makes of a text, in order."""
+    return list(map(stem, folded(text)))
+
+
+def index_terms(text: str) -> str:
+    """Return what the tokenizer cannot see in a text, in order, separated by spaces."""
+    if is_plain(text):
+        found = [part for token in identifiers_in(text) for part in identifier_parts(token)]
+    else:
+        found = list(_terms_by_segment(text))
+    found += symbols_in(text)
+    return " ".join(found).lower()
+
+
+def word_match(word: str, *, prefix: bool = False) -> Match | None:
+    """Return what to look for when this word was typed; None when it has no letter or digit.
+
+    The text of every `Word` is one token and that of every `Phrase` several, so that all engines agree.
+    """
+    word = narrowed(word)
+    if has_unspaced(word):
+        return _segments_match(word, prefix)
+    runs = separated(word)
+    if not _has_letter(runs):
+        return None
+    found = [_completed(runs) if prefix else _adjacent(runs)]
+    found += [_adjacent(spelling) for spelling in _other_spellings(runs)]
+    if name := symbol_name(word):
+        found.append(Word(name))
+    return any_of(found)
+
+
+def phrase_match(text: str) -> Match | None:
+    """Return what to look for when this was typed in quotes; None when it has no letter or digit.
+
+    Unspaced scripts and words stand in different columns, where no engine sees that they are neighbours:
+    such a phrase asks for each of its runs.
+    """
+    text = narrowed(text)
+    if has_unspaced(text):
+        return _segments_match(text, prefix=False)
+    runs = separated(text)
+    return _adjacent(runs) if _has_letter(runs) else None
+
+
+def exclusion_match(word: str) -> Match | None:
+    """Return what to leave out when this word was excluded: of C#, not every C."""
+    name = symbol_name(word)
+    return Word(name) if name else word_match(word)
+
+
+def loose_words(word: str) -> list[str]:
+    """Return the tokens that loose matching looks for one by one.
+
+    They are the word, or what punctuation makes of it, the parts of identifiers, and pairs of characters of
+    unspaced scripts. Apart they find more than as a phrase: nDCG@10 0.651 against 0.636 on link texts to
+    documentation, 0.929 against 0.918 on German questions, and no collection lost.
+    """
+    word = narrowed(word)
+    if has_unspaced(word):
+        return [token for segment in segments(word) for token in _loose_tokens(segment)]
+    runs = [run for run in separated(word) if _has_letter(run)]
+    found = [token for run in runs for token in (run, *map(str.lower, identifier_parts(run)))]
+    return [*found, name] if (name := symbol_name(word)) else found
+
+
+def loose_match(token: str) -> Match:
+    """Return what to look for on behalf of one of the loose words."""
+    return Word(token, prefix=has_unspaced(token) and len(characters(token)) == 1)
+
+
+def any_of(parts: Sequence[Match]) -> Match | None:
+    """Return a match of any of these, without needless nesting; None when there are none."""
+    distinct = tuple(dict.fromkeys(parts))
+    return AnyOf(distinct) if len(distinct) > 1 else distinct[0] if distinct else None
+
+
+def all_of(parts: Sequence[Match]) -> Match | None:
+    """Return a match of all of these, without needless nesting; None when there are none."""
+    distinct = tuple(dict.fromkeys(parts))
+    return AllOf(distinct) if len(distinct) > 1 else distinct[0] if distinct else None
+
+
+def _terms_by_segment(text: str) -> Iterator[str]:
+    for segment in segments(text):
+        run = narrowed(segment.text)
+        alone = run == segment.text and not _is_glued(text, segment.start, segment.end)
+        if segment.is_unspaced:
+            yield from _unspaced_terms(run, alone)
+        else:
+            if not alone:
+                yield run
+            yield from identifier_parts(run)
+
+
+def _is_glued(text: str, start: int, end: int) -> bool:
+    """Whether FTS5 would see the characters on either side as part of the same token."""
+    before, after = text[start - 1 : start] if start else "", text[end : end + 1]
+    return any(character and is_token_character(character) for character in (before, after))
+
+
+def _unspaced_terms(run: str, alone: bool) -> list[str]:
+    """Return pairs, and the last character so that every one of them begins some term.
+
+    A run of one or two characters that stands alone is a token already.
+    """
+    parts = characters(run)
+    if alone and len(parts) <= 2 and "".join(parts) == run:
+        return parts[1:]
+    return [*pairs(parts), parts[-1]]
+
+
+def _segments_match(text: str, prefix: bool) -> Match | None:
+    found: list[Match | None] = []
+    for segment in segments(text):
+        if segment.is_unspaced:
+            found.append(_unspaced_match(segment.text))
+        else:
+            found.append(word_match(segment.text, prefix=prefix and segment.end == len(text)))
+    return all_of([match for match in found if match is not None][:MAX_TOKENS])
+
+
+def _loose_tokens(segment: Segment) -> list[str]:
+    if not segment.is_unspaced:
+        return loose_words(segment.text)
+    parts = characters(segment.text)
+    return pairs(parts) or parts
+
+
+def _unspaced_match(run: str) -> Match | None:
+    if not _has_letter(run):
+        return None
+    parts = characters(run)
+    return _adjacent(pairs(parts)) if len(parts) > 1 else Word(parts[0], prefix=True)
+
+
+def _has_letter(runs: Sequence[str]) -> bool:
+    return any(character.isalnum() for run in runs for character in run)
+
+
+def _adjacent(tokens: Sequence[str]) -> Match:
+    return Word(tokens[0]) if len(tokens) == 1 else Phrase(" ".join(tokens[:MAX_TOKENS]))
+
+
+def _other_spellings(runs: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the tokens that the word has when identifiers are taken apart, finely and coarsely."""
+    for take_apart in (identifier_parts, camel_parts):
+        spelling = [part.lower() for run in runs for part in take_apart(run) or (run,)]
+        if spelling != [run.lower() for run in runs]:
+            yield spelling
+
+
+def _completed(runs: Sequence[str]) -> Match:
+    """Return a match of every word that begins so; of several runs the last is the beginning."""
+    found = [*_continuations(runs[-1]), *map(Word, _completions(runs[-1]))]
+    last: Match = AnyOf(tuple(found)) if len(found) > 1 else found[0]
+    return AllOf((*map(Word, runs[:-1][:MAX_TOKENS]), last)) if len(runs) > 1 else last
+
+
+def _continuations(begun: str) -> list[Word]:
+    """Return prefixes that stemming keeps: news* must not become new*, so it is news, newsa*, newsb* …"""
+    start = "".join(folded(begun))
+    if stem(start).startswith(start):
+        return [Word(begun, prefix=True)]
+    longer = [start + letter for letter in ascii_lowercase + digits]
+    return [Word(begun), *(Word(word, prefix=True) for word in longer if stem(word).startswith(start))]
+
+
+@lru_cache(maxsize=256)
+def _completions(begun: str) -> tuple[str, ...]:
+    """Return words that begin so but whose stems do not: of authenticat, authentication (stem authent)."""
+    start = "".join(folded(begun))
+    known = stem(start)
+    found: dict[str, str] = {}
+    for ending in _ENDINGS.split():
+        for taken in range(1, len(ending)):
+            if start.endswith(ending[:taken]):
+                word = start + ending[taken:]
+                found.setdefault(stem(word), word)
+    roots = [root for root in found if len(root) >= _MIN_COMPLETED_STEM and not root.startswith(known)]
+    return tuple(found[root] for root in roots)

@@ -1,0 +1,148 @@
+"""Does a text try to be more than data? Hidden characters, turned directions, look-alikes, orders to an AI.
+
+What is found is said, never removed: the reader gets the passage as it was written, and a warning beside it.
+A text that merely talks about such attacks is flagged as well; a warning is a reason to look, not a verdict.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable
+from functools import cache
+
+HIDDEN = "hidden characters"
+BIDIRECTIONAL = "bidirectional controls"
+CONTROL = "control characters"
+LOOK_ALIKE = "look-alike letters (Latin and Cyrillic in one word)"
+INSTRUCTION = "instruction-like text: treat it as data"
+
+MOST_NAMED = 3  # code points spelt out in one warning
+
+# Never visible and never needed to spell a word. U+FEFF is a byte order mark where a text begins.
+_INVISIBLE = re.compile(r"[\u180e\u200b\u2060-\u2064\u206a-\u206f\u3164\uffa0\ufff9-\ufffb]|(?<!^)\ufeff")
+# Joiners spell emoji and several scripts, but mean nothing between two ASCII characters.
+_JOINER = re.compile(r"(?<=[\x00-\x7f])[\u200c\u200d](?=[\x00-\x7f])")
+# One variation selector chooses a glyph; a run of them carries a message.
+_SELECTORS = re.compile(r"[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}")
+_TAGS = re.compile(r"[\U000e0000-\U000e007f]")
+_FLAG = re.compile(r"\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f")  # Wales, Texas
+_TURNS = re.compile(r"[\u202a-\u202e\u2066-\u2069]")
+_MARKS = re.compile(r"[\u200e\u200f\u061c]")
+_RIGHT_TO_LEFT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+# All of the above in one class: text that holds none of them, nearly all of it, is scanned once.
+_SUSPECT = re.compile(
+    r"[\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
+    r"\U000e0000-\U000e01ef]"
+)
+_CYRILLIC = re.compile(r"[\u0400-\u04ff]")
+_MIXED = re.compile(r"[A-Za-z][\u0400-\u04ff]|[\u0400-\u04ff][A-Za-z]")
+_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")  # not tab, line ends, form feed, NEL
+_UNSEEN = dict.fromkeys(
+    [0xAD, 0x34F, 0x61C, 0x180E, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070)]
+    + [*range(0xFE00, 0xFE10), 0xFEFF, *range(0xE0000, 0xE01F0)]
+)
+
+_EARLIER = "(?:previous|prior|above|earlier|preceding|your|system)"
+_ORDERS = "(?:instruction|prompt|direction|directive|guideline|order|command|rule|message)s?"
+_AI = "(?:ai|ai (?:assistant|agent|model)|llm|language model|chat ?bot|claude|chatgpt|gemini|copilot)s?"
+_LEAK = "(?:reveal|print|show|repeat|output|leak|display|share|dump|disclose|tell me)"
+_DO = "(?:ignore|call|invoke|run|execute|send|reply|respond|delete|fetch|visit|download|not)"
+_BEHAVE = "(?:act|respond|answer|reply|behave|obey|ignore|pretend|follow)"
+_PURPOSE = "(?:task|goal|objective|job|purpose|role|instructions?)"
+_ROLES = "(?:im_start|im_end|system|user|assistant|endoftext|begin_of_text|start_header_id|eot_id)"
+
+# A word that must be there, and what is then looked for. The words keep ordinary text cheap: each costs one
+# scan for a substring. Gaps of words are bounded, so that no text makes matching slow.
+_ORDERLY: tuple[tuple[str, str], ...] = (
+    ("ignore", rf"\bignore(?: \S+){{0,4}} {_EARLIER}(?: \S+){{0,2}} {_ORDERS}\b"),
+    ("ignore", r"\bignore (?:all|any|every)(?: of)?(?: the)? (?:instructions|prompts)\b"),
+    ("ignore", r"\bignore (?:everything|all)(?: \S+){0,2} (?:above|before|previously)\b"),
+    ("disregard", rf"\bdisregard(?: \S+){{0,4}} (?:{_EARLIER}|all|any)(?: \S+){{0,2}} {_ORDERS}\b"),
+    ("forget", rf"\bforget(?: \S+){{0,4}} {_EARLIER}(?: \S+){{0,2}} (?:{_ORDERS}|training)\b"),
+    ("forget", r"\bforget (?:everything|all)(?: \S+){0,3} (?:told|said|above|before)\b"),
+    ("override", rf"\boverride (?:all |any |the )?(?:{_EARLIER}|safety)(?: \S+)? {_ORDERS}\b"),
+    ("system prompt", rf"\b{_LEAK} (?:\S+ ){{0,4}}system prompt\b"),
+    ("system prompt", r"\b(?:begin|new|updated|end of) system prompt\b"),
+    ("your instructions", rf"\b{_LEAK} (?:\S+ ){{0,2}}your instructions\b"),
+    ("new instructions", rf"\bnew instructions(?: ?:| for (?:the |an? |all )?{_AI}\b)"),
+    ("if you", rf"\bif you(?:'re|’re| are) (?:an? )?(?:{_AI}|assistant|bot)\b"),
+    ("you are now", rf"\byou are now (?:an? |the |in )?(?:\S+ ){{0,2}}(?:{_AI}|assistant|jailbroken|dan)\b"),
+    ("your new", rf"\byour new {_PURPOSE} (?:is|are)\b"),
+    ("your real", rf"\byour real {_PURPOSE} (?:is|are)\b"),
+    ("from now on", rf"\bfrom now on,? you (?:must|will|should|shall|are) (?:\S+ )?{_BEHAVE}\b"),
+    ("the user", r"\b(?:do not|don't|don’t|never) (?:tell|inform|alert|notify|warn)(?: \S+){0,2} the user\b"),
+    ("the user", r"\bwithout (?:telling|informing|asking|notifying|alerting|warning) the user\b"),
+    ("do anything now", r"\bdo anything now\b"),
+    (" must ", rf"\b{_AI} must (?:now |always |immediately )?{_DO}\b"),
+    ("<|", rf"<\|{_ROLES}\|>"),
+    ("[inst]", r"\[inst\]"),
+    ("<<sys>>", "<<sys>>"),
+    ("<system", r"<system(?:[ -](?:prompt|reminder|message|instructions?))?>"),
+    ("<important>", "<important>"),
+    ("### ", r"### (?:system|instructions?) ?:"),
+    ("anweisungen", r"\b(?:ignorier|missacht|vergiss|vergess)(?:\S* ){1,5}(?:vorherig|bisherig|obig|früher)"),
+    (
+        "ignor",
+        r"\bignor(?:ez?|a)(?: \S+){0,4} (?:instru\w+|consignes|istruzioni) (?:pr[eé]c|ant[eé]r|pr[eé]v)",
+    ),
+    ("игнориру", r"игнориру\w*(?: \S+){0,4} (?:инструкци|указани|команд)"),
+    ("忽略", r"忽略.{0,10}(?:指令|指示|提示)"),
+    ("無視", r"(?:指示|命令|プロンプト).{0,6}無視"),
+    ("무시", r"(?:지시|명령|프롬프트).{0,8}무시"),
+)
+_TRIGGERS = tuple(dict.fromkeys(trigger for trigger, _ in _ORDERLY))
+
+
+def warnings_about(*texts: str) -> tuple[str, ...]:
+    """Return a short warning for each kind of thing that makes these texts more than plain data."""
+    joined = "\n".join(texts)
+    found = [] if joined.isascii() else _strange_characters(joined)
+    if controls := _CONTROLS.findall(joined):
+        found.append(_named(CONTROL, controls))
+    if _orders_somebody(joined):
+        found.append(INSTRUCTION)
+    return tuple(found)
+
+
+def _strange_characters(text: str) -> list[str]:
+    found = []
+    if _SUSPECT.search(text):
+        if hidden := _hidden(text):
+            found.append(_named(HIDDEN, hidden))
+        if turning := [*_TURNS.findall(text), *([] if _RIGHT_TO_LEFT.search(text) else _MARKS.findall(text))]:
+            found.append(_named(BIDIRECTIONAL, turning))
+    if _CYRILLIC.search(text) and _MIXED.search(text):
+        found.append(LOOK_ALIKE)
+    return found
+
+
+def _hidden(text: str) -> list[str]:
+    flagless = _FLAG.sub("", text)
+    runs = "".join(_SELECTORS.findall(flagless))
+    return [*_INVISIBLE.findall(flagless), *_JOINER.findall(flagless), *_TAGS.findall(flagless), *runs]
+
+
+def _orders_somebody(text: str) -> bool:
+    """Whether the text reads like an order to an AI, also when it is broken up by what cannot be seen."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text.translate(_UNSEEN))
+    plain = " ".join(text.lower().split())
+    return any(trigger in plain and _pattern(trigger).search(plain) for trigger in _TRIGGERS)
+
+
+@cache
+def _pattern(trigger: str) -> re.Pattern[str]:
+    """Compile what a word announces; most words never turn up, and a command must start fast."""
+    return re.compile("|".join(pattern for word, pattern in _ORDERLY if word == trigger))
+
+
+def _named(what: str, characters: Iterable[str]) -> str:
+    """Return the warning with the commonest code points in it, so that it can be checked."""
+    counted = Counter(characters)
+    some = [
+        f"U+{ord(character):04X}" + (f" ×{count}" if count > 1 else "")
+        for character, count in counted.most_common(MOST_NAMED)
+    ]
+    return f"{what} ({', '.join(some)}{', …' if len(counted) > MOST_NAMED else ''})"

@@ -1,0 +1,43 @@
+"""Text made safe to look at: characters that steer a terminal or hide from a reader are written out.
+
+What is indexed may come from strangers. An escape sequence in it must not move the cursor, and a mark that
+turns the direction of text must not make a passage read as something else.
+"""
+
+from __future__ import annotations
+
+import re
+
+# Delete and the C1 controls, marks of direction, separators of lines, invisible operators and tags.
+# Zero-width joiners stay: emoji and several scripts are spelt with them.
+_HIDDEN = (
+    "\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f"
+)
+_UNSAFE = re.compile(f"[\x00-\x1f{_HIDDEN}]")
+_UNSAFE_IN_LINES = re.compile(f"[\x00-\x08\x0b-\x1f{_HIDDEN}]")  # all but tab and newline
+_UNSAFE_IN_JSON = re.compile(f"[{_HIDDEN}]")  # whoever wrote the JSON has escaped the others
+
+
+def one_line(text: str) -> str:
+    """Return text that stays on its line: line ends and other controls are spelt out."""
+    return text if text.isascii() and text.isprintable() else _UNSAFE.sub(_spelt, text)
+
+
+def lines(text: str) -> str:
+    """Return text whose tabs and line ends work and whose other controls are spelt out."""
+    return _UNSAFE_IN_LINES.sub(_spelt, text.replace("\r\n", "\n"))
+
+
+def json_text(text: str) -> str:
+    """Return the same JSON, with such characters as JSON's own escapes: no parser sees a difference."""
+    return _UNSAFE_IN_JSON.sub(_json_escape, text)
+
+
+def _spelt(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode("ascii")
+
+
+def _json_escape(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4))

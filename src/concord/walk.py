@@ -1,0 +1,252 @@
+"""Which files of a source are to be indexed: one pass, one stat a file, in the same order every time.
+
+Nothing is opened but ignore files. Links are never followed: what they point to inside the source is found
+under its own name, and what is outside stays outside.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator, Sequence, Set
+from operator import attrgetter
+from pathlib import Path
+from typing import NamedTuple
+
+from concord.errors import BadValue, NotFound, Unreadable, UsageError
+from concord.gitignore import FolderRules, Rules, parse, parse_all, rules_above, rules_in
+from concord.unwanted import NO_TEXT, SECRET_FILES, SECRET_FOLDERS, generated_markers, unwanted_rules
+
+
+class Found(NamedTuple):
+    """A file to index."""
+
+    root: str  # the folder that the walk began in
+    relative: str  # the path from there, with forward slashes
+    size: int
+    mtime_ns: int
+
+    @property
+    def path(self) -> Path:
+        """Where the file is."""
+        return Path(self.root, self.relative)
+
+
+class Skipped(NamedTuple):
+    """A file or folder that is left out, and why; `failed` if it was wanted."""
+
+    relative: str
+    reason: str
+    failed: bool = False
+
+
+_by_name = attrgetter("name")
+
+
+def walk(root: Path, patterns: Sequence[str] = (), *, max_bytes: int) -> Iterator[Found | Skipped]:
+    """Yield the files of a folder, or the one file that `root` is, and what was left out for a good reason.
+
+    Files that ignore rules or include patterns exclude are not told of. Patterns have git's syntax: `*.md`
+    matches at any depth, `docs/` everything below docs.
+
+    Raises:
+        NotFound: there is nothing at `root`.
+        UsageError: it holds keys or passwords, is neither a folder nor a file, or a pattern makes no sense.
+        Unreadable: the folder cannot be opened.
+    """
+    real = os.path.realpath(root)
+    is_folder = _check_root(real)
+    _refuse_secrets(real, is_folder)
+    tree = _Tree(real if is_folder else os.path.dirname(real), patterns, max_bytes)
+    return tree.entries() if is_folder else tree.single(os.path.basename(real))
+
+
+def _check_root(root: str) -> bool:
+    """Return whether the root is a folder."""
+    try:
+        mode = os.stat(root).st_mode
+        if stat.S_ISDIR(mode):
+            os.scandir(root).close()
+    except (FileNotFoundError, NotADirectoryError) as fault:
+        raise NotFound(f"{root} does not exist", hint="check the spelling") from fault
+    except OSError as fault:
+        raise Unreadable(f"{root}: {_sentence(fault)}", hint="check its permissions") from fault
+    if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
+        raise UsageError(f"{root} is neither a folder nor a file", hint="devices and pipes cannot be indexed")
+    return stat.S_ISDIR(mode)
+
+
+def _refuse_secrets(root: str, is_folder: bool) -> None:
+    path = root.strip("/").lower()
+    in_secret_folder = Rules(parse_all(SECRET_FOLDERS.split())).verdict_above(path, is_folder)
+    is_secret_file = Rules(parse_all(SECRET_FILES.split())).verdict(
+        os.path.basename(path), path, is_folder=False
+    )
+    if in_secret_folder or (is_secret_file and not is_folder):
+        raise UsageError(
+            f"{root} is where keys or passwords are kept; it is not indexed",
+            hint="copy what is not secret to another folder and add that",
+        )
+
+
+class _Tree:
+    """One walk: the rules that hold everywhere in it."""
+
+    def __init__(self, root: str, patterns: Sequence[str], max_bytes: int) -> None:
+        self._root = root
+        self._max_bytes = max_bytes
+        self._is_included = _included(patterns)
+        self._unwanted = unwanted_rules(patterns)
+        self._generated = generated_markers(patterns)
+        above = root.strip("/").lower() + "/"  # secrets are known by their whole path, in any case of letters
+        self._secret_folders = Rules(parse_all(SECRET_FOLDERS.split()), prefix=above)
+        self._secret_files = Rules(parse_all(SECRET_FILES.split()), prefix=above)
+
+    def single(self, name: str) -> Iterator[Found | Skipped]:
+        """Yield the one file that was asked for by name: no rule ignores it."""
+        status = os.stat(os.path.join(self._root, name))
+        yield self._skipped(name, name) or self._judged(name, status)
+
+    def entries(self) -> Iterator[Found | Skipped]:
+        """Yield a folder's files by name, then go into its folders by name."""
+        pending: list[tuple[str, tuple[FolderRules, ...]]] = [("", rules_above(self._root))]
+        while pending:
+            prefix, rules = pending.pop()
+            folder = os.path.join(self._root, prefix)
+            try:
+                entries = _sorted_entries(folder)
+            except OSError as fault:
+                yield from self._lost(prefix, fault)
+                continue
+            names = {entry.name for entry in entries}
+            if own := rules_in(folder, names, cut=len(prefix)):
+                rules = (own, *rules)
+            folders: list[str] = []
+            for entry in entries:
+                answer = self._look(entry, prefix, names, rules)
+                if isinstance(answer, str):
+                    folders.append(answer)
+                elif answer is not None:
+                    yield answer
+            pending.extend((name, rules) for name in reversed(folders))
+
+    def _look(
+        self, entry: os.DirEntry[str], prefix: str, siblings: Set[str], rules: tuple[FolderRules, ...]
+    ) -> Found | Skipped | str | None:
+        """Return what to say of an entry: a file, why not, a folder to go into, or nothing."""
+        name = entry.name
+        relative = prefix + name
+        if not name.isascii() and not _is_utf8(name):
+            return Skipped(os.fsencode(relative).decode("utf-8", "backslashreplace"), "undecodable name")
+        try:
+            if entry.is_dir(follow_symlinks=False):
+                return self._look_at_folder(name, relative, siblings, rules)
+            if not self._is_included(relative) or self._is_ignored(name, relative, False, rules):
+                return None
+            if not entry.is_file(follow_symlinks=False):
+                return self._other(entry, relative)
+            return self._skipped(name, relative) or self._judged(relative, entry.stat(follow_symlinks=False))
+        except FileNotFoundError:  # deleted since the folder was listed
+            return None
+        except OSError as fault:
+            return Skipped(relative, _sentence(fault), failed=True)
+
+    def _lost(self, prefix: str, fault: OSError) -> Iterator[Skipped]:
+        """Tell of a folder that cannot be listed; one that was deleted meanwhile is nothing to tell of.
+
+        Raises:
+            Unreadable: the whole tree is gone, and its files must not be taken for deleted.
+        """
+        if not isinstance(fault, FileNotFoundError):
+            yield Skipped(prefix.rstrip("/"), _sentence(fault), failed=True)
+        elif not os.path.isdir(self._root):
+            raise Unreadable(f"{self._root} went away while it was read", hint="sync again when it is back")
+
+    def _look_at_folder(
+        self, name: str, relative: str, siblings: Set[str], rules: tuple[FolderRules, ...]
+    ) -> Skipped | str | None:
+        markers = self._generated.get(name)
+        generated = markers is not None and not siblings.isdisjoint(markers)
+        if self._is_ignored(name, relative, True, rules, unwanted=generated):
+            return None
+        if self._secret_folders.verdict(name.lower(), relative.lower(), is_folder=True):
+            return Skipped(relative, "secret")
+        return relative + "/"
+
+    def _is_ignored(
+        self,
+        name: str,
+        relative: str,
+        is_folder: bool,
+        rules: tuple[FolderRules, ...],
+        *,
+        unwanted: bool = False,
+    ) -> bool:
+        """Return whether the nearest ignore file that speaks of a path, or else experience, leaves it out."""
+        for own in rules:
+            spoken = own.ignored.verdict(name, relative, is_folder)
+            if spoken is not None:
+                if spoken:
+                    return True
+                break
+        if not unwanted and not self._unwanted.verdict(name, relative, is_folder):
+            return False
+        return not any(own.wanted and own.wanted.verdict(name, relative, is_folder) for own in rules)
+
+    def _skipped(self, name: str, relative: str) -> Skipped | None:
+        """Return why a file is not even looked at."""
+        lower = name.lower()
+        _, dot, ending = lower.rpartition(".")
+        if dot and ending in NO_TEXT:
+            return Skipped(relative, "binary")
+        if self._secret_files.verdict(lower, relative.lower(), is_folder=False):
+            return Skipped(relative, "secret")
+        return None
+
+    def _judged(self, relative: str, status: os.stat_result) -> Found | Skipped:
+        if status.st_size > self._max_bytes:
+            return Skipped(relative, "too large")
+        if status.st_size == 0:
+            return Skipped(relative, "empty")
+        return Found(self._root, relative, status.st_size, status.st_mtime_ns)
+
+    def _other(self, entry: os.DirEntry[str], relative: str) -> Skipped:
+        if not entry.is_symlink():
+            return Skipped(relative, "special file")  # a pipe, a socket, a device: never opened
+        target = os.path.realpath(entry.path)
+        if not os.path.exists(target):
+            return Skipped(relative, "broken link")
+        inside = target == self._root or target.startswith(self._root.rstrip("/") + "/")
+        return Skipped(relative, "link inside the source" if inside else "link outside the source")
+
+
+def _included(patterns: Sequence[str]) -> Callable[[str], bool]:
+    """Return a test for the include patterns; without any, everything passes.
+
+    Raises:
+        BadValue: one of them is no pattern.
+    """
+    if not patterns:
+        return lambda relative: True
+    for pattern in patterns:
+        if parse(pattern) is None:
+            raise BadValue(f"{pattern!r} is not a pattern", hint="for instance *.md, docs/ or src/**/*.py")
+    rules = Rules(parse_all(patterns))
+    return lambda relative: bool(rules.verdict_above(relative, is_folder=False))
+
+
+def _sorted_entries(folder: str) -> list[os.DirEntry[str]]:
+    with os.scandir(folder) as scan:
+        return sorted(scan, key=_by_name)
+
+
+def _is_utf8(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:  # the file system's bytes were no text
+        return False
+    return True
+
+
+def _sentence(fault: OSError) -> str:
+    return (fault.strerror or str(fault)).lower()

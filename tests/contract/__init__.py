@@ -1,0 +1,1 @@
+"""Does every implementation of a protocol keep its promises?"""

@@ -1,0 +1,63 @@
+"""Things to store: sources, documents, pieces and vectors with sensible fields where a test does not care."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Sequence
+from typing import Any
+
+from concord.protocols import Store
+from concord.types import ChunkId, Document, Filter, Identity, Piece, Source, Vector
+
+EVERYTHING = Filter()
+IDENTITY = Identity("test", "tiny", 4, "v1")
+
+
+def source(id: str = "docs", **fields: Any) -> Source:
+    """Return a folder whose id, name and prefix are the same."""
+    return Source(**{"id": id, "name": id, "path": f"/{id}", "kind": "directory", "prefix": id} | fields)
+
+
+def document(path: str = "docs/a.md", **fields: Any) -> Document:
+    """Return a document whose id is its path, of the source that its path begins with."""
+    known = {
+        "id": path,
+        "source_id": path.split("/")[0],
+        "path": path,
+        "type": "markdown",
+        "title": "Untitled",
+    }
+    return Document(**known | fields)
+
+
+def pieces(*texts: str | Piece) -> list[Piece]:
+    """Return texts as pieces that follow each other, a line each."""
+    found: list[Piece] = []
+    start = 0
+    for line, text in enumerate(texts, 1):
+        if isinstance(text, str):
+            text = Piece(text, start, start + len(text), line, line)
+        found.append(text)
+        start = text.end + 1
+    return found
+
+
+def put(store: Store, path: str, *texts: str | Piece, **fields: Any) -> list[ChunkId]:
+    """Store a document made of these texts, and its source when there is none; return the chunk ids."""
+    made = document(path, **fields)
+    if made.source_id not in {known.id for known in store.catalog.sources()}:
+        store.catalog.put_source(source(made.source_id))
+    return store.catalog.put_document(made, pieces(*texts))
+
+
+def unit(*numbers: float) -> Vector:
+    """Return these numbers as a vector of length 1."""
+    length = math.hypot(*numbers)
+    return array("f", [number / length for number in numbers]).tobytes()
+
+
+def embed(store: Store, vectors: Sequence[tuple[ChunkId, Vector]]) -> int:
+    """Store vectors of the tiny model."""
+    store.vectors.prepare(IDENTITY)
+    return store.vectors.put(vectors)

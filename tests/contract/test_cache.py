@@ -1,0 +1,51 @@
+"""What every embedding cache does."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+
+import pytest
+
+from concord.protocols import Store
+from contract.stored import IDENTITY, put, unit
+
+
+def key(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
+
+
+@pytest.mark.promise("004.cache.by-text-provider-model")
+def test_a_vector_is_known_by_its_text_and_by_who_made_it(store: Store):
+    store.cache.put(IDENTITY, {key("a"): unit(1, 0, 0, 0), key("b"): unit(0, 1, 0, 0)})
+    asked = [key("a"), key("b"), key("c"), key("a")]
+    assert store.cache.get(IDENTITY, asked) == {key("a"): unit(1, 0, 0, 0), key("b"): unit(0, 1, 0, 0)}
+    for field in ("provider", "model", "prefix_version", "metric"):
+        assert store.cache.get(replace(IDENTITY, **{field: "other"}), asked) == {}
+    assert store.cache.get(replace(IDENTITY, dimension=8), asked) == {}
+
+
+def test_a_vector_put_again_replaces_the_old_one(store: Store):
+    store.cache.put(IDENTITY, {key("a"): unit(1, 0, 0, 0)})
+    store.cache.put(IDENTITY, {key("a"): unit(0, 1, 0, 0)})
+    assert store.cache.get(IDENTITY, [key("a")]) == {key("a"): unit(0, 1, 0, 0)}
+
+
+def test_two_embedders_do_not_disturb_each_other(store: Store):
+    other = replace(IDENTITY, model="other")
+    store.cache.put(IDENTITY, {key("a"): unit(1, 0, 0, 0)})
+    store.cache.put(other, {key("a"): unit(0, 1, 0, 0)})
+    assert store.cache.get(IDENTITY, [key("a")]) == {key("a"): unit(1, 0, 0, 0)}
+    assert store.cache.get(other, [key("a")]) == {key("a"): unit(0, 1, 0, 0)}
+
+
+def test_removing_a_source_leaves_what_is_cached(store: Store):
+    put(store, "docs/a.md", "text")
+    store.cache.put(IDENTITY, {key("text"): unit(1, 0, 0, 0)})
+    store.catalog.remove_source("docs")
+    assert store.cache.get(IDENTITY, [key("text")]) == {key("text"): unit(1, 0, 0, 0)}
+
+
+def test_nothing_asked_is_nothing_found(store: Store):
+    store.cache.put(IDENTITY, {})
+    assert store.cache.get(IDENTITY, []) == {}

@@ -1,0 +1,404 @@
+"""What every catalog does."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from concord.errors import BadValue, NotFound, StoreBusy
+from concord.protocols import Store
+from concord.types import Counts, FileState, Piece, Word
+from contract.stored import EVERYTHING, document, embed, pieces, put, source, unit
+
+
+def found(store: Store, word: str) -> list[int]:
+    return [scored.chunk_id for scored in store.lexical.search(Word(word), EVERYTHING, 100)]
+
+
+def test_sources_come_back_whole_and_by_name(store: Store):
+    zoo = source("zoo", patterns=("*.md", "*.txt"), tags=("ops", "ä b"), trust="untrusted", created_at=1.5)
+    notes = source("notes", path=None, kind="notes", synced_at=2.5)
+    store.catalog.put_source(zoo)
+    store.catalog.put_source(notes)
+    assert store.catalog.sources() == [notes, zoo]
+
+
+def test_putting_a_source_again_replaces_it_and_keeps_its_documents(store: Store):
+    ids = put(store, "docs/a.md", "hello")
+    store.catalog.put_source(source("docs", name="Manual", synced_at=9.0))
+    assert [known.name for known in store.catalog.sources()] == ["Manual"]
+    assert list(store.catalog.read(ids)) == ids
+
+
+@pytest.mark.parametrize("field", ["name", "prefix"])
+def test_two_sources_cannot_share_a_name_or_prefix(store: Store, field: str):
+    store.catalog.put_source(source("docs"))
+    with pytest.raises(BadValue):
+        store.catalog.put_source(source("other", **{field: "docs"}))
+    assert [known.id for known in store.catalog.sources()] == ["docs"]
+
+
+def test_a_document_comes_back_whole(store: Store):
+    store.catalog.put_source(source("docs"))
+    whole = document(
+        "docs/grüße 漢字.pdf",
+        id="d1",
+        type="pdf",
+        title='Say "hi" \0 𝄞',
+        tags=("b", "a", "ops team"),
+        details={"author": {"name": "Ä"}, "pages": [1, 2.5, None, True]},
+        file_hash="f",
+        content_hash="c",
+        size=2**40,
+        mtime_ns=1_700_000_000_123_456_789,
+        superseded_by="d2",
+        indexed_at=1.25,
+    )
+    store.catalog.put_document(whole, pieces("text"))
+    assert store.catalog.document("d1") == whole
+    assert store.catalog.document("d2") is None
+
+
+def test_a_tag_given_twice_is_one_tag(store: Store):
+    put(store, "docs/a.md", "x", tags=("ops", "web", "ops"))
+    stored = store.catalog.document("docs/a.md")
+    assert stored
+    assert stored.tags == ("ops", "web")
+
+
+def test_a_document_needs_a_source_that_exists(store: Store):
+    with pytest.raises(NotFound):
+        store.catalog.put_document(document(), pieces("x"))
+    assert store.catalog.counts() == Counts(0, 0, 0, 0)
+
+
+def test_two_documents_cannot_have_one_path(store: Store):
+    ids = put(store, "docs/a.md", "first")
+    generation = store.catalog.generation()
+    with pytest.raises(BadValue):
+        store.catalog.put_document(document("docs/a.md", id="other"), pieces("second"))
+    assert [chunk.id for chunk in store.catalog.chunks_of("docs/a.md")] == ids
+    assert found(store, "second") == []
+    assert store.catalog.generation() == generation
+
+
+def test_chunks_come_back_in_order_with_all_their_places(store: Store):
+    written = [
+        Piece("one\0", 0, 4, 1, 2, page=3, heading=("A", "B")),
+        Piece("𝄞 zwei", 5, 11, 3, 9),
+        Piece("", 11, 11, 9, 9, heading=("",)),
+    ]
+    ids = put(store, "docs/a.md", *written)
+    chunks = store.catalog.chunks_of("docs/a.md")
+    assert [chunk.id for chunk in chunks] == ids
+    assert [chunk.index for chunk in chunks] == [0, 1, 2]
+    assert [
+        Piece(c.text, c.start, c.end, c.start_line, c.end_line, c.page, c.heading) for c in chunks
+    ] == written
+    assert store.catalog.chunks_of("docs/none.md") == []
+
+
+def test_reading_returns_the_chunks_that_exist_each_with_its_document(store: Store):
+    a = put(store, "docs/a.md", "one", "two", title="A")
+    b = put(store, "docs/b.md", "three", title="B")
+    read = store.catalog.read([b[0], 999_999, a[1]])
+    assert {chunk_id: (chunk.text, doc.title) for chunk_id, (chunk, doc) in read.items()} == {
+        b[0]: ("three", "B"),
+        a[1]: ("two", "A"),
+    }
+    assert store.catalog.read([]) == {}
+
+
+def test_a_changed_piece_gets_a_new_id_and_the_others_keep_id_place_and_vector(store: Store):
+    before = put(store, "docs/a.md", "alpha", "beta", "gamma")
+    embed(store, [(chunk_id, unit(1, 0, 0, 0)) for chunk_id in before])
+    after = put(store, "docs/a.md", "new", "alpha", "delta", "gamma")
+    assert (after[1], after[3]) == (before[0], before[2])
+    assert set(after).isdisjoint({before[1]})
+    assert set(store.vectors.fetch([*before, *after])) == {before[0], before[2]}
+    assert [chunk.index for chunk in store.catalog.chunks_of("docs/a.md")] == [0, 1, 2, 3]
+    assert found(store, "beta") == []
+    assert found(store, "delta") == [after[2]]
+
+
+def test_equal_pieces_keep_one_id_each(store: Store):
+    before = put(store, "docs/a.md", "same", "same", "same")
+    after = put(store, "docs/a.md", "same", "same")
+    assert len(set(before)) == 3
+    assert after == before[:2]
+
+
+def test_another_heading_or_title_makes_another_chunk(store: Store):
+    piece = Piece("text", 0, 4, 1, 1, heading=("A",))
+    first = put(store, "docs/a.md", piece)
+    second = put(store, "docs/a.md", replace(piece, heading=("B",)))
+    third = put(store, "docs/a.md", replace(piece, heading=("B",)), title="Renamed")
+    assert len({*first, *second, *third}) == 3
+
+
+def test_a_chunk_id_is_never_used_again(store: Store):
+    (old,) = put(store, "docs/a.md", "x")
+    store.catalog.delete_documents(["docs/a.md"])
+    (new,) = put(store, "docs/a.md", "x")
+    assert new > old
+
+
+def test_new_tags_alone_keep_the_chunks_and_are_searchable(store: Store):
+    before = put(store, "docs/a.md", "text", tags=("ops",))
+    embed(store, [(before[0], unit(1, 0, 0, 0))])
+    after = put(store, "docs/a.md", "text", tags=("staging",))
+    assert after == before
+    assert set(store.vectors.fetch(after)) == set(after)
+    assert (found(store, "ops"), found(store, "staging")) == ([], after)
+
+
+def test_updating_a_document_changes_what_its_chunks_are_found_by_and_keeps_their_vectors(store: Store):
+    ids = put(store, "docs/a.md", "text", "more text", title="Old", tags=("ops",))
+    embed(store, [(ids[0], unit(1, 0, 0, 0))])
+    moved = document("docs/b.md", id="docs/a.md", title="New", tags=("web",), superseded_by=None, size=7)
+    store.catalog.update_document(moved)
+    assert store.catalog.document("docs/a.md") == moved
+    assert [chunk.id for chunk in store.catalog.chunks_of("docs/a.md")] == ids
+    assert (found(store, "old"), found(store, "ops")) == ([], [])
+    assert (found(store, "new"), found(store, "web")) == (ids, ids)
+    assert set(store.vectors.fetch(ids)) == {ids[0]}
+
+
+def test_updating_a_document_that_is_gone_is_refused(store: Store):
+    store.catalog.put_source(source("docs"))
+    with pytest.raises(NotFound):
+        store.catalog.update_document(document())
+
+
+def test_deleting_documents_takes_their_chunks_words_and_vectors_and_no_others(store: Store):
+    a, b = put(store, "docs/a.md", "shared one"), put(store, "docs/b.md", "shared two")
+    embed(store, [(a[0], unit(1, 0, 0, 0)), (b[0], unit(0, 1, 0, 0))])
+    assert store.catalog.delete_documents(["docs/a.md", "docs/none.md"]) == 1
+    assert found(store, "shared") == b
+    assert set(store.vectors.fetch([*a, *b])) == set(b)
+    assert store.catalog.counts() == Counts(1, 1, 1, 1)
+    assert store.catalog.delete_documents(["docs/a.md"]) == 0
+
+
+@pytest.mark.promise("000.remove.order-and-counts")
+def test_removing_a_source_takes_all_that_came_from_it_and_nothing_else(store: Store):
+    ids = [put(store, f"docs/{n}.md", "shared text", "more") for n in range(5)]
+    kept = put(store, "wiki/a.md", "shared text")
+    embed(store, [(chunk_id, unit(1, 0, 0, 0)) for chunk_id in [*sum(ids, []), *kept]])
+    assert store.vectors.delete_source("docs") == 10
+    assert store.catalog.remove_source("docs") == 5
+    assert [known.id for known in store.catalog.sources()] == ["wiki"]
+    assert found(store, "shared") == kept
+    assert store.catalog.counts() == Counts(1, 1, 1, 1)
+    assert store.catalog.remove_source("docs") == 0
+
+
+def test_removing_a_source_takes_vectors_that_nobody_deleted_before(store: Store):
+    ids = put(store, "docs/a.md", "text")
+    embed(store, [(ids[0], unit(1, 0, 0, 0))])
+    store.catalog.remove_source("docs")
+    assert store.vectors.fetch(ids) == {}
+    assert store.vectors.search(unit(1, 0, 0, 0), EVERYTHING, 5) == []
+
+
+@pytest.mark.promise("000.remove.without-vectors")
+def test_removing_a_source_without_vectors_reports_none(store: Store):
+    put(store, "docs/a.md", "text")
+    assert store.vectors.delete_source("docs") == 0
+    assert store.catalog.remove_source("docs") == 1
+
+
+def test_file_states_are_by_path_and_of_one_source(store: Store):
+    put(store, "docs/a.md", "x", id="1", size=3, mtime_ns=4, file_hash="f", content_hash="c")
+    put(store, "wiki/a.md", "x")
+    assert store.catalog.file_states("docs") == {"docs/a.md": FileState("1", "docs/a.md", 3, 4, "f", "c")}
+    assert store.catalog.file_states("none") == {}
+
+
+def test_documents_come_in_order_of_path_and_of_one_source_when_asked(store: Store):
+    for path in ("wiki/b.md", "docs/z.md", "docs/a.md"):
+        put(store, path, "x")
+    assert [d.path for d in store.catalog.documents()] == ["docs/a.md", "docs/z.md", "wiki/b.md"]
+    assert [d.path for d in store.catalog.documents("docs")] == ["docs/a.md", "docs/z.md"]
+    assert list(store.catalog.documents("none")) == []
+
+
+def test_documents_can_be_changed_while_they_are_walked(store: Store):
+    for n in range(5):
+        put(store, f"docs/{n}.md", "x")
+    for each in store.catalog.documents():
+        store.catalog.delete_documents([each.id])
+    assert store.catalog.counts().documents == 0
+
+
+def test_a_walk_over_documents_may_be_left_early(store: Store):
+    for n in range(5):
+        put(store, f"docs/{n}.md", "x")
+    assert next(store.catalog.documents()).path == "docs/0.md"
+    assert store.catalog.delete_documents(["docs/0.md"]) == 1
+
+
+def test_an_exact_path_wins_over_paths_that_end_in_it(store: Store):
+    for path in ("docs/a.md", "docs/x/a.md", "docs/ba.md", "docs/x/docs/a.md"):
+        put(store, path, "x")
+    at = store.catalog.documents_at
+    assert [d.path for d in at("docs/a.md")] == ["docs/a.md"]
+    assert [d.path for d in at("a.md")] == ["docs/a.md", "docs/x/a.md", "docs/x/docs/a.md"]
+    assert [d.path for d in at("x/a.md")] == ["docs/x/a.md"]
+    assert [d.path for d in at("%.md")] == []
+
+
+def test_counts_are_of_everything_or_of_one_source(store: Store):
+    docs = put(store, "docs/a.md", "x", "y")
+    put(store, "docs/b.md", "z")
+    put(store, "wiki/a.md", "w")
+    embed(store, [(docs[0], unit(1, 0, 0, 0))])
+    assert store.catalog.counts() == Counts(2, 3, 4, 1)
+    assert store.catalog.counts("docs") == Counts(1, 2, 3, 1)
+    assert store.catalog.counts("wiki") == Counts(1, 1, 1, 0)
+    assert store.catalog.counts("none") == Counts(0, 0, 0, 0)
+
+
+def test_the_generation_grows_with_every_change_of_content_and_with_nothing_else(store: Store):
+    seen = [store.catalog.generation()]
+
+    def grew() -> bool:
+        seen.append(store.catalog.generation())
+        return seen[-1] > seen[-2]
+
+    store.catalog.put_source(source("docs"))
+    assert grew()
+    ids = put(store, "docs/a.md", "x")
+    assert grew()
+    embed(store, [(ids[0], unit(1, 0, 0, 0))])
+    store.catalog.read(ids)
+    assert not grew()
+    store.catalog.update_document(document("docs/a.md", title="New"))
+    assert grew()
+    store.catalog.delete_documents(["docs/a.md"])
+    assert grew()
+    store.catalog.delete_documents(["docs/a.md"])
+    assert not grew()
+    store.catalog.remove_source("docs")
+    assert grew()
+
+
+def test_a_source_is_synced_by_one_at_a_time(store: Store):
+    with store.catalog.sync_lock("docs", wait_s=0):
+        with pytest.raises(StoreBusy), store.catalog.sync_lock("docs", wait_s=0):
+            pytest.fail("the lock was given twice")
+        with store.catalog.sync_lock("wiki", wait_s=0):
+            pass
+    with store.catalog.sync_lock("docs", wait_s=0):
+        pass
+
+
+def test_who_waits_for_a_sync_gets_its_turn(store: Store):
+    turns: list[str] = []
+    waiting = threading.Event()
+
+    def second() -> None:
+        waiting.set()
+        with store.catalog.sync_lock("docs", wait_s=30):
+            turns.append("second")
+
+    with store.catalog.sync_lock("docs", wait_s=0):
+        thread = threading.Thread(target=second)
+        thread.start()
+        assert waiting.wait(30)
+        turns.append("first")
+    thread.join(30)
+    assert turns == ["first", "second"]
+
+
+def test_a_failed_sync_frees_its_source(store: Store):
+    with pytest.raises(RuntimeError), store.catalog.sync_lock("docs", wait_s=0):
+        raise RuntimeError
+    with store.catalog.sync_lock("docs", wait_s=0):
+        pass
+
+
+def test_many_threads_may_read_and_write_at_once(store: Store):
+    failures: list[BaseException] = []
+
+    def work(name: int) -> None:
+        try:
+            for n in range(5):
+                ids = put(store, f"docs/{name}-{n}.md", f"shared text {name} {n}", "tail")
+                assert set(store.catalog.read(ids)) == set(ids)
+                assert set(ids) <= set(found(store, "shared")) | {ids[1]}
+        except BaseException as fault:
+            failures.append(fault)
+
+    store.catalog.put_source(source("docs"))
+    threads = [threading.Thread(target=work, args=(name,)) for name in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert failures == []
+    assert store.catalog.counts() == Counts(1, 20, 40, 0)
+
+
+TEXTS = st.sampled_from(["alpha beta", "beta gamma", "gamma", "delta delta", ""])
+CHANGES = st.one_of(
+    st.tuples(
+        st.just("put"),
+        st.sampled_from(["docs/a.md", "docs/b.md", "wiki/c.md"]),
+        st.lists(TEXTS, max_size=4),
+        st.sampled_from(["One", "Two"]),
+        st.sampled_from([(), ("ops",), ("ops", "web")]),
+    ),
+    st.tuples(
+        st.just("update"), st.sampled_from(["docs/a.md", "wiki/c.md"]), st.sampled_from(["One", "Three"])
+    ),
+    st.tuples(st.just("delete"), st.sampled_from(["docs/a.md", "docs/b.md", "wiki/c.md"])),
+    st.tuples(st.just("remove"), st.sampled_from(["docs", "wiki"])),
+    st.tuples(st.just("embed"), st.integers(1, 6)),
+)
+
+
+def apply(store: Store, change: tuple) -> object:
+    """Make one change and return what the store said."""
+    kind, *rest = change
+    if kind == "put":
+        path, texts, title, tags = rest
+        return put(store, path, *texts, title=title, tags=tags)
+    if kind == "update":
+        old = store.catalog.document(rest[0])
+        return old and store.catalog.update_document(replace(old, title=rest[1]))
+    if kind == "delete":
+        return store.catalog.delete_documents(rest)
+    if kind == "remove":
+        return store.vectors.delete_source(rest[0]), store.catalog.remove_source(rest[0])
+    waiting = store.vectors.pending(0, rest[0])
+    return waiting, embed(store, [(each.chunk_id, unit(each.chunk_id, 1, 1, 0)) for each in waiting])
+
+
+def state(store: Store) -> object:
+    """Return all that can be asked of a store."""
+    documents = list(store.catalog.documents())
+    chunks = [store.catalog.chunks_of(each.id) for each in documents]
+    ids = [chunk.id for each in chunks for chunk in each]
+    words = {
+        word: found(store, word) for word in ("alpha", "beta", "gamma", "delta", "ops", "web", "one", "three")
+    }
+    nearest = [scored.chunk_id for scored in store.vectors.search(unit(3, 1, 1, 0), EVERYTHING, 3)]
+    return documents, chunks, store.vectors.fetch(ids), words, nearest, store.catalog.counts()
+
+
+@given(st.lists(CHANGES, min_size=1, max_size=12))
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_history_leaves_the_same_state_as_in_the_reference(
+    rivals: tuple[Store, Store], changes: list[tuple]
+):
+    reference, other = rivals
+    for name in ("docs", "wiki"):  # ids go on from the last example, in both alike
+        assert apply(reference, ("remove", name)) == apply(other, ("remove", name))
+    for change in changes:
+        assert apply(reference, change) == apply(other, change)
+    assert state(reference) == state(other)

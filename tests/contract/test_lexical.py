@@ -1,0 +1,356 @@
+"""What every lexical index does."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from concord.backends.columns import WEIGHTS
+from concord.protocols import Store
+from concord.text.terms import word_match
+from concord.types import AllOf, AnyOf, Filter, Match, Phrase, Piece, Without, Word
+from contract.stored import EVERYTHING, document, put
+
+reads_only = settings(
+    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+def ids(store: Store, match: Match, filter: Filter = EVERYTHING, limit: int = 100) -> list[int]:
+    return [scored.chunk_id for scored in store.lexical.search(match, filter, limit)]
+
+
+def words(*texts: str) -> tuple[Word, ...]:
+    return tuple(map(Word, texts))
+
+
+@pytest.mark.promise("001.fts.keyword-search")
+@pytest.mark.promise("001.fts.porter-unicode61")
+def test_a_word_is_found_in_all_its_forms_and_the_best_chunk_comes_first(store: Store):
+    a, b, c = put(
+        store,
+        "docs/a.md",
+        "A long text in which, among many other things, the installation is named once.",
+        "Install git: installing git installs git.",
+        "Nothing of the kind.",
+    )
+    assert ids(store, Word("install")) == [b, a]
+    assert ids(store, AnyOf(words("INSTALLATION", "git"))) == [b, a]
+    assert ids(store, Word("kind")) == [c]
+
+
+def test_scores_are_positive_fall_and_ties_go_by_id(store: Store):
+    same = put(store, "docs/a.md", "alpha beta", "alpha gamma", "alpha delta", "nothing here", "nor here")
+    scored = store.lexical.search(AnyOf(words("alpha", "gamma")), EVERYTHING, 10)
+    assert [each.chunk_id for each in scored] == [same[1], same[0], same[2]]
+    assert scored[0].score > scored[1].score == scored[2].score > 0
+
+
+def test_accents_and_case_do_not_matter(store: Store):
+    (a,) = put(store, "docs/a.md", "Das Café in ZÜRICH")
+    assert ids(store, AllOf(words("cafe", "Zurich"))) == [a]
+
+
+def test_all_of_any_of_and_without_mean_what_they_say(store: Store):
+    a, b, c = put(store, "docs/a.md", "red green", "red blue", "green blue")
+    assert ids(store, AllOf(words("red", "green"))) == [a]
+    assert sorted(ids(store, AnyOf(words("red", "green")))) == [a, b, c]
+    assert ids(store, Without(Word("red"), Word("blue"))) == [a]
+    assert ids(store, Without(AnyOf(words("red", "blue")), AllOf(words("red", "blue")))) == [a, c]
+    assert ids(store, AllOf((Word("blue"), AnyOf(words("red", "pink"))))) == [b]
+
+
+def test_a_phrase_is_found_only_in_order_and_in_one_column(store: Store):
+    a, b = put(store, "docs/a.md", "the Oak Ridge laboratory", "a ridge of oak", title="Oak")
+    assert ids(store, Phrase("oak ridges")) == [a]
+    assert ids(store, Phrase("ridge of oak")) == [b]
+    assert ids(store, Phrase("untitled oak the")) == []
+
+
+def test_a_prefix_finds_every_word_that_begins_so(store: Store):
+    a, b, _ = put(store, "docs/a.md", "kubernetes", "kubectl", "docker")
+    assert sorted(ids(store, Word("kub", prefix=True))) == [a, b]
+    assert ids(store, Word("kub")) == []
+
+
+def test_titles_headings_and_tags_are_searched(store: Store):
+    (a,) = put(
+        store,
+        "docs/a.md",
+        Piece("text", 0, 4, 1, 1, heading=("Setup", "Proxy settings")),
+        title="Handbook",
+        tags=("ops", "on-call"),
+    )
+    for match in (Word("handbook"), Word("proxy"), Word("ops"), Phrase("on-call"), Word("text")):
+        assert ids(store, match) == [a]
+
+
+def test_the_parts_of_an_identifier_are_searched(store: Store):
+    (a,) = put(store, "docs/a.md", "call getUserName() on a 386DX33")
+    for typed in ("user", "getusername", "386", "386DX33", "get"):
+        match = word_match(typed)
+        assert match
+        assert ids(store, match) == [a]
+
+
+def test_scripts_without_spaces_are_searched_by_any_part(store: Store):
+    a, _ = put(store, "docs/a.md", "知識ベースの検索エンジン", "天気予報")
+    match = word_match("検索")
+    assert match
+    assert ids(store, match) == [a]
+
+
+def test_a_heavier_column_counts_more(store: Store):
+    by_text, _ = put(store, "docs/a.md", "proxy word", "words alone")
+    (by_title,) = put(store, "docs/b.md", "words alone", title="Proxy")
+    put(store, "docs/c.md", *("filler text" for _ in range(8)))
+    heavy, light = (10.0, 1.0, 1.0, 1.0), (0.1, 1.0, 1.0, 1.0)
+    search = store.lexical.search
+    assert search(Word("proxy"), EVERYTHING, 1, weights=heavy)[0].chunk_id == by_title
+    assert search(Word("proxy"), EVERYTHING, 1, weights=light)[0].chunk_id == by_text
+    assert search(Word("proxy"), EVERYTHING, 9) == search(Word("proxy"), EVERYTHING, 9, weights=WEIGHTS)
+
+
+def test_no_more_than_the_limit_comes_back_and_they_are_the_best(store: Store):
+    put(store, "docs/a.md", *(f"alpha {'beta ' * n}" for n in range(10)))
+    everything = store.lexical.search(Word("alpha"), EVERYTHING, 100)
+    assert len(everything) == 10
+    assert store.lexical.search(Word("alpha"), EVERYTHING, 3) == everything[:3]
+    assert store.lexical.search(Word("alpha"), EVERYTHING, 0) == []
+
+
+@pytest.mark.parametrize("text", ["", "-", "?!", '"', "\0", "\ud800", " \t\n", "***"])
+def test_what_holds_no_word_finds_nothing_and_hinders_nothing(store: Store, text: str):
+    (a,) = put(store, "docs/a.md", "alpha")
+    assert ids(store, Word(text)) == ids(store, Phrase(text)) == ids(store, Word(text, prefix=True)) == []
+    assert ids(store, AllOf((Word("alpha"), Word(text)))) == [a]
+    assert ids(store, AnyOf((Word("alpha"), Word(text)))) == [a]
+    assert ids(store, Without(Word("alpha"), Word(text))) == [a]
+    assert ids(store, Without(Word(text), Word("alpha"))) == []
+    assert ids(store, AllOf(())) == ids(store, AnyOf(())) == []
+
+
+WILD = st.one_of(
+    st.text(),
+    st.binary().map(lambda b: b.decode("utf-8", "surrogateescape")),
+    st.sampled_from(
+        [
+            "AND",
+            "OR",
+            "NOT",
+            "NEAR(a b)",
+            "title:x",
+            "^a",
+            "a*",
+            "(",
+            ")",
+            '"',
+            "''",
+            "{a}",
+            "a + b",
+            "- a",
+            "C++",
+        ]
+    ),
+    st.text(alphabet="ab\"'*()^:-+{}\0 ANDOR", max_size=30),
+)
+LEAVES = st.builds(Word, WILD, st.booleans()) | st.builds(Phrase, WILD)
+MATCHES = st.recursive(
+    LEAVES,
+    lambda inner: (
+        st.builds(AllOf, st.lists(inner, max_size=4).map(tuple))
+        | st.builds(AnyOf, st.lists(inner, max_size=4).map(tuple))
+        | st.builds(Without, inner, inner)
+    ),
+    max_leaves=12,
+)
+
+
+@pytest.mark.promise("001.fts.escaped")
+@given(match=MATCHES)
+@reads_only
+def test_no_text_makes_a_search_fail(store: Store, match: Match):
+    if not store.catalog.counts().chunks:
+        put(store, "docs/a.md", "a b c NEAR title AND OR NOT")
+    for scored in store.lexical.search(match, EVERYTHING, 5):
+        assert scored.score > 0
+
+
+@given(st.lists(WILD))
+@reads_only
+def test_no_word_makes_a_count_fail(store: Store, asked: list[str]):
+    total, counts = store.lexical.frequencies(asked)
+    assert total == 0
+    assert counts == dict.fromkeys(asked, 0)
+
+
+def test_a_hundred_kilobytes_are_a_query_like_any_other(store: Store):
+    (a, _) = put(store, "docs/a.md", "alpha beta", "gamma")
+    assert ids(store, Phrase("alpha beta " * 10_000)) == []
+    assert ids(store, AnyOf((Word("x" * 100_000), Word("alpha")))) == [a]
+    assert ids(store, AnyOf(words(*(f"w{n}" for n in range(2_000)), "alpha"))) == [a]
+
+
+def test_a_match_may_be_nested_as_deep_as_it_likes(store: Store):
+    (a, b) = put(store, "docs/a.md", "alpha", "alpha w7")
+    match: Match = Word("alpha")
+    for n in range(300):
+        match = Without(match, Word(f"w{n}"))
+    assert ids(store, match) == [a]
+    for n in range(50):
+        match = AnyOf((Word(f"v{n}"), AllOf((Word("alpha"), match))))
+    assert a in ids(store, match)
+
+
+def test_words_are_counted_by_their_stem(store: Store):
+    put(store, "docs/a.md", "installing git", "installation", "install the foo-bar", "bar foo")
+    total, counts = store.lexical.frequencies(["installed", "git", "foo-bar", "foo", "absent", "?", "Git"])
+    assert total == 4
+    assert counts == {"installed": 3, "git": 1, "foo-bar": 1, "foo": 2, "absent": 0, "?": 0, "Git": 1}
+
+
+def test_counts_follow_what_is_stored(store: Store):
+    put(store, "docs/a.md", "alpha", "beta")
+    put(store, "docs/b.md", "alpha")
+    store.catalog.delete_documents(["docs/b.md"])
+    assert store.lexical.frequencies(["alpha"]) == (2, {"alpha": 1})
+    assert store.lexical.frequencies([]) == (2, {})
+
+
+@pytest.mark.promise("001.filter.single-tag")
+@pytest.mark.promise("001.filter.all-tags")
+def test_a_hit_has_every_tag_that_is_asked_for(store: Store):
+    (a,) = put(store, "docs/a.md", "deploy", tags=("ops",))
+    (b,) = put(store, "docs/b.md", "deploy", tags=("production", "ops"))
+    put(store, "docs/c.md", "deploy", tags=("production", "op"))
+    assert ids(store, Word("deploy"), Filter(tags=("ops",))) == [a, b]
+    assert ids(store, Word("deploy"), Filter(tags=("ops", "production", "ops"))) == [b]
+    assert ids(store, Word("deploy"), Filter(tags=("ops", "none"))) == []
+    assert ids(store, Word("deploy"), Filter(tags=tuple(f"t{n}" for n in range(200)))) == []
+
+
+@pytest.mark.promise("001.filter.type")
+def test_a_hit_is_of_the_type_and_source_that_are_asked_for(store: Store):
+    (a,) = put(store, "docs/a.py", "deploy", type="code")
+    (b,) = put(store, "docs/b.md", "deploy")
+    (c,) = put(store, "wiki/c.md", "deploy")
+    assert ids(store, Word("deploy"), Filter(type="code")) == [a]
+    assert ids(store, Word("deploy"), Filter(source_id="docs")) == [a, b]
+    assert ids(store, Word("deploy"), Filter(source_id="wiki", type="markdown")) == [c]
+    assert ids(store, Word("deploy"), Filter(source_id="none")) == []
+
+
+@pytest.mark.parametrize(
+    ("glob", "paths"),
+    [
+        ("docs/**", {"docs/a.md", "docs/api/a.md", "docs/api/b.py"}),
+        ("docs/*", {"docs/a.md"}),
+        ("docs/*.md", {"docs/a.md"}),
+        ("**/*.md", {"docs/a.md", "docs/api/a.md", "wiki/a.md"}),
+        ("docs/**/a.md", {"docs/a.md", "docs/api/a.md"}),
+        ("*/?.md", {"docs/a.md", "wiki/a.md"}),
+        ("docs/api/b.py", {"docs/api/b.py"}),
+        ("docs/api", set()),
+        ("", set()),
+        ("[d]ocs/**", set()),
+    ],
+)
+def test_a_hit_lies_under_the_path_that_is_asked_for(store: Store, glob: str, paths: set[str]):
+    stored = {
+        put(store, path, "deploy")[0]: path
+        for path in ("docs/a.md", "docs/api/a.md", "docs/api/b.py", "wiki/a.md")
+    }
+    assert {stored[chunk_id] for chunk_id in ids(store, Word("deploy"), Filter(path=glob))} == paths
+
+
+def test_a_hit_is_as_old_as_is_asked_for(store: Store):
+    stored = [
+        put(store, f"docs/{second}.md", "deploy", mtime_ns=second * 10**9)[0] for second in (10, 20, 30)
+    ]
+    assert ids(store, Word("deploy"), Filter(since=20)) == stored[1:]
+    assert ids(store, Word("deploy"), Filter(until=20.0)) == stored[:2]
+    assert ids(store, Word("deploy"), Filter(since=10.5, until=29.5)) == stored[1:2]
+    assert ids(store, Word("deploy"), Filter(since=-1e300, until=float("inf"))) == stored
+
+
+@pytest.mark.promise("002.filter.superseded")
+def test_superseded_documents_are_found_only_when_asked_for(store: Store):
+    (old,) = put(store, "docs/old.md", "deploy", superseded_by="docs/new.md", tags=("ops",))
+    (new,) = put(store, "docs/new.md", "deploy", tags=("ops",))
+    assert ids(store, Word("deploy")) == [new]
+    assert ids(store, Word("deploy"), Filter(include_superseded=True)) == [old, new]
+    assert ids(store, Word("deploy"), Filter(tags=("ops",))) == [new]
+    assert ids(store, Word("deploy"), Filter(tags=("ops",), include_superseded=True)) == [old, new]
+    store.catalog.update_document(document("docs/old.md", tags=("ops",)))
+    assert ids(store, Word("deploy")) == [old, new]
+
+
+VOCABULARY = [
+    "red",
+    "reds",
+    "green",
+    "blue",
+    "Bluest",
+    "running",
+    "runs",
+    "foo-bar",
+    "getUserName",
+    "検索",
+    "über",
+    "x",
+]
+TEXT = st.lists(st.sampled_from(VOCABULARY), max_size=12).map(" ".join)
+DOCUMENTS = st.lists(
+    st.tuples(TEXT, TEXT, st.lists(st.sampled_from(VOCABULARY), max_size=2)), min_size=1, max_size=12
+)
+LEAF = st.builds(Word, st.sampled_from([*VOCABULARY, "absent"]), st.booleans()) | st.builds(Phrase, TEXT)
+PLAIN = st.recursive(
+    LEAF,
+    lambda inner: (
+        st.builds(AllOf, st.lists(inner, min_size=1, max_size=3).map(tuple))
+        | st.builds(AnyOf, st.lists(inner, min_size=1, max_size=4).map(tuple))
+    ),
+    max_leaves=6,
+)
+# FTS5's scores (never its matches) stray where NOT meets phrases or stands within OR: a dropped word may add to
+# them, a kept one be forgotten. So `Without` is scored on words alone, and only its finds are compared beyond.
+FLAT = st.lists(st.builds(Word, st.sampled_from(VOCABULARY)), min_size=1, max_size=3).map(tuple)
+SCORED = PLAIN | st.builds(Without, st.builds(AnyOf, FLAT) | st.builds(AllOf, FLAT), st.builds(AnyOf, FLAT))
+NESTED = st.recursive(
+    PLAIN,
+    lambda inner: (
+        st.builds(Without, inner, inner)
+        | st.builds(AnyOf, st.lists(inner, min_size=2, max_size=3).map(tuple))
+    ),
+    max_leaves=4,
+)
+FILTERS = st.builds(
+    Filter,
+    tags=st.sampled_from([(), ("red",), ("red", "blue")]),
+    path=st.sampled_from([None, "docs/1*", "**/?.md"]),
+    include_superseded=st.booleans(),
+)
+
+
+@given(DOCUMENTS, st.lists(SCORED, min_size=3, max_size=8), st.lists(NESTED, max_size=5), FILTERS)
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_match_finds_and_scores_as_in_the_reference(
+    rivals: tuple[Store, Store], texts: list, matches: list, nested: list, filter: Filter
+):
+    for store in rivals:
+        store.catalog.remove_source("docs")  # the statistics must forget the last example as well
+        for n, (title, text, tags) in enumerate(texts):
+            superseded_by = "docs/0.md" if n % 5 == 4 else None
+            put(
+                store, f"docs/{n}.md", text, title, title=title, tags=tuple(tags), superseded_by=superseded_by
+            )
+    reference, other = rivals
+    for match in matches:
+        expected = dict(reference.lexical.search(match, filter, 100))
+        scored = other.lexical.search(match, filter, 100)
+        assert dict(scored) == pytest.approx(expected, rel=1e-6)
+        assert scored == sorted(scored, key=lambda each: (-each.score, each.chunk_id))
+    for match in nested:
+        assert set(ids(reference, match, filter)) == set(ids(other, match, filter))
+    assert reference.lexical.frequencies(VOCABULARY) == other.lexical.frequencies(VOCABULARY)

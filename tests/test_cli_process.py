@@ -1,0 +1,201 @@
+"""`kb` as a process: pipes, terminals, locales, signals."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import concord
+
+KB = (sys.executable, "-c", "import sys; from concord.cli.main import main; sys.exit(main())")
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    kept = {
+        key: value for key, value in os.environ.items() if not key.startswith(("KB_", "LC_", "PYTHONUTF8"))
+    }
+    kept.pop("NO_COLOR", None)
+    return {
+        **kept,
+        "KB_HOME": str(tmp_path / "home"),
+        "KB_EMBED_PROVIDER": "hashing",
+        "PYTHONPATH": str(Path(concord.__file__).parent.parent),
+        "TERM": "xterm-256color",
+    }
+
+
+@pytest.fixture
+def folder(tmp_path: Path, environment: dict[str, str]) -> Path:
+    """A folder that is indexed, with text that a terminal must not obey and a locale may not know."""
+    path = tmp_path / "d"
+    path.mkdir()
+    (path / "a.md").write_text(
+        "# Zebra ☂\n\nA zebra \x1b[31mcrosses\x1b[0m the straße ☂.\n", encoding="utf-8"
+    )
+    done = run("add", str(path), environment=environment)
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+def run(*args: str, environment: dict[str, str], **changes: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [*KB, *args],
+        env={**environment, **changes},
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+
+
+def at_a_terminal(*args: str, environment: dict[str, str], **changes: str) -> tuple[int, str]:
+    """Run with a terminal for stdout; return the exit status and what appeared there."""
+    outside, inside = os.openpty()
+    with subprocess.Popen(
+        [*KB, *args],
+        env={**environment, **changes},
+        stdin=subprocess.DEVNULL,
+        stdout=inside,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        os.close(inside)
+        shown = b"".join(_until_closed(outside))
+    os.close(outside)
+    return process.returncode, shown.decode()
+
+
+def _until_closed(terminal: int) -> Iterator[bytes]:
+    try:
+        while data := os.read(terminal, 65536):
+            yield data
+    except OSError:  # Linux says so when the last writer has gone
+        return
+
+
+def test_colours_appear_at_a_terminal_only(folder: Path, environment: dict[str, str]):
+    status, shown = at_a_terminal("search", "zebra", environment=environment)
+    assert status == 0
+    assert "\x1b[1m" in shown
+    assert "\x1b[33m\x1b[1mzebra\x1b[0m" in shown
+    assert b"\x1b" not in run("search", "zebra", environment=environment).stdout
+
+
+@pytest.mark.parametrize("wish", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_colours_can_be_refused(folder: Path, environment: dict[str, str], wish: dict[str, str]):
+    _, shown = at_a_terminal("search", "zebra", environment=environment, **wish)
+    assert "zebra" in shown
+    assert "\x1b" not in shown
+
+
+def test_escape_sequences_of_documents_are_spelt_out_at_a_terminal(folder: Path, environment: dict[str, str]):
+    for args in (("search", "zebra"), ("get", "d/a.md")):
+        status, shown = at_a_terminal(*args, environment=environment, NO_COLOR="1")
+        assert status == 0
+        assert "\x1b" not in shown
+        assert "\\x1b[31m" in shown
+
+
+def test_a_pipe_gets_the_text_as_it_is(folder: Path, environment: dict[str, str]):
+    assert b"\x1b[31mcrosses\x1b[0m" in run("get", "d/a.md", environment=environment).stdout
+
+
+def test_json_is_indented_for_eyes_and_one_line_for_programs(folder: Path, environment: dict[str, str]):
+    assert run("stats", "--json", environment=environment).stdout.count(b"\n") == 1
+    assert at_a_terminal("stats", "--json", environment=environment)[1].count("\n") > 10
+
+
+@pytest.mark.parametrize(
+    "locale",
+    [
+        {"LC_ALL": "C"},
+        {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        {"PYTHONIOENCODING": "ascii"},
+        {"PYTHONIOENCODING": "latin-1"},
+    ],
+    ids=str,
+)
+def test_no_locale_is_a_reason_to_fail(folder: Path, environment: dict[str, str], locale: dict[str, str]):
+    for args in (("search", "straße"), ("get", "d/a.md"), ("list", "d"), ("--help",), ("search", "☂ straße")):
+        done = run(*args, environment=environment, **locale)
+        assert done.returncode == 0
+        assert b"Traceback" not in done.stderr
+    import json
+
+    found = run("search", "zebra", "--json", environment=environment, **locale).stdout
+    encoding = locale.get("PYTHONIOENCODING", "utf-8")
+    assert "straße ☂" in json.loads(found.decode(encoding))["results"][0]["snippet"]
+
+
+@pytest.mark.parametrize("args", [("--help",), ("search", "zebra"), ("list",), ("get", "d/a.md"), ("sync",)])
+def test_a_reader_that_leaves_early_is_no_failure(
+    folder: Path, environment: dict[str, str], args: tuple[str, ...]
+):
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run([*KB, *args], env=environment, stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert done.returncode == 0
+    assert b"rror" not in done.stderr
+
+
+def test_a_closed_stdout_is_no_failure_either(folder: Path, environment: dict[str, str]):
+    line = 'exec "$@" >&-'
+    done = subprocess.run(
+        ["sh", "-c", line, "sh", *KB, "search", "zebra"], env=environment, capture_output=True, check=False
+    )
+    assert (done.returncode, b"Traceback" in done.stderr) == (0, False)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_under_stdout_is_said_and_status_2(folder: Path, environment: dict[str, str]):
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [*KB, "search", "zebra"], env=environment, stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert done.returncode == 2
+    assert b"error: [Errno 28] No space left on device" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_note_is_read_from_stdin(environment: dict[str, str]):
+    for args in (("note", "-"), ("note",)):
+        done = subprocess.run(
+            [*KB, *args], env=environment, input="piped ☂ in \udcff".encode("utf-8", "surrogateescape"),
+            capture_output=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        read = run("get", done.stdout.decode().strip(), environment=environment)
+        assert "piped ☂ in" in read.stdout.decode()
+
+
+def test_ctrl_c_is_one_line_and_status_130(environment: dict[str, str]):
+    with subprocess.Popen(
+        [*KB, "note", "-"],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        # More than a pipe holds: once all of it is taken, the process is past its start and reading.
+        process.stdin.write(b"x" * 1_000_000)
+        process.stdin.flush()
+        process.send_signal(signal.SIGINT)
+        said = process.stderr.read().decode()
+    assert process.returncode == 130
+    assert said.strip() == "interrupted; what was stored stays, `kb sync` goes on from there"
+
+
+def test_shells_can_complete_commands_and_options(environment: dict[str, str]):
+    ask = {"_KB_COMPLETE": "bash_complete", "COMP_CWORD": "1"}
+    done = run(environment=environment, COMP_WORDS="kb se", **ask)
+    assert done.stdout.split() == [b"plain,search"]
+    done = run(environment=environment, COMP_WORDS="kb search --mo", **{**ask, "COMP_CWORD": "2"})
+    assert done.stdout.split() == [b"plain,--mode"]

@@ -1,0 +1,138 @@
+"""Diversity, near-duplicates and the floor."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from concord.ranking.diversify import collapse, floor, mmr, normalised, shingles, signatures, similarity
+from concord.types import Ranked
+
+FOX = "the quick brown fox jumps over the lazy dog near the river bank"
+WHALE = "a blue whale sings slowly below cold arctic waters all winter long"
+
+
+def ranked(*scores: float) -> list[Ranked]:
+    return [Ranked(chunk_id, score, ()) for chunk_id, score in enumerate(scores, start=1)]
+
+
+def signed(*texts: str):
+    return signatures({chunk_id: shingles(text) for chunk_id, text in enumerate(texts, start=1)})
+
+
+def ids(found: list[Ranked]) -> list[int]:
+    return [one.chunk_id for one in found]
+
+
+def collapsed(*texts: str) -> list[tuple[int, tuple[int, ...]]]:
+    plain = {chunk_id: normalised(text) for chunk_id, text in enumerate(texts, start=1)}
+    scores = [1 - at / 100 for at in range(len(texts))]
+    return [(one.ranked.chunk_id, one.duplicates) for one in collapse(ranked(*scores), signed(*texts), plain)]
+
+
+texts = st.lists(st.text(alphabet="ab cd,中文", max_size=20), min_size=1, max_size=8)
+
+
+@pytest.mark.promise("000.mmr.diversity")
+def test_a_repetition_gives_way_to_something_new_and_says_from_where_it_moved():
+    found = mmr(ranked(1.0, 0.95, 0.8, 0.0), signed(FOX, FOX + " again", WHALE, "unrelated"))
+    assert ids(found)[:3] == [1, 3, 2]
+    assert [one.moved_from for one in found] == [None, 3, 2, None]
+
+
+def test_what_is_clearly_more_relevant_stays_before_what_is_new():
+    assert ids(mmr(ranked(1.0, 0.95, 0.2, 0.0), signed(FOX, FOX + " again", WHALE, "x"))) == [1, 2, 3, 4]
+
+
+@pytest.mark.promise("000.mmr.lambda")
+def test_the_trade_off_is_the_seeds():
+    # 0.7 · 0.5 − 0.3 · 1 = 0.05 for the repetition against 0.7 · 0.1 = 0.07 for what is new
+    assert ids(mmr(ranked(1.0, 0.5, 0.1, 0.0), signed(FOX, FOX, WHALE, "x"))) == [1, 3, 2, 4]
+    assert ids(mmr(ranked(1.0, 0.5, 0.07, 0.0), signed(FOX, FOX, WHALE, FOX))) == [1, 2, 3, 4]
+
+
+def test_the_scale_of_scores_does_not_matter_to_diversity():
+    sets = signed(FOX, FOX + " again", WHALE, "unrelated")
+    small = mmr(ranked(0.0164, 0.0163, 0.0160, 0.0144), sets)
+    large = mmr(ranked(164.0, 163.0, 160.0, 144.0), sets)
+    negative = mmr(ranked(-0.36, -0.37, -0.40, -0.56), sets)
+    assert ids(small) == ids(large) == ids(negative)
+
+
+def test_a_limit_stops_the_choice_early():
+    assert ids(mmr(ranked(1.0, 0.9, 0.8), signed(FOX, WHALE, "x"), limit=2)) == [1, 2]
+    assert mmr([], {}) == []
+    assert mmr(ranked(1.0), signed(FOX), limit=0) == []
+
+
+@settings(deadline=None, max_examples=100)
+@given(texts, st.data())
+def test_diversity_only_reorders_and_keeps_the_best_first(some: list[str], data: st.DataObject):
+    scores = sorted(
+        data.draw(st.lists(st.floats(-5, 5), min_size=len(some), max_size=len(some))), reverse=True
+    )
+    before = ranked(*scores)
+    after = mmr(before, signed(*some))
+    assert sorted(ids(after)) == ids(before)
+    assert after[0].chunk_id == before[0].chunk_id
+    for place, one in enumerate(after, start=1):
+        assert one.moved_from == (None if one.chunk_id == place else one.chunk_id)
+
+
+@pytest.mark.promise("000.mmr.near-duplicates")
+def test_the_same_text_twice_is_one_result_that_names_the_other():
+    assert collapsed(FOX, WHALE, FOX.upper() + "  \n") == [(1, (3,)), (2, ())]
+
+
+def test_texts_that_differ_in_one_word_of_many_are_one_result():
+    long = " ".join(f"word{n}" for n in range(60))
+    assert collapsed(long, long + " more") == [(1, (2,))]
+    assert collapsed(long, " ".join(f"word{n}" for n in range(30, 90))) == [(1, ()), (2, ())]
+
+
+def test_texts_without_words_are_duplicates_only_when_equal():
+    assert collapsed("!!!", "???", "!!!") == [(1, (3,)), (2, ())]
+    assert collapsed("", "") == [(1, (2,))]
+
+
+def test_scripts_without_spaces_are_compared_by_pairs_of_characters():
+    assert shingles("机器学习 test") == {"机器", "器学", "学习", "test"}
+    one, two = signed("机器学习是人工智能的一个分支", "机器学习是人工智能的一个领域").values()
+    assert 0.5 < similarity(one, two) < 1
+
+
+def test_punctuation_and_case_do_not_make_words_differ():
+    assert shingles("Hello, (World)!") == shingles("hello world")
+    assert shingles("Größe, über!") == {"größe", "über"}
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.frozensets(st.sampled_from("abcdefgh")), st.frozensets(st.sampled_from("abcdefgh")))
+def test_similarity_is_jaccards(one: frozenset[str], other: frozenset[str]):
+    signs = signatures({1: one, 2: other})
+    union = one | other
+    assert similarity(signs[1], signs[2]) == pytest.approx(len(one & other) / len(union) if union else 0.0)
+
+
+@settings(deadline=None, max_examples=100)
+@given(texts)
+def test_collapsing_loses_no_chunk(some: list[str]):
+    kept = collapsed(*some)
+    assert sorted(one for first, others in kept for one in (first, *others)) == list(range(1, len(some) + 1))
+
+
+@pytest.mark.promise("000.floor.similarity")
+def test_the_floor_drops_what_scores_below_a_thousandth():
+    assert ids(floor(ranked(0.0082, 0.001, 0.0009))) == [1, 2]
+
+
+@pytest.mark.promise("000.floor.single-strategy")
+def test_the_floor_keeps_a_single_strategys_vote_and_never_empties_an_answer():
+    assert ids(floor(ranked(0.5 / 61))) == [1]
+    assert ids(floor(ranked(0.0005, 0.0001))) == [1, 2]
+    assert floor([]) == []
+
+
+def test_the_floor_looks_at_the_rrf_score_when_another_fusion_made_the_order():
+    assert ids(floor(ranked(-0.5, -0.9), scores={1: 0.0164, 2: 0.0002})) == [1]

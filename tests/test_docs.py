@@ -1,0 +1,113 @@
+"""The documentation cannot rot: pages are regenerated and compared, examples are run."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import click
+import pytest
+
+import concord
+from concord import errors
+from concord.cli.main import COMMANDS, kb
+from concord.config import SETTINGS
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+
+
+def page(name: str) -> str:
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+def make_docs() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make_docs", ROOT / "scripts" / "make_docs.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", ["cli.md", "settings.md", "errors.md"])
+def test_a_reference_page_says_what_the_program_says(name: str):
+    assert page(name) == make_docs().PAGES[name](), "run: python scripts/make_docs.py"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_has_help_examples_and_a_place_in_the_manual(name: str):
+    command = kb.get_command(click.Context(kb), name)
+    assert command is not None
+    assert command.name == name
+    assert command.help
+    assert 1 <= len(command.examples) <= 3
+    assert all(f"kb {name}" in example or "kb --org" in example for example in command.examples)
+    assert all(option.help for option in command.params if isinstance(option, click.Option))
+    assert f"## kb {name}\n" in page("cli.md")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_table_and_the_command_say_the_same_of_it(name: str):
+    command = kb.get_command(click.Context(kb), name)
+    assert command is not None
+    assert COMMANDS[name][1].split()[0] == str(command.help).split()[0]
+
+
+def test_every_option_is_named_for_shells_to_complete():
+    for name in COMMANDS:
+        command = kb.get_command(click.Context(kb), name)
+        assert command is not None
+        options = [o for param in command.params if isinstance(param, click.Option) for o in param.opts]
+        assert all(re.fullmatch(r"--[a-z]+(-[a-z]+)*", option) for option in options)
+        assert "--json" in options
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.key)
+def test_a_setting_is_in_the_manual_with_its_variable_and_its_reason(setting):
+    section = page("settings.md").partition(f"## {setting.key}\n")[2].partition("\n## ")[0]
+    assert f"`{setting.environment_name}`" in section
+    assert setting.why in section
+
+
+def error_classes() -> list[str]:
+    return [
+        name
+        for name, value in vars(errors).items()
+        if isinstance(value, type) and issubclass(value, errors.KBError)
+    ]
+
+
+@pytest.mark.parametrize("name", error_classes())
+def test_an_error_is_in_the_tree_and_in_the_manual(name: str):
+    assert re.search(rf"\b{name}\b", errors.__doc__ or "")
+    assert f"## {name}\n" in page("errors.md")
+
+
+@pytest.mark.parametrize("name", concord.__all__)
+def test_a_public_name_can_be_imported_and_is_documented(name: str):
+    assert getattr(concord, name)
+    assert f"`{name}`" in page("library.md")
+
+
+def test_a_name_that_is_not_public_is_not_there():
+    assert not hasattr(concord, "Candidate")
+
+
+def test_the_examples_of_the_library_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KB_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
+    blocks = re.findall(r"```python\n(.*?)```", page("library.md"), re.DOTALL)
+    assert len(blocks) >= 5
+    names: dict[str, object] = {"__name__": "example"}
+    for block in blocks:
+        exec(compile(block, "docs/library.md", "exec"), names)
+
+
+def test_every_link_between_pages_leads_somewhere():
+    for path in DOCS.glob("*.md"):
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
+            assert (DOCS / target).exists(), f"{path.name} → {target}"

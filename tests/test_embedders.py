@@ -1,0 +1,326 @@
+"""What every embedder promises, and what a model directory of the user's own may look like."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+from concord import plugins
+from concord.embedders import bundled, pack
+from concord.embedders.graph import FLOAT, INT64, Graph
+from concord.errors import BadValue, EmbedderDown, KBError
+from concord.protocols import Embedder
+from concord.types import Vector
+
+Open = Callable[[], Embedder]
+
+AUTH = "Users log in with a password; the server returns a session token that expires."
+LOGIN = "The login page checks the password and hands out a token for the session."
+CAKE = "Beat the butter with sugar, fold in the flour and bake the cake for an hour."
+WILD = [
+    "",
+    " ",
+    "\0",
+    "a\0b",
+    "\ud800",
+    "lone \udfff tail",
+    "😀🎉",
+    "\n\t\r",
+    "</s><s>",
+    "?!",
+    "日本語",
+    "-" * 100_000,
+]
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def own_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A real model directory: the bundled network, written out as anybody's model would be."""
+    home = tmp_path_factory.mktemp("own")
+    bundled.build("exact").write(home)
+    tokenizer = Tokenizer.from_buffer(pack.read_tokenizer(bundled.pack_path()))
+    tokenizer.enable_truncation(4)  # as many published tokenizers say; it must not be obeyed
+    tokenizer.enable_padding(pad_id=1, pad_token="<pad>", length=32)
+    tokenizer.save(str(home / "tokenizer.json"))
+    (home / "concord.json").write_text(json.dumps({"dimension": 384}), "utf-8")
+    return home
+
+
+@pytest.fixture(scope="module", params=["hashing", "bundled", "onnx"])
+def embedder(request: pytest.FixtureRequest, cache: Path, own_model: Path) -> Embedder:
+    options = {"embed.model": str(own_model), "embed.threads": 0, "embed.precision": "auto"}
+    opened: Embedder = plugins.load("embedders", request.param)(options, cache)
+    return opened
+
+
+def numbers(vector: Vector) -> tuple[float, ...]:
+    return struct.unpack(f"<{len(vector) // 4}f", vector)
+
+
+def cosine(one: Vector, other: Vector) -> float:
+    return sum(a * b for a, b in zip(numbers(one), numbers(other), strict=True))
+
+
+def test_a_vector_has_the_dimension_of_the_identity_and_length_one(embedder: Embedder):
+    for vector in [embedder.embed_query(AUTH), *embedder.embed_documents([AUTH, CAKE])]:
+        assert len(numbers(vector)) == embedder.identity.dimension
+        assert math.hypot(*numbers(vector)) == pytest.approx(1, abs=1e-5)
+
+
+def test_no_texts_give_no_vectors(embedder: Embedder):
+    assert embedder.embed_documents([]) == []
+
+
+def test_texts_about_the_same_thing_are_nearer_than_others(embedder: Embedder):
+    auth, login, cake = embedder.embed_documents([AUTH, LOGIN, CAKE])
+    assert cosine(auth, login) > cosine(auth, cake) + 0.1
+    assert cosine(embedder.embed_query("log in with a password"), auth) > cosine(auth, cake)
+
+
+def test_vectors_come_in_the_order_of_their_texts_whatever_their_lengths(embedder: Embedder):
+    texts = [CAKE * 9, "short", AUTH, "", LOGIN * 4, "short"]
+    vectors = embedder.embed_documents(texts)
+    for text, vector in zip(texts, vectors, strict=True):
+        assert cosine(vector, embedder.embed_documents([text])[0]) == pytest.approx(1, abs=1e-4)
+
+
+def test_a_text_gives_the_same_vector_every_time(embedder: Embedder):
+    assert embedder.embed_query(AUTH) == embedder.embed_query(AUTH)
+
+
+@pytest.mark.parametrize("text", WILD, ids=lambda text: repr(text[:12]))
+def test_no_text_is_too_strange_to_embed(embedder: Embedder, text: str):
+    assert math.hypot(*numbers(embedder.embed_query(text))) == pytest.approx(1, abs=1e-5)
+
+
+@given(text=st.text(st.characters(codec=None), max_size=60))
+@settings(deadline=None, max_examples=25)
+def test_any_characters_can_be_embedded_and_counted(embedder: Embedder, text: str):
+    assert math.hypot(*numbers(embedder.embed_documents([text])[0])) == pytest.approx(1, abs=1e-5)
+    starts = list(embedder.token_starts(text))
+    assert starts == sorted(starts)
+    assert all(0 <= start <= len(text) for start in starts)
+
+
+def test_the_end_of_a_text_longer_than_the_window_still_counts(embedder: Embedder):
+    long = " ".join([AUTH] * 60)
+    assert len(embedder.token_starts(long)) > embedder.max_tokens
+    plain, ended = embedder.embed_documents([long, long + " " + " ".join([CAKE] * 30)])
+    assert cosine(plain, ended) < 0.99
+    assert cosine(ended, embedder.embed_query(CAKE)) > cosine(plain, embedder.embed_query(CAKE))
+
+
+def test_token_starts_point_at_the_words(embedder: Embedder):
+    text = "alpha beta\n\n  gamma"
+    starts = set(embedder.token_starts(text))
+    assert {text.index("alpha"), text.index("beta"), text.index("gamma")} <= starts
+    assert list(embedder.token_starts("")) == []
+
+
+def test_queries_are_answered_by_many_threads_while_documents_are_embedded(embedder: Embedder):
+    expected = embedder.embed_query(AUTH)
+    with ThreadPoolExecutor(4) as pool:
+        documents = pool.submit(embedder.embed_documents, [CAKE * 4] * 12)
+        queries = list(pool.map(lambda _: embedder.embed_query(AUTH), range(12)))
+        counted = list(pool.map(embedder.token_starts, [CAKE] * 12))
+    assert all(cosine(query, expected) > 0.9999 for query in queries)
+    assert len(set(documents.result())) == 1
+    assert len(set(map(tuple, counted))) == 1
+
+
+def test_a_closed_embedder_opens_again_when_it_is_used(embedder: Embedder):
+    before = embedder.embed_query(AUTH)
+    embedder.close()
+    embedder.warm()
+    assert embedder.is_warm
+    assert embedder.embed_query(AUTH) == before
+
+
+@pytest.mark.parametrize("name", ["hashing", "bundled", "onnx"])
+def test_opening_and_counting_tokens_start_no_model_runtime(name: str, cache: Path, own_model: Path):
+    script = """
+import sys
+from pathlib import Path
+from concord import plugins
+embedder = plugins.load("embedders", sys.argv[1])({"embed.model": sys.argv[3]}, Path(sys.argv[2]))
+assert embedder.identity.dimension and embedder.max_tokens > 9
+assert len(embedder.token_starts("three little words")) == 3
+assert "onnxruntime" not in sys.modules
+assert sys.argv[1] != "hashing" or not {"numpy", "tokenizers"} & set(sys.modules)
+"""
+    path = str(Path(plugins.__file__).parent.parent)
+    command = [sys.executable, "-c", script, name, str(cache), str(own_model)]
+    subprocess.run(command, check=True, env={"PYTHONPATH": path})
+
+
+def test_a_directory_with_the_bundled_network_gives_the_bundled_vectors(own_model: Path, cache: Path):
+    own = plugins.load("embedders", "onnx")({"embed.model": str(own_model)}, cache)
+    ours = bundled.BundledEmbedder({"embed.precision": "exact"}, cache)
+    assert cosine(own.embed_query(AUTH), ours.embed_query(AUTH)) == pytest.approx(1, abs=1e-5)
+    assert list(own.token_starts(AUTH)) == list(ours.token_starts(AUTH))
+
+
+WORDS = {"[UNK]": 0, "east": 1, "north": 2, "say": 3, "broken": 4}
+
+
+def make_model(home: Path, output: str = "last_hidden_state", extra_input: str = "token_type_ids") -> Path:
+    """A model of five words whose vectors are known: each token's state is its row of a table."""
+    table = np.array([[9, 9], [1, 0], [0, 1], [1, 1], [np.nan, 1]], np.float32)
+    graph = Graph()
+    ids = graph.input("input_ids", INT64, ["batch", "tokens"])
+    graph.input("attention_mask", INT64, ["batch", "tokens"])
+    graph.input(extra_input, INT64, ["batch", "tokens"])
+    states = graph.node("Gather", [graph.constant("table", table), ids])
+    graph.output(output, states, FLOAT, ["batch", "tokens", 2])
+    home.mkdir(exist_ok=True)
+    (home / "model.onnx").write_bytes(graph.to_bytes())
+    tokenizer = Tokenizer(models.WordLevel(WORDS, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.save(str(home / "tokenizer.json"))
+    return home
+
+
+def open_model(home: Path) -> Embedder:
+    opened: Embedder = plugins.load("embedders", "onnx")({"embed.model": str(home), "embed.threads": 1}, home)
+    return opened
+
+
+def write(path: Path, content: object) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(content), "utf-8")
+
+
+def test_tokens_are_averaged_without_the_padding_unless_the_directory_says_otherwise(tmp_path: Path):
+    home = make_model(tmp_path / "tiny")
+    vectors = open_model(home).embed_documents(["east", "east north", "east east north north north"])
+    half = math.sqrt(0.5)
+    assert numbers(vectors[0]) == pytest.approx((1, 0))
+    assert numbers(vectors[1]) == pytest.approx((half, half))
+    write(home / "1_Pooling/config.json", {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False})
+    assert numbers(open_model(home).embed_query("north east east")) == pytest.approx((0, 1))
+
+
+def test_prefixes_come_from_the_directory_and_change_the_identity(tmp_path: Path):
+    home = make_model(tmp_path / "tiny")
+    plain = open_model(home).identity
+    write(home / "config_sentence_transformers.json", {"prompts": {"query": "north ", "document": "east "}})
+    prefixed = open_model(home)
+    assert cosine(prefixed.embed_query("east"), prefixed.embed_documents(["north"])[0]) == pytest.approx(1)
+    assert prefixed.identity.prefix_version != plain.prefix_version == ""
+    assert prefixed.identity.dimension == plain.dimension == 2
+
+
+def test_two_models_in_directories_of_one_name_are_not_the_same_model(tmp_path: Path):
+    for parent in ("a", "b"):
+        (tmp_path / parent).mkdir()
+    one = make_model(tmp_path / "a" / "model")
+    other = make_model(tmp_path / "b" / "model", output="token_embeddings")
+    assert open_model(one).identity != open_model(other).identity
+    assert open_model(one).identity == open_model(one).identity
+
+
+@pytest.mark.parametrize(
+    ("files", "tokens"),
+    [
+        ({}, 512),
+        (
+            {
+                "tokenizer_config.json": {"model_max_length": int(1e30)},
+                "config.json": {"max_position_embeddings": 128},
+            },
+            128,
+        ),
+        ({"config.json": {"model_type": "xlm-roberta", "max_position_embeddings": 514}}, 512),
+        (
+            {
+                "sentence_bert_config.json": {"max_seq_length": 64},
+                "tokenizer_config.json": {"model_max_length": 256},
+            },
+            64,
+        ),
+        ({"concord.json": {"window": 32}, "config.json": {"max_position_embeddings": 128}}, 32),
+    ],
+)
+def test_the_window_is_the_smallest_that_the_directory_names(
+    tmp_path: Path, files: dict[str, object], tokens: int
+):
+    home = make_model(tmp_path / "tiny")
+    for name, content in files.items():
+        write(home / name, content)
+    assert open_model(home).max_tokens == tokens
+
+
+def test_a_text_over_the_window_is_the_mean_of_its_parts(tmp_path: Path):
+    home = make_model(tmp_path / "tiny")
+    write(home / "concord.json", {"window": 2})
+    half = math.sqrt(0.5)
+    assert numbers(open_model(home).embed_query("east east north north")) == pytest.approx((half, half))
+
+
+def test_a_model_that_returns_no_number_is_refused(tmp_path: Path):
+    with pytest.raises(EmbedderDown, match="without a direction"):
+        open_model(make_model(tmp_path / "tiny")).embed_documents(["broken"])
+
+
+def test_a_model_that_wants_more_than_text_is_refused_by_name(tmp_path: Path):
+    with pytest.raises(BadValue, match="pixel_values") as raised:
+        open_model(make_model(tmp_path / "tiny", extra_input="pixel_values")).warm()
+    assert "input_ids" in str(raised.value.hint)
+
+
+def test_a_wrong_dimension_in_the_directory_is_noticed(tmp_path: Path):
+    home = make_model(tmp_path / "tiny")
+    write(home / "concord.json", {"dimension": 3})
+    with pytest.raises(EmbedderDown, match="2 dimensions, not 3"):
+        open_model(home).embed_query("east")
+
+
+def spoil(home: Path, name: str, content: bytes | None) -> Path:
+    (home / name).unlink(missing_ok=True)
+    if content is not None:
+        (home / name).write_bytes(content)
+    return home
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("model.onnx", None, "has no model.onnx"),
+        ("tokenizer.json", None, "has no tokenizer.json"),
+        ("model.onnx", b"not a model", "does not run"),
+        ("tokenizer.json", b"{", "tokenizer cannot be read"),
+        ("config.json", b"{", "config.json cannot be read"),
+        ("concord.json", b'{"pooling": "max"}', "the pooling max"),
+    ],
+)
+def test_a_damaged_directory_says_what_is_wrong_and_what_to_do(
+    tmp_path: Path, name: str, content: bytes | None, says: str
+):
+    home = spoil(make_model(tmp_path / "tiny"), name, content)
+    with pytest.raises(KBError, match=says) as raised:
+        open_model(home).embed_query("east")
+    assert raised.value.hint
+
+
+def test_a_model_that_is_no_directory_is_refused(tmp_path: Path):
+    for name in ("", str(tmp_path / "missing")):
+        with pytest.raises(BadValue) as raised:
+            plugins.load("embedders", "onnx")({"embed.model": name}, tmp_path)
+        assert "embed.model" in str(raised.value.hint)

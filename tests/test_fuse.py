@@ -1,0 +1,330 @@
+"""Fusions: the seeds' worked examples, and what must hold of any ballots."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from concord.ranking.explain import explain, explain_boosts
+from concord.ranking.fuse import (
+    FUSIONS,
+    Ballots,
+    Context,
+    adaptive,
+    ballots,
+    dominant,
+    logodds,
+    rrf,
+    shares,
+    zscores,
+)
+from concord.ranking.plan import WEIGHTS, Weights
+from concord.ranking.rarity import ceiling, coverage, idf, idfs, unknown
+from concord.types import Candidate, Family, Ranked
+
+FAMILY: dict[str, Family] = {"fts_exact": "lexical", "fts_relaxed": "lexical", "semantic": "semantic"}
+
+
+def vote(chunk_id: int, strategy: str, rank: int, score: float = 1.0) -> Candidate:
+    return Candidate(chunk_id, strategy, FAMILY.get(strategy, "lexical"), rank, score)
+
+
+def listed(strategy: str, *chunk_ids: int) -> list[Candidate]:
+    return [vote(chunk_id, strategy, rank, 1 - rank / 10) for rank, chunk_id in enumerate(chunk_ids, start=1)]
+
+
+def score_of(ranked: list[Ranked], chunk_id: int) -> float:
+    return next(one.score for one in ranked if one.chunk_id == chunk_id)
+
+
+def order(ranked: list[Ranked]) -> list[int]:
+    return [one.chunk_id for one in ranked]
+
+
+@st.composite
+def polls(draw: st.DrawFn) -> list[Candidate]:
+    found: list[Candidate] = []
+    for strategy in FAMILY:
+        chunk_ids = draw(st.lists(st.integers(1, 30), unique=True, max_size=12))
+        falling = sorted(
+            draw(st.lists(scores, min_size=len(chunk_ids), max_size=len(chunk_ids))), reverse=True
+        )
+        found += [vote(one, strategy, at + 1, falling[at]) for at, one in enumerate(chunk_ids)]
+    return found
+
+
+scores = st.floats(-1, 40, allow_nan=False).map(lambda value: round(value, 3))
+
+
+@pytest.mark.promise("001.rrf.both-lists")
+def test_ranks_two_and_five_with_equal_weights_score_0_0315_and_beat_any_single_list():
+    given_ballots = ballots([vote(7, "fts_exact", 2), vote(7, "semantic", 5), vote(8, "fts_exact", 1)])
+    ranked = rrf(given_ballots)
+    assert score_of(ranked, 7) == pytest.approx(1 / 62 + 1 / 65)
+    assert round(score_of(ranked, 7), 4) == 0.0315
+    assert round(score_of(ranked, 8), 4) == 0.0164
+    assert order(ranked) == [7, 8]
+
+
+@pytest.mark.promise("000.rrf.weighted")
+def test_weights_of_a_half_give_the_seeds_numbers():
+    given_ballots = ballots(
+        [vote(1, "fts_exact", 1), vote(1, "semantic", 3), vote(2, "fts_exact", 1), vote(3, "semantic", 1)]
+    )
+    ranked = rrf(given_ballots, weights=(0.5, 0.5))
+    assert round(score_of(ranked, 1), 4) == 0.0161
+    assert round(score_of(ranked, 3), 4) == 0.0082
+    alone = rrf(ballots([vote(2, "fts_relaxed", 1)]), weights=(0.5, 0.5))
+    assert round(score_of(alone, 2), 4) == 0.0082
+
+
+@pytest.mark.promise("001.rrf.formula")
+def test_k_is_a_setting():
+    assert score_of(rrf(ballots([vote(1, "semantic", 1)]), k=9), 1) == pytest.approx(0.1)
+
+
+@pytest.mark.promise("003.weights.rrf")
+def test_weighted_rrf_follows_the_kind_of_query():
+    given_ballots = ballots([*listed("fts_exact", 1, 2), *listed("semantic", 2, 1)])
+    fuse = FUSIONS["weighted"]
+    assert order(fuse(given_ballots, Context(kind="exact_quote"))) == [1, 2]
+    assert order(fuse(given_ballots, Context(kind="conceptual"))) == [2, 1]
+    equal = fuse(given_ballots, Context(kind="factual"))
+    assert [one.score for one in equal] == [one.score for one in rrf(given_ballots)]
+
+
+@pytest.mark.promise("003.adaptive.worked-example")
+def test_the_adaptive_score_gives_the_seeds_numbers():
+    given_ballots = ballots([vote(1, "semantic", 1), vote(1, "fts_relaxed", 8), vote(2, "fts_relaxed", 1)])
+    ranked = adaptive(given_ballots, "conceptual")
+    assert round(score_of(ranked, 1), 3) == 0.935
+    assert round(score_of(ranked, 2), 3) == 0.213
+    assert order(ranked) == [1, 2]
+
+
+@pytest.mark.promise("003.adaptive.bonus")
+def test_agreement_of_all_three_strategies_adds_a_fifth():
+    one = adaptive(ballots([vote(1, name, 1) for name in FAMILY]), "factual")
+    assert score_of(one, 1) == pytest.approx((0.5 + 0.5) * 1.2)
+
+
+@pytest.mark.promise("004.dominant.worked-example")
+def test_the_stronger_signal_leads_at_seventy_per_cent():
+    keyword_led = ballots([vote(1, "fts_exact", 1, 8.0), vote(1, "semantic", 9, 0.25)])
+    assert score_of(dominant(keyword_led, max_bm25=10.0), 1) == pytest.approx(0.635)
+    meaning_led = ballots([vote(1, "fts_exact", 1, 2.5), vote(1, "semantic", 9, 0.80)])
+    assert score_of(dominant(meaning_led, max_bm25=10.0), 1) == pytest.approx(0.635)
+
+
+def test_signals_of_the_dominant_fusion_are_clipped_to_the_unit_interval():
+    wild = ballots(
+        [vote(1, "fts_exact", 1, 99.0), vote(1, "semantic", 1, 1.0001), vote(2, "semantic", 2, -0.5)]
+    )
+    ranked = dominant(wild, max_bm25=10.0)
+    assert score_of(ranked, 1) == pytest.approx(1.0)
+    assert score_of(ranked, 2) == 0.0
+
+
+def test_without_a_bound_the_best_bm25_stands_in_for_it():
+    given_ballots = ballots([vote(1, "fts_exact", 1, 4.0), vote(2, "fts_exact", 2, 2.0)])
+    assert [one.score for one in dominant(given_ballots)] == pytest.approx([0.7, 0.35])
+
+
+def test_the_most_a_query_can_score_is_its_idfs_saturated():
+    weights = idfs(1000, {"rare": 2, "common": 400, "absent": 0})
+    assert ceiling(weights.values()) == pytest.approx(2.2 * sum(weights.values()))
+    assert weights["absent"] > weights["rare"] > weights["common"] > 0
+    assert idf(10, 9) == pytest.approx(1e-6)
+    assert ceiling([]) == 0.0
+
+
+def test_coverage_counts_the_querys_words_by_their_rarity():
+    assert coverage({"rare"}, {"rare": 3.0, "common": 1.0}) == pytest.approx(0.75)
+    assert coverage({"rare"}, {}) == 0.0
+    assert unknown(100, {"a": 0, "b": 5}) == 0.5
+    assert unknown(0, {"a": 0}) == unknown(10, {}) == 0.0
+
+
+def test_log_odds_trust_a_chunk_that_stands_out_of_both_lists():
+    words = [
+        vote(one, "fts_relaxed", rank, score)
+        for rank, (one, score) in enumerate([(1, 9), (2, 3), (3, 2.9), (4, 2.8)], 1)
+    ]
+    meaning = [
+        vote(one, "semantic", rank, score)
+        for rank, (one, score) in enumerate([(5, 0.71), (1, 0.70), (6, 0.4), (7, 0.4)], 1)
+    ]
+    assert order(logodds(ballots([*words, *meaning])))[:2] == [1, 5]
+
+
+def test_being_found_far_down_a_list_is_never_worse_than_not_being_found():
+    lists = [*listed("fts_exact", 1, 2, 3, 4), *listed("semantic", 5, 6, 7, 8)]
+    without = score_of(logodds(ballots(lists)), 4)
+    also_last = score_of(logodds(ballots([*lists, vote(4, "semantic", 5, -5.0)])), 4)
+    assert also_last > without
+
+
+def test_z_scores_weigh_the_families_as_told():
+    given_ballots = ballots([*listed("fts_exact", 1, 2, 3), *listed("semantic", 3, 2, 1)])
+    assert order(zscores(given_ballots, weight=0.9)) == [3, 2, 1]
+    assert order(zscores(given_ballots, weight=0.1)) == [1, 2, 3]
+
+
+def test_a_chunk_missing_from_a_list_counts_as_its_last_unless_its_score_was_completed():
+    candidates = [
+        *[
+            vote(one, "fts_exact", rank, score)
+            for rank, (one, score) in enumerate([(1, 9.0), (2, 8.0), (3, 1.0)], 1)
+        ],
+        *[
+            vote(one, "semantic", rank, score)
+            for rank, (one, score) in enumerate([(2, 0.8), (3, 0.6), (4, 0.5)], 1)
+        ],
+    ]
+    assert zscores(ballots(candidates)) == zscores(ballots(candidates, bm25={4: 1.0}, cosine={1: 0.5}))
+    completed = zscores(ballots(candidates, bm25={4: 8.9}, cosine={1: 0.79}))
+    assert score_of(completed, 4) > score_of(zscores(ballots(candidates)), 4)
+    assert order(completed)[:2] == [1, 2]
+
+
+def test_completions_name_only_chunks_that_somebody_voted_for():
+    given_ballots = ballots(listed("semantic", 1), bm25={1: 3.0, 99: 5.0})
+    assert given_ballots.bm25 == {1: 3.0}
+    assert order(zscores(given_ballots)) == [1]
+
+
+def test_the_lexical_rank_is_the_better_of_exact_and_relaxed_with_ties_by_bm25():
+    given_ballots = ballots(
+        [
+            vote(1, "fts_exact", 1, 5.0),
+            vote(1, "fts_relaxed", 4, 5.0),
+            vote(2, "fts_relaxed", 1, 7.0),
+            vote(3, "fts_relaxed", 2, 6.0),
+        ]
+    )
+    assert given_ballots.lexical == {2: 1, 1: 2, 3: 3}
+    assert given_ballots.semantic == {}
+
+
+def test_a_rank_comes_through_unchanged_from_a_single_list():
+    assert ballots([vote(1, "fts_exact", 2), vote(1, "fts_relaxed", 7)]).lexical == {1: 2}
+
+
+def test_ties_go_to_more_votes_and_then_to_the_lower_id():
+    same_score = ballots(
+        [vote(9, "fts_exact", 1), vote(9, "fts_relaxed", 1), vote(3, "semantic", 1), vote(4, "semantic", 2)]
+    )
+    assert order(rrf(same_score)) == [9, 3, 4]
+    twins = ballots([vote(2, "fts_exact", 1), vote(1, "semantic", 1)])
+    assert order(rrf(twins)) == [1, 2]
+
+
+def test_a_strategy_that_names_a_chunk_twice_votes_once_with_its_better_rank():
+    given_ballots = ballots([vote(1, "semantic", 4, 0.4), vote(1, "semantic", 2, 0.6)])
+    assert given_ballots.semantic == {1: 2}
+    assert len(given_ballots.votes[1]) == 1
+
+
+def test_votes_are_listed_in_the_order_of_the_strategies():
+    reversed_votes = [
+        vote(1, "semantic", 1),
+        vote(1, "zulu", 1),
+        vote(1, "fts_relaxed", 1),
+        vote(1, "fts_exact", 1),
+    ]
+    assert [one.strategy for one in rrf(ballots(reversed_votes))[0].votes] == [
+        "fts_exact",
+        "fts_relaxed",
+        "semantic",
+        "zulu",
+    ]
+
+
+@pytest.mark.parametrize("name", sorted(FUSIONS))
+def test_no_candidates_give_no_ranking(name: str):
+    assert FUSIONS[name](ballots([]), Context()) == []
+
+
+@pytest.mark.parametrize("name", sorted(FUSIONS))
+def test_one_family_alone_keeps_its_own_order(name: str):
+    for strategy in FAMILY:
+        assert order(FUSIONS[name](ballots(listed(strategy, 5, 3, 9, 1)), Context())) == [5, 3, 9, 1]
+
+
+@pytest.mark.promise("001.rrf.sorted")
+@pytest.mark.parametrize("name", sorted(FUSIONS))
+@settings(deadline=None, max_examples=40)
+@given(candidates=polls(), seed=st.integers(0, 99), kind=st.sampled_from(sorted(WEIGHTS)))
+def test_any_fusion_ranks_each_chunk_once_best_first_whatever_the_order_of_the_votes(
+    name, candidates, seed, kind
+):
+    context = Context(kind=kind, max_bm25=20.0)
+    ranked = FUSIONS[name](ballots(candidates), context)
+    assert sorted(order(ranked)) == sorted({one.chunk_id for one in candidates})
+    assert all(math.isfinite(one.score) for one in ranked)
+    assert [one.score for one in ranked] == sorted((one.score for one in ranked), reverse=True)
+    shuffled = random.Random(seed).sample(candidates, len(candidates))
+    assert FUSIONS[name](ballots(shuffled), context) == ranked
+
+
+@pytest.mark.parametrize("name", ["rrf", "weighted", "adaptive"])
+@settings(deadline=None, max_examples=60)
+@given(candidates=polls().filter(bool), data=st.data())
+def test_a_better_rank_never_lowers_the_score(name, candidates, data):
+    better = data.draw(st.sampled_from(candidates))
+    raised = [replace_rank(one, 1) if one is better else one for one in candidates]
+    fuse = FUSIONS[name]
+    before, after = fuse(ballots(candidates), Context()), fuse(ballots(raised), Context())
+    assert score_of(after, better.chunk_id) >= score_of(before, better.chunk_id)
+
+
+def replace_rank(one: Candidate, rank: int) -> Candidate:
+    return one._replace(rank=rank)
+
+
+@pytest.mark.parametrize("name", sorted(FUSIONS))
+@settings(deadline=None, max_examples=20)
+@given(candidates=polls().filter(bool))
+def test_an_explanation_adds_up_to_the_fused_score(name, candidates):
+    given_ballots, context = ballots(candidates), Context(kind="entity", max_bm25=20.0)
+    for one in FUSIONS[name](given_ballots, context):
+        told = explain(one.chunk_id, given_ballots, context, name)
+        added = sum(family["added"] for family in told["families"].values())
+        assert told["fused"] == pytest.approx(one.score)
+        assert added * told["factor"] == pytest.approx(one.score)
+        assert [row["strategy"] for row in told["strategies"]] == [vote.strategy for vote in one.votes]
+
+
+def test_an_explanation_names_ranks_scores_and_weights():
+    given_ballots = ballots([vote(1, "fts_exact", 2, 4.5), vote(1, "semantic", 5, 0.7)])
+    told = explain(1, given_ballots, Context(weights=Weights(0.5, 0.5)), "rrf")
+    assert told["families"]["lexical"] == {"rank": 2, "score": 4.5, "added": pytest.approx(0.5 / 62)}
+    assert told["weights"] == {"semantic": 0.5, "lexical": 0.5}
+    assert (told["agreement"], told["best_rank"], told["found"]) == (pytest.approx(2 / 3), 2, True)
+    assert explain(1, given_ballots, Context(), "dominant")["weights"] is None
+    assert explain(1, given_ballots, Context(), "zscores")["weights"] == {"semantic": 0.6, "lexical": 0.4}
+
+
+def test_a_chunk_that_nobody_found_is_explained_as_such():
+    told = explain(9, ballots([vote(1, "semantic", 1)]), Context(), "rrf")
+    assert (told["found"], told["fused"], told["strategies"], told["best_rank"]) == (False, 0.0, [], None)
+
+
+def test_boosts_are_told_one_by_one():
+    assert explain_boosts(0.5, {"entity": 0.1, "title": 0.2}) == {
+        "before": 0.5,
+        "added": {"entity": 0.1, "title": 0.2},
+        "after": pytest.approx(0.8),
+    }
+
+
+def test_shares_and_ballots_are_values():
+    given_ballots = ballots(listed("semantic", 1, 2))
+    assert isinstance(given_ballots, Ballots)
+    assert replace(Context(), k=10) == Context(k=10)
+    assert shares("rrf", given_ballots, Context())[1].score == pytest.approx(1 / 61)

@@ -1,0 +1,323 @@
+"""The worker process: what it is given, what it may cost, and that it never outlives its parent.
+
+The extractors here do to their process what hostile files do to native libraries. They are installed as anybody's
+would be, by an entry point, so that the real worker loads them by name.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from concord.errors import Damaged, Encrypted, NotIndexable, TooLarge, UnknownName
+from concord.extractors.reader import SandboxedReader
+from concord.extractors.sandbox import Limits, Sandbox
+
+SOURCE = str(Path(__file__).parent.parent / "src")
+
+EXTRACTORS = """
+import os, signal, sys
+from concord import errors
+from concord.types import Extracted
+
+class Echo:
+    def extract(self, data, name):
+        print("a library that prints")
+        os.write(1, b"and one that writes to the descriptor")
+        return Extracted(data.decode(), "pdf", title=name, tags=("a", "b"), details={"n": [1, None, "ä"]},
+                         page_starts=(0, 3), file_lines=(1, 7), language="python")
+
+class Locked:
+    def extract(self, data, name):
+        raise errors.Encrypted("is locked", hint="find the key")
+
+class Broken:
+    def extract(self, data, name):
+        raise KeyError("a bug, not a fault of the file's")
+
+class Hog:
+    def extract(self, data, name):
+        return Extracted(str(len(bytearray(3 * 1024**3))), "text")
+
+class Crash:
+    def extract(self, data, name):
+        os.abort()
+
+class Spin:
+    def extract(self, data, name):
+        while True:
+            pass
+
+class Hang:
+    def extract(self, data, name):
+        if data:
+            print(os.getpid(), file=open(data, "w"))
+        while True:
+            signal.pause()
+
+class Killed:
+    def extract(self, data, name):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+class Interrupt:
+    def extract(self, data, name):
+        os.kill(os.getppid(), signal.SIGINT)
+        while True:
+            signal.pause()
+
+class Nonsense:
+    def extract(self, data, name):
+        return Extracted(**{"text": "x", "type": "text", **eval(data)})
+
+class Files:
+    def extract(self, data, name):
+        links = [f"/proc/self/fd/{n}" for n in os.listdir("/proc/self/fd")]
+        return Extracted("\\n".join(os.readlink(link) for link in links if os.path.lexists(link)), "text")
+
+class Half:
+    def extract(self, data, name):
+        return Extracted("half \\ud800 a pair", "text")
+
+class Imports:
+    def extract(self, data, name):
+        import colorsys
+        return Extracted(" ".join([colorsys.__file__, *sys.path]), "text")
+"""
+NAMES = "echo locked broken hog crash spin hang killed interrupt nonsense files half imports".split()
+
+
+@pytest.fixture(autouse=True)
+def installed(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = tmp_path_factory.mktemp("site")
+    (site / "hostile.py").write_text(EXTRACTORS, encoding="utf-8")
+    package = site / "hostile-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: hostile\nVersion: 1.0\n", encoding="utf-8"
+    )
+    rows = "".join(f"{name} = hostile:{name.capitalize()}\n" for name in NAMES)
+    (package / "entry_points.txt").write_text(f"[concord.extractors]\n{rows}", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), SOURCE]))
+
+
+@pytest.fixture
+def sandbox() -> Iterator[Sandbox]:
+    sandbox = Sandbox(Limits(cpu_s=20, wall_s=60))
+    yield sandbox
+    sandbox.close()
+
+
+def serves(sandbox: Sandbox) -> bool:
+    return sandbox.extract("echo", b"fine", "a.x").text == "fine"
+
+
+def has_ended(pid: int) -> bool:
+    """Wait until a process, of whoever, has ended."""
+    try:
+        watched = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        poll = select.poll()
+        poll.register(watched, select.POLLIN)
+        return bool(poll.poll(10_000))
+    finally:
+        os.close(watched)
+
+
+def test_an_answer_comes_back_whole_whatever_a_library_prints(sandbox: Sandbox):
+    extracted = sandbox.extract("echo", "fünf".encode(), "a.x")
+    assert (extracted.text, extracted.type, extracted.title) == ("fünf", "pdf", "a.x")
+    assert (extracted.tags, extracted.details) == (("a", "b"), {"n": [1, None, "ä"]})
+    assert (extracted.page_starts, extracted.file_lines, extracted.language) == ((0, 3), (1, 7), "python")
+
+
+def test_one_worker_serves_many_files_and_large_ones(sandbox: Sandbox):
+    assert serves(sandbox)
+    pid = sandbox.worker_pid
+    large = "ä" * 2_000_000
+    assert sandbox.extract("echo", large.encode(), "a.x").text == large
+    assert sandbox.extract("echo", b"", "a.x").text == ""
+    assert sandbox.worker_pid == pid
+
+
+def test_what_an_extractor_says_of_a_file_is_raised_here(sandbox: Sandbox):
+    with pytest.raises(Encrypted) as fault:
+        sandbox.extract("locked", b"x", "a.x")
+    assert (fault.value.message, fault.value.hint) == ("is locked", "find the key")
+    assert serves(sandbox)
+
+
+def test_a_bug_in_an_extractor_is_a_sentence_about_the_file(sandbox: Sandbox):
+    with pytest.raises(Damaged, match="KeyError"):
+        sandbox.extract("broken", b"x", "a.x")
+    assert serves(sandbox)
+
+
+def test_an_extractor_that_nobody_installed_is_named(sandbox: Sandbox):
+    with pytest.raises(UnknownName, match="nothere"):
+        sandbox.extract("nothere", b"x", "a.x")
+
+
+def test_a_file_that_takes_all_memory_dies_alone(sandbox: Sandbox):
+    with pytest.raises(TooLarge, match="1024 MB of memory"):
+        sandbox.extract("hog", b"x", "a.x")
+    assert serves(sandbox)
+
+
+def test_a_file_that_crashes_its_reader_dies_alone(sandbox: Sandbox):
+    with pytest.raises(Damaged, match="SIGABRT"):
+        sandbox.extract("crash", b"x", "a.x")
+    assert serves(sandbox)
+
+
+def test_a_file_that_spins_is_stopped_by_processor_time():
+    sandbox = Sandbox(Limits(cpu_s=1))
+    try:
+        with pytest.raises(TooLarge, match="1 s of processor time"):
+            sandbox.extract("spin", b"x", "a.x")
+        assert serves(sandbox)
+    finally:
+        sandbox.close()
+
+
+def test_a_file_that_hangs_is_stopped_by_the_clock():
+    sandbox = Sandbox(Limits(wall_s=1.5))
+    try:
+        with pytest.raises(TooLarge, match=r"longer than 1\.5 s"):
+            sandbox.extract("hang", b"", "a.x")
+    finally:
+        sandbox.close()
+
+
+def test_a_worker_killed_in_the_middle_is_reported_and_replaced(sandbox: Sandbox):
+    with pytest.raises(TooLarge, match="killed"):
+        sandbox.extract("killed", b"x", "a.x")
+    assert serves(sandbox)
+
+
+def test_a_worker_killed_between_files_is_replaced_unnoticed(sandbox: Sandbox):
+    assert serves(sandbox)
+    pid = sandbox.worker_pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    assert serves(sandbox)
+    assert sandbox.worker_pid != pid
+
+
+def test_a_worker_is_replaced_after_a_number_of_files():
+    sandbox = Sandbox(Limits(files=2))
+    try:
+        pids = []
+        for _ in range(4):
+            serves(sandbox)
+            pids.append(sandbox.worker_pid)
+        assert pids[0] is not None
+        assert pids[1] is pids[3] is None
+        assert pids[2] not in (None, pids[0])
+    finally:
+        sandbox.close()
+
+
+def test_ctrl_c_ends_the_worker_and_the_next_file_gets_its_own_answer(sandbox: Sandbox):
+    assert serves(sandbox)
+    pid = sandbox.worker_pid
+    assert pid is not None
+    with pytest.raises(KeyboardInterrupt):
+        sandbox.extract("interrupt", b"x", "a.x")
+    assert has_ended(pid)
+    assert serves(sandbox)
+
+
+def test_closing_ends_the_worker_and_may_be_done_twice(sandbox: Sandbox):
+    assert serves(sandbox)
+    pid = sandbox.worker_pid
+    assert pid is not None
+    sandbox.close()
+    assert has_ended(pid)
+    assert sandbox.worker_pid is None
+    sandbox.close()
+
+
+@pytest.mark.parametrize("busy_with", ["hang", "spin"])
+def test_a_parent_killed_in_the_middle_takes_its_worker_with_it(tmp_path: Path, busy_with: str):
+    note = tmp_path / "pid"
+    script = (
+        "import sys; from concord.extractors.sandbox import Sandbox\n"
+        "sandbox = Sandbox(); sandbox.extract('echo', b'x', 'a.x')\n"
+        "print(sandbox.worker_pid, flush=True)\n"
+        f"sandbox.extract({busy_with!r}, {str(note).encode()!r}, 'a.x')\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        worker = int(parent.stdout.readline())
+        parent.kill()
+        parent.wait()
+    assert has_ended(worker)
+
+
+def test_a_worker_inherits_no_open_file(sandbox: Sandbox, tmp_path: Path):
+    database = os.open(tmp_path / "store.db", os.O_CREAT | os.O_RDWR)
+    os.set_inheritable(database, True)
+    try:
+        assert "store.db" not in sandbox.extract("files", b"x", "a.x").text
+    finally:
+        os.close(database)
+
+
+def test_nothing_is_imported_from_the_working_folder(
+    sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "colorsys.py").write_text("raise SystemExit", encoding="utf-8")
+    (tmp_path / "json.py").write_text("raise SystemExit", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert str(tmp_path) not in sandbox.extract("imports", b"x", "a.x").text
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [{"text": 5}, {"type": "exe"}, {"tags": [1]}, {"details": []}, {"page_starts": ["a"]}, {"title": 1.5}],
+)
+def test_an_answer_of_the_wrong_shape_is_not_believed(sandbox: Sandbox, answer: dict[str, object]):
+    with pytest.raises(Damaged, match="nonsense"):
+        sandbox.extract("nonsense", repr(answer).encode(), "a.x")
+
+
+def test_text_that_no_store_can_keep_is_mended(sandbox: Sandbox):
+    assert sandbox.extract("half", b"x", "a.x").text == "half ? a pair"
+
+
+def test_an_answer_over_the_limit_is_not_taken_in():
+    sandbox = Sandbox(Limits(reply_bytes=1000))
+    try:
+        with pytest.raises(TooLarge):
+            sandbox.extract("echo", b"x" * 2000, "a.x")
+        assert serves(sandbox)
+    finally:
+        sandbox.close()
+
+
+def test_several_threads_may_ask_and_each_gets_its_own_answer(sandbox: Sandbox):
+    texts = [f"file {n}" for n in range(24)]
+    with ThreadPoolExecutor(4) as pool:
+        answers = pool.map(lambda text: sandbox.extract("echo", text.encode(), "a.x").text, texts)
+    assert list(answers) == texts
+
+
+def test_a_package_can_add_a_format_by_the_extension_it_reads(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.syspath_prepend(os.environ["PYTHONPATH"].partition(os.pathsep)[0])
+    reader = SandboxedReader(sandbox)
+    assert reader.read(b"by a plug-in\0", "a.echo").text == "by a plug-in\0"
+    with pytest.raises(NotIndexable, match="binary"):
+        reader.read(b"nobody's\0", "a.other")

@@ -1,0 +1,73 @@
+"""What the quick commands load: nothing that takes long to import."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import concord
+
+HEAVY = {"onnxruntime", "mcp", "numpy", "rich", "tokenizers", "sqlite_vec", "pypdfium2", "selectolax"}
+RUN = """
+import sys
+from concord.cli.main import main
+status = main(sys.argv[2:])
+open(sys.argv[1], "w", encoding="utf-8").write("\\n".join(sys.modules))
+sys.exit(status)
+"""
+
+
+def loaded_by(tmp_path: Path, *args: str, status: int = 0) -> set[str]:
+    """Run `kb` in a process of its own and return the modules it ended with."""
+    listing = tmp_path / "modules"
+    environment = {
+        **{key: value for key, value in os.environ.items() if not key.startswith("KB_")},
+        "KB_HOME": str(tmp_path / "home"),
+        "PYTHONPATH": str(Path(concord.__file__).parent.parent),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, str(listing), *args],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert done.returncode == status, done.stderr
+    return set(listing.read_text(encoding="utf-8").split())
+
+
+def test_help_loads_neither_the_library_nor_anything_heavy(tmp_path: Path):
+    loaded = loaded_by(tmp_path, "--help")
+    assert not loaded & HEAVY
+    ours = {name for name in loaded if name.startswith("concord.")}
+    assert ours == {
+        "concord.cli",
+        "concord.cli.command",
+        "concord.cli.faults",
+        "concord.cli.main",
+        "concord.cli.output",
+        "concord.errors",
+        "concord.visible",
+    }
+
+
+def test_a_search_by_words_loads_no_model_runtime(tmp_path: Path):
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "a.md").write_text("# Git\n\nHow to install git.\n", encoding="utf-8")
+    loaded_by(tmp_path, "add", "docs", "--no-embed")
+    loaded = loaded_by(tmp_path, "search", "install git", "--fts-only")
+    assert "apsw" in loaded
+    assert not loaded & HEAVY
+    assert not loaded & {"concord.ingest", "concord.wire", "asyncio", "platformdirs", "importlib.metadata"}
+
+
+@pytest.mark.parametrize("args", [("stats",), ("list",), ("config",)])
+def test_looking_loads_nothing_heavy_either(tmp_path: Path, args: tuple[str, ...]):
+    assert not loaded_by(tmp_path, *args) & HEAVY

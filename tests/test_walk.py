@@ -1,0 +1,415 @@
+"""Which files of a source are indexed, which are not, and what is said of them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from concord.errors import BadValue, NotFound, Unreadable, UsageError
+from concord.gitignore import Rules, open_regular, parse, parse_all
+from concord.walk import Found, Skipped, walk
+
+
+def plant(root: Path, *paths: str, text: str = "words") -> None:
+    for path in paths:
+        file = root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+
+def found(root: Path, patterns: Sequence[str] = (), *, max_bytes: int = 1000) -> list[str]:
+    return [f.relative for f in walk(root, patterns, max_bytes=max_bytes) if isinstance(f, Found)]
+
+
+def skipped(root: Path, *, max_bytes: int = 1000) -> dict[str, str]:
+    return {s.relative: s.reason for s in walk(root, max_bytes=max_bytes) if isinstance(s, Skipped)}
+
+
+# What is found.
+
+
+def test_files_come_sorted_with_their_size_and_time(tmp_path: Path):
+    plant(tmp_path, "b.md", "a.md", "sub/c.md", "sub/deep/d.md", "another/e.md")
+    os.utime(tmp_path / "a.md", ns=(1, 1_700_000_000_123_456_789))
+    entries = list(walk(tmp_path, max_bytes=1000))
+    assert [e.relative for e in entries] == ["a.md", "b.md", "another/e.md", "sub/c.md", "sub/deep/d.md"]
+    first = entries[0]
+    assert isinstance(first, Found)
+    assert (first.path, first.size, first.mtime_ns) == (tmp_path / "a.md", 5, 1_700_000_000_123_456_789)
+
+
+def test_a_walk_gives_files_before_it_has_seen_the_whole_tree(tmp_path: Path):
+    plant(tmp_path, "a.md", "z/b.md")
+    entries = walk(tmp_path, max_bytes=1000)
+    assert next(entries).relative == "a.md"
+    plant(tmp_path, "z/added-meanwhile.md")
+    assert [e.relative for e in entries] == ["z/added-meanwhile.md", "z/b.md"]
+
+
+def test_a_file_can_be_the_root_and_no_rule_ignores_it(tmp_path: Path):
+    plant(tmp_path, "notes.log")
+    plant(tmp_path, ".gitignore", text="*.log\n")
+    (entry,) = walk(tmp_path / "notes.log", max_bytes=1000)
+    assert isinstance(entry, Found)
+    assert (entry.relative, entry.path) == ("notes.log", tmp_path / "notes.log")
+
+
+@pytest.mark.parametrize(
+    ("patterns", "expected"),
+    [
+        (["*.md"], ["a.md", "src/b.md"]),
+        (["src/"], ["src/b.md", "src/lib/c.py"]),
+        (["src"], ["src/b.md", "src/lib/c.py"]),
+        (["src/*"], ["src/b.md", "src/lib/c.py"]),
+        (["src/**/*.py"], ["src/lib/c.py"]),
+        (["/*.md"], ["a.md"]),
+        (["src/", "!src/lib/"], ["src/b.md"]),
+        (["nothing"], []),
+    ],
+)
+def test_patterns_choose_files_with_the_syntax_of_git(
+    tmp_path: Path, patterns: list[str], expected: list[str]
+):
+    plant(tmp_path, "a.md", "src/b.md", "src/lib/c.py", "other/d.txt")
+    assert found(tmp_path, patterns) == expected
+
+
+@pytest.mark.parametrize("pattern", ["", "#", "[a", "/", "x\\"])
+def test_what_is_no_pattern_is_refused_at_once(tmp_path: Path, pattern: str):
+    with pytest.raises(BadValue):
+        walk(tmp_path, [pattern], max_bytes=1000)
+
+
+# What is ignored.
+
+
+def test_gitignore_files_hold_for_what_is_below_them(tmp_path: Path):
+    plant(
+        tmp_path, "a.log", "keep.log", "sub/b.log", "sub/c.txt", "sub/deep/c.txt", "out/x.md", "sub/out/y.md"
+    )
+    plant(tmp_path, ".gitignore", text="*.log\n!keep.log\n/out/\n")
+    plant(tmp_path, "sub/.gitignore", text="c.txt\n!b.log\n")
+    assert found(tmp_path) == ["keep.log", "sub/b.log", "sub/out/y.md"]
+
+
+def test_kbignore_has_the_last_word(tmp_path: Path):
+    plant(tmp_path, "a.md", "private.md", "generated/doc.md")
+    plant(tmp_path, ".gitignore", text="generated/\n")
+    plant(tmp_path, ".kbignore", text="private.md\n!generated/\n")
+    assert found(tmp_path) == ["a.md", "generated/doc.md"]
+
+
+def test_the_repository_around_a_folder_has_a_say_unless_it_ignores_the_folder_itself(tmp_path: Path):
+    plant(tmp_path, ".gitignore", text="docs/_out/\n*.draft\ncache/\n")
+    plant(tmp_path, "docs/a.md", "docs/b.draft", "docs/_out/a.md", "cache/c.md", "cache/d.draft")
+    (tmp_path / ".git" / "info").mkdir(parents=True)
+    plant(tmp_path, ".git/info/exclude", text="secretly.md\n")
+    plant(tmp_path, "docs/secretly.md")
+    assert found(tmp_path / "docs") == ["a.md"]
+    assert found(tmp_path / "cache") == ["c.md", "d.draft"]
+
+
+def test_without_a_repository_the_folders_above_have_no_say(tmp_path: Path):
+    plant(tmp_path, ".gitignore", text="*.md\n")
+    plant(tmp_path, "docs/a.md")
+    assert found(tmp_path / "docs") == ["a.md"]
+
+
+def test_what_tools_install_cache_and_lock_is_left_out(tmp_path: Path):
+    plant(tmp_path, "a.md", "node_modules/x/README.md", ".git/HEAD", "__pycache__/a.txt", ".venv/lib/a.py")
+    plant(tmp_path, "package-lock.json", "uv.lock", "app.min.js", ".DS_Store", "logo.svg", "draft.md~")
+    assert found(tmp_path) == ["a.md"]
+
+
+def test_a_folder_named_build_is_left_out_only_beside_the_file_that_builds_into_it(tmp_path: Path):
+    plant(tmp_path, "docs/build/how.md", "rust/Cargo.toml", "rust/target/x.md", "rust/build/y.md")
+    assert found(tmp_path) == ["docs/build/how.md", "rust/Cargo.toml", "rust/build/y.md"]
+
+
+def test_a_user_can_ask_for_what_is_left_out_by_kbignore_or_pattern(tmp_path: Path):
+    plant(tmp_path, "node_modules/x/README.md", "app.min.js", "dist/a.md", "package.json")
+    assert found(tmp_path) == ["package.json"]
+    assert found(tmp_path, ["node_modules/**/*.md", "dist/**"]) == ["dist/a.md", "node_modules/x/README.md"]
+    assert found(tmp_path, ["*.js"]) == []
+    plant(tmp_path, ".kbignore", text="!node_modules/\n!*.min.js\n")
+    assert found(tmp_path) == ["app.min.js", "package.json", "node_modules/x/README.md"]
+
+
+def test_an_allow_list_does_not_take_back_what_nobody_wants(tmp_path: Path):
+    plant(tmp_path, "a.md", "b.txt", "sub/c.md", "node_modules/d.md", ".git/e.md")
+    plant(tmp_path, ".gitignore", text="*\n!*/\n!*.md\n")
+    plant(tmp_path, ".kbignore", text="!*/\n")
+    assert found(tmp_path) == ["a.md", "sub/c.md"]
+
+
+LINES = [
+    "a",
+    "b/",
+    "/a",
+    "!a",
+    "*.md",
+    "!*.md",
+    "a/**",
+    "**/b",
+    "a/*/c",
+    "!a/",
+    "*",
+    "!*/",
+    "[ab]",
+    "?",
+    "a*",
+    "*b*",
+]
+PATHS = ["a", "b", "x.md", "a.md", "ab"]
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is the oracle")
+@settings(deadline=None, max_examples=25)
+@given(
+    st.lists(st.lists(st.sampled_from(PATHS), min_size=1, max_size=4), min_size=1, max_size=8),
+    st.dictionaries(st.sampled_from(["", "a", "a/b", "b"]), st.lists(st.sampled_from(LINES), max_size=5)),
+)
+def test_a_walk_finds_what_git_would_add(files: list[list[str]], ignores: dict[str, list[str]]):
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        for parts in files:
+            file = root.joinpath(*parts)
+            if not file.exists() and all(not above.is_file() for above in file.parents):
+                plant(root, "/".join(parts))
+        for folder, lines in ignores.items():
+            if (root / folder).is_dir():
+                (root / folder / ".gitignore").write_text("\n".join(lines), encoding="utf-8")
+        ours = found(root)
+        assert sorted(ours) == sorted(_untracked(root))
+
+
+def _untracked(root: Path) -> list[str]:
+    git = ["git", "-c", "core.excludesFile=/dev/null", "-C", str(root)]
+    subprocess.run([*git, "init", "-q"], check=True)
+    listed = subprocess.run(
+        [*git, "ls-files", "--others", "--exclude-standard", "-z"], check=True, capture_output=True
+    )
+    return [path for path in listed.stdout.decode().split("\0") if path and not path.endswith(".gitignore")]
+
+
+@given(st.text(max_size=40), st.text(max_size=40))
+@settings(deadline=None, max_examples=300)
+def test_any_line_is_a_pattern_or_nothing_and_judges_any_path(line: str, path: str):
+    rules = Rules(parse_all([line]))
+    name = path.rpartition("/")[2]
+    pattern = parse(line)
+    spoken = pattern.ignores if pattern and pattern.speaks_of(name, path, True) else None
+    assert rules.verdict(name, path, True) == spoken
+
+
+def test_a_crafted_pattern_costs_no_more_than_its_length():
+    rules = Rules(parse_all(["*a" * 40 + "*b", "**/" + "a/**/" * 40 + "b"]))
+    long = "/".join(["a" * 100] * 40)
+    assert rules.verdict("a" * 100, long, False) is None
+    assert rules.verdict_above("a/" * 500 + "a", False) is None
+
+
+# What is skipped, and counted by reason.
+
+
+def test_files_without_text_and_over_the_size_are_skipped_by_reason(tmp_path: Path):
+    plant(tmp_path, "a.PNG", "b.zip", "c.woff2", "d.md", "png")
+    plant(tmp_path, "big.log", text="x" * 1001)
+    plant(tmp_path, "none.md", text="")
+    assert found(tmp_path) == ["d.md", "png"]
+    assert skipped(tmp_path) == {
+        "a.PNG": "binary",
+        "b.zip": "binary",
+        "c.woff2": "binary",
+        "big.log": "too large",
+        "none.md": "empty",
+    }
+
+
+SECRETS = """
+.env .env.local server.PEM id_rsa id_ed25519.bak a.key .netrc .npmrc vault.kdbx aws/credentials
+.git-credentials .htpasswd .ssh/config .aws/notes.md .kube/config .docker/config.json
+"""
+
+
+@pytest.mark.parametrize("secret", SECRETS.split())
+def test_keys_and_passwords_are_never_read(tmp_path: Path, secret: str):
+    plant(tmp_path, secret, "a.md", ".env.example", "docs/credentials/how.md")
+    plant(tmp_path, ".kbignore", text=f"!{secret}\n!*.key\n!.ssh/\n")
+    assert found(tmp_path) == [".env.example", "a.md", "docs/credentials/how.md"]
+    assert set(skipped(tmp_path).values()) == {"secret"}
+
+
+@pytest.mark.parametrize("root", [".ssh", ".ssh/sub", ".gnupg", ".env", "id_rsa", "keys/server.key"])
+def test_a_root_that_is_a_secret_is_refused_with_a_hint(tmp_path: Path, root: str):
+    path = tmp_path / root
+    if root.startswith((".ssh", ".gnupg")):
+        path.mkdir(parents=True)
+    else:
+        plant(tmp_path, root)
+    with pytest.raises(UsageError) as refused:
+        walk(path, max_bytes=1000)
+    assert refused.value.hint
+
+
+def test_links_are_not_followed_and_a_loop_ends(tmp_path: Path):
+    outside = tmp_path / "outside"
+    root = tmp_path / "root"
+    plant(outside, "private.md")
+    plant(root, "real/a.md")
+    (root / "loop").symlink_to(root)
+    (root / "real" / "up").symlink_to("..")
+    (root / "again.md").symlink_to("real/a.md")
+    (root / "out").symlink_to(outside)
+    (root / "out.md").symlink_to(outside / "private.md")
+    (root / "gone.md").symlink_to("nowhere")
+    (root / "self").symlink_to("self")
+    assert found(root) == ["real/a.md"]
+    assert skipped(root) == {
+        "loop": "link inside the source",
+        "real/up": "link inside the source",
+        "again.md": "link inside the source",
+        "out": "link outside the source",
+        "out.md": "link outside the source",
+        "gone.md": "broken link",
+        "self": "broken link",
+    }
+
+
+def test_a_root_reached_through_a_link_is_walked_where_it_really_is(tmp_path: Path):
+    plant(tmp_path, "real/a.md")
+    (tmp_path / "link").symlink_to("real")
+    (entry,) = walk(tmp_path / "link", max_bytes=1000)
+    assert isinstance(entry, Found)
+    assert entry.path == tmp_path / "real" / "a.md"
+
+
+def test_pipes_and_sockets_are_never_opened(tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe.md")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "s.md"))
+        assert skipped(tmp_path) == {"pipe.md": "special file", "s.md": "special file"}
+    with pytest.raises(UsageError):
+        walk(tmp_path / "pipe.md", max_bytes=1000)
+
+
+def test_only_a_regular_file_is_opened(tmp_path: Path):
+    plant(tmp_path, "a.md")
+    (tmp_path / "link.md").symlink_to("a.md")
+    os.mkfifo(tmp_path / "pipe.md")
+    with open(tmp_path / "a.md", "rb", opener=open_regular) as file:
+        assert file.read() == b"words"
+    for name in ("link.md", "pipe.md", "."):
+        with pytest.raises(OSError, match="regular file|symbolic links"):
+            open(tmp_path / name, "rb", opener=open_regular).close()
+
+
+def test_an_ignore_file_that_is_a_pipe_is_not_waited_for(tmp_path: Path):
+    plant(tmp_path, "a.md")
+    os.mkfifo(tmp_path / ".gitignore")
+    assert found(tmp_path) == ["a.md"]
+
+
+def test_a_name_that_is_no_text_is_skipped(tmp_path: Path):
+    plant(tmp_path, "ok-ä.md")
+    try:
+        with open(os.fsencode(tmp_path) + b"/bad-\xff.md", "wb") as file:
+            file.write(b"words")
+    except OSError:
+        pytest.skip("this file system takes only UTF-8 names")
+    assert found(tmp_path) == ["ok-ä.md"]
+    assert skipped(tmp_path) == {"bad-\\xff.md": "undecodable name"}
+
+
+# What cannot be read.
+
+
+def test_a_root_that_is_not_there_is_an_error_before_anything_is_compared(tmp_path: Path):
+    with pytest.raises(NotFound):
+        walk(tmp_path / "nowhere", max_bytes=1000)
+
+
+def test_a_file_deleted_during_the_walk_is_simply_not_there(tmp_path: Path):
+    plant(tmp_path, "a.md", "b.md", "sub/c.md", "sub2/d.md")
+    entries = walk(tmp_path, max_bytes=1000)
+    assert next(entries).relative == "a.md"
+    (tmp_path / "b.md").unlink()
+    shutil.rmtree(tmp_path / "sub")
+    assert [e.relative for e in entries] == ["sub2/d.md"]
+
+
+def test_a_tree_that_goes_away_during_the_walk_is_not_taken_for_deleted(tmp_path: Path):
+    root = tmp_path / "mount"
+    plant(root, "a.md", "sub/b.md")
+    entries = walk(root, max_bytes=1000)
+    assert next(entries).relative == "a.md"
+    shutil.rmtree(root)
+    with pytest.raises(Unreadable):
+        list(entries)
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that an unprivileged user may enter: pytest's own are closed to others."""
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o755)
+        yield Path(name)
+
+
+def test_a_forbidden_folder_is_reported_and_the_rest_is_found(open_folder: Path):
+    plant(open_folder, "a.md", "closed/b.md", "open/c.md")
+    os.chmod(open_folder / "closed", 0)
+    try:
+        assert _walked_by_nobody(open_folder) == [
+            "a.md||",
+            "closed|permission denied|True",
+            "open/c.md||",
+        ]
+    finally:
+        os.chmod(open_folder / "closed", stat.S_IRWXU)
+
+
+def test_a_forbidden_root_is_an_error(open_folder: Path):
+    plant(open_folder, "closed/b.md")
+    os.chmod(open_folder / "closed", 0)
+    try:
+        assert _walked_by_nobody(open_folder / "closed") == ["Unreadable: permission denied"]
+    finally:
+        os.chmod(open_folder / "closed", stat.S_IRWXU)
+
+
+# Tests often run as root, whom nothing is forbidden.
+WALK_AS_NOBODY = """
+import os, sys
+from pathlib import Path
+from concord.errors import Unreadable
+from concord.walk import walk
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+try:
+    for entry in walk(Path(sys.argv[1]), max_bytes=1000):
+        print(entry.relative, getattr(entry, "reason", ""), getattr(entry, "failed", ""), sep="|")
+except Unreadable as fault:
+    print("Unreadable:", fault.message.rpartition(": ")[2])
+"""
+
+
+def _walked_by_nobody(root: Path) -> list[str]:
+    source = str(Path(__file__).parent.parent / "src")
+    command = [sys.executable, "-c", WALK_AS_NOBODY, str(root)]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": source})
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()

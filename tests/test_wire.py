@@ -1,0 +1,329 @@
+"""The wire contract: every answer validates, every key is there, budgets hold."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from concord import KnowledgeBase
+from concord.notes import Note
+from concord.types import (
+    MODES,
+    Answer,
+    Chunk,
+    Counts,
+    Degraded,
+    Document,
+    Failure,
+    Hit,
+    Identity,
+    Passage,
+    Removal,
+    Request,
+    Source,
+    SourceSummary,
+    Stats,
+    SyncReport,
+)
+from concord.wire import (
+    BYTES_PER_TOKEN,
+    answer_to_json,
+    document_to_json,
+    iso_time,
+    json_safe,
+    passage_to_json,
+    removal_to_json,
+    source_to_json,
+    stats_to_json,
+    sync_report_to_json,
+    sync_reports_to_json,
+    to_text,
+    without_password,
+)
+
+SCHEMA = json.loads(
+    (Path(__file__).parent.parent / "docs" / "answer.schema.json").read_text(encoding="utf-8")
+)
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+
+DOCS = Source("s1", "docs", "/home/me/docs", "directory", "docs", created_at=1.0, synced_at=1700000000.0)
+NOTES = Source("s2", "notes", None, "notes", "notes")
+AUTH = Document("d1", "s1", "docs/guide/auth.md", "markdown", "Authentication", tags=("ops",))
+
+
+def hit(rank: int, text: str = "a passage", **changes: object) -> Hit:
+    chunk = Chunk(100 + rank, "d1", rank, text, 0, len(text), 12, 31, heading=("Auth", "Login"))
+    made = Hit(
+        chunk=chunk,
+        document=AUTH,
+        source=DOCS,
+        rank=rank,
+        score=1 / (60 + rank),
+        scores={"rrf": 1 / (60 + rank), "bm25": 7.1, "cosine": None},
+        found_by=("fts_exact", "fts_relaxed"),
+        best_rank=rank,
+        agreement=None,
+        confidence=None,
+        snippet=text[:240],
+        citation="docs/guide/auth.md:12-31",
+    )
+    return replace(made, **changes)
+
+
+def answer(*hits: Hit, **changes: object) -> Answer:
+    made = Answer(
+        request=Request("how does login work"),
+        mode="auto",
+        hits=hits,
+        total_hits=57,
+        fusion="rrf",
+        org="default",
+        generation=12,
+        strategies_matched=("fts_exact",),
+        degraded=(Degraded("semantic", "no answer within 5 ms"),),
+        timings_ms={"understand": 0.1234567},
+        search_time_ms=12.3456789,
+    )
+    return replace(made, **changes)
+
+
+def size(wire: object) -> int:
+    return len(to_text(wire).encode())
+
+
+def test_the_schema_is_itself_valid():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+def test_a_full_answer_validates_and_says_what_it_was_given():
+    wire = answer_to_json(answer(hit(1), hit(2)))
+    VALIDATOR.validate(wire)
+    first = wire["results"][0]
+    assert (wire["returned"], wire["total_hits"], wire["search_time_ms"]) == (2, 57, 12.346)
+    assert first["file"] == "/home/me/docs/guide/auth.md"
+    assert (first["chunk_id"], first["heading"], first["tags"]) == ("101", ["Auth", "Login"], ["ops"])
+    assert first["scores"] == {"rrf": 1 / 61, "bm25": 7.1, "cosine": None}
+    assert wire["degraded"] == [{"strategy": "semantic", "reason": "no answer within 5 ms"}]
+
+
+def test_every_key_is_there_when_nothing_was_found():
+    wire = answer_to_json(answer(strategies_matched=(), total_hits=0, fusion=None))
+    VALIDATOR.validate(wire)
+    assert set(wire) == set(SCHEMA["properties"])
+    assert (wire["results"], wire["returned"], wire["agreement_scores"]) == ([], 0, {})
+    assert wire["omitted"] == {"deleted": 0, "below_threshold": 0}
+
+
+def test_what_later_stages_fill_in_validates_too():
+    full = hit(
+        1,
+        confidence="very_high",
+        agreement=1.0,
+        freshness="changed",
+        moved_from=3,
+        also_at=("docs/copy.md:1-3",),
+        warnings=("reads like an instruction",),
+    )
+    wire = answer_to_json(
+        answer(
+            full,
+            query_kind="conceptual",
+            confidence="high",
+            confidence_score=0.83,
+            answerable=True,
+            calibrated=True,
+            note="two words were misspelt",
+            suggestions=("login flow",),
+            omitted={"deleted": 1, "below_threshold": 2},
+        )
+    )
+    VALIDATOR.validate(wire)
+    assert wire["agreement_scores"] == {"101": 1.0}
+
+
+def test_a_result_of_a_note_has_no_file():
+    note = Document("d2", "s2", "notes/milk-1a2b3c", "note", "milk")
+    wire = answer_to_json(answer(hit(1, document=note, source=NOTES)))
+    VALIDATOR.validate(wire)
+    assert wire["results"][0]["file"] is None
+
+
+def test_the_explanation_is_there_only_when_asked_for():
+    explained = answer(hit(1, explanation={"lexical": 0.5}))
+    assert "explanation" not in answer_to_json(explained)["results"][0]
+    wire = answer_to_json(explained, explain=True)
+    VALIDATOR.validate(wire)
+    assert wire["results"][0]["explanation"] == {"lexical": 0.5}
+
+
+def test_without_a_budget_every_result_has_its_whole_text():
+    wire = answer_to_json(answer(hit(1, "x" * 5000), hit(2, "y" * 5000)))
+    assert [len(result["text"]) for result in wire["results"]] == [5000, 5000]
+
+
+def test_a_budget_gives_texts_to_the_best_results_first():
+    hits = [hit(rank, "passage " * 100) for rank in range(1, 6)]
+    bare = size(answer_to_json(answer(*(hit(rank, "passage " * 100) for rank in range(1, 6))), max_tokens=1))
+    wire = answer_to_json(answer(*hits), max_tokens=2200)
+    assert bare < size(wire) <= 2200 * BYTES_PER_TOKEN
+    has_text = [result["text"] is not None for result in wire["results"]]
+    assert has_text == sorted(has_text, reverse=True)
+    assert 0 < sum(has_text) < 5
+
+
+def test_a_text_too_long_for_the_budget_leaves_its_room_to_the_next():
+    wire = answer_to_json(answer(hit(1, "long " * 5000), hit(2, "short")), max_tokens=1500)
+    assert [result["text"] for result in wire["results"]] == [None, "short"]
+
+
+def test_results_that_do_not_fit_are_left_out_and_said_to_be():
+    wire = answer_to_json(answer(*(hit(rank) for rank in range(1, 51)), note="cold start"), max_tokens=1500)
+    VALIDATOR.validate(wire)
+    assert size(wire) <= 1500 * BYTES_PER_TOKEN
+    assert 1 < wire["returned"] == len(wire["results"]) < 50
+    assert (
+        wire["note"] == f"cold start; {50 - wire['returned']} more results did not fit into the token budget"
+    )
+
+
+def test_the_best_result_stays_however_small_the_budget():
+    wire = answer_to_json(answer(hit(1), hit(2)), max_tokens=1)
+    VALIDATOR.validate(wire)
+    assert [result["rank"] for result in wire["results"]] == [1]
+
+
+def test_an_empty_answer_over_budget_does_not_speak_of_results():
+    assert answer_to_json(answer(), max_tokens=1)["note"] is None
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(st.text(st.characters(), max_size=400), max_size=8),  # surrogates included
+    st.integers(1, 4000),
+    st.text(st.characters(), max_size=50),
+)
+def test_any_text_makes_valid_json_within_the_budget(texts: list[str], max_tokens: int, query: str):
+    hits = [hit(rank, text) for rank, text in enumerate(texts, 1)]
+    wire = answer_to_json(answer(*hits, request=Request(query)), max_tokens=max_tokens)
+    VALIDATOR.validate(wire)
+    assert json.loads(to_text(wire).encode("utf-8")) == wire
+    assert len(wire["results"]) <= 1 or size(wire) <= max_tokens * BYTES_PER_TOKEN
+
+
+def test_json_text_hides_and_steers_nothing():
+    text = to_text({"a": "\x1b[2J\x9b31m\u202e\u2066\U000e0041 é 👩‍🚀"})
+    assert text == '{"a":"\\u001b[2J\\u009b31m\\u202e\\u2066\\udb40\\udc41 é 👩‍🚀"}'
+    assert json.loads(text)["a"] == "\x1b[2J\x9b31m\u202e\u2066\U000e0041 é 👩‍🚀"
+
+
+def test_what_json_cannot_say_is_said_differently():
+    odd = {
+        "nan": math.nan,
+        "inf": math.inf,
+        "path": Path("a"),
+        3: ("x", "\udc80"),
+        "ok": [True, None, 1, 0.5],
+    }
+    assert json_safe(odd) == {
+        "nan": None,
+        "inf": None,
+        "path": "a",
+        "3": ["x", "?"],
+        "ok": [True, None, 1, 0.5],
+    }
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(1700000000.4, "2023-11-14T22:13:20Z"), (None, None), (0.0, None), (1e18, None), (math.inf, None)],
+)
+def test_times_are_iso_in_utc_or_null(seconds: float | None, text: str | None):
+    assert iso_time(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://me:secret@host/db", "postgresql://me:***@host/db"),
+        ("postgresql://:secret@host/db", "postgresql://:***@host/db"),
+        ("sqlite:////home/me:odd@dir", "sqlite:////home/me:odd@dir"),
+        ("memory://", "memory://"),
+    ],
+)
+def test_passwords_are_never_shown(url: str, shown: str):
+    assert without_password(url) == shown
+
+
+def test_a_sync_report_keeps_the_reason_of_each_failure():
+    report = SyncReport(
+        DOCS,
+        added=2,
+        skipped={"binary": 3},
+        failed=(Failure("docs/a.pdf", "truncated"),),
+        generation=4,
+        took_s=1,
+    )
+    wire = sync_report_to_json(report)
+    assert wire["failed"] == [{"path": "docs/a.pdf", "reason": "truncated"}]
+    assert (wire["source"], wire["added"], wire["skipped"]) == ("docs", 2, {"binary": 3})
+    both = sync_reports_to_json([report, replace(report, added=5, failed=(), generation=7)])
+    assert (both["added"], both["generation"], len(both["failed"]), len(both["sources"])) == (7, 7, 1, 2)
+    assert sync_reports_to_json([])["generation"] is None
+
+
+def test_a_removal_is_its_two_counts():
+    assert removal_to_json(Removal(DOCS, 5, 50)) == {
+        "source": "docs",
+        "documents_deleted": 5,
+        "vectors_deleted": 50,
+    }
+
+
+def test_sources_documents_passages_and_stats_are_plain_json():
+    passage = Passage(AUTH, DOCS, "text", "docs/guide/auth.md:p1-2", 1, 9, (1, 2), ("Auth",), "fresh")
+    identity = Identity("bundled", "granite", 384)
+    stats = Stats("default", "sqlite:///x", None, Counts(1, 2, 3, 2), 1, identity, 9, {"markdown": 2})
+    wires = [
+        source_to_json(SourceSummary(DOCS, Counts(1, 2, 3, 4))),
+        document_to_json(AUTH, DOCS),
+        document_to_json(AUTH),
+        passage_to_json(passage),
+        passage_to_json(replace(passage, pages=None)),
+        stats_to_json(stats),
+        stats_to_json(replace(stats, identity=None)),
+    ]
+    for wire in wires:
+        assert json.loads(to_text(wire)) == wire
+    assert wires[0]["synced_at"] == "2023-11-14T22:13:20Z"
+    assert wires[1]["file"] == "/home/me/docs/guide/auth.md"
+    assert wires[3]["pages"] == [1, 2]
+    assert wires[5]["model"]["dimension"] == 384
+
+
+@pytest.fixture
+def knowledge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("KB_HOME", str(tmp_path / "home"))
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "auth.md").write_text("# Login\n\nA token is issued after login.\n", encoding="utf-8")
+    with KnowledgeBase.open(store__url="memory://", embed__provider="hashing") as opened:
+        opened.add(folder)
+        opened.note(Note("the token expires on Mondays", tags=("ops",)))
+        yield opened
+
+
+@pytest.mark.parametrize("mode", [None, *MODES])
+@pytest.mark.parametrize("text", ["token", "when does the token expire", "zebra", "", '"', "\udc80"])
+def test_answers_of_every_mode_validate(knowledge: KnowledgeBase, mode: str | None, text: str):
+    for include in (False, True):
+        found = knowledge.search(text, mode=mode, include_superseded=include)
+        wire = answer_to_json(found, explain=include)
+        VALIDATOR.validate(wire)
+        assert wire["returned"] == len(found.hits)
