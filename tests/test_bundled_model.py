@@ -31,8 +31,8 @@ TEXTS = [
     *SENTENCES,
     "",
     "a",
-    "The quick brown fox jumps over the lazy dog. " * 8,
-    "for (int i = 0; i < n; ++i) { total += values[i] * weights[i]; }\n" * 4,
+    "The quick brown fox jumps over the lazy dog. " * 4,
+    "for (int i = 0; i < n; ++i) { total += values[i] * weights[i]; }\n" * 2,
     "What is the difference between a mutex and a semaphore?",
 ]
 ORACLE = "holographic_memory"  # the package of the weights' own makers, where it is installed
@@ -156,9 +156,9 @@ def test_the_starts_are_those_of_the_tokenizer_itself(tokens: Tokens, text: str)
 
 
 @pytest.mark.parametrize("text", STRANGE)
-@pytest.mark.parametrize("block", [1, 7, 1 << 20])
-def test_the_starts_are_the_same_however_a_text_is_cut_up(tokens: Tokens, text: str, block: int):
-    starts = ByteLevelStarts(tokens, block=block, remembered=4)
+@pytest.mark.parametrize("stretch", [1, 7, 1 << 20])
+def test_the_starts_are_the_same_however_a_text_is_cut_up(tokens: Tokens, text: str, stretch: int):
+    starts = ByteLevelStarts(tokens, stretch=stretch, remembered=4)
     assert starts.of(text) == tokens.starts(text)
     assert starts.of(text) == tokens.starts(text)
 
@@ -266,9 +266,7 @@ def test_what_a_killed_build_left_behind_is_cleared_away(copied: Path):
 def test_without_a_place_to_write_the_model_is_built_in_memory(tmp_path: Path, plain: Floats):
     (tmp_path / "file").write_bytes(b"")
     nowhere = tmp_path / "file" / "cache"  # no directory can be made in a file, not even by root
-    for wish in ("auto", "int8"):
-        cosine = (matrix(opened(nowhere, wish), TEXTS[:1]) * plain[:1]).sum()
-        assert cosine > (0.99999 if wish == "auto" else 0.98)
+    assert (matrix(opened(nowhere, "auto"), TEXTS[:1]) * plain[:1]).sum() > 0.99999
 
 
 def test_processes_that_build_at_once_all_get_a_whole_model(tmp_path: Path):
@@ -303,7 +301,8 @@ def test_the_choice_is_tried_once_and_remembered(copied: Path):
 
 
 def judged(copied: Path, wish: str, **changes: object) -> Floats:
-    opened(copied, "int8").warm()
+    if not list(copied.glob("*-trial-*")):
+        opened(copied, "int8").warm()
     trial = replace(Trial(precision.machine(), 0.995, 2.0), **changes)  # type: ignore[arg-type]
     verdict(copied).write_text(json.dumps(asdict(trial)), "utf-8")
     return matrix(opened(copied, wish), TEXTS[:3])
@@ -323,10 +322,18 @@ def test_int8_is_refused_where_it_was_wrong_even_when_asked_for(copied: Path):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{}", b"[1]", b'{"machine": "another", "worst_cosine": 0, "speedup": 0}']
+    "content", [b"", b"{}", b"[1]", b'{"machine": "another", "worst_cosine": 1, "speedup": 9}']
 )
-def test_a_verdict_that_cannot_be_used_is_reached_again(copied: Path, content: bytes):
+def test_a_verdict_that_is_damaged_or_of_another_machine_is_none(tmp_path: Path, content: bytes):
+    path = tmp_path / "verdict.json"
+    path.write_bytes(content)
+    assert precision.recall(path) is None
+    precision.remember(path, Trial(precision.machine(), 0.99, 1.5))
+    assert precision.recall(path) == Trial(precision.machine(), 0.99, 1.5)
+
+
+def test_a_machine_without_a_verdict_tries_again(copied: Path):
     opened(copied, "int8").warm()
-    verdict(copied).write_bytes(content)
-    opened(copied, "int8").warm()
+    verdict(copied).write_bytes(b"{}")
+    opened(copied, "auto").warm()
     assert precision.recall(verdict(copied)) is not None

@@ -11,6 +11,7 @@ import os
 import re
 import stat
 from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 IGNORE_FILES = (".gitignore", ".kbignore")  # both git's syntax; within a folder the later has the last word
@@ -41,13 +42,18 @@ class Pattern(NamedTuple):
     folders_only: bool
     by_name: bool  # it has no slash, and is matched against the last part of a path
     last: str  # its own last part
-    regex: re.Pattern[str]
+    regex: str  # compiled when a path first comes near: most never are
 
     def speaks_of(self, name: str, path: str, is_folder: bool) -> bool:
         """Return whether the line is about this path."""
         if self.folders_only and not is_folder:
             return False
-        return self.regex.fullmatch(name if self.by_name else path) is not None
+        return _compiled(self.regex).fullmatch(name if self.by_name else path) is not None
+
+
+@lru_cache(maxsize=4096)
+def _compiled(regex: str) -> re.Pattern[str]:
+    return re.compile(regex)
 
 
 def parse(line: str) -> Pattern | None:
@@ -62,8 +68,8 @@ def parse(line: str) -> Pattern | None:
     if not any(parts):
         return None
     try:
-        regex = re.compile(_path_regex(parts) if "/" in bare else _part_regex(bare))
-    except (ValueError, LookupError, re.error):
+        regex = _path_regex(parts) if "/" in bare else _part_regex(bare)
+    except (ValueError, LookupError):
         return None
     return Pattern(ignores, body != bare, "/" not in bare, parts[-1], regex)
 
@@ -97,6 +103,8 @@ def _path_regex(parts: Sequence[str]) -> str:
 
 def _part_regex(part: str) -> str:
     """Return a regular expression for the pattern of one name; atomic between stars, as above."""
+    if not _WILD.search(part):
+        return re.escape(part)
     pieces = [""]  # between the stars
     at = 0
     while at < len(part):
@@ -129,13 +137,16 @@ def _one_character(part: str, at: int) -> tuple[str, int]:
 
 
 def _bracket_inside(inside: str) -> str:
-    items = [found.groups() for found in _BRACKET_ITEM.finditer(inside)]
-    return "".join(
-        _CLASSES[name]
-        if name
-        else "-".join(re.escape(character[-1]) for character in (low, high) if character)
-        for name, low, high in items
-    )
+    return "".join(_bracket_item(*found.groups()) for found in _BRACKET_ITEM.finditer(inside))
+
+
+def _bracket_item(name: str | None, low: str | None, high: str | None) -> str:
+    if name:
+        return _CLASSES[name]
+    ends = [end[-1] for end in (low, high) if end]  # the last character: a backslash may come before it
+    if sorted(ends) != ends:
+        raise ValueError("a range that ends before it begins")
+    return "-".join(map(re.escape, ends))
 
 
 class Rules:
@@ -153,7 +164,7 @@ class Rules:
         known = {*self._literals, *("*" + s for s in self._suffixes), *(p + "*" for p in self._prefixes)}
         self._names = _any_of(_part_regex(last) for last in lasts - known)
         starry = [pattern for pattern in patterns if not pattern.last.strip("*")]
-        self._paths = _any_of(".+" if pattern.by_name else pattern.regex.pattern for pattern in starry)
+        self._paths = _any_of(".+" if pattern.by_name else pattern.regex for pattern in starry)
 
     def verdict(self, name: str, path: str, is_folder: bool) -> bool | None:
         """Return whether a path is ignored (True), taken back (False) or not spoken of (None).
@@ -172,10 +183,9 @@ class Rules:
 
     def verdict_above(self, path: str, is_folder: bool) -> bool | None:
         """Return what is said of a path, or else of the nearest folder above it that is spoken of."""
-        path = self._prefix + path[self._cut :]
         while path:
             above, _, name = path.rpartition("/")
-            spoken = self._decide(name, path, is_folder)
+            spoken = self.verdict(name, path, is_folder)
             if spoken is not None:
                 return spoken
             path, is_folder = above, True
@@ -232,10 +242,12 @@ def rules_above(root: str) -> tuple[FolderRules, ...]:
         if above == folder:
             return ()  # no repository
         folder, prefix = above, f"{name}/{prefix}"
-        if rules := rules_in(folder, (*IGNORE_FILES, ".git"), prefix=prefix):
-            found.append(rules)
-    spoken = (rules.ignored.verdict_above("", is_folder=True) for rules in found)
-    return () if any(spoken) else tuple(found)
+        names = (*IGNORE_FILES, ".git")
+        if own := rules_in(folder, names):
+            if own.ignored.verdict_above(prefix[:-1], is_folder=True):
+                return ()
+            found.append(rules_in(folder, names, prefix=prefix) or own)
+    return tuple(found)
 
 
 def _lines(folder: str, name: str) -> Sequence[str]:

@@ -9,9 +9,8 @@ from __future__ import annotations
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -37,9 +36,11 @@ from concord.vetting import with_warnings
 
 if TYPE_CHECKING:
     from concord import ingest
+    from concord import search as searching
     from concord.notes import Note
     from concord.paging import Page
-    from concord.protocols import Embedder, FileReader, Progress, Store, Strategy
+    from concord.protocols import Embedder, FileReader, Progress, Semantic, Store, Strategy
+    from concord.ranking.calibrate import Calibration
 
 
 def silent(stage: str, done: int, total: int | None) -> None:
@@ -67,7 +68,8 @@ class KnowledgeBase:
     def __init__(self, settings: Settings | None = None, *, org: str | None = None) -> None:
         self.settings = settings or load_settings()
         self.org: str = org or self.settings["org"]  # a server has one for each organisation
-        self._lock = threading.RLock()  # several threads of a server may ask for the same part first
+        self._lock = threading.RLock()
+        self._opened: dict[str, Any] = {}
 
     @classmethod
     def open(cls, **overrides: Any) -> Self:
@@ -83,52 +85,53 @@ class KnowledgeBase:
     def close(self) -> None:
         """Free the store, the model and the worker process."""
         with self._lock:
-            for part in ("store", "embedder", "reader"):
-                opened = self.__dict__.pop(part, None)
-                if opened is not None:
-                    opened.close()
+            for name in ("store", "embedder", "reader"):
+                if name in self._opened:
+                    self._opened[name].close()
+            self._opened.clear()
 
     # What is opened, once each.
 
-    @cached_property
+    @property
     def store(self) -> Store:
         """The store, by the scheme of its URL."""
-        with self._lock:
-            url = self.settings.store_url
-            opened: Store = plugins.load("backends", url.partition(":")[0]).open(url, self.org)
-            return opened
+        url = self.settings.store_url
+        opened: Store = self._once(
+            "store", lambda: plugins.load("backends", url.partition(":")[0]).open(url, self.org)
+        )
+        return opened
 
-    @cached_property
+    @property
     def embedder(self) -> Embedder | None:
         """The embedder; None when the provider is `none`."""
         provider = self.settings["embed.provider"]
         if provider == "none":
             return None
-        with self._lock:
-            options = {key: self.settings[key] for key in self.settings if key.startswith("embed.")}
-            opened: Embedder = plugins.load("embedders", provider)(options, self.settings.paths.cache)
-            return opened
+        options = {key: self.settings[key] for key in self.settings if key.startswith("embed.")}
+        cache = self.settings.paths.cache
+        opened: Embedder = self._once("embedder", lambda: plugins.load("embedders", provider)(options, cache))
+        return opened
 
-    @cached_property
+    @property
     def reader(self) -> FileReader:
         """What turns files into text."""
-        with self._lock:
-            opened: FileReader = plugins.load("readers", "files")()
-            return opened
+        opened: FileReader = self._once("reader", lambda: plugins.load("readers", "files")())
+        return opened
 
-    @cached_property
-    def _strategies(self) -> tuple[Strategy, ...]:
-        built: list[Strategy] = [
-            plugins.load("strategies", name)(self.store.lexical) for name in ("fts_exact", "fts_relaxed")
-        ]
-        return tuple(built)
+    @property
+    def _word_strategies(self) -> list[Strategy]:
+        index = self.store.lexical
+        exact: Strategy = self._once("exact", lambda: plugins.load("strategies", "fts_exact")(index))
+        relaxed: Strategy = self._once("relaxed", lambda: plugins.load("strategies", "fts_relaxed")(index))
+        return [exact, relaxed]
 
-    @cached_property
-    def _semantic(self) -> Strategy | None:
-        embedder = self.embedder
-        if embedder is None:
-            return None
-        return plugins.load("strategies", "semantic")(self.store.vectors, embedder)
+    def _once(self, name: str, make: Callable[[], Any]) -> Any:
+        """Return a part, made when it is first asked for, by whichever thread asks first."""
+        part = self._opened.get(name)
+        if part is None:
+            with self._lock:
+                part = self._opened.get(name) or self._opened.setdefault(name, make())
+        return part
 
     # Sources.
 
@@ -157,8 +160,12 @@ class KnowledgeBase:
         if source is None:
             source = new_source(given, known, name=name, patterns=patterns, tags=tags, trust=trust)
         else:
-            changes = {"name": name, "patterns": tuple(patterns), "tags": tuple(tags)}
-            source = replace(source, **{key: value for key, value in changes.items() if value})
+            source = replace(
+                source,
+                name=name or source.name,
+                patterns=tuple(patterns) or source.patterns,
+                tags=tuple(tags) or source.tags,
+            )
         self.store.catalog.put_source(source)
         return self._sync_one(source, embed=embed, progress=progress)
 
@@ -241,14 +248,15 @@ class KnowledgeBase:
         """Answer a request; without waiting for the model, words alone answer for as long as it is cold."""
         from concord.search import Tools, search
 
-        strategies: list[Strategy] = list(self._strategies)
-        absent: tuple[Degraded, ...] = ()
+        tools = Tools(self.store, self._word_strategies, self.settings, self.org)
+        absent: Degraded | None = None
         if (request.mode or self.settings["search.mode"]) != "fts5":
-            semantic, absent = self._meaning(wait_for_model)
-            strategies += semantic
-        answer = search(request, Tools(self.store, strategies, self.settings, self.org))
-        answer = replace(answer, degraded=(*answer.degraded, *absent))
-        return with_warnings(preliminary(answer) if COLD in absent else answer)
+            absent = self._why_no_meaning(wait_for_model)
+            tools = tools if absent else self._with_meaning(tools)
+        answer = search(request, tools)
+        if absent:
+            answer = replace(answer, degraded=(*answer.degraded, absent))
+        return with_warnings(preliminary(answer) if absent is COLD else answer)
 
     def warm(self) -> None:
         """Open the store and, where there are vectors to compare with, load the model."""
@@ -258,7 +266,7 @@ class KnowledgeBase:
     @property
     def is_warm(self) -> bool:
         """Whether a search needs no model to be loaded first."""
-        opened = self.__dict__.get("embedder")  # asking for it would import its runtime
+        opened = self._opened.get("embedder")  # asking for it would import its runtime
         return bool(opened.is_warm) if opened is not None else self.settings["embed.provider"] == "none"
 
     def get(self, reference: str, *, context: int = 0, whole: bool = False) -> Passage:
@@ -374,23 +382,39 @@ class KnowledgeBase:
         stand_in: Embedder = plugins.load("embedders", "hashing")({}, self.settings.paths.cache)
         return stand_in
 
-    def _meaning(self, wait_for_model: bool) -> tuple[list[Strategy], tuple[Degraded, ...]]:
-        """Return the semantic strategy, or why it cannot vote."""
-        identity = self.store.vectors.identity()
-        if identity is not None and not wait_for_model and not self.is_warm:
-            return [], (COLD,)
+    def _with_meaning(self, tools: searching.Tools) -> searching.Tools:
+        """Return the tools with the semantic strategy and what was fitted for its model."""
+        vectors, embedder = self.store.vectors, self.embedder
+        semantic: Semantic = self._once(
+            "semantic", lambda: plugins.load("strategies", "semantic")(vectors, embedder)
+        )
+        return tools._replace(
+            strategies=[*tools.strategies, semantic],
+            similarity=semantic.similarities,
+            calibration=self._calibration(),
+        )
+
+    def _why_no_meaning(self, wait_for_model: bool) -> Degraded | None:
+        theirs = self.store.vectors.identity()
+        if theirs is not None and not wait_for_model and not self.is_warm:
+            return COLD
         embedder = self.embedder
         if embedder is None:
-            return [], (Degraded("semantic", "no embedding provider is configured"),)
-        if identity is None:
-            return [], (Degraded("semantic", "nothing has been embedded yet: `kb sync`"),)
-        if identity != embedder.identity:
-            mine, theirs = embedder.identity, identity
-            reason = (
-                f"the index was built with {theirs.provider}/{theirs.model}, not {mine.provider}/{mine.model}"
-            )
-            return [], (Degraded("semantic", reason),)
-        return ([self._semantic] if self._semantic else []), ()
+            return Degraded("semantic", "no embedding provider is configured")
+        if theirs is None:
+            return Degraded("semantic", "nothing has been embedded yet: `kb sync`")
+        mine = embedder.identity
+        if theirs != mine:
+            built, asked = f"{theirs.provider}/{theirs.model}", f"{mine.provider}/{mine.model}"
+            return Degraded("semantic", f"the index was built with {built}, not {asked}")
+        return None
+
+    def _calibration(self) -> Calibration | None:
+        """Return what was fitted for the embedding model; None for a model that nobody fitted."""
+        from concord.calibration import find_calibration
+
+        embedder = self.embedder
+        return None if embedder is None else find_calibration(embedder.identity, self.settings.paths)
 
 
 def _glob_under(source: Source, path: Path) -> str | None:

@@ -90,11 +90,21 @@ def _page(located: Located, offset: int, max_bytes: int) -> Page:
     end = _last_that_fits(located.chunks, first, last, offset, max_bytes)
     passage = passage_of(located._replace(last=end))
     rest = passage.text[offset:]
-    text = cut_to_bytes(rest, max_bytes) if end == first else rest
+    text = _cut(rest, max_bytes) if end == first else rest
     passage = replace(passage, text=text)
     if len(text) < len(rest):
         return Page(passage, _cursor(located, first, offset + len(text)))
     return Page(passage, _cursor(located, end + 1, _overlap(located.chunks, end + 1)) if end < last else None)
+
+
+def _cut(text: str, max_bytes: int) -> str:
+    """Return the beginning of a text, up to the end of a line or a word where there is one in sight."""
+    cut = cut_to_bytes(text, max_bytes)
+    if cut == text:
+        return text
+    half = len(cut) // 2
+    end = cut.rfind("\n", half) + 1 or cut.rfind(" ", half) + 1
+    return cut[:end] or cut
 
 
 def _overlap(chunks: Sequence[Chunk], index: int) -> int:

@@ -25,6 +25,13 @@ TABLES: dict[str, dict[str, str]] = {
         "html": "concord.extractors.html:HtmlExtractor",
         "pdf": "concord.extractors.pdf:PdfExtractor",
     },
+    "readers": {
+        "files": "concord.extractors.reader:SandboxedReader",
+    },
+    "rerankers": {
+        "cosine": "concord.rerankers.cosine:CosineReranker",
+        "cross_encoder": "concord.rerankers.cross_encoder:CrossEncoder",
+    },
     "strategies": {
         "fts_exact": "concord.strategies.lexical:ExactWords",
         "fts_relaxed": "concord.strategies.lexical:RelaxedWords",

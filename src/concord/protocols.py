@@ -157,6 +157,10 @@ class Catalog(Protocol):
         """Return how much is stored, in all or in one source."""
         ...
 
+    def count_documents(self, filter: Filter) -> int:
+        """Return how many documents a filter lets through."""
+        ...
+
     def generation(self) -> int:
         """Return a number that grows with every change to sources, documents or chunks."""
         ...
@@ -179,6 +183,15 @@ class LexicalIndex(Protocol):
 
     def frequencies(self, words: Sequence[str]) -> tuple[int, dict[str, int]]:
         """Return how many chunks there are, and how many hold each word (by its stem)."""
+        ...
+
+    def similar_words(self, word: str, limit: int) -> list[tuple[str, int]]:
+        """Return indexed words near a typed one, nearest first, with how many chunks hold each.
+
+        Near is one edit from 4 letters on and two from 6 on, or beginning with the word or holding it. Of
+        equally near ones the most frequent come first. A large index may leave out those that hold the word,
+        and those two edits away that do not begin like it.
+        """
         ...
 
 
@@ -261,6 +274,14 @@ class Strategy(Protocol):
         Raises:
             Exception: whatever its engine raises; the poll names the strategy in the answer and goes on.
         """
+        ...
+
+
+class Semantic(Strategy, Protocol):
+    """The strategy that can also tell how near any chunk is."""
+
+    def similarities(self, text: str, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, float]:
+        """Return the cosines of a query and of those of the chunks that have a vector."""
         ...
 
 

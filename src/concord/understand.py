@@ -14,6 +14,10 @@ from concord.types import DOCUMENT_TYPES, MODES, Filter, Match, Mode, Query, Req
 
 FANOUT = 3  # candidates for each result asked for, so that fusion has room for the tails
 MAX_TOP = 1000
+# Words are pruned to answer in time, not to answer better: on small collections even frequent words tell
+# something (nDCG@10 without and with pruning: 0.370 and 0.353, 0.652 and 0.588). Reading as many postings as
+# this costs less than a millisecond.
+CHEAP = 5000
 MAX_EF_SEARCH = 200  # more costs time for recall nobody can measure
 
 
@@ -35,7 +39,7 @@ def understand(
         phrases=parsed.phrases,
         excluded=parsed.excluded,
         exact=parsed.exact,
-        loose=_pruned(parsed, frequencies, chunks * settings["search.prune_share"]),
+        loose=_pruned(parsed, frequencies, max(CHEAP, chunks * settings["search.prune_share"])),
         limit=limit,
         candidates=max(settings["search.candidates"], FANOUT * limit),
         filter=_filter(request, sources),

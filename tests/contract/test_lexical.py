@@ -313,8 +313,8 @@ PLAIN = st.recursive(
     ),
     max_leaves=6,
 )
-# FTS5's scores (never its matches) stray where NOT meets phrases or stands within OR: a dropped word may add to
-# them, a kept one be forgotten. So `Without` is scored on words alone, and only its finds are compared beyond.
+# FTS5's scores (never its matches) stray where NOT meets phrases or stands within OR: a dropped word may add
+# to them, a kept one be forgotten. So `Without` is scored on words alone; beyond that its finds are compared.
 FLAT = st.lists(st.builds(Word, st.sampled_from(VOCABULARY)), min_size=1, max_size=3).map(tuple)
 SCORED = PLAIN | st.builds(Without, st.builds(AnyOf, FLAT) | st.builds(AllOf, FLAT), st.builds(AnyOf, FLAT))
 NESTED = st.recursive(

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from concord.text.characters import separated
 from concord.text.terms import tokenize
 from concord.types import AllOf, ChunkId, Match, Phrase, Without, Word
 
@@ -63,6 +64,16 @@ class InvertedIndex:
     def frequency(self, word: str) -> int:
         """Return how many chunks hold a word."""
         return len(self._places(tokenize(word), prefix=False))
+
+    def vocabulary(self) -> Iterator[tuple[str, int]]:
+        """Yield every token and how many chunks hold it."""
+        return ((token, len(postings)) for token, postings in self._postings.items())
+
+    def spellings(self, token: str, columns: Mapping[ChunkId, Sequence[str]]) -> Iterator[str]:
+        """Yield the words of these texts that a token stands for, in the order in which they stand."""
+        for chunk, places in sorted(self._postings.get(token, {}).items()):
+            for place in sorted(places):
+                yield separated(columns[chunk][place.column])[place.position]
 
     def scores(self, match: Match, weights: Sequence[float]) -> _Scores:
         """Return the BM25 score of every chunk that matches."""

@@ -11,12 +11,14 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice
 from operator import mul
 
 from concord.backends.columns import WEIGHTS, columns_of
 from concord.backends.embeddings import check_identity, check_vector
-from concord.backends.shelves import Shelves
+from concord.backends.shelves import Shelves, allows
 from concord.errors import BadValue, NotFound, StoreBusy
+from concord.text.nearness import SPELLINGS, nearest, shown, typed
 from concord.types import (
     Chunk,
     ChunkId,
@@ -145,6 +147,11 @@ class MemoryCatalog:
             vectors = len(self._shelves.vectors.keys() & set(chunks))
             return Counts(sources, len(list(self.documents(source_id))), len(chunks), vectors)
 
+    def count_documents(self, filter: Filter) -> int:
+        """Return how many documents a filter lets through."""
+        with self._shelves.lock:
+            return sum(allows(filter, document) for document in self._shelves.documents.values())
+
     def generation(self) -> int:
         """Return a number that grows with every change to sources, documents or chunks."""
         return self._shelves.generation
@@ -259,6 +266,18 @@ class MemoryLexical:
         with self._shelves.lock:
             index = self._shelves.words
             return len(index), {word: index.frequency(word) for word in words}
+
+    def similar_words(self, word: str, limit: int) -> list[tuple[str, int]]:
+        """Return indexed words near a typed one, nearest first, with how many chunks hold each."""
+        asked = typed(word)
+        if asked is None:
+            return []
+        with self._shelves.lock:
+            index, columns = self._shelves.words, self._shelves.indexed
+            found = nearest(asked, index.vocabulary())[: 2 * max(limit, 0)]
+            words = {near: islice(index.spellings(near.token, columns), SPELLINGS) for near in found}
+            best = sorted(shown(asked, near, words[near]) for near in found)
+            return [(near.token, near.chunks) for near in best[: max(limit, 0)]]
 
 
 class MemoryVectors:

@@ -39,10 +39,11 @@ class Shelves:
 
     def allows(self, filter: Filter, chunk_id: ChunkId) -> bool:
         """Whether a filter lets a chunk through."""
-        return _allows(filter, self.documents[self.chunks[chunk_id].document_id])
+        return allows(filter, self.documents[self.chunks[chunk_id].document_id])
 
 
-def _allows(filter: Filter, document: Document) -> bool:
+def allows(filter: Filter, document: Document) -> bool:
+    """Whether a filter lets a document through."""
     return (
         (filter.include_superseded or document.superseded_by is None)
         and set(filter.tags) <= set(document.tags)

@@ -77,7 +77,7 @@ def _serve(settings: Settings, tokens: Path, host: str, port: int) -> None:
     with listener:
         app = http.application(build(Desk(Bases(settings), roots)), grants, [host, *names], limits)
         output.talk(f"serving MCP at http://{host}:{listener.getsockname()[1]}{http.PATH}")
-        http.run(app, listener, limits)
+        http.web_server(app, limits).run(sockets=[listener])
 
 
 def _token_file(settings: Settings) -> Path:

@@ -74,20 +74,19 @@ class BundledEmbedder:
         self._tokens.close()
 
     def _chosen_model(self) -> Path | bytes:
-        exact = self._model("exact")
-        if self._wish == "exact":
-            return exact
+        return self._model("int8" if self._wish != "exact" and self._takes_int8() else "exact")
+
+    def _takes_int8(self) -> bool:
         trial = precision.recall(self._verdict)
-        if trial is None:
-            if self._wish == "auto" and isinstance(exact, bytes):
-                return exact  # nothing can be kept here: a trial would be repeated at every start
-            trial = self._attempt()
+        if trial is None and self._wish == "auto" and not model_cache.is_usable(self._cache_dir):
+            return False  # a trial could not be remembered and would be repeated at every start
+        trial = trial or self._attempt()
         if self._wish == "int8" and not trial.is_right:
             raise EmbedderDown(
                 f"int8 is not accurate enough on this machine (cosine {trial.worst_cosine})",
                 hint="set embed.precision to auto or exact",
             )
-        return self._model("int8") if self._wish == "int8" or trial.is_worth_it else exact
+        return self._wish == "int8" or trial.is_worth_it
 
     def _attempt(self) -> precision.Trial:
         exact, int8 = (self._text_encoder(partial(self._model, name)) for name in PRECISIONS)

@@ -10,8 +10,9 @@ Three things make it cheaper than an exported graph with the same result to six 
 
 With precision `int8` the matrices are multiplied in 8-bit integers. Each token is scaled by its own largest
 value, so a text's vector does not depend on what else is in its batch and nothing has to be calibrated;
-columns are first balanced against the weights. Cosine to exact: 0.998 on average, 0.993 at worst over
-prose, code, other scripts and rubbish (a scale for the whole batch: 0.993 and 0.957).
+columns are first balanced against the weights. Cosine to exact: 0.998 on average and 0.996 at worst over
+prose and code, 0.987 over rubbish such as one word three hundred times. (With one scale for all tokens and
+calibrated smoothing: 0.993 on average, and 0.957 for `CVE-2024-1234`.)
 """
 
 from __future__ import annotations

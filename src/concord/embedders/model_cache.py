@@ -32,6 +32,15 @@ def ensure(home: Path, build: Callable[[], Graph]) -> Path | bytes:
         return build().to_bytes()
 
 
+def is_usable(directory: Path) -> bool:
+    """Whether something can be kept in a directory, which is made if it is missing."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(directory, os.W_OK | os.X_OK)
+
+
 def is_intact(home: Path) -> bool:
     """Whether the model is as it was when it was built."""
     try:

@@ -22,10 +22,14 @@ Pooling = Literal["cls", "mean"]
 Floats = NDArray[np.float32]
 Ids = NDArray[np.int64]
 
-BATCH_TOKENS = 2048  # padding included; 1,200 to 4,000 are within a tenth of each other
+# Padding included. 2,048 is no faster (16.0 against 16.6 chunks per CPU second) and keeps 26 MB more.
+BATCH_TOKENS = 1024
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 _OUTPUTS = ("sentence_embedding", "last_hidden_state", "token_embeddings")  # in order of preference
 _TOPOLOGY = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
+# How long a thread waits busily for more work. On a busy machine onnxruntime's own default took a third off
+# the throughput and made a query half as slow again; not to wait at all made it a fifth slower when idle.
+_SPIN_US = "20"
 _ERRORS_ONLY = 3  # onnxruntime's log level: its warnings are not for users
 
 
@@ -166,6 +170,7 @@ def _session_options(blueprint: Blueprint, threads: int) -> Any:
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = _ERRORS_ONLY
+    options.add_session_config_entry("session.intra_op.spin_duration_us", _SPIN_US)
     if blueprint.is_optimised:
         options.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_BASIC
     return options

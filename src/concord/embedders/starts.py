@@ -1,8 +1,9 @@
 """Where the tokens of a byte-level BPE model begin, several times as fast as tokenising the whole text.
 
-Such a tokenizer cuts a text by a regular expression and splits each piece on its own. Pieces never cross the
-border of a word and the one space before it, so the starts within a word are remembered: a text is mostly
-words that were seen before. The result is what `tokenizers` itself returns, offset by offset.
+Such a tokenizer cuts a text into pieces by a regular expression and splits each piece on its own, so the
+starts within a piece can be remembered: a text is mostly pieces that were seen before. Where a stretch of text
+is ASCII we cut it by the same expression; elsewhere, where libraries disagree on what a letter is, into whole
+words, each of which `tokenizers` splits once. The result is what `tokenizers` returns, offset by offset.
 """
 
 from __future__ import annotations
@@ -10,7 +11,10 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import accumulate
+
+from tokenizers.models import Model
 
 from concord.embedders.tokens import Tokens, speakable
 
@@ -18,15 +22,16 @@ from concord.embedders.tokens import Tokens, speakable
 _SPACE = "\\t-\\r \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000"
 _SPACES = f"[{_SPACE}]+(?![^{_SPACE}])|[{_SPACE}]+"
 _WORDS = re.compile(f" ?[^{_SPACE}]+|{_SPACES}")
-# GPT-2's expression for text that is ASCII; elsewhere letters and numbers are left to `tokenizers`
-_PIECES = re.compile(f"'(?:s|t|re|ve|m|ll|d)| ?[A-Za-z]+| ?[0-9]+| ?[^{_SPACE}A-Za-z0-9]+|{_SPACES}")
+_PIECES = re.compile(
+    f"'(?:s|t|re|ve|m|ll|d)| ?[A-Za-z]+| ?[0-9]+| ?[^{_SPACE}A-Za-z0-9]+|{_SPACES}"
+)  # GPT-2's
+_WORD_END = re.compile(f"[^{_SPACE}](?=[{_SPACE}])")  # no piece and no word crosses it
 _SPACE_LETTER = "Ġ"  # how the vocabulary writes a space; offsets begin after it
 _UNPRINTABLE = (*range(33), 127)  # ASCII that the vocabulary writes as U+0100, U+0101, …
 _LETTERS = {code: chr(0x100 + index) for index, code in enumerate(_UNPRINTABLE)}
 
-_BLOCK = 1 << 20  # characters cut at once: bounds the list of words of a very long text
-_REMEMBERED = 1 << 17  # words, at most 25 MB; then all are forgotten, and the frequent ones are soon back
-_LONGEST = 24  # longer words with punctuation in them are put together from their pieces each time
+_STRETCH = 1024  # characters: short enough that one dash does not keep a page from being ASCII
+_REMEMBERED = 1 << 16  # pieces, about 15 MB; then all are forgotten, and the frequent ones are soon back
 
 Starts = Sequence[int]
 
@@ -34,63 +39,67 @@ Starts = Sequence[int]
 class ByteLevelStarts:
     """Finds the token starts of a byte-level BPE model's texts."""
 
-    def __init__(self, tokens: Tokens, *, block: int = _BLOCK, remembered: int = _REMEMBERED) -> None:
+    def __init__(self, tokens: Tokens, *, stretch: int = _STRETCH, remembered: int = _REMEMBERED) -> None:
         self._tokens = tokens
-        self._block = block
+        self._stretch = stretch
         self._remembered = remembered
         self._known: dict[str, Starts] = {}
         self._busy = threading.Lock()
 
     def of(self, text: str) -> list[int]:
         """Return where each token begins."""
-        text = speakable(text)
+        starts: list[int] = []
         with self._busy:
-            known = self._known.get
-            return [
-                position + start
-                for words, begin in _blocks(text, self._block)
-                for word, position in zip(words, accumulate(map(len, words), initial=begin), strict=False)
-                for start in known(word) or self._learn(word)
-            ]
+            for begin, stretch in _stretches(speakable(text), self._stretch):
+                parts = (_PIECES if stretch.isascii() else _WORDS).findall(stretch)
+                starts += self._joined(parts, begin)
+        return starts
 
     def close(self) -> None:
-        """Forget all words."""
+        """Forget all pieces."""
         with self._busy:
             self._known.clear()
+            self.__dict__.pop("_model", None)
 
-    def _learn(self, word: str) -> Starts:
-        if not word.isascii():
-            return self._remember(word, self._tokens.starts(word))
-        pieces = _PIECES.findall(word)
-        if len(pieces) == 1:
-            return self._remember(word, self._split(word))
-        positions = accumulate(map(len, pieces), initial=0)
-        pairs = zip(pieces, positions, strict=False)
-        starts = [at + start for piece, at in pairs for start in self._known.get(piece) or self._learn(piece)]
-        return self._remember(word, starts) if len(word) <= _LONGEST else starts
+    def _joined(self, parts: Sequence[str], begin: int) -> list[int]:
+        known = self._known.get
+        positions = accumulate(map(len, parts), initial=begin)
+        pairs = zip(parts, positions, strict=False)  # the last position is the end
+        return [position + start for part, position in pairs for start in known(part) or self._learn(part)]
 
-    def _split(self, piece: str) -> Starts:
-        """Split one piece by the model alone: a third of the time of the whole tokenizer."""
-        values = [token.value for token in self._tokens.tokenizer.model.tokenize(piece.translate(_LETTERS))]
-        ends = accumulate(map(len, values))
-        return [end - len(value.lstrip(_SPACE_LETTER)) for value, end in zip(values, ends, strict=True)]
-
-    def _remember(self, word: str, starts: Starts) -> Starts:
+    def _learn(self, part: str) -> Starts:
+        starts = tuple(self._split(part))
         if len(self._known) >= self._remembered:
             self._known.clear()
-        self._known[word] = kept = tuple(starts)
-        return kept
+        self._known[part] = starts
+        return starts
+
+    def _split(self, part: str) -> Starts:
+        if not part.isascii():
+            return self._tokens.starts(part)
+        pieces = _PIECES.findall(part)
+        return self._split_piece(part) if len(pieces) == 1 else self._joined(pieces, 0)
+
+    def _split_piece(self, piece: str) -> Starts:
+        """Split by the model alone, which takes a third of the time of the whole tokenizer."""
+        # str.translate takes longer than all the rest
+        letters = piece.replace(" ", _SPACE_LETTER) if piece.isprintable() else piece.translate(_LETTERS)
+        starts, end = [], 0
+        for token in self._model.tokenize(letters):
+            end += len(token.value)
+            starts.append(end - len(token.value.lstrip(_SPACE_LETTER)))
+        return starts
+
+    @cached_property
+    def _model(self) -> Model:
+        return self._tokens.tokenizer.model
 
 
-def _blocks(text: str, block: int) -> Iterator[tuple[list[str], int]]:
-    """Cut a text into words, a block at a time, each block with the offset at which it begins."""
-    begin, size = 0, block
+def _stretches(text: str, size: int) -> Iterator[tuple[int, str]]:
+    """Cut a text at ends of words, about every `size` characters; return each stretch with its offset."""
+    begin = 0
     while begin < len(text):
-        words = _WORDS.findall(text, begin, begin + size)
-        if begin + size < len(text):
-            if len(words) == 1:
-                size *= 2
-                continue
-            words.pop()  # cut short by the block's end, perhaps
-        yield words, begin
-        begin, size = begin + sum(map(len, words)), block
+        found = _WORD_END.search(text, begin + size)
+        end = found.end() if found else len(text)
+        yield begin, text[begin:end]
+        begin = end

@@ -11,15 +11,15 @@ import re
 import tomllib
 from collections.abc import Mapping
 from datetime import date, time
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from concord.types import Json
 
-MAX_CHARACTERS = 65_536  # what is longer is a document that begins with a rule
-# libyaml is 10 times faster, but recurses in C: 30,000 open brackets overflow its stack. Fewer fit into this.
-_MAX_FOR_LIBYAML = 4_096
-_MAX_WEIGHT = 2 * MAX_CHARACTERS  # values and their characters, once every alias is written out
+MAX_CHARACTERS = 16_384  # what is longer is a document that begins with a rule
+_MAX_WEIGHT = 4 * MAX_CHARACTERS  # values and their characters, once every alias is written out
 _MAX_DEPTH = 50
+_DEEP_LIST = re.compile(r"(?:[-?][ \t]+){50}")
 
 _YAML = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$\n?", re.DOTALL | re.MULTILINE)
 _TOML = re.compile(r"\+\+\+[ \t]*\n(.*?)^\+\+\+[ \t]*$\n?", re.DOTALL | re.MULTILINE)
@@ -59,12 +59,19 @@ def _read(block: re.Match[str]) -> dict[str, Json] | None:
 def _load_yaml(text: str) -> Any:
     import yaml  # 15 ms, and many trees have no front matter
 
-    small = len(text) <= _MAX_FOR_LIBYAML
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader) if small else yaml.SafeLoader
+    if _nests_deeply(
+        text
+    ):  # libyaml recurses in C, where too deep is a crash, and its time grows with the square
+        raise ValueError("nested more deeply than front matter is")
     try:
-        return yaml.load(text, Loader=loader)
+        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.YAMLError as fault:
         raise ValueError from fault
+
+
+def _nests_deeply(text: str) -> bool:
+    depths = accumulate(1 if bracket in "[{" else -1 for bracket in re.findall(r"[\[\]{}]", text))
+    return max(depths, default=0) > _MAX_DEPTH or _DEEP_LIST.search(text) is not None
 
 
 class _Plain:

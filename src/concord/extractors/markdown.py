@@ -18,6 +18,7 @@ _LINK = re.compile(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])")
 _HTML_HEADING = re.compile(r"\s*<h1\b[^>]*>(.+?)</h1>", re.IGNORECASE)
 _MARKS = re.compile(r"<[^>]{1,200}>|`+|\*{2,3}|\{#[\w-]+\}")  # underscores stay: __init__ is no emphasis
 _SEARCHED_LINES = 200  # a document without a heading up there has no title of its own
+_SEARCHED_WIDTH = 400  # no title is longer, and the patterns take the square of a line full of spaces
 
 
 class MarkdownExtractor:
@@ -40,6 +41,7 @@ def _first_heading(text: str) -> str | None:
     fence = ""
     before = ""
     for line in text.split("\n", _SEARCHED_LINES)[:_SEARCHED_LINES]:
+        line = line[:_SEARCHED_WIDTH]
         if mark := _FENCE.match(line):
             fence = _toggle(fence, mark[1])
         elif not fence and (heading := _heading(line, before)):

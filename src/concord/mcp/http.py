@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import uvicorn
@@ -57,8 +57,8 @@ def application(
     return Guard(inner, grants, TransportSecurityMiddleware(security))
 
 
-def run(app: ASGIApp, listener: socket.socket, limits: Limits) -> None:
-    """Serve until the process is told to end."""
+def web_server(app: ASGIApp, limits: Limits) -> uvicorn.Server:
+    """Return a server whose `run(sockets=[…])` serves until the process is told to end."""
     config = uvicorn.Config(
         app,
         http=PatientProtocol,
@@ -69,7 +69,7 @@ def run(app: ASGIApp, listener: socket.socket, limits: Limits) -> None:
         access_log=False,
         server_header=False,
     )
-    uvicorn.Server(config).run(sockets=[listener])
+    return uvicorn.Server(config)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -155,11 +155,18 @@ class Guard:
         if grant is not None:
             scope[ORG] = grant.org
             scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=grant.name, scopes=[]))
-        await self._app(scope, within(receive, BODY_S), send)
+        try:
+            await self._app(scope, within(receive, BODY_S), send)
+        except TooSlow:
+            await _too_slow()(scope, receive, send)
+
+
+class TooSlow(Exception):
+    """The body of a request took too long to arrive. Nothing has been answered by then."""
 
 
 def within(receive: Receive, seconds: float) -> Receive:
-    """Return a `receive` that hears of a disconnection when the body takes too long to arrive."""
+    """Return a `receive` that raises TooSlow when the body takes too long to arrive."""
     ends = asyncio.get_running_loop().time() + seconds
     complete = False
 
@@ -171,7 +178,7 @@ def within(receive: Receive, seconds: float) -> Receive:
             async with asyncio.timeout_at(ends):
                 message = await receive()
         except TimeoutError:
-            return {"type": "http.disconnect"}
+            raise TooSlow from None
         complete = not message.get("more_body", False)
         return message
 
@@ -219,9 +226,14 @@ class PatientProtocol(H11Protocol):
 
 
 def _unauthorized() -> JSONResponse:
-    error = {
-        "type": "Unauthorized",
-        "message": "a token is needed",
-        "hint": "send the header Authorization: Bearer TOKEN",
-    }
-    return JSONResponse({"error": error}, 401, {"WWW-Authenticate": "Bearer"})
+    hint = "send the header Authorization: Bearer TOKEN"
+    return _error(401, "Unauthorized", "a token is needed", hint, {"WWW-Authenticate": "Bearer"})
+
+
+def _too_slow() -> JSONResponse:
+    told = f"the request took more than {BODY_S:g} seconds to arrive"
+    return _error(408, "DeadlinePassed", told, "send it again", {"Connection": "close"})
+
+
+def _error(status: int, kind: str, message: str, hint: str, headers: Mapping[str, str]) -> JSONResponse:
+    return JSONResponse({"error": {"type": kind, "message": message, "hint": hint}}, status, headers)

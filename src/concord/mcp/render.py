@@ -84,7 +84,8 @@ def listing(listed: Wire) -> str:
         lines.append(
             f"… {listed['total'] - len(rows)} more; narrow it down with kb_search, or list resources"
         )
-    return "\n".join(lines) or "nothing yet: kb_add_source indexes a folder, kb_note keeps a note"
+    empty = "no documents" if listed["documents"] is not None else "nothing yet: kb_add_source adds a folder"
+    return "\n".join(lines) or empty
 
 
 def stats(state: Wire) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -43,10 +43,10 @@ ORG = "concord.org"  # where the HTTP face leaves a token's organisation in the 
 HELLO = "initialize"  # must be answered before anything is loaded
 
 
-def build(desk: Desk) -> KnowledgeServer:
+def build(desk: Desk, rows: Sequence[Row] = TOOLS) -> KnowledgeServer:
     """Return the server that works with a desk; it closes the desk when it ends."""
     quiet_logging()
-    return KnowledgeServer(desk)
+    return KnowledgeServer(desk, rows)
 
 
 def quiet_logging() -> None:
@@ -57,14 +57,15 @@ def quiet_logging() -> None:
 class KnowledgeServer(MCPServer[None]):
     """The SDK's server with our tools, and documents for resources."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, rows: Sequence[Row]) -> None:
         self.desk = desk
+        self._names = [row.name for row in rows]
         super().__init__(
             "concord",
             title="Concord knowledge base",
             instructions=INSTRUCTIONS,
             version=__version__,
-            tools=[KnowledgeTool.bound(row, desk) for row in TOOLS],
+            tools=[KnowledgeTool.bound(row, desk) for row in rows],
             lifespan=self._closing,
             middleware=[self._after_hello, self._known_tools],
             log_level="WARNING",
@@ -116,9 +117,8 @@ class KnowledgeServer(MCPServer[None]):
     async def _known_tools(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Answer a call of a tool that does not exist with those that do."""
         name = (ctx.params or {}).get("name")
-        names = [row.name for row in TOOLS]
-        if ctx.method == "tools/call" and isinstance(name, str) and name not in names:
-            message = f"there is no tool {name[:80]!r}; the tools are: {', '.join(names)}"
+        if ctx.method == "tools/call" and isinstance(name, str) and name not in self._names:
+            message = f"there is no tool {name[:80]!r}; the tools are: {', '.join(self._names)}"
             raise MCPError(code=INVALID_PARAMS, message=message)
         return await call_next(ctx)
 

@@ -13,7 +13,7 @@ _SEPARATOR = " > "
 
 
 def embeddable_text(title: str, heading: Sequence[str], text: str) -> str:
-    """Return what is embedded for a chunk: a short header that says where it stands, a blank line, its text."""
+    """Return what is embedded for a chunk: a short header that says where it stands, then its text."""
     header = _header(_path(title, heading))
     return f"{header}\n\n{text}" if header else text
 

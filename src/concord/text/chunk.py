@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
+from operator import eq
 
 from concord.text.code import read_code
 from concord.text.markdown import read_markdown
@@ -94,7 +96,7 @@ def _heading(group: Sequence[Section]) -> Heading:
 
 
 def _shared(one: Heading, other: Heading) -> int:
-    return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return len(list(takewhile(bool, map(eq, one, other))))
 
 
 def _ranges(

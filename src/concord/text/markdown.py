@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from concord.text.outline import Block, Kind, Section
+from concord.text.outline import Block, Kind, Section, open_section
 
 # How reluctantly a text is cut before a block, in the prices of pack.py.
 _AFTER_HEADING = 1.0
@@ -75,23 +75,13 @@ def read_markdown(text: str) -> list[Section]:
         if block.level:
             path = [outer for outer in path if outer[0] < block.level]
             path.append((block.level, _title(lines[block.first : block.after])))
-            _open_section(sections, tuple(title for _, title in path))
+            open_section(sections, tuple(title for _, title in path))
         elif not sections:
             sections.append(Section((), []))
         before = found[index - 1] if index else None
         reluctance = _reluctance(lines, before, block)
         sections[-1].blocks.append(Block(offsets[block.first], end, block.kind, reluctance))
     return sections
-
-
-def _open_section(sections: list[Section], heading: tuple[str, ...]) -> None:
-    """Begin a section; a heading with nothing but a deeper heading below it is the beginning of that one's."""
-    if sections:
-        last, blocks = sections[-1]
-        if len(heading) > len(last) and all(block.kind == "heading" for block in blocks):
-            sections[-1] = Section(heading, blocks)
-            return
-    sections.append(Section(heading, []))
 
 
 def _reluctance(lines: Sequence[str], before: _Lines | None, block: _Lines) -> float:
@@ -161,7 +151,12 @@ def _prose(lines: Sequence[str], index: int, in_list: bool) -> _Lines:
         if "|" in line and _begins_table(lines, after):
             break
         after += 1
-    if after < len(lines) and after - index <= _LONGEST_SETEXT and not in_list and _SETEXT.match(lines[after]):
+    if (
+        after < len(lines)
+        and after - index <= _LONGEST_SETEXT
+        and not in_list
+        and _SETEXT.match(lines[after])
+    ):
         return _Lines(index, after + 1, "heading", level=1 if "=" in lines[after] else 2)
     return _Lines(index, after, "prose")
 

@@ -1,4 +1,4 @@
-"""What the readers of structure return: sections of blocks, one after the other, that make up the whole text."""
+"""What the readers of structure return: sections of blocks that, one after the other, are the whole text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Block(NamedTuple):
     start: int
     end: int  # exclusive; where the next block starts
     kind: Kind
-    reluctance: float = 0.0  # how bad a cut just before it is: 0 is a fine place, 1 tears apart what belongs together
+    reluctance: float = 0.0  # to cut just before it: 0 is a fine place, 1 tears apart what belongs together
 
 
 class Section(NamedTuple):
@@ -35,3 +35,13 @@ class Section(NamedTuple):
     def end(self) -> int:
         """Where its last block ends."""
         return self.blocks[-1].end
+
+
+def open_section(sections: list[Section], heading: Heading) -> None:
+    """Begin a section; a heading with nothing but a deeper one below it belongs to that one's section."""
+    if sections:
+        last, blocks = sections[-1]
+        if blocks and len(heading) > len(last) and all(block.kind == "heading" for block in blocks):
+            sections[-1] = Section(heading, blocks)
+            return
+    sections.append(Section(heading, []))

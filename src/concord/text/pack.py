@@ -1,4 +1,4 @@
-"""Where a section that is too long is cut: candidate cuts, each with its price, and a linear choice among them.
+"""Where a section that is too long is cut: candidate cuts, each with its price, and a choice among them.
 
 Everything is measured in the model's tokens, counted by bisection in one list of token starts, so a text is
 tokenised once however it is cut. Cuts lie no further apart than a piece may be long, which makes the choice
@@ -80,7 +80,7 @@ def _without_giants(starts: Sequence[int]) -> Sequence[int]:
 def pack(
     text: str, blocks: Sequence[Block], tokens: Tokens, size: ChunkSize, page_starts: Sequence[int] = ()
 ) -> list[tuple[int, int]]:
-    """Return the ranges into which a run of blocks is cut; a later range may reach back into the one before."""
+    """Return the ranges into which a run of blocks is cut; one may reach back into the one before."""
     start, end = blocks[0].start, blocks[-1].end
     if tokens.between(start, end) <= size.maximum:
         return [(start, end)]
@@ -137,7 +137,7 @@ def _lines(
 
 
 def price_of_line(line: str, before: str) -> float:
-    """Return the price of a cut before a line of code: a blank line and little indentation are the best place."""
+    """Return the price of a cut before a line of code: low after a blank line and with little indentation."""
     indent = len(line) - len(line.lstrip())
     return (LINE if before.strip() else BLANK_LINE) + INDENTED * min(indent, DEEP) / DEEP
 
@@ -177,7 +177,7 @@ def _discounted(cuts: list[Cut], page_starts: Sequence[int]) -> list[Cut]:
 
 
 def _choose(cuts: list[Cut], start: int, tokens: Tokens, size: ChunkSize) -> Iterator[tuple[int, int]]:
-    """Cut from left to right, each time at the best place in reach, so that the pieces come out about equal."""
+    """Cut from left to right, each time at the best place in reach; pieces come out about equal."""
     at = [tokens.before(cut.offset) for cut in cuts]
     begin, begin_at = start, tokens.before(start)
     first = 0  # the first cut that is still ahead
@@ -186,7 +186,9 @@ def _choose(cuts: list[Cut], start: int, tokens: Tokens, size: ChunkSize) -> Ite
         if last < first and first:  # nothing fits behind the overlap, so the piece goes without
             begin, begin_at = cuts[first - 1].offset, at[first - 1]
             last = bisect_right(at, begin_at + size.maximum) - 1
-        chosen = last if last == len(cuts) - 1 else _cheapest(cuts, at, range(first, last + 1), begin_at, size)
+        chosen = (
+            last if last == len(cuts) - 1 else _cheapest(cuts, at, range(first, last + 1), begin_at, size)
+        )
         yield begin, cuts[chosen].offset
         begin = cuts[_overlapped(cuts, at, first, chosen, size)].offset
         begin_at, first = tokens.before(begin), chosen + 1

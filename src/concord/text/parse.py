@@ -14,6 +14,7 @@ from functools import lru_cache
 from unicodedata import normalize
 
 from concord.text.expression import OPERATORS, DoesNotParse, Node, Token, match_of, read, tokens_of
+from concord.text.identifiers import symbols_in
 from concord.text.stopwords import is_stop_word, significant
 from concord.text.terms import (
     all_of,
@@ -53,9 +54,11 @@ class Parsed:
 
 def parse(text: str) -> Parsed:
     """Return what a query asks for. Never raises, whatever the text."""
-    tokens = tokens_of(_cleaned(text))
+    cleaned = _cleaned(text)
+    is_paired = cleaned.count('"') % 2 == 0
+    tokens = tokens_of(cleaned if is_paired else cleaned.replace('"', " "))
     has_operators = any(t.kind in OPERATORS or t.is_excluded or t.is_prefix for t in tokens)
-    if has_operators and len(tokens) <= MAX_TERMS:
+    if has_operators and is_paired and len(tokens) <= MAX_TERMS:
         try:
             return _parsed(read(_marked(tokens)), operators=True)
         except DoesNotParse:
@@ -72,7 +75,7 @@ def prune(parsed: Parsed, keep: Callable[[str], bool]) -> Match | None:
 def contains(text: str, term: str) -> bool:
     """Whether a text holds a word, a phrase (of several words) or a prefix*, as the index would find it."""
     match = _asked_for(term)
-    if match is None or text.isascii() and not _may_hold(match, text.lower()):
+    if match is None or text.isascii() and not _may_hold(match, " ".join([text.lower(), *symbols_in(text)])):
         return False
     return _holds(match, _columns(text))
 
@@ -81,8 +84,7 @@ def _cleaned(text: str) -> str:
     """Return a text without control characters and lone surrogates, composed, its quotes straight."""
     words = _CONTROL.sub(" ", text).split()
     composed = " ".join(normalize("NFC", word) if len(word) <= _MAX_COMPOSED else word for word in words)
-    straight = _CURLY.sub(r'"\1"', composed)
-    return straight if straight.count('"') % 2 == 0 else straight.replace('"', " ")
+    return _CURLY.sub(r'"\1"', composed)
 
 
 def _marked(tokens: Iterable[Token]) -> list[Token]:

@@ -1,11 +1,11 @@
-"""The structure of text without markup: paragraphs, underlined headings, lines of data, blocks of unknown code."""
+"""The structure of text without markup: paragraphs, underlined headings, lines of data, unknown code."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from concord.text.outline import Block, Heading, Kind, Section
+from concord.text.outline import Block, Kind, Section, open_section
 
 _AFTER_HEADING = 1.0
 _WITHIN_DEFINITION = 0.25  # before code that is indented, after a blank line: still inside something
@@ -20,7 +20,9 @@ _OVERLINED = 3  # lines of a heading with a line above and below
 def read_plain(text: str) -> list[Section]:
     """Return the paragraphs of a text under its underlined headings, if it has any."""
     sections = [Section((), [])]
-    styles: list[str] = []  # kinds of underline, outermost first: the order in which they appear is their rank
+    styles: list[
+        str
+    ] = []  # kinds of underline, outermost first: the order in which they appear is their rank
     path: list[str] = []
     for start, end in _paragraphs(text):
         body = start
@@ -29,7 +31,7 @@ def read_plain(text: str) -> list[Section]:
             if style not in styles:
                 styles.append(style)
             path = [*path[: styles.index(style)], title]
-            _open_section(sections, tuple(path))
+            open_section(sections, tuple(path))
             sections[-1].blocks.append(Block(start, body, "heading"))
         if body < end:
             _append_paragraph(text, sections[-1], body, end)
@@ -40,15 +42,6 @@ def _append_paragraph(text: str, section: Section, start: int, end: int) -> None
     after_heading = section.blocks and section.blocks[-1].kind == "heading"
     kind: Kind = "solid" if text.startswith(("  ", "\t"), start) else "prose"
     section.blocks.append(Block(start, end, kind, _AFTER_HEADING if after_heading else 0.0))
-
-
-def _open_section(sections: list[Section], heading: Heading) -> None:
-    """Begin a section; a heading right above a deeper one belongs to that one's section."""
-    last, blocks = sections[-1]
-    if blocks and len(heading) > len(last) and all(block.kind == "heading" for block in blocks):
-        sections[-1] = Section(heading, blocks)
-    else:
-        sections.append(Section(heading, []))
 
 
 def _paragraphs(text: str) -> Iterator[tuple[int, int]]:

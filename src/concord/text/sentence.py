@@ -12,12 +12,13 @@ _LAST_WORD = re.compile(r"(?:^|(?<=[\s(\[\"'“‘]))[^\s(\[\"'“‘]*\Z")
 _LONGEST_ABBREVIATION = 10
 
 # English and German; an abbreviation that is missing costs one clumsy cut, no more.
-_ABBREVIATIONS = frozenset(
-    "mr mrs ms dr prof rev hon st sr jr gen col sgt capt lt mt vs etc e.g i.e cf viz al approx est dept univ "
-    "inc ltd co corp bros fig figs eq eqs sec ch chap vol vols no nos pp p ed eds trans repr ref refs tab app "
-    "jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun a.m p.m u.s u.k ph.d "
-    "z.b d.h u.a bzw usw ca vgl nr bd abb hrsg s bspw ggf evtl inkl zzgl".split()
+_ABBREVIATION_ROWS = (
+    "mr mrs ms dr prof rev hon st sr jr gen col sgt capt lt mt vs etc e.g i.e cf viz al approx est dept "
+    "univ inc ltd co corp bros fig figs eq eqs sec ch chap vol vols no nos pp p ed eds trans repr ref "
+    "refs tab app jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun a.m p.m "
+    "u.s u.k ph.d z.b d.h u.a bzw usw ca vgl nr bd abb hrsg s bspw ggf evtl inkl zzgl "
 )
+_ABBREVIATIONS = frozenset(_ABBREVIATION_ROWS.split())
 
 
 def sentence_starts(text: str, start: int, end: int) -> Iterator[int]:

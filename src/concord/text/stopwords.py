@@ -125,12 +125,13 @@ def significant(words: Sequence[str]) -> list[str]:
 def _language(words: Iterable[str]) -> frozenset[str]:
     """Return the stop words of the language that these words show."""
     distinct = set(words)
-    shown = [len(distinct & language - ENGLISH) for language in OTHERS]
+    foreign = distinct - ENGLISH
+    shown = [len(foreign & language) for language in OTHERS]
     most = max(shown)
     language = OTHERS[shown.index(most)]
-    if most < _MIN_FOREIGN or most <= len(distinct & ENGLISH - language):
+    if most < _MIN_FOREIGN or most <= len((distinct & ENGLISH) - language):
         return ENGLISH
-    return language if distinct & language - _ALSO_ENGLISH - ENGLISH else ENGLISH
+    return language if (foreign & language) - _ALSO_ENGLISH else ENGLISH
 
 
 def _is_acronym(word: str) -> bool:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from concord.backends.sqlite import changes
 from concord.backends.sqlite.connections import Connection, Readers, Writer
+from concord.backends.sqlite.filters import condition
 from concord.backends.sqlite.location import Location
 from concord.backends.sqlite.locks import file_lock
 from concord.backends.sqlite.rows import (
@@ -18,7 +19,8 @@ from concord.backends.sqlite.rows import (
     document_of,
     source_of,
 )
-from concord.types import Chunk, ChunkId, Counts, Document, FileState, Piece, Source
+from concord.backends.sqlite.upkeep import is_worth_merging, merge_words
+from concord.types import Chunk, ChunkId, Counts, Document, FileState, Filter, Piece, Source
 
 _SOURCES = f"SELECT {SOURCE_COLUMNS} FROM kb_sources AS s ORDER BY s.name"
 _OF_SOURCE = "d.source = (SELECT key FROM kb_sources WHERE id = :source)"
@@ -50,6 +52,7 @@ WITH s (key) AS (SELECT key FROM kb_sources WHERE id = :source),
                CROSS JOIN kb_chunks AS c ON c.document = d.key)
 SELECT (SELECT count(*) FROM s), (SELECT count(*) FROM s JOIN kb_documents AS d ON d.source = s.key),
     (SELECT count(*) FROM c), (SELECT count(*) FROM c WHERE id NOT IN (SELECT chunk FROM kb_pending))"""
+_COUNT_DOCUMENTS = "SELECT count(*) FROM kb_documents AS d"
 
 
 class SQLiteCatalog:
@@ -141,6 +144,12 @@ class SQLiteCatalog:
         with self._readers.connection() as connection:
             return Counts(*connection.execute(statement, {"source": source_id}).get)
 
+    def count_documents(self, filter: Filter) -> int:
+        """Return how many documents a filter lets through."""
+        sql, values = condition(filter)
+        with self._readers.connection() as connection:
+            return int(connection.execute(f"{_COUNT_DOCUMENTS} WHERE {sql}", values).get)
+
     def generation(self) -> int:
         """Return a number that grows with every change to sources, documents or chunks."""
         with self._readers.connection() as connection:
@@ -154,7 +163,10 @@ class SQLiteCatalog:
             StoreBusy: another process holds it for longer than `wait_s`.
         """
         with file_lock(self._location.path, source_id, wait_s), self._writer.patience():
+            before = self.generation()
             yield
+            if is_worth_merging(self.generation() - before, self.counts().documents):
+                merge_words(self._writer)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -40,6 +40,11 @@ class Connection(apsw.Connection):
             self.enable_load_extension(False)
             self.has_vec0 = True
 
+    def shut(self) -> None:
+        """Close, whatever goes wrong: a log that cannot be written back stays for whoever opens it next."""
+        with suppress(apsw.Error):
+            self.close(force=True)
+
 
 class Readers:
     """A pool of read-only connections, each used by one caller at a time."""
@@ -55,18 +60,15 @@ class Readers:
         """Lend a connection for the block."""
         with translated(self._location.path):
             connection = self._take()
-            try:
+            with closed_on_failure(connection):
                 yield connection
-            except BaseException:
-                connection.close()
-                raise
             self._give_back(connection)
 
     def close(self) -> None:
         """Close what is idle now, and what is lent as soon as it comes back."""
         self._is_closed = True
         while self._idle:
-            self._idle.pop().close()
+            self._idle.pop().shut()
 
     def _take(self) -> Connection:
         if self._is_closed:
@@ -75,13 +77,14 @@ class Readers:
             return self._idle.pop()  # not `if self._idle`: another thread may take the last in between
         except IndexError:
             connection = open_to_read(self._location)
-        if self._prepare:
-            self._prepare(connection)
+        with closed_on_failure(connection):
+            if self._prepare:
+                self._prepare(connection)
         return connection
 
     def _give_back(self, connection: Connection) -> None:
         if self._is_closed or connection.is_frozen or len(self._idle) >= _MAX_IDLE:
-            connection.close()
+            connection.shut()
         else:
             self._idle.append(connection)
 
@@ -126,7 +129,7 @@ class Writer:
         """Close the connection, waiting for a transaction under way."""
         with self._turn:
             if self._connection:
-                self._connection.close()
+                self._connection.shut()
                 self._connection = None
 
     def _opened(self) -> Connection:
@@ -141,24 +144,41 @@ def open_to_write(location: Location, *, create: bool = False) -> Connection:
     """Return a connection that can write."""
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
     connection = Connection(str(location.path), flags=flags, vfs=location.vfs)
-    connection.set_busy_timeout(location.busy_timeout_ms)
-    connection.pragma("foreign_keys", True)
-    # With NORMAL, a power cut may take back a transaction that was reported as done.
-    connection.pragma("synchronous", "FULL")
-    connection.pragma("journal_size_limit", _WAL_LIMIT_BYTES)
+    with closed_on_failure(connection):
+        connection.set_busy_timeout(location.busy_timeout_ms)
+        connection.pragma("foreign_keys", True)
+        # With NORMAL, a power cut may take back a transaction that was reported as done.
+        connection.pragma("synchronous", "FULL")
+        connection.pragma("journal_size_limit", _WAL_LIMIT_BYTES)
     return connection
 
 
 def open_to_read(location: Location) -> Connection:
     """Return a connection that can only read, also where nothing may be written beside the file."""
-    connection = Connection(str(location.path), flags=apsw.SQLITE_OPEN_READONLY, vfs=location.vfs)
-    connection.set_busy_timeout(location.busy_timeout_ms)
     try:
-        connection.pragma("schema_version")  # SQLite opens the file now, not above
+        connection = _open_shared(location)
     except (apsw.CantOpenError, apsw.ReadOnlyError):
-        connection.close()
         connection = _open_frozen(location)
     connection.create_scalar_function("kb_glob", _kb_glob, 2, deterministic=True)
+    return connection
+
+
+@contextmanager
+def closed_on_failure(connection: Connection) -> Iterator[None]:
+    """Close a connection when the block fails."""
+    try:
+        yield
+    except BaseException:
+        connection.shut()
+        raise
+
+
+def _open_shared(location: Location) -> Connection:
+    """Open a file that others may write meanwhile."""
+    connection = Connection(str(location.path), flags=apsw.SQLITE_OPEN_READONLY, vfs=location.vfs)
+    with closed_on_failure(connection):
+        connection.set_busy_timeout(location.busy_timeout_ms)
+        connection.pragma("schema_version")  # SQLite reads the file now, not when it opens it
     return connection
 
 

@@ -61,9 +61,15 @@ def _full(fault: apsw.Error, path: Path) -> KBError:
 
 
 def _io(fault: apsw.Error, path: Path) -> KBError:
+    if os.path.isdir(path):
+        return _folder(path)
     return BackendDown(
         f"the disk fails under {path}: {fault}", hint="nothing was lost: check the disk and try again"
     )
+
+
+def _folder(path: Path) -> KBError:
+    return CorruptStore(f"{path} is a folder, not a database", hint="move it away, or use another --store")
 
 
 def _read_only(fault: apsw.Error, path: Path) -> KBError:
@@ -74,9 +80,7 @@ def _read_only(fault: apsw.Error, path: Path) -> KBError:
 
 def _cannot_open(fault: apsw.Error, path: Path) -> KBError:
     if os.path.isdir(path):  # unlike Path.is_dir it does not raise where the folder is closed to us
-        return CorruptStore(
-            f"{path} is a folder, not a database", hint="move it away, or use another --store"
-        )
+        return _folder(path)
     return BackendDown(
         f"{path} cannot be opened", hint="check that it and its folder may be read and written"
     )

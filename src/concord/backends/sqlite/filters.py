@@ -6,6 +6,7 @@ import json
 from typing import NamedTuple
 
 from concord.backends.globs import is_prefix, literal_prefix
+from concord.backends.sqlite.connections import Connection
 from concord.types import Filter
 
 NANOSECONDS = 1e9  # a float, so that a date beyond all files is still a number for SQLite
@@ -22,6 +23,9 @@ _GLOB = """d.key IN (
 
 # The rest of a query that starts at the documents and ends at their chunks, `c`.
 CHUNKS = "kb_documents AS d CROSS JOIN kb_chunks AS c ON c.document = d.key"
+
+
+_SUPERSEDED = "SELECT EXISTS (SELECT 1 FROM kb_documents WHERE superseded_by IS NOT NULL)"
 
 
 class Condition(NamedTuple):
@@ -45,6 +49,11 @@ def condition(filter: Filter) -> Condition:
         parts.append(_PREFIX if is_prefix(filter.path) else _GLOB)
         values.update(path_from=start, path_to=start + _LAST_CHARACTER, glob=filter.path)
     return Condition(" AND ".join(parts) or "TRUE", values)
+
+
+def has_superseded(connection: Connection) -> bool:
+    """Whether a filter that asks for nothing has anything to leave out: most stores never supersede."""
+    return bool(connection.execute(_SUPERSEDED).get)
 
 
 def _add_fields(filter: Filter, parts: list[str], values: dict[str, str | int | float]) -> None:

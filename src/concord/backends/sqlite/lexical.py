@@ -9,30 +9,31 @@ import apsw
 
 from concord.backends.columns import WEIGHTS
 from concord.backends.sqlite.connections import Connection, Readers
-from concord.backends.sqlite.filters import CHUNKS, condition
+from concord.backends.sqlite.filters import CHUNKS, condition, has_superseded
 from concord.backends.sqlite.match import to_match
+from concord.backends.sqlite.vocabulary import similar_words
 from concord.types import Filter, Match, Phrase, Scored
 
-# `ORDER BY rank` alone would let FTS5 sort, which is slower than SQLite's own top-k and leaves ties open.
+# `ORDER BY rank` would let FTS5 sort, which is slower than SQLite's own top-k and leaves ties open.
 _SEARCH = """
-SELECT f.rowid, -f.rank FROM kb_chunks_fts AS f {rest}
-ORDER BY f.rank, f.rowid LIMIT :limit"""
-_MATCHED = "WHERE f.kb_chunks_fts MATCH :match AND f.rank MATCH :ranking"
-
-# Superseded documents are few: leaving out their chunks costs nothing where a join would double the time.
+SELECT f.rowid, -bm25(kb_chunks_fts, :w_title, :w_content, :w_tags, :w_terms) AS score
+FROM kb_chunks_fts AS f {rest} ORDER BY score DESC, f.rowid LIMIT :limit"""
+_WEIGHTS = ("w_title", "w_content", "w_tags", "w_terms")
+_MATCHED = "WHERE f.kb_chunks_fts MATCH :match"
+_EVERYTHING = _SEARCH.format(rest=_MATCHED)
+# Superseded documents are few: leaving out their chunks is cheap where a join would double the time.
 _CURRENT = _SEARCH.format(
     rest=f"{_MATCHED} AND f.rowid NOT IN (SELECT c.id FROM {CHUNKS} WHERE d.superseded_by IS NOT NULL)"
 )
-_EVERYTHING = _SEARCH.format(rest=_MATCHED)
+# The plus keeps SQLite from trying, for every match, every document that a list in the condition names.
 _FILTERED = _SEARCH.format(
     rest=f"""CROSS JOIN kb_chunks AS c INDEXED BY kb_chunks_place ON c.id = f.rowid
-    CROSS JOIN kb_documents AS d ON d.key = c.document {_MATCHED} AND {{condition}}"""
+    CROSS JOIN kb_documents AS d ON d.key = +c.document {_MATCHED} AND {{condition}}"""
 )
 
 _COUNT_CHUNKS = "SELECT value FROM kb_meta WHERE key = 'chunks'"
-_COUNT_TOKENS = (
-    "SELECT v.term, v.doc FROM json_each(?) AS w CROSS JOIN kb_chunks_vocab AS v ON v.term = w.value"
-)
+_COUNT_TOKENS = """
+SELECT v.term, v.doc FROM json_each(?) AS wanted CROSS JOIN kb_chunks_vocab AS v ON v.term = wanted.value"""
 _COUNT_PHRASE = "SELECT count(*) FROM kb_chunks_fts WHERE kb_chunks_fts MATCH ?"
 
 
@@ -49,19 +50,11 @@ class SQLiteLexical:
         expression = to_match(match)
         if expression is None or limit < 1:
             return []
-        values: dict[str, apsw.SQLiteValue] = {
-            "match": expression,
-            "ranking": _ranking(weights),
-            "limit": limit,
-        }
-        if not filter.is_open:
-            sql, filter_values = condition(filter)
-            statement = _FILTERED.format(condition=sql)
-            values.update(filter_values)
-        else:
-            statement = _EVERYTHING if filter.include_superseded else _CURRENT
+        values: dict[str, str | int | float] = dict(zip(_WEIGHTS, weights, strict=True))
+        values.update(match=expression, limit=limit)
         with self._readers.connection() as connection:
-            return [Scored(*row) for row in connection.execute(statement, values)]
+            statement = _statement(connection, filter, values)
+            return list(map(Scored._make, connection.execute(statement, values)))
 
     def frequencies(self, words: Sequence[str]) -> tuple[int, dict[str, int]]:
         """Return how many chunks there are, and how many hold each word (by its stem)."""
@@ -75,9 +68,20 @@ class SQLiteLexical:
             }
             return connection.execute(_COUNT_CHUNKS).get, counts
 
+    def similar_words(self, word: str, limit: int) -> list[tuple[str, int]]:
+        """Return indexed words near a typed one, nearest first, with how many chunks hold each."""
+        with self._readers.connection() as connection:
+            return similar_words(connection, word, limit)
 
-def _ranking(weights: Sequence[float]) -> str:
-    return f"bm25({', '.join(f'{float(weight):.9g}' for weight in weights)})"
+
+def _statement(connection: Connection, filter: Filter, values: dict[str, str | int | float]) -> str:
+    """Return the statement for a filter, and add the values that it names."""
+    if filter.is_open:
+        is_everything = filter.include_superseded or not has_superseded(connection)
+        return _EVERYTHING if is_everything else _CURRENT
+    sql, filter_values = condition(filter)
+    values.update(filter_values)
+    return _FILTERED.format(condition=sql)
 
 
 def _tokens(connection: Connection, word: str) -> list[str]:

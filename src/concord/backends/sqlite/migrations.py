@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from concord.backends.sqlite import schema
-from concord.backends.sqlite.connections import Connection, Readers, open_to_write
+from concord.backends.sqlite.connections import Connection, Readers, closed_on_failure, open_to_write
 from concord.backends.sqlite.faults import translated
 from concord.backends.sqlite.location import Location
 from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
@@ -53,7 +53,7 @@ def bring_up_to_date(location: Location, readers: Readers) -> None:
 def _migrate(location: Location) -> None:
     with translated(location.path):
         connection = open_to_write(location, create=True)
-        try:
+        with closed_on_failure(connection):  # which rolls back
             connection.pragma("journal_mode", "wal")
             connection.execute("BEGIN IMMEDIATE")
             # Read again under the lock: another process may have done the work meanwhile.
@@ -62,8 +62,7 @@ def _migrate(location: Location) -> None:
                 step(connection)
             _sign(connection, location)
             connection.execute("COMMIT")
-        finally:
-            connection.close()  # rolls back what was not committed
+        connection.shut()
 
 
 def _sign(connection: Connection, location: Location) -> None:

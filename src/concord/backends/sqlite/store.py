@@ -19,7 +19,6 @@ class SQLiteStore:
         self._readers = Readers(location)
         self._vec_readers = Readers(location, Connection.load_vec0)
         self._writer = Writer(location)
-        bring_up_to_date(location, self._readers)
         self.catalog = SQLiteCatalog(location, self._readers, self._writer)
         self.lexical = SQLiteLexical(self._readers)
         self.vectors = SQLiteVectors(self._readers, self._vec_readers, self._writer)
@@ -34,7 +33,14 @@ class SQLiteStore:
             StoreError: the file cannot be used as it is.
             BackendDown: the disk refuses.
         """
-        return cls(locate(url, org))
+        location = locate(url, org)
+        store = cls(location)
+        try:
+            bring_up_to_date(location, store._readers)
+        except BaseException:
+            store.close()
+            raise
+        return store
 
     def close(self) -> None:
         """Close all connections."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from concord.backends.embeddings import check_identity, check_vector
 from concord.backends.sqlite.connections import Connection, Readers, Writer
-from concord.backends.sqlite.filters import CHUNKS, condition
+from concord.backends.sqlite.filters import CHUNKS, condition, has_superseded
 from concord.backends.sqlite.rows import heading_of
 from concord.backends.sqlite.vec_table import (
     create_vec,
@@ -30,8 +30,7 @@ _LOOKUP_COST = 16
 _STATE = """
 SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'kb_vec') AS has_vectors,
     (SELECT value FROM kb_vec_meta WHERE key = 'dimension') AS dimension,
-    (SELECT value FROM kb_meta WHERE key = 'chunks') AS chunks,
-    EXISTS (SELECT 1 FROM kb_documents WHERE superseded_by IS NOT NULL) AS has_superseded"""
+    (SELECT value FROM kb_meta WHERE key = 'chunks') AS chunks"""
 _ALLOWED = f"SELECT c.id FROM {CHUNKS} WHERE {{condition}}"
 _NEAREST = "SELECT distance, rowid FROM kb_vec WHERE embedding MATCH :vector AND k = :k"
 _NEAREST_ALLOWED = _NEAREST + f" AND rowid IN ({_ALLOWED})"
@@ -131,11 +130,11 @@ class SQLiteVectors:
             return []
         self._ensure_cosine()
         with self._readers.connection() as connection:
-            has_vectors, dimension, chunks, has_superseded = connection.execute(_STATE).get
+            has_vectors, dimension, chunks = connection.execute(_STATE).get
             if not has_vectors or dimension is None:
                 return []
             check_vector(vector, dimension)
-            is_everything = filter.is_open and (filter.include_superseded or not has_superseded)
+            is_everything = filter.is_open and (filter.include_superseded or not has_superseded(connection))
             scope = _EVERYTHING if is_everything else _scope(connection, filter, chunks)
             rows = _nearest(connection, scope, vector, limit)
             return [Scored(chunk_id, min(1.0, 1.0 - distance)) for distance, chunk_id in rows]

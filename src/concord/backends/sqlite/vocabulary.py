@@ -1,0 +1,64 @@
+"""The words of an index that are near a typed one, read from FTS5's own vocabulary.
+
+Reading the whole vocabulary means reading the whole index, which takes a second at 100,000 chunks. A large one
+is therefore asked for the spellings one edit away, one by one, and for the words that begin alike.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import chain, islice
+
+from concord.backends.sqlite.connections import Connection
+from concord.text.characters import separated
+from concord.text.nearness import SPELLINGS, Near, Typed, nearest, shown, typed
+
+# An index of so few chunks is read through, which alone finds words by their middle or two slips early on:
+# 20 ms, where 100,000 chunks would take 1,000.
+SMALL = 2000
+ALIKE = 3  # first letters that words two edits apart must share in a large index: 15 ms for the fullest, con…
+MOST_TOKENS = 5000  # read of one beginning
+
+_EVERY_TOKEN = "SELECT term, doc FROM kb_chunks_vocab"
+_BEGINNING = f"{_EVERY_TOKEN} WHERE term >= ? AND term < ? LIMIT ?"
+_THESE = (
+    "SELECT v.term, v.doc FROM json_each(?) AS wanted "
+    "CROSS JOIN kb_chunks_vocab AS v ON v.term = wanted.value"
+)
+_COUNT_CHUNKS = "SELECT value FROM kb_meta WHERE key = 'chunks'"
+_LAST_CHARACTER = "\U0010ffff"
+
+# Where each token stands. Of no use to any other question, so it is no part of the file.
+_MAKE_PLACES = """
+CREATE VIRTUAL TABLE IF NOT EXISTS temp.kb_places USING fts5vocab(main, kb_chunks_fts, instance)"""
+_PLACES = 'SELECT doc, col, "offset" FROM temp.kb_places WHERE term = ? LIMIT ?'
+_COLUMN = "SELECT {} FROM kb_chunks WHERE id = ?"
+
+
+def similar_words(connection: Connection, word: str, limit: int) -> list[tuple[str, int]]:
+    """Return words of the index near this one, nearest first, with how many chunks hold each."""
+    asked = typed(word)
+    if asked is None or limit < 1:
+        return []
+    is_small = connection.execute(_COUNT_CHUNKS).get <= SMALL
+    rows = connection.execute(_EVERY_TOKEN) if is_small else _promising(connection, asked)
+    found = nearest(asked, dict(rows).items())
+    connection.execute(_MAKE_PLACES)
+    best = sorted(shown(asked, near, _spellings(connection, near)) for near in found[: 2 * limit])
+    return [(near.token, near.chunks) for near in best[:limit]]
+
+
+def _promising(connection: Connection, asked: Typed) -> Iterator[tuple[str, int]]:
+    """Return all tokens that begin as the word does, and of the others those one edit away."""
+    start = asked.word[:ALIKE] if asked.allowed else asked.word
+    wanted = json.dumps([token for token in asked.one_off if not token.startswith(start)])
+    beginning = (start, start + _LAST_CHARACTER, MOST_TOKENS)
+    return chain(connection.execute(_THESE, (wanted,)), connection.execute(_BEGINNING, beginning))
+
+
+def _spellings(connection: Connection, near: Near) -> Iterator[str]:
+    """Yield words that a token stands for: an index keeps only their stem."""
+    for chunk, column, at in connection.execute(_PLACES, (near.token, SPELLINGS)).fetchall():
+        text = connection.execute(_COLUMN.format(column), (chunk,)).get
+        yield from islice(separated(text), at, at + 1)

@@ -1,0 +1,263 @@
+"""Writing AI clients' configuration: only our entry changes, twice is once, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import tomllib
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from concord.cli.main import kb
+from concord.clients import CLIENTS, ENTRY, Launch, config_path, entry_for, install, uninstall
+from concord.errors import BadValue
+from concord.text import jsonc, toml_table
+
+LAUNCH = Launch("/opt/kb", ("mcp",), {"KB_HOME": "/tmp/kb"})
+ALL = sorted(CLIENTS)
+
+COMMENTED = """\
+// My settings, do not touch.
+{
+    "theme": "dark", // I like it dark
+    "mcpServers": {
+        /* the one that matters */
+        "other": {"command": "npx", "args": ["-y", "https://example.com/x"]}, // keep me
+    },
+    "list": [1, 2, 3,],
+}
+"""
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of our own, with nothing in the environment that moves a client's files elsewhere."""
+    home = tmp_path / "home"
+    home.mkdir()
+    for name in ("XDG_CONFIG_HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "APPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    for name in [name for name in os.environ if name.startswith("KB_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home))
+    project = tmp_path / "project"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    return home
+
+
+def run(*args: str) -> Result:
+    return CliRunner().invoke(kb, ["install", *args])
+
+
+def entry_in(path: Path) -> dict[str, object]:
+    text = path.read_text(encoding="utf-8")
+    said = tomllib.loads(text) if path.suffix == ".toml" else jsonc.loads(text)
+    (section,) = (
+        said[key] for key in ("mcpServers", "servers", "context_servers", "mcp_servers") if key in said
+    )
+    return section[ENTRY]  # type: ignore[no-any-return]
+
+
+@pytest.mark.promise("mcp.install.clients")
+@pytest.mark.parametrize("name", ALL)
+def test_a_client_finds_our_entry_where_it_looks_for_servers(machine: Path, name: str):
+    client = CLIENTS[name]
+    path = config_path(client, "user", Path.cwd(), os.environ)
+    assert path.is_relative_to(machine)
+    change = install(client, path, entry_for(client, LAUNCH))
+    assert change.state == "created"
+    entry = entry_in(path)
+    assert (entry["command"], entry["args"]) == ("/opt/kb", ["mcp"])
+    assert entry["env"] == {"KB_HOME": "/tmp/kb"}
+    assert entry.get("type") == ("stdio" if client.typed else None)
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "section"),
+    [
+        ("claude", ".claude.json", "mcpServers"),
+        ("cursor", ".cursor/mcp.json", "mcpServers"),
+        ("vscode", ".config/Code/User/mcp.json", "servers"),
+        ("gemini", ".gemini/settings.json", "mcpServers"),
+        ("windsurf", ".codeium/windsurf/mcp_config.json", "mcpServers"),
+        ("zed", ".config/zed/settings.json", "context_servers"),
+        ("codex", ".codex/config.toml", "mcp_servers"),
+    ],
+)
+def test_files_and_keys_are_those_that_the_clients_document(
+    machine: Path, name: str, file: str, section: str
+):
+    assert config_path(CLIENTS[name], "user", Path.cwd(), os.environ) == machine / file
+    assert CLIENTS[name].section == section
+
+
+@pytest.mark.promise("mcp.install.idempotent")
+@pytest.mark.parametrize("name", ALL)
+def test_installing_twice_changes_nothing_the_second_time(machine: Path, name: str):
+    assert run(name).exit_code == 0
+    path = config_path(CLIENTS[name], "user", Path.cwd(), os.environ)
+    before = path.read_bytes()
+    again = run(name)
+    assert again.exit_code == 0
+    assert again.stdout == ""
+    assert "already" in again.stderr
+    assert path.read_bytes() == before
+    assert list(path.parent.glob("*.bak")) == []
+
+
+@pytest.mark.promise("mcp.install.keeps")
+def test_other_entries_comments_and_layout_stay_to_the_letter(machine: Path):
+    path = machine / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text(COMMENTED, encoding="utf-8")
+    result = run("cursor")
+    after = path.read_text(encoding="utf-8")
+    assert [line for line in COMMENTED.splitlines() if line not in after.splitlines()] == []
+    assert jsonc.loads(after)["mcpServers"]["other"] == jsonc.loads(COMMENTED)["mcpServers"]["other"]
+    assert f'+        "{ENTRY}": {{' in result.stdout
+    (backup,) = path.parent.glob("*.bak")
+    assert backup.read_text(encoding="utf-8") == COMMENTED
+    assert run("cursor", "--uninstall").exit_code == 0
+    assert jsonc.loads(path.read_text(encoding="utf-8")) == jsonc.loads(COMMENTED)
+    assert "// keep me" in path.read_text(encoding="utf-8")
+
+
+def test_a_toml_file_keeps_its_tables_and_comments(machine: Path):
+    path = machine / ".codex" / "config.toml"
+    path.parent.mkdir()
+    before = '# mine\nmodel = "o"\n\n[mcp_servers.other] # keep\ncommand = "x"\n\n# about b\n[b]\nc = "d"\n'
+    path.write_text(before, encoding="utf-8")
+    assert run("codex").exit_code == 0
+    assert path.read_text(encoding="utf-8").startswith(before)
+    assert tomllib.loads(path.read_text(encoding="utf-8"))["mcp_servers"]["concord"]["args"] == ["mcp"]
+    assert run("codex", "--uninstall").exit_code == 0
+    assert path.read_text(encoding="utf-8").strip() == before.strip()
+
+
+def test_an_entry_that_has_changed_is_replaced_in_its_place():
+    text = '{\n  "servers": {\n    "concord": {"command": "old"},\n    "z": {}\n  }\n}\n'
+    after = jsonc.with_member(text, "servers", "concord", {"command": "new"})
+    assert list(jsonc.loads(after)["servers"].items()) == [("concord", {"command": "new"}), ("z", {})]
+
+
+def test_a_table_in_the_middle_is_replaced_without_what_belongs_to_the_next():
+    text = '[a]\nx = 1\n\n[m.concord]\ncommand = "old"\n\n[m.concord.env]\nK = "v"\n\n# about b\n[b]\ny = 2\n'
+    after = toml_table.with_table(text, "m", "concord", {"command": "new"})
+    assert tomllib.loads(after) == {"a": {"x": 1}, "m": {"concord": {"command": "new"}}, "b": {"y": 2}}
+    assert "# about b\n[b]" in after
+
+
+@pytest.mark.parametrize("scope_file", [("claude", ".mcp.json"), ("vscode", ".vscode/mcp.json")])
+def test_a_project_has_its_own_file_without_this_machine_in_it(
+    machine: Path, scope_file: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("KB_HOME", "/home/me/secret-place")
+    name, file = scope_file
+    assert run(name, "--scope", "project").exit_code == 0
+    assert "secret-place" not in (Path.cwd() / file).read_text(encoding="utf-8")
+    assert list(machine.iterdir()) == []
+
+
+def test_the_settings_in_force_travel_into_the_users_own_file(machine: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
+    monkeypatch.setenv("KB_TEST_SECRET", "not this")
+    result = CliRunner().invoke(kb, ["--org", "team", "install", "gemini", "--root", "work"])
+    assert result.exit_code == 0
+    entry = entry_in(machine / ".gemini" / "settings.json")
+    assert entry["args"] == ["--org", "team", "mcp"]
+    assert entry["env"] == {"KB_EMBED_PROVIDER": "hashing", "KB_MCP_ROOTS": str(Path.cwd() / "work")}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_print_shows_what_to_write_and_writes_nothing(machine: Path, name: str):
+    result = run(name, "--print")
+    assert result.exit_code == 0
+    said = tomllib.loads(result.stdout) if CLIENTS[name].toml else json.loads(result.stdout)
+    assert said[CLIENTS[name].section][ENTRY]["args"] == ["mcp"]
+    assert list(machine.iterdir()) == []
+
+
+def test_a_broken_file_is_left_alone_and_named(machine: Path):
+    path = machine / ".gemini" / "settings.json"
+    path.parent.mkdir()
+    path.write_text('{"mcpServers": ', encoding="utf-8")
+    result = run("gemini")
+    assert isinstance(result.exception, BadValue)
+    assert "settings.json" in result.exception.message
+    assert path.read_text(encoding="utf-8") == '{"mcpServers": '
+
+
+@pytest.mark.parametrize("text", ["[1, 2]", '{"mcpServers": []}', '{"mcpServers": "x"}', "{", '"x"', "{} {}"])
+def test_a_file_of_another_shape_is_refused(tmp_path: Path, text: str):
+    path = tmp_path / "mcp.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(BadValue):
+        install(CLIENTS["cursor"], path, entry_for(CLIENTS["cursor"], LAUNCH))
+    assert path.read_text(encoding="utf-8") == text
+
+
+def test_a_link_to_the_file_stays_a_link_and_permissions_stay(tmp_path: Path):
+    real = tmp_path / "dotfiles" / "claude.json"
+    real.parent.mkdir()
+    real.write_text("{}", encoding="utf-8")
+    real.chmod(0o640)
+    link = tmp_path / ".claude.json"
+    link.symlink_to(real)
+    install(CLIENTS["claude"], link, entry_for(CLIENTS["claude"], LAUNCH))
+    assert link.is_symlink()
+    assert entry_in(real)["command"] == "/opt/kb"
+    assert stat.S_IMODE(real.stat().st_mode) == 0o640
+
+
+def test_a_new_file_is_for_its_owner_alone(tmp_path: Path):
+    path = tmp_path / "new" / "mcp.json"
+    install(CLIENTS["cursor"], path, entry_for(CLIENTS["cursor"], LAUNCH))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [found.name for found in path.parent.iterdir()] == ["mcp.json"]
+
+
+def test_removing_what_is_not_there_changes_nothing(tmp_path: Path):
+    for name in ("cursor", "codex"):
+        assert uninstall(CLIENTS[name], tmp_path / "none").state == "unchanged"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_client_is_answered_with_the_nearest(machine: Path):
+    result = run("curser")
+    assert result.exception is not None
+    assert "cursor" in str(getattr(result.exception, "hint", ""))
+
+
+def test_windows_line_ends_and_tabs_are_kept():
+    text = '{\r\n\t"mcpServers": {\r\n\t\t"a": {}\r\n\t}\r\n}\r\n'
+    after = jsonc.with_member(text, "mcpServers", ENTRY, {"command": "kb"})
+    assert after.replace("\r\n", "").count("\n") == 0
+    assert '\r\n\t\t"concord": {\r\n\t\t\t"command": "kb"\r\n\t\t}\r\n\t}' in after
+
+
+scalars = st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=6)
+values = st.recursive(
+    scalars, lambda v: st.lists(v, max_size=3) | st.dictionaries(st.text(max_size=5), v, max_size=3)
+)
+objects = st.dictionaries(st.text(max_size=6), values, max_size=4)
+
+
+@settings(deadline=None, max_examples=120)
+@given(
+    said=objects,
+    servers=st.dictionaries(st.text(max_size=6), objects, max_size=3),
+    indent=st.sampled_from([None, 2, 4, "\t"]),
+)
+def test_setting_and_removing_a_member_of_any_file_changes_nothing_else(said, servers, indent):
+    said = {**said, "mcpServers": servers}
+    text = json.dumps(said, indent=indent, ensure_ascii=False)
+    changed = jsonc.with_member(text, "mcpServers", ENTRY, {"command": "kb"})
+    assert jsonc.loads(changed) == {**said, "mcpServers": {**servers, ENTRY: {"command": "kb"}}}
+    assert jsonc.with_member(changed, "mcpServers", ENTRY, {"command": "kb"}) == changed
+    removed = jsonc.loads(jsonc.without_member(changed, "mcpServers", ENTRY))
+    assert removed == {**said, "mcpServers": {key: value for key, value in servers.items() if key != ENTRY}}

@@ -1,0 +1,327 @@
+"""MCP over HTTP: real sockets, the official client, and callers that must not get in or get too much."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import subprocess
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+from mcp.client import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from concord.errors import BadValue, Unavailable
+from concord.mcp import http as served
+from concord.mcp.server import build
+from concord.mcp.tokens import add_token, grant_for, read_grants
+from mcp_session import BOUND_S, ERAS, KB, call, desk_at, environment, refusal, run, serving, write_docs
+
+PLENTY = served.Limits(max_bytes=100_000, max_connections=50)
+HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+
+
+def hello(**more: Any) -> bytes:
+    params = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    }
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params, **more}).encode()
+
+
+def post(
+    url: str, body: bytes = b"", method: str = "POST", path: str = "", **headers: str
+) -> tuple[int, str]:
+    """Send one request as it is, and return the status and the body."""
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=BOUND_S)
+    try:
+        given = {**HEADERS, **{key.replace("_", "-"): value for key, value in headers.items()}}
+        connection.request(method, path or parts.path, body or hello(), given)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode("utf-8")
+    finally:
+        connection.close()
+
+
+@contextmanager
+def in_thread(home: Path, limits: served.Limits = PLENTY, tokens: Path | None = None) -> Iterator[str]:
+    """Serve from a thread of this process, so that limits can be made small."""
+    app = served.application(build(desk_at(home)), read_grants(tokens) if tokens else (), [], limits)
+    server = served.web_server(app, limits)
+    with served.listen("127.0.0.1", 0) as listener:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}{served.PATH}"
+        finally:
+            server.should_exit = True
+            thread.join(BOUND_S)
+            assert not thread.is_alive()
+
+
+@asynccontextmanager
+async def client_of(url: str, era: str = "legacy", token: str = "") -> AsyncIterator[Client]:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=BOUND_S) as web,
+        Client(streamable_http_client(url, http_client=web), mode=era) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """One `kb serve` for the tests that only ask."""
+    place = tmp_path_factory.mktemp("served")
+    write_docs(place / "docs")
+    with serving(place / "home", place) as url:
+        yield url
+
+
+@pytest.mark.promise("mcp.http.session")
+@pytest.mark.parametrize("era", ERAS)
+def test_an_agent_works_over_http_in_either_era(server: str, era: str):
+    async def scene() -> None:
+        async with client_of(server, era) as client:
+            assert len((await client.list_tools()).tools) == 8
+            added = await call(client, "kb_add_source", path="docs")
+            assert added["added"] + added["unchanged"] == 3
+            found = await call(client, "kb_search", query="session token")
+            assert found["results"][0]["path"] == "docs/auth.md"
+            assert "session token" in (await call(client, "kb_get", citation="docs/auth.md"))["text"]
+            assert (await client.list_resources()).resources
+            assert "outside" in await refusal(client, "kb_add_source", path="/etc")
+
+    run(scene)
+
+
+@pytest.mark.promise("mcp.http.host")
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil:1"]
+)
+def test_a_request_for_another_host_is_refused(server: str, host: str):
+    assert post(server, Host=host)[0] == 421
+
+
+@pytest.mark.promise("mcp.http.origin")
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "https://localhost.evil.example", "null", "file://"]
+)
+def test_a_request_of_another_origin_is_refused(server: str, origin: str):
+    assert post(server, Origin=origin)[0] == 403
+
+
+def test_requests_of_this_machine_are_taken(server: str):
+    port = urlsplit(server).port
+    assert post(server)[0] == 200
+    assert post(server, Host=f"localhost:{port}", Origin=f"http://localhost:{port}")[0] == 200
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "PUT", "OPTIONS"])
+def test_the_guard_stands_before_every_path_and_method(server: str, method: str):
+    assert post(server, method=method, path="/other", Host="evil.example")[0] == 421
+    assert post(server, method=method, path="/other")[0] == 404
+
+
+def test_what_is_no_message_is_an_error_and_the_server_lives_on(server: str):
+    for body, code in ((b"this is no JSON", -32700), (b"[]", -32600), (b'{"jsonrpc": "1.0"}', -32600)):
+        status, said = post(server, body, MCP_Protocol_Version="2026-07-28")
+        assert (status, json.loads(said)["error"]["code"]) == (400, code)
+    assert post(server, b"{")[0] == 400
+    assert post(server, Content_Type="text/plain")[0] == 400
+    assert post(server, hello(id={}))[0] == 400
+    assert post(server)[0] == 200
+
+
+def test_a_caller_that_hangs_up_in_the_middle_leaves_the_server_standing(server: str):
+    parts = urlsplit(server)
+    body = hello()
+    head = (
+        f"POST /mcp HTTP/1.1\r\nHost: {parts.netloc}\r\nContent-Type: application/json\r\n"
+        f"Accept: application/json, text/event-stream\r\nContent-Length: {len(body)}\r\n\r\n"
+    ).encode()
+    for sent in (head[:20], head, head + body[:10], head + body):
+        with socket.create_connection((parts.hostname, parts.port), timeout=BOUND_S) as connection:
+            connection.sendall(sent)
+    assert post(server)[0] == 200
+
+
+@pytest.mark.promise("mcp.http.bounds")
+def test_a_request_that_is_too_long_is_refused(tmp_path: Path):
+    with in_thread(tmp_path / "home", served.Limits(max_bytes=2_000, max_connections=20)) as url:
+        assert post(url, hello(padding="x" * 3_000))[0] == 413
+        assert post(url, hello(padding="x" * 3_000), MCP_Protocol_Version="2026-07-28")[0] == 413
+        assert post(url)[0] == 200
+
+
+@pytest.mark.promise("mcp.http.bounds")
+@pytest.mark.parametrize(
+    "sent",
+    [b"", b"POST /mcp HT", b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{"],
+    ids=["nothing", "half a head", "half a body"],
+)
+def test_a_caller_that_is_too_slow_is_hung_up_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sent: bytes
+):
+    monkeypatch.setattr(served, "HEADERS_S", 0.1)
+    monkeypatch.setattr(served, "BODY_S", 0.1)
+    with in_thread(tmp_path / "home") as url:
+        parts = urlsplit(url)
+        with socket.create_connection((parts.hostname, parts.port), timeout=BOUND_S) as connection:
+            connection.sendall(sent)
+            while connection.recv(4096):
+                pass
+        assert post(url)[0] == 200
+
+
+@pytest.mark.promise("mcp.http.bounds")
+def test_too_many_callers_at_once_are_told_to_come_back(tmp_path: Path):
+    with in_thread(tmp_path / "home", served.Limits(max_bytes=2_000, max_connections=3)) as url:
+        parts = urlsplit(url)
+        held = [socket.create_connection((parts.hostname, parts.port), timeout=BOUND_S) for _ in range(4)]
+        try:
+            assert post(url)[0] == 503
+        finally:
+            for connection in held:
+                connection.close()
+        while post(url)[0] == 503:  # until the server has noticed that they have gone
+            pass
+        assert post(url)[0] == 200
+
+
+@pytest.mark.promise("mcp.http.token")
+def test_with_tokens_every_request_needs_one(tmp_path: Path):
+    token = add_token(tmp_path / "tokens", "team")
+    with in_thread(tmp_path / "home", tokens=tmp_path / "tokens") as url:
+        for wrong in (
+            "",
+            "Bearer",
+            "Bearer ",
+            "Bearer wrong",
+            f"Basic {token}",
+            f"Bearer {token}x",
+            "Bearer é",
+        ):
+            status, said = post(url, **({"Authorization": wrong} if wrong else {}))
+            assert status == 401
+            assert "token" in json.loads(said)["error"]["message"]
+        assert post(url, Authorization=f"Bearer {token}")[0] == 200
+        assert post(url, Authorization=f"Bearer {token}", Host="evil.example")[0] == 421
+
+
+@pytest.mark.promise("mcp.http.orgs")
+@pytest.mark.parametrize("era", ERAS)
+def test_a_token_sees_its_own_organisation_alone(tmp_path: Path, era: str):
+    red, blue = (add_token(tmp_path / "tokens", org) for org in ("red", "blue"))
+
+    async def scene() -> None:
+        async with client_of(url, era, red) as client:
+            await call(client, "kb_note", content="The red team's secret is a walrus.")
+            assert (await call(client, "kb_search", query="walrus"))["org"] == "red"
+        async with client_of(url, era, blue) as client:
+            found = await call(client, "kb_search", query="walrus")
+            assert (found["org"], found["returned"]) == ("blue", 0)
+            assert (await call(client, "kb_list"))["sources"] == []
+            assert (await client.list_resources()).resources == []
+
+    with in_thread(tmp_path / "home", tokens=tmp_path / "tokens") as url:
+        run(scene)
+
+
+def test_a_session_cannot_be_taken_over_with_another_token(tmp_path: Path):
+    red, blue = (add_token(tmp_path / "tokens", org) for org in ("red", "blue"))
+    with in_thread(tmp_path / "home", tokens=tmp_path / "tokens") as url:
+        parts = urlsplit(url)
+        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=BOUND_S)
+        connection.request("POST", "/mcp", hello(), {**HEADERS, "Authorization": f"Bearer {red}"})
+        answer = connection.getresponse()
+        session = answer.headers["mcp-session-id"]
+        answer.read()
+        connection.close()
+        ping = b'{"jsonrpc": "2.0", "id": 2, "method": "ping"}'
+        assert post(url, ping, Authorization=f"Bearer {blue}", mcp_session_id=session)[0] == 404
+        assert post(url, ping, Authorization=f"Bearer {red}", mcp_session_id=session)[0] == 200
+
+
+@pytest.mark.promise("mcp.http.loopback")
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
+def test_another_address_needs_a_token_before_anything_is_opened(tmp_path: Path, host: str):
+    with pytest.raises(BadValue, match="needs a token"):
+        served.require_tokens(host, ())
+    add_token(tmp_path / "tokens", "team")
+    served.require_tokens(host, read_grants(tmp_path / "tokens"))
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
+def test_a_loopback_address_needs_none(host: str):
+    served.require_tokens(host, ())
+
+
+@pytest.mark.promise("mcp.http.loopback")
+def test_kb_serve_refuses_to_start_for_others_without_a_token(tmp_path: Path):
+    done = subprocess.run(
+        [*KB, "serve", "--host", "0.0.0.0", "--port", "0"],
+        env=environment(tmp_path / "home"),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=BOUND_S,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "needs a token" in done.stderr
+    assert "--new-token" in done.stderr
+
+
+def test_an_address_that_is_taken_or_none_is_an_error_with_a_hint():
+    with served.listen("127.0.0.1", 0) as listener:
+        with pytest.raises(Unavailable) as fault:
+            served.listen("127.0.0.1", listener.getsockname()[1])
+        assert "serve.port" in (fault.value.hint or "")
+    with pytest.raises(BadValue):
+        served.listen("no.such.host.invalid", 0)
+
+
+def test_a_token_file_is_for_its_owner_alone(tmp_path: Path):
+    path = tmp_path / "keys" / "tokens"
+    token = add_token(path, "team")
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert len(token) >= 32
+    path.chmod(0o644)
+    with pytest.raises(BadValue, match="others can read"):
+        read_grants(path)
+
+
+def test_a_token_file_has_comments_and_several_organisations(tmp_path: Path):
+    path = tmp_path / "tokens"
+    path.write_text("# mine\n\nred 0123456789abcdef\n  blue   fedcba9876543210  \n", encoding="utf-8")
+    path.chmod(0o600)
+    grants = read_grants(path)
+    assert [grant.org for grant in grants] == ["red", "blue"]
+    found = grant_for("Bearer fedcba9876543210", grants)
+    assert found is not None
+    assert found.org == "blue"
+    assert "fedcba" not in found.name
+    assert grant_for("bearer 0123456789abcdef", grants) == grants[0]
+    assert grant_for(None, grants) is None
+
+
+@pytest.mark.parametrize(
+    "line", ["team", "team short", "../up 0123456789abcdef", "team 0123 456789abcdef", "té x"]
+)
+def test_a_wrong_line_in_a_token_file_is_named(tmp_path: Path, line: str):
+    path = tmp_path / "tokens"
+    path.write_text(f"red 0123456789abcdef\n{line}\n", encoding="utf-8")
+    path.chmod(0o600)
+    with pytest.raises(BadValue, match="tokens:2"):
+        read_grants(path)

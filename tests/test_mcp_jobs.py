@@ -1,0 +1,230 @@
+"""Long work and cold models: calls stay short, progress is told, cancelling stops, words answer meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from concord import plugins
+from concord.mcp.jobs import Cancelled, Jobs, Plan
+from gated_embedder import GatedEmbedder
+from mcp_session import BOUND_S, ERAS, call, in_process, refusal, run, said, write_docs
+
+
+@pytest.fixture
+def gated(monkeypatch: pytest.MonkeyPatch) -> type[GatedEmbedder]:
+    """The gated embedder by its name, with all gates open."""
+    monkeypatch.setitem(plugins.TABLES["embedders"], "gated", "gated_embedder:GatedEmbedder")
+    GatedEmbedder.close_gates()
+    return GatedEmbedder
+
+
+async def reached(event: threading.Event) -> None:
+    assert await anyio.to_thread.run_sync(event.wait, BOUND_S)
+
+
+@pytest.mark.promise("mcp.startup.cold", "003.cold.fts-only")
+@pytest.mark.parametrize("era", ERAS)
+def test_words_answer_at_once_while_the_model_loads_and_meaning_joins_when_it_has(
+    tmp_path: Path, gated: type[GatedEmbedder], era: str
+):
+    async def scene() -> None:
+        async with in_process(tmp_path / "home", era, embed__provider="gated") as client:
+            await call(client, "kb_add_source", path=str(write_docs(tmp_path / "docs")))
+        gated.close_gates(loading=True)
+        async with in_process(tmp_path / "home", era, embed__provider="gated") as client:
+            result = await client.call_tool("kb_search", {"query": "session token"})
+            cold = result.structured_content or {}
+            assert cold["results"][0]["path"] == "docs/auth.md"
+            assert cold["confidence"] == "fts_only"
+            assert [one["strategy"] for one in cold["degraded"]] == ["semantic"]
+            assert "still loading" in said(result)
+            await reached(gated.loading.reached)
+            gated.loading.open.set()
+            while (await call(client, "kb_search", query="session token"))["degraded"]:
+                await anyio.lowlevel.checkpoint()
+            warm = await call(client, "kb_search", query="session token")
+            assert "semantic" in warm["strategies_matched"]
+            assert warm["confidence"] != "fts_only"
+
+    run(scene)
+
+
+@pytest.mark.promise("mcp.startup.no-model")
+def test_hello_needs_no_model(tmp_path: Path, gated: type[GatedEmbedder]):
+    gated.close_gates(loading=True, working=True)
+
+    async def scene() -> None:
+        async with in_process(tmp_path / "home", embed__provider="gated") as client:
+            assert client.server_info.name == "concord"
+            assert "data" in (client.instructions or "")
+        assert not gated.loading.reached.is_set()
+
+    run(scene)
+
+
+@pytest.mark.promise("mcp.progress")
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("tool", ["kb_add_source", "kb_sync"])
+def test_indexing_tells_how_far_it_is_and_the_numbers_grow(
+    tmp_path: Path, gated: type[GatedEmbedder], era: str, tool: str
+):
+    docs = write_docs(tmp_path / "docs", 20)
+    told: list[tuple[float, str | None]] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, message))
+        gated.working.open.set()
+
+    async def scene() -> None:
+        async with in_process(tmp_path / "home", era, embed__provider="gated") as client:
+            arguments: dict[str, Any] = {"path": str(docs)}
+            if tool == "kb_sync":
+                await call(client, "kb_add_source", **arguments)
+                (docs / "auth.md").write_text("# New\n\nSomething new to embed.\n", encoding="utf-8")
+                arguments = {}
+            gated.close_gates(working=True)
+            result = await client.call_tool(tool, arguments, progress_callback=note)
+            assert not result.is_error
+        numbers = [number for number, _ in told]
+        assert numbers
+        assert numbers == sorted(set(numbers))
+        assert any("index" in (message or "") for _, message in told)
+
+    run(scene)
+
+
+def test_a_call_that_takes_too_long_leaves_the_work_running_and_the_next_one_joins_it(
+    tmp_path: Path, gated: type[GatedEmbedder]
+):
+    docs = write_docs(tmp_path / "docs")
+    gated.close_gates(working=True)
+
+    async def scene() -> None:
+        async with in_process(tmp_path / "home", limit_s=0.2, embed__provider="gated") as client:
+            started = await call(client, "kb_add_source", path=str(docs))
+            assert started["state"] == "running"
+            assert "goes on in the background" in started["note"]
+            await reached(gated.working.reached)
+            running = await call(client, "kb_stats")
+            assert [job["label"] for job in running["jobs"]] == [str(docs)]
+            assert (await call(client, "kb_search", query="session token"))["returned"] >= 1
+            gated.working.open.set()
+            while (ended := await call(client, "kb_add_source", path=str(docs)))["state"] == "running":
+                await anyio.lowlevel.checkpoint()
+            assert ended["generation"] > 0
+            assert (await call(client, "kb_stats"))["pending"] == 0
+
+    run(scene)
+
+
+@pytest.mark.promise("mcp.cancel")
+@pytest.mark.parametrize("era", ERAS)
+def test_a_cancelled_call_stops_indexing_and_loses_nothing_that_was_done(
+    tmp_path: Path, gated: type[GatedEmbedder], era: str
+):
+    docs = write_docs(tmp_path / "docs")
+    gated.close_gates(working=True)
+
+    async def scene() -> None:
+        async with in_process(tmp_path / "home", era, embed__provider="gated") as client:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(client.call_tool, "kb_add_source", {"path": str(docs)})
+                await reached(gated.working.reached)
+                tasks.cancel_scope.cancel()
+            gated.working.open.set()
+            while (await call(client, "kb_stats"))["jobs"]:
+                await anyio.lowlevel.checkpoint()
+            state = await call(client, "kb_stats")
+            assert state["documents"] == 3
+            assert (await call(client, "kb_search", query="session token", mode="fts5"))["returned"] == 1
+            finished = await call(client, "kb_sync")
+            assert (finished["pending"], finished["failed_total"]) == (0, 0)
+
+    run(scene)
+
+
+def test_a_note_is_kept_at_once_while_the_model_is_cold_and_embedded_later(
+    tmp_path: Path, gated: type[GatedEmbedder]
+):
+    gated.close_gates(loading=True, working=True)
+
+    async def scene() -> None:
+        async with in_process(tmp_path / "home", embed__provider="gated") as client:
+            kept = await call(client, "kb_note", content="The ibis is a bird.")
+            found = await call(client, "kb_search", query="ibis")
+            assert [one["document_id"] for one in found["results"]] == [kept["document_id"]]
+            gated.loading.open.set()
+            gated.working.open.set()
+            while (await call(client, "kb_stats"))["pending"]:
+                await anyio.lowlevel.checkpoint()
+
+    run(scene)
+
+
+@pytest.mark.promise("000.mcp.timeouts")
+def test_a_search_that_hangs_is_given_up_with_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    gate = threading.Event()
+    monkeypatch.setattr("concord.knowledge.KnowledgeBase.search", lambda *_, **__: gate.wait(BOUND_S))
+
+    async def scene() -> None:
+        async with in_process(tmp_path / "home", limit_s=0.2) as client:
+            assert "no answer within 0.2 seconds" in await refusal(client, "kb_search", query="x")
+            assert await call(client, "kb_stats")
+        gate.set()
+
+    run(scene)
+
+
+def test_a_mistake_of_ours_is_told_without_its_text_and_the_server_lives_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("secret detail")
+
+    monkeypatch.setattr("concord.knowledge.KnowledgeBase.search", broken)
+
+    async def scene() -> None:
+        async with in_process(tmp_path / "home") as client:
+            told = await refusal(client, "kb_search", query="x")
+            assert "RuntimeError" in told
+            assert "secret detail" not in told
+            assert await call(client, "kb_stats")
+
+    run(scene)
+    assert "secret detail" in caplog.text
+
+
+def test_two_calls_for_the_same_work_share_one_job():
+    jobs, gate, runs = Jobs(), threading.Event(), []
+
+    def work(progress: object) -> dict[str, Any]:
+        runs.append(1)
+        assert gate.wait(BOUND_S)
+        return {}
+
+    first = jobs.start_or_join(Plan("key", "label", work))
+    assert jobs.start_or_join(Plan("key", "label", work)) is first
+    assert jobs.start_or_join(Plan("other", "label", work)) is not first
+    gate.set()
+    for job in jobs.running():
+        job.join(BOUND_S)
+    assert len(runs) == 2
+
+
+def test_closing_cancels_what_is_running():
+    jobs, begun = Jobs(), threading.Event()
+
+    def work(progress: Any) -> dict[str, Any]:
+        while True:
+            progress("index", 1, None)
+            begun.set()
+
+    job = jobs.start_or_join(Plan("key", "label", work))
+    assert begun.wait(BOUND_S)
+    assert jobs.close(BOUND_S)
+    assert isinstance(job.result.exception(0), Cancelled)

@@ -1,0 +1,157 @@
+"""A snippet shows where the words are, and cuts nothing that it need not."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from concord.text.snippet import ELLIPSIS, snippet
+
+FILLER = "lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod tempor incididunt ut labore "
+PROSE = st.lists(
+    st.text("abcdefgh", min_size=1, max_size=12) | st.sampled_from(["needle", "Needles", "thread", "北京在"]),
+    max_size=200,
+).map(" ".join)
+WORDS = st.lists(st.sampled_from(["needle", "thread", "a", "missing", "北京", "", "-"]), max_size=4)
+
+
+def between(before: int, text: str, after: int) -> str:
+    return FILLER * before + text + " " + FILLER * after
+
+
+@pytest.mark.promise("002.snippet")
+def test_a_long_text_is_cut_to_240_characters_around_the_match_with_ellipses():
+    found = snippet(between(20, "the needle is here", 20), ["needle"])
+    assert found.startswith(ELLIPSIS)
+    assert found.endswith(ELLIPSIS)
+    assert 200 <= len(found) <= 242
+    assert abs(found.index("needle") + 3 - len(found) / 2) < 20
+
+
+@pytest.mark.promise("002.snippet")
+def test_only_the_side_that_was_cut_has_an_ellipsis():
+    at_start = snippet("needle " + FILLER * 20, ["needle"])
+    at_end = snippet(FILLER * 20 + "needle", ["needle"])
+    assert at_start.startswith("needle")
+    assert at_start.endswith(ELLIPSIS)
+    assert at_end.startswith(ELLIPSIS)
+    assert at_end.endswith("needle")
+
+
+def test_a_short_text_is_shown_whole_with_its_white_space_collapsed():
+    assert snippet("  two\n\n\twords  here ", ["words"]) == "two words here"
+    assert snippet("", ["words"]) == ""
+
+
+def test_without_a_match_the_beginning_is_shown():
+    found = snippet(FILLER * 20, ["missing"])
+    assert found.startswith("lorem ipsum")
+    assert found.endswith(ELLIPSIS)
+    assert snippet(FILLER * 20, []) == found
+
+
+@pytest.mark.parametrize(
+    ("word", "written"),
+    [
+        ("install", "Installation"),
+        ("INSTALLING", "installs"),
+        ("cafe", "Café"),
+        ("naïve", "naive"),
+        ("user", "getUserName"),
+        ("getUserName", "get_user_name"),
+        ("386", "386DX33"),
+        ("don't", "don’t"),
+        ("C++", "C++17"),
+        ("foo-bar", "foo/bar"),
+        ("authent", "authentication"),  # a prefix, when nothing matches better
+        ("京大", "北京大学"),
+        ("猫", "我喜欢猫"),
+        ("ดี", "อากาศดีมาก"),
+        ("한국", "한국어를"),
+    ],
+)
+def test_the_match_is_found_however_it_is_written(word: str, written: str):
+    assert written in snippet(between(20, written, 20), [word])
+
+
+@pytest.mark.parametrize("word", ["art", "eli", "am", "or"])
+def test_letters_inside_another_word_are_no_match(word: str):
+    text = FILLER * 10 + f"here is {word} at last " + FILLER * 10
+    assert f"here is {word} at last" in snippet(text, [word])
+
+
+def test_the_place_with_most_different_words_wins():
+    text = between(10, "needle needle needle", 10) + between(0, "a needle and some thread", 10)
+    assert "needle and some thread" in snippet(text, ["needle", "thread"])
+
+
+def test_of_equal_places_the_first_wins():
+    text = between(10, "first needle", 10) + between(0, "second needle", 10)
+    assert "first needle" in snippet(text, ["needle"])
+
+
+def test_words_further_apart_than_the_width_are_not_joined():
+    found = snippet(between(5, "needle", 10) + between(5, "thread", 5), ["needle", "thread"], 80)
+    assert "needle" in found
+    assert "thread" not in found
+
+
+def test_words_are_shown_whole_at_the_edges():
+    words = set(FILLER.split()) | {"needle"}
+    for shift in range(40):
+        found = snippet("x" * shift + " " + between(9, "needle", 9), ["needle"], 100)
+        assert set(found.strip(ELLIPSIS).split()) <= words
+
+
+def test_a_word_longer_than_the_window_is_cut_rather_than_left_out():
+    found = snippet("x" * 5000, ["y"], 100)
+    assert found == "x" * 100 + ELLIPSIS
+
+
+def test_unspaced_text_fills_the_window():
+    text = "天地玄黄宇宙洪荒日月盈昃辰宿列张寒来暑往秋收冬藏" * 30
+    found = snippet(text + "机器学习" + text, ["机器学习"], 60)
+    assert "机器学习" in found
+    assert len(found) == 62
+
+
+def test_an_accent_is_never_parted_from_its_letter():
+    text = "e\u0323\u0302" * 400
+    for width in range(50, 60):
+        assert not snippet(text, ["zzz"], width).rstrip(ELLIPSIS).endswith("e")
+
+
+@given(PROSE | st.text(max_size=600), WORDS | st.lists(st.text(max_size=6), max_size=3), st.integers(1, 300))
+@settings(deadline=None, max_examples=300)
+def test_any_snippet_is_a_piece_of_the_text_of_the_size_allowed(text: str, words: list[str], width: int):
+    found = snippet(text, words, width)
+    flat = " ".join(text.split())
+    assert len(found) <= width + 2 * len(ELLIPSIS)
+    assert found == flat or found.removeprefix(ELLIPSIS).removesuffix(ELLIPSIS) in flat
+    assert len(flat) > width or found == flat
+
+
+@given(PROSE)
+@settings(deadline=None, max_examples=100)
+def test_a_word_that_is_there_is_shown(text: str):
+    found = snippet(f"{text} needle {text}", ["needle"], 60)
+    assert "needle" in found.lower()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" * 60_000,
+        "a " * 30_000,
+        "aA" * 30_000,
+        "A" * 60_000,
+        "中" * 60_000,
+        "e\u0301" * 30_000,
+        " " * 60_000,
+    ],
+    ids=["one word", "short words", "humps", "capitals", "unspaced", "marks", "blank"],
+)
+def test_a_huge_text_is_searched_in_one_pass(text: str):
+    found = snippet(text, ["a", "aa", "中中", "e"], 240)
+    assert len(found) <= 242

@@ -1,0 +1,379 @@
+"""What is special to the SQLite store: its file, its schema, its engines and the seams between them."""
+
+from __future__ import annotations
+
+import math
+import random
+import subprocess
+import sys
+from array import array
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from concord.backends.sqlite import filters, lexical, vectors
+from concord.backends.sqlite.connections import Connection
+from concord.backends.sqlite.match import to_match
+from concord.backends.sqlite.store import SQLiteStore
+from concord.errors import BackendDown, BadValue, ModelMismatch
+from concord.types import AllOf, AnyOf, Filter, Identity, Match, Phrase, Scored, Without, Word
+from contract.stored import EVERYTHING, IDENTITY, document, embed, pieces, put, source, unit
+
+NORTH = unit(1, 0, 0, 0)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SQLiteStore]:
+    made = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
+    yield made
+    made.close()
+
+
+def beside(store: SQLiteStore) -> Connection:
+    """A connection of our own to the store's file."""
+    connection = Connection(str(store.path))
+    connection.load_vec0()
+    return connection
+
+
+@pytest.mark.parametrize(
+    ("url", "org", "path"),
+    [
+        ("sqlite:///data/kb", "default", "/data/kb/default.db"),
+        ("sqlite:////data/kb", "acme-2.x_Y", "/data/kb/acme-2.x_Y.db"),
+        ("sqlite:///data/kb.d/my.db", "acme", "/data/kb.d/my.db"),
+        ("sqlite:///data/50% of it/#1", "a", "/data/50% of it/#1/a.db"),
+        ("sqlite:///data?busy_timeout_ms=7&vfs=other", "a", "/data/a.db"),
+    ],
+)
+def test_a_url_and_an_organisation_name_one_file(url: str, org: str, path: str):
+    from concord.backends.sqlite.location import locate
+
+    assert str(locate(url, org).path) == path
+
+
+@pytest.mark.parametrize(
+    "org", ["", ".", "..", ".hidden", "a/b", "../x", "a\\b", "a\0", "a b", "é", "x" * 65, "a\n"]
+)
+def test_an_organisation_that_could_leave_the_folder_is_refused(tmp_path: Path, org: str):
+    with pytest.raises(BadValue):
+        SQLiteStore.open(f"sqlite://{tmp_path}", org)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sqlite://relative/path",
+        "sqlite:x",
+        "sqlite://",
+        "memory://",
+        "sqlite:///x?what=1",
+        "sqlite:///x?vfs=",
+    ],
+)
+def test_a_url_of_another_form_is_refused(url: str):
+    with pytest.raises(BadValue) as failure:
+        SQLiteStore.open(url, "default")
+    assert failure.value.hint
+
+
+@pytest.mark.promise("design.organisations-apart")
+def test_organisations_share_nothing(tmp_path: Path):
+    a, b = (SQLiteStore.open(f"sqlite://{tmp_path}", org) for org in ("a", "b"))
+    put(a, "docs/a.md", "secret plan")
+    put(b, "docs/b.md", "public plan")
+    assert (a.path, b.path) == (tmp_path / "a.db", tmp_path / "b.db")
+    assert b.lexical.search(Word("secret"), EVERYTHING, 5) == []
+    assert b.lexical.frequencies(["secret", "plan"]) == (1, {"secret": 0, "plan": 1})
+    a.close()
+    b.close()
+
+
+def test_a_file_that_is_named_belongs_to_the_first_who_opened_it(tmp_path: Path):
+    url = f"sqlite://{tmp_path}/own.db"
+    SQLiteStore.open(url, "a").close()
+    SQLiteStore.open(url, "a").close()
+    with pytest.raises(BadValue, match="belongs"):
+        SQLiteStore.open(url, "b")
+
+
+def test_a_path_with_odd_characters_is_opened_as_it_is_written(tmp_path: Path):
+    folder = tmp_path / "50% #1 & 'ü'"
+    store = SQLiteStore.open(f"sqlite://{folder}", "default")
+    put(store, "docs/a.md", "text")
+    store.close()
+    assert (folder / "default.db").stat().st_size > 0
+
+
+def test_what_was_stored_is_there_when_the_store_is_opened_again(store: SQLiteStore, tmp_path: Path):
+    ids = put(store, "docs/a.md", "one", "two")
+    embed(store, [(ids[0], NORTH)])
+    generation = store.catalog.generation()
+    store.close()
+    again = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
+    assert again.vectors.identity() == IDENTITY
+    assert [each.chunk_id for each in again.vectors.pending(0, 10)] == [ids[1]]
+    assert again.vectors.search(NORTH, EVERYTHING, 5) == [Scored(ids[0], 1.0)]
+    assert again.catalog.generation() == generation
+    again.close()
+
+
+def test_a_closed_store_says_so_and_may_be_closed_again(store: SQLiteStore):
+    store.close()
+    store.close()
+    with pytest.raises(BackendDown, match="closed"):
+        store.catalog.sources()
+
+
+def test_a_store_closes_while_somebody_still_walks_its_documents(store: SQLiteStore):
+    put(store, "docs/a.md", "x")
+    put(store, "docs/b.md", "x")
+    walk = store.catalog.documents()
+    next(walk)
+    store.close()
+    assert [each.path for each in walk] == ["docs/b.md"]
+
+
+def test_an_opened_store_only_reads_until_something_is_written(store: SQLiteStore, tmp_path: Path):
+    put(store, "docs/a.md", "text")
+    other = beside(store)
+    other.execute("BEGIN IMMEDIATE")  # nobody else can write now
+    again = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
+    assert len(again.lexical.search(Word("text"), Filter(type="markdown"), 5)) == 1
+    assert again.vectors.search(NORTH, EVERYTHING, 5) == []
+    assert again.vectors.identity() is None
+    other.execute("ROLLBACK")
+    other.close()
+    again.close()
+
+
+@pytest.mark.promise("001.fts.synchronised-by-triggers")
+def test_the_words_follow_the_chunks_by_triggers(store: SQLiteStore):
+    put(store, "docs/a.md", "alpha beta", "gamma", title="One", tags=("x",))
+    put(store, "docs/a.md", "alpha beta", "delta", title="One", tags=("y",))
+    store.catalog.update_document(document("docs/a.md", title="Two", tags=("z",)))
+    put(store, "docs/b.md", "epsilon")
+    store.catalog.delete_documents(["docs/b.md"])
+    other = beside(store)
+    schema = dict(other.execute("SELECT name, sql FROM sqlite_schema"))
+    assert "tokenize='porter unicode61'" in schema["kb_chunks_fts"]
+    assert (
+        sum(name.startswith("kb_chunks_") and "CREATE TRIGGER" in (sql or "") for name, sql in schema.items())
+        == 3
+    )
+    # FTS5 compares its index with the chunks, and fails when a single token differs
+    other.execute("INSERT INTO kb_chunks_fts (kb_chunks_fts, rank) VALUES ('integrity-check', 1)")
+    other.execute("UPDATE kb_chunks SET content = 'changed by hand'")
+    other.execute("INSERT INTO kb_chunks_fts (kb_chunks_fts, rank) VALUES ('integrity-check', 1)")
+    other.close()
+    assert len(store.lexical.search(Phrase("changed by hand"), EVERYTHING, 9)) == 2
+
+
+def test_the_counters_agree_with_the_tables(store: SQLiteStore):
+    ids = [put(store, f"docs/{n}.md", *["text"] * n)[-1:] for n in range(6)]
+    embed(store, [(chunk_id, NORTH) for last in ids for chunk_id in last])
+    put(store, "docs/5.md", "other")
+    store.catalog.delete_documents(["docs/4.md"])
+    other = beside(store)
+    counted = other.execute("SELECT count(*), (SELECT count(*) FROM kb_vec) FROM kb_chunks").get
+    assert (store.catalog.counts().chunks, store.catalog.counts().vectors) == counted
+    assert other.execute("PRAGMA foreign_key_check").get is None
+    other.close()
+
+
+@pytest.mark.parametrize(
+    ("match", "expression"),
+    [
+        (Word("git"), '"git"'),
+        (Word("git", prefix=True), '"git"*'),
+        (Phrase('say "hi" OR die'), '"say ""hi"" OR die"'),
+        (AllOf((Word("C++"), Word("don't"))), '("C++" AND "don\'t")'),
+        (AnyOf((Word("a"), Word("?!"), AllOf((Word("b"), Word("c"))))), '("a" OR ("b" AND "c"))'),
+        (Without(Without(Word("a"), Word("b")), Phrase("c d")), '("a" NOT ("c d" OR "b"))'),
+        (Without(Word("a"), Word("-")), '"a"'),
+        (Word("a\0b"), '"a b"'),
+        (Word("\udcff"), None),
+        (AllOf((Word("-"), AnyOf(()))), None),
+    ],
+)
+def test_a_match_is_written_so_that_fts5_reads_every_word_as_a_word(match: Match, expression: str | None):
+    assert to_match(match) == expression
+
+
+@given(st.text() | st.binary().map(lambda data: data.decode("utf-8", "surrogateescape")), st.booleans())
+@settings(deadline=None, max_examples=200)
+def test_fts5_parses_whatever_a_word_is_made_of(text: str, prefix: bool):
+    expression = to_match(AllOf((Word(text, prefix), Phrase(text), Word("x"))))
+    connection = apsw.Connection(":memory:")
+    connection.execute("CREATE VIRTUAL TABLE t USING fts5(a, b, tokenize='porter unicode61')")
+    connection.execute("SELECT * FROM t WHERE t MATCH ?", (expression,)).fetchall()
+
+
+@pytest.mark.promise("004.vec.sentinel")
+@pytest.mark.promise("004.vec.migration")
+@pytest.mark.parametrize("sentinel", [None, "l2"])
+def test_vectors_that_measure_another_distance_are_migrated_when_first_used(
+    store: SQLiteStore, tmp_path: Path, sentinel: str | None
+):
+    near, far, zero, bare = put(store, "docs/a.md", "near", "far", "zero", "bare")
+    embed(store, [(chunk_id, NORTH) for chunk_id in (near, far, zero)])
+    store.close()
+    old = beside(store)
+    old.execute("DROP TABLE kb_vec; CREATE VIRTUAL TABLE kb_vec USING vec0(embedding float[4])")
+    # By L2 the far direction is nearer, because the vector in the right direction is long.
+    rows = {near: (16, 1, 0, 0), far: (0.6, 0.8, 0, 0), zero: (0, 0, 0, 0), 999: (1, 0, 0, 0)}
+    for chunk_id, numbers in rows.items():
+        old.execute(
+            "INSERT INTO kb_vec (rowid, embedding) VALUES (?, ?)", (chunk_id, array("f", numbers).tobytes())
+        )
+    old.execute("DELETE FROM kb_vec_meta WHERE key = 'distance_metric'")
+    if sentinel:
+        old.execute("INSERT INTO kb_vec_meta VALUES ('distance_metric', ?)", (sentinel,))
+    old.close()
+    again = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
+    scored = again.vectors.search(NORTH, EVERYTHING, 9)
+    assert [each.chunk_id for each in scored] == [near, far]
+    assert [each.score for each in scored] == pytest.approx([16 / math.hypot(16, 1), 0.6], abs=1e-6)
+    assert math.hypot(*array("f", again.vectors.fetch([near])[near])) == pytest.approx(1, abs=1e-6)
+    assert [each.chunk_id for each in again.vectors.pending(0, 9)] == [zero, bare]
+    assert again.catalog.counts().vectors == 2
+    now = beside(again)
+    assert "distance_metric=cosine" in now.execute("SELECT sql FROM sqlite_schema WHERE name = 'kb_vec'").get
+    assert now.execute("SELECT value FROM kb_vec_meta WHERE key = 'distance_metric'").get == "cosine"
+    now.close()
+    again.close()
+
+
+def test_vectors_of_nobody_knows_whom_are_neither_searched_nor_mixed(store: SQLiteStore):
+    (a,) = put(store, "docs/a.md", "a")
+    embed(store, [(a, NORTH)])
+    other = beside(store)
+    other.execute("DELETE FROM kb_vec_meta WHERE key <> 'distance_metric'")
+    other.close()
+    assert store.vectors.search(NORTH, EVERYTHING, 5) == []
+    with pytest.raises(ModelMismatch, match="unknown"):
+        store.vectors.prepare(IDENTITY)
+
+
+LOADS_NO_VECTORS = """
+import sys
+from concord.backends.sqlite.store import SQLiteStore
+from concord.types import Filter, Word
+
+store = SQLiteStore.open(sys.argv[1], "default")
+hits = store.lexical.search(Word("text"), Filter(), 5)
+store.catalog.read([hit.chunk_id for hit in hits])
+store.catalog.counts()
+store.lexical.frequencies(["text"])
+assert store.vectors.identity()
+assert store.catalog.generation()
+heavy = {"numpy", "sqlite_vec", "sqlite3", "apsw.fts5"} & sys.modules.keys()
+with open("/proc/self/maps", encoding="utf-8") as maps:
+    print(len(hits), sorted(heavy), "vec0" in maps.read())
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="asks the kernel which libraries are loaded")
+def test_a_search_by_words_loads_neither_numpy_nor_sqlite_vec(store: SQLiteStore, tmp_path: Path):
+    embed(store, [(put(store, "docs/a.md", "text")[0], NORTH)])
+    store.close()
+    command = [sys.executable, "-c", LOADS_NO_VECTORS, f"sqlite://{tmp_path}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.stderr, done.stdout.strip()) == ("", "1 [] False")
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple]:
+    """Six thousand chunks in documents of ten, a fiftieth of them tagged, a half of them code."""
+    chance = random.Random(7)
+    store = SQLiteStore.open(f"sqlite://{tmp_path_factory.mktemp('large')}", "default")
+    store.catalog.put_source(source("docs"))
+    made: dict[int, bytes] = {}
+    paths: dict[int, str] = {}
+    for n in range(60):
+        one = document(
+            f"docs/{n}.md", type="code" if n % 2 else "markdown", tags=("rare",) if n == 50 else ()
+        )
+        for chunk_id in store.catalog.put_document(one, pieces(*(str(m) for m in range(100)))):
+            made[chunk_id] = unit(*(chance.gauss(0, 1) for _ in range(8)))
+            paths[chunk_id] = one.path
+    store.vectors.prepare(Identity("test", "eight", 8))
+    assert store.vectors.put(made.items()) == 6000
+    yield store, made, paths
+    store.close()
+
+
+@pytest.mark.promise("design.narrow-filters-are-exact")
+@pytest.mark.parametrize("limit", [1, 40, 4095, 4096, 5000, 7000])
+@pytest.mark.parametrize(
+    ("filter", "allowed"),
+    [
+        (Filter(), lambda n: True),
+        (Filter(type="code"), lambda n: n % 2 == 1),
+        (Filter(tags=("rare",)), lambda n: n == 50),
+        (Filter(path="docs/1?.md"), lambda n: 10 <= n < 20),
+    ],
+    ids=["open", "broad", "narrow", "path"],
+)
+def test_any_filter_and_limit_give_what_a_full_scan_gives(large, filter: Filter, allowed, limit: int):
+    store, made, paths = large
+    query = unit(1, 2, 3, 4, 5, 6, 7, 8)
+    numbers = array("f", query)
+    exact = [
+        (-math.fsum(a * b for a, b in zip(numbers, array("f", vector), strict=True)), chunk_id)
+        for chunk_id, vector in made.items()
+        if allowed(int(paths[chunk_id].removeprefix("docs/").removesuffix(".md")))
+    ]
+    scored = store.vectors.search(query, filter, limit)
+    expected = sorted(exact)[:limit]
+    assert [each.score for each in scored] == pytest.approx([-score for score, _ in expected], abs=1e-5)
+    assert {each.chunk_id for each in scored} == {chunk_id for _, chunk_id in expected}
+
+
+def test_a_sync_that_changed_much_leaves_the_words_merged_and_right(store: SQLiteStore):
+    store.catalog.put_source(source("docs"))
+    with store.catalog.sync_lock("docs", wait_s=0):
+        for n in range(60):
+            put(store, f"docs/{n}.md", f"shared text {n}", "tail")
+    other = beside(store)
+    assert other.execute("SELECT count(DISTINCT segid) FROM kb_chunks_fts_idx").get == 1
+    other.execute("INSERT INTO kb_chunks_fts (kb_chunks_fts, rank) VALUES ('integrity-check', 1)")
+    other.close()
+    assert store.lexical.frequencies(["shared"]) == (120, {"shared": 60})
+
+
+def plan(store: SQLiteStore, statement: str, values: dict | tuple) -> str:
+    connection = beside(store)
+    connection.create_scalar_function("kb_glob", lambda *_: True, 2)
+    found = " | ".join(str(row[3]) for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", values))
+    connection.close()
+    return found
+
+
+def test_a_filtered_search_never_reads_the_chunks_themselves(store: SQLiteStore):
+    sql, values = filters.condition(Filter(tags=("a",), type="code", source_id="s", path="a/**/b", since=1))
+    values = (
+        dict.fromkeys(("match", "title", "content", "tags", "terms", "limit"), 1) | values | {"match": "a"}
+    )
+    found = plan(store, lexical._FILTERED.format(condition=sql), values)
+    assert "COVERING INDEX kb_chunks_place (id=?) " in found
+    assert "SCAN c" not in found
+    assert "SCAN d" not in found
+
+
+def test_pending_chunks_are_found_without_a_walk_over_all(store: SQLiteStore):
+    found = plan(store, vectors._PENDING, {"after": 0, "source": None, "limit": 1})
+    assert "SEARCH p USING INTEGER PRIMARY KEY" in found
+    assert "SCAN" not in found
+
+
+def test_vectors_are_fetched_by_id_without_a_walk_over_all(store: SQLiteStore):
+    store.vectors.prepare(IDENTITY)
+    # sqlite-vec calls a look-up by id plan 2, and a walk over the table plan 1
+    assert "SCAN v VIRTUAL TABLE INDEX 3:2!" in plan(store, vectors._FETCH, ("[]",))
+    store.close()

@@ -1,0 +1,451 @@
+"""What a SQLite store does when the disk, the file or another process does not do what it should."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from concord.backends.sqlite.store import SQLiteStore
+from concord.errors import BackendDown, BadValue, CorruptStore, KBError, SchemaTooNew, StoreBusy
+from concord.types import Counts, Filter, Word
+from contract.stored import EVERYTHING, document, embed, pieces, put, source, unit
+from faulty_disk import FaultyDisk, disk_full, io_error
+
+NOBODY = 65534
+TESTS = Path(__file__).parent
+
+
+def opened(folder: Path, options: str = "") -> SQLiteStore:
+    return SQLiteStore.open(f"sqlite://{folder}{options}", "default")
+
+
+def texts(store: SQLiteStore, path: str = "docs/a.md") -> list[str]:
+    return [chunk.text for chunk in store.catalog.chunks_of(path)]
+
+
+def found(store: SQLiteStore, word: str) -> int:
+    return len(store.lexical.search(Word(word), EVERYTHING, 100))
+
+
+def python(*arguments: str | Path, code: str) -> subprocess.Popen[str]:
+    """Start a process that knows our tests and our package."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), str(TESTS.parent / "src")])}
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.Popen(
+        command,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> str:
+    """Return what a process printed; fail with its traceback when it failed."""
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    return out.strip()
+
+
+@pytest.fixture
+def disk(request: pytest.FixtureRequest) -> Iterator[FaultyDisk]:
+    made = FaultyDisk("faulty")
+    yield made
+    made.unregister()
+
+
+@pytest.mark.promise("A.faults.full-or-failing-disk")
+@pytest.mark.parametrize("fault", [disk_full, io_error])
+def test_whichever_write_fails_the_old_version_stays_and_the_next_try_succeeds(
+    tmp_path: Path, disk: FaultyDisk, fault: Callable[[], None]
+):
+    store = opened(tmp_path, "?vfs=faulty")
+    (old,) = put(store, "docs/a.md", "old text")
+    embed(store, [(old, unit(1, 0, 0, 0))])
+    for at in range(1000):
+        disk.fails(fault, at)
+        try:
+            put(store, "docs/a.md", "new text " * 300, "and more " * 300)
+            break
+        except BackendDown:
+            pass
+        finally:
+            disk.fails(None)
+        assert texts(store) == ["old text"]
+        assert (found(store, "old"), found(store, "new")) == (1, 0)
+        assert set(store.vectors.fetch([old])) == {old}
+    assert at > 3
+    assert len(texts(store)) == 2
+    assert (found(store, "old"), found(store, "new")) == (0, 1)
+    assert store.vectors.fetch([old]) == {}
+    store.close()
+
+
+@pytest.mark.parametrize("fault", [disk_full, io_error])
+def test_a_store_that_could_not_be_made_can_be_made_later(
+    tmp_path: Path, disk: FaultyDisk, fault: Callable[[], None]
+):
+    for at in range(0, 1000, 5):
+        disk.fails(fault, at)
+        try:
+            opened(tmp_path, "?vfs=faulty").close()
+            break
+        except BackendDown:
+            pass
+        finally:
+            disk.fails(None)
+    assert at > 0
+    store = opened(tmp_path)
+    assert store.catalog.counts() == Counts(0, 0, 0, 0)
+    store.close()
+
+
+def test_a_failed_migration_of_vectors_leaves_them_as_they_were(tmp_path: Path, disk: FaultyDisk):
+    store = opened(tmp_path, "?vfs=faulty")
+    ids = put(store, "docs/a.md", "a", "b")
+    embed(store, [(ids[0], unit(1, 0, 0, 0)), (ids[1], unit(0, 1, 0, 0))])
+    store.close()
+    other = apsw.Connection(str(store.path))
+    other.execute("DELETE FROM kb_vec_meta WHERE key = 'distance_metric'")
+    other.close()
+    store = opened(tmp_path, "?vfs=faulty")
+    disk.fails(disk_full, 2)
+    with pytest.raises(BackendDown):
+        store.vectors.search(unit(1, 0, 0, 0), EVERYTHING, 5)
+    disk.fails(None)
+    assert [scored.chunk_id for scored in store.vectors.search(unit(1, 0, 0, 0), EVERYTHING, 5)] == ids
+    store.close()
+
+
+DIES_AT_EVERY_WRITE = """
+import os, signal, sys
+from pathlib import Path
+from contract.stored import put
+from faulty_disk import FaultyDisk
+from test_sqlite_faults import found, opened, texts
+
+folder = Path(sys.argv[1])
+versions = {1: ["old text"], 2: ["new text " * 300, "and more " * 300]}
+store = opened(folder)
+put(store, "docs/a.md", *versions[1])
+store.close()
+deaths = 0
+for at in range(100):
+    child = os.fork()
+    if not child:
+        disk = FaultyDisk("deadly")
+        store = opened(folder, "?vfs=deadly")
+        store.catalog.sources()
+        disk.fails(lambda: os.kill(os.getpid(), signal.SIGKILL), at)
+        put(store, "docs/a.md", *versions[2])
+        os._exit(0)
+    died = os.waitpid(child, 0)[1] != 0
+    store = opened(folder)
+    now = texts(store)
+    assert now in versions.values(), now
+    assert (found(store, "old"), found(store, "new")) == ((1, 0) if now == versions[1] else (0, 1))
+    put(store, "docs/a.md", *versions[1])
+    store.close()
+    deaths += died
+    if not died:
+        break
+print(deaths)
+"""
+
+
+@pytest.mark.promise("A.faults.kill-at-any-moment")
+def test_a_process_killed_at_any_write_leaves_the_old_or_the_new_version(tmp_path: Path):
+    assert int(finish(python(tmp_path, code=DIES_AT_EVERY_WRITE))) > 3
+
+
+WAITS_INSIDE = """
+import sys
+from pathlib import Path
+from contract.stored import document, pieces
+from test_sqlite_faults import opened
+
+class Slow(list):
+    walks = 0
+    def __iter__(self):
+        Slow.walks += 1
+        if Slow.walks == 2:  # the old chunks are gone from the tables by now
+            print("inside", flush=True)
+            sys.stdin.read()
+        return super().__iter__()
+
+opened(Path(sys.argv[1])).catalog.put_document(document("docs/a.md"), Slow(pieces("new text")))
+"""
+
+
+@pytest.mark.promise("A.faults.kill-at-any-moment")
+def test_a_process_killed_between_two_statements_leaves_the_old_version_and_no_lock(tmp_path: Path):
+    store = opened(tmp_path)
+    ids = put(store, "docs/a.md", "old text")
+    writer = python(tmp_path, code=WAITS_INSIDE)
+    assert writer.stdout
+    assert writer.stdout.readline() == "inside\n"
+    assert texts(store) == ["old text"]  # readers are not held up, and see nothing of it
+    writer.kill()
+    writer.communicate()
+    assert texts(store) == ["old text"]
+    assert found(store, "old") == 1
+    assert store.catalog.put_document(document("docs/a.md"), pieces("old text", "tail"))[0] == ids[0]
+    store.close()
+
+
+def test_a_writer_that_does_not_let_go_is_reported_and_readers_do_not_wait_for_it(tmp_path: Path):
+    store = opened(tmp_path, "?busy_timeout_ms=20")
+    put(store, "docs/a.md", "text")
+    writer = python(tmp_path, code=WAITS_INSIDE)
+    assert writer.stdout
+    assert writer.stdout.readline() == "inside\n"
+    with pytest.raises(StoreBusy) as failure:
+        store.catalog.put_source(source("wiki"))
+    assert failure.value.hint
+    assert found(store, "text") == 1
+    finish(writer)  # its standard input ends, and so does its wait
+    store.catalog.put_source(source("wiki"))
+    assert texts(store) == ["new text"]
+    store.close()
+
+
+WRITES_MANY = """
+import sys
+from pathlib import Path
+from contract.stored import put
+from test_sqlite_faults import opened
+
+store = opened(Path(sys.argv[1]))
+for n in range(30):
+    put(store, f"{sys.argv[2]}/{n}.md", f"shared text {n}", "tail")
+store.close()
+"""
+
+
+@pytest.mark.promise("A.faults.two-writers")
+def test_processes_that_make_and_fill_a_store_at_once_lose_nothing(tmp_path: Path):
+    names = ["docs", "wiki", "blog", "code"]
+    for process in [python(tmp_path / "new", name, code=WRITES_MANY) for name in names]:
+        finish(process)
+    store = opened(tmp_path / "new")
+    assert store.catalog.counts() == Counts(4, 120, 240, 0)
+    assert store.lexical.frequencies(["shared"]) == (240, {"shared": 120})
+    store.close()
+
+
+HOLDS_THE_LOCK = """
+import sys
+from pathlib import Path
+from test_sqlite_faults import opened
+
+with opened(Path(sys.argv[1])).catalog.sync_lock("docs", wait_s=0):
+    print("locked", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.promise("A.faults.two-syncs")
+def test_a_sync_in_another_process_is_waited_for_and_its_death_frees_the_source(tmp_path: Path):
+    store = opened(tmp_path)
+    other = python(tmp_path, code=HOLDS_THE_LOCK)
+    assert other.stdout
+    assert other.stdout.readline() == "locked\n"
+    with pytest.raises(StoreBusy), store.catalog.sync_lock("docs", wait_s=0.01):
+        pytest.fail("two processes hold it")
+    other.kill()
+    other.communicate()
+    with store.catalog.sync_lock("docs", wait_s=0):
+        pass
+    store.close()
+    assert [path.name for path in tmp_path.glob("*.lock")] == []
+
+
+def damaged(folder: Path, change: Callable[[bytes], bytes]) -> None:
+    """Write a store of some size, then damage its file."""
+    store = opened(folder)
+    put(store, "docs/a.md", *(f"text {n} " * 50 for n in range(100)))
+    store.close()
+    store.path.write_bytes(change(store.path.read_bytes()))
+
+
+def use_everything(folder: Path) -> None:
+    store = opened(folder)
+    try:
+        for chunk in store.catalog.chunks_of("docs/a.md"):
+            store.catalog.read([chunk.id])
+        store.lexical.search(Word("text"), Filter(type="markdown"), 10)
+        list(store.catalog.documents())
+        put(store, "docs/b.md", "more text")
+        store.catalog.remove_source("docs")
+    finally:
+        store.close()
+
+
+@pytest.mark.promise("A.faults.corrupt-database")
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: b"this is not a database, it is a letter " * 200,
+        lambda data: os.urandom(len(data)),
+        lambda data: data[: len(data) // 2],
+        lambda data: data[:5000],
+        lambda data: data[:4096] + b"\xff" * (len(data) - 4096),
+        lambda data: data[: len(data) // 3] + bytes(len(data) - len(data) // 3),
+    ],
+    ids=["text", "noise", "half", "cut in a page", "overwritten", "zeroed"],
+)
+def test_a_damaged_file_is_named_with_what_to_do(tmp_path: Path, change: Callable[[bytes], bytes]):
+    damaged(tmp_path, change)
+    with pytest.raises(CorruptStore) as failure:
+        use_everything(tmp_path)
+    assert str(tmp_path) in failure.value.message
+    assert failure.value.hint
+
+
+def test_an_empty_file_becomes_a_new_store(tmp_path: Path):
+    (tmp_path / "default.db").touch()
+    store = opened(tmp_path)
+    assert store.catalog.counts() == Counts(0, 0, 0, 0)
+    store.close()
+
+
+def test_a_folder_in_place_of_the_file_is_named(tmp_path: Path):
+    (tmp_path / "default.db").mkdir()
+    with pytest.raises(CorruptStore, match="folder"):
+        opened(tmp_path)
+
+
+def test_a_file_in_place_of_the_folder_is_named(tmp_path: Path):
+    (tmp_path / "store").write_text("hello", encoding="utf-8")
+    with pytest.raises(BackendDown) as failure:
+        opened(tmp_path / "store")
+    assert failure.value.hint
+
+
+def test_the_database_of_another_program_is_left_alone(tmp_path: Path):
+    other = apsw.Connection(str(tmp_path / "default.db"))
+    other.execute("CREATE TABLE theirs (x)")
+    other.close()
+    before = (tmp_path / "default.db").read_bytes()
+    with pytest.raises(CorruptStore, match="another program"):
+        opened(tmp_path)
+    assert (tmp_path / "default.db").read_bytes() == before
+
+
+@pytest.mark.promise("A.sqlite.newer-schema")
+def test_a_store_of_a_newer_program_is_refused_and_left_alone(tmp_path: Path):
+    store = opened(tmp_path)
+    store.close()
+    newer = apsw.Connection(str(store.path))
+    newer.pragma("user_version", 1000)
+    newer.close()
+    with pytest.raises(SchemaTooNew) as failure:
+        opened(tmp_path)
+    assert "upgrade" in str(failure.value.hint)
+
+
+def test_a_table_that_somebody_dropped_is_damage(tmp_path: Path):
+    store = opened(tmp_path)
+    other = apsw.Connection(str(store.path))
+    other.execute("DROP TABLE kb_sources")
+    other.close()
+    with pytest.raises(CorruptStore):
+        store.catalog.sources()
+    store.close()
+
+
+def test_text_that_is_not_unicode_is_refused_and_nothing_is_stored(tmp_path: Path):
+    store = opened(tmp_path)
+    with pytest.raises(BadValue):
+        put(store, "docs/a.md", "fine", "not \udcff fine")
+    assert store.catalog.counts().documents == 0
+    store.close()
+
+
+AS_NOBODY = """
+import os, sys
+from pathlib import Path
+from contract.stored import EVERYTHING, put, unit
+from test_sqlite_faults import found, opened
+from concord.errors import KBError
+from concord.types import Word
+
+if os.getuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+try:
+    store = opened(Path(sys.argv[1]))
+    near = store.vectors.search(unit(1, 0, 0, 0), EVERYTHING, 5)
+    print("found", found(store, "text"), len(near), flush=True)
+    put(store, "docs/b.md", "more text")
+    print("written")
+except KBError as error:
+    print(type(error).__name__, "hint" if error.hint else "no hint")
+"""
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Iterator[Path]:
+    """A folder with a store that others may reach, made again writable so that it can be deleted."""
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    store = opened(folder)
+    embed(store, [(put(store, "docs/a.md", "text")[0], unit(1, 0, 0, 0))])
+    store.close()
+    closed = [parent for parent in tmp_path.parents if parent.stat().st_uid == os.getuid()]
+    modes = {path: path.stat().st_mode for path in (tmp_path, *closed)}
+    for path, mode in modes.items():
+        path.chmod(mode | 0o111)
+    yield folder
+    shutil.rmtree(folder, onerror=None)
+    for path, mode in modes.items():
+        path.chmod(mode)
+
+
+@pytest.mark.promise("A.faults.read-only-disk")
+@pytest.mark.parametrize(
+    ("folder_mode", "file_mode", "says"),
+    [
+        (0o555, 0o444, ["found 1 1", "BackendDown hint"]),
+        (0o777, 0o444, ["found 1 1", "BackendDown hint"]),
+        (0o555, 0o666, ["found 1 1", "BackendDown hint"]),
+        (0o777, 0o000, ["BackendDown hint"]),
+        (0o000, 0o666, ["BackendDown hint"]),
+        (0o777, 0o666, ["found 1 1", "written"]),
+    ],
+)
+def test_what_may_not_be_written_can_still_be_searched(
+    shared: Path, folder_mode: int, file_mode: int, says: list[str]
+):
+    (shared / "default.db").chmod(file_mode)
+    shared.chmod(folder_mode)
+    assert finish(python(shared, code=AS_NOBODY)).splitlines() == says
+    shared.chmod(0o777)
+
+
+def test_a_read_only_store_with_an_unfinished_log_is_not_searched_as_if_it_had_none(shared: Path):
+    store = opened(shared)
+    put(store, "docs/b.md", "newer text")
+    log = shared / "default.db-wal"
+    kept = log.read_bytes()
+    store.close()
+    log.write_bytes(kept)
+    shared.chmod(0o555)
+    assert finish(python(shared, code=AS_NOBODY)).splitlines() == ["BackendDown hint"]
+    shared.chmod(0o777)
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path):
+    with pytest.raises(KBError) as failure:
+        SQLiteStore.open("sqlite:///proc/none/store", "default")
+    assert isinstance(failure.value, BackendDown)
+    assert failure.value.hint
