@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -36,9 +36,7 @@ def folder(tmp_path: Path, environment: dict[str, str]) -> Path:
     """A folder that is indexed, with text that a terminal must not obey and a locale may not know."""
     path = tmp_path / "d"
     path.mkdir()
-    (path / "a.md").write_text(
-        "# Zebra ☂\n\nA zebra \x1b[31mcrosses\x1b[0m the straße ☂.\n", encoding="utf-8"
-    )
+    (path / "a.md").write_text("# Zebra ☂\n\nA zebra \u202ecrosses\u202c the straße ☂.\n", encoding="utf-8")
     done = run("add", str(path), environment=environment)
     assert done.returncode == 0, done.stderr
     return path
@@ -93,16 +91,18 @@ def test_colours_can_be_refused(folder: Path, environment: dict[str, str], wish:
     assert "\x1b" not in shown
 
 
-def test_escape_sequences_of_documents_are_spelt_out_at_a_terminal(folder: Path, environment: dict[str, str]):
+def test_what_would_turn_the_text_around_is_spelt_out_at_a_terminal(
+    folder: Path, environment: dict[str, str]
+):
     for args in (("search", "zebra"), ("get", "d/a.md")):
         status, shown = at_a_terminal(*args, environment=environment, NO_COLOR="1")
         assert status == 0
-        assert "\x1b" not in shown
-        assert "\\x1b[31m" in shown
+        assert "\u202e" not in shown
+        assert "\\u202ecrosses" in shown
 
 
 def test_a_pipe_gets_the_text_as_it_is(folder: Path, environment: dict[str, str]):
-    assert b"\x1b[31mcrosses\x1b[0m" in run("get", "d/a.md", environment=environment).stdout
+    assert "\u202ecrosses\u202c" in run("get", "d/a.md", environment=environment).stdout.decode()
 
 
 def test_json_is_indented_for_eyes_and_one_line_for_programs(folder: Path, environment: dict[str, str]):
@@ -125,8 +125,6 @@ def test_no_locale_is_a_reason_to_fail(folder: Path, environment: dict[str, str]
         done = run(*args, environment=environment, **locale)
         assert done.returncode == 0
         assert b"Traceback" not in done.stderr
-    import json
-
     found = run("search", "zebra", "--json", environment=environment, **locale).stdout
     encoding = locale.get("PYTHONIOENCODING", "utf-8")
     assert "straße ☂" in json.loads(found.decode(encoding))["results"][0]["snippet"]
@@ -175,27 +173,27 @@ def test_a_note_is_read_from_stdin(environment: dict[str, str]):
 
 
 def test_ctrl_c_is_one_line_and_status_130(environment: dict[str, str]):
-    with subprocess.Popen(
-        [*KB, "note", "-"],
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
-        assert process.stdin is not None
-        assert process.stderr is not None
-        # More than a pipe holds: once all of it is taken, the process is past its start and reading.
-        process.stdin.write(b"x" * 1_000_000)
-        process.stdin.flush()
-        process.send_signal(signal.SIGINT)
-        said = process.stderr.read().decode()
-    assert process.returncode == 130
-    assert said.strip() == "interrupted; what was stored stays, `kb sync` goes on from there"
+    # The signal comes while stdin is read. Whoever runs the tests may ignore it, and a child inherits that.
+    code = """
+import io, signal, sys
+from concord.cli.main import main
+
+class Interrupted(io.BytesIO):
+    def read(self, *_):
+        signal.raise_signal(signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.stdin = io.TextIOWrapper(Interrupted(), encoding="utf-8")
+sys.exit(main(["note", "-"]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=False)
+    assert done.returncode == 130
+    assert done.stderr.decode() == "interrupted; what was stored stays, `kb sync` goes on from there\n"
 
 
 def test_shells_can_complete_commands_and_options(environment: dict[str, str]):
     ask = {"_KB_COMPLETE": "bash_complete", "COMP_CWORD": "1"}
     done = run(environment=environment, COMP_WORDS="kb se", **ask)
-    assert done.stdout.split() == [b"plain,search"]
+    assert b"plain,search" in done.stdout.split()
     done = run(environment=environment, COMP_WORDS="kb search --mo", **{**ask, "COMP_CWORD": "2"})
     assert done.stdout.split() == [b"plain,--mode"]

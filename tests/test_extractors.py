@@ -422,7 +422,7 @@ TAGS = re.findall(
 @given(
     st.lists(
         st.sampled_from(
-            [*(f"<{t}>" for t in TAGS), *(f"</{t}>" for t in TAGS), "word", "a b\n", "&amp;", "<"]
+            [*(f"<{t}>" for t in TAGS), *(f"</{t}>" for t in TAGS), "word", "a b\n", "&amp;", "&#13;", "<"]
         )
     )
 )

@@ -15,9 +15,11 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
+from click.testing import CliRunner
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from concord.cli.main import kb
 from concord.errors import BadValue, Unavailable
 from concord.mcp import http as served
 from concord.mcp.server import build
@@ -300,6 +302,17 @@ def test_a_token_file_is_for_its_owner_alone(tmp_path: Path):
     path.chmod(0o644)
     with pytest.raises(BadValue, match="others can read"):
         read_grants(path)
+
+
+@pytest.mark.parametrize("flags", [(), ("--json",)])
+def test_kb_serve_makes_a_token_and_serves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags):
+    monkeypatch.setenv("KB_HOME", str(tmp_path))
+    result = CliRunner().invoke(kb, ["serve", "--new-token", "team", *flags])
+    assert result.exit_code == 0
+    token = json.loads(result.stdout)["token"] if flags else result.stdout.strip()
+    (grant,) = read_grants(tmp_path / "tokens")
+    assert grant_for(f"Bearer {token}", (grant,)) == grant
+    assert grant.org == "team"
 
 
 def test_a_token_file_has_comments_and_several_organisations(tmp_path: Path):

@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from concord import plugins
+from concord.mcp.bases import Calls
 from concord.mcp.jobs import Cancelled, Jobs, Plan
 from gated_embedder import GatedEmbedder
 from mcp_session import BOUND_S, ERAS, call, in_process, refusal, run, said, write_docs
@@ -197,6 +198,28 @@ def test_a_mistake_of_ours_is_told_without_its_text_and_the_server_lives_on(
 
     run(scene)
     assert "secret detail" in caplog.text
+
+
+def test_heavy_work_waits_while_a_call_is_worked_on_and_is_let_go_at_the_end():
+    calls, told = Calls(), []
+
+    def wait() -> None:
+        told.append(calls.wait_for_quiet(quiet_s=0.01, most_s=BOUND_S))
+
+    waiting = threading.Thread(target=wait)
+    with calls.counted():
+        waiting.start()
+        assert not told
+        calls.end()
+        waiting.join(BOUND_S)
+    assert told == [False]
+
+
+def test_heavy_work_begins_when_there_is_quiet_or_when_it_has_waited_long_enough():
+    calls = Calls()
+    assert calls.wait_for_quiet(quiet_s=0.01, most_s=BOUND_S)
+    with calls.counted():
+        assert calls.wait_for_quiet(quiet_s=0.01, most_s=0.02)
 
 
 def test_two_calls_for_the_same_work_share_one_job():

@@ -233,6 +233,38 @@ def test_a_note_is_found_at_once_by_its_words_and_by_its_fields(tmp_path: Path):
     run(scene)
 
 
+@pytest.mark.promise("mcp.repeat-safe")
+def test_a_note_that_is_sent_again_is_kept_once(tmp_path: Path):
+    async def scene() -> None:
+        async with in_process(tmp_path / "home") as client:
+            sent = [await call(client, "kb_note", content="Once.", tags=["a"]) for _ in range(3)]
+            other = await call(client, "kb_note", content="Once.", tags=["b"])
+            assert len({kept["document_id"] for kept in sent}) == 1
+            assert other["document_id"] != sent[0]["document_id"]
+            assert (await call(client, "kb_stats"))["documents"] == 2
+            await call(client, "kb_remove_source", source="notes")
+            anew = await call(client, "kb_note", content="Once.", tags=["a"])
+            assert (await call(client, "kb_get", document_id=anew["document_id"]))["text"] == "Once."
+
+    run(scene)
+
+
+@pytest.mark.promise("mcp.repeat-safe")
+def test_adding_syncing_and_removing_can_be_repeated(tmp_path: Path):
+    docs = write_docs(tmp_path / "docs")
+
+    async def scene() -> None:
+        async with in_process(tmp_path / "home") as client:
+            first = await call(client, "kb_add_source", path=str(docs))
+            again = await call(client, "kb_add_source", path=str(docs))
+            assert (first["added"], again["added"], again["unchanged"]) == (3, 0, 3)
+            assert (await call(client, "kb_sync"))["unchanged"] == 3
+            await call(client, "kb_remove_source", source="docs")
+            assert "no source called" in await refusal(client, "kb_remove_source", source="docs")
+
+    run(scene)
+
+
 def test_a_generation_that_is_not_reached_yet_is_refused_and_one_that_is_answered(tmp_path: Path):
     async def scene() -> None:
         async with in_process(tmp_path / "home") as client:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 import subprocess
 import sys
 from array import array
@@ -15,12 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.backends.sqlite import filters, lexical, vectors
+from concord.backends.sqlite import changes, filters, lexical, vectors
 from concord.backends.sqlite.connections import Connection
 from concord.backends.sqlite.match import to_match
 from concord.backends.sqlite.store import SQLiteStore
 from concord.errors import BackendDown, BadValue, ModelMismatch
-from concord.types import AllOf, AnyOf, Filter, Identity, Match, Phrase, Scored, Without, Word
+from concord.types import AllOf, AnyOf, Counts, Filter, Identity, Match, Phrase, Scored, Without, Word
 from contract.stored import EVERYTHING, IDENTITY, document, embed, pieces, put, source, unit
 
 NORTH = unit(1, 0, 0, 0)
@@ -152,7 +153,7 @@ def test_an_opened_store_only_reads_until_something_is_written(store: SQLiteStor
     again.close()
 
 
-@pytest.mark.promise("001.fts.synchronised-by-triggers")
+@pytest.mark.promise("001.fts.triggers")
 def test_the_words_follow_the_chunks_by_triggers(store: SQLiteStore):
     put(store, "docs/a.md", "alpha beta", "gamma", title="One", tags=("x",))
     put(store, "docs/a.md", "alpha beta", "delta", title="One", tags=("y",))
@@ -174,6 +175,7 @@ def test_the_words_follow_the_chunks_by_triggers(store: SQLiteStore):
     assert len(store.lexical.search(Phrase("changed by hand"), EVERYTHING, 9)) == 2
 
 
+@pytest.mark.promise("000.schema")
 def test_the_counters_agree_with_the_tables(store: SQLiteStore):
     ids = [put(store, f"docs/{n}.md", *["text"] * n)[-1:] for n in range(6)]
     embed(store, [(chunk_id, NORTH) for last in ids for chunk_id in last])
@@ -214,8 +216,7 @@ def test_fts5_parses_whatever_a_word_is_made_of(text: str, prefix: bool):
     connection.execute("SELECT * FROM t WHERE t MATCH ?", (expression,)).fetchall()
 
 
-@pytest.mark.promise("004.vec.sentinel")
-@pytest.mark.promise("004.vec.migration")
+@pytest.mark.promise("004.sentinel")
 @pytest.mark.parametrize("sentinel", [None, "l2"])
 def test_vectors_that_measure_another_distance_are_migrated_when_first_used(
     store: SQLiteStore, tmp_path: Path, sentinel: str | None
@@ -246,6 +247,19 @@ def test_vectors_that_measure_another_distance_are_migrated_when_first_used(
     assert "distance_metric=cosine" in now.execute("SELECT sql FROM sqlite_schema WHERE name = 'kb_vec'").get
     assert now.execute("SELECT value FROM kb_vec_meta WHERE key = 'distance_metric'").get == "cosine"
     now.close()
+    again.close()
+
+
+def test_a_table_without_vectors_worth_keeping_goes_when_it_is_migrated(store: SQLiteStore):
+    (a,) = put(store, "docs/a.md", "a")
+    store.vectors.prepare(IDENTITY)
+    other = beside(store)
+    other.execute("DELETE FROM kb_vec_meta WHERE key = 'distance_metric'")
+    other.close()
+    again = SQLiteStore.open(f"sqlite://{store.path.parent}", "default")
+    assert again.vectors.search(NORTH, EVERYTHING, 5) == []
+    assert embed(again, [(a, NORTH)]) == 1
+    assert again.vectors.search(NORTH, EVERYTHING, 5) == [Scored(a, 1.0)]
     again.close()
 
 
@@ -347,6 +361,38 @@ def test_a_sync_that_changed_much_leaves_the_words_merged_and_right(store: SQLit
     assert store.lexical.frequencies(["shared"]) == (120, {"shared": 60})
 
 
+@pytest.mark.promise("000.remove.order")
+def test_vectors_go_first_then_chunks_with_their_words_then_documents_then_the_source(store: SQLiteStore):
+    embed(store, [(put(store, "docs/a.md", "text")[0], NORTH)])
+    connection = beside(store)
+    order: list[str] = []
+
+    def note(cursor: apsw.Cursor, statement: str, values: object) -> bool:
+        order.extend(re.findall(r"^DELETE FROM (kb_vec|kb_chunks|kb_documents|kb_sources)\b", statement))
+        return True
+
+    connection.exec_trace = note
+    changes.remove_source(connection, "docs")
+    connection.close()
+    assert order == ["kb_vec", "kb_chunks", "kb_documents", "kb_sources"]
+
+
+def test_removing_most_of_a_store_leaves_the_rest_as_it_was(store: SQLiteStore):
+    put(store, "docs/a.md", *(f"shared text {n}" for n in range(1200)))
+    kept = put(store, "wiki/b.md", "shared words", "other words")
+    embed(store, [(kept[0], NORTH)])
+    assert store.catalog.remove_source("docs") == 1
+    assert store.catalog.counts() == Counts(1, 1, 2, 1)
+    assert store.lexical.frequencies(["shared", "text"]) == (2, {"shared": 1, "text": 0})
+    assert [each.chunk_id for each in store.vectors.pending(0, 10)] == kept[1:]
+    store.catalog.put_document(document("wiki/b.md"), pieces("other words"))  # the triggers work as before
+    other = beside(store)
+    other.execute("INSERT INTO kb_chunks_fts (kb_chunks_fts, rank) VALUES ('integrity-check', 1)")
+    other.close()
+    assert store.lexical.search(Word("shared"), EVERYTHING, 9) == []
+    assert store.catalog.counts() == Counts(1, 1, 1, 0)
+
+
 def plan(store: SQLiteStore, statement: str, values: dict | tuple) -> str:
     connection = beside(store)
     connection.create_scalar_function("kb_glob", lambda *_: True, 2)
@@ -355,11 +401,10 @@ def plan(store: SQLiteStore, statement: str, values: dict | tuple) -> str:
     return found
 
 
+@pytest.mark.promise("001.tags.join")
 def test_a_filtered_search_never_reads_the_chunks_themselves(store: SQLiteStore):
     sql, values = filters.condition(Filter(tags=("a",), type="code", source_id="s", path="a/**/b", since=1))
-    values = (
-        dict.fromkeys(("match", "title", "content", "tags", "terms", "limit"), 1) | values | {"match": "a"}
-    )
+    values |= {"match": "a", "limit": 1, **dict.fromkeys(lexical._WEIGHTS, 1.0)}
     found = plan(store, lexical._FILTERED.format(condition=sql), values)
     assert "COVERING INDEX kb_chunks_place (id=?) " in found
     assert "SCAN c" not in found
@@ -376,4 +421,3 @@ def test_vectors_are_fetched_by_id_without_a_walk_over_all(store: SQLiteStore):
     store.vectors.prepare(IDENTITY)
     # sqlite-vec calls a look-up by id plan 2, and a walk over the table plan 1
     assert "SCAN v VIRTUAL TABLE INDEX 3:2!" in plan(store, vectors._FETCH, ("[]",))
-    store.close()

@@ -8,17 +8,18 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import apsw
 import pytest
 
+from concord.backends.sqlite.faults import translated
 from concord.backends.sqlite.store import SQLiteStore
 from concord.errors import BackendDown, BadValue, CorruptStore, KBError, SchemaTooNew, StoreBusy
 from concord.types import Counts, Filter, Word
 from contract.stored import EVERYTHING, document, embed, pieces, put, source, unit
 from faulty_disk import FaultyDisk, disk_full, io_error
 
-NOBODY = 65534
 TESTS = Path(__file__).parent
 
 
@@ -56,7 +57,7 @@ def finish(process: subprocess.Popen[str]) -> str:
 
 
 @pytest.fixture
-def disk(request: pytest.FixtureRequest) -> Iterator[FaultyDisk]:
+def disk() -> Iterator[FaultyDisk]:
     made = FaultyDisk("faulty")
     yield made
     made.unregister()
@@ -362,6 +363,49 @@ def test_a_table_that_somebody_dropped_is_damage(tmp_path: Path):
     store.close()
 
 
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [
+        (apsw.BusyError("locked"), StoreBusy),
+        (apsw.LockedError("locked"), StoreBusy),
+        (apsw.CorruptError("malformed"), CorruptStore),
+        (apsw.NotADBError("not a database"), CorruptStore),
+        (apsw.FullError("full"), BackendDown),
+        (apsw.IOError("i/o"), BackendDown),
+        (apsw.ReadOnlyError("read-only"), BackendDown),
+        (apsw.PermissionsError("denied"), BackendDown),
+        (apsw.CantOpenError("cannot open"), BackendDown),
+        (apsw.NoMemError("memory"), BackendDown),
+        (apsw.ExtensionLoadingError("no such file"), BackendDown),
+        (apsw.TooBigError("too big"), BadValue),
+        (apsw.SQLError("no such table: kb_x"), CorruptStore),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+)
+def test_every_fault_of_sqlite_that_a_user_can_meet_has_a_sentence_and_a_hint(
+    tmp_path: Path, fault: apsw.Error, error: type[KBError]
+):
+    with pytest.raises(error) as failure, translated(tmp_path / "default.db"):
+        raise fault
+    assert failure.value.message
+    assert failure.value.hint
+    assert failure.value.__cause__ is fault
+
+
+def test_a_fault_of_ours_is_not_dressed_up_as_the_users(tmp_path: Path):
+    with pytest.raises(apsw.SQLError), translated(tmp_path):
+        raise apsw.SQLError('near "SELEKT": syntax error')
+
+
+def test_a_lock_that_cannot_be_made_is_named(tmp_path: Path):
+    store = opened(tmp_path / "gone")
+    shutil.rmtree(tmp_path / "gone")
+    with pytest.raises(BackendDown) as failure, store.catalog.sync_lock("docs", wait_s=0):
+        pytest.fail("there is nowhere to lock")
+    assert failure.value.hint
+    store.close()
+
+
 def test_text_that_is_not_unicode_is_refused_and_nothing_is_stored(tmp_path: Path):
     store = opened(tmp_path)
     with pytest.raises(BadValue):
@@ -394,21 +438,16 @@ except KBError as error:
 
 
 @pytest.fixture
-def shared(tmp_path: Path) -> Iterator[Path]:
-    """A folder with a store that others may reach, made again writable so that it can be deleted."""
-    folder = tmp_path / "shared"
-    folder.mkdir()
-    store = opened(folder)
-    embed(store, [(put(store, "docs/a.md", "text")[0], unit(1, 0, 0, 0))])
-    store.close()
-    closed = [parent for parent in tmp_path.parents if parent.stat().st_uid == os.getuid()]
-    modes = {path: path.stat().st_mode for path in (tmp_path, *closed)}
-    for path, mode in modes.items():
-        path.chmod(mode | 0o111)
-    yield folder
-    shutil.rmtree(folder, onerror=None)
-    for path, mode in modes.items():
-        path.chmod(mode)
+def shared() -> Iterator[Path]:
+    """A folder with a store, in a folder that others may enter (pytest's own are closed to them)."""
+    with TemporaryDirectory() as made:
+        Path(made).chmod(0o755)
+        folder = Path(made) / "shared"
+        store = opened(folder)
+        embed(store, [(put(store, "docs/a.md", "text")[0], unit(1, 0, 0, 0))])
+        store.close()
+        yield folder
+        folder.chmod(0o777)
 
 
 @pytest.mark.promise("A.faults.read-only-disk")
@@ -429,7 +468,6 @@ def test_what_may_not_be_written_can_still_be_searched(
     (shared / "default.db").chmod(file_mode)
     shared.chmod(folder_mode)
     assert finish(python(shared, code=AS_NOBODY)).splitlines() == says
-    shared.chmod(0o777)
 
 
 def test_a_read_only_store_with_an_unfinished_log_is_not_searched_as_if_it_had_none(shared: Path):
@@ -441,7 +479,6 @@ def test_a_read_only_store_with_an_unfinished_log_is_not_searched_as_if_it_had_n
     log.write_bytes(kept)
     shared.chmod(0o555)
     assert finish(python(shared, code=AS_NOBODY)).splitlines() == ["BackendDown hint"]
-    shared.chmod(0o777)
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from functools import lru_cache
 from pathlib import Path
 
 from concord.config import Paths
 from concord.errors import BadValue
-from concord.ranking.calibrate import Calibration, load, model_key
+from concord.ranking.calibrate import Calibration, dump, load, model_key
 from concord.types import Identity
 
 SHIPPED = Path(__file__).parent / "data"
@@ -16,11 +17,30 @@ SHIPPED = Path(__file__).parent / "data"
 
 def find_calibration(identity: Identity, paths: Paths) -> Calibration | None:
     """Return the calibration for a model; None when none was fitted, and scores are then stand-ins."""
-    for folder in (paths.data, SHIPPED):
-        found = _read(folder / file_name(identity))
-        if found is not None and found.model == model_key(identity):
-            return found
-    return None
+    return _find(paths.data, identity) or shipped_calibration(identity)
+
+
+def shipped_calibration(identity: Identity) -> Calibration | None:
+    """Return the calibration that ships for a model, if one does."""
+    return _find(SHIPPED, identity)
+
+
+def save_calibration(calibration: Calibration, identity: Identity, folder: Path) -> Path:
+    """Write a calibration where `find_calibration` looks for it, whole or not at all; return the file.
+
+    Raises:
+        BadValue: the folder cannot be written to.
+    """
+    path = folder / file_name(identity)
+    partial = path.with_suffix(".partial")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        partial.write_text(json.dumps(dump(calibration), indent=1) + "\n", encoding="utf-8")
+        os.replace(partial, path)
+    except OSError as fault:
+        raise BadValue(f"cannot write {path}: {fault}", hint="make room, or set KB_HOME elsewhere") from fault
+    _read.cache_clear()
+    return path
 
 
 def file_name(identity: Identity) -> str:
@@ -29,13 +49,18 @@ def file_name(identity: Identity) -> str:
     return f"calibration-{safe}.json"
 
 
+def _find(folder: Path, identity: Identity) -> Calibration | None:
+    found = _read(folder / file_name(identity))
+    return found if found is not None and found.model == model_key(identity) else None
+
+
 @lru_cache(maxsize=8)
 def _read(path: Path) -> Calibration | None:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
-    except OSError as fault:
+    except (OSError, UnicodeDecodeError) as fault:
         raise BadValue(f"cannot read {path}: {fault}", hint="mend or remove the file") from fault
     try:
         return load(json.loads(text))

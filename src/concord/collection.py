@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from concord.errors import BadValue, NotFound
+from concord.config import Resolved, Settings
+from concord.errors import BadValue, EmbedderDown, NotFound
+from concord.ingest import Embedding
 from concord.protocols import Embedder, Progress, Store
 from concord.text.chunk import ChunkSize, chunk
 from concord.text.clean import clean
-from concord.types import Document, DocumentType, Extracted, Source
+from concord.types import Document, DocumentType, Extracted, Identity, Source
 
 Qrels = Mapping[str, Mapping[str, int]]  # query → document → how relevant
+
+FOREIGN = 500  # queries taken from other collections: enough for a share to be known to 2 %
 
 # Collections hold text without a file name, so its first line has to tell what it is.
 _CODE = {
@@ -50,7 +53,7 @@ class Collection:
     def documents(self) -> Iterator[Entry]:
         """Yield the documents, one at a time."""
         for row in _rows(self.folder / "corpus.jsonl"):
-            yield Entry(str(row["_id"]), str(row.get("title") or ""), str(row.get("text") or ""))
+            yield Entry(row["_id"], str(row.get("title") or ""), str(row.get("text") or ""))
 
     @property
     def judged(self) -> dict[str, str]:
@@ -60,6 +63,16 @@ class Collection:
             for id, text in self.queries.items()
             if any(relevance > 0 for relevance in self.qrels.get(id, {}).values())
         }
+
+    def sampled(self, limit: int | None) -> Collection:
+        """Return the collection with no more judged queries than `limit`: the same ones each time."""
+        judged = self.judged
+        if limit is None or len(judged) <= limit:
+            return self
+        chosen = set(
+            sorted(judged, key=lambda id: hashlib.sha256(id.encode("utf-8", "replace")).digest())[:limit]
+        )
+        return replace(self, queries={id: text for id, text in judged.items() if id in chosen})
 
 
 def read_collection(folder: Path, split: str | None = None) -> Collection:
@@ -79,8 +92,14 @@ def read_collection(folder: Path, split: str | None = None) -> Collection:
     if chosen not in files:
         raise NotFound(f"{folder} has no judgements called {chosen!r}", hint="it has: " + ", ".join(files))
     qrels = _qrels(files[chosen])
-    queries = {str(row["_id"]): str(row["text"]) for path in _query_files(folder) for row in _rows(path)}
-    return Collection(folder, {id: text for id, text in queries.items() if id in qrels}, qrels)
+    texts = {row["_id"]: str(row.get("text") or "") for path in _query_files(folder) for row in _rows(path)}
+    collection = Collection(folder, {id: text for id, text in texts.items() if id in qrels}, qrels)
+    if not collection.judged:
+        raise BadValue(
+            f"no query of {folder} has a relevant document",
+            hint=f"{files[chosen]} names queries and documents",
+        )
+    return collection
 
 
 def index_collection(
@@ -91,12 +110,47 @@ def index_collection(
     store.catalog.put_source(source)
     known = store.catalog.file_states(source.id)
     for done, entry in enumerate(collection.documents(), 1):
-        extracted = _extracted(entry)
-        document = _document(entry, extracted.type, source)
-        old = known.get(document.path)
-        if old is None or old.content_hash != document.content_hash:
+        path, digest = f"{source.prefix}/{entry.id}", _digest(entry)
+        old = known.pop(path, None)
+        if old is None or old.content_hash != digest:
+            extracted = _extracted(entry)
+            document = Document(entry.id, source.id, path, extracted.type, entry.title, content_hash=digest)
             store.catalog.put_document(document, chunk(extracted, measure.token_starts, size))
         progress("index", done, None)
+    if known:
+        store.catalog.delete_documents([state.document_id for state in known.values()])
+
+
+def foreign_queries(folders: Sequence[Path], limit: int | None) -> dict[str, list[str]]:
+    """Return queries of other collections by its name, no more in all than `limit` and FOREIGN."""
+    share = min(limit or FOREIGN, FOREIGN) // max(1, len(folders))
+    return {
+        folder.name: list(read_collection(folder).sampled(max(1, share)).queries.values())
+        for folder in folders
+    }
+
+
+def settings_apart(collection: Collection, settings: Settings, identity: Identity) -> Settings:
+    """Return the settings with a store for this collection alone, cut and embedded as they say."""
+    cut = [str(settings[key]) for key in ("ingest.chunk_tokens", "ingest.chunk_overlap")]
+    told = "\0".join([str(collection.folder.resolve()), *cut, *map(str, astuple(identity))])
+    name = f"{collection.folder.resolve().name}-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
+    apart = {"store.url": f"sqlite:///{settings.paths.cache / 'collections' / name}", "org": "default"}
+    values = {key: Resolved(apart.get(key, settings[key]), settings.origin(key)) for key in settings}
+    return Settings(values, settings.paths)
+
+
+def complete(embedding: Embedding) -> None:
+    """Insist that every chunk has a vector.
+
+    Raises:
+        EmbedderDown: some have none, and what is measured would not be what is searched later.
+    """
+    if embedding.pending:
+        raise EmbedderDown(
+            f"{embedding.pending:,} chunks of the collection could not be embedded: {embedding.degraded}",
+            hint="try again: what has been embedded is kept",
+        )
 
 
 def _extracted(entry: Entry) -> Extracted:
@@ -108,16 +162,13 @@ def _extracted(entry: Entry) -> Extracted:
     return Extracted(text, kind, entry.title or None)
 
 
-def _document(entry: Entry, kind: DocumentType, source: Source) -> Document:
-    digest = hashlib.sha256(f"{entry.title}\0{entry.text}".encode("utf-8", "replace")).hexdigest()
-    return Document(
-        id=entry.id,
-        source_id=source.id,
-        path=f"{source.prefix}/{entry.id}",
-        type=kind,
-        title=entry.title,
-        content_hash=digest,
-    )
+def _shuffled(id: str) -> bytes:
+    """Return a key that orders ids as if by chance, and always alike."""
+    return hashlib.sha256(id.encode("utf-8", "replace")).digest()
+
+
+def _digest(entry: Entry) -> str:
+    return hashlib.sha256(f"{entry.title}\0{entry.text}".encode("utf-8", "replace")).hexdigest()
 
 
 def _query_files(folder: Path) -> list[Path]:
@@ -127,26 +178,36 @@ def _query_files(folder: Path) -> list[Path]:
 
 def _qrels(path: Path) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {}
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        for number, row in enumerate(rows, 1):
-            if number == 1 and not row[-1].lstrip("-").isdigit():
-                continue  # the header
-            if len(row) != 3:
-                raise BadValue(
-                    f"line {number} of {path} has {len(row)} columns", hint="query, document, relevance"
-                )
-            found.setdefault(row[0], {})[row[1]] = int(row[2])
+    for number, line in _lines(path):
+        columns = line.split("\t")
+        if number == 1 and not columns[-1].lstrip("-").isdigit():
+            continue  # the header
+        if len(columns) != 3 or not columns[2].lstrip("-").isdigit():
+            raise BadValue(
+                f"line {number} of {path} is no judgement", hint="query, document, relevance, by tabs"
+            )
+        found.setdefault(columns[0], {})[columns[1]] = int(columns[2])
     return found
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    with path.open(encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            if line.strip():
-                try:
-                    yield json.loads(line)
-                except json.JSONDecodeError as fault:
-                    raise BadValue(
-                        f"line {number} of {path} is not JSON: {fault}", hint="one object a line"
-                    ) from fault
+    """Yield the objects of a file, each with its `_id` as text."""
+    for number, line in _lines(path):
+        try:
+            row = json.loads(line)
+            yield {**row, "_id": str(row["_id"])}
+        except (ValueError, TypeError, KeyError) as fault:
+            raise BadValue(
+                f"line {number} of {path} cannot be read: {fault}", hint="one JSON object with an _id a line"
+            ) from fault
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a file that hold anything, with their numbers."""
+    try:
+        with path.open(encoding="utf-8", newline="\n") as file:  # U+2028 within a text ends no line
+            for number, line in enumerate(file, 1):
+                if not line.isspace():
+                    yield number, line.rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as fault:
+        raise BadValue(f"cannot read {path}: {fault}", hint="it has to be a text file in UTF-8") from fault

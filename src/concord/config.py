@@ -131,6 +131,20 @@ SETTINGS: tuple[Setting, ...] = (
         minimum=1,
     ),
     Setting(
+        "search.relaxed_ms",
+        100.0,
+        "how long to look for words that begin like those of a query which found nothing",
+        "the first step down must not double the time of a search",
+        minimum=1,
+    ),
+    Setting(
+        "search.partial_ms",
+        50.0,
+        "how long to look for words that are spelt like those of a query which found nothing",
+        "the last step: a guess is worth less time than a find",
+        minimum=1,
+    ),
+    Setting(
         "search.diversity",
         0.7,
         "relevance against diversity in the order of results: 1 is relevance alone",

@@ -1,40 +1,53 @@
 """How good are the answers? Every mode over one collection: rankings, latency, and whether confidence holds.
 
-The strategies are asked once a query; each fusion then orders the same ballots. A document's score is its
-best chunk's. The figures come from ir-measures, not from arithmetic of our own.
+Each query is asked once as a caller would ask it, and the strategies once more, deeper; each fusion then
+orders the same ballots. A document's score is its best chunk's. What `auto` is measured by begins with the
+very hits that `kb search` returns. The figures come from ir-measures, not from arithmetic of our own.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
 from typing import NamedTuple
 
 from concord.collection import Collection, Qrels
+from concord.judge import Judgement
 from concord.protocols import Progress
-from concord.ranking.fuse import FUSIONS, Ballots, Context, bm25_order, cosine_order
-from concord.search import FUSION_OF, Tools, retrieve, search
-from concord.types import Answer, ChunkId, QueryKind, Ranked, Request
+from concord.ranking.fuse import FUSIONS
+from concord.reliability import Answerability, Gibberish, Trust, answerability, gibberish, trust
+from concord.search import FUSION_OF, Examined, Tools, examine, retrieve
+from concord.types import ChunkId, QueryKind, Request
+from concord.understand import MAX_TOP
 
 DEPTH = 100  # documents a query in a run: as deep as Recall@100 looks
-CHUNKS = 3  # chunks asked for to find each of them: a document may fill several places
-TIMED = 200  # searches whose latency is measured, whole and one after another
-MODES = ("bm25", "semantic", "rrf", "adaptive", "dominant", "auto")
+ASKED = 0.5  # results to ask for a document that is wanted: each strategy proposes three times as many chunks
+FUSED = ("rrf", "adaptive", "dominant", "auto")
+MODES = ("bm25", "semantic", *FUSED)
 MEASURES = ("nDCG@10", "R@5", "R@10", "R@100", "RR", "P@1")
+NONSENSE = ("asdf qwer zxcv", "xkcvb wqpfg zzyzx", "qwertzuiop asdfghjkl", "lkjh mnbv poiu trewq")
+
+PATIENCE_MS = 60_000.0  # quality is measured here: a strategy that is late on a busy machine shall still vote
 
 Run = dict[str, dict[str, float]]  # query → document → score
 
 
 class Outcome(NamedTuple):
-    """One answered query, for judging confidence: what was said, and what was true."""
+    """One answered query, for judging confidence: what was said and why, and what was true."""
 
     query_id: str
-    kind: QueryKind
-    answer: Answer
+    judgement: Judgement
     relevant: tuple[bool, ...]  # of each hit, whether its document is
+    took_ms: float
+
+    @property
+    def kind(self) -> QueryKind:
+        """The query's type."""
+        return self.judgement.search.kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,25 +58,38 @@ class Evaluation:
     documents: int
     chunks: int
     queries: int
+    calibrated: bool
     runs: Mapping[str, Run]
     measures: Mapping[str, Mapping[str, float]]  # mode → measure → mean
     by_kind: Mapping[str, Mapping[str, Mapping[str, float]]]  # query type → mode → measure → mean
-    kinds: Mapping[str, int]
+    kinds: Mapping[str, int]  # query type → how many
     latency_ms: Mapping[str, float]  # p50, p95
+    trust: Trust
+    gibberish: Gibberish
+    answerability: Mapping[str, Answerability]  # by the collection that the other queries are from
     outcomes: Sequence[Outcome]
+    foreign: Mapping[str, Sequence[Outcome]]  # to the queries of other collections, by its name
 
 
-def evaluate(collection: Collection, tools: Tools, progress: Progress) -> Evaluation:
-    """Ask every judged query of an indexed collection and measure what comes back."""
+def evaluate(
+    collection: Collection,
+    tools: Tools,
+    progress: Progress,
+    others: Mapping[str, Sequence[str]] | None = None,
+) -> Evaluation:
+    """Ask every judged query of an indexed collection, and `others` by name, and measure what comes back."""
     runs: dict[str, Run] = {mode: {} for mode in MODES}
     outcomes: list[Outcome] = []
     judged = collection.judged
-    owners = _Owners(tools)
+    owners, depth = _Owners(tools), _depth(tools)
     for done, (query_id, text) in enumerate(judged.items(), 1):
-        for mode, ranked in rankings(text, tools).items():
-            runs[mode][query_id] = owners.documents(ranked)
-        outcomes.append(outcome(query_id, text, collection.qrels.get(query_id, {}), tools))
-        progress("ask", done, len(judged))
+        examined = _asked(text, tools)
+        outcomes.append(_outcome(query_id, examined, collection.qrels.get(query_id, {})))
+        deeper = Request(text, top=depth, deadline_ms=PATIENCE_MS)
+        for mode, order in _orders(deeper, examined, tools).items():
+            runs[mode][query_id] = owners.documents(order)
+        progress("asking", done, len(judged))
+    foreign = {name: ask(texts, tools, progress) for name, texts in (others or {}).items()}
     kinds = {one.query_id: one.kind for one in outcomes}
     counts = tools.store.catalog.counts()
     return Evaluation(
@@ -71,57 +97,47 @@ def evaluate(collection: Collection, tools: Tools, progress: Progress) -> Evalua
         documents=counts.documents,
         chunks=counts.chunks,
         queries=len(judged),
+        calibrated=tools.calibration is not None,
         runs=runs,
         measures={mode: measure(collection.qrels, run) for mode, run in runs.items()},
         by_kind=_by_kind(collection.qrels, runs, kinds),
-        kinds={kind: list(kinds.values()).count(kind) for kind in sorted(set(kinds.values()))},
-        latency_ms=latency([*judged.values()][:TIMED], tools),
+        kinds=dict(sorted(Counter(kinds.values()).items())),
+        latency_ms=_percentiles([one.took_ms for one in outcomes]),
+        trust=trust([(one.judgement, one.relevant) for one in outcomes]),
+        gibberish=_gibberish(outcomes, tools, progress),
+        answerability={name: _answerability(outcomes, some) for name, some in foreign.items()},
         outcomes=outcomes,
+        foreign=foreign,
     )
 
 
-def rankings(text: str, tools: Tools) -> dict[str, list[Ranked]]:
-    """Return each mode's order of the chunks that the strategies found."""
-    request = Request(text, top=DEPTH * CHUNKS)
-    found = retrieve(request, "auto", tools, tools.store.catalog.sources())
-    orders: dict[str, Callable[[Ballots, Context], list[Ranked]]] = {
-        "bm25": lambda given, _: bm25_order(given),
-        "semantic": lambda given, _: cosine_order(given),
-        "auto": FUSIONS[FUSION_OF["auto"]],
-    }
-    return {
-        mode: orders.get(mode, FUSIONS.get(mode, FUSIONS["rrf"]))(found.ballots, found.context)
-        for mode in MODES
-    }
+def ask(texts: Sequence[str], tools: Tools, progress: Progress) -> list[Outcome]:
+    """Ask queries to which nothing is relevant: those of another collection, or nonsense."""
+    found = []
+    for done, text in enumerate(texts, 1):
+        found.append(_outcome(text, _asked(text, tools), {}))
+        progress("asking what it cannot know", done, len(texts))
+    return found
 
 
-def outcome(query_id: str, text: str, judged: Mapping[str, int], tools: Tools) -> Outcome:
-    """Answer a query as a caller would get it, and mark which hits are relevant."""
-    answer = search(Request(text), tools)
-    relevant = tuple(judged.get(hit.document.id, 0) > 0 for hit in answer.hits)
-    return Outcome(query_id, answer.query_kind or "exploratory", answer, relevant)
+def ask_own(collection: Collection, tools: Tools, progress: Progress) -> list[Outcome]:
+    """Ask the judged queries of an indexed collection as a caller would, and nothing more."""
+    judged = collection.judged
+    found = []
+    for done, (query_id, text) in enumerate(judged.items(), 1):
+        found.append(_outcome(query_id, _asked(text, tools), collection.qrels.get(query_id, {})))
+        progress("asking", done, len(judged))
+    return found
 
 
 def measure(qrels: Qrels, run: Run) -> dict[str, float]:
     """Return the mean of every measure over the queries of a run."""
-    import ir_measures  # pulls scipy: only evaluation pays for it
+    import ir_measures  # only evaluation pays for it
 
     wanted = {str(m): m for m in map(ir_measures.parse_measure, MEASURES)}
     judged = {query: dict(qrels[query]) for query in run}
     values = ir_measures.calc_aggregate(list(wanted.values()), judged, run)
     return {name: float(values[m]) for name, m in wanted.items()}
-
-
-def latency(texts: Sequence[str], tools: Tools) -> dict[str, float]:
-    """Return the time of whole searches, one after another, in milliseconds."""
-    took = []
-    for text in texts:
-        started = time.perf_counter()
-        search(Request(text), tools)
-        took.append((time.perf_counter() - started) * 1000)
-    if len(took) < 2:
-        return {"p50": took[0], "p95": took[0]} if took else {}
-    return {"p50": median(took), "p95": quantiles(took, n=20)[-1]}
 
 
 def write_runs(runs: Mapping[str, Run], folder: Path) -> None:
@@ -130,8 +146,43 @@ def write_runs(runs: Mapping[str, Run], folder: Path) -> None:
     for mode, run in runs.items():
         with (folder / f"{mode}.run").open("w", encoding="utf-8") as file:
             for query, documents in run.items():
-                for rank, (document, score) in enumerate(_best_first(documents.items()), 1):
-                    file.write(f"{query} Q0 {document} {rank} {score:.9f} {mode}\n")
+                for rank, (document, score) in enumerate(_best_first(documents), 1):
+                    file.write(f"{query} Q0 {document} {rank} {score:g} {mode}\n")
+
+
+def _asked(text: str, tools: Tools) -> Examined:
+    return examine(Request(text, deadline_ms=PATIENCE_MS), tools)
+
+
+def _outcome(query_id: str, examined: Examined, judged: Mapping[str, int]) -> Outcome:
+    hits = examined.answer.hits
+    relevant = tuple(judged.get(hit.document.id, 0) > 0 for hit in hits)
+    return Outcome(query_id, examined.judgement, relevant, examined.answer.search_time_ms)
+
+
+def _depth(tools: Tools) -> int:
+    """Return how many results to ask for: a document may fill as many places as it has chunks."""
+    counts = tools.store.catalog.counts()
+    return min(MAX_TOP, math.ceil(DEPTH * ASKED * counts.chunks / max(1, counts.documents)))
+
+
+def _orders(request: Request, examined: Examined, tools: Tools) -> dict[str, list[ChunkId]]:
+    """Return each mode's order of the chunks that the strategies found."""
+    found = retrieve(request, "auto", tools, tools.store.catalog.sources())
+    given = found.ballots
+    fused = {
+        mode: [
+            one.chunk_id
+            for one in FUSIONS[FUSION_OF["auto"] if mode == "auto" else mode](given, found.context)
+        ]
+        for mode in FUSED
+    }
+    fused["auto"] = [*(hit.chunk.id for hit in examined.answer.hits), *fused["auto"]]
+    return {
+        "bm25": sorted(given.lexical, key=lambda chunk_id: (-given.bm25[chunk_id], chunk_id)),
+        "semantic": sorted(given.semantic, key=given.semantic.__getitem__),
+        **fused,
+    }
 
 
 def _by_kind(
@@ -146,6 +197,22 @@ def _by_kind(
     }
 
 
+def _gibberish(outcomes: Sequence[Outcome], tools: Tools, progress: Progress) -> Gibberish:
+    nonsense = ask(NONSENSE, tools, progress)
+    return gibberish([one.judgement for one in outcomes], [one.judgement for one in nonsense])
+
+
+def _answerability(own: Sequence[Outcome], foreign: Sequence[Outcome]) -> Answerability:
+    answered = [one.judgement for one in own if any(one.relevant)]
+    return answerability(answered, [one.judgement for one in foreign])
+
+
+def _percentiles(took_ms: Sequence[float]) -> dict[str, float]:
+    if len(took_ms) < 2:
+        return dict.fromkeys(("p50", "p95"), took_ms[0]) if took_ms else {}
+    return {"p50": median(took_ms), "p95": quantiles(took_ms, n=20)[-1]}
+
+
 class _Owners:
     """Which document a chunk belongs to, remembered: the same few are found again and again."""
 
@@ -153,9 +220,8 @@ class _Owners:
         self._catalog = tools.store.catalog
         self._known: dict[ChunkId, str] = {}
 
-    def documents(self, ranked: Iterable[Ranked]) -> dict[str, float]:
-        """Return the best documents of a ranking with descending scores that keep its order."""
-        order = [one.chunk_id for one in ranked]
+    def documents(self, order: Sequence[ChunkId]) -> dict[str, float]:
+        """Return the best documents of an order of chunks, with falling scores."""
         unknown = [chunk_id for chunk_id in order if chunk_id not in self._known]
         self._known |= {i: document.id for i, (_, document) in self._catalog.read(unknown).items()}
         documents = dict.fromkeys(self._known[chunk_id] for chunk_id in order if chunk_id in self._known)
@@ -163,5 +229,5 @@ class _Owners:
         return {document: float(DEPTH - place) for place, document in enumerate([*documents][:DEPTH])}
 
 
-def _best_first(scores: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
-    return sorted(scores, key=lambda pair: -pair[1])
+def _best_first(scores: Mapping[str, float]) -> Iterable[tuple[str, float]]:
+    return sorted(scores.items(), key=lambda pair: -pair[1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 
+from concord.settled import UNSETTLED_NS
 from concord.sources import file_of
 from concord.types import Document, Freshness, Source
 
@@ -18,10 +19,12 @@ def freshness(document: Document, source: Source) -> Freshness:
         return "fresh"
     try:
         now = os.stat(path)
-        if (now.st_size, now.st_mtime_ns) == (document.size, document.mtime_ns):
-            return "fresh"
-        if now.st_size != document.size or now.st_size > MAX_HASHED:
+        if now.st_size != document.size:
             return "changed"
+        if now.st_mtime_ns == document.mtime_ns:
+            return "fresh"
+        if now.st_size > MAX_HASHED:
+            return "fresh" if now.st_mtime_ns == document.mtime_ns + UNSETTLED_NS else "changed"
         with open(path, "rb") as file:
             same = hashlib.sha256(file.read()).hexdigest() == document.file_hash
     except FileNotFoundError:

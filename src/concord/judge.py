@@ -14,8 +14,9 @@ from concord.ranking import calibrate, rarity
 from concord.ranking.agreement import Evidence, Label, Rung, answer_label, answerable, cap, label
 from concord.ranking.calibrate import Calibration
 from concord.ranking.entities import mentioned
-from concord.ranking.features import HitEvidence, SearchEvidence, hit_evidence, search_evidence
+from concord.ranking.features import HitEvidence, SearchEvidence, hit_evidence, search_evidence, standings
 from concord.ranking.fuse import Ballots
+from concord.ranking.plan import STRATEGIES
 from concord.text.parse import contains
 from concord.types import Chunk, Document, Query, Ranked
 
@@ -57,7 +58,10 @@ def judge(
     calibration: Calibration | None,
     rung: Rung | None = None,
 ) -> Judgement:
-    """Judge the hits of an answer; `ranked` is the whole fused order they come from."""
+    """Judge the hits of an answer; `ranked` is the whole fused order they come from.
+
+    A rung of the cascade decides the label of those hits alone that nobody else has found.
+    """
     weights = rarity.idfs(query.chunks, query.frequencies)
     covered = [_coverage(survivor, query, weights) for survivor in survivors]
     search = search_evidence(
@@ -68,10 +72,16 @@ def judge(
         unknown=rarity.unknown(query.chunks, query.frequencies),
         max_bm25=rarity.ceiling(weights.values()),
         coverage=covered[0] if covered else 0.0,
+        chunks=query.chunks,
     )
-    verdicts = tuple(
-        _verdict(at, survivor, given, query, search, coverage, calibration, rung)
+    standing = standings(given)
+    features = [
+        _features(at, survivor, query, given, standing.get(survivor.ranked.chunk_id, 0.0), coverage)
         for at, (survivor, coverage) in enumerate(zip(survivors, covered, strict=True), 1)
+    ]
+    verdicts = tuple(
+        _verdict(survivor, known, query, search, calibration, rung)
+        for survivor, known in zip(survivors, features, strict=True)
     )
     score = calibrate.confidence_score(calibration, search) if survivors else 0.0
     cuts = calibrate.cuts(calibration)
@@ -89,32 +99,41 @@ def _coverage(survivor: Survivor, query: Query, weights: dict[str, float]) -> fl
     return rarity.coverage({word for word in query.words if contains(text, word)}, weights)
 
 
+def _features(
+    rank: int, survivor: Survivor, query: Query, given: Ballots, standing: float, coverage: float
+) -> HitEvidence:
+    text = survivor.chunk.text
+    return hit_evidence(
+        given,
+        survivor.ranked,
+        rank,
+        standing=standing,
+        coverage=coverage,
+        entity=bool(mentioned(query.entities, text)),
+        verbatim=bool(query.phrases) and all(contains(text, phrase) for phrase in query.phrases),
+    )
+
+
 def _verdict(
-    rank: int,
     survivor: Survivor,
-    given: Ballots,
+    features: HitEvidence,
     query: Query,
     search: SearchEvidence,
-    coverage: float,
     calibration: Calibration | None,
     rung: Rung | None,
 ) -> Verdict:
-    text = survivor.chunk.text
     found = {vote.strategy for vote in survivor.ranked.votes}
-    entity = bool(mentioned(query.entities, text))
-    verbatim = bool(query.phrases) and all(contains(text, phrase) for phrase in query.phrases)
-    features = hit_evidence(given, survivor.ranked, rank, coverage=coverage, entity=entity, verbatim=verbatim)
     cuts = calibrate.cuts(calibration)
     evidence = Evidence(
         exact="fts_exact" in found,
         relaxed="fts_relaxed" in found,
         semantic="semantic" in found,
-        entity=entity,
-        verbatim=verbatim,
+        entity=features.entity,
+        verbatim=features.verbatim,
         cosine=features.cosine,
         cuts=cuts,
         kind=query.kind,
-        rung=rung,
+        rung=None if found.intersection(STRATEGIES) else rung,
     )
     relevance = calibrate.relevance(calibration, features, search)
     return Verdict(relevance, cap(label(evidence), relevance, cuts), evidence, features)

@@ -10,6 +10,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +23,7 @@ from concord.types import (
     Answer,
     Degraded,
     Document,
+    Filter,
     Passage,
     Removal,
     Request,
@@ -37,10 +39,15 @@ from concord.vetting import with_warnings
 if TYPE_CHECKING:
     from concord import ingest
     from concord import search as searching
+    from concord.collection import Collection
+    from concord.evaluate import Evaluation
+    from concord.explaining import Explanation
     from concord.notes import Note
     from concord.paging import Page
+    from concord.progressive import Progressive
     from concord.protocols import Embedder, FileReader, Progress, Semantic, Store, Strategy
     from concord.ranking.calibrate import Calibration
+    from concord.refit import Refit
 
 
 def silent(stage: str, done: int, total: int | None) -> None:
@@ -152,21 +159,11 @@ class KnowledgeBase:
             NotFound: there is nothing at `path`.
             UsageError: it may not be indexed, or the name is taken.
         """
-        from concord.sources import absolute_path, new_source
+        from concord.sources import absolute_path, register
 
-        given = absolute_path(path)
-        known = self.store.catalog.sources()
-        source = next((s for s in known if s.path == str(given)), None)
-        if source is None:
-            source = new_source(given, known, name=name, patterns=patterns, tags=tags, trust=trust)
-        else:
-            source = replace(
-                source,
-                name=name or source.name,
-                patterns=tuple(patterns) or source.patterns,
-                tags=tuple(tags) or source.tags,
-            )
-        self.store.catalog.put_source(source)
+        source = register(
+            absolute_path(path), self.store.catalog, name=name, patterns=patterns, tags=tags, trust=trust
+        )
         return self._sync_one(source, embed=embed, progress=progress)
 
     def sync(
@@ -186,27 +183,35 @@ class KnowledgeBase:
     ) -> Scope:
         """Index a path if it is new or changed, and return the scope to search it by.
 
-        A path inside a source that exists is brought up to date with that source.
+        A path inside a source that exists is brought up to date with that source, unless the source has
+        nothing there: what its patterns or ignore rules leave out becomes a source of its own.
         """
         from concord.sources import absolute_path, holder
 
         given = absolute_path(path)
         source = holder(given, self.store.catalog.sources())
-        if source is None:
-            return Scope(self.add(given, embed=embed, progress=progress).source.id, None)
-        self._sync_one(source, embed=embed, progress=progress)
-        return Scope(source.id, _glob_under(source, given))
+        if source is not None:
+            self._sync_one(source, embed=embed, progress=progress)
+            inside = _glob_under(source, given)
+            part = Filter(source_id=source.id, path=inside, include_superseded=True)
+            if inside is None or self.store.catalog.count_documents(part):
+                return Scope(source.id, inside)
+        return Scope(self.add(given, embed=embed, progress=progress).source.id, None)
 
     def remove(self, name: str) -> Removal:
         """Delete a source: its vectors first, so that a vector store that is down leaves the rest whole.
 
         Raises:
             NotFound: no source of that name.
+            StoreBusy: it has been synced by another process for too long.
             BackendDown: the vectors cannot be deleted now; nothing has been, and it can be tried again.
         """
-        source = find_source(name, self.store.catalog.sources())
-        vectors = self.store.vectors.delete_source(source.id)
-        documents = self.store.catalog.remove_source(source.id)
+        catalog = self.store.catalog
+        source = find_source(name, catalog.sources())
+        # A sync under way would store what it still holds after everything else has been deleted.
+        with catalog.sync_lock(source.id, wait_s=self.settings["sync.lock_wait_s"]):
+            vectors = self.store.vectors.delete_source(source.id)
+            documents = catalog.remove_source(source.id)
         return Removal(source, documents, vectors)
 
     def sources(self) -> list[SourceSummary]:
@@ -229,6 +234,10 @@ class KnowledgeBase:
         """A number that grows with every change to what is indexed."""
         return self.store.catalog.generation()
 
+    def document(self, document_id: str) -> Document | None:
+        """Return a document by its id; None when there is none."""
+        return self.store.catalog.document(document_id)
+
     def documents(self, name: str | None = None) -> Iterator[Document]:
         """Yield documents by path, all or one source's."""
         source = find_source(name, self.store.catalog.sources()) if name else None
@@ -246,17 +255,38 @@ class KnowledgeBase:
 
     def ask(self, request: Request, *, wait_for_model: bool = True) -> Answer:
         """Answer a request; without waiting for the model, words alone answer for as long as it is cold."""
-        from concord.search import Tools, search
+        from concord.search import search
 
-        tools = Tools(self.store, self._word_strategies, self.settings, self.org)
-        absent: Degraded | None = None
-        if (request.mode or self.settings["search.mode"]) != "fts5":
-            absent = self._why_no_meaning(wait_for_model)
-            tools = tools if absent else self._with_meaning(tools)
+        tools, absent = self._tools(request, wait_for_model)
         answer = search(request, tools)
         if absent:
             answer = replace(answer, degraded=(*answer.degraded, absent))
         return with_warnings(preliminary(answer) if absent is COLD else answer)
+
+    def search_progressive(self, text: str, **options: Any) -> Iterator[Progressive]:
+        """Yield what words find at once, then the full answer; options are those of `search`.
+
+        Raises:
+            UsageError: the request cannot be carried out as asked.
+        """
+        from concord.progressive import progressive
+        from concord.understand import chosen_mode
+
+        request = Request(text, **options)
+        return progressive(request, chosen_mode(request, self.settings), self.ask)
+
+    def explain(self, text: str, reference: str, **options: Any) -> Explanation:
+        """Tell why a passage ranks where it does for a query, or does not; options are those of `search`.
+
+        Raises:
+            NotFound: nothing of that name is indexed.
+            UsageError: the request cannot be carried out as asked.
+        """
+        from concord.explaining import explain_passage
+
+        request = Request(text, **options)
+        tools, absent = self._tools(request, wait_for_model=True)
+        return explain_passage(request, reference, tools, [absent] if absent else [])
 
     def warm(self) -> None:
         """Open the store and, where there are vectors to compare with, load the model."""
@@ -326,6 +356,73 @@ class KnowledgeBase:
             types=dict(Counter(document.type for document in catalog.documents())),
         )
 
+    # Measuring.
+
+    def evaluate(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        unanswerable: Sequence[str | os.PathLike[str]] = (),
+        split: str | None = None,
+        limit: int | None = None,
+        progress: Progress = silent,
+    ) -> Evaluation:
+        """Measure search on a judged collection, indexed in a store of its own under the cache directory.
+
+        Raises:
+            NotFound: the folder holds no collection.
+            BadValue: a file of it cannot be read.
+        """
+        from concord.collection import foreign_queries, read_collection
+        from concord.evaluate import evaluate
+
+        collection = read_collection(Path(folder), split).sampled(limit)
+        others = foreign_queries([*map(Path, unanswerable)], limit)
+        with self._apart(collection, progress) as tools:
+            return evaluate(collection, tools, progress, others)
+
+    def calibrate(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        unanswerable: Sequence[str | os.PathLike[str]] = (),
+        split: str | None = None,
+        limit: int | None = None,
+        progress: Progress = silent,
+    ) -> Refit:
+        """Fit confidence to a judged collection, and keep what was fitted as the user's own calibration.
+
+        Raises:
+            NotFound: the folder holds no collection.
+            BadValue: a file of it cannot be read, or it has too few judged queries to learn from.
+        """
+        from concord.calibration import save_calibration
+        from concord.collection import foreign_queries, read_collection
+        from concord.refit import refit
+
+        collection = read_collection(Path(folder), split).sampled(limit)
+        others = foreign_queries([*map(Path, unanswerable)], limit)
+        identity = self._measure().identity
+        with self._apart(collection, progress) as tools:
+            fitted = refit(collection, tools, identity, others, progress)
+        return replace(fitted, path=save_calibration(fitted.calibration, identity, self.settings.paths.data))
+
+    @contextmanager
+    def _apart(self, collection: Collection, progress: Progress) -> Iterator[searching.Tools]:
+        """Index a collection beside the knowledge base, and yield what it is searched with."""
+        from concord.collection import complete, index_collection, settings_apart
+        from concord.ingest import embed_pending
+        from concord.search import Tools
+
+        apart = settings_apart(collection, self.settings, self._measure().identity)
+        with KnowledgeBase(apart) as other:
+            index_collection(collection, other.store, other._measure(), other._limits().chunk, progress)
+            tools = Tools(other.store, other._word_strategies, other.settings, other.org)
+            if other.embedder is not None:
+                complete(embed_pending(other.store, other.embedder, progress))
+                tools = other._with_meaning(tools)
+            yield tools
+
     def _sync_or_report(self, source: Source, *, embed: bool, progress: Progress) -> SyncReport:
         from concord.errors import Unreadable
         from concord.types import Failure
@@ -381,6 +478,16 @@ class KnowledgeBase:
             return embedder
         stand_in: Embedder = plugins.load("embedders", "hashing")({}, self.settings.paths.cache)
         return stand_in
+
+    def _tools(self, request: Request, wait_for_model: bool) -> tuple[searching.Tools, Degraded | None]:
+        """Return what a request is answered with, and why meaning is no part of it when it should be."""
+        from concord.search import Tools
+
+        tools = Tools(self.store, self._word_strategies, self.settings, self.org)
+        if (request.mode or self.settings["search.mode"]) == "fts5":
+            return tools, None
+        absent = self._why_no_meaning(wait_for_model)
+        return (tools if absent else self._with_meaning(tools)), absent
 
     def _with_meaning(self, tools: searching.Tools) -> searching.Tools:
         """Return the tools with the semantic strategy and what was fitted for its model."""

@@ -40,7 +40,7 @@ def save_note(
     if not text:
         raise BadValue("a note needs some text", hint='kb note "what to remember"')
     old = _superseded(supersedes, store)
-    source = _notes(store)
+    source = notes_source(store.catalog)
     document = _document(note, text, source)
     pieces = chunk(Extracted(text, "markdown"), measure.token_starts, size)
     store.catalog.put_document(document, pieces)
@@ -58,16 +58,6 @@ def _superseded(document_id: str | None, store: Store) -> Document | None:
             f"there is no document {document_id!r} to supersede", hint="search results give document_id"
         )
     return old
-
-
-def _notes(store: Store) -> Source:
-    known = store.catalog.sources()
-    for source in known:
-        if source.kind == "notes":
-            return source
-    source = notes_source(known)
-    store.catalog.put_source(source)
-    return source
 
 
 def _document(note: Note, text: str, source: Source) -> Document:

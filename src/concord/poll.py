@@ -9,12 +9,15 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from concord.errors import KBError
 from concord.protocols import Strategy
 from concord.types import Candidate, Degraded, Query
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -51,6 +54,30 @@ def poll(strategies: Sequence[Strategy], query: Query, deadline_ms: float) -> Po
         _count(result, ballot)
     result.degraded += [Degraded(name, f"no answer within {deadline_ms:g} ms") for name in sorted(waiting)]
     return result
+
+
+def bounded(work: Callable[[], T], budget_ms: float) -> T | None:
+    """Return what a piece of work comes to; None when it takes longer, and then nobody waits for it.
+
+    Raises:
+        Exception: whatever the work raises in time.
+    """
+    box: queue.SimpleQueue[tuple[T | None, Exception | None]] = queue.SimpleQueue()
+    threading.Thread(target=lambda: box.put(_outcome(work)), daemon=True).start()
+    try:
+        value, fault = box.get(timeout=budget_ms / 1000)
+    except queue.Empty:
+        return None
+    if fault is not None:
+        raise fault
+    return value
+
+
+def _outcome(work: Callable[[], T]) -> tuple[T | None, Exception | None]:
+    try:
+        return work(), None
+    except Exception as fault:  # raised again by whoever waits
+        return None, fault
 
 
 def _vote(strategy: Strategy, query: Query) -> _Ballot:

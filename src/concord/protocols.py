@@ -137,6 +137,10 @@ class Catalog(Protocol):
         """
         ...
 
+    def put_documents(self, documents: Iterable[tuple[Document, Sequence[Piece]]]) -> None:
+        """Store documents as `put_document` does, all in one transaction: it costs as much as one of them."""
+        ...
+
     def update_document(self, document: Document) -> None:
         """Store a document's own fields (path, stat, title, tags, superseded_by …); the text stays."""
         ...
@@ -163,6 +167,14 @@ class Catalog(Protocol):
 
     def generation(self) -> int:
         """Return a number that grows with every change to sources, documents or chunks."""
+        ...
+
+    def memo(self, source_id: str) -> str:
+        """Return what the last sync wrote down about a source for the next one; empty when nothing."""
+        ...
+
+    def put_memo(self, source_id: str, memo: str) -> None:
+        """Keep a memo for as long as the source exists; nothing that can be searched changes by it."""
         ...
 
     def sync_lock(self, source_id: str, *, wait_s: float) -> AbstractContextManager[None]:

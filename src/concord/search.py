@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from concord.cascade import rescue
 from concord.errors import BackendDown, BadValue
 from concord.judge import Judgement, Survivor, Verdict, judge
 from concord.poll import Poll, poll
@@ -23,6 +24,7 @@ from concord.ranking.calibrate import Calibration
 from concord.ranking.entities import boost, mentioned
 from concord.ranking.fuse import FUSIONS, Ballots, Context, ballots, rrf
 from concord.ranking.plan import polled
+from concord.remarks import remarked
 from concord.text.citation import cite
 from concord.text.parse import contains
 from concord.text.snippet import snippet
@@ -56,6 +58,13 @@ class Retrieval(NamedTuple):
     context: Context
 
 
+class Examined(NamedTuple):
+    """An answer, and the evidence that its confidence rests on."""
+
+    answer: Answer
+    judgement: Judgement
+
+
 def search(request: Request, tools: Tools) -> Answer:
     """Answer one request.
 
@@ -64,13 +73,21 @@ def search(request: Request, tools: Tools) -> Answer:
         StoreError: the store cannot be used.
         BackendDown: words cannot be searched, so there is nothing to answer from.
     """
+    return examine(request, tools).answer
+
+
+def examine(request: Request, tools: Tools) -> Examined:
+    """Answer one request, and keep the evidence for whoever measures or fits confidence."""
     watch = _Watch()
     mode, fusion = chosen_mode(request, tools.settings), chosen_fusion(request, tools.settings)
     sources = tools.store.catalog.sources()
     found = retrieve(request, mode, tools, sources, watch)
+    with watch.lap("cascade"):
+        rescued = rescue(request, mode, fusion, found, tools)
+        found = rescued.found
     with watch.lap("fuse"):
         ranked = FUSIONS[fusion](found.ballots, found.context)
-        kept = _above(ranked, found, request.threshold, tools.settings["search.floor"])
+        kept = _above(ranked, found, request.threshold, rescued.floor)
     with watch.lap("read"):
         survivors = _without_excluded(_read(kept, found.query, tools.store), found.query)
     with watch.lap("rerank"):
@@ -78,7 +95,7 @@ def search(request: Request, tools: Tools) -> Answer:
     with watch.lap("diversify"):
         survivors = _diverse(survivors, found.query.limit, tools.settings["search.diversity"])
     with watch.lap("judge"):
-        judgement = judge(survivors, found.ballots, ranked, found.query, tools.calibration)
+        judgement = judge(survivors, found.ballots, ranked, found.query, tools.calibration, rescued.rung)
     with watch.lap("present"):
         hits = _hits(survivors, judgement, found, sources, tools.settings["search.snippet_width"])
         if request.explain:
@@ -86,7 +103,7 @@ def search(request: Request, tools: Tools) -> Answer:
                 _explained(hit, v, judgement, found, fusion, tools)
                 for hit, v in zip(hits, judgement.verdicts, strict=True)
             )
-    return Answer(
+    answer = Answer(
         request=request,
         mode=mode,
         hits=hits,
@@ -107,6 +124,7 @@ def search(request: Request, tools: Tools) -> Answer:
         timings_ms={**found.votes.timings_ms, **watch.laps},
         search_time_ms=watch.total_ms(),
     )
+    return Examined(remarked(answer, rescued, tools), judgement)
 
 
 def retrieve(

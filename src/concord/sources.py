@@ -5,13 +5,18 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain, count
 from pathlib import Path, PurePosixPath
 
 from concord.errors import BadValue, NotFound
+from concord.protocols import Catalog
 from concord.types import Source, Trust
+from concord.walk import walk
 
 NOTES_NAME = "notes"
+TRIES = 3  # to store a source while others store theirs
 
 
 def absolute_path(path: str | os.PathLike[str]) -> Path:
@@ -29,6 +34,48 @@ def absolute_path(path: str | os.PathLike[str]) -> Path:
         ) from fault
 
 
+def register(
+    path: Path,
+    catalog: Catalog,
+    *,
+    name: str | None = None,
+    patterns: Sequence[str] = (),
+    tags: Sequence[str] = (),
+    trust: Trust = "trusted",
+) -> Source:
+    """Store and return the source of a folder or file: a new one, or the known one with what is given anew.
+
+    Trust is only ever taken away: whoever adds an untrusted folder again need not say so again.
+
+    Raises:
+        UsageError: the path may not be indexed, or the name is taken.
+    """
+    walk(path, patterns, max_bytes=0)  # refuses now what every later sync would have to refuse
+
+    def wanted(known: Sequence[Source]) -> Source:
+        same = next((source for source in known if source.path == str(path)), None)
+        if same is None:
+            return new_source(path, known, name=name, patterns=patterns, tags=tags, trust=trust)
+        return replace(
+            same,
+            name=name or same.name,
+            patterns=tuple(patterns) or same.patterns,
+            tags=tuple(dict.fromkeys(tags)) or same.tags,
+            trust="untrusted" if trust == "untrusted" else same.trust,
+        )
+
+    return _stored(catalog, wanted)
+
+
+def notes_source(catalog: Catalog) -> Source:
+    """Return the source that notes are kept in, stored when there is none."""
+
+    def wanted(known: Sequence[Source]) -> Source:
+        return next((source for source in known if source.kind == "notes"), None) or _new_notes(known)
+
+    return _stored(catalog, wanted)
+
+
 def new_source(
     path: Path,
     existing: Sequence[Source],
@@ -41,35 +88,24 @@ def new_source(
     """Return a new source for a folder or file.
 
     Raises:
-        BadValue: the name is taken, or the path is neither a folder nor a file.
+        BadValue: the name is taken.
     """
-    if not (path.is_dir() or path.is_file()):
-        raise BadValue(
-            f"{path} is neither a folder nor a file", hint="only folders and regular files can be indexed"
-        )
-    if name is not None and name in {source.name for source in existing}:
+    names = {source.name for source in existing}
+    if name in names:
         raise BadValue(
             f"a source called {name!r} exists already", hint="give another --name, or `kb sync` that one"
         )
-    prefix = _first_free(_tails(path), {source.prefix for source in existing})
     return Source(
         id=secrets.token_hex(6),
-        name=name or _first_free(_tails(path), {source.name for source in existing}),
+        name=name or _first_free(_tails(path), lambda tried: tried not in names),
         path=str(path),
         kind="directory" if path.is_dir() else "file",
-        prefix=prefix,
+        prefix=_first_free(_tails(path), _apart_from(existing)),
         patterns=tuple(patterns),
         tags=tuple(dict.fromkeys(tags)),
         trust=trust,
         created_at=time.time(),
     )
-
-
-def notes_source(existing: Sequence[Source]) -> Source:
-    """Return a new source to keep notes in."""
-    taken = {source.prefix for source in existing} | {source.name for source in existing}
-    name = _first_free(iter([NOTES_NAME]), taken)
-    return Source(secrets.token_hex(6), name, None, "notes", name, created_at=time.time())
 
 
 def holder(path: Path, sources: Sequence[Source]) -> Source | None:
@@ -87,16 +123,50 @@ def file_of(source: Source, document_path: str) -> Path | None:
     return Path(source.path, document_path.removeprefix(source.prefix + "/"))
 
 
+def _stored(catalog: Catalog, wanted: Callable[[Sequence[Source]], Source]) -> Source:
+    """Store what is wanted of what is there; when somebody else stores the same first, look again."""
+    for left in reversed(range(TRIES)):
+        known = catalog.sources()
+        source = wanted(known)
+        try:
+            if source not in known:
+                catalog.put_source(source)
+        except BadValue:
+            if not left or known == catalog.sources():
+                raise
+        else:
+            break
+    return source
+
+
+def _new_notes(existing: Sequence[Source]) -> Source:
+    names = {source.name for source in existing}
+    is_apart = _apart_from(existing)
+    name = _first_free(_numbered(NOTES_NAME), lambda tried: tried not in names and is_apart(tried))
+    return Source(secrets.token_hex(6), name, None, "notes", name, created_at=time.time())
+
+
+def _apart_from(existing: Sequence[Source]) -> Callable[[str], bool]:
+    """Return a test for prefixes below which no other source has, or may get, a document."""
+    taken = [source.prefix + "/" for source in existing]
+
+    def is_apart(tried: str) -> bool:
+        mine = tried + "/"
+        return not any(other.startswith(mine) or mine.startswith(other) for other in taken)
+
+    return is_apart
+
+
+def _first_free(candidates: Iterator[str], is_free: Callable[[str], bool]) -> str:
+    return next(filter(is_free, candidates))
+
+
 def _tails(path: Path) -> Iterator[str]:
-    """Yield docs, project/docs, home/project/docs … : ever longer ends of a path, then numbered ones."""
+    """Yield docs, project/docs, home/project/docs … : ever longer ends of a path, then docs-2, docs-3 …"""
     parts = path.parts[1:] or ("root",)
-    for start in range(len(parts) - 1, -1, -1):
-        yield str(PurePosixPath(*parts[start:]))
+    ends = (str(PurePosixPath(*parts[start:])) for start in range(len(parts) - 1, -1, -1))
+    return chain(ends, _numbered(parts[-1]))
 
 
-def _first_free(candidates: Iterator[str], taken: Collection[str]) -> str:
-    last = ""
-    for last in candidates:
-        if last not in taken:
-            return last
-    return next(name for n in range(2, len(taken) + 3) if (name := f"{last}-{n}") not in taken)
+def _numbered(name: str) -> Iterator[str]:
+    return chain([name], (f"{name}-{n}" for n in count(2)))

@@ -7,6 +7,7 @@ turns the direction of text must not make a passage read as something else.
 from __future__ import annotations
 
 import re
+from functools import cache
 
 # Delete and the C1 controls, marks of direction, separators of lines, invisible operators and tags.
 # Zero-width joiners stay: emoji and several scripts are spelt with them.
@@ -14,24 +15,28 @@ _HIDDEN = (
     "\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f"
 )
-_UNSAFE = re.compile(f"[\x00-\x1f{_HIDDEN}]")
-_UNSAFE_IN_LINES = re.compile(f"[\x00-\x08\x0b-\x1f{_HIDDEN}]")  # all but tab and newline
-_UNSAFE_IN_JSON = re.compile(f"[{_HIDDEN}]")  # whoever wrote the JSON has escaped the others
 
 
 def one_line(text: str) -> str:
     """Return text that stays on its line: line ends and other controls are spelt out."""
-    return text if text.isascii() and text.isprintable() else _UNSAFE.sub(_spelt, text)
+    return text if text.isprintable() else _pattern(f"[\x00-\x1f{_HIDDEN}]").sub(_spelt, text)
 
 
 def lines(text: str) -> str:
     """Return text whose tabs and line ends work and whose other controls are spelt out."""
-    return _UNSAFE_IN_LINES.sub(_spelt, text.replace("\r\n", "\n"))
+    return _pattern(f"[\x00-\x08\x0b-\x1f{_HIDDEN}]").sub(_spelt, text.replace("\r\n", "\n"))
 
 
 def json_text(text: str) -> str:
     """Return the same JSON, with such characters as JSON's own escapes: no parser sees a difference."""
-    return _UNSAFE_IN_JSON.sub(_json_escape, text)
+    if text.isascii() and "\x7f" not in text:  # whoever wrote the JSON has escaped the other controls
+        return text
+    return _pattern(f"[{_HIDDEN}]").sub(_json_escape, text)
+
+
+@cache
+def _pattern(source: str) -> re.Pattern[str]:
+    return re.compile(source)  # late: most text needs none, and compiling takes longer than printing
 
 
 def _spelt(found: re.Match[str]) -> str:

@@ -15,7 +15,7 @@ def key(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 
-@pytest.mark.promise("004.cache.by-text-provider-model")
+@pytest.mark.promise("004.cache")
 def test_a_vector_is_known_by_its_text_and_by_who_made_it(store: Store):
     store.cache.put(IDENTITY, {key("a"): unit(1, 0, 0, 0), key("b"): unit(0, 1, 0, 0)})
     asked = [key("a"), key("b"), key("c"), key("a")]

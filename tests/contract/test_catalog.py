@@ -184,7 +184,7 @@ def test_deleting_documents_takes_their_chunks_words_and_vectors_and_no_others(s
     assert store.catalog.delete_documents(["docs/a.md"]) == 0
 
 
-@pytest.mark.promise("000.remove.order-and-counts")
+@pytest.mark.promise("000.remove.counts")
 def test_removing_a_source_takes_all_that_came_from_it_and_nothing_else(store: Store):
     ids = [put(store, f"docs/{n}.md", "shared text", "more") for n in range(5)]
     kept = put(store, "wiki/a.md", "shared text")
@@ -205,7 +205,7 @@ def test_removing_a_source_takes_vectors_that_nobody_deleted_before(store: Store
     assert store.vectors.search(unit(1, 0, 0, 0), EVERYTHING, 5) == []
 
 
-@pytest.mark.promise("000.remove.without-vectors")
+@pytest.mark.promise("000.remove.no-vectors")
 def test_removing_a_source_without_vectors_reports_none(store: Store):
     put(store, "docs/a.md", "text")
     assert store.vectors.delete_source("docs") == 0

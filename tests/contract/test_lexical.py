@@ -26,7 +26,7 @@ def words(*texts: str) -> tuple[Word, ...]:
 
 
 @pytest.mark.promise("001.fts.keyword-search")
-@pytest.mark.promise("001.fts.porter-unicode61")
+@pytest.mark.promise("001.fts.tokenizer")
 def test_a_word_is_found_in_all_its_forms_and_the_best_chunk_comes_first(store: Store):
     a, b, c = put(
         store,
@@ -61,6 +61,7 @@ def test_all_of_any_of_and_without_mean_what_they_say(store: Store):
     assert ids(store, AllOf((Word("blue"), AnyOf(words("red", "pink"))))) == [b]
 
 
+@pytest.mark.promise("000.lexical.phrase")
 def test_a_phrase_is_found_only_in_order_and_in_one_column(store: Store):
     a, b = put(store, "docs/a.md", "the Oak Ridge laboratory", "a ridge of oak", title="Oak")
     assert ids(store, Phrase("oak ridges")) == [a]
@@ -74,6 +75,7 @@ def test_a_prefix_finds_every_word_that_begins_so(store: Store):
     assert ids(store, Word("kub")) == []
 
 
+@pytest.mark.promise("004.fields")
 def test_titles_headings_and_tags_are_searched(store: Store):
     (a,) = put(
         store,
@@ -86,6 +88,7 @@ def test_titles_headings_and_tags_are_searched(store: Store):
         assert ids(store, match) == [a]
 
 
+@pytest.mark.promise("004.identifier-parts")
 def test_the_parts_of_an_identifier_are_searched(store: Store):
     (a,) = put(store, "docs/a.md", "call getUserName() on a 386DX33")
     for typed in ("user", "getusername", "386", "386DX33", "get"):
@@ -101,6 +104,7 @@ def test_scripts_without_spaces_are_searched_by_any_part(store: Store):
     assert ids(store, match) == [a]
 
 
+@pytest.mark.promise("002.title")
 def test_a_heavier_column_counts_more(store: Store):
     by_text, _ = put(store, "docs/a.md", "proxy word", "words alone")
     (by_title,) = put(store, "docs/b.md", "words alone", title="Proxy")
@@ -218,8 +222,8 @@ def test_counts_follow_what_is_stored(store: Store):
     assert store.lexical.frequencies([]) == (2, {})
 
 
-@pytest.mark.promise("001.filter.single-tag")
-@pytest.mark.promise("001.filter.all-tags")
+@pytest.mark.promise("001.tags.single")
+@pytest.mark.promise("001.tags.and")
 def test_a_hit_has_every_tag_that_is_asked_for(store: Store):
     (a,) = put(store, "docs/a.md", "deploy", tags=("ops",))
     (b,) = put(store, "docs/b.md", "deploy", tags=("production", "ops"))
@@ -230,7 +234,7 @@ def test_a_hit_has_every_tag_that_is_asked_for(store: Store):
     assert ids(store, Word("deploy"), Filter(tags=tuple(f"t{n}" for n in range(200)))) == []
 
 
-@pytest.mark.promise("001.filter.type")
+@pytest.mark.promise("001.type.filter")
 def test_a_hit_is_of_the_type_and_source_that_are_asked_for(store: Store):
     (a,) = put(store, "docs/a.py", "deploy", type="code")
     (b,) = put(store, "docs/b.md", "deploy")
@@ -274,7 +278,7 @@ def test_a_hit_is_as_old_as_is_asked_for(store: Store):
     assert ids(store, Word("deploy"), Filter(since=-1e300, until=float("inf"))) == stored
 
 
-@pytest.mark.promise("002.filter.superseded")
+@pytest.mark.promise("002.supersede")
 def test_superseded_documents_are_found_only_when_asked_for(store: Store):
     (old,) = put(store, "docs/old.md", "deploy", superseded_by="docs/new.md", tags=("ops",))
     (new,) = put(store, "docs/new.md", "deploy", tags=("ops",))
@@ -284,6 +288,25 @@ def test_superseded_documents_are_found_only_when_asked_for(store: Store):
     assert ids(store, Word("deploy"), Filter(tags=("ops",), include_superseded=True)) == [old, new]
     store.catalog.update_document(document("docs/old.md", tags=("ops",)))
     assert ids(store, Word("deploy")) == [old, new]
+
+
+@pytest.mark.parametrize(
+    "filter",
+    [
+        Filter(include_superseded=True),
+        Filter(tags=("red",)),
+        Filter(tags=("red", "blue"), type="markdown", source_id="docs", path="docs/*", since=0, until=9),
+    ],
+    ids=str,
+)
+def test_a_filter_changes_no_score(store: Store, filter: Filter):
+    for n in range(5):
+        put(store, f"docs/{n}.md", "green", "yellow", title="Blue", tags=("red", "blue") if n < 2 else ("x",))
+    match = AnyOf(words("red", "green", "blue", "docs"))
+    unfiltered = dict(store.lexical.search(match, EVERYTHING, 99))
+    filtered = store.lexical.search(match, filter, 99)
+    assert len(filtered) >= 4
+    assert dict(filtered) == {chunk_id: unfiltered[chunk_id] for chunk_id, _ in filtered}
 
 
 VOCABULARY = [
@@ -354,3 +377,69 @@ def test_any_match_finds_and_scores_as_in_the_reference(
     for match in nested:
         assert set(ids(reference, match, filter)) == set(ids(other, match, filter))
     assert reference.lexical.frequencies(VOCABULARY) == other.lexical.frequencies(VOCABULARY)
+
+
+def similar(store: Store, word: str, limit: int = 5) -> list[str]:
+    return [found for found, _ in store.lexical.similar_words(word, limit)]
+
+
+@pytest.mark.promise("003.cascade.suggestions")
+def test_a_misspelt_word_is_near_the_word_that_was_meant(store: Store):
+    put(store, "docs/a.md", "Kubernetes deployments", "a deployment on kubernetes", "an unrelated chunk")
+    assert store.lexical.similar_words("kuberntes", 5) == [("kubernetes", 2)]
+    assert similar(store, "deploymnet") == ["deployment"]  # two letters off, and a word rather than a stem
+    assert similar(store, "umrelated") == ["unrelated"]
+    assert similar(store, "kubernetes") == ["kubernetes"]
+
+
+def test_similar_words_come_nearest_first_then_most_frequent(store: Store):
+    put(store, "docs/a.md", "token taken", "taker taken", "taken", "takeoff")
+    assert similar(store, "takens")[:1] == ["taken"]
+    assert similar(store, "takem") == ["taken", "taker"]
+    assert similar(store, "takem", limit=1) == ["taken"]
+    assert similar(store, "takem", limit=0) == []
+
+
+def test_words_that_begin_with_a_word_or_hold_it_are_similar_too(store: Store):
+    put(store, "docs/a.md", "database", "baseline", "basalt")
+    assert similar(store, "base") == ["baseline", "database"]
+
+
+def test_an_index_of_many_chunks_still_knows_similar_words(store: Store):
+    put(store, "docs/a.md", *(f"filler{i:03} number {i}" for i in range(600)), "Kubernetes", "authentication")
+    assert similar(store, "kubrenetes") == ["kubernetes"]
+    assert similar(store, "iubernetes") == ["kubernetes"]
+    assert similar(store, "authentication") == ["authentication"]
+    assert similar(store, "authenticatoin") == ["authentication"]
+    assert similar(store, "kubern") == ["kubernetes"]
+
+
+def test_nothing_is_similar_to_what_is_not_there(store: Store):
+    assert similar(store, "anything") == []
+    (a,) = put(store, "docs/a.md", "ephemeral 404 机器学习")
+    assert similar(store, "403") == []
+    assert similar(store, "机器学") == []
+    assert similar(store, "ephemerl") == ["ephemeral"]
+    store.catalog.delete_documents(["docs/a.md"])
+    assert similar(store, "ephemerl") == []
+
+
+@reads_only
+@given(word=st.text(max_size=20))
+def test_any_text_may_be_asked_for_similar_words_and_each_can_be_found(store: Store, word: str):
+    if not store.catalog.sources():
+        put(store, "docs/a.md", "Straße über den Fluss", "getUserName of a user", "naïve café 机器学习 c++")
+    for found, chunks in store.lexical.similar_words(word, 5):
+        match = word_match(found)
+        assert match is not None
+        assert len(ids(store, match)) == chunks
+
+
+@reads_only
+@given(word=st.text(alphabet="abeknotr", min_size=3, max_size=8))
+def test_backends_agree_on_similar_words(rivals: tuple[Store, Store], word: str):
+    for store in rivals:
+        if not store.catalog.sources():
+            put(store, "docs/a.md", "token taken broken", "bank banker", "kraken token baker", "taker tank")
+    memory, other = rivals
+    assert memory.lexical.similar_words(word, 9) == other.lexical.similar_words(word, 9)

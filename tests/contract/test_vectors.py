@@ -77,7 +77,9 @@ def test_vectors_of_another_embedder_are_refused_while_there_are_any(store: Stor
     store.vectors.delete_source("docs")
     store.vectors.prepare(other)
     assert store.vectors.identity() == other
-    assert store.vectors.put([(a, unit(*[1.0] * other.dimension))]) == 1
+    made = unit(*[1.0] * other.dimension)
+    assert store.vectors.put([(a, made)]) == 1
+    assert ids(store, made) == [a]
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,13 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import islice
 from operator import mul
 
 from concord.backends.columns import WEIGHTS, columns_of
 from concord.backends.embeddings import check_identity, check_vector
 from concord.backends.shelves import Shelves, allows
 from concord.errors import BadValue, NotFound, StoreBusy
-from concord.text.nearness import SPELLINGS, nearest, shown, typed
+from concord.text.nearness import similar, typed
 from concord.types import (
     Chunk,
     ChunkId,
@@ -66,6 +65,7 @@ class MemoryCatalog:
             for document_id in doomed:
                 self._delete(document_id)
             shelves.sources.pop(source_id, None)
+            shelves.memos.pop(source_id, None)
             return len(doomed)
 
     def file_states(self, source_id: str) -> dict[str, FileState]:
@@ -102,6 +102,12 @@ class MemoryCatalog:
             for chunk_id in set(old) - set(ids):
                 self._delete_chunk(chunk_id)
             return ids
+
+    def put_documents(self, documents: Iterable[tuple[Document, Sequence[Piece]]]) -> None:
+        """Store several documents."""
+        with self._shelves.lock:
+            for document, pieces in documents:
+                self.put_document(document, pieces)
 
     def update_document(self, document: Document) -> None:
         """Store a document's own fields; its chunks' text stays, and so do their vectors."""
@@ -155,6 +161,16 @@ class MemoryCatalog:
     def generation(self) -> int:
         """Return a number that grows with every change to sources, documents or chunks."""
         return self._shelves.generation
+
+    def memo(self, source_id: str) -> str:
+        """Return what the last sync wrote down about a source for the next one; empty when nothing."""
+        return self._shelves.memos.get(source_id, "")
+
+    def put_memo(self, source_id: str, memo: str) -> None:
+        """Keep a memo for as long as the source exists."""
+        with self._shelves.lock:
+            if source_id in self._shelves.sources:
+                self._shelves.memos[source_id] = memo
 
     @contextmanager
     def sync_lock(self, source_id: str, *, wait_s: float) -> Iterator[None]:
@@ -270,14 +286,11 @@ class MemoryLexical:
     def similar_words(self, word: str, limit: int) -> list[tuple[str, int]]:
         """Return indexed words near a typed one, nearest first, with how many chunks hold each."""
         asked = typed(word)
-        if asked is None:
+        if asked is None or limit < 1:
             return []
         with self._shelves.lock:
             index, columns = self._shelves.words, self._shelves.indexed
-            found = nearest(asked, index.vocabulary())[: 2 * max(limit, 0)]
-            words = {near: islice(index.spellings(near.token, columns), SPELLINGS) for near in found}
-            best = sorted(shown(asked, near, words[near]) for near in found)
-            return [(near.token, near.chunks) for near in best[: max(limit, 0)]]
+            return similar(asked, index.vocabulary(), lambda token: index.spellings(token, columns), limit)
 
 
 class MemoryVectors:

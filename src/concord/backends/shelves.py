@@ -18,6 +18,7 @@ class Shelves:
     """All that is stored, shared by the parts of one store."""
 
     sources: dict[str, Source] = field(default_factory=dict)
+    memos: dict[str, str] = field(default_factory=dict)  # source id → what sync wrote down about it
     documents: dict[str, Document] = field(default_factory=dict)
     chunks: dict[ChunkId, Chunk] = field(default_factory=dict)
     chunks_of: dict[str, list[ChunkId]] = field(default_factory=dict)

@@ -23,7 +23,7 @@ def guarded(run: Callable[[], Any], args: Sequence[str]) -> int:
     """Run a command and return its exit status, whatever happens."""
     try:
         return int(run() or 0)
-    except (click.Abort, KeyboardInterrupt):
+    except KeyboardInterrupt:
         output.talk(GOES_ON)
         return INTERRUPTED
     except click.exceptions.NoArgsIsHelpError as fault:

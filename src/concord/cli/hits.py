@@ -57,11 +57,21 @@ def _look() -> Look:
 
 def _hit(hit: Hit, look: Look, light_up: Callable[[str], str], *, explain: bool) -> str:
     headings = " › ".join(dict.fromkeys((hit.document.title, *hit.chunk.heading)))
-    lines = [f"{hit.rank:>2}. {look.strong(one_line(hit.citation))}  {one_line(headings)}"]
+    room = max(20, (look.width or MAX_WIDTH) - len(hit.citation) - len(INDENT) - 2)
+    lines = [f"{hit.rank:>2}. {look.strong(one_line(hit.citation))}  {_cut(one_line(headings), room)}"]
     lines.append(INDENT + look.faint(" · ".join(_facts(hit, explain=explain))))
     lines += [INDENT + light_up(line) for line in _wrapped(hit.snippet, look.width)]
     lines += [INDENT + look.faint(f"warning: {one_line(warning)}") for warning in hit.warnings]
+    if explain and hit.explanation:
+        from concord.cli.arithmetic import arithmetic, votes
+
+        told = hit.explanation
+        lines += [INDENT + look.faint(line) for line in (*votes(told), *arithmetic(told))]
     return "\n".join(lines)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _facts(hit: Hit, *, explain: bool) -> Iterator[str]:

@@ -96,8 +96,10 @@ def _origin() -> str:
     import json
     from importlib.metadata import distribution
 
-    told = distribution("concord-kb").read_text("direct_url.json")
-    return str(json.loads(told)["url"]) if told else "concord-kb"
+    told = json.loads(distribution("concord-kb").read_text("direct_url.json") or "{}")
+    if vcs := told.get("vcs_info"):
+        return f"{vcs['vcs']}+{told['url']}@{vcs['commit_id']}"
+    return str(told.get("url", "concord-kb"))
 
 
 def _settings(environment: Mapping[str, str]) -> dict[str, str]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -16,6 +19,7 @@ from concord.cli.command import Flags
 COMMANDS: dict[str, tuple[str, str]] = {
     "add": ("sources:add", "Index a folder or a file."),
     "search": ("search:search", "Search by words and by meaning."),
+    "explain": ("explain:explain", "Tell why a passage ranks where it does, or does not."),
     "get": ("reading:get", "Read a passage, its neighbours or a whole document."),
     "note": ("notes:note", "Keep a note."),
     "list": ("sources:list_sources", "List the sources, or the documents of one."),
@@ -23,6 +27,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "remove": ("sources:remove", "Remove a source from the index; its files stay."),
     "stats": ("state:stats", "Show how much is stored, and where."),
     "config": ("state:config", "Show the settings, their values and their reasons."),
+    "eval": ("evaluation:evaluate", "Evaluate search on a judged collection."),
+    "calibrate": ("evaluation:calibrate", "Calibrate confidence to your own documents."),
     "mcp": ("serve:mcp", "Speak MCP over stdin and stdout."),
     "serve": ("serve:serve", "Serve MCP over HTTP."),
     "install": ("install:install", "Write an AI client's configuration."),
@@ -80,7 +86,21 @@ def main(args: Sequence[str] | None = None) -> int:
     """Run `kb` and return its exit status."""
     given = list(sys.argv[1:] if args is None else args)
     output.prepare_streams()
-    return faults.guarded(lambda: kb.main(given, prog_name="kb", standalone_mode=False), given)
+    if "_KB_COMPLETE" in os.environ:  # a shell asks how a line may go on
+        kb.main(given, prog_name="kb")
+    status = faults.guarded(lambda: _run(given), given)
+    if args is None:
+        gc.freeze()  # the process ends: sweeping what it loaded is a tenth of what a quick command takes
+    return status
+
+
+def _run(given: list[str]) -> Any:
+    """Run a command without click's own way of ending: it takes a broken pipe for a failure."""
+    try:
+        with kb.make_context("kb", given) as ctx:
+            return kb.invoke(ctx)
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
 
 
 def _suggestion(name: str) -> str:

@@ -1,9 +1,9 @@
 """Where the tokens of a byte-level BPE model begin, several times as fast as tokenising the whole text.
 
 Such a tokenizer cuts a text into pieces by a regular expression and splits each piece on its own, so the
-starts within a piece can be remembered: a text is mostly pieces that were seen before. Where a stretch of text
-is ASCII we cut it by the same expression; elsewhere, where libraries disagree on what a letter is, into whole
-words, each of which `tokenizers` splits once. The result is what `tokenizers` returns, offset by offset.
+starts within a piece can be remembered: a text is mostly pieces that were seen before. Where a stretch of
+text is ASCII we cut it by the same expression; elsewhere, where libraries disagree on what a letter is, into
+whole words, each of which `tokenizers` splits once. The result is that of `tokenizers`, offset by offset.
 """
 
 from __future__ import annotations
@@ -22,9 +22,7 @@ from concord.embedders.tokens import Tokens, speakable
 _SPACE = "\\t-\\r \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000"
 _SPACES = f"[{_SPACE}]+(?![^{_SPACE}])|[{_SPACE}]+"
 _WORDS = re.compile(f" ?[^{_SPACE}]+|{_SPACES}")
-_PIECES = re.compile(
-    f"'(?:s|t|re|ve|m|ll|d)| ?[A-Za-z]+| ?[0-9]+| ?[^{_SPACE}A-Za-z0-9]+|{_SPACES}"
-)  # GPT-2's
+_PIECES = re.compile(f"'(?:s|t|re|ve|m|ll|d)| ?[A-Za-z]+| ?[0-9]+| ?[^{_SPACE}A-Za-z0-9]+|{_SPACES}")
 _WORD_END = re.compile(f"[^{_SPACE}](?=[{_SPACE}])")  # no piece and no word crosses it
 _SPACE_LETTER = "Ġ"  # how the vocabulary writes a space; offsets begin after it
 _UNPRINTABLE = (*range(33), 127)  # ASCII that the vocabulary writes as U+0100, U+0101, …
@@ -32,6 +30,7 @@ _LETTERS = {code: chr(0x100 + index) for index, code in enumerate(_UNPRINTABLE)}
 
 _STRETCH = 1024  # characters: short enough that one dash does not keep a page from being ASCII
 _REMEMBERED = 1 << 16  # pieces, about 15 MB; then all are forgotten, and the frequent ones are soon back
+_LONGEST = 64  # characters of what is remembered: longer ones hardly come back
 
 Starts = Sequence[int]
 
@@ -59,7 +58,7 @@ class ByteLevelStarts:
         """Forget all pieces."""
         with self._busy:
             self._known.clear()
-            self.__dict__.pop("_model", None)
+            self.__dict__.pop("_model", None)  # what cached_property keeps
 
     def _joined(self, parts: Sequence[str], begin: int) -> list[int]:
         known = self._known.get
@@ -69,6 +68,8 @@ class ByteLevelStarts:
 
     def _learn(self, part: str) -> Starts:
         starts = tuple(self._split(part))
+        if len(part) > _LONGEST:
+            return starts
         if len(self._known) >= self._remembered:
             self._known.clear()
         self._known[part] = starts
@@ -92,7 +93,8 @@ class ByteLevelStarts:
 
     @cached_property
     def _model(self) -> Model:
-        return self._tokens.tokenizer.model
+        model: Model = self._tokens.tokenizer.model
+        return model
 
 
 def _stretches(text: str, size: int) -> Iterator[tuple[int, str]]:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from concord.extractors.plain import with_plain_newlines
+
 MAX_ROW = 1_000  # characters; a longer "row" is a page laid out with a table, and becomes paragraphs
 MAX_INDENT = 8  # lists deeper than this keep its indentation, or crafted nesting would cost its square
 MAX_QUOTE = 3
@@ -149,7 +151,7 @@ class MarkdownLines:
 
     def _write_code(self) -> None:
         code = "".join(self._code or ()).replace(_CODE_END + _CODE_END, "\n").replace(_CODE_END, "")
-        code, self._code = code.replace(_BREAK, "\n").strip("\n"), None
+        code, self._code = with_plain_newlines(code.replace(_BREAK, "\n")).strip("\n"), None
         if not code.strip():
             return
         runs = re.findall(r"`{3,}", code)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from concord.config import Settings
 from concord.errors import KBError
@@ -11,14 +14,21 @@ from concord.knowledge import KnowledgeBase
 
 log = logging.getLogger(__name__)
 
+QUIET_S = (
+    0.3  # without a call, before the model is loaded: a client's first search comes at once or much later
+)
+BUSY_S = 5.0  # after which it is loaded all the same
+CLOSING_S = 0.5  # how long the end of a server waits for it
+
 
 class Bases:
     """Knowledge bases by organisation. Opening one touches no disk: that waits for its first call."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self.calls = Calls()
         self._opened: dict[str, KnowledgeBase] = {}
-        self._warming: set[str] = set()
+        self._warming: dict[str, threading.Thread] = {}
         self._lock = threading.Lock()
 
     def of(self, org: str | None = None) -> KnowledgeBase:
@@ -30,24 +40,73 @@ class Bases:
             return self._opened[org]
 
     def warm_in_background(self, org: str | None = None) -> None:
-        """Begin to load the model, once, so that a search finds it warm; nobody waits for it."""
+        """Begin to load the model, once, when no call is being worked on; nobody waits for it."""
         knowledge = self.of(org)
         with self._lock:
             if knowledge.org in self._warming:
                 return
-            self._warming.add(knowledge.org)
-        threading.Thread(target=_warm, args=(knowledge,), name="warm", daemon=True).start()
+            thread = threading.Thread(target=_warm, args=(knowledge, self.calls), name="warm", daemon=True)
+            self._warming[knowledge.org] = thread
+            thread.start()
 
     def close(self) -> None:
-        """Close what was opened."""
+        """Close what was opened, but for a model that is being loaded: that cannot be stopped, only left."""
+        self.calls.end()
+        for thread in self._warming.values():
+            thread.join(CLOSING_S)
         with self._lock:
-            for knowledge in self._opened.values():
-                knowledge.close()
+            for org, knowledge in self._opened.items():
+                if org not in self._warming or not self._warming[org].is_alive():
+                    knowledge.close()
             self._opened.clear()
 
 
-def _warm(knowledge: KnowledgeBase) -> None:
+class Calls:
+    """How many calls are being worked on, so that heavy work can wait for a quiet moment."""
+
+    def __init__(self) -> None:
+        self._running = 0
+        self._ended = False
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count a call while it is worked on."""
+        self._count(1)
+        try:
+            yield
+        finally:
+            self._count(-1)
+
+    def wait_for_quiet(self, quiet_s: float = QUIET_S, most_s: float = BUSY_S) -> bool:
+        """Wait until there has been no call for a while, or not longer; return whether there may be more."""
+        until = time.monotonic() + most_s
+        with self._changed:
+            while time.monotonic() < until and not self._ended:
+                if not self._changed.wait(quiet_s) and not self._running:
+                    break
+            return not self._ended
+
+    def end(self) -> None:
+        """Let whoever waits go: there will be no more calls."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+    def _count(self, change: int) -> None:
+        with self._changed:
+            self._running += change
+            self._changed.notify_all()
+
+
+def _warm(knowledge: KnowledgeBase, calls: Calls) -> None:
+    """Make words ready first, then the model: loading it would slow down a search that is on its way."""
     try:
-        knowledge.warm()
+        import concord.search
+        import concord.vetting  # noqa: F401
+
+        _ = knowledge.generation
+        if calls.wait_for_quiet():
+            knowledge.warm()
     except KBError as fault:  # each search says it as well, in `degraded`
         log.warning("the model cannot be loaded: %s", fault.message)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import statistics
 import threading
+import time
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,6 +22,7 @@ T = TypeVar("T")
 
 AT_ONCE = 8  # calls worked on at once: more threads than that only wait for each other
 REMEMBERED = 200  # calls of each tool that the latencies are taken from
+REPEATED_S = 60.0  # within which the same note is the same call sent twice
 CLOSING_S = 2.0  # how long running work may take to stop when the server ends
 
 
@@ -39,6 +41,26 @@ class Latencies:
         return {tool: _quantiles(sorted(took)) for tool, took in self._took_ms.items()}
 
 
+class RecentNotes:
+    """Notes kept a moment ago: a call sent again, because its answer was lost, keeps no second one."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._kept: dict[Hashable, tuple[float, str]] = {}
+
+    def add(self, key: Hashable, document_id: str) -> None:
+        """Remember a note, and forget those of long ago."""
+        now = self._clock()
+        self._kept = {k: v for k, v in self._kept.items() if now - v[0] < REPEATED_S} | {
+            key: (now, document_id)
+        }
+
+    def get(self, key: Hashable) -> str | None:
+        """Return the document that the same call made just now."""
+        kept_at, document_id = self._kept.get(key, (0.0, None))
+        return document_id if document_id and self._clock() - kept_at < REPEATED_S else None
+
+
 @dataclass(slots=True)
 class Desk:
     """One server's state."""
@@ -47,6 +69,7 @@ class Desk:
     roots: tuple[Path, ...] = ()
     jobs: Jobs = field(default_factory=Jobs)
     latencies: Latencies = field(default_factory=Latencies)
+    notes: RecentNotes = field(default_factory=RecentNotes)
     places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
     async def in_thread(self, work: Callable[[], T], limit_s: float) -> T:
@@ -59,7 +82,8 @@ class Desk:
         """
         try:
             async with asyncio.timeout(limit_s), self.places:
-                return await _threaded(work)
+                with self.bases.calls.counted():
+                    return await _threaded(work)
         except TimeoutError as fault:
             raise DeadlinePassed(
                 f"no answer within {limit_s:g} seconds", hint="try again in a moment, or ask for less"

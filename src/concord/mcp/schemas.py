@@ -13,12 +13,11 @@ TEXT: Schema = {"type": "string"}
 NUMBER: Schema = {"type": "number"}
 COUNT: Schema = {"type": "integer", "minimum": 0}
 YES_NO: Schema = {"type": "boolean"}
-ANYTHING: Schema = {}
 
 
 def maybe(schema: Schema) -> Schema:
-    """Return the schema of a value that may also be null."""
-    return {**schema, "type": [schema["type"], "null"]}
+    """Return the schema of a value that may also be null; some clients cannot read a list of types."""
+    return {"anyOf": [schema, {"type": "null"}]}
 
 
 def several(schema: Schema) -> Schema:
@@ -145,7 +144,7 @@ STATS = record(
     chunks=COUNT,
     vectors=COUNT,
     pending=COUNT,
-    model=maybe(by_name(ANYTHING)),
+    model=maybe(record(provider=TEXT, model=TEXT, dimension=COUNT, metric=TEXT)),
     generation=COUNT,
     types=by_name(COUNT),
     health=record(status=TEXT, problems=several(TEXT), model_warm=YES_NO),

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context, MCPServer
@@ -41,6 +42,7 @@ from concord.mcp.tools import finished, unfinished
 
 ORG = "concord.org"  # where the HTTP face leaves a token's organisation in the request's scope
 HELLO = "initialize"  # must be answered before anything is loaded
+UNCHANGING = CacheHint(ttl_ms=3_600_000, scope="public")  # as long as a server of one version runs
 
 
 def build(desk: Desk, rows: Sequence[Row] = TOOLS) -> KnowledgeServer:
@@ -67,7 +69,9 @@ class KnowledgeServer(MCPServer[None]):
             version=__version__,
             tools=[KnowledgeTool.bound(row, desk) for row in rows],
             lifespan=self._closing,
-            middleware=[self._after_hello, self._known_tools],
+            middleware=[self._after_hello, self._known_names],
+            subscriptions=False,  # one channel for all organisations would tell each when another writes
+            cache_hints={"tools/list": UNCHANGING, "resources/templates/list": UNCHANGING},
             log_level="WARNING",
         )
         self.resource(
@@ -114,12 +118,14 @@ class KnowledgeServer(MCPServer[None]):
             self.desk.bases.warm_in_background(org_of(ctx))
         return await call_next(ctx)
 
-    async def _known_tools(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Answer a call of a tool that does not exist with those that do."""
+    async def _known_names(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Answer a call of a tool that does not exist with those that do; prompts we have none."""
         name = (ctx.params or {}).get("name")
-        if ctx.method == "tools/call" and isinstance(name, str) and name not in self._names:
+        if isinstance(name, str) and ctx.method == "tools/call" and name not in self._names:
             message = f"there is no tool {name[:80]!r}; the tools are: {', '.join(self._names)}"
             raise MCPError(code=INVALID_PARAMS, message=message)
+        if isinstance(name, str) and ctx.method == "prompts/get":
+            raise MCPError(code=INVALID_PARAMS, message=f"there is no prompt {name[:80]!r}; there are none")
         return await call_next(ctx)
 
 

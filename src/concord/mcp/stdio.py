@@ -6,10 +6,8 @@ goes away, so do we, quietly.
 
 from __future__ import annotations
 
-import os
-import sys
 from types import TracebackType
-from typing import NoReturn, Self
+from typing import Self
 
 import anyio
 from mcp.server.stdio import stdio_server
@@ -18,6 +16,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
 from pydantic import ValidationError
 
+from concord.mcp.leaving import leave
 from concord.mcp.server import KnowledgeServer
 
 
@@ -36,13 +35,7 @@ async def _serve(server: KnowledgeServer) -> None:
         try:
             await lowlevel.run(Answering(read, write), write, lowlevel.create_initialization_options())
         except anyio.get_cancelled_exc_class():  # a write failed, or somebody pressed Control-C
-            _leave()
-
-
-def _leave() -> NoReturn:
-    """End at once: a thread of the SDK is still waiting for a line, and would keep us alive for it."""
-    sys.stderr.flush()
-    os._exit(0)
+            leave()  # a thread of the SDK is still waiting for a line, and would keep us alive for it
 
 
 class Answering:

@@ -16,6 +16,7 @@ from concord.mcp.packing import Reply, pack_answer
 from concord.mcp.roots import permitted
 from concord.vetting import passage_warnings
 from concord.wire import (
+    SUMMED,
     document_to_json,
     passage_to_json,
     removal_to_json,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from concord.notes import Note
     from concord.paging import Page
     from concord.protocols import Progress
-    from concord.types import SyncReport
+    from concord.types import Document, Source, SyncReport
 
 LISTED_BYTES = given.DEFAULT_TOKENS * BYTES_PER_TOKEN // 2  # of JSON; the text of the same is shorter
 MOST_FAILURES = 20  # named in a report; the rest are counted
@@ -99,12 +100,20 @@ def _size(reply: Reply) -> int:
 
 def note(desk: Desk, kb: KnowledgeBase, asked: given.NoteArguments) -> Reply:
     """Keep a note; its vectors follow in the background while the model is cold."""
+    key = (kb.org, asked.model_dump_json())
+    if (repeated := desk.notes.get(key)) and (document := kb.document(repeated)):
+        return _kept(kb, document)
     document = kb.note(_note(asked), supersedes=asked.supersedes, embed=kb.is_warm)
+    desk.notes.add(key, document.id)
     if not kb.is_warm:
         desk.jobs.start_or_join(
             Plan(("embed notes", kb.org), "embedding notes", lambda p: _embed(kb, document.source_id, p))
         )
-    wire = {**document_to_json(document), "generation": kb.generation}
+    return _kept(kb, document)
+
+
+def _kept(kb: KnowledgeBase, document: Document) -> Reply:
+    wire = {**_described(document), "generation": kb.generation}
     return Reply(wire, f"kept as {document.path}, document_id {document.id}")
 
 
@@ -116,7 +125,7 @@ def list_sources(desk: Desk, kb: KnowledgeBase, asked: given.ListArguments) -> R
         wire = {"sources": listed, "documents": None, "returned": len(listed), "total": total}
     else:
         summary = kb.source(asked.source)
-        rows = [document_to_json(d, summary.source) for d in islice(kb.documents(asked.source), 200)]
+        rows = [_described(d, summary.source) for d in islice(kb.documents(asked.source), 200)]
         listed, total = _that_fit(rows), summary.counts.documents
         sources = [source_to_json(summary)]
         wire = {"sources": sources, "documents": listed, "returned": len(listed), "total": total}
@@ -191,17 +200,6 @@ def unfinished(job: Job) -> Reply:
 
 def _report(wire: JsonObject, reports: list[SyncReport]) -> JsonObject:
     """Return one flat report, however many sources there were."""
-    counts = (
-        "added",
-        "changed",
-        "removed",
-        "renamed",
-        "unchanged",
-        "chunks",
-        "embedded",
-        "reused",
-        "pending",
-    )
     failed = wire.get("failed", [])
     skipped: dict[str, int] = {}
     for report in reports:
@@ -210,7 +208,7 @@ def _report(wire: JsonObject, reports: list[SyncReport]) -> JsonObject:
     return {
         "state": "done",
         "source": wire["source"],
-        **{key: wire.get(key, 0) for key in counts},
+        **{key: wire.get(key, 0) for key in SUMMED},
         "skipped": skipped,
         "failed": failed[:MOST_FAILURES],
         "failed_total": len(failed),
@@ -232,6 +230,12 @@ def _problems(state: JsonObject) -> list[str]:
     if state["pending"]:
         found.append(f"{state['pending']} chunks have no vector yet and are found by words alone: kb_sync")
     return found
+
+
+def _described(document: Document, source: Source | None = None) -> JsonObject:
+    """Return what a document is, without its details: they may be of any length."""
+    wire = document_to_json(document, source)
+    return {key: value for key, value in wire.items() if key != "details"}
 
 
 def _that_fit(rows: list[JsonObject]) -> list[JsonObject]:

@@ -2,6 +2,9 @@
 
 A calibration names the features it was fitted on, so one more here is one more row in a table and changes no
 model that does not name it. A leg that did not vote leaves its features at 0 and says so in `…_voted`.
+
+Only the first forty of each ballot are looked at, and no fused score: what is thought of a hit depends not
+on how many results were asked for, nor on which fusion put them in order.
 """
 
 from __future__ import annotations
@@ -13,9 +16,11 @@ from types import MappingProxyType
 
 from concord.ranking.agreement import agreed
 from concord.ranking.fuse import Ballots
-from concord.types import Candidate, QueryKind, Ranked
+from concord.types import Candidate, ChunkId, QueryKind, Ranked
 
 DEPTH = 10  # how deep margins and overlap look: the default number of results
+POOL = 40  # how deep means and spreads look: the least number of candidates a strategy proposes
+MEANING = 0.6  # of a standing, the rest is words: the best fixed weight over the development sets
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +29,7 @@ class Leg:
 
     count: int = 0
     top: float = 0.0
+    second: float = 0.0
     tenth: float = 0.0  # the last one where there are fewer
     median: float = 0.0
     mean: float = 0.0
@@ -39,6 +45,7 @@ class SearchEvidence:
     """One search, without its hits' texts."""
 
     kind: QueryKind = "exploratory"
+    chunks: int = 0  # that were searched
     terms: int = 0  # of the query, stop words left out
     unknown: float = 0.0  # share of them that no chunk holds
     max_bm25: float = 0.0  # the most the query could score
@@ -62,6 +69,7 @@ class HitEvidence:
     bm25: float | None = None
     lexical_rank: int | None = None
     semantic_rank: int | None = None
+    standing: float = 0.0  # above the other candidates, in standard deviations
     agreement: float = 0.0
     coverage: float = 0.0
     exact: bool = False
@@ -78,17 +86,19 @@ def search_evidence(
     unknown: float,
     max_bm25: float,
     coverage: float,
+    chunks: int = 0,
 ) -> SearchEvidence:
     """Sum up a search from its ballots and their fused order."""
     first = ranked[0] if ranked else None
     return SearchEvidence(
         kind=kind,
+        chunks=chunks,
         terms=terms,
         unknown=unknown,
         max_bm25=max_bm25,
         coverage=coverage,
-        lexical=leg(given.bm25[chunk_id] for chunk_id in given.lexical),
-        semantic=leg(given.cosine[chunk_id] for chunk_id in given.semantic),
+        lexical=leg(given.bm25[chunk_id] for chunk_id in _first(given.lexical, POOL)),
+        semantic=leg(given.cosine[chunk_id] for chunk_id in _first(given.semantic, POOL)),
         exact=sum(1 for votes in given.votes.values() if _is_exact(votes)),
         overlap=_overlap(given),
         shared_rank=_shared_rank(given),
@@ -103,6 +113,7 @@ def hit_evidence(
     hit: Ranked,
     rank: int,
     *,
+    standing: float = 0.0,
     coverage: float = 0.0,
     entity: bool = False,
     verbatim: bool = False,
@@ -114,12 +125,20 @@ def hit_evidence(
         bm25=given.bm25.get(hit.chunk_id),
         lexical_rank=given.lexical.get(hit.chunk_id),
         semantic_rank=given.semantic.get(hit.chunk_id),
+        standing=standing,
         agreement=agreed(hit.votes),
         coverage=coverage,
         exact=_is_exact(hit.votes),
         entity=entity,
         verbatim=verbatim,
     )
+
+
+def standings(given: Ballots) -> dict[ChunkId, float]:
+    """Return how far each candidate stands above the others, by both scores or by the one there is."""
+    words, meaning = _standing(given.bm25, given), _standing(given.cosine, given)
+    weight = MEANING if given.lexical and given.semantic else float(bool(given.semantic))
+    return {chunk_id: weight * meaning[chunk_id] + (1 - weight) * words[chunk_id] for chunk_id in given.votes}
 
 
 def leg(scores: Iterable[float]) -> Leg:
@@ -131,6 +150,7 @@ def leg(scores: Iterable[float]) -> Leg:
     return Leg(
         count=len(falling),
         top=falling[0],
+        second=falling[min(1, len(falling) - 1)],
         tenth=falling[min(DEPTH, len(falling)) - 1],
         median=falling[len(falling) // 2],
         mean=mean,
@@ -158,10 +178,20 @@ def _is_exact(votes: Iterable[Candidate]) -> bool:
     return any(one.strategy == "fts_exact" for one in votes)
 
 
+def _first(ranks: Mapping[ChunkId, int], depth: int) -> set[ChunkId]:
+    return {chunk_id for chunk_id, rank in ranks.items() if rank <= depth}
+
+
+def _standing(scores: Mapping[ChunkId, float], given: Ballots) -> dict[ChunkId, float]:
+    """Return z-scores over the pool; an unknown score is the pool's lowest, which it did not beat."""
+    pool = _first(given.lexical, POOL) | _first(given.semantic, POOL)
+    lowest = min((scores[chunk_id] for chunk_id in pool if chunk_id in scores), default=0.0)
+    known = leg(scores.get(chunk_id, lowest) for chunk_id in pool)
+    return {chunk_id: known.z(scores.get(chunk_id, lowest)) for chunk_id in given.votes}
+
+
 def _overlap(given: Ballots) -> float:
-    lexical = {chunk_id for chunk_id, rank in given.lexical.items() if rank <= DEPTH}
-    semantic = {chunk_id for chunk_id, rank in given.semantic.items() if rank <= DEPTH}
-    return len(lexical & semantic) / DEPTH
+    return len(_first(given.lexical, DEPTH) & _first(given.semantic, DEPTH)) / DEPTH
 
 
 def _shared_rank(given: Ballots) -> int | None:
@@ -179,10 +209,12 @@ def _kind(kind: QueryKind) -> Callable[[SearchEvidence], float]:
 
 _OF_BOTH: dict[str, Callable[[SearchEvidence], float]] = {
     "top_cosine": lambda s: s.semantic.top,
+    "cosine_lead": lambda s: s.semantic.top - s.semantic.second,
     "cosine_margin_tenth": lambda s: s.semantic.top - s.semantic.tenth,
     "cosine_margin_median": lambda s: s.semantic.top - s.semantic.median,
     "top_cosine_z": lambda s: s.semantic.z(s.semantic.top),
     "top_bm25_share": lambda s: share_of_bound(s.lexical.top, s),
+    "chunks": lambda s: math.log1p(s.chunks),
     "terms": lambda s: math.log1p(s.terms),
     "unknown": lambda s: s.unknown,
     "overlap": lambda s: s.overlap,
@@ -222,6 +254,7 @@ HIT_FEATURES: Mapping[str, Callable[[HitEvidence, SearchEvidence], float]] = Map
         "cosine_gap": lambda h, s: 0.0 if h.cosine is None else s.semantic.top - h.cosine,
         "bm25_share": lambda h, s: share_of_bound(h.bm25, s),
         "bm25_ratio": lambda h, s: (h.bm25 or 0.0) / s.lexical.top if s.lexical.top > 0 else 0.0,
+        "standing": lambda h, s: h.standing,
         "coverage": lambda h, s: h.coverage,
         "agreement": lambda h, s: h.agreement,
         "rank": lambda h, s: _reciprocal(h.rank),

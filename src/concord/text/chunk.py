@@ -1,8 +1,10 @@
 """From a document's text to its chunks: read its structure, join what is small, cut what is long.
 
-Sections that are much smaller than the target are joined with their neighbours: a chunk of ten words matches
-everything and says nothing. Only sections that share their top-level heading are joined, so that no chunk
-speaks of two things. A section that is too long is cut in `pack`, which knows the prices of all places.
+Neighbouring sections are joined up to the target: a chunk of ten words matches everything and says nothing.
+On 291 pages of Kubernetes' documentation (260 queries, bundled model, nDCG@10) no joining gave 0.845, joining
+up to half the target 0.849, up to the target 0.855. Joining across top-level headings added nothing (0.856),
+so it is not done: no chunk speaks of two things. In code all neighbours may be joined, they share a file.
+A section that is too long is cut in `pack`, which knows the prices of all places.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from operator import eq
 from concord.text.code import read_code
 from concord.text.markdown import read_markdown
 from concord.text.outline import Heading, Section
-from concord.text.pack import ChunkSize, Tokens, pack
+from concord.text.pack import ChunkSize, Tokens, measured, pack
 from concord.text.plain import read_plain, read_records
 from concord.types import Extracted, Piece
 
@@ -40,7 +42,7 @@ def chunk(
     text = extracted.text
     if not text or text.isspace():
         return []
-    tokens = Tokens(token_starts(text))
+    tokens = measured(token_starts(text), len(text))
     groups = _joined(_sections(extracted), tokens, size, across_headings=extracted.type == "code")
     ranges = [
         (_heading(group), reach)
@@ -69,7 +71,7 @@ def _joined(
     for section in sections:
         own = tokens.between(section.start, section.end)
         related = across_headings or not group or _are_related(group[-1].heading, section.heading)
-        if group and not (related and _fits(length, own, size)):
+        if group and not (related and length + own <= size.target):
             yield group
             group, length = [], 0
         group.append(section)
@@ -80,11 +82,6 @@ def _joined(
 def _are_related(before: Heading, heading: Heading) -> bool:
     """Whether two neighbours stand under one top-level heading; what precedes all headings is a preamble."""
     return before[:1] == heading[:1] or not before
-
-
-def _fits(length: int, own: int, size: ChunkSize) -> bool:
-    together = length + own
-    return together <= size.target
 
 
 def _heading(group: Sequence[Section]) -> Heading:

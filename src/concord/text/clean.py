@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from concord.text.furniture import without_furniture
-from concord.text.reflow import Vocabulary, goes_on, reflowed
+from concord.text.reflow import goes_on, reflowed, vocabulary_of
 
 # Control characters but tab and newline, byte order marks and halves of surrogate pairs.
 _ODD = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")
@@ -63,7 +63,7 @@ def clean_pages(pages: Sequence[str]) -> tuple[str, tuple[int, ...]]:
     at a line's end and sentences that were broken into lines are whole again.
     """
     lines = without_furniture([_page_lines(page) for page in pages])
-    vocabulary = Vocabulary(lines)
+    vocabulary = vocabulary_of(lines)
     return _joined([reflowed(page, vocabulary) for page in lines])
 
 

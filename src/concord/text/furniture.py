@@ -17,10 +17,10 @@ _SHARE = 0.6  # of the pages on which a line must recur
 _IN_STEP = 0.8  # of its occurrences whose numbers must fit
 
 _DIGITS = re.compile(r"\d+")
-_MASK = "#"
+_MASK = "\0"  # no clean text has one
 _ROMAN = re.compile(r"(?=[ivxl])(?:xl|l?x{0,3})(?:i[xv]|v?i{0,3})", re.IGNORECASE)
 _ROMAN_VALUES = {"i": 1, "v": 5, "x": 10, "l": 50}
-_PAGE_NUMBER = re.compile(r"(?:page |seite |p\. ?)#(?: (?:of|von) #| ?/ ?#)?|[-–—] ?# ?[-–—]")
+_PAGE_NUMBER = re.compile(r"(?:page |seite |p\. ?)\0(?: (?:of|von) \0| ?/ ?\0)?|[-–—] ?\0 ?[-–—]")
 
 Page = list[str]
 
@@ -77,7 +77,7 @@ def _furniture(mask: str, seen: Sequence[_Seen], pages: int) -> Sequence[_Seen]:
         return list(_page_numbers(seen, pages))
     if not _is_running(seen, pages) or not _numbers_fit(seen):
         return ()
-    return seen[1:]
+    return seen[1:] if any(map(str.isalpha, mask)) else seen
 
 
 def _page_numbers(seen: Sequence[_Seen], pages: int) -> Iterator[_Seen]:

@@ -47,9 +47,8 @@ _DELIMITER_ROW = re.compile(r"\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+
 _FENCE = re.compile(r"(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)?(`{3,}|~{3,})")
 _RAW_HTML = re.compile(r"<(?:(?P<comment>!--)|(?P<tag>pre|script|style|textarea)\b)", re.IGNORECASE)
 
-_INLINE = re.compile(
-    r"!?\[([^\]\[]*)\](?:\([^()]*\)|\[[^\]\[]*\])|<[^<>]+>|[`*]+|\\(?=[!-/:-@\[-`{-~])|\{[:#.][^{}]*\}$"
-)
+_LINK = re.compile(r"!?\[([^\]\[]*)\](?:\([^()]*\)|\[[^\]\[]*\])")
+_MARKS = re.compile(r"<[^<>]+>|[`*]+|\\(?=[!-/:-@\[-`{-~])|\{[:#.][^{}]*\}$")
 
 
 class _Lines(NamedTuple):
@@ -104,7 +103,7 @@ def _title(lines: Sequence[str]) -> str:
     else:
         raw = " ".join(line.strip() for line in lines[:-1])
     words = " ".join(raw[: 2 * _LONGEST_TITLE].split())
-    return _INLINE.sub(lambda found: found[1] or "", words).strip()[:_LONGEST_TITLE]
+    return _MARKS.sub("", _LINK.sub(r"\1", words)).strip()[:_LONGEST_TITLE]
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[_Lines]:

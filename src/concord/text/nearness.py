@@ -6,7 +6,8 @@ shown is a word that really stands in a text. Numbers are never near each other:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from string import ascii_lowercase
 from typing import NamedTuple
 
@@ -18,7 +19,11 @@ MIN_LETTERS = 3  # of a word, and of a token: shorter ones are near everything
 ONE_EDIT_FROM, TWO_EDITS_FROM = 4, 6  # letters a word must have to be one or two edits off
 MIN_PART = 4  # letters of a word that is looked for inside others
 BEGINS, CONTAINS = 2, 3  # what a longer token counts as, in edits: "kubern" is as far off as two slips
+UNSURE = 4  # a stem that only the words it stands for can show to be near: implmentaton, implement
 SPELLINGS = 5  # places to look at for the word that a token stands for
+ALIKE = 3  # first letters that words must share where not all can be compared
+_MOST_UNSURE = 10
+_LONGEST_ENDING = 7  # that stemming takes off: ization
 _LONGEST = 32  # longer words are data; nobody mistypes them
 
 _BLOCK = 64  # letters of other scripts stand in blocks of this many code points, small ones together
@@ -38,12 +43,13 @@ class Near(NamedTuple):
 
 
 class Typed(NamedTuple):
-    """A word as it is compared: folded, its stem, how far off it may be, and the stems one edit away."""
+    """A word as it is compared: folded, its stem, how far off it may be, the stems one edit away."""
 
     word: str
     root: str
     allowed: int
     one_off: frozenset[str]
+    letters: frozenset[str]
 
 
 def typed(word: str) -> Typed | None:
@@ -53,7 +59,7 @@ def typed(word: str) -> Typed | None:
         return None
     allowed = (len(tokens[0]) >= ONE_EDIT_FROM) + (len(tokens[0]) >= TWO_EDITS_FROM)
     one_off = frozenset(map(stem, variants(tokens[0]))) if allowed else frozenset()
-    return Typed(tokens[0], stem(tokens[0]), allowed, one_off)
+    return Typed(tokens[0], stem(tokens[0]), allowed, one_off, frozenset(tokens[0]))
 
 
 def variants(word: str) -> Iterator[str]:
@@ -69,16 +75,29 @@ def variants(word: str) -> Iterator[str]:
             yield before + after[1] + after[0] + after[2:]
 
 
+def similar(
+    asked: Typed,
+    vocabulary: Iterable[tuple[str, int]],
+    spellings: Callable[[str], Iterable[str]],
+    limit: int,
+) -> list[tuple[str, int]]:
+    """Return words near the typed one, nearest first, then most frequent, with how many chunks hold each.
+
+    `vocabulary` holds tokens and how many chunks hold each, `spellings` says which words one stands for.
+    """
+    found = nearest(asked, vocabulary)
+    sure = [near for near in found if near.edits < UNSURE][: 2 * limit]
+    if not sure or sure[0].edits > 1:
+        sure += [near for near in found if near.edits == UNSURE][:_MOST_UNSURE]
+    best = sorted(shown(asked, near, islice(spellings(near.token), SPELLINGS)) for near in sure)
+    return [(near.token, near.chunks) for near in best if near.edits < UNSURE][:limit]
+
+
 def nearest(asked: Typed, vocabulary: Iterable[tuple[str, int]]) -> list[Near]:
-    """Return the tokens that are near, nearest first; `vocabulary` says how many chunks hold each."""
-    letters = set(asked.word)
+    """Return the tokens that are near, nearest first, and last those whose words have to be looked at."""
     found: list[Near] = []
     for token, chunks in vocabulary:
-        # Each edit changes two letters of the set at most: this spares nearly all of the comparisons.
-        if len(letters.symmetric_difference(token)) <= 2 * asked.allowed or asked.word in token:
-            edits = _edits_to(asked, token)
-        else:
-            edits = 1 if token in asked.one_off else None
+        edits = _edits_to(asked, token)
         if edits is not None and _is_comparable(asked.word, token):
             found.append(Near(edits, -chunks, token))
     return sorted(found)
@@ -100,6 +119,20 @@ def distance(one: str, other: str, at_most: int) -> int | None:
     """Return how many letters must be added, left out, changed or swapped with the next; None when more."""
     if abs(len(one) - len(other)) > at_most:
         return None
+    row = _last_row(one, other, at_most)
+    return row[-1] if row and row[-1] <= at_most else None
+
+
+def _begins_nearly(asked: Typed, token: str) -> bool:
+    """Whether a token is near the beginning of the word, the rest of which may be an ending."""
+    word, most = asked.word, asked.allowed
+    if most < 2 or word[:ALIKE] != token[:ALIKE] or not 0 < len(word) - len(token) <= _LONGEST_ENDING:
+        return False
+    return min(_last_row(token, word, most), default=most + 1) <= most
+
+
+def _last_row(one: str, other: str, at_most: int) -> list[int]:
+    """Return the edits between a word and each beginning of another; nothing when all are more."""
     before: list[int] = []
     row = list(range(len(other) + 1))
     for i, letter in enumerate(one, 1):
@@ -110,20 +143,34 @@ def distance(one: str, other: str, at_most: int) -> int | None:
                 cost = min(cost, earlier[j - 2] + 1)
             row.append(cost)
         if min(row) > at_most:
-            return None
-    return row[-1] if row[-1] <= at_most else None
+            return []
+    return row
 
 
 def _edits_to(asked: Typed, token: str) -> int | None:
-    known = [distance(form, token, asked.allowed) for form in {asked.word, asked.root}]
-    edits = [many for many in known if many is not None]
+    """Return how far a token is from the word; the cheap questions come first, for most tokens are far."""
     if token in asked.one_off:
-        edits.append(1)
-    if token.startswith(asked.word):
-        edits.append(BEGINS)
-    elif len(asked.word) >= MIN_PART and asked.word in token:
-        edits.append(CONTAINS)
-    return min(edits, default=None)
+        return int(token != asked.root)
+    edits = _edits_between(asked, token)
+    if edits is not None:
+        return edits
+    if (
+        asked.word in f"{token}e"
+    ):  # stemming takes off a final e: database holds base, though databas does not
+        is_long = len(asked.word) >= MIN_PART
+        return BEGINS if token.startswith(asked.word) else CONTAINS if is_long else None
+    return UNSURE if _begins_nearly(asked, token) else None
+
+
+def _edits_between(asked: Typed, token: str) -> int | None:
+    most = asked.allowed
+    if not len(asked.root) - most <= len(token) <= len(asked.word) + most:
+        return None
+    # Each edit changes two letters of the set at most: this spares nearly all of the comparisons.
+    if len(asked.letters.symmetric_difference(token)) > 2 * most:
+        return None
+    known = (distance(form, token, most) for form in {asked.word, asked.root})
+    return min((edits for edits in known if edits is not None), default=None)
 
 
 def _is_comparable(word: str, token: str) -> bool:
@@ -143,4 +190,6 @@ def _alphabet(word: str) -> list[str]:
     if word.isascii():
         return list(ascii_lowercase)
     starts = {ord(letter) // _BLOCK * _BLOCK for letter in word if letter.isalpha()}
-    return [chr(code) for start in sorted(starts) for code in range(start, start + _BLOCK) if chr(code).islower()]
+    return [
+        chr(code) for start in sorted(starts) for code in range(start, start + _BLOCK) if chr(code).islower()
+    ]

@@ -41,7 +41,7 @@ class ChunkSize:
     """How long chunks are, in tokens of the embedding model."""
 
     target: int = 320
-    maximum: int = 448  # with a header of at most 200 bytes it fits into a window of 512
+    maximum: int = 448  # leaves room for the header of `assemble` in a window of 512
     overlap: int = 32
 
 
@@ -53,13 +53,11 @@ class Cut(NamedTuple):
     after_prose: bool  # whether prose lies between the cut before and this one
 
 
+@dataclass(frozen=True, slots=True)
 class Tokens:
-    """Counts tokens between two offsets."""
+    """Where a text's tokens begin; made by `measured`."""
 
-    __slots__ = ("starts",)
-
-    def __init__(self, starts: Sequence[int]) -> None:
-        self.starts = _without_giants(starts)
+    starts: Sequence[int]
 
     def before(self, offset: int) -> int:
         """Return how many tokens begin before an offset."""
@@ -70,11 +68,17 @@ class Tokens:
         return bisect_left(self.starts, end) - bisect_left(self.starts, start)
 
 
-def _without_giants(starts: Sequence[int]) -> Sequence[int]:
-    if max(map(sub, starts[1:], starts), default=0) <= LONGEST_TOKEN:
+def measured(starts: Sequence[int], length: int) -> Tokens:
+    """Return the tokens of a text of some length."""
+    return Tokens(_without_giants(starts, length))
+
+
+def _without_giants(starts: Sequence[int], length: int) -> Sequence[int]:
+    gap = max(map(sub, starts[1:], starts), default=0)
+    if max(gap, length - starts[-1] if starts else 0) <= LONGEST_TOKEN:
         return starts
-    gaps = pairwise(starts)
-    return [start for a, b in gaps for start in range(a, max(b, a + 1), LONGEST_TOKEN)] + list(starts[-1:])
+    gaps = pairwise([*starts, length])
+    return [start for a, b in gaps for start in range(a, max(b, a + 1), LONGEST_TOKEN)]
 
 
 def pack(
@@ -116,11 +120,11 @@ def _between_sentences(text: str, start: int, end: int, tokens: Tokens, size: Ch
 
 
 def _between_lines(text: str, start: int, end: int, tokens: Tokens, size: ChunkSize) -> Iterator[Cut]:
-    return _lines(text, start, end, tokens, size, price_of_line)
+    return _lines(text, start, end, tokens, size, _price_of_line)
 
 
 def _between_records(text: str, start: int, end: int, tokens: Tokens, size: ChunkSize) -> Iterator[Cut]:
-    return _lines(text, start, end, tokens, size, price_of_record)
+    return _lines(text, start, end, tokens, size, _price_of_record)
 
 
 def _lines(
@@ -136,13 +140,13 @@ def _lines(
         begin, before = offset, line
 
 
-def price_of_line(line: str, before: str) -> float:
+def _price_of_line(line: str, before: str) -> float:
     """Return the price of a cut before a line of code: low after a blank line and with little indentation."""
     indent = len(line) - len(line.lstrip())
     return (LINE if before.strip() else BLANK_LINE) + INDENTED * min(indent, DEEP) / DEEP
 
 
-def price_of_record(line: str, _before: str) -> float:
+def _price_of_record(line: str, _before: str) -> float:
     """Return the price of a cut before a line of data: where an outer record begins, if they are nested."""
     indent = len(line) - len(line.lstrip())
     return RECORD + INDENTED * min(indent, DEEP) / DEEP

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 _SOFT_HYPHEN = "\xad"
@@ -50,22 +51,25 @@ _LONG = 0.6  # a line this long may go on in the next if that begins in the midd
 _SHORT = 0.75  # a line this short that ends a sentence also ends its paragraph
 
 
+@dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The words that a document writes within its lines."""
+    """The words that a document writes within its lines, and how often; made by `vocabulary_of`."""
 
-    def __init__(self, pages: Sequence[Sequence[str]]) -> None:
-        self._counts: Counter[str] = Counter()
-        for page in pages:
-            for line in page:
-                self._counts.update(word.lower() for word in _WORD.findall(line))
+    counts: Counter[str]
 
     def __contains__(self, word: str) -> bool:
-        return word.lower() in self._counts
+        return word.lower() in self.counts
 
     def prefers(self, word: str, other: str) -> bool | None:
-        """Whether a spelling is more frequent than another; None when neither occurs or they are equal."""
-        first, second = self._counts[word.lower()], self._counts[other.lower()]
+        """Whether a spelling is more frequent than another; None when they are equally so."""
+        first, second = self.counts[word.lower()], self.counts[other.lower()]
         return None if first == second else first > second
+
+
+def vocabulary_of(pages: Sequence[Sequence[str]]) -> Vocabulary:
+    """Return the words of all pages."""
+    lines = (line.lower() for page in pages for line in page)
+    return Vocabulary(Counter(word for line in lines for word in _WORD.findall(line)))
 
 
 def reflowed(lines: Sequence[str], vocabulary: Vocabulary) -> str:

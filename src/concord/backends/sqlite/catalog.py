@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from concord.backends.sqlite import changes
@@ -111,6 +111,12 @@ class SQLiteCatalog:
         with self._writer.transaction() as connection:
             return changes.put_document(connection, document, pieces)
 
+    def put_documents(self, documents: Iterable[tuple[Document, Sequence[Piece]]]) -> None:
+        """Store several documents in one transaction."""
+        with self._writer.transaction() as connection:
+            for document, pieces in documents:
+                changes.put_document(connection, document, pieces)
+
     def update_document(self, document: Document) -> None:
         """Store a document's own fields (path, stat, title, tags, superseded_by …); its chunks' text stays.
 
@@ -154,6 +160,16 @@ class SQLiteCatalog:
         """Return a number that grows with every change to sources, documents or chunks."""
         with self._readers.connection() as connection:
             return int(connection.execute("SELECT value FROM kb_meta WHERE key = 'generation'").get)
+
+    def memo(self, source_id: str) -> str:
+        """Return what the last sync wrote down about a source for the next one; empty when nothing."""
+        with self._readers.connection() as connection:
+            return str(connection.execute(changes.MEMO, (changes.memo_key(source_id),)).get or "")
+
+    def put_memo(self, source_id: str, memo: str) -> None:
+        """Keep a memo for as long as the source exists."""
+        with self._writer.transaction() as connection:
+            changes.put_memo(connection, source_id, memo)
 
     @contextmanager
     def sync_lock(self, source_id: str, *, wait_s: float) -> Iterator[None]:

@@ -10,6 +10,7 @@ from typing import Any
 import apsw
 
 from concord.backends.columns import columns_of
+from concord.backends.sqlite import schema
 from concord.backends.sqlite.connections import Connection
 from concord.backends.sqlite.rows import (
     chunk_values,
@@ -27,6 +28,9 @@ INSERT INTO kb_sources (id, name, path, kind, prefix, patterns, tags, trust, cre
 VALUES (:id, :name, :path, :kind, :prefix, :patterns, :tags, :trust, :created_at, :synced_at)
 ON CONFLICT (id) DO UPDATE SET name = :name, path = :path, kind = :kind, prefix = :prefix,
     patterns = :patterns, tags = :tags, trust = :trust, created_at = :created_at, synced_at = :synced_at"""
+MEMO = "SELECT value FROM kb_meta WHERE key = ?"
+_PUT_MEMO = """
+INSERT OR REPLACE INTO kb_meta SELECT ?, ? WHERE EXISTS (SELECT 1 FROM kb_sources WHERE id = ?)"""
 _PUT_DOCUMENT = """
 INSERT INTO kb_documents (id, source, path, type, title, details, file_hash, content_hash, size, mtime_ns,
     superseded_by, indexed_at)
@@ -52,6 +56,8 @@ FROM kb_documents WHERE id = ?"""
 _CHUNK_TEXTS = "SELECT id, heading, content FROM kb_chunks WHERE document = ? ORDER BY position"
 _RELABEL_CHUNK = "UPDATE kb_chunks SET title = ?, tags = ?, terms = ? WHERE id = ?"
 
+_MANY = 1000  # chunks; fewer are taken out of the full-text index in a fraction of a second
+
 _Kept = dict[tuple[str, str], deque[ChunkId]]  # heading and text → chunks that have them, in order
 
 
@@ -73,9 +79,20 @@ def remove_source(connection: Connection, source_id: str) -> int:
     if key is None:
         return 0
     deleted = _delete_documents(connection, "SELECT key FROM kb_documents WHERE source = ?", key)
+    connection.execute("DELETE FROM kb_meta WHERE key = ?", (memo_key(source_id),))
     connection.execute("DELETE FROM kb_sources WHERE key = ?", (key,))
     _count_change(connection)
     return deleted
+
+
+def memo_key(source_id: str) -> str:
+    """Return where among the facts about the file a source's memo is kept."""
+    return f"memo {source_id}"
+
+
+def put_memo(connection: Connection, source_id: str, memo: str) -> None:
+    """Keep a memo about a source that exists."""
+    connection.execute(_PUT_MEMO, (memo_key(source_id), memo, source_id))
 
 
 def put_document(connection: Connection, document: Document, pieces: Sequence[Piece]) -> list[ChunkId]:
@@ -169,10 +186,25 @@ def _delete_documents(connection: Connection, doomed: str, value: Any) -> int:
 
 
 def _delete_chunks(connection: Connection, chunk_ids: Iterable[ChunkId]) -> None:
-    doomed = list(chunk_ids)
-    if doomed:
-        forget_vectors(connection, doomed)
-        connection.executemany("DELETE FROM kb_chunks WHERE id = ?", ((chunk_id,) for chunk_id in doomed))
+    doomed = [(chunk_id,) for chunk_id in chunk_ids]
+    if not doomed:
+        return
+    forget_vectors(connection, (chunk_id for (chunk_id,) in doomed))
+    chunks = connection.execute("SELECT value FROM kb_meta WHERE key = 'chunks'").get
+    if len(doomed) > max(_MANY, chunks / 2):
+        _delete_most(connection, doomed)
+    else:
+        connection.executemany("DELETE FROM kb_chunks WHERE id = ?", doomed)
+
+
+def _delete_most(connection: Connection, doomed: Sequence[tuple[ChunkId]]) -> None:
+    """Delete chunks and index what is left anew, which is faster than taking most of them out one by one."""
+    connection.execute("DROP TRIGGER kb_chunks_deleted")
+    connection.executemany("DELETE FROM kb_chunks WHERE id = ?", doomed)
+    connection.executemany("DELETE FROM kb_pending WHERE chunk = ?", doomed)
+    connection.execute("UPDATE kb_meta SET value = (SELECT count(*) FROM kb_chunks) WHERE key = 'chunks'")
+    connection.execute("INSERT INTO kb_chunks_fts (kb_chunks_fts) VALUES ('rebuild')")
+    connection.execute(schema.DELETED_TRIGGER)
 
 
 def _count_change(connection: Connection) -> None:

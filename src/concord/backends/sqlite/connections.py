@@ -96,7 +96,7 @@ class Writer:
         self._location = location
         self._turn = threading.Lock()
         self._connection: Connection | None = None
-        self._patient = 0
+        self._patient: list[None] = []  # one for each caller in `patience`; lists need no lock
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
@@ -119,11 +119,11 @@ class Writer:
     @contextmanager
     def patience(self) -> Iterator[None]:
         """Wait longer for other processes during the block."""
-        self._patient += 1
+        self._patient.append(None)
         try:
             yield
         finally:
-            self._patient -= 1
+            self._patient.pop()
 
     def close(self) -> None:
         """Close the connection, waiting for a transaction under way."""

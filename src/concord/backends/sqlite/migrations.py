@@ -54,6 +54,7 @@ def _migrate(location: Location) -> None:
     with translated(location.path):
         connection = open_to_write(location, create=True)
         with closed_on_failure(connection):  # which rolls back
+            connection.pragma("page_size", schema.PAGE_BYTES)  # only a file without a page obeys
             connection.pragma("journal_mode", "wal")
             connection.execute("BEGIN IMMEDIATE")
             # Read again under the lock: another process may have done the work meanwhile.

@@ -70,7 +70,7 @@ def document_values(document: Document) -> dict[str, Any]:
         "path": document.path,
         "type": document.type,
         "title": document.title,
-        "details": json.dumps(dict(document.details)),
+        "details": json.dumps(dict(document.details), default=str),  # front matter may hold dates
         "file_hash": document.file_hash,
         "content_hash": document.content_hash,
         "size": document.size,

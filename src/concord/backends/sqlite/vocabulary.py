@@ -1,23 +1,23 @@
 """The words of an index that are near a typed one, read from FTS5's own vocabulary.
 
-Reading the whole vocabulary means reading the whole index, which takes a second at 100,000 chunks. A large one
-is therefore asked for the spellings one edit away, one by one, and for the words that begin alike.
+Reading the whole vocabulary means reading the whole index, which takes a second at 100,000 chunks. A large
+one is therefore asked for all words that begin alike, and for the other spellings one edit away, one by one.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from itertools import chain, islice
+from itertools import chain
+from typing import Any
 
 from concord.backends.sqlite.connections import Connection
 from concord.text.characters import separated
-from concord.text.nearness import SPELLINGS, Near, Typed, nearest, shown, typed
+from concord.text.nearness import ALIKE, SPELLINGS, Typed, similar, typed
 
 # An index of so few chunks is read through, which alone finds words by their middle or two slips early on:
-# 20 ms, where 100,000 chunks would take 1,000.
-SMALL = 2000
-ALIKE = 3  # first letters that words two edits apart must share in a large index: 15 ms for the fullest, con…
+# 5 ms of work, where 100,000 chunks would take a second.
+SMALL = 200
 MOST_TOKENS = 5000  # read of one beginning
 
 _EVERY_TOKEN = "SELECT term, doc FROM kb_chunks_vocab"
@@ -43,10 +43,8 @@ def similar_words(connection: Connection, word: str, limit: int) -> list[tuple[s
         return []
     is_small = connection.execute(_COUNT_CHUNKS).get <= SMALL
     rows = connection.execute(_EVERY_TOKEN) if is_small else _promising(connection, asked)
-    found = nearest(asked, dict(rows).items())
     connection.execute(_MAKE_PLACES)
-    best = sorted(shown(asked, near, _spellings(connection, near)) for near in found[: 2 * limit])
-    return [(near.token, near.chunks) for near in best[:limit]]
+    return similar(asked, dict(rows).items(), lambda token: _spellings(connection, token), limit)
 
 
 def _promising(connection: Connection, asked: Typed) -> Iterator[tuple[str, int]]:
@@ -57,8 +55,9 @@ def _promising(connection: Connection, asked: Typed) -> Iterator[tuple[str, int]
     return chain(connection.execute(_THESE, (wanted,)), connection.execute(_BEGINNING, beginning))
 
 
-def _spellings(connection: Connection, near: Near) -> Iterator[str]:
+def _spellings(connection: Connection, token: str) -> Iterator[str]:
     """Yield words that a token stands for: an index keeps only their stem."""
-    for chunk, column, at in connection.execute(_PLACES, (near.token, SPELLINGS)).fetchall():
+    places: list[Any] = connection.execute(_PLACES, (token, SPELLINGS)).fetchall()
+    for chunk, column, at in places:
         text = connection.execute(_COLUMN.format(column), (chunk,)).get
-        yield from islice(separated(text), at, at + 1)
+        yield from separated(text)[at : at + 1]

@@ -1,0 +1,60 @@
+"""The development sets: where they are, and the answers to their queries and to each other's."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from concord.evaluate import Evaluation
+from concord.fitting import JudgedSet
+from concord.knowledge import KnowledgeBase
+
+SETS = (
+    "scifact",
+    "cranfield",
+    "cosqa-dev",
+    "k8s-anchor",
+    "datatalks-faq",
+    "xquad-en",
+    "xquad-de",
+    "xquad-zh",
+)
+TRAIN = {"scifact": "train"}  # judgements to tune on, where the others are kept for reporting
+QUERIES = 500  # asked of a set, so that the largest does not take an hour
+
+
+def folder() -> Path:
+    """Return where the sets are: KB_BENCH_DATA, else beside the project."""
+    return Path(os.environ.get("KB_BENCH_DATA", "../shared/data"))
+
+
+def present(names: Sequence[str] = SETS) -> list[str]:
+    """Return the sets that are there; those that are not are named on stderr."""
+    found = [name for name in names if (folder() / name / "corpus.jsonl").is_file()]
+    missing = [name for name in names if name not in found]
+    if missing:
+        sys.stderr.write(f"not in {folder()}: {', '.join(missing)} (KB_BENCH_DATA names their folder)\n")
+    return found
+
+
+def strangers(name: str, names: Sequence[str]) -> list[Path]:
+    """Return the sets whose queries a set cannot answer: all others but its translations."""
+    kin = name.partition("-")[0]
+    return [folder() / other for other in names if other.partition("-")[0] != kin]
+
+
+def measured(
+    knowledge: KnowledgeBase, name: str, names: Sequence[str], split: str | None = None
+) -> Evaluation:
+    """Evaluate a set with the queries of the others; documents are embedded once and kept in the cache."""
+    sys.stderr.write(f"{name}{f' ({split})' if split else ''} …\n")
+    limit = int(os.environ.get("KB_BENCH_QUERIES", QUERIES))
+    return knowledge.evaluate(folder() / name, unanswerable=strangers(name, names), split=split, limit=limit)
+
+
+def judged(evaluation: Evaluation) -> JudgedSet:
+    """Return what calibration is fitted to and measured on."""
+    foreign = [one for some in evaluation.foreign.values() for one in some]
+    return JudgedSet(evaluation.name, evaluation.outcomes, foreign)

@@ -1,0 +1,64 @@
+"""The arithmetic behind a result, for people: votes, fusion, relevance and label as lines of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from concord.cli.output import table
+
+MOST_FEATURES = 4  # of a relevance that are shown: those that moved it most
+
+Told = Mapping[str, Any]
+
+
+def votes(told: Told) -> list[str]:
+    """Return the lines that tell who voted for a result."""
+    return table(("strategy", "rank", "score"), map(_vote, told["strategies"])).splitlines()
+
+
+def arithmetic(told: Told) -> list[str]:
+    """Return the lines that tell how a result came by its rank, its score and its label."""
+    lines = table(("family", "rank", "weight", "adds"), _families(told)).splitlines()
+    lines.append(_sum(told))
+    if "relevance" in told:
+        lines.extend(_relevance(told["relevance"]))
+    if "label" in told:
+        lines.append(_label(told["label"]))
+    return lines
+
+
+def number(value: float | None) -> str:
+    """Return a number as the tables show it; a dash for none."""
+    return "-" if value is None else f"{value:.4f}"
+
+
+def _vote(vote: Told) -> tuple[str, str, str]:
+    return vote["strategy"], str(vote["rank"]), number(vote["score"])
+
+
+def _families(told: Told) -> Iterator[tuple[str, str, str, str]]:
+    weights = told["weights"] or {}
+    for name, family in told["families"].items():
+        yield name, str(family["rank"] or "-"), number(weights.get(name)), number(family["added"])
+
+
+def _sum(told: Told) -> str:
+    added = " + ".join(number(family["added"]) for family in told["families"].values())
+    factor = f"({added}) × {told['factor']:.4f}" if told["factor"] != 1 else added
+    return f"{told['fusion']}: {factor} = {number(told['fused'])}; agreement {told['agreement']:.2f}"
+
+
+def _relevance(told: Told) -> Iterator[str]:
+    """Yield the relevance, and what moved it: log-odds where it was fitted, plain values where not."""
+    kind = "calibrated" if told["calibrated"] else "a stand-in: nothing was fitted for this model"
+    yield f"relevance {told['relevance']:.4f} ({kind})"
+    if told["calibrated"]:
+        features = sorted(told["features"], key=lambda feature: -abs(feature["added"]))[:MOST_FEATURES]
+        shown = ", ".join(f"{one['name']} {one['value']:.3g} → {one['added']:+.2f}" for one in features)
+        yield f"log-odds from {told['intercept']:+.2f}: {shown}, …"
+
+
+def _label(told: Told) -> str:
+    capped = f", capped from {told['earned']}" if told["capped"] else ""
+    return f"label {told['label']}{capped}: {told['row']}"

@@ -1,0 +1,209 @@
+"""`kb eval` and `kb calibrate`: how good are the answers, and does confidence hold?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from concord.cli import output, progress
+from concord.cli.command import Flags, command, opened
+
+if TYPE_CHECKING:
+    from concord.evaluate import Evaluation
+    from concord.refit import Refit
+    from concord.reliability import LabelPrecision, Trust
+
+_folder = click.Path(path_type=Path)
+
+
+@command(
+    "eval",
+    "kb eval ./scifact",
+    "kb eval ./scifact --unanswerable ./cranfield --report quality.html",
+    "kb eval ./scifact --run runs --limit 200 --json",
+)
+@click.argument("folder", metavar="DIR", type=_folder)
+@click.option("--run", metavar="OUT", type=_folder, help="Write a TREC run file for each mode there.")
+@click.option("--report", metavar="FILE", type=_folder, help="Write a page of HTML with the plots.")
+@click.option(
+    "--unanswerable",
+    metavar="DIR",
+    type=_folder,
+    multiple=True,
+    help="Ask this collection's queries too: DIR's documents cannot answer them; repeatable.",
+)
+@click.option("--split", metavar="NAME", help="Which judgements: qrels/NAME.tsv (test, else the first).")
+@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Ask no more queries than this.")
+def evaluate(
+    flags: Flags,
+    folder: Path,
+    run: Path | None,
+    report: Path | None,
+    unanswerable: tuple[Path, ...],
+    split: str | None,
+    limit: int | None,
+    as_json: bool,
+) -> None:
+    """Evaluate search on a judged collection in BEIR layout.
+
+    DIR holds corpus.jsonl, queries.jsonl and qrels/*.tsv. Its documents are indexed apart from your knowledge
+    base, in the cache directory, and only once. A --limit always picks the same queries.
+    """
+    with opened(flags) as knowledge, progress.shown() as meter:
+        found = knowledge.evaluate(
+            folder, unanswerable=unanswerable, split=split, limit=limit, progress=meter
+        )
+    _write(found, run, report)
+    if as_json:
+        from concord.report import evaluation_to_json
+
+        output.emit_json(evaluation_to_json(found))
+    else:
+        output.emit("\n\n".join(_sections(found)))
+
+
+@command(
+    "calibrate",
+    "kb calibrate ./judged",
+    "kb calibrate ./judged --unanswerable ./other",
+    "kb calibrate ./judged --json",
+)
+@click.argument("folder", metavar="DIR", type=_folder)
+@click.option(
+    "--unanswerable",
+    metavar="DIR",
+    type=_folder,
+    multiple=True,
+    help="Queries that DIR's documents cannot answer (everyday questions if not given); repeatable.",
+)
+@click.option("--split", metavar="NAME", help="Which judgements: qrels/NAME.tsv (test, else the first).")
+@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Ask no more queries than this.")
+def calibrate(
+    flags: Flags,
+    folder: Path,
+    unanswerable: tuple[Path, ...],
+    split: str | None,
+    limit: int | None,
+    as_json: bool,
+) -> None:
+    """Calibrate confidence to your own documents and judged queries.
+
+    DIR is a collection as for `kb eval`, with 50 judged queries or more. What is fitted serves every later
+    search with the same embedding model; remove the file that is named to go back to the fit that ships.
+    """
+    with opened(flags) as knowledge, progress.shown() as meter:
+        found = knowledge.calibrate(
+            folder, unanswerable=unanswerable, split=split, limit=limit, progress=meter
+        )
+    if as_json:
+        from concord.report import refit_to_json
+
+        output.emit_json(refit_to_json(found))
+    else:
+        output.emit(_before_and_after(found))
+        output.talk(f"kept in {found.path}")
+
+
+def _write(found: Evaluation, run: Path | None, report: Path | None) -> None:
+    from concord.errors import BadValue
+    from concord.evaluate import write_runs
+    from concord.report import page
+
+    try:
+        if run is not None:
+            write_runs(found.runs, run)
+        if report is not None:
+            report.parent.mkdir(parents=True, exist_ok=True)
+            report.write_text(page(found), encoding="utf-8")
+    except OSError as fault:
+        raise BadValue(
+            f"cannot write {fault.filename}: {fault.strerror}", hint="choose another place"
+        ) from fault
+
+
+def _sections(found: Evaluation) -> Iterator[str]:
+    yield (
+        f"{found.name}: {found.documents:,} documents, {found.chunks:,} chunks, "
+        f"{found.queries:,} judged queries\n"
+        f"latency: p50 {found.latency_ms['p50']:.1f} ms, p95 {found.latency_ms['p95']:.1f} ms"
+    )
+    measures = list(found.measures["auto"])
+    yield output.table(
+        ("mode", *measures),
+        [(mode, *(f"{values[name]:.4f}" for name in measures)) for mode, values in found.measures.items()],
+    )
+    modes = list(found.measures)
+    yield "nDCG@10 by query type\n" + output.table(
+        ("type", "queries", *modes),
+        [
+            (kind, f"{count:,}", *(f"{found.by_kind[kind][mode]['nDCG@10']:.4f}" for mode in modes))
+            for kind, count in found.kinds.items()
+        ],
+    )
+    yield from _confidence(found)
+
+
+def _confidence(found: Evaluation) -> Iterator[str]:
+    uncalibrated = "" if found.calibrated else " (uncalibrated: scores are stand-ins, not probabilities)"
+    yield f"confidence{uncalibrated}\n" + output.table(
+        ("", "n", "ECE", "Brier"), [*_reliability_rows(found.trust)]
+    )
+    yield output.table(
+        ("label", "hits", "relevant", "answers", "right in top 3"), [*_label_rows(found.trust)]
+    )
+    yield (
+        f"gibberish: best hit scores {found.gibberish.highest:.3f}; "
+        f"the median of own queries is {found.gibberish.own_median:.3f}"
+    )
+    if found.answerability:
+        yield "answerability\n" + output.table(
+            ("queries of", "n", "AUROC", "refused", "own answered", "of these refused"),
+            [
+                (
+                    name,
+                    f"{one.foreign:,}",
+                    f"{one.auroc:.3f}",
+                    f"{one.foreign_flagged:.1%}",
+                    f"{one.own:,}",
+                    f"{one.own_flagged:.1%}",
+                )
+                for name, one in found.answerability.items()
+            ],
+        )
+
+
+def _reliability_rows(trust: Trust) -> Iterator[tuple[str, ...]]:
+    for name, one in (("score", trust.score), ("confidence_score", trust.confidence_score)):
+        yield name, f"{one.n:,}", f"{one.ece:.3f}", f"{one.brier:.3f}"
+
+
+def _label_rows(trust: Trust) -> Iterator[tuple[str, ...]]:
+    hits = {one.label: one for one in trust.hit_labels}
+    answers = {one.label: one for one in trust.answer_labels}
+    for label in dict.fromkeys([*hits, *answers]):
+        yield label, *_share(hits.get(label)), *_share(answers.get(label))
+
+
+def _share(found: LabelPrecision | None) -> tuple[str, str]:
+    return (f"{found.n:,}", f"{found.precision:.3f}") if found else ("0", "-")
+
+
+def _before_and_after(found: Refit) -> str:
+    rows = [
+        (
+            name,
+            f"{before.n:,}",
+            f"{before.ece:.3f}",
+            f"{after.ece:.3f}",
+            f"{before.brier:.3f}",
+            f"{after.brier:.3f}",
+        )
+        for name, before, after in (
+            ("score", found.before.score, found.after.score),
+            ("confidence_score", found.before.confidence_score, found.after.confidence_score),
+        )
+    ]
+    return output.table(("", "n", "ECE before", "after", "Brier before", "after"), rows)

@@ -1,0 +1,90 @@
+"""`kb explain`: why a passage ranked where it did, or did not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from concord.cli import output
+from concord.cli.arithmetic import arithmetic, number
+from concord.cli.command import Flags, command, opened, tags_option
+from concord.types import DOCUMENT_TYPES, MODES
+from concord.visible import one_line
+
+if TYPE_CHECKING:
+    from concord.explaining import Explanation
+    from concord.reasons import Known, Standing
+
+
+@command(
+    "explain",
+    'kb explain "how does login work" docs/auth.md:12-31',
+    "kb explain deploy docs/ops/deploy.md --tags production",
+    'kb explain "token lifetime" docs/auth.md --json',
+)
+@click.argument("query")
+@click.argument("reference", metavar="CITATION|ID")
+@click.option("--mode", type=click.Choice(MODES), help="Which strategies take part, and how.")
+@tags_option("Only documents with all of these tags.")
+@click.option("--type", type=click.Choice(DOCUMENT_TYPES), help="Only documents of this type.")
+@click.option("--source", metavar="SOURCE", help="Only this source.")
+@click.option("--path", metavar="GLOB", help="Only these citation paths; ** crosses folders.")
+@click.option("--top", type=int, metavar="N", help="How many results (setting search.default_top).")
+@click.option("--threshold", type=float, metavar="X", help="Only fused scores of at least X.")
+@click.option("--fusion", metavar="F", help="How the strategies' lists become one.")
+@click.option("--include-superseded", is_flag=True, help="Also what a newer document has replaced.")
+def explain(flags: Flags, query: str, reference: str, as_json: bool, **given: Any) -> None:
+    """Tell why a passage ranks where it does for a query, or does not.
+
+    Give the flags of the search that surprised you. Every strategy is asked for a thousand chunks, so that a
+    passage far down still has a rank; of a whole document, the chunk that came nearest is explained.
+    """
+    with opened(flags) as knowledge:
+        told = knowledge.explain(query, reference, **given)
+    if as_json:
+        from concord.explaining import to_json
+        from concord.wire import json_safe
+
+        output.emit_json(json_safe(to_json(told)))
+    else:
+        output.emit("\n".join(_lines(told)))
+
+
+def _lines(told: Explanation) -> Iterator[str]:
+    known = told.known
+    yield f"{one_line(told.citation)}  {one_line(told.document.title)}"
+    yield told.why
+    yield ""
+    yield output.table(("strategy", "rank", "score", ""), (_standing(one, known) for one in known.standings))
+    if known.words:
+        yield ""
+        yield output.table(("word", "held", "in chunks", ""), _words(known))
+    yield ""
+    yield from _fused(told)
+    yield from arithmetic(told.arithmetic)
+
+
+def _standing(one: Standing, known: Known) -> tuple[str, str, str, str]:
+    if one.reason:
+        remark = one.reason
+    elif one.rank is None:
+        remark = f"not among its first {known.depth:,}"
+    else:
+        remark = "votes" if one.is_candidate else f"past the {known.candidates} that are votes"
+    return one.strategy, str(one.rank or "-"), number(one.score), remark
+
+
+def _words(known: Known) -> Iterator[tuple[str, str, str, str]]:
+    for word in known.words:
+        chunks = "-" if word.chunks is None else f"{word.chunks:,}"
+        yield word.text, "yes" if word.is_held else "no", chunks, "too frequent" if word.is_pruned else ""
+
+
+def _fused(told: Explanation) -> Iterator[str]:
+    fused = told.known.fused
+    place = f"{fused.rank} of {fused.of}" if fused.rank else f"none of {fused.of}"
+    yield f"place after fusion: {place}; score {number(fused.score)}; last result {number(fused.last_score)}"
+    limits = f"threshold {number(fused.threshold)}, floor {number(fused.floor)}"
+    yield f"reciprocal ranks: {number(fused.rrf)} ({limits})"

@@ -1,0 +1,275 @@
+"""Why did a passage rank where it did, or not at all? A query and a citation become facts and a reason.
+
+Every strategy is asked again, far deeper than a search asks it, so that a passage which no strategy voted for
+still has a rank to show. `reasons` draws the conclusion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from concord.poll import Poll, poll
+from concord.ranking import diversify, explain
+from concord.ranking.fuse import FUSIONS, Ballots, ballots, rrf
+from concord.ranking.plan import STRATEGIES, polled
+from concord.reading import Located, locate
+from concord.reasons import Fused, Known, Overlap, Stage, Standing, WordFound, reason
+from concord.search import POOL, Retrieval, Tools, chosen_fusion, retrieve, search
+from concord.text.citation import cite
+from concord.text.parse import contains
+from concord.text.terms import phrase_match
+from concord.types import (
+    Answer,
+    Chunk,
+    ChunkId,
+    Degraded,
+    Document,
+    Family,
+    Filter,
+    Hit,
+    Json,
+    Mode,
+    Query,
+    Request,
+)
+from concord.understand import chosen_mode
+
+DEPTH = 1000  # how far down each strategy's list is read
+PROBE_WORDS = 12  # of a passage, to ask the engine whether a filter lets just this passage through
+EVERYTHING = Filter(include_superseded=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a passage ranked where it did, or did not rank."""
+
+    answer: Answer  # of the search itself
+    chunk: Chunk
+    document: Document
+    citation: str
+    stage: Stage  # the one that decided
+    why: str
+    known: Known
+    arithmetic: Json
+
+
+def explain_passage(
+    request: Request, reference: str, tools: Tools, absent: Sequence[Degraded] = ()
+) -> Explanation:
+    """Explain the passage that a reference stands for; of several chunks, the one that came nearest.
+
+    `absent` are strategies that the caller could not offer, and why.
+
+    Raises:
+        NotFound: nothing of that name is indexed.
+        UsageError: the request cannot be carried out as asked.
+    """
+    located = locate(reference, tools.store.catalog)
+    mode, fusion = chosen_mode(request, tools.settings), chosen_fusion(request, tools.settings)
+    answer = search(replace(request, explain=True), tools)
+    found = retrieve(request, mode, tools, tools.store.catalog.sources())
+    meant = located.chunks[located.first : located.last + 1]
+    filtered = tuple(_objections(meant[0], located, found.query.filter, tools))
+    deep = _asked_deeply(found.query, EVERYTHING if filtered else found.query.filter, mode, tools)
+    chunk = _nearest(meant, answer, deep)
+    standings = tuple(_standings(chunk, found.query, deep, tools, absent))
+    given = _as_if_voted(chunk, found.ballots, deep, standings)
+    fused = _fused(chunk, given, found, fusion, answer, tools)
+    known = _known(chunk, located.document, found, answer, standings, fused, filtered, tools)
+    stage, why = reason(known)
+    shown = next((hit.explanation for hit in answer.hits if hit.chunk.id == chunk.id), None)
+    return Explanation(
+        answer=answer,
+        chunk=chunk,
+        document=located.document,
+        citation=cite(located.document, chunk),
+        stage=stage,
+        why=why,
+        known=known,
+        arithmetic=shown or explain.explain(chunk.id, given, found.context, fusion),
+    )
+
+
+def to_json(explanation: Explanation) -> dict[str, Json]:
+    """Return an explanation as plain data."""
+    known, answer = explanation.known, explanation.answer
+    return {
+        "query": answer.request.text,
+        "citation": explanation.citation,
+        "chunk_id": str(explanation.chunk.id),
+        "document_id": explanation.document.id,
+        "title": explanation.document.title,
+        "mode": answer.mode,
+        "query_type": answer.query_kind,
+        "rank": known.rank,
+        "returned": known.results,
+        "stage": explanation.stage,
+        "why": explanation.why,
+        "candidates": known.candidates,
+        "depth": known.depth,
+        "strategies": [_plain(one._asdict()) for one in known.standings],
+        "words": [_plain(word._asdict()) for word in known.words],
+        "fused": {"fusion": answer.fusion, **known.fused._asdict()},
+        "filtered": list(known.filtered),
+        "excluded": list(known.excluded),
+        "overlap": known.overlap._asdict() if known.overlap else None,
+        "arithmetic": explanation.arithmetic,
+    }
+
+
+def _plain(fields: Mapping[str, Json]) -> dict[str, Json]:
+    return {name.removeprefix("is_"): value for name, value in fields.items()}
+
+
+def _known(
+    chunk: Chunk,
+    document: Document,
+    found: Retrieval,
+    answer: Answer,
+    standings: Sequence[Standing],
+    fused: Fused,
+    filtered: Sequence[str],
+    tools: Tools,
+) -> Known:
+    return Known(
+        rank=next((hit.rank for hit in answer.hits if hit.chunk.id == chunk.id), None),
+        results=len(answer.hits),
+        candidates=found.query.candidates,
+        depth=DEPTH,
+        pool=found.query.limit * POOL,
+        is_candidate=chunk.id in found.ballots.votes,
+        standings=standings,
+        words=tuple(_words(chunk, document, found.query, tools.settings["search.prune_share"])),
+        fused=fused,
+        filtered=filtered,
+        excluded=tuple(term for term in found.query.excluded if contains(chunk.text, term)),
+        overlap=_overlap(chunk, answer.hits),
+    )
+
+
+def _asked_deeply(query: Query, filter: Filter, mode: Mode, tools: Tools) -> Poll:
+    """Ask the strategies of a mode for far more than they may vote for."""
+    asked = [strategy for strategy in tools.strategies if strategy.name in polled(mode)]
+    deep = replace(query, filter=filter, candidates=max(DEPTH, query.candidates))
+    return poll(asked, deep, tools.settings["search.deadline_ms"])
+
+
+def _objections(chunk: Chunk, located: Located, filter: Filter, tools: Tools) -> Iterator[str]:
+    """Yield what a filter has against a document: each condition alone is put to the engine."""
+    words = " ".join(chunk.text.split()[:PROBE_WORDS])
+    probe = phrase_match(words)
+
+    def passes(condition: Filter) -> bool:
+        found = tools.store.lexical.search(probe, condition, DEPTH) if probe else ()
+        return any(scored.chunk_id == chunk.id for scored in found)
+
+    if not passes(EVERYTHING):  # a text without words, or one that thousands share: nothing can be said
+        return
+    document = located.document
+    if not filter.include_superseded and not passes(Filter()):
+        yield f"it has been superseded by {document.superseded_by}"
+    against = {
+        "tags": f"its tags are {', '.join(document.tags) or 'none'}",
+        "type": f"its type is {document.type}",
+        "source_id": f"its source is {located.source.name}",
+        "path": f"its path does not fit {filter.path}",
+        "since": "its file is older than asked for",
+        "until": "its file is newer than asked for",
+    }
+    for field, sentence in against.items():
+        value = getattr(filter, field)
+        if value and not passes(replace(EVERYTHING, **{field: value})):
+            yield sentence
+
+
+def _nearest(chunks: Sequence[Chunk], answer: Answer, deep: Poll) -> Chunk:
+    """Return the chunk that was returned first, else the one that some strategy ranks best."""
+    returned = {hit.chunk.id: hit.rank for hit in answer.hits}
+    ranks = _ranks(deep)
+    last = DEPTH + len(returned)
+    return min(
+        chunks, key=lambda chunk: (returned.get(chunk.id, last), ranks.get(chunk.id, last), chunk.index)
+    )
+
+
+def _ranks(deep: Poll) -> dict[ChunkId, int]:
+    best: dict[ChunkId, int] = {}
+    for candidate in (one for some in deep.votes.values() for one in some):
+        best[candidate.chunk_id] = min(candidate.rank, best.get(candidate.chunk_id, candidate.rank))
+    return best
+
+
+def _standings(
+    chunk: Chunk, query: Query, deep: Poll, tools: Tools, absent: Sequence[Degraded]
+) -> Iterator[Standing]:
+    """Yield where each strategy puts a chunk; one that was not asked says why."""
+    reasons = {one.strategy: one.reason for one in (*absent, *deep.degraded)}
+    for name in STRATEGIES:
+        family: Family = "semantic" if name == "semantic" else "lexical"
+        if name not in deep.votes:
+            yield Standing(name, family, None, None, False, reasons.get(name, "not asked in this mode"))
+            continue
+        vote = next((one for one in deep.votes[name] if one.chunk_id == chunk.id), None)
+        rank, score = (vote.rank, vote.score) if vote else (None, _cosine(chunk, query, family, tools))
+        yield Standing(name, family, rank, score, rank is not None and rank <= query.candidates)
+
+
+def _cosine(chunk: Chunk, query: Query, family: str, tools: Tools) -> float | None:
+    """Return how near a chunk is that the semantic list does not reach; None for words, or no vector."""
+    if family != "semantic" or tools.similarity is None:
+        return None
+    return tools.similarity(query.text, [chunk.id]).get(chunk.id)
+
+
+def _as_if_voted(chunk: Chunk, given: Ballots, deep: Poll, standings: Sequence[Standing]) -> Ballots:
+    """Return the ballots as they would be had the strategies voted for the chunk from where they rank it."""
+    votes = [one for some in deep.votes.values() for one in some if one.chunk_id == chunk.id]
+    if chunk.id in given.votes or not votes:
+        return given
+    near = next((one.score for one in standings if one.family == "semantic"), None)
+    cosine = {} if near is None else {chunk.id: near}
+    voted = [one for some in given.votes.values() for one in some]
+    return ballots([*voted, *votes], bm25=given.bm25, cosine={**given.cosine, **cosine})
+
+
+def _fused(
+    chunk: Chunk, given: Ballots, found: Retrieval, fusion: str, answer: Answer, tools: Tools
+) -> Fused:
+    order = FUSIONS[fusion](given, found.context)
+    scores = {one.chunk_id: one.score for one in order}
+    returned = [scores[hit.chunk.id] for hit in answer.hits if hit.chunk.id in scores]
+    ranks = {one.chunk_id: rank for rank, one in enumerate(order, 1)}
+    return Fused(
+        rank=ranks.get(chunk.id),
+        of=len(order),
+        score=scores.get(chunk.id),
+        last_score=min(returned, default=None),
+        rrf=next((one.score for one in rrf(given, found.context.k) if one.chunk_id == chunk.id), None),
+        threshold=answer.request.threshold,
+        floor=tools.settings["search.floor"],
+    )
+
+
+def _words(chunk: Chunk, document: Document, query: Query, prune_share: float) -> Iterator[WordFound]:
+    """Yield each word and phrase of the query, and whether the chunk holds it anywhere that is indexed."""
+    text = "\n".join((document.title, *chunk.heading, *document.tags, chunk.text))
+    most = query.chunks * prune_share
+    for word in query.words:
+        chunks = query.frequencies.get(word, 0)
+        yield WordFound(word, contains(text, word), chunks, chunks > most)
+    for phrase in query.phrases:
+        yield WordFound(f'"{phrase}"', contains(text, phrase), None)
+
+
+def _overlap(chunk: Chunk, hits: Sequence[Hit]) -> Overlap | None:
+    """Return the result, other than itself, that shares most words with a chunk."""
+    texts = {chunk.id: chunk.text, **{hit.chunk.id: hit.chunk.text for hit in hits}}
+    signed = diversify.signatures({i: diversify.shingles(text) for i, text in texts.items()})
+    mine = signed[chunk.id]
+    others = [
+        Overlap(hit.rank, hit.citation, diversify.similarity(mine, signed[hit.chunk.id]))
+        for hit in hits
+        if hit.chunk.id != chunk.id
+    ]
+    return max(others, key=lambda one: one.similarity, default=None)

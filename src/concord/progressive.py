@@ -1,0 +1,46 @@
+"""An answer in two parts: what words find, at once; then the whole, once meaning has been searched too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Literal, NamedTuple
+
+from concord.ranking.agreement import PRELIMINARY
+from concord.types import Answer, Degraded, Mode, Request
+
+Stage = Literal["preliminary", "final"]
+
+PENDING = Degraded("semantic", "still to come: its votes are part of the final answer")
+PENDING_NOTE = "found by words alone so far; meaning is still being searched"
+
+
+class Progressive(NamedTuple):
+    """An answer, and whether a better one follows."""
+
+    stage: Stage
+    answer: Answer
+
+
+def progressive(request: Request, mode: Mode, ask: Callable[[Request], Answer]) -> Iterator[Progressive]:
+    """Yield what words find, then the full answer; only that in a mode that has one kind of strategy.
+
+    The full search begins when it is asked for, so whoever stops after the first part pays for no more.
+    """
+    if mode in ("auto", "hybrid"):
+        yield Progressive("preliminary", _pending(ask(replace(request, mode="fts5")), request, mode))
+    yield Progressive("final", ask(request))
+
+
+def _pending(answer: Answer, request: Request, mode: Mode) -> Answer:
+    note = f"{answer.note}; {PENDING_NOTE}" if answer.note and answer.hits else PENDING_NOTE
+    return replace(
+        answer,
+        request=request,
+        mode=mode,
+        confidence=PRELIMINARY,
+        answerable=None,
+        degraded=(*answer.degraded, PENDING),
+        note=note,
+        suggestions=(),
+    )

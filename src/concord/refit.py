@@ -1,0 +1,97 @@
+"""Confidence for a user's own corpus: ask its judged queries, fit, and tell what that changed.
+
+The fit stays near the one that ships for the model, as far as there is one: some dozen queries move it a
+little, some hundred as far as they like. What is told of the new fit was measured on queries that it had not
+been fitted to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from concord.calibration import SHIPPED, shipped_calibration
+from concord.collection import Collection
+from concord.errors import BadValue
+from concord.evaluate import Outcome, ask, ask_own
+from concord.fitting import FOLDS, JudgedSet, fit, revised
+from concord.protocols import Progress
+from concord.ranking.calibrate import Calibration, model_key
+from concord.reliability import Trust, trust
+from concord.search import Tools
+from concord.types import Identity
+
+LEAST = 50  # judged queries: with fewer, what was measured could as well be chance
+
+
+@dataclass(frozen=True, slots=True)
+class Refit:
+    """A new calibration, and how well confidence held before and after."""
+
+    calibration: Calibration
+    queries: int
+    foreign: int
+    before: Trust
+    after: Trust
+    path: Path | None = None
+
+
+def refit(
+    collection: Collection,
+    tools: Tools,
+    identity: Identity,
+    others: Mapping[str, Sequence[str]],
+    progress: Progress,
+) -> Refit:
+    """Fit a calibration to an indexed collection; queries of others are what it cannot answer.
+
+    Raises:
+        BadValue: there are too few judged queries, or no embedding model to calibrate.
+    """
+    _check(collection, tools)
+    own = ask_own(collection, tools, progress)
+    texts = [text for some in others.values() for text in some] or off_topic()
+    foreign = ask(texts, tools, progress)
+    prior, model = shipped_calibration(identity), model_key(identity)
+    return Refit(
+        calibration=fit([JudgedSet(collection.folder.name, own, foreign)], model, prior),
+        queries=len(own),
+        foreign=len(foreign),
+        before=_trust(own),
+        after=_trust(_cross_fitted(own, foreign, model, prior)),
+    )
+
+
+def off_topic() -> list[str]:
+    """Return everyday questions that hardly any one corpus answers."""
+    return (SHIPPED / "offtopic.txt").read_text(encoding="utf-8").splitlines()
+
+
+def _check(collection: Collection, tools: Tools) -> None:
+    judged = len(collection.judged)
+    if judged < LEAST:
+        raise BadValue(
+            f"{judged} judged queries are too few to calibrate with",
+            hint=f"judge {LEAST} or more: qrels/*.tsv names queries and their relevant documents",
+        )
+    if tools.similarity is None:
+        raise BadValue(
+            "there is no embedding model to calibrate", hint="set embed.provider to something else than none"
+        )
+
+
+def _cross_fitted(
+    own: Sequence[Outcome], foreign: Sequence[Outcome], model: str, prior: Calibration | None
+) -> list[Outcome]:
+    """Return each query as a fit to the others judges it."""
+    judged: list[Outcome] = []
+    for fold in range(FOLDS):
+        rest = [one for at, one in enumerate(own) if at % FOLDS != fold]
+        fitted = fit([JudgedSet("", rest, foreign)], model, prior)
+        judged += revised(own[fold::FOLDS], fitted)
+    return judged
+
+
+def _trust(outcomes: Sequence[Outcome]) -> Trust:
+    return trust([(one.judgement, one.relevant) for one in outcomes])

@@ -1,0 +1,176 @@
+"""Does confidence hold? What was said against what was true: probabilities, labels, refusals.
+
+The expected calibration error is the mean distance between what is promised and what comes true, over ten
+bins of equal width (Naeini et al. 2015). Every figure comes with the number of cases it rests on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import NamedTuple
+
+from concord.judge import Judgement
+from concord.ranking.agreement import LABELS
+
+BINS = 10
+TOP = 3  # how far down a reader looks before giving up: what a label of an answer is held to
+
+
+class Bin(NamedTuple):
+    """The cases whose promised probability lies between two bounds."""
+
+    low: float
+    high: float
+    n: int
+    promised: float  # mean probability; 0 where there are none
+    true: float  # share that came true
+
+
+@dataclass(frozen=True, slots=True)
+class Reliability:
+    """How well a probability is kept."""
+
+    n: int
+    ece: float
+    brier: float
+    bins: tuple[Bin, ...]
+
+
+class LabelPrecision(NamedTuple):
+    """How often a label is right."""
+
+    label: str
+    n: int
+    precision: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """Whether scores and labels hold, on the queries of a collection."""
+
+    score: Reliability  # of hits: is its document relevant?
+    confidence_score: Reliability  # of answers: is a relevant document among its hits?
+    hit_labels: tuple[LabelPrecision, ...]
+    answer_labels: tuple[LabelPrecision, ...]  # right when one of the first three hits is relevant
+
+
+@dataclass(frozen=True, slots=True)
+class Answerability:
+    """Whether questions that the collection cannot answer are told from those it did answer."""
+
+    own: int  # queries of the collection with a relevant document among their hits
+    foreign: int
+    auroc: float  # of confidence_score
+    foreign_flagged: float  # share with answerable false: right
+    own_flagged: float  # share with answerable false: wrong
+
+
+@dataclass(frozen=True, slots=True)
+class Gibberish:
+    """What nonsense scores, against the collection's own queries."""
+
+    n: int
+    highest: float  # top hit's score
+    own_median: float  # of top hits
+
+
+Judged = tuple[
+    Judgement, Sequence[bool]
+]  # what was said of an answer, and of each hit whether it is relevant
+
+
+def trust(judged: Sequence[Judged]) -> Trust:
+    """Measure scores and labels of answered queries."""
+    hits = [
+        (verdict, bool(relevant))
+        for judgement, truths in judged
+        for verdict, relevant in zip(judgement.verdicts, truths, strict=True)
+    ]
+    return Trust(
+        score=reliability((verdict.relevance, relevant) for verdict, relevant in hits),
+        confidence_score=reliability((said.confidence_score, any(truths)) for said, truths in judged),
+        hit_labels=precisions((verdict.label, relevant) for verdict, relevant in hits),
+        answer_labels=precisions((said.label, any(truths[:TOP])) for said, truths in judged),
+    )
+
+
+def reliability(cases: Iterable[tuple[float, bool]]) -> Reliability:
+    """Measure probabilities against what came true."""
+    known = list(cases)
+    filled: list[list[tuple[float, bool]]] = [[] for _ in range(BINS)]
+    for promised, true in known:
+        filled[min(BINS - 1, int(promised * BINS))].append((promised, true))
+    bins = tuple(_bin(at, inside) for at, inside in enumerate(filled))
+    n = len(known)
+    return Reliability(
+        n=n,
+        ece=math.fsum(b.n * abs(b.promised - b.true) for b in bins) / n if n else 0.0,
+        brier=math.fsum((promised - true) ** 2 for promised, true in known) / n if n else 0.0,
+        bins=bins,
+    )
+
+
+def precisions(cases: Iterable[tuple[str, bool]]) -> tuple[LabelPrecision, ...]:
+    """Return how often each label was right, best label first; labels that nobody got are left out."""
+    found: dict[str, list[bool]] = {}
+    for label, true in cases:
+        found.setdefault(label, []).append(true)
+    order = [*LABELS, *sorted(found.keys() - set(LABELS))]
+    return tuple(
+        LabelPrecision(label, len(found[label]), sum(found[label]) / len(found[label]))
+        for label in order
+        if label in found
+    )
+
+
+def falls(labels: Sequence[LabelPrecision], least: int = 50) -> bool:
+    """Whether precision falls from each label to the next, over labels that enough cases have."""
+    known = [one.precision for one in labels if one.n >= least]
+    return all(above > below for above, below in zip(known, known[1:], strict=False))
+
+
+def answerability(answered: Sequence[Judgement], foreign: Sequence[Judgement]) -> Answerability:
+    """Measure how well answered queries are told from foreign ones."""
+    return Answerability(
+        own=len(answered),
+        foreign=len(foreign),
+        auroc=auroc([one.confidence_score for one in answered], [one.confidence_score for one in foreign]),
+        foreign_flagged=_flagged(foreign),
+        own_flagged=_flagged(answered),
+    )
+
+
+def gibberish(own: Sequence[Judgement], nonsense: Sequence[Judgement]) -> Gibberish:
+    """Compare the top hits of nonsense with those of real queries; an answer without a hit scores 0."""
+    return Gibberish(
+        n=len(nonsense),
+        highest=max(map(_top_score, nonsense), default=0.0),
+        own_median=median(map(_top_score, own)) if own else 0.0,
+    )
+
+
+def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
+    """Return how likely a positive case scores above a negative one, ties counting half."""
+    if not positive or not negative:
+        return 0.5
+    from scipy.stats import mannwhitneyu
+
+    return float(mannwhitneyu(positive, negative).statistic) / (len(positive) * len(negative))
+
+
+def _bin(at: int, inside: Sequence[tuple[float, bool]]) -> Bin:
+    n = len(inside)
+    promised = math.fsum(p for p, _ in inside) / n if n else 0.0
+    true = sum(t for _, t in inside) / n if n else 0.0
+    return Bin(at / BINS, (at + 1) / BINS, n, promised, true)
+
+
+def _flagged(judgements: Sequence[Judgement]) -> float:
+    return sum(one.answerable is False for one in judgements) / len(judgements) if judgements else 0.0
+
+
+def _top_score(judgement: Judgement) -> float:
+    return judgement.verdicts[0].relevance if judgement.verdicts else 0.0

@@ -1,0 +1,120 @@
+"""What is said of an answer: which rung it came from, why it is empty, and what else could be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from concord.poll import bounded
+from concord.ranking.agreement import Rung
+from concord.ranking.fuse import rrf
+from concord.suggest import related_titles, suggested_words, suggestions
+from concord.text.parse import contains
+from concord.types import Answer, Filter, Source
+
+if TYPE_CHECKING:
+    from concord.cascade import Rescue
+    from concord.search import Retrieval, Tools
+
+RELATED = 10  # chunks whose documents may be suggested
+
+RUNG_NOTES: Mapping[Rung, str] = {
+    "relaxed": "nothing holds the words as typed; these passages hold words that begin like them",
+    "partial": "nothing holds the words as typed; these passages hold similar words or parts of them, "
+    "so check that they are what was meant",
+}
+EMPTY = "the knowledge base is empty: index a folder with `kb add PATH`, or search one with `--in PATH`"
+NO_WORD = "there is no word in the query to look for"
+NOBODY = "nothing was searched: what is missing is named with its reason"
+NOTHING = "nothing found, not even by parts of words: try other or fewer words"
+ALL_SUPERSEDED = "every document has been superseded; --include-superseded searches those as well"
+MATCHES_SUPERSEDED = "all that was found has been superseded; --include-superseded shows it"
+
+
+def remarked(answer: Answer, rescued: Rescue, tools: Tools) -> Answer:
+    """Return the answer with a note on how it was reached, or why it is empty, and with suggestions."""
+    found_by = {name for hit in answer.hits for name in hit.found_by}
+    note = RUNG_NOTES.get(rescued.rung) if rescued.rung else None
+    return replace(
+        answer,
+        note=note if answer.hits else _why_empty(answer, rescued.found, tools),
+        suggestions=_suggested(answer, rescued, tools),
+        strategies_matched=tuple(dict.fromkeys((*answer.strategies_matched, *sorted(found_by)))),
+    )
+
+
+def _suggested(answer: Answer, rescued: Rescue, tools: Tools) -> tuple[str, ...]:
+    """Return suggestions for an answer that needs them: empty, guessed from parts of words, or unlikely."""
+    found = rescued.found
+    is_sound = answer.hits and answer.answerable is not False and rescued.rung != "partial"
+    if is_sound or not found.query.chunks:
+        return ()
+    titles = () if answer.hits else _titles(found, tools)
+    index, budget_ms = tools.store.lexical, tools.settings["search.partial_ms"]
+    words = bounded(lambda: suggested_words(found.query, rescued.near, index), budget_ms)
+    return suggestions(found.query.text, words or {}, titles)
+
+
+def _titles(found: Retrieval, tools: Tools) -> tuple[str, ...]:
+    nearest = [one.chunk_id for one in rrf(found.ballots, found.context.k)[:RELATED]]
+    excluded = found.query.excluded
+    return related_titles(
+        nearest, tools.store.catalog, lambda title: not any(contains(title, term) for term in excluded)
+    )
+
+
+def _why_empty(answer: Answer, found: Retrieval, tools: Tools) -> str:
+    """Return why there are no results: the first reason that holds."""
+    query, sources = found.query, tools.store.catalog.sources()
+    if not query.chunks:
+        return _nothing_stored(sources)
+    if 0 < answer.total_hits == answer.omitted["below_threshold"]:
+        return _under_threshold(answer, found)
+    if not any(map(str.isalnum, query.text)):
+        return NO_WORD
+    documents = tools.store.catalog.count_documents(query.filter)
+    if not documents:
+        return ALL_SUPERSEDED if query.filter.is_open else _no_document(query.filter, sources)
+    if not found.votes.votes:
+        return NOBODY
+    if not found.ballots.votes and not any(query.frequencies.values()):
+        return NOTHING
+    if query.excluded:
+        return f"everything that was found holds what the query excludes: {', '.join(query.excluded)}"
+    if query.filter.is_open:
+        return MATCHES_SUPERSEDED
+    what = "the only document" if documents == 1 else f"any of the {documents:,} documents"
+    return f"nothing found in {what} that the filter leaves: {_asked(query.filter, sources)}"
+
+
+def _nothing_stored(sources: Sequence[Source]) -> str:
+    waiting = ", ".join(source.name for source in sources if source.kind != "notes")
+    if not waiting:
+        return EMPTY
+    return f"nothing is indexed yet of {waiting}: `kb sync` brings in what can be read and names the rest"
+
+
+def _under_threshold(answer: Answer, found: Retrieval) -> str:
+    under = answer.omitted["below_threshold"]
+    best = rrf(found.ballots, found.context.k)[0].score
+    what = "1 result was" if under == 1 else f"{under} results were"
+    return f"{what} under the threshold of {answer.request.threshold:g}; the best reaches {best:.4f}"
+
+
+def _no_document(filter: Filter, sources: Sequence[Source]) -> str:
+    if filter.since is not None and filter.until is not None and filter.since > filter.until:
+        return "no document can match the filter: it begins after it ends"
+    return f"no document matches the filter: {_asked(filter, sources)}"
+
+
+def _asked(filter: Filter, sources: Sequence[Source]) -> str:
+    """Return a filter in words."""
+    said = {
+        "tags": ", ".join(filter.tags),
+        "type": filter.type,
+        "source": next((source.name for source in sources if source.id == filter.source_id), None),
+        "path": filter.path,
+        "modified": "as asked" if (filter.since, filter.until) != (None, None) else None,
+    }
+    return "; ".join(f"{name} {value}" for name, value in said.items() if value)

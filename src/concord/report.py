@@ -1,0 +1,204 @@
+"""An evaluation for people and programs: as JSON, and as one HTML page that needs nothing else.
+
+The plots are SVG written here: two of squares and lines are not worth a plotting library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from concord.reliability import LabelPrecision, Reliability, Trust
+
+if TYPE_CHECKING:
+    from concord.evaluate import Evaluation
+    from concord.refit import Refit
+
+SIZE, EDGE = 260, 34  # of a plot, in pixels: the square of data, and what its axes need
+
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto;
+  padding: 0 1rem; color: #222 }
+table { border-collapse: collapse; margin: .5rem 0 1.5rem }
+th, td { padding: .2rem .8rem; text-align: right; border-bottom: 1px solid #ddd }
+th:first-child, td:first-child { text-align: left }
+figure { display: inline-block; margin: 0 2rem 1rem 0 } figcaption { font-size: .9em; max-width: 20rem }
+"""
+
+
+def evaluation_to_json(evaluation: Evaluation) -> dict[str, Any]:
+    """Return what was measured; the runs are left to `--run`."""
+    return {
+        "collection": evaluation.name,
+        "documents": evaluation.documents,
+        "chunks": evaluation.chunks,
+        "queries": evaluation.queries,
+        "calibrated": evaluation.calibrated,
+        "measures": evaluation.measures,
+        "query_types": {
+            kind: {"queries": count, "measures": evaluation.by_kind[kind]}
+            for kind, count in evaluation.kinds.items()
+        },
+        "latency_ms": evaluation.latency_ms,
+        "calibration": trust_to_json(evaluation.trust),
+        "gibberish": asdict(evaluation.gibberish),
+        "answerability": {name: asdict(found) for name, found in evaluation.answerability.items()},
+    }
+
+
+def refit_to_json(refit: Refit) -> dict[str, Any]:
+    """Return what a refit changed."""
+    return {
+        "file": str(refit.path),
+        "model": refit.calibration.model,
+        "queries": refit.queries,
+        "foreign": refit.foreign,
+        "before": trust_to_json(refit.before),
+        "after": trust_to_json(refit.after),
+    }
+
+
+def trust_to_json(trust: Trust) -> dict[str, Any]:
+    """Return whether scores and labels hold."""
+    return {
+        "score": _reliability_to_json(trust.score),
+        "confidence_score": _reliability_to_json(trust.confidence_score),
+        "hit_labels": [label._asdict() for label in trust.hit_labels],
+        "answer_labels": [label._asdict() for label in trust.answer_labels],
+    }
+
+
+def page(evaluation: Evaluation) -> str:
+    """Return an evaluation as an HTML page."""
+    e = evaluation
+    body = [
+        f"<h1>Search quality on {escape(e.name)}</h1>",
+        f"<p>{e.documents:,} documents in {e.chunks:,} chunks, {e.queries:,} judged queries. A search takes "
+        f"{e.latency_ms.get('p50', 0):.1f} ms at the median and {e.latency_ms.get('p95', 0):.1f} ms at the "
+        "95th percentile.</p>",
+        "<h2>Rankings</h2>",
+        _measures_table(e.measures),
+        *(
+            f"<h3>{kind} queries ({count:,})</h3>{_measures_table(e.by_kind[kind])}"
+            for kind, count in e.kinds.items()
+        ),
+        "<h2>Confidence</h2>",
+        ""
+        if e.calibrated
+        else "<p>This model is not calibrated: scores are stand-ins, no probabilities.</p>",
+        _figure("score", "Is the hit's document relevant?", e.trust.score),
+        _figure("confidence_score", "Is a relevant document among the hits?", e.trust.confidence_score),
+        "<h3>How often a label is right</h3>",
+        _labels_table("hit", e.trust.hit_labels),
+        _labels_table("answer (in its first three hits)", e.trust.answer_labels),
+        "<h2>Knowing what is not there</h2>",
+        _nonsense(e),
+        _answerability_table(e),
+    ]
+    head = f"<title>Search quality on {escape(e.name)}</title><style>{STYLE}</style>"
+    return f'<!doctype html><html lang="en"><meta charset="utf-8">{head}{"".join(body)}</html>\n'
+
+
+def reliability_plot(found: Reliability) -> str:
+    """Return a reliability diagram as SVG: what came true over what was promised, larger for more cases."""
+    full = SIZE + 2 * EDGE
+    most = max((one.n for one in found.bins), default=0)
+    marks = "".join(
+        f'<rect x="{_x(one.promised) - half:.1f}" y="{_y(one.true) - half:.1f}" width="{2 * half:.1f}" '
+        f'height="{2 * half:.1f}" fill="#1668b8"><title>{one.n:,} promised {one.promised:.2f}, '
+        f"{one.true:.2f} true</title></rect>"
+        for one in found.bins
+        if one.n
+        for half in [2 + 5 * (one.n / most) ** 0.5]
+    )
+    path = " ".join(f"{_x(one.promised):.1f},{_y(one.true):.1f}" for one in found.bins if one.n)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {full} {full}" width="{full}" height="{full}" '
+        f'font-family="sans-serif" font-size="10" role="img" aria-label="reliability diagram">'
+        f'<rect x="{EDGE}" y="{EDGE}" width="{SIZE}" height="{SIZE}" fill="#fff" stroke="#999"/>'
+        f'<line x1="{_x(0)}" y1="{_y(0)}" x2="{_x(1)}" y2="{_y(1)}" stroke="#aaa" stroke-dasharray="4 4"/>'
+        f'<polyline points="{path}" fill="none" stroke="#1668b8"/>{marks}{_axes()}</svg>'
+    )
+
+
+def _axes() -> str:
+    ticks = [at / 5 for at in range(6)]
+    below = "".join(
+        f'<text x="{_x(at)}" y="{_y(0) + 14}" text-anchor="middle">{at:g}</text>'
+        f'<text x="{_x(0) - 5}" y="{_y(at) + 3}" text-anchor="end">{at:g}</text>'
+        for at in ticks
+    )
+    middle = EDGE + SIZE / 2
+    return (
+        f'{below}<text x="{middle}" y="{_y(0) + 29}" text-anchor="middle">promised</text>'
+        f'<text x="10" y="{middle}" text-anchor="middle" transform="rotate(-90 10 {middle})">came true</text>'
+    )
+
+
+def _x(value: float) -> float:
+    return EDGE + SIZE * value
+
+
+def _y(value: float) -> float:
+    return EDGE + SIZE * (1 - value)
+
+
+def _figure(name: str, question: str, found: Reliability) -> str:
+    told = f"<b>{name}</b>: {question} ECE {found.ece:.3f}, Brier {found.brier:.3f}, n = {found.n:,}."
+    return f"<figure>{reliability_plot(found)}<figcaption>{told}</figcaption></figure>"
+
+
+def _measures_table(measures: Mapping[str, Mapping[str, float]]) -> str:
+    names = list(next(iter(measures.values()), {}))
+    rows = ([mode, *(f"{values[name]:.4f}" for name in names)] for mode, values in measures.items())
+    return _table(["mode", *names], rows)
+
+
+def _labels_table(of: str, labels: Sequence[LabelPrecision]) -> str:
+    return _table(
+        [f"label of the {of}", "n", "right"],
+        ([one.label, f"{one.n:,}", f"{one.precision:.3f}"] for one in labels),
+    )
+
+
+def _nonsense(evaluation: Evaluation) -> str:
+    found = evaluation.gibberish
+    return (
+        f"<p>Of {found.n} queries of random letters the best hit scores {found.highest:.3f}; "
+        f"the collection's own queries have {found.own_median:.3f} at the median.</p>"
+    )
+
+
+def _answerability_table(evaluation: Evaluation) -> str:
+    if not evaluation.answerability:
+        return ""
+    heads = ["queries of", "n", "AUROC", "refused", "own answered", "of these refused"]
+    rows = (
+        [
+            name,
+            f"{found.foreign:,}",
+            f"{found.auroc:.3f}",
+            f"{found.foreign_flagged:.1%}",
+            f"{found.own:,}",
+            f"{found.own_flagged:.1%}",
+        ]
+        for name, found in evaluation.answerability.items()
+    )
+    return _table(heads, rows)
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in heads)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def _reliability_to_json(found: Reliability) -> dict[str, Any]:
+    return {
+        "n": found.n,
+        "ece": found.ece,
+        "brier": found.brier,
+        "bins": [one._asdict() for one in found.bins if one.n],
+    }

@@ -1,0 +1,88 @@
+"""What else could be asked? The query as it was probably meant, words that are known, related documents.
+
+Every suggestion is a query to try as it stands. Words and titles come from the store that was searched, so
+none crosses organisations, and only from what the filter lets through. They are shown outside of any
+quotation, so a title that reads like an order, or comes from a source nobody vouches for, is not suggested.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from concord.protocols import Catalog, LexicalIndex
+from concord.text.characters import folded
+from concord.text.terms import word_match
+from concord.text.trust import warnings_about
+from concord.types import ChunkId, Document, Filter, Query
+
+MOST = 5
+MAX_WORDS = 4  # of one query that are looked up: who mistypes more has pasted something
+NEAR = 5  # words asked for each
+MAX_TEXT = 200  # characters of a query that is suggested again, put right
+MAX_TITLE = 80  # characters; a longer title is a text
+_TITLES = 3
+
+Near = Callable[[str], Sequence[tuple[str, int]]]  # a word → words like it, with how many chunks hold each
+
+
+def suggestions(text: str, words: Mapping[str, Sequence[str]], titles: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return other queries worth trying, the likeliest first; `words` are those like an unknown one."""
+    alone = [word for like in words.values() for word in like]
+    return _distinct([*_did_you_mean(text, words), *alone, *titles], besides=text)
+
+
+def suggested_words(query: Query, near: Near, index: LexicalIndex) -> dict[str, list[str]]:
+    """Return, for each word that nothing holds, words like it that stand in what the filter lets through."""
+    return {
+        word: [like for like, _ in near(word) if _is_found(like, query.filter, index)]
+        for word in unknown_words(query)
+    }
+
+
+def unknown_words(query: Query) -> list[str]:
+    """Return the words of a query that no chunk holds, of too many the longest."""
+    unknown = [word for word in query.words if not query.frequencies.get(word)]
+    chosen = sorted(unknown, key=len, reverse=True)[:MAX_WORDS]
+    return [word for word in unknown if word in chosen]
+
+
+def related_titles(
+    chunk_ids: Sequence[ChunkId], catalog: Catalog, is_wanted: Callable[[str], bool]
+) -> tuple[str, ...]:
+    """Return the titles of the documents that these chunks are from, in their order."""
+    trusted = {source.id for source in catalog.sources() if source.trust == "trusted"}
+    read = catalog.read(chunk_ids)
+    documents = [read[chunk_id][1] for chunk_id in chunk_ids if chunk_id in read]
+    titles = (" ".join(document.title.split()) for document in documents if _is_shown(document, trusted))
+    return tuple(dict.fromkeys(title for title in titles if title and is_wanted(title)))[:_TITLES]
+
+
+def _did_you_mean(text: str, known: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield the query with each unknown word replaced by the nearest known one; the rest stays as typed."""
+    nearest = {word: like[0] for word, like in known.items() if like}
+    if nearest and len(text) <= MAX_TEXT:
+        yield re.sub(r"[^\W_]+", lambda found: _replaced(found[0], nearest), " ".join(text.split()))
+
+
+def _replaced(typed: str, nearest: Mapping[str, str]) -> str:
+    key = typed if typed in nearest else typed.lower()
+    return nearest.get(key) or nearest.get("".join(folded(typed)), typed)
+
+
+def _is_found(word: str, filter: Filter, index: LexicalIndex) -> bool:
+    match = word_match(word)
+    return match is not None and bool(index.search(match, filter, 1))
+
+
+def _is_shown(document: Document, trusted: set[str]) -> bool:
+    is_short = len(document.title) <= MAX_TITLE
+    return document.source_id in trusted and is_short and not warnings_about("", document.title)
+
+
+def _distinct(found: Sequence[str], *, besides: str) -> tuple[str, ...]:
+    """Return the first few that differ, in more than case, from each other and from what was asked."""
+    chosen = {besides.casefold(): besides}
+    for one in found:
+        chosen.setdefault(one.casefold(), one)
+    return tuple(chosen.values())[1 : MOST + 1]

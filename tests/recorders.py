@@ -1,0 +1,173 @@
+"""Adapters that keep a record or fail when they are told to, and a desk to work at with them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from concord import ingest, plugins
+from concord.backends.memory import MemoryStore
+from concord.embedders.hashing import HashingEmbedder
+from concord.errors import BackendDown, EmbedderDown
+from concord.extractors.reader import SandboxedReader
+from concord.protocols import Catalog, EmbeddingCache, FileReader, LexicalIndex, Progress, Store, VectorIndex
+from concord.sources import register
+from concord.text.chunk import ChunkSize
+from concord.types import Chunk, Extracted, Source, SyncReport, Vector
+
+SIZE = ChunkSize(target=40, maximum=56, overlap=0)
+A_DAY = 86_400
+MAX_BYTES = 1_000_000
+
+
+class RecordingReader:
+    """The real reader, which remembers what it was asked to read."""
+
+    def __init__(self, inner: FileReader | None = None) -> None:
+        self.inner = inner or SandboxedReader()
+        self.names: list[str] = []
+        self.during: Callable[[str], None] = lambda name: None
+
+    def read(self, data: bytes, name: str) -> Extracted:
+        self.names.append(name)
+        self.during(name)
+        return self.inner.read(data, name)
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+class RecordingEmbedder(HashingEmbedder):
+    """The hashing embedder, which remembers what it embedded and breaks down when it is told to."""
+
+    def __init__(self, options: Mapping[str, Any] | None = None, cache_dir: Path = Path()) -> None:
+        super().__init__(options or {}, cache_dir)
+        self.texts: list[str] = []
+        self.calls: list[int] = []
+        self.fails_after: int | None = None  # texts
+        self.fault: BaseException = EmbedderDown("the provider does not answer", hint="start it")
+        self.before: Callable[[Sequence[str]], None] = lambda texts: None
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        self.before(texts)
+        if self.fails_after is not None and len(self.texts) + len(texts) > self.fails_after:
+            raise self.fault
+        self.texts += texts
+        self.calls.append(len(texts))
+        return super().embed_documents(texts)
+
+
+class FrailVectors:
+    """A vector index that can be down; everything else it leaves to a real one."""
+
+    def __init__(self, inner: VectorIndex) -> None:
+        self.inner = inner
+        self.is_down = False
+
+    def __getattr__(self, name: str) -> Any:
+        if self.is_down:
+            raise BackendDown("the vector store does not answer", hint="start it")
+        return getattr(self.inner, name)
+
+
+@dataclass
+class FrailStore:
+    """A store in memory whose vectors can be down."""
+
+    catalog: Catalog
+    lexical: LexicalIndex
+    vectors: Any
+    cache: EmbeddingCache
+    last: Any = None
+
+    @classmethod
+    def open(cls, url: str, org: str) -> FrailStore:
+        whole = MemoryStore.open(url, org)
+        made = cls(whole.catalog, whole.lexical, FrailVectors(whole.vectors), whole.cache)
+        cls.last = made
+        return made
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def opened(url: str) -> Store:
+    """Open a store by its URL."""
+    store: Store = plugins.load("backends", url.partition(":")[0]).open(url, "default")
+    return store
+
+
+@dataclass
+class Desk:
+    """A store, a reader and an embedder, to sync folders with."""
+
+    store: Store
+    reader: RecordingReader = field(default_factory=RecordingReader)
+    embedder: RecordingEmbedder = field(default_factory=RecordingEmbedder)
+    embeds: bool = True
+    max_bytes: int = MAX_BYTES
+    progress: Progress = lambda stage, done, total: None
+
+    def add(self, path: Path, **options: Any) -> SyncReport:
+        return self.sync(register(path, self.store.catalog, **options))
+
+    def sync(self, source: Source | None = None) -> SyncReport:
+        """Sync a source, or the only one."""
+        source = source or self.store.catalog.sources()[0]
+        tools = ingest.Tools(
+            store=self.store,
+            reader=self.reader,
+            measure=self.embedder,
+            embedder=self.embedder if self.embeds else None,
+            limits=ingest.Limits(self.max_bytes, SIZE),
+            progress=self.progress,
+        )
+        return ingest.sync(source, tools, lock_wait_s=30)
+
+    def forget(self) -> None:
+        """Begin a new record."""
+        self.reader.names.clear()
+        self.embedder.texts.clear()
+
+    def paths(self) -> list[str]:
+        return [document.path for document in self.store.catalog.documents()]
+
+    def chunks(self, path: str) -> list[Chunk]:
+        return self.store.catalog.chunks_of(self.document(path).id)
+
+    def document(self, path: str) -> Any:
+        (found,) = self.store.catalog.documents_at(path)
+        return found
+
+
+class Did(NamedTuple):
+    """What a report says was done to files."""
+
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    renamed: int = 0
+    unchanged: int = 0
+    failed: int = 0
+
+
+def did(report: SyncReport) -> Did:
+    counts = (report.added, report.changed, report.removed, report.renamed, report.unchanged)
+    return Did(*counts, len(report.failed))
+
+
+def write(path: Path, text: str | bytes, *, days_old: float = 1) -> Path:
+    """Write a file that was last saved some time ago, so that nothing about it is in doubt."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    age(path, days_old)
+    return path
+
+
+def age(path: Path, days_old: float = 1) -> None:
+    """Set back when a file was last saved."""
+    when = path.stat().st_ctime - days_old * A_DAY
+    os.utime(path, (when, when))

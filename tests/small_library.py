@@ -1,0 +1,33 @@
+"""A knowledge base of a few notes, in memory, for tests of what a search says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from concord import KnowledgeBase, Note
+
+UNHURRIED = {
+    "search__relaxed_ms": 60_000,
+    "search__partial_ms": 60_000,
+}  # a busy machine must not fail a test
+
+NOTES = {
+    "Kubernetes": "A Kubernetes deployment rolls out containers one after the other.",
+    "Login": "Authentication issues a token after login, and the token expires in an hour.",
+    "Pool": "The database connection pool is limited to ten connections.",
+    "Backup": "Backups are written every night and kept for a month.",
+}
+
+
+def library(notes: dict[str, str] | None = None, **settings: Any) -> KnowledgeBase:
+    """Return a knowledge base that holds these notes by title, tagged `ops`, or the usual ones."""
+    given = {"store__url": "memory://", "embed__provider": "hashing", **UNHURRIED, **settings}
+    knowledge = KnowledgeBase.open(**given)
+    for title, text in (NOTES if notes is None else notes).items():
+        knowledge.note(Note(text, title=title, tags=("ops",)))
+    return knowledge
+
+
+def titles(answer: Any) -> list[str]:
+    """Return the titles of the documents that an answer's hits are from."""
+    return [hit.document.title for hit in answer.hits]

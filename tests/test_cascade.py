@@ -1,0 +1,316 @@
+"""Never zero, and honest: what is tried when nothing is found, its label, and what an empty answer says."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+from concord import KnowledgeBase, Note
+from concord.cascade import Step, beginnings
+from concord.ranking.agreement import Cuts
+from concord.ranking.calibrate import Calibration, Logistic
+from concord.ranking.features import ANSWER_FEATURES
+from concord.remarks import EMPTY, NO_WORD, NOTHING, RUNG_NOTES
+from concord.search import Tools, search
+from concord.strategies.lexical import ExactWords, RelaxedWords
+from concord.strategies.semantic import Semantic
+from concord.types import Candidate, Family, Query, Request, Source
+from small_library import library, titles
+
+
+@pytest.mark.promise("003.cascade.relaxed")
+def test_words_that_begin_alike_answer_when_no_word_does():
+    answer = library().search("kubern", mode="fts5")
+    assert titles(answer) == ["Kubernetes"]
+    assert (answer.confidence, answer.hits[0].confidence) == ("low", "low")
+    assert (answer.note, answer.suggestions) == (RUNG_NOTES["relaxed"], ())
+    assert answer.hits[0].found_by == answer.strategies_matched == ("fts_prefix",)
+
+
+@pytest.mark.promise("003.cascade.relaxed")
+def test_words_of_the_same_stem_begin_alike():
+    answer = library({"Links": "All connectors are checked."}).search("connecting", mode="fts5")
+    assert (titles(answer), answer.confidence) == (["Links"], "low")
+
+
+@pytest.mark.promise("003.cascade.partial")
+@pytest.mark.parametrize(
+    ("query", "title"),
+    [
+        ("kuberntes", "Kubernetes"),
+        ("authetication", "Login"),
+        ("databaseconnection", "Pool"),
+        ("backupp", "Backup"),
+        ("kuberntes ROLLOUTT", "Kubernetes"),
+    ],
+)
+def test_misspelt_words_and_parts_of_words_answer_last(query: str, title: str):
+    answer = library().search(query, mode="fts5")
+    assert titles(answer)[0] == title
+    assert (answer.confidence, answer.hits[0].confidence) == ("speculative", "speculative")
+    assert answer.note == RUNG_NOTES["partial"]
+    assert answer.strategies_matched == ("fts_partial",)
+
+
+@pytest.mark.promise("003.cascade.best-first")
+def test_the_best_match_comes_first_on_every_rung():
+    notes = {
+        "Once": "kubernetes is named here among many other words that are of no interest to anybody",
+        "Often": "kubernetes kubernetes kubernetes",
+        "Both": "kubernetes deployment",
+        "Other": "nothing of the kind",
+    }
+    for query in ("kuberne deploym", "kuberntes deploymnt"):
+        assert titles(library(notes).search(query, mode="fts5")) == ["Both", "Often", "Once"]
+
+
+@pytest.mark.promise("003.cascade.best-first")
+def test_only_the_nearest_words_are_searched_so_that_farther_ones_do_not_mix_in():
+    answer = library({"Near": "receiver", "Far": "relieved relieved relieved"}).search(
+        "recieverr", mode="fts5"
+    )
+    assert titles(answer) == ["Near"]
+
+
+def test_a_rung_is_not_tried_when_the_one_before_it_has_found_something():
+    answer = library({"Begins": "tokens", "Near": "taken"}).search("toke", mode="fts5")
+    assert (titles(answer), answer.confidence) == (["Begins"], "low")
+
+
+@pytest.mark.parametrize("query", ["kubernetes", "kubernetes zzzzzz"])
+def test_a_search_that_words_answer_never_gets_to_the_rungs(query: str):
+    answer = library().search(query, mode="fts5")
+    assert set(answer.strategies_matched) <= {"fts_exact", "fts_relaxed"}
+    assert answer.note is None
+
+
+def test_unspaced_scripts_fall_back_on_single_characters():
+    answer = library({"ML": "机器学习很有趣"}).search("学校", mode="fts5")
+    assert (titles(answer), answer.confidence) == (["ML"], "speculative")
+
+
+def test_what_the_query_excludes_stays_excluded_on_every_rung():
+    for query in ("kubern -containers", "kuberntes -containers"):
+        answer = library().search(query, mode="fts5")
+        assert (answer.hits, answer.confidence) == ((), "no_results")
+
+
+def test_filters_hold_on_every_rung():
+    kb = library()
+    for query in ("kubern", "kuberntes"):
+        assert kb.search(query, mode="fts5", type="pdf").hits == ()
+        assert titles(kb.search(query, mode="fts5", tags=("ops",))) == ["Kubernetes"]
+
+
+def test_meaning_alone_never_falls_back_on_words():
+    answer = library().search("kuberntes", mode="semantic")
+    assert set(answer.strategies_matched) == {"semantic"}
+    assert answer.note is None
+
+
+@pytest.mark.promise("003.cascade.unanswerable")
+def test_near_words_join_what_meaning_found_when_that_is_no_answer():
+    answer = library().search("kuberntes deploymnt")
+    best = answer.hits[0]
+    assert (best.document.title, best.found_by) == ("Kubernetes", ("semantic", "fts_partial"))
+    assert best.confidence == "low"  # meaning found it as well: that is more than a guess from spelling
+    assert answer.note == RUNG_NOTES["partial"]
+    assert "kubernetes deployment" in answer.suggestions
+
+
+def fitted(answerable: float) -> Calibration:
+    """A calibration that gives every answer a probability of one half."""
+    flat = Logistic(("top_cosine",), (0.0,), 0.0, (0.0,), (1.0,))
+    assert "top_cosine" in ANSWER_FEATURES
+    hit = replace(flat, features=("cosine",))
+    return Calibration("hashing", hit, flat, Cuts(strong=0.9, weak=0.1, answerable=answerable))
+
+
+def tools(kb: KnowledgeBase, calibration: Calibration | None = None) -> Tools:
+    store = kb.store
+    assert kb.embedder is not None
+    semantic = Semantic(store.vectors, kb.embedder)
+    strategies = [ExactWords(store.lexical), RelaxedWords(store.lexical), semantic]
+    return Tools(store, strategies, kb.settings, "default", semantic.similarities, calibration)
+
+
+@pytest.mark.promise("003.cascade.unanswerable")
+def test_a_calibrated_answer_decides_whether_words_are_looked_for_further():
+    kb = library()
+    sure = search(Request("kuberntes"), tools(kb, fitted(answerable=0.4)))
+    assert (sure.answerable, sure.note) == (True, None)
+    assert sure.strategies_matched == ("semantic",)
+    unsure = search(Request("kuberntes"), tools(kb, fitted(answerable=0.6)))
+    assert (unsure.answerable, unsure.note) == (False, RUNG_NOTES["partial"])
+    assert set(unsure.strategies_matched) == {"semantic", "fts_partial"}
+
+
+def test_an_unlikely_answer_with_an_unknown_word_is_asked_back_even_when_words_found_some():
+    answer = search(Request("token lifetme expires"), tools(library(), fitted(answerable=0.6)))
+    assert "fts_relaxed" in answer.strategies_matched
+    assert answer.suggestions == ()  # nothing like it is known
+    answer = search(Request("token experes databse"), tools(library(), fitted(answerable=0.6)))
+    assert answer.suggestions[0] == "token expires database"
+
+
+@pytest.mark.promise("003.cascade.no-results")
+def test_gibberish_ends_in_no_results():
+    answer = library().search("asdf qwer zxcv", mode="fts5")
+    assert (answer.hits, answer.confidence, answer.confidence_score) == ((), "no_results", 0.0)
+    assert answer.note == NOTHING
+
+
+@pytest.mark.promise("000.floor")
+def test_our_own_floor_never_empties_an_answer():
+    assert titles(library(search__floor=0.5).search("login", mode="fts5")) == ["Login"]
+    assert titles(library(search__floor=0.5).search("kuberntes", mode="fts5")) == ["Kubernetes"]
+
+
+@pytest.mark.promise("001.threshold")
+@pytest.mark.parametrize(("mode", "count"), [("fts5", "1 result was"), ("auto", "4 results were")])
+def test_a_threshold_that_nobody_reaches_is_named(mode: str, count: str):
+    answer = library().search("authentication", mode=mode, threshold=0.9)
+    assert (answer.hits, answer.confidence) == ((), "no_results")
+    assert answer.note is not None
+    assert answer.note.startswith(f"{count} under the threshold of 0.9; the best reaches 0.0")
+    assert answer.omitted["below_threshold"] == int(count[0])
+    assert answer.suggestions[0] == "Login"  # the nearest document, by its title
+
+
+def test_the_threshold_holds_on_the_rungs_as_well():
+    assert titles(library().search("kuberntes", mode="fts5", threshold=0.0164)) == []
+    assert titles(library().search("kuberntes", mode="fts5", threshold=0.016)) == ["Kubernetes"]
+
+
+@pytest.mark.parametrize(
+    ("filter", "said"),
+    [
+        ({"type": "pdf"}, "no document matches the filter: type pdf"),
+        ({"tags": ("ops", "x")}, "no document matches the filter: tags ops, x"),
+        (
+            {"path": "nowhere/**", "type": "note"},
+            "no document matches the filter: type note; path nowhere/**",
+        ),
+        ({"source": "notes", "tags": ("x",)}, "no document matches the filter: tags x; source notes"),
+        ({"since": 2.0, "until": 1.0}, "no document can match the filter: it begins after it ends"),
+        ({"until": 1.0}, "no document matches the filter: modified as asked"),
+    ],
+    ids=str,
+)
+def test_a_filter_that_nothing_matches_is_named(filter: dict[str, object], said: str):
+    for mode in ("auto", "fts5", "semantic"):
+        answer = library().search("login", mode=mode, **filter)
+        assert (answer.hits, answer.note, answer.suggestions) == ((), said, ())
+
+
+def test_words_that_stand_only_outside_the_filter_are_told_from_words_that_stand_nowhere():
+    kb = library()
+    kb.note(Note("zebra crossing", title="Zebra", tags=("animals",)))
+    answer = kb.search("zebra", mode="fts5", tags=("ops",))
+    assert answer.note == "nothing found in any of the 4 documents that the filter leaves: tags ops"
+    answer = kb.search("login", mode="fts5", tags=("animals",))
+    assert answer.note == "nothing found in the only document that the filter leaves: tags animals"
+    assert kb.search("qqqqqqqq", mode="fts5", tags=("ops",)).note == NOTHING
+
+
+def test_what_is_superseded_is_said_to_be():
+    kb = library({})
+    first = kb.note(Note("the zebra is striped", title="Zebra"))
+    kb.note(Note("all animals are described elsewhere", title="Animals"), supersedes=first.id)
+    answer = kb.search("zebra", mode="fts5")
+    assert (answer.hits, answer.note) == (
+        (),
+        "all that was found has been superseded; --include-superseded shows it",
+    )
+    assert titles(kb.search("zebra", mode="fts5", include_superseded=True)) == ["Zebra"]
+
+
+def test_excluded_words_are_named_when_they_leave_nothing():
+    answer = library().search("login -token", mode="fts5")
+    assert answer.note == "everything that was found holds what the query excludes: token"
+
+
+@pytest.mark.parametrize("query", ["!!! ???", "", "   ", "\x00\x1f"])
+def test_a_query_without_a_word_is_told_so(query: str):
+    answer = library().search(query)
+    assert (answer.hits, answer.confidence, answer.note) == ((), "no_results", NO_WORD)
+
+
+@pytest.mark.promise("003.cascade.empty")
+@pytest.mark.parametrize("query", ["anything", "!!!"])
+def test_an_empty_knowledge_base_says_so_and_what_to_do(query: str):
+    answer = library({}).search(query)
+    assert (answer.hits, answer.confidence, answer.note, answer.suggestions) == ((), "no_results", EMPTY, ())
+
+
+@pytest.mark.promise("003.cascade.empty")
+def test_a_source_that_was_never_synced_is_named():
+    kb = library({})
+    kb.store.catalog.put_source(Source("s", "papers", "/papers", "directory", "papers"))
+    answer = kb.search("anything")
+    assert answer.note is not None
+    assert answer.note.startswith("nothing is indexed yet of papers: `kb sync`")
+
+
+def test_meaning_without_vectors_says_that_nothing_was_searched():
+    kb = library(embed__provider="none")
+    answer = kb.search("login", mode="semantic")
+    assert answer.note == "nothing was searched: what is missing is named with its reason"
+    assert [one.strategy for one in answer.degraded] == ["semantic"]
+
+
+class Stuck:
+    """A lexical index whose near words never come."""
+
+    def __init__(self, index: object, release: threading.Event) -> None:
+        self._index = index
+        self._release = release
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._index, name)
+
+    def similar_words(self, word: str, limit: int) -> list[tuple[str, int]]:
+        self._release.wait()
+        return []
+
+
+@pytest.mark.promise("003.cascade.budget")
+def test_a_rung_that_takes_too_long_is_named_and_left_behind():
+    kb = library(search__partial_ms=20)
+    release = threading.Event()
+    used = tools(kb)
+    store = _Shelf(kb.store, Stuck(kb.store.lexical, release))
+    try:
+        answer = search(Request("qqqqzzzz aaaa", mode="fts5", deadline_ms=20), used._replace(store=store))
+    finally:
+        release.set()
+    assert [(one.strategy, one.reason) for one in answer.degraded] == [
+        ("fts_partial", "no answer within 20 ms")
+    ]
+    assert answer.confidence == "no_results"
+
+
+class _Shelf:
+    """A store with another lexical index."""
+
+    def __init__(self, store: object, lexical: object) -> None:
+        self.catalog = store.catalog
+        self.vectors = store.vectors
+        self.cache = store.cache
+        self.lexical = lexical
+
+
+def test_a_step_votes_best_first_under_its_own_name():
+    kb = library()
+    query = _query(kb, "kubern")
+    votes = Step("relaxed", "fts_prefix", kb.store.lexical, beginnings, 100).candidates(query)
+    family: Family = "lexical"
+    assert votes == [Candidate(votes[0].chunk_id, "fts_prefix", family, 1, votes[0].score)]
+
+
+def _query(kb: KnowledgeBase, text: str) -> Query:
+    from concord.understand import understand
+
+    return understand(Request(text), kb.settings, kb.store.catalog.sources(), kb.store.lexical)

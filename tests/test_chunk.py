@@ -1,0 +1,391 @@
+"""Chunks: exact offsets, whole structure, bounded size, for every kind of text but code."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+from importlib.metadata import distributions
+from typing import get_args
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from concord.text.assemble import MAX_HEADER_BYTES, embeddable_text, searchable_title
+from concord.text.chunk import ChunkSize, chunk
+from concord.text.sentence import sentence_starts
+from concord.types import DocumentType, Extracted, Piece
+
+SMALL = ChunkSize(target=20, maximum=30, overlap=6)
+WORDS = re.compile(r"\w{1,6}|[^\w\s]")
+
+
+def token_starts(text: str) -> list[int]:
+    return [word.start() for word in WORDS.finditer(text)]
+
+
+def tokens_in(piece: Piece, starts: Sequence[int]) -> int:
+    return bisect_left(starts, piece.end) - bisect_left(starts, piece.start)
+
+
+def assert_valid(extracted: Extracted, size: ChunkSize = SMALL) -> list[Piece]:
+    """Cut a text and check everything that holds for any text."""
+    text, starts = extracted.text, token_starts(extracted.text)
+    pieces = chunk(extracted, lambda _: starts, size)
+    begin = covered = -1
+    for piece in pieces:
+        assert piece.text == text[piece.start : piece.end]
+        assert piece.text.strip()
+        assert piece.start > begin
+        assert piece.end > covered
+        assert not text[max(covered, 0) : piece.start].strip()
+        assert tokens_in(piece, starts) <= size.maximum
+        if not extracted.file_lines:
+            assert piece.start_line == text.count("\n", 0, piece.start) + 1
+            assert piece.end_line == text.count("\n", 0, piece.end) + 1
+        begin, covered = piece.start, piece.end
+    assert not text[max(covered, 0) :].strip()
+    return pieces
+
+
+def markdown(text: str, size: ChunkSize = SMALL) -> list[Piece]:
+    return assert_valid(Extracted(text, "markdown"), size)
+
+
+def sentences(count: int, word: str = "word") -> str:
+    return " ".join(f"Sentence number {n} has a {word} in it." for n in range(count))
+
+
+LINES = st.sampled_from(
+    [
+        "# One",
+        "## Two",
+        "### Three",
+        "Title",
+        "=====",
+        "-----",
+        "",
+        "",
+        "```",
+        "~~~",
+        "    indented",
+        "- item",
+    ]
+    + ["  - nested item", "1. first", "| a | b |", "|---|---|", "> quoted", "<div>", "<!-- open", "-->", "\t"]
+    + ["Some words of prose, and more. And again some! Is it?", "12. not a list", "。完了。次の文。", "***"]
+)
+
+
+@given(st.lists(LINES, max_size=60).map("\n".join), st.sampled_from(get_args(DocumentType)))
+@settings(deadline=None, max_examples=300)
+def test_any_lines_in_any_order_are_covered_exactly_and_in_order(text: str, kind: DocumentType):
+    assert_valid(Extracted(text, kind))
+
+
+@given(st.text(max_size=400), st.sampled_from(get_args(DocumentType)))
+@settings(deadline=None, max_examples=300)
+def test_any_characters_are_covered_exactly_and_in_order(text: str, kind: DocumentType):
+    assert_valid(Extracted(text, kind), ChunkSize(target=8, maximum=10, overlap=3))
+
+
+@given(st.text(alphabet="ab. \n#-|`\t", max_size=600))
+@settings(deadline=None, max_examples=200)
+def test_many_small_tokens_never_exceed_the_maximum(text: str):
+    markdown(text, ChunkSize(target=4, maximum=5, overlap=2))
+
+
+@pytest.mark.promise("000.flow.chunking")
+def test_chunks_follow_headings_and_carry_their_path():
+    titles = ("# Guide", "## Install", "### Linux", "## Use")
+    text = "\n\n".join(f"{title}\n\n{sentences(2)}" for title in titles)
+    headings = [piece.heading for piece in markdown(text)]
+    assert headings == [("Guide",), ("Guide", "Install"), ("Guide", "Install", "Linux"), ("Guide", "Use")]
+
+
+def test_setext_headings_open_sections():
+    text = f"Guide\n=====\n\n{sentences(2)}\n\nInstall\n-------\n\n{sentences(2)}"
+    assert [piece.heading for piece in markdown(text)] == [("Guide",), ("Guide", "Install")]
+
+
+def test_a_rule_below_a_long_paragraph_is_no_heading():
+    text = "# Top\n\none line\nand another\nand a third\n---\n\nmore"
+    assert {piece.heading for piece in markdown(text)} == {("Top",)}
+
+
+def test_a_hash_inside_a_fence_is_not_a_heading():
+    text = "# Setup\n\n```sh\n# install it\nmake\n```\n\n- step\n\n  ```sh\n  # again\n  make\n  ```\n\ndone"
+    assert {piece.heading for piece in markdown(text)} == {("Setup",)}
+
+
+def test_a_hash_inside_an_html_comment_is_not_a_heading():
+    assert {piece.heading for piece in markdown("# Real\n\n<!--\n\n# Not\n\n-->\n\ntext")} == {("Real",)}
+
+
+def test_headings_lose_their_markup():
+    (piece,) = markdown("# Using `kb` with [the *API*](https://example.org) {#api}\n\ntext")
+    assert piece.heading == ("Using kb with the API",)
+
+
+def test_closing_hashes_are_not_part_of_a_heading():
+    assert markdown("## C# ##\n\ntext")[0].heading == ("C#",)
+
+
+def test_a_heading_directly_above_a_deeper_one_goes_with_it():
+    text = f"# Guide\n\n## Install\n\n{sentences(2)}"
+    (piece,) = markdown(text)
+    assert piece.heading == ("Guide", "Install")
+    assert piece.text.startswith("# Guide")
+
+
+def test_a_fence_stays_whole_while_it_fits():
+    fence = "```python\n" + "\n".join(f"call{n}(x)" for n in range(4)) + "\n```"
+    pieces = markdown(f"# Code\n\n{sentences(3)}\n\n{fence}\n\n{sentences(3)}")
+    assert sum(fence in piece.text for piece in pieces) == 1
+
+
+def test_a_fence_that_is_too_long_is_cut_between_lines():
+    fence = "```\n" + "\n".join(f"line {n}" for n in range(60)) + "\n```"
+    pieces = markdown(fence)
+    assert len(pieces) > 1
+    assert all(re.fullmatch(r"(```|line \d+)(\n(```|line \d+))*", piece.text) for piece in pieces)
+
+
+def test_a_table_row_is_never_cut():
+    rows = [f"| row {n} | some cell of it |" for n in range(30)]
+    pieces = markdown("| a | b |\n|---|---|\n" + "\n".join(rows))
+    assert len(pieces) > 1
+    assert all(
+        line in {*rows, "| a | b |", "|---|---|"} for piece in pieces for line in piece.text.split("\n")
+    )
+
+
+def test_a_short_table_is_not_cut_at_all():
+    table = "| a | b |\n|---|---|\n| 1 | 2 |"
+    pieces = markdown(f"{sentences(4)}\n\n{table}\n\n{sentences(4)}")
+    assert sum(table in piece.text for piece in pieces) == 1
+
+
+def test_list_items_stay_whole():
+    items = [f"- item {n} with some words" for n in range(20)]
+    pieces = markdown("\n".join(items))
+    assert len(pieces) > 1
+    assert all(line in items for piece in pieces for line in piece.text.split("\n"))
+
+
+def test_an_introduction_stays_with_what_it_introduces():
+    pieces = markdown(f"{sentences(2)}\n\n{sentences(1)} As follows:\n\n```\nmake all\n```\n\n{sentences(2)}")
+    assert [piece for piece in pieces if "As follows:" in piece.text and "make all" in piece.text]
+
+
+def test_a_heading_is_not_left_alone():
+    pieces = markdown(f"# Top\n\n{sentences(20)}")
+    assert pieces[0].text.startswith("# Top\n\nSentence")
+
+
+def test_small_sections_of_one_chapter_are_joined():
+    text = "# Guide\n\n## A\n\none\n\n## B\n\ntwo\n\n## C\n\nthree"
+    (piece,) = markdown(text)
+    assert piece.heading == ("Guide", "A")
+
+
+def test_sections_under_different_top_level_headings_are_not_joined():
+    text = "\n\n".join(f"# Part {n}\n\nabout the subject of part {n}" for n in range(4))
+    assert [piece.heading for piece in markdown(text)] == [(f"Part {n}",) for n in range(4)]
+
+
+def test_a_document_of_a_few_words_is_one_chunk():
+    assert len(markdown("# A\n\none\n\n# B\n\ntwo")) == 1
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n\t\n", "\u3000\n"])
+def test_white_space_has_no_chunks(text: str):
+    assert chunk(Extracted(text, "text"), token_starts, SMALL) == []
+
+
+def test_long_prose_is_cut_between_sentences_and_overlaps_a_little():
+    size = ChunkSize(target=40, maximum=56, overlap=12)
+    pieces = assert_valid(Extracted(sentences(30), "text"), size)
+    assert len(pieces) > 3
+    for before, after in zip(pieces, pieces[1:], strict=False):
+        assert after.text.startswith("Sentence number")
+        assert before.text.endswith("in it.")
+        assert 0 < before.end - after.start <= len(sentences(2))
+
+
+def test_chunks_of_different_sections_do_not_overlap():
+    pieces = markdown(f"# A\n\n{sentences(9)}\n\n# B\n\n{sentences(9)}")
+    border = next(n for n, piece in enumerate(pieces) if piece.heading == ("B",))
+    assert pieces[border - 1].end <= pieces[border].start
+
+
+def test_no_overlap_is_made_when_none_is_wanted():
+    pieces = assert_valid(Extracted(sentences(30), "text"), ChunkSize(target=40, maximum=56, overlap=0))
+    assert all(a.end <= b.start for a, b in zip(pieces, pieces[1:], strict=False))
+
+
+def test_pieces_of_a_long_text_are_about_equal():
+    size = ChunkSize(target=40, maximum=56, overlap=0)
+    pieces = assert_valid(Extracted(sentences(100), "text"), size)
+    lengths = [tokens_in(piece, token_starts(sentences(100))) for piece in pieces]
+    assert min(lengths) >= size.target // 2
+
+
+@pytest.mark.parametrize("kind", ["text", "markdown", "data"])
+def test_a_megabyte_without_spaces_comes_out_in_pieces(kind: DocumentType):
+    text = "x" * 1_000_000
+    pieces = chunk(Extracted(text, kind), lambda t: range(0, len(t), 4), ChunkSize())
+    assert "".join(piece.text for piece in pieces) == text
+    assert max(len(piece.text) for piece in pieces) <= 448 * 4
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#",
+        "`",
+        "-",
+        "- ",
+        ".",
+        ". ",
+        "|",
+        "|-",
+        "<",
+        "<!--\n",
+        "```\n",
+        "- ```x\n",
+        "> a\n",
+        "a\n===\n",
+        "[a](",
+    ]
+    + ["\t", "x\n \n", "A. ", "漢字。", "\n"],
+)
+@pytest.mark.parametrize("kind", ["text", "markdown", "data", "code"])
+def test_crafted_texts_cost_no_more_than_others(text: str, kind: DocumentType):
+    """What costs its square in an expression or a loop takes minutes here."""
+    assert chunk(Extracted(text * (100_000 // len(text)) + "x", kind), token_starts, ChunkSize())
+
+
+def test_a_tokenizer_that_sees_one_unknown_word_does_not_make_one_chunk_of_it():
+    pieces = chunk(Extracted("x" * 200_000, "text"), lambda _: [0], ChunkSize())
+    assert len(pieces) > 1
+    assert "".join(piece.text for piece in pieces) == "x" * 200_000
+
+
+def test_characters_of_many_tokens_still_make_progress():
+    pieces = chunk(
+        Extracted("🙂🙃" * 9, "text"), lambda t: [n // 7 for n in range(7 * len(t))], ChunkSize(4, 5, 0)
+    )
+    assert "".join(piece.text for piece in pieces) == "🙂🙃" * 9
+
+
+def test_the_text_is_tokenised_once():
+    seen: list[str] = []
+
+    def counting(text: str) -> list[int]:
+        seen.append(text)
+        return token_starts(text)
+
+    chunk(Extracted(f"# A\n\n{sentences(50)}", "markdown"), counting, SMALL)
+    assert len(seen) == 1
+
+
+def test_lines_are_those_of_the_file_when_the_extractor_gives_them():
+    text = f"{sentences(3)}\n\n{sentences(3)}"
+    pieces = assert_valid(Extracted(text, "html", file_lines=(10, 10, 42)), ChunkSize(30, 40, 0))
+    assert (pieces[0].start_line, pieces[-1].end_line) == (10, 42)
+
+
+def test_a_piece_has_the_page_on_which_it_begins_and_pages_are_preferred_borders():
+    pages = [f"On page {n} there is much. {sentences(3)}" for n in range(1, 5)]
+    text = "\n\n".join(pages)
+    starts = tuple(text.index(page) for page in pages)
+    size = ChunkSize(target=40, maximum=56, overlap=0)
+    pieces = assert_valid(Extracted(text, "pdf", page_starts=starts), size)
+    assert [piece.page for piece in pieces] == [1, 2, 3, 4]
+
+
+def test_an_empty_page_does_not_shift_the_numbers():
+    (piece,) = assert_valid(Extracted("third page", "pdf", page_starts=(0, 0, 0)))
+    assert piece.page == 3
+
+
+def test_underlined_headings_of_plain_text_give_the_path():
+    text = (
+        f"===\nTop\n===\n\n{sentences(2)}\n\nInstall\n-------\n{sentences(2)}\n\nUse\n---\n\n{sentences(2)}"
+    )
+    pieces = assert_valid(Extracted(text, "text"), ChunkSize(target=36, maximum=44, overlap=0))
+    assert [piece.heading for piece in pieces] == [("Top",), ("Top", "Install"), ("Top", "Use")]
+
+
+def test_nested_data_is_cut_where_outer_records_begin():
+    record = "- name: x{0}\n  values:\n    - a{0}\n    - b{0}\n"
+    pieces = assert_valid(
+        Extracted("".join(record.format(n) for n in range(60)), "data"), ChunkSize(80, 112, 0)
+    )
+    assert all(piece.text.startswith("- name") for piece in pieces)
+
+
+def test_indentation_at_the_start_of_a_chunk_is_kept():
+    text = "\n".join(f"    step {n} of the listing" for n in range(40))
+    assert all(piece.text.startswith("    step") for piece in markdown(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("One. Two! Three?", ["One. ", "Two! ", "Three?"]),
+        ("Dr. Who met J. R. Smith, e.g. on Fri. afternoon. He left.", None),
+        ("It costs 3.14 euro. Or 2.71.", ["It costs 3.14 euro. ", "Or 2.71."]),
+        ("He said “no.” Then he left.", ["He said “no.” ", "Then he left."]),
+        ("これは文です。次の文です！終わり", ["これは文です。", "次の文です！", "終わり"]),
+        ("version 2.\nlower case goes on. New one.", ["version 2.\nlower case goes on. ", "New one."]),
+        ("1. First point\n2. Second point", ["1. First point\n2. Second point"]),
+        ("It was 1999. Then came 2000.", ["It was 1999. ", "Then came 2000."]),
+        ("यह है। वह है।", ["यह है। ", "वह है।"]),
+    ],
+)
+def test_sentences_begin_where_people_say_they_do(text: str, expected: list[str] | None):
+    expected = expected or ["Dr. Who met J. R. Smith, e.g. on Fri. afternoon. ", "He left."]
+    borders = [0, *sentence_starts(text, 0, len(text)), len(text)]
+    assert [text[a:b] for a, b in zip(borders, borders[1:], strict=False)] == expected
+
+
+def test_embeddable_text_says_where_the_chunk_stands():
+    assert embeddable_text("Guide", ("Guide", "Install", "Linux"), "Run it.") == (
+        "Guide > Install > Linux\n\nRun it."
+    )
+
+
+def test_embeddable_text_without_title_and_heading_is_the_text():
+    assert embeddable_text("", (), "Run it.") == "Run it."
+
+
+@given(st.text(max_size=300), st.lists(st.text(max_size=300), max_size=6))
+def test_a_header_is_short_whatever_the_headings(title: str, heading: list[str]):
+    header = embeddable_text(title, heading, "\0").removesuffix("\0").strip()
+    assert len(header.encode(errors="surrogatepass")) <= MAX_HEADER_BYTES
+    assert "\n" not in header
+
+
+def test_a_long_path_keeps_its_title_and_its_last_heading():
+    path = tuple(f"level {n} " + "x" * 50 for n in range(5))
+    header = embeddable_text("Title", path, "").strip()
+    assert header.startswith("Title > ")
+    assert path[-1] in header
+
+
+def test_the_searchable_title_holds_every_heading_once():
+    assert searchable_title("Guide", ("guide", "Install")) == "Guide > Install"
+
+
+def test_the_documents_of_installed_packages_all_give_valid_chunks():
+    """Descriptions of packages are Markdown and reStructuredText as people write it."""
+    checked = 0
+    for package in distributions():
+        text = package.metadata.get_payload()
+        if isinstance(text, str) and len(text) < 100_000:
+            assert_valid(Extracted(text, "markdown"), ChunkSize())
+            assert_valid(Extracted(text, "text"), SMALL)
+            checked += 1
+    assert checked > 5

@@ -1,0 +1,190 @@
+"""Nobody waits for a strategy that is late, neither the answer nor the exit of the process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import concord
+from concord import plugins
+from concord.errors import BackendDown, BadValue, EmbedderDown
+from concord.poll import bounded, poll
+from concord.search import Tools, search
+from concord.strategies.lexical import ExactWords, RelaxedWords
+from concord.types import Candidate, Family, Query, Request
+from concord.understand import understand
+from small_library import library
+
+TESTS = Path(__file__).parent
+
+
+class Waiting:
+    """A strategy that votes when it is told to."""
+
+    family: Family = "semantic"
+
+    def __init__(self, name: str = "semantic") -> None:
+        self.name = name
+        self.started = threading.Event()
+        self.go_on = threading.Event()
+
+    def candidates(self, query: Query) -> list[Candidate]:
+        self.started.set()
+        self.go_on.wait()
+        return [Candidate(1, self.name, self.family, 1, 0.9)]
+
+
+class Broken:
+    """A strategy that fails."""
+
+    family: Family = "semantic"
+
+    def __init__(self, name: str, fault: Exception) -> None:
+        self.name = name
+        self._fault = fault
+
+    def candidates(self, query: Query) -> list[Candidate]:
+        raise self._fault
+
+
+def tools(*strategies) -> Tools:
+    kb = library()
+    words = [ExactWords(kb.store.lexical), RelaxedWords(kb.store.lexical)]
+    mine = {strategy.name for strategy in strategies}
+    chosen = [*(word for word in words if word.name not in mine), *strategies]
+    return Tools(kb.store, chosen, kb.settings, "default")
+
+
+@pytest.mark.promise("003.deadline", "000.degrade.semantic")
+def test_a_late_strategy_is_named_with_its_reason_and_stops_nobody():
+    late = Waiting()
+    try:
+        answer = search(Request("login token", deadline_ms=30), tools(late))
+    finally:
+        late.go_on.set()
+    assert [hit.document.title for hit in answer.hits] == ["Login"]
+    assert [(one.strategy, one.reason) for one in answer.degraded] == [("semantic", "no answer within 30 ms")]
+    assert "semantic" not in answer.strategies_matched
+    assert "semantic" not in answer.timings_ms
+
+
+@pytest.mark.promise("003.deadline")
+def test_the_setting_bounds_a_search_that_names_no_deadline():
+    late = Waiting()
+    kb = library(search__deadline_ms=30)
+    strategies = [ExactWords(kb.store.lexical), RelaxedWords(kb.store.lexical), late]
+    try:
+        answer = search(Request("login"), Tools(kb.store, strategies, kb.settings, "default"))
+    finally:
+        late.go_on.set()
+    assert answer.degraded[0].reason == "no answer within 30 ms"
+    assert answer.hits
+
+
+def test_a_strategy_that_is_in_time_votes_however_slow_the_others_are():
+    late, swift = Waiting("late"), Waiting("swift")
+    swift.go_on.set()
+    kb = library()
+    query = understand(Request("login"), kb.settings, kb.store.catalog.sources(), kb.store.lexical)
+    try:
+        result = poll([late, swift], query, 2000 if late.started.is_set() else 60)
+    finally:
+        late.go_on.set()
+    assert list(result.votes) == ["swift"]
+    assert [one.strategy for one in result.degraded] == ["late"]
+
+
+@pytest.mark.promise("000.parallel")
+def test_strategies_run_side_by_side():
+    """Each waits for the other to have started: one after the other, neither would ever end."""
+    one, other = Waiting("one"), Waiting("other")
+    one.go_on, other.go_on = other.started, one.started
+    kb = library()
+    query = understand(Request("login"), kb.settings, kb.store.catalog.sources(), kb.store.lexical)
+    assert set(poll([one, other], query, 60_000).votes) == {"one", "other"}
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (EmbedderDown("the model server does not answer"), "the model server does not answer"),
+        (ZeroDivisionError("oops"), "ZeroDivisionError: oops"),
+    ],
+)
+@pytest.mark.promise("000.degrade.semantic")
+def test_a_strategy_that_fails_is_named_with_what_it_said(fault: Exception, reason: str):
+    answer = search(Request("login"), tools(Broken("semantic", fault)))
+    assert [(one.strategy, one.reason) for one in answer.degraded] == [("semantic", reason)]
+    assert answer.hits
+
+
+@pytest.mark.promise("000.degrade.lexical")
+def test_without_words_there_is_an_error_rather_than_half_an_answer():
+    broken = [Broken(name, BackendDown("the disk is gone")) for name in ("fts_exact", "fts_relaxed")]
+    with pytest.raises(BackendDown, match="the disk is gone"):
+        search(Request("login"), tools(*broken))
+
+
+@pytest.mark.parametrize("deadline", [0, -1, float("nan")])
+def test_a_deadline_that_leaves_no_time_is_refused(deadline: float):
+    with pytest.raises(BadValue):
+        library().search("login", deadline_ms=deadline)
+
+
+def test_bounded_work_returns_what_it_comes_to_or_nothing_when_it_is_late():
+    gate = threading.Event()
+    assert bounded(lambda: 42, 60_000) == 42
+    try:
+        assert bounded(gate.wait, 20) is None
+    finally:
+        gate.set()
+    with pytest.raises(ZeroDivisionError):
+        bounded(lambda: 1 // 0, 60_000)
+
+
+RUN = """
+import sys
+from concord import plugins
+from concord.cli.main import main
+plugins.TABLES["embedders"]["hung"] = "hung_embedder:HungEmbedder"
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def kb(home: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    """Run `kb` with an embedder that hangs on every query; the time limit is what the test is about."""
+    environment = {
+        **{key: value for key, value in os.environ.items() if not key.startswith("KB_")},
+        "KB_HOME": str(home),
+        "KB_EMBED_PROVIDER": "hung",
+        "PYTHONPATH": f"{Path(concord.__file__).parent.parent}{os.pathsep}{TESTS}",
+    }
+    return subprocess.run(
+        [sys.executable, "-c", RUN, *args],
+        env=environment,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.promise("003.deadline.exit")
+def test_a_finished_command_never_waits_for_a_hung_strategy(tmp_path: Path):
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "a.md").write_text("# Login\n\nA token is issued after login.\n", encoding="utf-8")
+    assert kb(tmp_path / "home", "add", str(folder)).returncode == 0
+    done = kb(tmp_path / "home", "search", "token", "--deadline-ms", "200", "--json")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["results"][0]["path"] == "docs/a.md"
+    assert answer["degraded"] == [{"strategy": "semantic", "reason": "no answer within 200 ms"}]
+    assert "hung" not in plugins.TABLES["embedders"]

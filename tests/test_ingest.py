@@ -1,0 +1,371 @@
+"""What becomes of files: words at once, meaning after, and one bad file that never stops the others."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from concord import ingest
+from concord.errors import BackendDown, DeadlinePassed, ExtractionError, MissingExtra, ModelMismatch
+from concord.extractors.reader import SandboxedReader
+from concord.types import Counts, Extracted, Filter, Identity, Word
+from pdf_samples import make_pdf
+from recorders import Desk, Did, FrailVectors, RecordingReader, did, opened, write
+
+EVERYTHING = Filter()
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Desk]:
+    store = opened("memory://" if request.param == "memory" else f"sqlite://{tmp_path}/store")
+    made = Desk(store)
+    yield made
+    made.reader.close()
+    store.close()
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    for n in range(200):
+        write(folder / f"page{n:03}.md", f"# Page {n}\n\nThe page number{n} tells of fruit{n}.\n")
+    return folder
+
+
+def found(desk: Desk, word: str) -> int:
+    return len(desk.store.lexical.search(Word(word), EVERYTHING, 1000))
+
+
+def counts(desk: Desk) -> Counts:
+    return desk.store.catalog.counts()
+
+
+def test_words_are_searchable_before_anything_is_embedded(desk: Desk, docs: Path):
+    seen: list[int] = []
+    desk.embedder.before = lambda texts: seen.append(found(desk, "page"))
+    report = desk.add(docs)
+    assert seen[0] == 200
+    assert (report.embedded, report.pending) == (200, 0)
+
+
+def test_a_document_is_searchable_long_before_the_last_file_is_read(desk: Desk, docs: Path):
+    seen: list[int] = []
+    desk.progress = lambda stage, done, total: seen.append(counts(desk).documents)
+    desk.add(docs)
+    assert max(done - stored for done, stored in enumerate(seen[:200], 1)) <= ingest.GROUP_DOCUMENTS
+
+
+def test_progress_tells_of_every_file_and_of_the_chunks_left_to_embed(desk: Desk, docs: Path):
+    told: list[tuple[str, int, int | None]] = []
+    desk.progress = lambda *news: told.append(news)
+    desk.add(docs)
+    assert [done for stage, done, _ in told if stage == "index"] == list(range(1, 201))
+    assert [news for news in told if news[0] == "embed"][-1] == ("embed", 200, 200)
+
+
+def test_without_an_embedder_everything_waits_for_the_next_sync(desk: Desk, docs: Path):
+    desk.embeds = False
+    report = desk.add(docs)
+    assert (report.embedded, report.pending, report.degraded) == (0, 200, None)
+    desk.embeds = True
+    report = desk.sync()
+    assert (did(report), report.embedded, report.pending) == (Did(unchanged=200), 200, 0)
+
+
+def test_texts_of_like_length_are_embedded_together(desk: Desk, tmp_path: Path):
+    for n in range(ingest.EMBED_BATCH * 2):
+        write(tmp_path / "d" / f"{n}.txt", f"short{n}" if n % 2 else f"long{n} " + "word " * 30)
+    desk.add(tmp_path / "d")
+    lengths = [len(text) for text in desk.embedder.texts]
+    assert max(lengths[: ingest.EMBED_BATCH]) <= min(lengths[ingest.EMBED_BATCH :])
+
+
+def test_the_same_text_in_many_places_is_embedded_once(desk: Desk, tmp_path: Path):
+    for n in range(100):
+        write(tmp_path / "d" / f"{n}" / "same.txt", "one and the same text")
+    report = desk.add(tmp_path / "d")
+    assert (len(desk.embedder.texts), report.embedded, report.reused) == (1, 1, 99)
+    assert counts(desk).vectors == 100
+
+
+def test_a_provider_that_breaks_down_leaves_the_rest_for_the_next_sync(desk: Desk, docs: Path):
+    desk.embedder.fails_after = 130
+    report = desk.add(docs)
+    assert report.degraded == "the provider does not answer"
+    assert (report.embedded, report.pending) == (128, 72)
+    assert (found(desk, "page"), counts(desk).vectors) == (200, 128)
+    desk.embedder.fails_after = None
+    report = desk.sync()
+    assert (report.embedded, report.pending, report.degraded) == (72, 0, None)
+    assert len(desk.embedder.texts) == len(set(desk.embedder.texts)) == 200
+
+
+@pytest.mark.parametrize("stage", ["index", "embed"])
+@pytest.mark.parametrize("at", [1, 70, 150])
+def test_an_interrupted_run_goes_on_where_it_stopped(desk: Desk, docs: Path, stage: str, at: int):
+    def interrupt(now: str, done: int, total: int | None) -> None:
+        if (now, done >= at) == (stage, True):
+            raise KeyboardInterrupt
+
+    desk.progress = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        desk.add(docs)
+    kept = counts(desk)
+    assert (kept.documents if stage == "index" else kept.vectors) >= at - ingest.GROUP_DOCUMENTS
+    desk.progress = lambda *news: None
+    report = desk.sync()
+    assert did(report) == Did(added=200 - kept.documents, unchanged=kept.documents)
+    assert counts(desk) == Counts(1, 200, 200, 200)
+    assert len(desk.embedder.texts) == len(set(desk.embedder.texts)) == 200
+
+
+def test_an_interrupt_between_two_batches_loses_neither(desk: Desk, docs: Path):
+    desk.embedder.fails_after, desk.embedder.fault = 70, KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        desk.add(docs)
+    assert counts(desk).vectors == 64
+    desk.embedder.fails_after = None
+    assert desk.sync().embedded == 136
+
+
+@pytest.mark.parametrize(
+    "fault", [BackendDown("the vector store does not answer"), DeadlinePassed("too slow")]
+)
+def test_vectors_that_cannot_be_kept_now_are_kept_later(desk: Desk, docs: Path, fault: Exception):
+    whole = desk.store
+    desk.embedder.fails_after, desk.embedder.fault = 64, fault
+    report = desk.add(docs)
+    assert (report.embedded, report.pending, report.degraded) == (64, 136, str(fault))
+    assert found(desk, "page") == 200
+    desk.embedder.fails_after = None
+    assert desk.sync().pending == 0
+    assert desk.store is whole
+
+
+def test_a_vector_store_that_is_down_stops_no_words(docs: Path):
+    whole = opened("memory://")
+    frail = FrailVectors(whole.vectors)
+    desk = Desk(whole)
+    desk.store = type("Store", (), {**vars(whole), "vectors": frail})()
+    frail.is_down = True
+    report = desk.add(docs)
+    assert (did(report), report.degraded) == (Did(added=200), "the vector store does not answer")
+    assert found(desk, "page") == 200
+    frail.is_down = False
+    assert desk.sync().embedded == 200
+
+
+@pytest.mark.promise("001.vec.same-model")
+def test_vectors_of_another_model_are_refused_and_words_are_kept(desk: Desk, docs: Path):
+    desk.add(docs)
+    write(docs / "new.md", "# New\n\nSomething about melons.\n")
+    desk.embedder.identity = replace(desk.embedder.identity, model="another")
+    with pytest.raises(ModelMismatch, match="another") as failure:
+        desk.sync()
+    assert failure.value.hint
+    assert found(desk, "melons") == 1
+    assert desk.store.vectors.identity() == Identity("hashing", "hashing-256", 256)
+
+
+# Files that fail.
+
+
+def bad_files(folder: Path) -> dict[str, str]:
+    """Write files that cannot be indexed; return the reasons that are expected, by path."""
+    write(folder / "locked.pdf", make_pdf([["a secret"]], password="open sesame"))
+    write(folder / "cut.pdf", make_pdf([["some text", "more of it"]])[:300])
+    write(folder / "nonsense.pdf", b"%PDF-1.7\n" + b"nonsense " * 50)
+    return {"docs/locked.pdf": "password", "docs/cut.pdf": "", "docs/nonsense.pdf": ""}
+
+
+def test_bad_files_are_named_with_a_reason_and_stop_nobody(desk: Desk, tmp_path: Path):
+    folder = tmp_path / "docs"
+    write(folder / "a.md", "# A\n\nApples.\n")
+    write(folder / "z.md", "# Z\n\nPears.\n")
+    reasons = bad_files(folder)
+    report = desk.add(folder)
+    assert did(report) == Did(added=2, failed=3)
+    assert {failure.path for failure in report.failed} == set(reasons)
+    assert all(reasons[failure.path] in failure.reason for failure in report.failed)
+    assert all("\n" not in failure.reason and len(failure.reason) > 5 for failure in report.failed)
+
+
+def test_a_bad_file_is_tried_again_and_found_once_it_is_mended(desk: Desk, tmp_path: Path):
+    folder = tmp_path / "docs"
+    write(folder / "cut.pdf", make_pdf([["some text"]])[:300])
+    assert did(desk.add(folder)) == Did(failed=1)
+    assert did(desk.sync()) == Did(failed=1)
+    write(folder / "cut.pdf", make_pdf([["some whole text about peaches"]]))
+    assert did(desk.sync()) == Did(added=1)
+    assert found(desk, "peaches") == 1
+
+
+def test_a_file_that_breaks_keeps_its_last_good_text(desk: Desk, tmp_path: Path):
+    folder = tmp_path / "docs"
+    write(folder / "a.pdf", make_pdf([["some text about peaches"]]))
+    desk.add(folder)
+    write(folder / "a.pdf", make_pdf([["some text about peaches"]])[:300], days_old=0.5)
+    assert did(desk.sync()) == Did(failed=1)
+    assert found(desk, "peaches") == 1
+
+
+def test_empty_files_scans_and_binaries_are_skipped_and_counted(desk: Desk, tmp_path: Path):
+    folder = tmp_path / "docs"
+    write(folder / "a.md", "# A\n\nApples.\n")
+    write(folder / "zero.md", b"")
+    write(folder / "blank.md", b" \n\n \n")
+    write(folder / "scan.pdf", make_pdf([[]]))
+    write(folder / "picture.png", b"\x89PNG\r\n\x1a\n" + bytes(100))
+    write(folder / "program", b"\x7fELF\x02\x01\x01\x00" + bytes(range(256)))
+    report = desk.add(folder)
+    assert did(report) == Did(added=1)
+    assert report.skipped["empty"] == 1
+    assert report.skipped["binary"] == 2
+    assert sum(report.skipped.values()) == 5
+
+
+def test_a_log_of_100_megabytes_is_skipped_as_too_large(desk: Desk, tmp_path: Path):
+    folder = tmp_path / "docs"
+    write(folder / "a.md", "# A\n\nApples.\n")
+    log = write(folder / "big.log", "one line\n")
+    os.truncate(log, 100_000_000)  # a sparse file: nothing is written
+    report = desk.add(folder)
+    assert (did(report), report.skipped) == (Did(added=1), {"too large": 1})
+    assert desk.reader.names == ["a.md"]
+
+
+def test_invalid_utf8_is_text_all_the_same(desk: Desk, tmp_path: Path):
+    folder = tmp_path / "docs"
+    write(folder / "latin.txt", "Die Straße zum Café führt über die Brücke, höre ich.\n".encode("latin-1"))
+    write(folder / "broken.md", b"# Title\n\nBroken \xff\xfe bytes and peaches \xc3 here.\n")
+    report = desk.add(folder)
+    assert did(report) == Did(added=2)
+    assert (found(desk, "Straße"), found(desk, "peaches")) == (1, 1)
+
+
+def test_a_loop_of_links_ends_and_is_counted(desk: Desk, tmp_path: Path):
+    folder = tmp_path / "docs"
+    write(folder / "sub" / "a.md", "# A\n\nApples.\n")
+    (folder / "sub" / "back").symlink_to(folder)
+    (folder / "self").symlink_to("self")
+    report = desk.add(folder)
+    assert did(report) == Did(added=1)
+    assert sum(report.skipped.values()) == 2
+
+
+def test_a_file_whose_reader_is_not_installed_is_named_and_stops_nobody(desk: Desk, docs: Path):
+    class Missing(RecordingReader):
+        def read(self, data: bytes, name: str) -> Extracted:
+            if name == "page003.md":
+                raise MissingExtra("this format needs a package", hint="pip install it")
+            return super().read(data, name)
+
+    desk.reader = Missing(desk.reader.inner)
+    report = desk.add(docs)
+    assert did(report) == Did(added=199, failed=1)
+    assert report.failed[0] == ("docs/page003.md", "this format needs a package")
+
+
+def test_a_document_that_no_store_can_keep_does_not_take_its_neighbours_with_it(tmp_path: Path, docs: Path):
+    class Odd(RecordingReader):
+        def read(self, data: bytes, name: str) -> Extracted:
+            extracted = super().read(data, name)
+            return replace(extracted, title="half a \ud800 pair") if name == "page003.md" else extracted
+
+    desk = Desk(opened(f"sqlite://{tmp_path}/store"), reader=Odd())
+    report = desk.add(docs)
+    assert did(report) == Did(added=199, failed=1)
+    assert report.failed[0].path == "docs/page003.md"
+    assert counts(desk).documents == report.chunks == 199
+
+
+def test_a_file_and_a_folder_that_may_not_be_read_are_named_and_keep_their_text(shared_folder: Path):
+    write(shared_folder / "a.md", "# A\n\nApples.\n")
+    write(shared_folder / "closed.md", "# B\n\nPears.\n")
+    write(shared_folder / "shut" / "c.md", "# C\n\nPlums.\n")
+    command = [sys.executable, "-c", AS_NOBODY, str(shared_folder)]
+    done = subprocess.run(command, capture_output=True, text=True, env=_environment())
+    (shared_folder / "shut").chmod(0o755)
+    name = shared_folder.name
+    assert done.stdout.splitlines() == [
+        f"new: 1 added, {name}/closed.md permission denied, {name}/shut permission denied",
+        f"known: 0 added, {name}/closed.md permission denied, {name}/shut permission denied",
+        f"stored: {name}/a.md {name}/closed.md {name}/shut/c.md",
+    ], done.stderr
+
+
+# Tests often run as root, whom nothing is forbidden.
+AS_NOBODY = """
+import os, sys
+from pathlib import Path
+from recorders import Desk, opened, write
+
+def tell(what, report):
+    print(f"{what}: {report.added} added", *(f"{path} {reason}" for path, reason in report.failed), sep=", ")
+
+folder = Path(sys.argv[1])
+known, new = Desk(opened("memory://")), Desk(opened("memory://"))
+known.add(folder)
+write(folder / "closed.md", "# B\\n\\nOther pears.\\n").chmod(0)
+(folder / "shut").chmod(0)
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+tell("new", new.add(folder))
+tell("known", known.sync())
+print("stored:", *known.paths())
+"""
+
+
+def _environment() -> dict[str, str]:
+    tests = Path(__file__).parent
+    return os.environ | {"PYTHONPATH": os.pathsep.join([str(tests), str(tests.parent / "src")])}
+
+
+@pytest.fixture
+def shared_folder() -> Iterator[Path]:
+    """A folder that an unprivileged user may enter: pytest's own are closed to others."""
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o755)
+        yield Path(name)
+
+
+NAMES = ("a.md", "a.txt", "a.py", "a.json", "a.csv", "a.rst", "a.toml", "Makefile", "README")
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    name=st.sampled_from(NAMES),
+    data=st.one_of(
+        st.binary(min_size=1, max_size=400),
+        st.text(max_size=300).map(lambda text: text.encode("utf-8", "surrogatepass")),
+        st.text("-:[]{}()#\"'`*|<>\n \tabc0!&%@", max_size=300).map(str.encode),
+        st.sampled_from([b"(" * 20_000, b"[" * 20_000, b"> " * 5_000, b"---\n" + b"- " * 9_000 + b"\n---\n"]),
+    ),
+)
+def test_no_bytes_in_a_file_stop_a_run(tmp_path_factory: pytest.TempPathFactory, name: str, data: bytes):
+    folder = tmp_path_factory.mktemp("wild") / "docs"
+    write(folder / name, data)
+    write(folder / "z.md", "# Z\n\nThe last file.\n")
+    desk = Desk(opened("memory://"))
+    desk.add(folder)
+    assert "docs/z.md" in desk.paths()
+
+
+def test_the_shipped_reader_says_why_for_each_kind_of_bad_file(tmp_path: Path):
+    reader = SandboxedReader()
+    for path in bad_files(tmp_path / "docs"):
+        file = tmp_path / path
+        with pytest.raises(ExtractionError):
+            reader.read(file.read_bytes(), file.name)
+    reader.close()

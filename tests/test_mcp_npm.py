@@ -1,0 +1,164 @@
+"""Other people's clients: the MCP Inspector, the conformance suite and Gemini CLI, where npm has put them.
+
+    npm i @modelcontextprotocol/inspector@2 @modelcontextprotocol/conformance@0.2.0-alpha.12
+    npm i @google/gemini-cli
+    KB_TEST_NPM=$PWD python -m pytest tests/test_mcp_npm.py
+
+The conformance suite needs Node 22 or newer. Its other scenarios call tools and prompts that only a
+demonstration server has.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mcp_session import BOUND_S, KB, environment, serving, write_docs
+
+NPM = Path(os.environ.get("KB_TEST_NPM", "/nowhere")) / "node_modules" / ".bin"
+SCENARIOS = {
+    "2025-11-25": (
+        "server-initialize",
+        "server-session-lifecycle",
+        "ping",
+        "tools-list",
+        "server-sse-multiple-streams",
+        "resources-list",
+        "prompts-list",
+        "dns-rebinding-protection",
+    ),
+    "2026-07-28": (
+        "tools-list",
+        "server-sse-multiple-streams",
+        "resources-list",
+        "prompts-list",
+        "dns-rebinding-protection",
+        "caching",
+        "http-header-validation",
+        "sep-2164-resource-not-found",
+        "input-required-result-unsupported-methods",
+        "input-required-result-ignore-extra-params",
+    ),
+}
+SERVER = [*KB, "mcp"]
+
+
+def program(name: str) -> str:
+    """Return a program that npm installed, or skip the test."""
+    found = shutil.which(name, path=str(NPM))
+    if found is None:
+        pytest.skip(f"no {name} in KB_TEST_NPM/node_modules/.bin")
+    return found
+
+
+def output_of(*command: str, cwd: Path, **more: str) -> str:
+    variables = {**environment(cwd / "home"), **more}
+    done = subprocess.run(
+        command,
+        cwd=cwd,
+        env={**variables, "PATH": f"{NPM}{os.pathsep}{variables['PATH']}"},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=BOUND_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return done.stdout + done.stderr
+
+
+def inspected(cwd: Path, era: str, *args: str) -> str:
+    """Run the Inspector's command line; it hands a server only the variables it is told to."""
+    variables = environment(cwd / "home")
+    given = [part for key in PASSED for part in ("-e", f"{key}={variables[key]}")]
+    return output_of(
+        program("mcp-inspector"),
+        "--cli",
+        *SERVER,
+        "--protocol-era",
+        era,
+        *given,
+        *args,
+        cwd=cwd,
+        HOME=str(cwd),
+    )
+
+
+PASSED = ("KB_HOME", "KB_EMBED_PROVIDER", "PYTHONPATH")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    write_docs(tmp_path / "docs")
+    return tmp_path
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_the_inspector_finds_nothing_to_complain_about_in_the_tools(place: Path, era: str):
+    told = inspected(place, era, "--method", "tools/list", "--strict")
+    assert '"kb_search"' in told
+    assert "Warning" not in told
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_the_inspector_calls_tools_and_reads_resources(place: Path, era: str):
+    inspected(place, era, "--method", "tools/call", "--tool-name", "kb_add_source", "--tool-arg", "path=docs")
+    found = inspected(
+        place,
+        era,
+        "--method",
+        "tools/call",
+        "--tool-name",
+        "kb_search",
+        "--tool-arg",
+        "query=session token",
+        "-q",
+    )
+    assert json.loads(found)["structuredContent"]["results"][0]["path"] == "docs/auth.md"
+    assert "session token" in inspected(
+        place, era, "--method", "resources/read", "--uri", "kb://documents/docs/auth.md"
+    )
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    program("conformance")
+    place = tmp_path_factory.mktemp("conformance")
+    write_docs(place / "docs")
+    with serving(place / "home", place) as url:
+        yield url
+
+
+@pytest.mark.promise("mcp.conformance")
+@pytest.mark.parametrize(
+    ("version", "scenario"), [(version, name) for version, names in SCENARIOS.items() for name in names]
+)
+def test_the_conformance_suite_passes_where_it_applies(
+    tmp_path: Path, address: str, version: str, scenario: str
+):
+    suite = (program("conformance"), "server", "--url", address.replace("127.0.0.1", "localhost"))
+    output_of(*suite, "--spec-version", version, "--scenario", scenario, cwd=tmp_path)
+
+
+def test_gemini_cli_lists_the_server_as_connected(place: Path):
+    home, project = place / "user", place / "project"
+    (home / ".gemini").mkdir(parents=True)
+    project.mkdir()
+    settings = {"mcpServers": {"concord": {"command": KB[0], "args": SERVER[1:], "env": {}}}}
+    settings["mcpServers"]["concord"]["env"] = {
+        key: value for key, value in environment(place / "home").items() if key in PASSED
+    }
+    (home / ".gemini" / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
+    trusted = json.dumps({str(project): "TRUST_FOLDER"})
+    (home / ".gemini" / "trustedFolders.json").write_text(trusted, encoding="utf-8")
+    told = output_of(program("gemini"), "mcp", "list", cwd=project, HOME=str(home))
+    assert "concord" in told
+    assert "Connected" in told
+    assert sys.executable in told

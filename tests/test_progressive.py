@@ -1,0 +1,106 @@
+"""Answers in two parts, and a model that is still cold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from concord import KnowledgeBase, Note
+from concord.errors import BadValue
+from concord.progressive import PENDING_NOTE
+from small_library import UNHURRIED, library, titles
+
+
+@pytest.mark.promise("003.progressive")
+@pytest.mark.parametrize("mode", ["auto", "hybrid"])
+def test_words_come_first_and_the_full_answer_after_them(mode: str):
+    kb = library()
+    first, last = kb.search_progressive("login token", mode=mode, top=3)
+    assert (first.stage, last.stage) == ("preliminary", "final")
+    assert (first.answer.confidence, first.answer.answerable) == ("fts_only", None)
+    assert first.answer.note == PENDING_NOTE
+    assert [one.strategy for one in first.answer.degraded] == ["semantic"]
+    assert titles(first.answer) == ["Login"]
+    assert {name for hit in first.answer.hits for name in hit.found_by} == {"fts_exact", "fts_relaxed"}
+    assert last.answer.hits == kb.search("login token", mode=mode, top=3).hits
+    assert last.answer.confidence not in ("fts_only", None)
+    assert last.answer.degraded == ()
+    assert {one.answer.request.mode for one in (first, last)} == {mode}
+    assert {one.answer.mode for one in (first, last)} == {mode}
+
+
+@pytest.mark.promise("003.progressive")
+def test_nothing_is_embedded_before_the_second_part_is_asked_for(tmp_path: Path):
+    with stored(tmp_path) as kb:
+        parts = kb.search_progressive("token")
+        assert next(parts).stage == "preliminary"
+        assert not kb.is_warm
+        assert next(parts).stage == "final"
+        assert kb.is_warm
+        assert next(parts, None) is None
+
+
+def test_words_that_find_nothing_leave_all_to_the_second_part():
+    first, last = library().search_progressive("asdf qwer")
+    assert (first.answer.hits, first.answer.confidence, first.answer.note) == ((), "fts_only", PENDING_NOTE)
+    assert first.answer.suggestions == ()
+    assert last.answer.hits
+
+
+def test_a_preliminary_answer_from_parts_of_words_says_both():
+    first, _ = library().search_progressive("kuberntes")
+    assert titles(first.answer) == ["Kubernetes"]
+    assert first.answer.note is not None
+    assert first.answer.note.startswith("nothing holds the words as typed")
+    assert first.answer.note.endswith(PENDING_NOTE)
+
+
+@pytest.mark.parametrize("mode", ["fts5", "semantic"])
+def test_a_mode_with_one_kind_of_strategy_answers_once(mode: str):
+    kb = library()
+    (only,) = kb.search_progressive("login", mode=mode)
+    assert (only.stage, only.answer.hits) == ("final", kb.search("login", mode=mode).hits)
+
+
+def test_a_wrong_mode_is_refused_at_once():
+    with pytest.raises(BadValue):
+        library().search_progressive("login", mode="telepathy")
+
+
+def stored(tmp_path: Path) -> KnowledgeBase:
+    """Return a knowledge base opened anew, with vectors and a model that nothing has loaded yet."""
+    given = {"store__url": f"sqlite://{tmp_path}", "embed__provider": "hashing", **UNHURRIED}
+    with KnowledgeBase.open(**given) as first:
+        first.note(Note("a token is issued after login", title="Login"))
+        first.note(Note("backups are kept for a month", title="Backup"))
+    return KnowledgeBase.open(**given)
+
+
+@pytest.mark.promise("003.coldstart")
+def test_a_cold_model_leaves_the_answer_to_words_and_says_so(tmp_path: Path):
+    with stored(tmp_path) as kb:
+        cold = kb.search("token", wait_for_model=False)
+        assert (titles(cold), cold.confidence, cold.answerable) == (["Login"], "fts_only", None)
+        assert [one.strategy for one in cold.degraded] == ["semantic"]
+        assert "loading" in cold.degraded[0].reason
+        assert not kb.is_warm
+        kb.warm()
+        warm = kb.search("token", wait_for_model=False)
+        assert (warm.degraded, "semantic" in warm.strategies_matched) == ((), True)
+        assert warm.confidence != "fts_only"
+
+
+@pytest.mark.promise("003.coldstart")
+def test_a_cold_model_does_not_stop_the_cascade(tmp_path: Path):
+    with stored(tmp_path) as kb:
+        cold = kb.search("backps", wait_for_model=False)
+        assert titles(cold) == ["Backup"]
+        assert cold.hits[0].confidence == "speculative"
+        assert cold.suggestions[0] == "backups"
+
+
+def test_a_one_shot_search_waits_for_the_model(tmp_path: Path):
+    with stored(tmp_path) as kb:
+        answer = kb.search("token")
+        assert (answer.degraded, "semantic" in answer.strategies_matched) == ((), True)

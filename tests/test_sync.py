@@ -1,0 +1,429 @@
+"""Incremental sync: what a file that stayed, changed, moved or went costs, and what becomes of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from concord.errors import NotFound, NotIndexable, Unreadable
+from concord.settled import read_unchanging
+from concord.types import Filter, Word
+from concord.walk import Found
+from recorders import MAX_BYTES, Desk, Did, age, did, opened, write
+
+EVERYTHING = Filter()
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Desk]:
+    store = opened("memory://" if request.param == "memory" else f"sqlite://{tmp_path}/store")
+    made = Desk(store)
+    yield made
+    made.reader.close()
+    store.close()
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    write(folder / "alpha.md", "# Alpha\n\nThe alpha page is about apples.\n")
+    write(folder / "beta.md", "# Beta\n\nThe beta page is about pears.\n")
+    write(folder / "deep" / "gamma.txt", "A plain text about plums.\n")
+    return folder
+
+
+def found(desk: Desk, word: str) -> set[str]:
+    """Return the paths of the documents that hold a word."""
+    hits = desk.store.lexical.search(Word(word), EVERYTHING, 100)
+    return {document.path for _, document in desk.store.catalog.read([hit.chunk_id for hit in hits]).values()}
+
+
+def test_unchanged_files_cost_one_look_and_nothing_is_read(desk: Desk, docs: Path):
+    assert did(desk.add(docs)) == Did(added=3)
+    desk.forget()
+    before = {path.name: path.stat().st_atime_ns for path in docs.rglob("*.md")}
+    assert did(desk.sync()) == Did(unchanged=3)
+    assert (desk.reader.names, desk.embedder.texts) == ([], [])
+    assert {path.name: path.stat().st_atime_ns for path in docs.rglob("*.md")} == before
+
+
+def test_a_file_that_was_only_touched_is_looked_into_once_and_not_read_as_text(desk: Desk, docs: Path):
+    desk.add(docs)
+    desk.forget()
+    age(docs / "alpha.md", days_old=0.5)
+    assert did(desk.sync()) == Did(unchanged=3)
+    assert desk.reader.names == []
+    assert desk.document("docs/alpha.md").mtime_ns == (docs / "alpha.md").stat().st_mtime_ns
+
+
+def test_a_changed_file_is_replaced_and_keeps_its_document(desk: Desk, docs: Path):
+    desk.add(docs)
+    before = desk.document("docs/alpha.md")
+    desk.forget()
+    write(docs / "alpha.md", "# Alpha\n\nNow it is about cherries.\n", days_old=0.5)
+    assert did(desk.sync()) == Did(changed=1, unchanged=2)
+    assert desk.reader.names == ["alpha.md"]
+    assert (found(desk, "cherries"), found(desk, "apples")) == ({"docs/alpha.md"}, set())
+    assert desk.document("docs/alpha.md").id == before.id
+
+
+def test_a_save_within_the_same_tick_is_not_missed(desk: Desk, docs: Path):
+    """Two saves so close that size and time are equal: the first sync must not trust what it saw."""
+    write(docs / "alpha.md", "# Alpha\n\nIt is about grapes.\n", days_old=0)
+    moment = (docs / "alpha.md").stat().st_mtime_ns
+    desk.add(docs)
+    (docs / "alpha.md").write_bytes(b"# Alpha\n\nIt is about quince.\n")
+    os.utime(docs / "alpha.md", ns=(moment, moment))
+    assert did(desk.sync()) == Did(changed=1, unchanged=2)
+    assert (found(desk, "quince"), found(desk, "grapes")) == ({"docs/alpha.md"}, set())
+
+
+def test_a_file_saved_just_now_passes_a_filter_by_date(desk: Desk, docs: Path):
+    write(docs / "alpha.md", "# Alpha\n\nFresh apples.\n", days_old=0)
+    desk.add(docs)
+    since = (docs / "alpha.md").stat().st_mtime - 60
+    assert desk.store.catalog.count_documents(Filter(since=since)) == 1
+    assert desk.store.catalog.count_documents(Filter(until=since)) == 2
+
+
+def test_a_file_from_the_future_is_not_stored_again_by_every_sync(desk: Desk, docs: Path):
+    write(docs / "alpha.md", "# Alpha\n\nTomorrow's apples.\n", days_old=-1)
+    desk.add(docs)
+    before = desk.document("docs/alpha.md")
+    assert did(desk.sync()) == Did(unchanged=3)
+    assert desk.document("docs/alpha.md") == before
+
+
+def test_deleted_files_disappear(desk: Desk, docs: Path):
+    desk.add(docs)
+    (docs / "beta.md").unlink()
+    shutil.rmtree(docs / "deep")
+    assert did(desk.sync()) == Did(removed=2, unchanged=1)
+    assert desk.paths() == ["docs/alpha.md"]
+    assert found(desk, "pears") == set()
+
+
+def test_a_file_that_an_ignore_rule_now_names_disappears(desk: Desk, docs: Path):
+    desk.add(docs)
+    write(docs / ".kbignore", "beta.md\n")
+    assert did(desk.sync()) == Did(removed=1, unchanged=2)
+
+
+def test_other_patterns_for_a_known_source_leave_only_what_they_match(desk: Desk, docs: Path):
+    desk.add(docs)
+    assert did(desk.add(docs, patterns=["*.txt"])) == Did(removed=2, unchanged=1)
+    assert desk.paths() == ["docs/deep/gamma.txt"]
+
+
+def test_a_file_that_becomes_binary_disappears(desk: Desk, docs: Path):
+    desk.add(docs)
+    write(docs / "beta.md", b"\x7fELF\x00\x01\x02" * 100, days_old=0.5)
+    report = desk.sync()
+    assert did(report) == Did(removed=1, unchanged=2)
+    assert sum(report.skipped.values()) == 1
+
+
+@pytest.mark.promise("004.cache")
+def test_a_renamed_file_keeps_its_document_chunks_and_embeddings(desk: Desk, docs: Path):
+    desk.add(docs)
+    before, chunks = desk.document("docs/alpha.md"), desk.chunks("docs/alpha.md")
+    desk.forget()
+    (docs / "alpha.md").rename(docs / "deep" / "first.md")
+    report = desk.sync()
+    assert did(report) == Did(renamed=1, unchanged=2)
+    assert (desk.reader.names, desk.embedder.texts, report.pending) == ([], [], 0)
+    assert desk.document("docs/deep/first.md").id == before.id
+    assert desk.chunks("docs/deep/first.md") == chunks
+    assert found(desk, "apples") == {"docs/deep/first.md"}
+
+
+@pytest.mark.promise("004.cache")
+def test_a_renamed_folder_embeds_nothing(desk: Desk, docs: Path):
+    desk.add(docs)
+    desk.forget()
+    (docs / "deep").rename(docs / "deeper")
+    assert did(desk.sync()) == Did(renamed=1, unchanged=2)
+    assert desk.embedder.texts == []
+    assert desk.paths() == ["docs/alpha.md", "docs/beta.md", "docs/deeper/gamma.txt"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "before", "after"),
+    [
+        ("a.txt", "b.txt", "a", "b"),  # the name stands in where a file has no title
+        ("a.md", "b.md", "Banana", "Banana"),
+        ("a.py", "b.py", "a.py: Apples.", "b.py: Apples."),  # of code, the title begins with the name
+    ],
+)
+def test_a_title_follows_the_name_only_where_it_came_from_it(
+    desk: Desk, tmp_path: Path, old: str, new: str, before: str, after: str
+):
+    texts = {"a.txt": "Some apples.\n", "a.md": "# Banana\n\nApples.\n", "a.py": '"""Apples."""\n\nx = 1\n'}
+    write(tmp_path / "d" / old, texts[old])
+    desk.add(tmp_path / "d")
+    assert desk.document(f"d/{old}").title == before
+    (tmp_path / "d" / old).rename(tmp_path / "d" / new)
+    assert did(desk.sync()) == Did(renamed=1)
+    assert desk.document(f"d/{new}").title == after
+
+
+def test_another_extension_is_another_kind_of_document(desk: Desk, docs: Path):
+    desk.add(docs)
+    (docs / "alpha.md").rename(docs / "alpha.txt")
+    assert did(desk.sync()) == Did(added=1, removed=1, unchanged=2)
+    assert desk.document("docs/alpha.txt").type == "text"
+
+
+def test_two_files_that_swap_their_names_swap_their_texts(desk: Desk, docs: Path):
+    desk.add(docs)
+    desk.forget()
+    (docs / "alpha.md").rename(docs / "swap")
+    (docs / "beta.md").rename(docs / "alpha.md")
+    (docs / "swap").rename(docs / "beta.md")
+    age(docs / "alpha.md", 0.3)
+    age(docs / "beta.md", 0.4)
+    assert did(desk.sync()) == Did(changed=2, unchanged=1)
+    assert (found(desk, "apples"), found(desk, "pears")) == ({"docs/beta.md"}, {"docs/alpha.md"})
+    assert desk.embedder.texts == []
+
+
+def test_a_copy_is_a_document_of_its_own_and_embeds_nothing(desk: Desk, docs: Path):
+    desk.add(docs)
+    desk.forget()
+    write(docs / "copy.md", (docs / "alpha.md").read_bytes())
+    assert did(desk.sync()) == Did(added=1, unchanged=3)
+    assert desk.embedder.texts == []
+    assert found(desk, "apples") == {"docs/alpha.md", "docs/copy.md"}
+
+
+@pytest.mark.promise("004.cache")
+def test_a_file_that_moves_to_another_source_embeds_nothing(desk: Desk, docs: Path, tmp_path: Path):
+    desk.add(docs)
+    desk.forget()
+    (tmp_path / "other").mkdir()
+    (docs / "alpha.md").rename(tmp_path / "other" / "alpha.md")
+    assert desk.add(tmp_path / "other").reused == 1
+    assert desk.embedder.texts == []
+
+
+@pytest.mark.promise("004.cache")
+def test_a_source_that_is_removed_and_added_again_embeds_nothing(desk: Desk, docs: Path):
+    source = desk.add(docs).source
+    desk.store.vectors.delete_source(source.id)
+    desk.store.catalog.remove_source(source.id)
+    desk.forget()
+    report = desk.add(docs)
+    assert (did(report), report.embedded, report.reused) == (Did(added=3), 0, 3)
+    assert desk.embedder.texts == []
+
+
+@pytest.mark.promise("004.cache", "000.hash")
+def test_of_a_changed_file_only_what_changed_is_embedded(desk: Desk, docs: Path):
+    sections = [f"## Part {n}\n\n" + f"Sentence {n} tells of fruit number {n}. " * 8 for n in range(6)]
+    write(docs / "long.md", "# Long\n\n" + "\n\n".join(sections))
+    desk.add(docs)
+    ids = {chunk.text: chunk.id for chunk in desk.chunks("docs/long.md")}
+    desk.forget()
+    sections.insert(2, "## Between\n\n" + "Something new about melons. " * 8)
+    write(docs / "long.md", "# Long\n\n" + "\n\n".join(sections), days_old=0.5)
+    desk.sync()
+    assert all("melons" in text for text in desk.embedder.texts)
+    assert len(desk.embedder.texts) >= 1
+    after = {chunk.text: chunk.id for chunk in desk.chunks("docs/long.md")}
+    assert all(after[text] == known for text, known in ids.items())
+
+
+@pytest.mark.promise("000.hash")
+def test_other_bytes_of_the_same_text_change_no_chunk_and_embed_nothing(desk: Desk, docs: Path):
+    desk.add(docs)
+    before = desk.chunks("docs/alpha.md"), desk.document("docs/alpha.md").content_hash
+    desk.forget()
+    text = (docs / "alpha.md").read_text(encoding="utf-8")
+    write(docs / "alpha.md", text.replace("\n", "\r\n").encode(), days_old=0.5)
+    desk.sync()
+    assert (desk.chunks("docs/alpha.md"), desk.document("docs/alpha.md").content_hash) == before
+    assert desk.embedder.texts == []
+
+
+def test_tags_that_a_source_gets_later_reach_the_documents_it_has(desk: Desk, docs: Path):
+    write(docs / "beta.md", "---\ntags: [own]\n---\n# Beta\n\nPears.\n")
+    desk.add(docs)
+    desk.forget()
+    assert did(desk.add(docs, tags=["fruit"])) == Did(unchanged=3)
+    assert desk.store.catalog.count_documents(Filter(tags=("fruit",))) == 3
+    assert desk.store.catalog.count_documents(Filter(tags=("fruit", "own"))) == 1
+    assert (desk.reader.names, desk.embedder.texts) == ([], [])
+
+
+def test_what_holds_no_text_is_counted_every_time_and_read_once(desk: Desk, docs: Path):
+    write(docs / "program", b"\x7fELF\x02\x01\x01\x00" + bytes(range(256)) * 20)
+    first = desk.add(docs)
+    desk.sync()  # a source's first sync may not remember; the second one must
+    desk.forget()
+    again = desk.sync()
+    assert again.skipped == first.skipped
+    assert sum(again.skipped.values()) == 1
+    assert desk.reader.names == []
+
+
+def test_what_held_no_text_is_read_again_when_it_changes(desk: Desk, docs: Path):
+    write(docs / "program", b"\x7fELF\x02\x01\x01\x00" + bytes(range(256)) * 20)
+    desk.add(docs)
+    write(docs / "program", "it is a script about apricots now\n", days_old=0.5)
+    assert did(desk.sync()) == Did(added=1, unchanged=3)
+    assert found(desk, "apricots") == {"docs/program"}
+
+
+def test_a_program_that_reads_more_formats_looks_again(
+    desk: Desk, docs: Path, monkeypatch: pytest.MonkeyPatch
+):
+    write(docs / "program", b"\x7fELF\x02\x01\x01\x00" + bytes(range(256)) * 20)
+    desk.add(docs)
+    desk.forget()
+    monkeypatch.setattr("concord.textless.__version__", "99")
+    desk.sync()
+    assert desk.reader.names == ["program"]
+
+
+def test_a_folder_that_is_gone_keeps_its_index_and_says_what_to_do(desk: Desk, docs: Path):
+    source = desk.add(docs).source
+    docs.rename(docs.with_name("elsewhere"))
+    with pytest.raises(Unreadable, match="is not there any more") as failure:
+        desk.sync(source)
+    assert "kb remove docs" in (failure.value.hint or "")
+    assert len(desk.paths()) == 3
+    docs.with_name("elsewhere").rename(docs)
+    assert did(desk.sync()) == Did(unchanged=3)
+
+
+@pytest.mark.parametrize("was", ["file", "folder"])
+def test_a_source_that_becomes_something_else_keeps_its_index(desk: Desk, tmp_path: Path, was: str):
+    path = tmp_path / "thing.md"
+    inside = path if was == "file" else path / "a.md"
+    write(inside, "Some apples.\n")
+    source = desk.add(path).source
+    if was == "file":
+        path.unlink()
+        write(path / "a.md", "Other pears.\n")
+        write(path / "b.md", "More plums.\n")
+    else:
+        shutil.rmtree(path)
+        write(path, "Other pears.\n")
+    with pytest.raises(Unreadable, match=f"was a {was}"):
+        desk.sync(source)
+    assert len(found(desk, "apples")) == 1
+
+
+def test_a_source_that_was_removed_meanwhile_does_not_come_back(desk: Desk, docs: Path):
+    source = desk.add(docs).source
+    write(docs / "alpha.md", "# Alpha\n\nNew apples.\n", days_old=0.5)
+    desk.reader.during = lambda name: (desk.store.catalog.remove_source(source.id), None)[1]
+    with pytest.raises(NotFound):
+        desk.sync(source)
+    assert desk.store.catalog.sources() == []
+
+
+def test_a_file_that_goes_while_others_are_read_is_simply_not_there(desk: Desk, docs: Path):
+    desk.add(docs)
+    for name in ("new1.md", "new2.md"):
+        write(docs / name, f"# {name}\n\nSomething new.\n")
+    desk.reader.during = lambda name: (docs / "new2.md").unlink(missing_ok=True)
+    assert did(desk.sync()) == Did(added=1, unchanged=3)
+
+
+def test_a_file_that_changes_after_it_was_read_is_noticed_by_the_next_sync(desk: Desk, docs: Path):
+    desk.reader.during = lambda name: (
+        write(docs / name, "# Alpha\n\nChanged behind our back.\n", days_old=0.2) and None
+        if name == "alpha.md"
+        else None
+    )
+    desk.add(docs)
+    assert found(desk, "apples") == {"docs/alpha.md"}
+    desk.reader.during = lambda name: None
+    assert did(desk.sync()) == Did(changed=1, unchanged=2)
+    assert found(desk, "behind") == {"docs/alpha.md"}
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs a file that is never of its size")
+def test_a_file_that_changes_each_time_it_is_read_is_reported_and_left_for_later():
+    restless = Found("/proc/self", "status", 1, 1)
+    with pytest.raises(Unreadable, match="changed while it was being read"):
+        read_unchanging(restless, MAX_BYTES)
+
+
+def test_a_file_that_has_grown_past_the_limit_since_it_was_found_is_not_read(tmp_path: Path):
+    path = write(tmp_path / "a.log", "x")
+    os.truncate(path, MAX_BYTES + 1)
+    with pytest.raises(NotIndexable, match="too large"):
+        read_unchanging(Found(str(tmp_path), "a.log", 1, 1), MAX_BYTES)
+
+
+def test_readers_see_the_old_text_or_the_new_one_and_never_a_mix(desk: Desk, docs: Path):
+    """Looked at whenever the sync lets anybody look: between any two of its steps."""
+    old = "# Long\n\n" + "\n\n".join(f"## P{n}\n\n" + f"old text {n} " * 30 for n in range(5))
+    write(docs / "long.md", old)
+    desk.add(docs)
+    before = [chunk.text for chunk in desk.chunks("docs/long.md")]
+    seen: list[list[str]] = []
+
+    def look(*_: object) -> None:
+        seen.append([chunk.text for chunk in desk.chunks("docs/long.md")])
+        assert len(found(desk, "old") & {"docs/long.md"}) + len(found(desk, "new") & {"docs/long.md"}) == 1
+
+    desk.reader.during = desk.embedder.before = look
+    desk.progress = look
+    write(docs / "long.md", old.replace("old", "new"), days_old=0.5)
+    desk.sync()
+    after = [chunk.text for chunk in desk.chunks("docs/long.md")]
+    assert seen[0] == before
+    assert seen[-1] == after
+    assert all(texts in (before, after) for texts in seen)
+
+
+FILES = ("a.md", "b.md", "sub/c.md", "sub/d.txt")
+TEXTS = ("# One\n\napples\n", "# Two\n\npears and plums\n", "no heading, only cherries\n", "")
+
+
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    history=st.lists(
+        st.dictionaries(st.sampled_from(FILES), st.sampled_from(TEXTS), max_size=4), min_size=1, max_size=5
+    )
+)
+def test_any_history_of_syncs_ends_where_a_first_sync_would(
+    tmp_path_factory: pytest.TempPathFactory, history: list[dict[str, str]]
+):
+    folder = tmp_path_factory.mktemp("history") / "docs"
+    folder.mkdir()
+    lived = Desk(opened("memory://"))
+    for n, state in enumerate(history):
+        for name in FILES:
+            (folder / name).unlink(missing_ok=True)
+        for name, text in state.items():
+            write(folder / name, text, days_old=100 - n)
+        lived.add(folder)
+    newborn = Desk(opened("memory://"))
+    newborn.add(folder)
+    assert _state(lived) == _state(newborn)
+
+
+def _state(desk: Desk) -> list[tuple[object, ...]]:
+    catalog = desk.store.catalog
+    return [
+        (
+            d.path,
+            d.type,
+            d.title,
+            d.file_hash,
+            d.content_hash,
+            d.size,
+            [c.text for c in catalog.chunks_of(d.id)],
+        )
+        for d in catalog.documents()
+    ]
