@@ -1,1 +1,1 @@
-"""How fast and how good is it, beside what it is compared with?"""
+"""How fast is it, and how good, beside what it is made of?"""

@@ -94,4 +94,33 @@ PROMISES: dict[str, Promise] = {
     "004.fields": Promise("004 FTS5 indexing", "title, content and tags are all searched"),
     "004.cache": Promise("004 Embedding pipeline", "no text is embedded twice by the same model"),
     "004.identifier-parts": Promise("004 Worked example", "386 finds 386DX33"),
+    # Seed 003 §6–7 and issue B: the cascade, deadlines, cold start, progressive results, explain.
+    "003.cascade.relaxed": Promise(
+        "003 §6", "when nothing is found, words that begin alike answer, labelled low, with a note"
+    ),
+    "003.cascade.partial": Promise(
+        "003 §6", "then similar words and parts of words answer, labelled speculative, with a note"
+    ),
+    "003.cascade.best-first": Promise("B part 7", "the best match comes first on every rung"),
+    "003.cascade.unanswerable": Promise(
+        "DESIGN §4.11", "the rungs also join what meaning found when that is no answer and words found none"
+    ),
+    "003.cascade.budget": Promise("003 §6", "each rung has its own time, and one that is late is named"),
+    "003.cascade.no-results": Promise("003 §6", "what no rung finds is labelled no_results, with a note"),
+    "003.cascade.suggestions": Promise(
+        "003 §6", "a query that fails is suggested as it was probably meant, with words that are known"
+    ),
+    "003.cascade.related": Promise("003 §6", "documents near in meaning are suggested by their titles"),
+    "003.cascade.empty": Promise(
+        "DESIGN §4.11", "an empty or never-synced knowledge base says so, and what to do"
+    ),
+    "003.deadline": Promise(
+        "003 §1", "a search ends at its deadline; who did not vote is named with the reason"
+    ),
+    "003.deadline.exit": Promise("DESIGN §2", "a finished command never waits for a hung strategy"),
+    "003.coldstart": Promise("003 §7", "while the model is cold, words answer, labelled fts_only"),
+    "003.progressive": Promise("003 §7.3", "preliminary results by words, then the final answer"),
+    "003.bad-input": Promise("B, bad input", "no query is an error: each has an answer that says what it is"),
+    "B.explain": Promise("B part 10", "the arithmetic behind a result, as data and as a table"),
+    "B.explain.why-not": Promise("B part 10", "`kb explain` says why a passage did not rank"),
 }

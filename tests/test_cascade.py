@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -46,8 +47,11 @@ def test_words_of_the_same_stem_begin_alike():
         ("kuberntes ROLLOUTT", "Kubernetes"),
     ],
 )
-def test_misspelt_words_and_parts_of_words_answer_last(query: str, title: str):
-    answer = library().search(query, mode="fts5")
+@pytest.mark.parametrize("backend", ["memory://", "sqlite://"])
+def test_misspelt_words_and_parts_of_words_answer_last(query: str, title: str, backend: str, tmp_path: Path):
+    kb = library(store__url="memory://" if backend == "memory://" else f"{backend}{tmp_path}")
+    answer = kb.search(query, mode="fts5")
+    kb.close()
     assert titles(answer)[0] == title
     assert (answer.confidence, answer.hits[0].confidence) == ("speculative", "speculative")
     assert answer.note == RUNG_NOTES["partial"]
@@ -162,7 +166,7 @@ def test_gibberish_ends_in_no_results():
     assert answer.note == NOTHING
 
 
-@pytest.mark.promise("000.floor")
+@pytest.mark.promise("000.floor.single-strategy")
 def test_our_own_floor_never_empties_an_answer():
     assert titles(library(search__floor=0.5).search("login", mode="fts5")) == ["Login"]
     assert titles(library(search__floor=0.5).search("kuberntes", mode="fts5")) == ["Kubernetes"]

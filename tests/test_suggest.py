@@ -17,7 +17,7 @@ from small_library import UNHURRIED, library, titles
     [
         ("kuberntes", "kubernetes"),
         ("Kuberntes Deploymnt", "kubernetes deployment"),
-        ('"conection pol" -docker', '"connection pool" -docker'),
+        ('"conection pooll" -docker', '"connection pool" -docker'),
         ("tokn AND logn", "token AND login"),
         ("databse_conection", "database_connection"),
     ],
@@ -102,7 +102,7 @@ def test_titles_from_untrusted_sources_are_not_suggested(tmp_path: Path):
     assert kb.search("striped", threshold=0.9).suggestions == ()
 
 
-@pytest.mark.promise("002.orgs.suggestions")
+@pytest.mark.promise("design.organisations-apart")
 def test_no_suggestion_crosses_organisations(tmp_path: Path):
     given = {"store__url": f"sqlite://{tmp_path}", "embed__provider": "hashing", **UNHURRIED}
     with KnowledgeBase.open(org="one", **given) as one, KnowledgeBase.open(org="two", **given) as two:

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 BYTES_PER_TOKEN = 3
-# An agent that can read the two best passages in full seldom has to ask again; what is further down tells more
-# as several snippets than as a third whole passage.
+# An agent that can read the two best passages in full seldom has to ask again; what is further down tells
+# more as several snippets than as a third whole passage.
 WHOLE_FIRST = 2
 
 Size = tuple[int, ...]  # bytes in each form

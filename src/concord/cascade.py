@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from concord.judge import evidence_of
 from concord.poll import Poll, poll
 from concord.protocols import LexicalIndex
-from concord.ranking import calibrate, rarity
+from concord.ranking import calibrate
 from concord.ranking.agreement import Rung, answerable
 from concord.ranking.diversify import RELAXED_FLOOR
-from concord.ranking.features import search_evidence
 from concord.ranking.fuse import FUSIONS, Ballots, ballots
 from concord.ranking.plan import polled
 from concord.suggest import MAX_WORDS, NEAR, Near
@@ -129,16 +129,8 @@ def _is_answerable(fusion: str, found: Retrieval, tools: Tools) -> bool:
 
     With a model that nobody fitted, a cosine above the weak cut stands in for the probability.
     """
-    given, query = found.ballots, found.query
-    evidence = search_evidence(
-        given,
-        FUSIONS[fusion](given, found.context),
-        kind=query.kind,
-        terms=len(query.words),
-        unknown=rarity.unknown(query.chunks, query.frequencies),
-        max_bm25=rarity.ceiling(rarity.idfs(query.chunks, query.frequencies).values()),
-        coverage=0.0,
-    )
+    ranked = FUSIONS[fusion](found.ballots, found.context)
+    evidence = evidence_of(found.ballots, ranked, found.query, coverage=0.0)
     cuts = calibrate.cuts(tools.calibration)
     judged = answerable(calibrate.confidence_score(tools.calibration, evidence), cuts)
     return evidence.semantic.top >= cuts.weak if judged is None else judged
@@ -174,7 +166,7 @@ def _begun(word: str) -> Iterator[Match]:
     if match is not None:
         yield match
     root = stem("".join(folded(word)))
-    if len(root) >= MIN_LETTERS:
+    if len(root) >= MIN_LETTERS and stem(root) == root:  # an engine would stem it further: databs to datab
         yield Word(root, prefix=True)
 
 

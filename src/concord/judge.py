@@ -64,16 +64,7 @@ def judge(
     """
     weights = rarity.idfs(query.chunks, query.frequencies)
     covered = [_coverage(survivor, query, weights) for survivor in survivors]
-    search = search_evidence(
-        given,
-        ranked,
-        kind=query.kind,
-        terms=len(query.words),
-        unknown=rarity.unknown(query.chunks, query.frequencies),
-        max_bm25=rarity.ceiling(weights.values()),
-        coverage=covered[0] if covered else 0.0,
-        chunks=query.chunks,
-    )
+    search = evidence_of(given, ranked, query, coverage=covered[0] if covered else 0.0)
     standing = standings(given)
     features = [
         _features(at, survivor, query, given, standing.get(survivor.ranked.chunk_id, 0.0), coverage)
@@ -91,6 +82,20 @@ def judge(
         answer_label((v.label for v in verdicts), score, cuts),
         score,
         answerable(score, cuts),
+    )
+
+
+def evidence_of(given: Ballots, ranked: Sequence[Ranked], query: Query, *, coverage: float) -> SearchEvidence:
+    """Sum up a search; `coverage` is the share of the query's words, by rarity, that its first hit holds."""
+    return search_evidence(
+        given,
+        ranked,
+        kind=query.kind,
+        terms=len(query.words),
+        unknown=rarity.unknown(query.chunks, query.frequencies),
+        max_bm25=rarity.ceiling(rarity.idfs(query.chunks, query.frequencies).values()),
+        coverage=coverage,
+        chunks=query.chunks,
     )
 
 

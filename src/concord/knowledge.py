@@ -529,5 +529,5 @@ def _glob_under(source: Source, path: Path) -> str | None:
     if source.path is None or source.kind == "file" or str(path) == source.path:
         return None
     inside = f"{source.prefix}/{path.relative_to(source.path).as_posix()}"
-    escaped = "".join(f"[{c}]" if c in "*?[" else c for c in inside)
-    return escaped + "/**" if path.is_dir() else escaped
+    glob = inside.replace("*", "?")  # globs have no escapes: a star in a name may be any one character
+    return glob + "/**" if path.is_dir() else glob

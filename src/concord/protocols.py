@@ -16,6 +16,7 @@ from concord.types import (
     ChunkId,
     Counts,
     Document,
+    DocumentType,
     Extracted,
     Family,
     FileState,
@@ -151,6 +152,10 @@ class Catalog(Protocol):
 
     def read(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, tuple[Chunk, Document]]:
         """Return the chunks that still exist, each with its document."""
+        ...
+
+    def types_of(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, DocumentType]:
+        """Return the document types of the chunks that still exist, without reading their text."""
         ...
 
     def chunks_of(self, document_id: str) -> list[Chunk]:
@@ -292,8 +297,10 @@ class Strategy(Protocol):
 class Semantic(Strategy, Protocol):
     """The strategy that can also tell how near any chunk is."""
 
-    def similarities(self, text: str, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, float]:
-        """Return the cosines of a query and of those of the chunks that have a vector."""
+    def similarities(
+        self, text: str, chunk_ids: Sequence[ChunkId], like: Sequence[ChunkId] = ()
+    ) -> Mapping[ChunkId, float]:
+        """Return the cosines of a query, drawn towards the chunks it should be `like`, and of the chunks."""
         ...
 
 

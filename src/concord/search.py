@@ -8,10 +8,10 @@ Candidates carry no text: it is read once, after fusion, for the few that surviv
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from concord.cascade import rescue
 from concord.errors import BackendDown, BadValue
@@ -22,19 +22,30 @@ from concord.ranking import diversify, explain, rarity
 from concord.ranking.agreement import agreement
 from concord.ranking.calibrate import Calibration
 from concord.ranking.entities import boost, mentioned
-from concord.ranking.fuse import FUSIONS, Ballots, Context, ballots, rrf
+from concord.ranking.fuse import FUSIONS, Ballots, Context, ballots, blend, rrf
 from concord.ranking.plan import polled
 from concord.remarks import remarked
+from concord.text.characters import is_latin
 from concord.text.citation import cite
 from concord.text.parse import contains
 from concord.text.snippet import snippet
 from concord.types import Answer, ChunkId, Hit, Json, Mode, Query, Ranked, Request, Source
 from concord.understand import chosen_mode, understand
 
+FEEDBACK_HITS = 2  # that the query is drawn towards: more of them bring in what is wrong
+CODE = 0.5  # share of candidates from which a search is one of source code
 POOL = 2  # texts read for each result asked for: duplicates, diversity and NOT choose among them
-FUSION_OF: Mapping[Mode, str] = {"auto": "zscores", "hybrid": "rrf", "semantic": "rrf", "fts5": "rrf"}
+FUSION_OF: Mapping[Mode, str] = {"auto": "blend", "hybrid": "rrf", "semantic": "rrf", "fts5": "rrf"}
 
-Similarity = Callable[[str, Sequence[ChunkId]], Mapping[ChunkId, float]]  # query text, chunks → cosines
+
+class Similarity(Protocol):
+    """Cosines of a query, drawn towards the chunks it should be `like`, and of chunks."""
+
+    def __call__(
+        self, text: str, chunk_ids: Sequence[ChunkId], like: Sequence[ChunkId] = (), /
+    ) -> Mapping[ChunkId, float]:
+        """Return the cosine of each chunk that has a vector."""
+        ...
 
 
 class Tools(NamedTuple):
@@ -139,8 +150,8 @@ def retrieve(
     _need_words(votes, mode)
     with watch.lap("complete"):
         given = _ballots(votes, query, tools.similarity)
-    weights = rarity.idfs(query.chunks, query.frequencies)
-    context = Context(query.kind, tools.settings["search.rrf_k"], max_bm25=rarity.ceiling(weights.values()))
+        context = _context(given, query, tools)
+        given = _with_feedback(given, context, query, tools.similarity)
     return Retrieval(query, votes, given, context)
 
 
@@ -184,6 +195,31 @@ def _ballots(votes: Poll, query: Query, similarity: Similarity | None) -> Ballot
     missing = sorted({candidate.chunk_id for candidate in voted} - near)
     cosine = similarity(query.text, missing) if similarity and near and missing else {}
     return ballots(voted, bm25=bm25, cosine=cosine)
+
+
+def _context(given: Ballots, query: Query, tools: Tools) -> Context:
+    """Return what the fusions may know besides the votes."""
+    types = tools.store.catalog.types_of(list(given.votes)) if given.lexical and given.semantic else {}
+    weights = rarity.idfs(query.chunks, query.frequencies)
+    reads = 1.0 if tools.calibration is None or is_latin(query.text) else tools.calibration.other_scripts
+    return Context(
+        query.kind,
+        tools.settings["search.rrf_k"],
+        max_bm25=rarity.ceiling(weights.values()),
+        code_share=sum(kind == "code" for kind in types.values()) / max(1, len(types)),
+        model_reads=reads,
+    )
+
+
+def _with_feedback(given: Ballots, context: Context, query: Query, similarity: Similarity | None) -> Ballots:
+    """Draw the query towards the first hits and measure again how near every candidate is.
+
+    Among source code the first hits are too often wrong for that to help.
+    """
+    if similarity is None or not given.semantic or context.code_share > CODE:
+        return given
+    first = [one.chunk_id for one in blend(given, context)[:FEEDBACK_HITS]]
+    return replace(given, feedback=similarity(query.text, list(given.votes), first))
 
 
 def _above(ranked: Sequence[Ranked], found: Retrieval, threshold: float | None, floor: float) -> list[Ranked]:

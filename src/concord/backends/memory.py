@@ -23,6 +23,7 @@ from concord.types import (
     ChunkId,
     Counts,
     Document,
+    DocumentType,
     FileState,
     Filter,
     Identity,
@@ -137,6 +138,10 @@ class MemoryCatalog:
                 self._shelves.chunks[chunk_id] for chunk_id in chunk_ids if chunk_id in self._shelves.chunks
             ]
             return {chunk.id: (chunk, self._shelves.documents[chunk.document_id]) for chunk in found}
+
+    def types_of(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, DocumentType]:
+        """Return the document types of the chunks that still exist."""
+        return {chunk_id: document.type for chunk_id, (_, document) in self.read(chunk_ids).items()}
 
     def chunks_of(self, document_id: str) -> list[Chunk]:
         """Return a document's chunks in order."""

@@ -49,6 +49,7 @@ class Calibration:
     hit: Logistic
     answer: Logistic
     cuts: Cuts
+    other_scripts: float = 1.0  # how well the model reads scripts other than Latin, from 0 to 1
 
 
 def model_key(identity: Identity) -> str:
@@ -108,6 +109,7 @@ def load(data: Json) -> Calibration:
             hit=_logistic(data["hit"], HIT_FEATURES.keys()),
             answer=_logistic(data["answer"], ANSWER_FEATURES.keys()),
             cuts=_cuts(data["cuts"]),
+            other_scripts=_number(data.get("other_scripts", 1.0)),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as fault:
         raise _malformed(f"is incomplete or malformed ({type(fault).__name__}: {fault})") from fault
@@ -128,6 +130,7 @@ def dump(calibration: Calibration) -> dict[str, Json]:
             "answer": dict(cuts.answer),
             "answerable": cuts.answerable,
         },
+        "other_scripts": calibration.other_scripts,
     }
 
 

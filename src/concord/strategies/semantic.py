@@ -12,6 +12,7 @@ from concord.types import Candidate, ChunkId, Family, Query, Vector
 
 CACHE_ENTRIES = 50
 CACHE_SECONDS = 60.0
+FEEDBACK = 0.6  # how strongly the first hits draw the query: better on four of five collections of prose
 
 
 class QueryVectors:
@@ -65,13 +66,22 @@ class Semantic:
             for rank, hit in enumerate(found, 1)
         ]
 
-    def similarities(self, text: str, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, float]:
-        """Return the cosines of a query and of those of the chunks that have a vector."""
+    def similarities(
+        self, text: str, chunk_ids: Sequence[ChunkId], like: Sequence[ChunkId] = ()
+    ) -> dict[ChunkId, float]:
+        """Return the cosines of a query and of those of the chunks that have a vector.
+
+        With `like`, the query is first drawn towards these chunks: Rocchio's feedback, among vectors.
+        """
         import numpy as np  # the runtime that made the query's vector has loaded it already
 
-        stored = self._index.fetch(chunk_ids)
+        stored = self._index.fetch(list(dict.fromkeys([*chunk_ids, *like])))
         if not stored:
             return {}
         matrix = np.frombuffer(b"".join(stored.values()), dtype="<f4").reshape(len(stored), -1)
-        cosines = matrix @ np.frombuffer(self._vectors.vector(text), dtype="<f4")
-        return dict(zip(stored, cosines.tolist(), strict=True))
+        query = np.frombuffer(self._vectors.vector(text), dtype="<f4")
+        drawn = [place for place, chunk_id in enumerate(stored) if chunk_id in like]
+        if drawn:
+            query = query + FEEDBACK * matrix[drawn].mean(axis=0)
+            query = query / np.linalg.norm(query)
+        return dict(zip(stored, (matrix @ query).tolist(), strict=True))

@@ -132,3 +132,13 @@ def aligned(text: str) -> str:
 def is_token_character(character: str) -> bool:
     """Whether FTS5 would make this character part of a token."""
     return not bisect_right(_EDGES, ord(character)) % 2 and character not in _DIACRITICS
+
+
+def is_latin(text: str) -> bool:
+    """Whether most letters of a text are of the Latin script; a text without letters is."""
+    if text.isascii():
+        return True
+    letters = [character for character in text if character.isalpha()]
+    # U+024F ends Latin Extended-B; U+1E00–U+1EFF holds the rest that living languages use.
+    latin = sum(character <= "\u024f" or "\u1e00" <= character <= "\u1eff" for character in letters)
+    return 2 * latin >= len(letters)

@@ -20,7 +20,7 @@ from concord.backends.sqlite.rows import (
     source_of,
 )
 from concord.backends.sqlite.upkeep import is_worth_merging, merge_words
-from concord.types import Chunk, ChunkId, Counts, Document, FileState, Filter, Piece, Source
+from concord.types import Chunk, ChunkId, Counts, Document, DocumentType, FileState, Filter, Piece, Source
 
 _SOURCES = f"SELECT {SOURCE_COLUMNS} FROM kb_sources AS s ORDER BY s.name"
 _OF_SOURCE = "d.source = (SELECT key FROM kb_sources WHERE id = :source)"
@@ -37,6 +37,9 @@ SELECT {CHUNK_COLUMNS} FROM kb_documents AS d CROSS JOIN kb_chunks AS c ON c.doc
 WHERE d.id = ? ORDER BY c.position"""
 _READ_CHUNKS = f"""
 SELECT c.document, {CHUNK_COLUMNS} FROM json_each(?) AS wanted
+CROSS JOIN kb_chunks AS c ON c.id = wanted.value CROSS JOIN kb_documents AS d ON d.key = c.document"""
+_TYPES_OF = """
+SELECT c.id, d.type FROM json_each(?) AS wanted
 CROSS JOIN kb_chunks AS c ON c.id = wanted.value CROSS JOIN kb_documents AS d ON d.key = c.document"""
 _READ_DOCUMENTS = f"""
 SELECT d.key, {DOCUMENT_COLUMNS} FROM json_each(?) AS wanted
@@ -138,6 +141,11 @@ class SQLiteCatalog:
             documents = {row[0]: document_of(row[1:]) for row in connection.execute(_READ_DOCUMENTS, (keys,))}
             chunks = [(chunk_of(row[1:]), documents[row[0]]) for row in found]
             return {chunk.id: (chunk, document) for chunk, document in chunks}
+
+    def types_of(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, DocumentType]:
+        """Return the document types of the chunks that still exist, without reading their text."""
+        with self._readers.connection() as connection:
+            return dict(connection.execute(_TYPES_OF, (json.dumps(list(chunk_ids)),)))
 
     def chunks_of(self, document_id: str) -> list[Chunk]:
         """Return a document's chunks in order."""

@@ -1,0 +1,295 @@
+"""Why a passage ranked where it did, or did not: as data, as a sentence, as a table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from concord import KnowledgeBase, Note
+from concord.cli.arithmetic import arithmetic, votes
+from concord.cli.main import main
+from concord.errors import BadValue, NotFound
+from concord.explaining import Explanation, to_json
+from small_library import library
+
+
+def crowded(count: int = 60) -> KnowledgeBase:
+    """Return a knowledge base with many notes that mention a login and one that explains it."""
+    kb = library()
+    for i in range(count):
+        kb.note(Note(f"Visitor {i} came to room {i} for the login of day {i}.", title=f"Visit {i}"))
+    return kb
+
+
+def explained(kb: KnowledgeBase, query: str, title: str, **options: Any) -> Explanation:
+    document = next(document for document in kb.documents() if document.title == title)
+    return kb.explain(query, document.id, **options)
+
+
+@pytest.mark.promise("B.explain")
+def test_a_passage_that_was_returned_is_explained_with_its_rank_and_its_arithmetic():
+    told = explained(library(), "login token", "Login")
+    assert (told.stage, told.known.rank) == ("returned", 1)
+    assert told.why == f"It is result 1 of {told.known.results}."
+    assert [one.strategy for one in told.known.standings] == ["fts_exact", "fts_relaxed", "semantic"]
+    assert all(one.rank == 1 and one.is_candidate for one in told.known.standings)
+    assert told.arithmetic["fused"] == told.known.fused.score
+    assert {"relevance", "label"} <= told.arithmetic.keys()
+
+
+@pytest.mark.promise("B.explain.why-not")
+def test_a_passage_that_no_strategy_voted_for_still_has_ranks():
+    told = explained(crowded(), "login day", "Backup")
+    assert (told.stage, told.known.rank, told.known.is_candidate) == ("votes", None, False)
+    semantic = told.known.standings[-1]
+    assert semantic.rank is not None
+    assert semantic.rank > told.known.candidates
+    assert not semantic.is_candidate
+    assert f"semantic ranks it {semantic.rank}" in told.why
+    assert "fts_exact and fts_relaxed do not find it in 1,000" in told.why
+    assert told.why.endswith("It lacks: login, day.")
+    assert told.known.fused.rank == told.known.fused.of
+
+
+@pytest.mark.promise("B.explain.why-not")
+def test_a_passage_that_was_outranked_names_the_score_it_had_to_beat():
+    told = explained(crowded(25), "visitor login day", "Login")
+    fused = told.known.fused
+    assert told.stage == "fusion"
+    assert fused.rank is not None
+    assert fused.rank > told.known.results == 10
+    assert fused.score is not None
+    assert fused.last_score is not None
+    assert fused.score < fused.last_score
+    assert f"{fused.last_score:.4f}" in told.why
+    assert "It lacks: visitor, day." in told.why
+
+
+@pytest.mark.promise("B.explain.why-not")
+def test_a_threshold_is_named_with_the_score_that_missed_it():
+    told = explained(library(), "login token", "Backup", threshold=0.03)
+    assert told.stage == "threshold"
+    assert told.why == f"Its score of {told.known.fused.rrf:.4f} is under the threshold of 0.03."
+
+
+def test_a_floor_is_named_too():
+    told = explained(library(search__floor=0.02), "login token", "Backup")
+    assert told.stage == "floor"
+    assert "under the floor of 0.02 (search.floor)" in told.why
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"type": "pdf"}, "its type is note"),
+        ({"tags": ("ops", "night")}, "its tags are ops"),
+        ({"path": "docs/**"}, "its path does not fit docs/**"),
+        ({"since": 4e9}, "its file is older than asked for"),
+        ({"until": 1.0}, "its file is newer than asked for"),
+        ({"type": "pdf", "tags": ("x",)}, "its tags are ops; its type is note"),
+    ],
+    ids=str,
+)
+def test_each_condition_of_a_filter_that_leaves_it_out_is_named(options: dict[str, Any], said: str):
+    told = explained(library(), "backups month", "Backup", **options)
+    assert (told.stage, told.why.startswith(f"The filter leaves it out: {said}.")) == ("filter", True)
+    assert "Without it, fts_exact ranks it 1" in told.why
+
+
+def test_a_superseded_passage_is_said_to_be_superseded():
+    kb = library()
+    old = next(document for document in kb.documents() if document.title == "Backup")
+    new = kb.note(Note("Backups are kept for a year.", title="Backups"), supersedes=old.id)
+    told = kb.explain("backups", old.id)
+    assert (told.stage, told.known.filtered) == ("filter", (f"it has been superseded by {new.id}",))
+    assert kb.explain("backups", old.id, include_superseded=True).stage == "returned"
+
+
+def test_an_excluded_word_is_named():
+    told = explained(library(), "login -token", "Login")
+    assert (told.stage, told.why) == ("excluded", "It holds what the query excludes: token.")
+
+
+def test_a_duplicate_names_the_result_that_stands_for_it():
+    kb = library()
+    kb.note(Note("A  Kubernetes deployment rolls out containers one after the other.", title="Copy"))
+    told = [explained(kb, "kubernetes deployment", title) for title in ("Kubernetes", "Copy")]
+    assert sorted(one.stage for one in told) == ["duplicate", "returned"]
+    (copy,) = [one for one in told if one.stage == "duplicate"]
+    assert copy.known.overlap is not None
+    assert copy.known.overlap.similarity == 1.0
+    assert "which stands for both" in copy.why
+
+
+def test_a_place_that_went_to_others_for_diversity_says_so():
+    same = "the login token of the gateway expires after one hour unless it is renewed in time by"
+    notes = {f"Like {i}": f"{same} client {i} {name}" for i, name in enumerate(["ann", "bob", "cid"])}
+    others = {"Other": "a token for the login", "More": "a gateway to rent"}
+    kb = library({**notes, **others}, search__diversity=0.1)
+    told = [explained(kb, "login token gateway expires", title, top=3) for title in notes]
+    passed = next(one for one in told if one.stage == "diversity")
+    assert passed.known.fused.rank is not None
+    assert passed.known.fused.rank <= 3
+    assert passed.known.overlap is not None
+    assert f"it shares {passed.known.overlap.similarity:.0%} of its words with result" in passed.why
+
+
+def test_a_mode_that_leaves_strategies_out_says_so():
+    told = explained(library(), "backups", "Login", mode="fts5")
+    assert told.known.standings[-1].reason == "not asked in this mode"
+    told = explained(library(embed__provider="none"), "backups", "Login")
+    assert told.known.standings[-1].reason == "no embedding provider is configured"
+
+
+def test_words_and_phrases_are_told_apart_and_too_frequent_ones_are_marked():
+    told = explained(crowded(), 'login "token expires" kubernetes', "Login")
+    assert [(word.text, word.is_held, word.is_pruned) for word in told.known.words] == [
+        ("login", True, True),
+        ("kubernetes", False, False),
+        ("token", True, False),
+        ("expires", True, False),
+        ('"token expires"', True, False),
+    ]
+
+
+def test_of_a_whole_document_the_chunk_that_came_nearest_is_explained(tmp_path: Path):
+    sections = [f"## Part {i}\n\n{'Filler about nothing. ' * 60}\n" for i in range(3)]
+    text = "# Long\n\n" + "\n".join([*sections, "## Zebra\n\nThe zebra is striped.\n"])
+    (tmp_path / "long.md").write_text(text, encoding="utf-8")
+    kb = library({}, ingest__chunk_tokens=100)
+    kb.add(tmp_path, name="docs")
+    told = kb.explain("zebra", "long.md")
+    assert "zebra" in told.chunk.text.lower()
+    assert told.stage == "returned"
+
+
+def test_what_is_not_indexed_cannot_be_explained():
+    with pytest.raises(NotFound):
+        library().explain("login", "nowhere.md")
+    with pytest.raises(BadValue):
+        explained(library(), "login", "Login", mode="telepathy")
+
+
+@pytest.mark.promise("B.explain")
+def test_an_explanation_is_plain_data():
+    wire = to_json(explained(crowded(), "login day", "Backup"))
+    assert json.loads(json.dumps(wire)) == wire
+    assert (wire["rank"], wire["stage"], wire["candidates"], wire["depth"]) == (None, "votes", 40, 1000)
+    assert wire["strategies"][0] == {
+        "strategy": "fts_exact",
+        "family": "lexical",
+        "rank": None,
+        "score": None,
+        "candidate": False,
+        "reason": None,
+    }
+    assert wire["words"][0] == {"text": "login", "held": False, "chunks": 61, "pruned": True}
+
+
+class Run(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+
+Kb = Callable[..., Run]
+
+
+@pytest.fixture
+def kb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Kb:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KB_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "auth.md").write_text("# Login\n\nA token is issued after login.\n", encoding="utf-8")
+    (folder / "ops.md").write_text("# Backup\n\nBackups are kept for a month.\n", encoding="utf-8")
+
+    def run(*args: str) -> Run:
+        status = main(args)
+        return Run(status, *capsys.readouterr())
+
+    assert run("add", "docs").status == 0
+    return run
+
+
+@pytest.mark.promise("B.explain")
+def test_the_command_prints_the_reason_and_the_tables(kb: Kb):
+    run = kb("explain", "login token", "docs/auth.md:1-3")
+    assert run.status == 0
+    lines = run.out.splitlines()
+    assert lines[0] == "docs/auth.md:1-3  Login"
+    assert lines[1].startswith("It is result 1 of")
+    assert any(line.split()[:2] == ["fts_exact", "1"] for line in lines)
+    assert any(line.split()[:2] == ["token", "yes"] for line in lines)
+    assert any(line.startswith("label ") for line in lines)
+
+
+@pytest.mark.promise("B.explain.why-not")
+def test_the_command_takes_the_flags_of_the_search(kb: Kb):
+    run = kb("explain", "login", "docs/ops.md", "--type", "pdf", "--json")
+    assert run.status == 0
+    told = json.loads(run.out)
+    assert (told["stage"], told["filtered"]) == ("filter", ["its type is markdown"])
+    run = kb("explain", "login", "docs/ops.md", "--mode", "fts5", "--top", "3")
+    assert "not asked in this mode" in run.out
+    assert "No strategy has it among its first 40." in run.out
+
+
+def test_the_command_says_what_is_not_indexed(kb: Kb):
+    run = kb("explain", "login", "docs/nowhere.md")
+    assert (run.status, run.out) == (2, "")
+    assert run.err.startswith("error: nothing indexed is called 'docs/nowhere.md'")
+
+
+@pytest.mark.promise("B.explain")
+def test_search_shows_the_arithmetic_of_each_result(kb: Kb):
+    run = kb("search", "login token", "--explain")
+    lines = [line.split()[:2] for line in run.out.splitlines()]
+    assert lines.count(["strategy", "rank"]) == lines.count(["family", "rank"]) == run.out.count("docs/") == 2
+    assert "agreement 1.00" in run.out
+    assert "a stand-in: nothing was fitted for this model" in run.out
+    told = json.loads(kb("search", "login token", "--explain", "--json").out)["results"][0]["explanation"]
+    assert {"fusion", "families", "fused", "relevance", "label"} <= told.keys()
+    assert "explanation" not in json.loads(kb("search", "login token", "--json").out)["results"][0]
+
+
+TOLD = {
+    "fusion": "adaptive",
+    "strategies": [{"strategy": "semantic", "rank": 1, "score": 0.71}],
+    "families": {
+        "lexical": {"rank": None, "score": None, "added": 0.0},
+        "semantic": {"rank": 1, "score": 0.71, "added": 0.8},
+    },
+    "weights": {"semantic": 0.8, "lexical": 0.2},
+    "factor": 1.0667,
+    "fused": 0.8533,
+    "agreement": 1 / 3,
+    "relevance": {
+        "relevance": 0.83,
+        "calibrated": True,
+        "intercept": -0.5,
+        "features": [
+            {"name": "cosine", "value": 0.71, "added": 1.25},
+            {"name": "rank", "value": 1.0, "added": -0.1},
+        ],
+    },
+    "label": {"row": "near in meaning", "earned": "high", "label": "medium", "capped": True},
+}
+
+
+def test_the_arithmetic_is_a_readable_table():
+    assert votes(TOLD) == ["strategy  rank  score", "semantic     1  0.7100"]
+    assert arithmetic(TOLD) == [
+        "family    rank  weight  adds",
+        "lexical   -     0.2000  0.0000",
+        "semantic  1     0.8000  0.8000",
+        "adaptive: (0.0000 + 0.8000) × 1.0667 = 0.8533; agreement 0.33",
+        "relevance 0.8300 (calibrated)",
+        "log-odds from -0.50: cosine 0.71 → +1.25, rank 1 → -0.10, …",
+        "label medium, capped from high: near in meaning",
+    ]

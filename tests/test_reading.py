@@ -1,0 +1,228 @@
+"""Reading what a citation stands for: the exact lines, their neighbours, and whether the file still says so."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from concord.errors import BadValue, KBError, NotFound
+from concord.freshness import MAX_HASHED
+from concord.knowledge import KnowledgeBase
+from concord.text.citation import parse_citation
+from pdf_samples import make_pdf
+from recorders import age, write
+
+GUIDE = """---
+title: The Guide
+tags: [help]
+---
+# Guide
+
+Before the parts.
+
+## Install
+
+Install with one command. It takes a minute on most machines, and nothing has to be set up before.
+
+```sh
+kb add ./docs
+
+kb search "install"
+```
+
+## Use
+
+Use it every day.
+
+| a | b |
+|---|---|
+| 1 | 2 |
+
+The end.
+"""
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def kb(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KnowledgeBase]:
+    url = "memory://" if request.param == "memory" else f"sqlite://{tmp_path}/store"
+    with KnowledgeBase.open(store__url=url, embed__provider="none", ingest__chunk_tokens=24) as opened:
+        write(tmp_path / "docs" / "guide.md", GUIDE)
+        write(tmp_path / "docs" / "sub" / "other.md", "# Other\n\nAnother page.\n")
+        pages = [["First page", "about apples"], ["Second page", "about pears"], ["Third page"]]
+        write(tmp_path / "docs" / "book.pdf", make_pdf(pages))
+        opened.add(tmp_path / "docs")
+        yield opened
+
+
+@pytest.fixture
+def guide(tmp_path: Path) -> Path:
+    return tmp_path / "docs" / "guide.md"
+
+
+def test_a_citation_reads_exactly_what_was_found_there(kb: KnowledgeBase, guide: Path):
+    lines = guide.read_text(encoding="utf-8").splitlines()
+    for hit in kb.search("install", mode="fts5").hits:
+        passage = kb.get(hit.citation)
+        assert passage.text == hit.chunk.text
+        assert passage.citation == hit.citation
+        assert (passage.start_line, passage.end_line) == (hit.chunk.start_line, hit.chunk.end_line)
+        there = "\n".join(lines[passage.start_line - 1 : passage.end_line])
+        assert there.split() == passage.text.split()
+
+
+def test_a_page_of_a_pdf_is_read_by_its_number(kb: KnowledgeBase):
+    (hit,) = kb.search("pears", mode="fts5").hits
+    assert hit.citation == "docs/book.pdf:p2"
+    passage = kb.get(hit.citation)
+    assert (passage.pages, "about pears" in passage.text) == ((2, 2), True)
+    both = kb.get("docs/book.pdf:p1-2")
+    assert both.citation == "docs/book.pdf:p1-2"
+    assert "about apples" in both.text
+
+
+@pytest.mark.parametrize(
+    "reference",
+    ["docs/guide.md", "guide.md", "docs/guide.md:1-99", "id", "file", "relative"],
+)
+def test_a_document_is_known_by_path_ending_id_or_file(
+    kb: KnowledgeBase, guide: Path, monkeypatch: pytest.MonkeyPatch, reference: str
+):
+    monkeypatch.chdir(guide.parent.parent)
+    (document,) = [d for d in kb.documents() if d.path == "docs/guide.md"]
+    spelt = {"id": document.id, "file": str(guide), "relative": "./docs/../docs/guide.md"}
+    passage = kb.get(spelt.get(reference, reference))
+    assert passage.document == document
+    assert passage.text.split() == GUIDE.partition("---\n#")[2].join(["#", ""]).split()
+    assert (passage.before, passage.after) == (None, None)
+
+
+def test_a_chunk_is_known_by_its_id(kb: KnowledgeBase):
+    (hit,) = kb.search("every day", mode="fts5").hits
+    assert kb.get(str(hit.chunk.id)).text == hit.chunk.text
+
+
+def test_context_adds_neighbours_and_no_text_twice(kb: KnowledgeBase):
+    (hit,) = kb.search("every day", mode="fts5").hits
+    alone, wider = kb.get(hit.citation), kb.get(hit.citation, context=1)
+    assert alone.text in wider.text
+    assert wider.start_line < alone.start_line
+    whole = kb.get(hit.citation, whole=True)
+    assert kb.get(hit.citation, context=99).text == whole.text == kb.get("docs/guide.md").text
+    assert sorted(whole.text.split()) == sorted(GUIDE.partition("---\n#")[2].join(["#", ""]).split())
+
+
+def test_reading_on_and_back_visits_every_chunk_once(kb: KnowledgeBase):
+    first = kb.get("docs/guide.md:5-5")
+    chain, here = [first.citation], first
+    while here.after:
+        here = kb.get(here.after)
+        chain.append(here.citation)
+    assert chain == list(dict.fromkeys(chain))
+    assert len(chain) == len(kb.store.catalog.chunks_of(first.document.id))
+    back = [here.citation]
+    while here.before:
+        here = kb.get(here.before)
+        back.append(here.citation)
+    assert back == chain[::-1]
+
+
+def test_lines_that_span_chunks_read_all_of_them(kb: KnowledgeBase):
+    passage = kb.get("docs/guide.md:7-20")
+    assert "Before the parts" in passage.text
+    assert "every day" in passage.text
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "docs/guide.md:500-600",
+        "docs/book.pdf:p9",
+        "nothing.md",
+        "docs/",
+        "99999999",
+        "9" * 30,
+        "",
+        ":",
+        "docs/guide.md:p1",
+        "~nobody-of-this-name/guide.md",
+        "a\x00b",
+        "x" * 10_000,
+        "/proc/self/mem",
+        "../../etc/passwd",
+    ],
+)
+def test_what_is_not_there_is_an_error_with_a_hint(kb: KnowledgeBase, reference: str):
+    with pytest.raises(NotFound) as failure:
+        kb.get(reference)
+    assert failure.value.hint
+    assert len(failure.value.message) < 400
+
+
+def test_an_ending_that_fits_several_documents_asks_which(kb: KnowledgeBase, tmp_path: Path):
+    write(tmp_path / "more" / "guide.md", "# Guide\n\nAnother guide.\n")
+    kb.add(tmp_path / "more")
+    with pytest.raises(BadValue, match="2 documents") as failure:
+        kb.get("guide.md")
+    assert "docs/guide.md" in (failure.value.hint or "")
+    assert kb.get("more/guide.md").document.path == "more/guide.md"
+
+
+def test_a_file_name_with_a_colon_is_read_all_the_same(kb: KnowledgeBase, tmp_path: Path):
+    write(tmp_path / "docs" / "note: 12-15", "A strange name for a text.\n")
+    kb.sync()
+    (hit,) = kb.search("strange", mode="fts5").hits
+    assert hit.citation == "docs/note: 12-15:1-1"
+    assert kb.get(hit.citation).text == kb.get("docs/note: 12-15").text == hit.chunk.text
+
+
+def test_freshness_tells_what_has_happened_to_the_file(kb: KnowledgeBase, guide: Path):
+    assert kb.get("docs/guide.md").freshness == "fresh"
+    age(guide, 0.5)  # touched, not changed
+    assert kb.get("docs/guide.md").freshness == "fresh"
+    write(guide, GUIDE.replace("minute", "MINUTE"), days_old=0.2)  # as long as before
+    passage = kb.get("docs/guide.md")
+    assert (passage.freshness, "minute" in passage.text) == ("changed", True)
+    guide.unlink()
+    assert kb.get("docs/guide.md").freshness == "deleted"
+    guide.mkdir()
+    assert kb.get("docs/guide.md").freshness == "changed"
+    shutil.rmtree(guide.parent)
+    assert kb.get("docs/guide.md").freshness == "deleted"
+
+
+def test_a_large_file_saved_just_before_it_was_indexed_is_fresh(kb: KnowledgeBase, tmp_path: Path):
+    large = tmp_path / "docs" / "large.txt"
+    write(large, "a line of text\n" * (MAX_HASHED // 15 + 1), days_old=0)
+    kb.sync()
+    assert kb.get("docs/large.txt:1").freshness == "fresh"
+    os.utime(large)
+    assert kb.get("docs/large.txt:1").freshness == "changed"
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    reference=st.one_of(
+        st.text(max_size=40),
+        st.text(":p-0123456789 /.~\x00\ud800docsguide.m", max_size=30),
+        st.integers(-10, 10**25).map(str),
+    )
+)
+def test_any_reference_is_read_or_refused(reference: str):
+    with KnowledgeBase.open(store__url="memory://", embed__provider="none") as kb:
+        kb.add(Path(__file__))
+        try:
+            assert kb.get(reference).text
+        except KBError as refused:
+            assert refused.hint
+
+
+@given(path=st.text("ab:/-p1", min_size=1, max_size=12), first=st.integers(1, 99), more=st.integers(0, 9))
+def test_a_citation_is_read_as_it_was_written(path: str, first: int, more: int):
+    assert parse_citation(f"{path}:{first}-{first + more}") == (path, (first, first + more), None)
+    assert parse_citation(f"{path}:p{first}") == (path, None, (first, first))

@@ -1,0 +1,311 @@
+"""Sources: what they are called, what their citations begin with, and what removing one leaves behind."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from concord import plugins
+from concord.backends.memory import MemoryStore
+from concord.errors import BackendDown, BadValue, NotFound, UsageError
+from concord.knowledge import KnowledgeBase
+from concord.sources import absolute_path, file_of, new_source, notes_source, register
+from concord.types import Counts, Filter, Source, Word
+from contract.stored import EVERYTHING
+from recorders import FrailStore, write
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def kb(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KnowledgeBase]:
+    url = "memory://" if request.param == "memory" else f"sqlite://{tmp_path}/store"
+    with KnowledgeBase.open(store__url=url, embed__provider="hashing") as opened:
+        yield opened
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    write(tmp_path / "docs" / "auth.md", "# Auth\n\nTokens are checked at the door.\n")
+    write(tmp_path / "docs" / "ops" / "deploy.md", "# Deploy\n\nDeploy with care, tokens in hand.\n")
+    return tmp_path / "docs"
+
+
+def citations(kb: KnowledgeBase, text: str, **options: object) -> set[str]:
+    return {hit.citation for hit in kb.search(text, mode="fts5", **options).hits}
+
+
+def test_two_folders_of_one_name_have_names_and_citations_of_their_own(kb: KnowledgeBase, tmp_path: Path):
+    for project in ("blue", "red"):
+        write(tmp_path / project / "docs" / "a.md", f"# A\n\nThe {project} page.\n")
+        kb.add(tmp_path / project / "docs")
+    assert {(s.source.name, s.source.prefix) for s in kb.sources()} == {
+        ("docs", "docs"),
+        ("red/docs", "red/docs"),
+    }
+    assert citations(kb, "page") == {"docs/a.md:1-3", "red/docs/a.md:1-3"}
+    assert "blue" in kb.get("docs/a.md:1-3").text
+    assert "red" in kb.get("red/docs/a.md:1-3").text
+
+
+def test_no_citation_of_one_source_can_be_a_citation_of_another(kb: KnowledgeBase, tmp_path: Path):
+    """The prefix docs/sub would be tried for the third source, and belongs to the second one's documents."""
+    write(tmp_path / "other" / "sub" / "a.md", "# A\n\nfirst\n")
+    write(tmp_path / "docs" / "sub" / "a.md", "# A\n\nsecond\n")
+    for path in ("other/sub", "docs", "docs/sub"):
+        assert kb.add(tmp_path / path).failed == ()
+    paths = [document.path for document in kb.documents()]
+    assert len(paths) == len(set(paths)) == 3
+    assert all(kb.get(path).document.path == path for path in paths)
+
+
+PATHS = st.lists(st.sampled_from(["a", "b", "a-2"]), min_size=1, max_size=4).map(lambda p: Path("/", *p))
+
+
+@settings(deadline=None, max_examples=200)
+@given(paths=st.lists(PATHS, max_size=8, unique=True))
+def test_prefixes_never_nest_whatever_is_added(paths: list[Path]):
+    known: list[Source] = []
+    for path in paths:
+        known.append(new_source(path, known))
+    prefixes = [source.prefix + "/" for source in known]
+    for at, mine in enumerate(prefixes):
+        assert not any(other.startswith(mine) for other in prefixes[:at] + prefixes[at + 1 :])
+    assert len({source.name for source in known}) == len(known)
+
+
+def test_a_name_can_be_given_and_must_be_free(kb: KnowledgeBase, docs: Path, tmp_path: Path):
+    assert kb.add(docs, name="Project Docs").source.name == "Project Docs"
+    write(tmp_path / "more" / "a.md", "# A\n")
+    with pytest.raises(BadValue, match="Project Docs"):
+        kb.add(tmp_path / "more", name="Project Docs")
+    assert len(kb.sources()) == 1
+
+
+def test_adding_a_known_folder_again_changes_what_is_said_anew(kb: KnowledgeBase, docs: Path):
+    first = kb.add(docs, trust="untrusted", tags=["old"]).source
+    second = kb.add(docs, name="manual", tags=["new", "new"], patterns=["*.md"]).source
+    assert (second.id, second.prefix, second.name) == (first.id, "docs", "manual")
+    assert (second.tags, second.patterns, second.trust) == (("new",), ("*.md",), "untrusted")
+    third = kb.add(docs).source
+    assert (third.name, third.tags, third.patterns) == ("manual", ("new",), ("*.md",))
+
+
+def test_a_file_is_a_source_too(kb: KnowledgeBase, docs: Path):
+    report = kb.add(docs / "auth.md")
+    assert (report.added, report.source.kind, report.source.name) == (1, "file", "auth.md")
+    assert citations(kb, "tokens") == {"auth.md:1-3"}
+    assert file_of(report.source, "auth.md") == docs / "auth.md"
+
+
+@pytest.mark.parametrize(
+    ("path", "options"), [("~/.ssh", {}), ("docs/.env", {}), ("docs", {"patterns": ["!"]}), ("pipe", {})]
+)
+def test_what_may_not_be_indexed_is_refused_and_leaves_no_source(
+    kb: KnowledgeBase,
+    docs: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    path: str,
+    options: dict[str, list[str]],
+):
+
+    monkeypatch.setenv("HOME", str(tmp_path))
+    write(tmp_path / ".ssh" / "id_rsa", "a key")
+    write(docs / ".env", "SECRET=1")
+    os.mkfifo(tmp_path / "pipe")
+    given = path if path.startswith("~") else tmp_path / path
+    with pytest.raises(UsageError) as failure:
+        kb.add(given, **options)
+    assert failure.value.hint
+    assert kb.sources() == []
+    assert kb.sync() == []
+
+
+@pytest.mark.parametrize("path", ["nowhere", "docs/nothing.md", "loop", "docs/auth.md/below", "x" * 5000])
+def test_a_path_that_is_not_there_is_an_error_with_a_hint(
+    kb: KnowledgeBase, docs: Path, tmp_path: Path, path: str
+):
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(NotFound) as failure:
+        kb.add(tmp_path / path)
+    assert failure.value.hint
+    assert kb.sources() == []
+
+
+def test_a_path_is_known_by_where_it_really_is(kb: KnowledgeBase, docs: Path, tmp_path: Path):
+    (tmp_path / "link").symlink_to(docs)
+    kb.add(docs)
+    assert kb.add(tmp_path / "link").unchanged == 2
+    assert absolute_path(tmp_path / "link") == docs
+    assert len(kb.sources()) == 1
+
+
+def test_whoever_adds_the_same_folder_at_the_same_time_gets_the_same_source(docs: Path):
+    catalog = MemoryStore().catalog
+    barrier = threading.Barrier(8)
+    ids: list[str] = []
+
+    def add() -> None:
+        barrier.wait(10)
+        ids.append(register(docs, catalog).id)
+        ids.append(notes_source(catalog).id)
+
+    threads = [threading.Thread(target=add) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert len(ids) == 16
+    assert {source.id for source in catalog.sources()} == set(ids)
+    assert [source.name for source in catalog.sources()] == ["docs", "notes"]
+
+
+def test_a_catalog_in_which_somebody_was_faster_is_looked_at_again(docs: Path):
+    """The race itself: between looking and storing, another process has stored the same folder."""
+
+    class Raced(type(MemoryStore().catalog)):  # type: ignore[misc]
+        def put_source(self, source: Source) -> None:
+            if not self.sources():
+                super().put_source(new_source(docs, ()))
+            super().put_source(source)
+
+    catalog = MemoryStore().catalog
+    catalog.__class__ = Raced
+    assert register(docs, catalog, tags=["late"]).tags == ("late",)
+    assert len(catalog.sources()) == 1
+
+
+def test_one_source_that_is_gone_does_not_stop_the_others(kb: KnowledgeBase, docs: Path, tmp_path: Path):
+    write(tmp_path / "gone" / "a.md", "# A\n\nPears.\n")
+    kb.add(docs)
+    kb.add(tmp_path / "gone")
+    (tmp_path / "gone").rename(tmp_path / "elsewhere")
+    write(docs / "new.md", "# New\n\nPlums.\n")
+    reports = {report.source.name: report for report in kb.sync()}
+    assert reports["docs"].added == 1
+    assert "not there any more" in reports["gone"].failed[0].reason
+    assert citations(kb, "pears") == {"gone/a.md:1-3"}
+
+
+# Searching one part.
+
+
+def test_searching_in_a_folder_of_a_known_source_finds_only_what_is_there(kb: KnowledgeBase, docs: Path):
+    kb.add(docs)
+    assert citations(kb, "tokens") == {"docs/auth.md:1-3", "docs/ops/deploy.md:1-3"}
+    scope = kb.ensure(docs / "ops")
+    assert citations(kb, "tokens", source=scope.source, path=scope.path) == {"docs/ops/deploy.md:1-3"}
+    one = kb.ensure(docs / "auth.md")
+    assert citations(kb, "tokens", source=one.source, path=one.path) == {"docs/auth.md:1-3"}
+    assert len(kb.sources()) == 1
+
+
+def test_a_folder_with_glob_characters_in_its_name_is_found(kb: KnowledgeBase, tmp_path: Path):
+    for name in ("[id]", "i", "**", "a*b?", "acbd", "ab"):
+        write(tmp_path / "d" / name / "x.md", "# X\n\ntokens here\n")
+    kb.add(tmp_path / "d")
+    for name, like_it in (("[id]", 1), ("i", 1), ("**", 2), ("a*b?", 2)):  # ab is like **, acbd like a*b?
+        scope = kb.ensure(tmp_path / "d" / name)
+        assert kb.store.catalog.count_documents(Filter(path=scope.path)) == like_it
+        assert scope.source == kb.source("d").source.id
+
+
+def test_a_new_folder_is_indexed_and_a_changed_one_brought_up_to_date(kb: KnowledgeBase, docs: Path):
+    scope = kb.ensure(docs)
+    assert scope.path is None
+    write(docs / "new.md", "# New\n\nnew tokens\n")
+    kb.ensure(docs)
+    assert len(citations(kb, "tokens", source=scope.source)) == 3
+
+
+@pytest.mark.parametrize("how", ["ignored", "pattern"])
+def test_a_folder_that_its_source_leaves_out_is_searched_when_it_is_asked_for(
+    kb: KnowledgeBase, docs: Path, how: str
+):
+    write(docs / "drafts" / "idea.txt", "An idea about tokens.\n")
+    if how == "ignored":
+        write(docs / ".kbignore", "drafts/\n")
+    kb.add(docs, patterns=["*.md"] if how == "pattern" else [])
+    scope = kb.ensure(docs / "drafts")
+    assert citations(kb, "tokens", source=scope.source, path=scope.path) == {"drafts/idea.txt:1-1"}
+    assert kb.ensure(docs / "drafts") == scope
+
+
+# Removal.
+
+
+@pytest.mark.promise("000.remove.counts")
+def test_removal_counts_documents_and_vectors_and_leaves_other_sources(
+    kb: KnowledgeBase, docs: Path, tmp_path: Path
+):
+    write(tmp_path / "other" / "a.md", "# A\n\nOther tokens.\n")
+    kb.add(tmp_path / "other")
+    kb.add(docs)
+    removal = kb.remove("docs")
+    assert (removal.documents_deleted, removal.vectors_deleted) == (2, 2)
+    assert kb.stats().counts == Counts(1, 1, 1, 1)
+    assert citations(kb, "tokens") == {"other/a.md:1-3"}
+    assert (docs / "auth.md").exists()
+    with pytest.raises(NotFound, match="docs"):
+        kb.remove("docs")
+
+
+@pytest.mark.promise("000.remove.no-vectors")
+def test_removing_what_was_never_embedded_reports_no_vectors(kb: KnowledgeBase, docs: Path):
+    kb.add(docs, embed=False)
+    removal = kb.remove("docs")
+    assert (removal.documents_deleted, removal.vectors_deleted) == (2, 0)
+
+
+def test_a_source_can_be_removed_by_name_path_or_id(kb: KnowledgeBase, docs: Path):
+    for reference in (lambda s: s.name, lambda s: s.path, lambda s: s.id):
+        source = kb.add(docs).source
+        assert kb.remove(reference(source)).source.id == source.id
+
+
+@pytest.mark.promise("000.remove.order")
+def test_a_vector_store_that_is_down_leaves_everything_whole_and_the_removal_can_be_tried_again(
+    docs: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setitem(plugins.TABLES["backends"], "frail", "recorders:FrailStore")
+    with KnowledgeBase.open(store__url="frail://", embed__provider="hashing") as kb:
+        kb.add(docs)
+        whole = kb.stats()
+        store = FrailStore.last
+        store.vectors.is_down = True
+        with pytest.raises(BackendDown):
+            kb.remove("docs")
+        store.vectors.is_down = False
+        assert kb.stats() == whole
+        assert citations(kb, "tokens") == {"docs/auth.md:1-3", "docs/ops/deploy.md:1-3"}
+        assert kb.get("docs/auth.md").document.title == "Auth"
+        removal = kb.remove("docs")
+        assert (removal.documents_deleted, removal.vectors_deleted) == (2, 2)
+        assert kb.stats().counts == Counts(0, 0, 0, 0)
+
+
+@pytest.mark.promise("000.remove.order")
+def test_a_catalog_that_fails_after_the_vectors_are_gone_lets_the_removal_be_tried_again(docs: Path):
+    """Vectors first: whatever happens then, none is left without its chunk, and a sync makes new ones."""
+    with KnowledgeBase.open(store__url="memory://", embed__provider="hashing") as kb:
+        source = kb.add(docs).source
+        assert kb.store.vectors.delete_source(source.id) == 2  # and here the process dies
+        assert citations(kb, "tokens") == {"docs/auth.md:1-3", "docs/ops/deploy.md:1-3"}
+        removal = kb.remove("docs")
+        assert (removal.documents_deleted, removal.vectors_deleted) == (2, 0)
+        kb.add(docs)
+        kb.store.vectors.delete_source(kb.source("docs").source.id)
+        assert kb.sync()[0].reused == 2
+
+
+def test_removed_words_are_gone_from_the_index_of_words(kb: KnowledgeBase, docs: Path):
+    kb.add(docs)
+    kb.remove("docs")
+    assert kb.store.lexical.search(Word("tokens"), EVERYTHING, 10) == []
+    assert kb.store.lexical.frequencies(["tokens"])[1] == {"tokens": 0}
+    assert kb.store.lexical.similar_words("tokens", 5) == []
