@@ -123,4 +123,52 @@ PROMISES: dict[str, Promise] = {
     "003.bad-input": Promise("B, bad input", "no query is an error: each has an answer that says what it is"),
     "B.explain": Promise("B part 10", "the arithmetic behind a result, as data and as a table"),
     "B.explain.why-not": Promise("B part 10", "`kb explain` says why a passage did not rank"),
+    # Ranking, storage and chunking, from the seeds and the design.
+    "000.candidates.forty": Promise("000 §7.2", "each strategy gives at least 40 candidates"),
+    "000.classify.patterns": Promise(
+        "000 §4.4", "quotes, capitalised names and question words decide the query type"
+    ),
+    "000.entity.boost": Promise("000 §4.3", "a chunk that mentions the query's entity is lifted"),
+    "000.confidence.matrix": Promise("000 §4.3", "the confidence label follows from who found the hit"),
+    "000.mmr.diversity": Promise("000 §5.1", "a repetition gives way to something new"),
+    "000.mmr.lambda": Promise("000 §5.1", "relevance counts 0.7, diversity 0.3"),
+    "000.mmr.near-duplicates": Promise("000 §5.1", "near-duplicates are one result"),
+    "000.floor.similarity": Promise("000 §5.2", "fused scores under 0.001 are dropped"),
+    "000.floor.single-strategy": Promise(
+        "000 §5.2", "one strategy's vote passes the floor, and the floor never empties an answer"
+    ),
+    "000.flow.cleaning": Promise("000 §2.2", "boilerplate and OCR slips are removed before chunking"),
+    "000.flow.chunking": Promise("000 §2.2", "chunks follow the document's structure"),
+    "003.classify.types": Promise("003 §3", "every query gets one of five types, first match wins"),
+    "003.classify.entities": Promise("003 §3.2", "names are extracted from the query"),
+    "003.weights.matrix": Promise("003 §3.3", "the five weight pairs"),
+    "003.weights.rrf": Promise("003 §3.3", "the weights steer reciprocal rank fusion"),
+    "003.agreement.found-by": Promise("003 §4.2", "a hit names the strategies that found it"),
+    "003.agreement.best-rank": Promise("003 §4.2", "a hit carries its best rank"),
+    "003.agreement.score": Promise("003 §4.2", "agreement is the share of the strategies that found it"),
+    "003.confidence.labels": Promise("003 §4.2", "more agreement earns a higher label"),
+    "003.confidence.answer": Promise("003 §8", "the answer carries one label"),
+    "003.adaptive.worked-example": Promise("003 §5.2", "the worked example gives 0.935 and 0.213"),
+    "003.adaptive.bonus": Promise("003 §5.1", "full agreement adds a fifth"),
+    "004.dominant.worked-example": Promise("004 Hybrid scoring", "0.25 and 0.80 give 0.635"),
+    "004.embed.backfill": Promise(
+        "004 Backfill", "chunks without a vector are listed, so that embedding can be resumed"
+    ),
+    "A.faults.full-or-failing-disk": Promise(
+        "issue A, faults", "whichever write fails, the old version stays and the next try succeeds"
+    ),
+    "A.faults.kill-at-any-moment": Promise(
+        "issue A, faults", "a killed process leaves the old or the new version, and no lock"
+    ),
+    "A.faults.corrupt-database": Promise("issue A, faults", "a damaged file is named with what to do"),
+    "A.faults.read-only-disk": Promise("issue A, faults", "what may not be written can still be searched"),
+    "A.faults.two-writers": Promise("issue A, faults", "processes that write at once lose nothing"),
+    "A.faults.two-syncs": Promise("issue A, faults", "one source is synced by one process at a time"),
+    "A.sqlite.newer-schema": Promise("issue A part 1", "a newer database is refused and left alone"),
+    "design.filters-inside-engines": Promise("DESIGN §4.13", "filters apply before the best are chosen"),
+    "design.narrow-filters-are-exact": Promise(
+        "DESIGN §4.13", "any filter and limit give what an exact scan gives"
+    ),
+    "design.index-remembers-its-embedder": Promise("DESIGN §2", "vectors of another embedder are refused"),
+    "design.organisations-apart": Promise("DESIGN §4.14", "organisations share no row and no statistic"),
 }

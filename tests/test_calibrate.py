@@ -89,7 +89,7 @@ def gathered():
 def test_a_search_is_summed_up_from_its_ballots():
     _, _, search = gathered()
     assert search.semantic == Leg(
-        count=2, top=0.8, second=0.75, tenth=0.75, median=0.75, mean=0.775, spread=pytest.approx(0.025)
+        count=2, top=0.8, tenth=0.75, median=0.75, mean=0.775, spread=pytest.approx(0.025)
     )
     assert (search.lexical.top, search.lexical.count, search.exact) == (8.0, 2, 1)
     assert (search.overlap, search.shared_rank) == (0.1, 2)

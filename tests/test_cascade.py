@@ -13,7 +13,7 @@ from concord.cascade import Step, beginnings
 from concord.ranking.agreement import Cuts
 from concord.ranking.calibrate import Calibration, Logistic
 from concord.ranking.features import ANSWER_FEATURES
-from concord.remarks import EMPTY, NO_WORD, NOTHING, RUNG_NOTES
+from concord.remarks import EMPTY, NO_TIME, NO_WORD, NOTHING, RUNG_NOTES
 from concord.search import Tools, search
 from concord.strategies.lexical import ExactWords, RelaxedWords
 from concord.strategies.semantic import Semantic
@@ -282,18 +282,18 @@ class Stuck:
 
 @pytest.mark.promise("003.cascade.budget")
 def test_a_rung_that_takes_too_long_is_named_and_left_behind():
-    kb = library(search__partial_ms=20)
+    kb = library(search__partial_ms=300)
     release = threading.Event()
     used = tools(kb)
     store = _Shelf(kb.store, Stuck(kb.store.lexical, release))
     try:
-        answer = search(Request("qqqqzzzz aaaa", mode="fts5", deadline_ms=20), used._replace(store=store))
+        answer = search(Request("qqqqzzzz aaaa", mode="fts5"), used._replace(store=store))
     finally:
         release.set()
     assert [(one.strategy, one.reason) for one in answer.degraded] == [
-        ("fts_partial", "no answer within 20 ms")
+        ("fts_partial", "no answer within 300 ms")
     ]
-    assert answer.confidence == "no_results"
+    assert (answer.confidence, answer.note) == ("no_results", NO_TIME)
 
 
 class _Shelf:
@@ -318,3 +318,15 @@ def _query(kb: KnowledgeBase, text: str) -> Query:
     from concord.understand import understand
 
     return understand(Request(text), kb.settings, kb.store.catalog.sources(), kb.store.lexical)
+
+
+@pytest.mark.promise("003.cascade.budget")
+def test_a_rung_has_no_more_time_than_the_caller_gave_the_whole_search():
+    kb = library(search__partial_ms=60_000)
+    release = threading.Event()
+    store = _Shelf(kb.store, Stuck(kb.store.lexical, release))
+    try:
+        answer = search(Request("qqqqzzzz", mode="fts5", deadline_ms=800), tools(kb)._replace(store=store))
+    finally:
+        release.set()
+    assert [one.reason for one in answer.degraded] == ["no answer within 800 ms"]

@@ -65,11 +65,13 @@ def tools(*strategies) -> Tools:
 def test_a_late_strategy_is_named_with_its_reason_and_stops_nobody():
     late = Waiting()
     try:
-        answer = search(Request("login token", deadline_ms=30), tools(late))
+        answer = search(Request("login token", deadline_ms=800), tools(late))
     finally:
         late.go_on.set()
     assert [hit.document.title for hit in answer.hits] == ["Login"]
-    assert [(one.strategy, one.reason) for one in answer.degraded] == [("semantic", "no answer within 30 ms")]
+    assert [(one.strategy, one.reason) for one in answer.degraded] == [
+        ("semantic", "no answer within 800 ms")
+    ]
     assert "semantic" not in answer.strategies_matched
     assert "semantic" not in answer.timings_ms
 
@@ -77,13 +79,13 @@ def test_a_late_strategy_is_named_with_its_reason_and_stops_nobody():
 @pytest.mark.promise("003.deadline")
 def test_the_setting_bounds_a_search_that_names_no_deadline():
     late = Waiting()
-    kb = library(search__deadline_ms=30)
+    kb = library(search__deadline_ms=800)
     strategies = [ExactWords(kb.store.lexical), RelaxedWords(kb.store.lexical), late]
     try:
         answer = search(Request("login"), Tools(kb.store, strategies, kb.settings, "default"))
     finally:
         late.go_on.set()
-    assert answer.degraded[0].reason == "no answer within 30 ms"
+    assert answer.degraded[0].reason == "no answer within 800 ms"
     assert answer.hits
 
 
@@ -93,7 +95,7 @@ def test_a_strategy_that_is_in_time_votes_however_slow_the_others_are():
     kb = library()
     query = understand(Request("login"), kb.settings, kb.store.catalog.sources(), kb.store.lexical)
     try:
-        result = poll([late, swift], query, 2000 if late.started.is_set() else 60)
+        result = poll([late, swift], query, 800)
     finally:
         late.go_on.set()
     assert list(result.votes) == ["swift"]
@@ -182,9 +184,9 @@ def test_a_finished_command_never_waits_for_a_hung_strategy(tmp_path: Path):
     folder.mkdir()
     (folder / "a.md").write_text("# Login\n\nA token is issued after login.\n", encoding="utf-8")
     assert kb(tmp_path / "home", "add", str(folder)).returncode == 0
-    done = kb(tmp_path / "home", "search", "token", "--deadline-ms", "200", "--json")
+    done = kb(tmp_path / "home", "search", "token", "--deadline-ms", "2000", "--json")
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert answer["results"][0]["path"] == "docs/a.md"
-    assert answer["degraded"] == [{"strategy": "semantic", "reason": "no answer within 200 ms"}]
+    assert answer["degraded"] == [{"strategy": "semantic", "reason": "no answer within 2000 ms"}]
     assert "hung" not in plugins.TABLES["embedders"]

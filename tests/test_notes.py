@@ -150,12 +150,10 @@ def test_notes_can_be_removed_like_any_source(kb: KnowledgeBase):
 
 @settings(deadline=None, max_examples=60)
 @given(content=st.text(max_size=200), title=st.none() | st.text(max_size=60))
-def test_any_text_is_kept_or_refused_with_a_hint(content: str, title: str | None):
+def test_any_text_is_kept_under_any_title(content: str, title: str | None):
     with KnowledgeBase.open(store__url="memory://", embed__provider="hashing") as kb:
-        try:
-            kept = kb.note(Note(content, title=title))
-        except BadValue as refused:
-            assert refused.hint
+        if not any(map(str.isprintable, content.strip())):
             return
+        kept = kb.note(Note(content, title=title))
         assert kb.get(kept.path).document == kept
         assert kb.get(kept.id).document == kept

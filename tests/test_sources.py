@@ -126,7 +126,9 @@ def test_what_may_not_be_indexed_is_refused_and_leaves_no_source(
     assert kb.sync() == []
 
 
-@pytest.mark.parametrize("path", ["nowhere", "docs/nothing.md", "loop", "docs/auth.md/below", "x" * 5000])
+@pytest.mark.parametrize(
+    "path", ["nowhere", "docs/nothing.md", "loop", "docs/auth.md/below", "x" * 5000, "a\0b", "\ud800"]
+)
 def test_a_path_that_is_not_there_is_an_error_with_a_hint(
     kb: KnowledgeBase, docs: Path, tmp_path: Path, path: str
 ):

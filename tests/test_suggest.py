@@ -119,5 +119,10 @@ def test_only_a_few_words_of_a_long_query_are_looked_up():
     assert sum(word == "kubernetes" for word in answer.suggestions[0].split()) <= MAX_WORDS
 
 
+def test_a_misspelt_word_is_asked_back_even_where_meaning_alone_was_searched():
+    answer = library().search("kuberntes", mode="semantic")
+    assert (answer.strategies_matched, answer.suggestions) == (("semantic",), ("kubernetes",))
+
+
 def test_an_answer_to_rely_on_has_no_suggestions():
     assert library().search("kubernetes deployment").suggestions == ()

@@ -33,6 +33,7 @@ from concord.types import Candidate, Family, Match, Mode, Query, Request, Withou
 if TYPE_CHECKING:
     from concord.search import Retrieval, Tools
 
+RUNG_STRATEGIES = ("fts_prefix", "fts_partial")  # the names under which the rungs vote
 MAX_BEGINNINGS = 8  # words looked for by their beginnings: each reads all that begin so
 LOOKING = 0.6  # share of the partial rung's time for finding words; the rest is for searching with them
 LONGEST_COMPOUND = 32  # letters of a word that is taken apart: the number of its parts grows with the square
@@ -82,6 +83,12 @@ def rescue(request: Request, mode: Mode, fusion: str, found: Retrieval, tools: T
     return Rescue(found, near, floor)
 
 
+def budget_ms(request: Request, setting: str, tools: Tools) -> float:
+    """Return the time that a setting allows, though never more than the caller gave the whole search."""
+    allowed: float = tools.settings[setting]
+    return allowed if request.deadline_ms is None else min(allowed, request.deadline_ms)
+
+
 def beginnings(query: Query) -> Match | None:
     """Return a match of words that begin like the query's or like their stems; short ones begin too many."""
     words = [word for word in query.words if len(word) >= MIN_LETTERS and not has_unspaced(word)]
@@ -105,15 +112,10 @@ def parts(query: Query, near: Near, index: LexicalIndex, budget_ms: float) -> Ma
 
 
 def _steps(request: Request, near: Near, tools: Tools) -> Iterator[Step]:
-    """Yield the rungs; none has more time than the caller has for the whole search."""
-    index, most = tools.store.lexical, request.deadline_ms
-    relaxed_ms, partial_ms = (
-        min(budget, budget if most is None else most)
-        for budget in (tools.settings["search.relaxed_ms"], tools.settings["search.partial_ms"])
-    )
-    yield Step("relaxed", "fts_prefix", index, beginnings, relaxed_ms)
-    looking_ms = partial_ms * LOOKING
-    yield Step("partial", "fts_partial", index, lambda q: parts(q, near, index, looking_ms), partial_ms)
+    index, (prefix, partial) = tools.store.lexical, RUNG_STRATEGIES
+    yield Step("relaxed", prefix, index, beginnings, budget_ms(request, "search.relaxed_ms", tools))
+    whole_ms = budget_ms(request, "search.partial_ms", tools)
+    yield Step("partial", partial, index, lambda q: parts(q, near, index, whole_ms * LOOKING), whole_ms)
 
 
 def _needs_words(mode: Mode, fusion: str, found: Retrieval, tools: Tools) -> bool:

@@ -95,7 +95,6 @@ def evidence_of(given: Ballots, ranked: Sequence[Ranked], query: Query, *, cover
         unknown=rarity.unknown(query.chunks, query.frequencies),
         max_bm25=rarity.ceiling(rarity.idfs(query.chunks, query.frequencies).values()),
         coverage=coverage,
-        chunks=query.chunks,
     )
 
 

@@ -100,21 +100,31 @@ def _documents_at(path: str, catalog: Catalog) -> list[Document]:
     """Find documents by citation path, by the end of one, or by where their file is."""
     if found := catalog.documents_at(path):
         return found
-    file = Path(path).expanduser().absolute()
-    source = holder(file.resolve(), catalog.sources())
+    try:
+        file = Path(path).expanduser().resolve()
+    except (OSError, RuntimeError, ValueError):  # nobody's home, a loop of links, no name for a file at all
+        return []
+    source = holder(file, catalog.sources())
     if source is None or source.path is None:
         return []
-    relative = file.resolve().relative_to(source.path).as_posix()
+    relative = file.relative_to(source.path).as_posix()
     return catalog.documents_at(source.prefix if source.kind == "file" else f"{source.prefix}/{relative}")
 
 
 def _only(found: Sequence[Document], path: str) -> Document:
     if not found:
-        raise NotFound(f"nothing indexed is called {path!r}", hint="`kb list SOURCE` shows what is indexed")
+        raise NotFound(
+            f"nothing indexed is called {_brief(path)}", hint="`kb list SOURCE` shows what is indexed"
+        )
     if len(found) > 1:
         some = ", ".join(document.path for document in found[:5])
-        raise BadValue(f"{path!r} fits {len(found)} documents", hint=f"say which: {some}")
+        raise BadValue(f"{_brief(path)} fits {len(found)} documents", hint=f"say which: {some}")
     return found[0]
+
+
+def _brief(text: str, most: int = 200) -> str:
+    """Return what somebody typed, quoted, for a sentence that has to stay readable."""
+    return repr(text if len(text) <= most else text[:most] + "…")
 
 
 def _span(
@@ -132,7 +142,8 @@ def _span(
         within = list(range(len(chunks)))
     if not within:
         raise NotFound(
-            f"{reference!r} points past the text", hint=f"{citation.path} has lines 1-{chunks[-1].end_line}"
+            f"{_brief(reference)} points past the text",
+            hint=f"{citation.path} has lines 1-{chunks[-1].end_line}",
         )
     return within[0], within[-1]
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from concord.cascade import RUNG_STRATEGIES, Rescue, budget_ms
 from concord.poll import bounded
 from concord.ranking.agreement import Rung
 from concord.ranking.fuse import rrf
@@ -14,7 +15,6 @@ from concord.text.parse import contains
 from concord.types import Answer, Filter, Source
 
 if TYPE_CHECKING:
-    from concord.cascade import Rescue
     from concord.search import Retrieval, Tools
 
 RELATED = 10  # chunks whose documents may be suggested
@@ -28,6 +28,7 @@ EMPTY = "the knowledge base is empty: index a folder with `kb add PATH`, or sear
 NO_WORD = "there is no word in the query to look for"
 NOBODY = "nothing was searched: what is missing is named with its reason"
 NOTHING = "nothing found, not even by parts of words: try other or fewer words"
+NO_TIME = "nothing found; similar words could not be looked for in the time allowed (search.partial_ms)"
 ALL_SUPERSEDED = "every document has been superseded; --include-superseded searches those as well"
 MATCHES_SUPERSEDED = "all that was found has been superseded; --include-superseded shows it"
 
@@ -45,14 +46,20 @@ def remarked(answer: Answer, rescued: Rescue, tools: Tools) -> Answer:
 
 
 def _suggested(answer: Answer, rescued: Rescue, tools: Tools) -> tuple[str, ...]:
-    """Return suggestions for an answer that needs them: empty, guessed from parts of words, or unlikely."""
+    """Return suggestions for an answer that needs them: empty, guessed from parts of words, or unlikely.
+
+    With a model that nobody fitted, an answer that holds none of the words is taken for unlikely.
+    """
     found = rescued.found
-    is_sound = answer.hits and answer.answerable is not False and rescued.rung != "partial"
+    is_likely = bool(found.ballots.lexical) if answer.answerable is None else answer.answerable
+    is_sound = answer.hits and is_likely and rescued.rung != "partial"
     if is_sound or not found.query.chunks:
         return ()
     titles = () if answer.hits else _titles(found, tools)
-    index, budget_ms = tools.store.lexical, tools.settings["search.partial_ms"]
-    words = bounded(lambda: suggested_words(found.query, rescued.near, index), budget_ms)
+    words = bounded(
+        lambda: suggested_words(found.query, rescued.near, tools.store.lexical),
+        budget_ms(answer.request, "search.partial_ms", tools),
+    )
     return suggestions(found.query.text, words or {}, titles)
 
 
@@ -78,6 +85,8 @@ def _why_empty(answer: Answer, found: Retrieval, tools: Tools) -> str:
         return ALL_SUPERSEDED if query.filter.is_open else _no_document(query.filter, sources)
     if not found.votes.votes:
         return NOBODY
+    if any(one.strategy in RUNG_STRATEGIES for one in found.votes.degraded):
+        return NO_TIME
     if not found.ballots.votes and not any(query.frequencies.values()):
         return NOTHING
     if query.excluded:

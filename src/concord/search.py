@@ -133,9 +133,9 @@ def examine(request: Request, tools: Tools) -> Examined:
         degraded=tuple(found.votes.degraded),
         omitted={"deleted": 0, "below_threshold": len(ranked) - len(kept)},
         timings_ms={**found.votes.timings_ms, **watch.laps},
-        search_time_ms=watch.total_ms(),
     )
-    return Examined(remarked(answer, rescued, tools), judgement)
+    answer = remarked(answer, rescued, tools)
+    return Examined(replace(answer, search_time_ms=watch.total_ms()), judgement)
 
 
 def retrieve(

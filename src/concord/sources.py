@@ -25,12 +25,12 @@ def absolute_path(path: str | os.PathLike[str]) -> Path:
     Raises:
         NotFound: there is nothing there.
     """
-    given = Path(path).expanduser()
     try:
-        return given.resolve(strict=True)
-    except (OSError, RuntimeError) as fault:  # RuntimeError: a loop of links, before Python 3.13
+        return Path(path).expanduser().resolve(strict=True)
+    except (OSError, RuntimeError, ValueError) as fault:  # also a loop of links, nobody's home, a NUL
         raise NotFound(
-            f"{given} does not exist", hint="check the spelling; paths are relative to where you are"
+            f"{os.fspath(path)} does not exist",
+            hint="check the spelling; paths are relative to where you are",
         ) from fault
 
 

@@ -15,8 +15,6 @@ from concord.types import DOCUMENT_TYPES, MODES, Answer, Mode, Request
 if TYPE_CHECKING:
     from concord.knowledge import KnowledgeBase
 
-EMPTY = "the knowledge base is empty: index a folder with `kb add PATH`, or search one with `--in PATH`"
-
 
 @command(
     "search",
@@ -52,7 +50,7 @@ def search(flags: Flags, query: tuple[str, ...], as_json: bool, **given: Any) ->
         request = Request(" ".join(query), mode=mode, **given)
         if within is not None:
             request = _scoped(request, within, knowledge)
-        answer = _said_if_empty(knowledge.ask(request), knowledge)
+        answer = knowledge.ask(request)
     _show(answer, as_json=as_json)
     return 0 if answer.hits else NOTHING_FOUND
 
@@ -77,12 +75,6 @@ def _scoped(request: Request, within: str, knowledge: KnowledgeBase) -> Request:
     if scope.path is not None and request.path is not None:
         refuse("--path works with --in only where --in is a whole source")
     return replace(request, source=scope.source, path=scope.path or request.path)
-
-
-def _said_if_empty(answer: Answer, knowledge: KnowledgeBase) -> Answer:
-    if answer.hits or answer.note or any(summary.counts.documents for summary in knowledge.sources()):
-        return answer
-    return replace(answer, note=EMPTY)
 
 
 def _show(answer: Answer, *, as_json: bool) -> None:

@@ -7,10 +7,13 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from concord.config import Settings
 from concord.errors import KBError
-from concord.knowledge import KnowledgeBase
+
+if TYPE_CHECKING:
+    from concord.knowledge import KnowledgeBase
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +36,10 @@ class Bases:
 
     def of(self, org: str | None = None) -> KnowledgeBase:
         """Return the knowledge base of an organisation; None is the one of the settings."""
+        from concord.knowledge import (
+            KnowledgeBase,  # with all of search: not while a client waits for a hello
+        )
+
         org = org or self.settings["org"]
         with self._lock:
             if org not in self._opened:
@@ -41,12 +48,10 @@ class Bases:
 
     def warm_in_background(self, org: str | None = None) -> None:
         """Begin to load the model, once, when no call is being worked on; nobody waits for it."""
-        knowledge = self.of(org)
-        with self._lock:
-            if knowledge.org in self._warming:
-                return
-            thread = threading.Thread(target=_warm, args=(knowledge, self.calls), name="warm", daemon=True)
-            self._warming[knowledge.org] = thread
+        org = org or self.settings["org"]
+        if org not in self._warming:
+            thread = threading.Thread(target=self._warm, args=(org,), name="warm", daemon=True)
+            self._warming[org] = thread
             thread.start()
 
     def close(self) -> None:
@@ -59,6 +64,18 @@ class Bases:
                 if org not in self._warming or not self._warming[org].is_alive():
                     knowledge.close()
             self._opened.clear()
+
+    def _warm(self, org: str) -> None:
+        """Make words ready first, then the model: loading it would slow down a search that is on its way."""
+        try:
+            knowledge = self.of(org)
+            import concord.search  # noqa: F401
+
+            _ = knowledge.generation
+            if self.calls.wait_for_quiet():
+                knowledge.warm()
+        except KBError as fault:  # each search says it as well, in `degraded`
+            log.warning("the model cannot be loaded: %s", fault.message)
 
 
 class Calls:
@@ -97,16 +114,3 @@ class Calls:
         with self._changed:
             self._running += change
             self._changed.notify_all()
-
-
-def _warm(knowledge: KnowledgeBase, calls: Calls) -> None:
-    """Make words ready first, then the model: loading it would slow down a search that is on its way."""
-    try:
-        import concord.search
-        import concord.vetting  # noqa: F401
-
-        _ = knowledge.generation
-        if calls.wait_for_quiet():
-            knowledge.warm()
-    except KBError as fault:  # each search says it as well, in `degraded`
-        log.warning("the model cannot be loaded: %s", fault.message)

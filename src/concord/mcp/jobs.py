@@ -94,10 +94,10 @@ class Jobs:
     def start_or_join(self, plan: Plan) -> Job:
         """Return the job with the plan's key, started now if it is not running."""
         with self._lock:
-            job = self._running.get(plan.key)
-            if job is None or not job.is_running:
-                job = self._running[plan.key] = Job(plan)
-            return job
+            self._running = {key: job for key, job in self._running.items() if job.is_running}
+            if plan.key not in self._running:
+                self._running[plan.key] = Job(plan)
+            return self._running[plan.key]
 
     def running(self) -> list[Job]:
         """Return what is still running."""

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
+from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from mcp_types import ListResourcesResult, Resource
 
 from concord.errors import BadValue, NotFound
-from concord.knowledge import KnowledgeBase
 from concord.types import Document, DocumentType
+
+if TYPE_CHECKING:
+    from concord.knowledge import KnowledgeBase
 
 PREFIX = "kb://documents/"
 TEMPLATE = PREFIX + "{+citation}"

@@ -27,7 +27,7 @@ from mcp_types import (
     PaginatedRequestParams,
     TextContent,
 )
-from pydantic import ConfigDict, ValidationError
+from pydantic import PrivateAttr, ValidationError
 
 from concord import __version__
 from concord.errors import KBError, NotFound
@@ -132,15 +132,13 @@ class KnowledgeServer(MCPServer[None]):
 class KnowledgeTool(Tool):
     """A tool whose every failure is a result that a model can act on."""
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-
-    row: Row
-    desk: Desk
+    _row: Row = PrivateAttr()
+    _desk: Desk = PrivateAttr()
 
     @classmethod
     def bound(cls, row: Row, desk: Desk) -> KnowledgeTool:
         """Return a row of the table as a tool that works with a desk."""
-        return cls(
+        tool = cls(
             fn=row.quick or row.long or _by_citation,
             name=row.name,
             title=row.title,
@@ -150,9 +148,9 @@ class KnowledgeTool(Tool):
             is_async=True,
             context_kwarg=None,
             annotations=row.annotations,
-            row=row,
-            desk=desk,
         )
+        tool._row, tool._desk = row, desk
+        return tool
 
     async def run(
         self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False
@@ -168,20 +166,20 @@ class KnowledgeTool(Tool):
         except Exception as fault:  # the outermost line: nothing beyond it could tell the model
             return unexpected(self.name, fault)
         finally:
-            self.desk.latencies.add(self.name, (time.perf_counter() - started) * 1000)
+            self._desk.latencies.add(self.name, (time.perf_counter() - started) * 1000)
         return CallToolResult(
             content=[TextContent(type="text", text=reply.text)], structured_content=reply.structured
         )
 
     def _validated(self, arguments: dict[str, Any]) -> Arguments:
         try:
-            return self.row.arguments.model_validate(self.fn_metadata.pre_parse_json(arguments))
+            return self._row.arguments.model_validate(self.fn_metadata.pre_parse_json(arguments))
         except ValidationError as fault:
-            known = list(self.row.arguments.model_fields)
+            known = list(self._row.arguments.model_fields)
             raise wrong_arguments(self.name, fault, known) from fault
 
     async def _reply(self, asked: Arguments, context: Context[Any, Any]) -> Reply:
-        desk, row = self.desk, self.row
+        desk, row = self._desk, self._row
         kb = desk.bases.of(org_of(context.request_context))
         if row.quick is not None:
             quick = row.quick

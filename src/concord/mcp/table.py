@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_types import ToolAnnotations
 
-from concord.knowledge import KnowledgeBase
 from concord.mcp import arguments as given
 from concord.mcp import schemas, tools
 from concord.mcp.desk import Desk
 from concord.mcp.jobs import Plan
 from concord.mcp.packing import Reply
+
+if TYPE_CHECKING:
+    from concord.knowledge import KnowledgeBase
 
 SEARCH_S = 10.0  # a search as a whole; the strategies have five seconds of it
 OTHER_S = 15.0  # well under the half minute after which the least patient client gives up

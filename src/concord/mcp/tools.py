@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from concord.budget import BYTES_PER_TOKEN, json_length, utf8_length
 from concord.errors import BadValue, Unavailable
-from concord.knowledge import KnowledgeBase
 from concord.mcp import arguments as given
 from concord.mcp import render
 from concord.mcp.desk import Desk
 from concord.mcp.jobs import Job, Plan
 from concord.mcp.packing import Reply, pack_answer
 from concord.mcp.roots import permitted
-from concord.vetting import passage_warnings
 from concord.wire import (
     SUMMED,
     document_to_json,
@@ -27,6 +25,7 @@ from concord.wire import (
 )
 
 if TYPE_CHECKING:
+    from concord.knowledge import KnowledgeBase
     from concord.notes import Note
     from concord.paging import Page
     from concord.protocols import Progress
@@ -78,6 +77,8 @@ def get(desk: Desk, kb: KnowledgeBase, asked: given.GetArguments) -> Reply:
 
 
 def _page(page: Page) -> Reply:
+    from concord.vetting import passage_warnings
+
     wire = {
         **passage_to_json(page.passage),
         "warnings": list(passage_warnings(page.passage)),

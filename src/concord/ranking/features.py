@@ -29,7 +29,6 @@ class Leg:
 
     count: int = 0
     top: float = 0.0
-    second: float = 0.0
     tenth: float = 0.0  # the last one where there are fewer
     median: float = 0.0
     mean: float = 0.0
@@ -45,7 +44,6 @@ class SearchEvidence:
     """One search, without its hits' texts."""
 
     kind: QueryKind = "exploratory"
-    chunks: int = 0  # that were searched
     terms: int = 0  # of the query, stop words left out
     unknown: float = 0.0  # share of them that no chunk holds
     max_bm25: float = 0.0  # the most the query could score
@@ -86,13 +84,11 @@ def search_evidence(
     unknown: float,
     max_bm25: float,
     coverage: float,
-    chunks: int = 0,
 ) -> SearchEvidence:
     """Sum up a search from its ballots and their fused order."""
     first = ranked[0] if ranked else None
     return SearchEvidence(
         kind=kind,
-        chunks=chunks,
         terms=terms,
         unknown=unknown,
         max_bm25=max_bm25,
@@ -150,7 +146,6 @@ def leg(scores: Iterable[float]) -> Leg:
     return Leg(
         count=len(falling),
         top=falling[0],
-        second=falling[min(1, len(falling) - 1)],
         tenth=falling[min(DEPTH, len(falling)) - 1],
         median=falling[len(falling) // 2],
         mean=mean,
@@ -209,12 +204,10 @@ def _kind(kind: QueryKind) -> Callable[[SearchEvidence], float]:
 
 _OF_BOTH: dict[str, Callable[[SearchEvidence], float]] = {
     "top_cosine": lambda s: s.semantic.top,
-    "cosine_lead": lambda s: s.semantic.top - s.semantic.second,
     "cosine_margin_tenth": lambda s: s.semantic.top - s.semantic.tenth,
     "cosine_margin_median": lambda s: s.semantic.top - s.semantic.median,
     "top_cosine_z": lambda s: s.semantic.z(s.semantic.top),
     "top_bm25_share": lambda s: share_of_bound(s.lexical.top, s),
-    "chunks": lambda s: math.log1p(s.chunks),
     "terms": lambda s: math.log1p(s.terms),
     "unknown": lambda s: s.unknown,
     "overlap": lambda s: s.overlap,

@@ -18,6 +18,9 @@ _METRIC = "cosine"
 _VECTORS_A_VALUE = 128
 _SENTINEL = "distance_metric"
 
+_VERSION = "SELECT value FROM kb_vec_meta WHERE key = 'version'"
+_COUNT_CHANGE = """
+INSERT INTO kb_vec_meta VALUES ('version', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1"""
 _EXISTS = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'kb_vec')"
 # A vector of length 0 has no direction: normalised it is NaN, and its distance, being NaN, is NULL in SQL.
 _MOVE_OUT = """
@@ -29,6 +32,16 @@ _MOVE_BACK = "INSERT INTO kb_vec (rowid, embedding) SELECT chunk, embedding FROM
 _RECKON_PENDING = """
 DELETE FROM kb_pending;
 INSERT INTO kb_pending SELECT id FROM kb_chunks WHERE id NOT IN (SELECT chunk FROM kb_moved)"""
+
+
+def version_of(connection: Connection) -> int:
+    """Return a number that grows with every change to the vectors."""
+    return int(connection.execute(_VERSION).get or 0)
+
+
+def count_change(connection: Connection) -> None:
+    """Make the version another."""
+    connection.execute(_COUNT_CHANGE)
 
 
 def vec_exists(connection: Connection) -> bool:
@@ -43,6 +56,7 @@ def create_vec(connection: Connection, dimension: int) -> None:
     column = f"embedding float[{dimension:d}] distance_metric={_METRIC}"
     connection.execute(f"CREATE VIRTUAL TABLE kb_vec USING vec0({column}, chunk_size={_VECTORS_A_VALUE})")
     _remember(connection, {_SENTINEL: _METRIC})
+    count_change(connection)
 
 
 def forget_vectors(connection: Connection, chunk_ids: Iterable[ChunkId]) -> None:
@@ -50,6 +64,7 @@ def forget_vectors(connection: Connection, chunk_ids: Iterable[ChunkId]) -> None
     if vec_exists(connection):
         connection.load_vec0()
         connection.executemany("DELETE FROM kb_vec WHERE rowid = ?", ((chunk_id,) for chunk_id in chunk_ids))
+        count_change(connection)
 
 
 def stored_identity(connection: Connection) -> Identity | None:
@@ -90,6 +105,7 @@ def rebuild_as_cosine(connection: Connection) -> None:
         connection.execute(_MOVE_BACK)
     else:  # nothing worth keeping; the next embedder makes its own
         connection.execute("DROP TABLE kb_vec")
+        count_change(connection)
     connection.execute(_RECKON_PENDING)
     connection.execute("DROP TABLE kb_moved")
 

@@ -1,17 +1,18 @@
-"""Finding chunks by meaning: sqlite-vec, always exact."""
+"""Finding chunks by meaning, always exactly: sqlite-vec, or its vectors kept in memory where they are few."""
 
 from __future__ import annotations
 
 import json
 import threading
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from concord.backends.embeddings import check_identity, check_vector
 from concord.backends.sqlite.connections import Connection, Readers, Writer
 from concord.backends.sqlite.filters import CHUNKS, condition, has_superseded
 from concord.backends.sqlite.rows import heading_of
 from concord.backends.sqlite.vec_table import (
+    count_change,
     create_vec,
     forget_vectors,
     lacks_sentinel,
@@ -23,6 +24,9 @@ from concord.backends.sqlite.vec_table import (
 from concord.errors import BadValue
 from concord.types import ChunkId, Filter, Identity, Pending, Scored, Vector
 
+if TYPE_CHECKING:
+    from concord.backends.sqlite.resident import Matrix, Resident
+
 _MAX_K = 4096  # sqlite-vec refuses more neighbours than this
 # Reading a vector by its id takes at worst as long as passing this many in a scan: 24 µs where its neighbours
 # are not read too, and 0.35 µs (384 dimensions, 100,000 vectors).
@@ -31,7 +35,8 @@ _LOOKUP_COST = 64
 _STATE = """
 SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'kb_vec') AS has_vectors,
     (SELECT value FROM kb_vec_meta WHERE key = 'dimension') AS dimension,
-    (SELECT value FROM kb_meta WHERE key = 'chunks') AS chunks"""
+    (SELECT value FROM kb_meta WHERE key = 'chunks') AS chunks,
+    ifnull((SELECT value FROM kb_vec_meta WHERE key = 'version'), 0) AS version"""
 _ALLOWED = f"SELECT c.id FROM {CHUNKS} WHERE {{condition}}"
 _NEAREST = "SELECT distance, rowid FROM kb_vec WHERE embedding MATCH :vector AND k = :k"
 _NEAREST_ALLOWED = _NEAREST + f" AND rowid IN ({_ALLOWED})"
@@ -52,6 +57,15 @@ SELECT v.rowid, v.embedding FROM json_each(?) AS wanted CROSS JOIN kb_vec AS v O
 _EMBEDDED_OF_SOURCE = f"""
 SELECT c.id FROM {CHUNKS} WHERE d.source = (SELECT key FROM kb_sources WHERE id = ?)
 AND c.id NOT IN (SELECT chunk FROM kb_pending)"""
+
+
+class _State(NamedTuple):
+    """What there is to search; as _STATE returns it."""
+
+    has_vectors: bool
+    dimension: int | None
+    chunks: int
+    version: int
 
 
 class _Scope(NamedTuple):
@@ -75,6 +89,7 @@ class SQLiteVectors:
         self._writer = writer
         self._checking = threading.Lock()
         self._is_checked = False
+        self._resident: Resident | None = None
 
     def identity(self) -> Identity | None:
         """Return which embedder made the vectors; None before the first."""
@@ -118,6 +133,7 @@ class SQLiteVectors:
             connection.load_vec0()
             for _, vector in batch:
                 check_vector(vector, identity.dimension)
+            count_change(connection)
             return sum(_put(connection, chunk_id, vector) for chunk_id, vector in batch)
 
     def search(
@@ -131,12 +147,14 @@ class SQLiteVectors:
             return []
         self._ensure_cosine()
         with self._readers.connection() as connection:
-            has_vectors, dimension, chunks = connection.execute(_STATE).get
-            if not has_vectors or dimension is None:
+            state = _State(*connection.execute(_STATE).get)
+            if not state.has_vectors or state.dimension is None:
                 return []
-            check_vector(vector, dimension)
+            check_vector(vector, state.dimension)
             is_everything = filter.is_open and (filter.include_superseded or not has_superseded(connection))
-            scope = _EVERYTHING if is_everything else _scope(connection, filter, chunks)
+            if is_everything and (matrix := self._matrix(connection, state)):
+                return matrix.nearest(vector, limit)
+            scope = _EVERYTHING if is_everything else _scope(connection, filter, state.chunks)
             rows = _nearest(connection, scope, vector, limit)
             return [Scored(chunk_id, min(1.0, 1.0 - distance)) for distance, chunk_id in rows]
 
@@ -144,8 +162,11 @@ class SQLiteVectors:
         """Return the vectors of those chunks that have one."""
         self._ensure_cosine()
         with self._readers.connection() as connection:
-            if not chunk_ids or not vec_exists(connection):
+            state = _State(*connection.execute(_STATE).get)
+            if not chunk_ids or not state.has_vectors:
                 return {}
+            if matrix := self._matrix(connection, state):
+                return matrix.fetch(chunk_ids)
             return dict(connection.execute(_FETCH, (json.dumps(list(chunk_ids)),)))
 
     def delete_source(self, source_id: str) -> int:
@@ -159,6 +180,15 @@ class SQLiteVectors:
                 forget_vectors(connection, doomed)
             connection.executemany("INSERT INTO kb_pending VALUES (?)", ((chunk_id,) for chunk_id in doomed))
         return len(doomed)
+
+    def _matrix(self, connection: Connection, state: _State) -> Matrix | None:
+        """Return all vectors, when they are few and have been asked for before."""
+        from concord.backends.sqlite import resident  # late, for it imports numpy
+
+        if state.chunks > resident.MOST or state.dimension is None:
+            return None
+        self._resident = self._resident or resident.Resident()
+        return self._resident.matrix(connection, state.version, state.dimension)
 
     def _ensure_cosine(self) -> None:
         """Migrate vectors that measure another distance; looks once."""
