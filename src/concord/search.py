@@ -233,7 +233,7 @@ def _above(ranked: Sequence[Ranked], found: Retrieval, threshold: float | None, 
 
 
 def _read(ranked: Sequence[Ranked], query: Query, store: Store) -> list[Survivor]:
-    few = ranked[: query.limit * POOL]
+    few = ranked[: max(diversify.STRETCH, query.limit * POOL)]
     passages = store.catalog.read([one.chunk_id for one in few])
     return [Survivor(one, *passages[one.chunk_id]) for one in few if one.chunk_id in passages]
 

@@ -17,6 +17,10 @@ from concord.ranking.lexicon import UNSPACED_SCRIPTS
 from concord.types import ChunkId, Ranked
 
 LAMBDA = 0.7  # seed 000 §5.1: relevance against diversity
+REPETITION = (
+    0.5  # less word overlap than this is sharing a subject: nDCG@10 0.4307 where it counts, 0.4353 not
+)
+STRETCH = 20  # how deep relevance is stretched, so that asking for more results moves none
 DUPLICATE = 0.9  # word-set similarity from which two chunks are one text
 FLOOR = 0.001  # seed 000 §5.2: at 0.01 a chunk that one strategy alone found (0.008) was dropped
 RELAXED_FLOOR = 0.0001  # of the cascade's first rung
@@ -112,7 +116,8 @@ def mmr(
         picked.append(best)
         chosen = signed[ranked[best].chunk_id]
         for at in remaining:
-            nearest[at] = max(nearest[at], similarity(chosen, signed[ranked[at].chunk_id]))
+            shared = similarity(chosen, signed[ranked[at].chunk_id])
+            nearest[at] = max(nearest[at], shared if shared >= REPETITION else 0.0)
     return [_moved(ranked[was], was + 1, now) for now, was in enumerate(picked, start=1)]
 
 
@@ -154,7 +159,7 @@ def _near_duplicate(
 
 
 def _stretched(scores: Sequence[float]) -> list[float]:
-    low, high = min(scores, default=0.0), max(scores, default=0.0)
+    low, high = min(scores[:STRETCH], default=0.0), max(scores, default=0.0)
     return [(score - low) / (high - low) if high > low else 1.0 for score in scores]
 
 

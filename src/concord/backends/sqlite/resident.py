@@ -63,10 +63,14 @@ class Resident:
         self._asked = -1
         self._kept: Matrix | None = None
 
-    def matrix(self, connection: Connection, version: int, dimension: int) -> Matrix | None:
-        """Return the vectors of a version; None while it is not worth reading them."""
+    def kept(self, version: int) -> Matrix | None:
+        """Return the vectors of a version if they have been read."""
         kept = self._kept
-        if kept is not None and kept.version == version:
+        return kept if kept is not None and kept.version == version else None
+
+    def read(self, connection: Connection, version: int, dimension: int) -> Matrix | None:
+        """Return the vectors of a version; None while it is not worth reading them."""
+        if kept := self.kept(version):
             return kept
         if version != self._asked:
             self._asked, self._kept = version, None
@@ -77,7 +81,7 @@ class Resident:
             self._kept = _read(connection, dimension)
         finally:
             self._reading.release()
-        return self._kept if self._kept.version == version else None
+        return self.kept(version)
 
 
 def _read(connection: Connection, dimension: int) -> Matrix:

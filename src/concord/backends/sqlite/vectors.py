@@ -165,7 +165,7 @@ class SQLiteVectors:
             state = _State(*connection.execute(_STATE).get)
             if not chunk_ids or not state.has_vectors:
                 return {}
-            if matrix := self._matrix(connection, state):
+            if self._resident and (matrix := self._resident.kept(state.version)):
                 return matrix.fetch(chunk_ids)
             return dict(connection.execute(_FETCH, (json.dumps(list(chunk_ids)),)))
 
@@ -188,7 +188,7 @@ class SQLiteVectors:
         if state.chunks > resident.MOST or state.dimension is None:
             return None
         self._resident = self._resident or resident.Resident()
-        return self._resident.matrix(connection, state.version, state.dimension)
+        return self._resident.read(connection, state.version, state.dimension)
 
     def _ensure_cosine(self) -> None:
         """Migrate vectors that measure another distance; looks once."""
