@@ -4,7 +4,6 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-dev
 DEMO_STAMP := $(VENV)/.installed
-export PYTHONWARNDEFAULTENCODING = 1
 
 .PHONY: help demo test quick lint types bench docs clean
 
@@ -26,7 +25,7 @@ demo: $(DEMO_STAMP) ## index this repository's docs and run three searches
 	@sh scripts/demo.sh $(BIN)/kb
 
 test: $(STAMP) lint types ## lint, types and every test
-	$(BIN)/python -m pytest -n 2
+	PYTHONWARNDEFAULTENCODING=1 $(BIN)/python -m pytest -n 2
 
 quick: $(STAMP) ## the tests that need neither a model nor a server
 	$(BIN)/python -m pytest -n 2 -x -m "not slow"

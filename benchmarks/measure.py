@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+KB = str(Path(sys.executable).with_name("kb"))  # the installed command
+
 
 class Cost(NamedTuple):
-    """What something took, in seconds."""
+    """What something took, in seconds, and how much memory a command had at most."""
 
     cpu: float
     elapsed: float
+    peak_mb: float = 0.0
 
 
 Work = Callable[[], object]
@@ -31,18 +36,17 @@ def cost_of(work: Work) -> Cost:
     return Cost(time.process_time() - cpu_started, time.perf_counter() - started)
 
 
-def command_cost(
-    command: Sequence[str], environment: Mapping[str, str], statuses: Iterable[int] = (0,)
-) -> Cost:
+def command_cost(command: Sequence[str], environment: Mapping[str, str]) -> Cost:
     """Run a command to its end and return what it and its children took."""
     started = time.perf_counter()
     quiet = subprocess.DEVNULL
     process = subprocess.Popen(command, env=dict(environment), stdin=quiet, stdout=quiet, stderr=quiet)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode not in statuses:
+    if process.returncode:
         raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
-    return Cost(usage.ru_utime + usage.ru_stime, time.perf_counter() - started)
+    elapsed = time.perf_counter() - started
+    return Cost(usage.ru_utime + usage.ru_stime, elapsed, usage.ru_maxrss / 1024)
 
 
 def in_turn(rounds: int, works: Mapping[str, Callable[[], Cost]]) -> dict[str, list[Cost]]:

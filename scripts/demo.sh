@@ -6,12 +6,12 @@ KB_HOME=${KB_HOME:-$(dirname "$kb")/../demo}
 export KB_HOME
 
 ask() {
-    printf '\n$ kb search %s\n\n' "$*"
+    printf "\n$ kb search '%s' %s\n\n" "$1" "$2 $3"
     "$kb" search "$@" || [ $? -eq 1 ]
 }
 
 printf '$ kb add docs\n'
 "$kb" add docs
-ask 'how is a citation read back' --top 3      # a question: meaning leads
-ask '"never a traceback"' --top 2             # a phrase: exactly these words
-ask KB_SEARCH_DEFAULT_TOP --top 2             # an identifier: words lead
+ask 'how is a citation read back' --top 3         # a question: meaning leads
+ask '"the old version or the new one"' --top 2    # a phrase: exactly these words
+ask KB_SEARCH_DEFAULT_TOP --top 2                 # an identifier: words lead

@@ -120,8 +120,8 @@ class Desk:
         tools = ingest.Tools(
             store=self.store,
             reader=self.reader,
-            measure=self.embedder,
-            embedder=self.embedder if self.embeds else None,
+            measure=lambda: self.embedder,
+            embedder=lambda: self.embedder if self.embeds else None,
             limits=ingest.Limits(self.max_bytes, SIZE),
             progress=self.progress,
         )

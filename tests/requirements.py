@@ -171,4 +171,10 @@ PROMISES: dict[str, Promise] = {
     ),
     "design.index-remembers-its-embedder": Promise("DESIGN §2", "vectors of another embedder are refused"),
     "design.organisations-apart": Promise("DESIGN §4.14", "organisations share no row and no statistic"),
+    "000.rerank.cosine": Promise(
+        "000 §5.3", "the few that are left are scored again by the cosine of query and chunk"
+    ),
+    "000.rerank.blend": Promise(
+        "000 §5.3", "the new score is weight × second look + (1 − weight) × fused score"
+    ),
 }

@@ -12,7 +12,7 @@ import os
 import secrets
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -71,12 +71,12 @@ class Limits:
 
 
 class Tools(NamedTuple):
-    """What ingest works with; `embedder` is None when nothing is to be embedded."""
+    """What ingest works with. Embedders are opened when a file needs one: most syncs find nothing to do."""
 
     store: Store
     reader: FileReader
-    measure: Embedder  # whose tokens chunks are measured in
-    embedder: Embedder | None
+    measure: Callable[[], Embedder]  # whose tokens chunks are measured in
+    embedder: Callable[[], Embedder | None]  # None when nothing is to be embedded
     limits: Limits
     progress: Progress
 
@@ -99,7 +99,7 @@ def sync(source: Source, tools: Tools, *, lock_wait_s: float) -> SyncReport:
         run.textless.save()
         synced = replace(source, synced_at=time.time())
         tools.store.catalog.put_source(synced)
-        embedding = embed_pending(tools.store, tools.embedder, tools.progress, source_id=source.id)
+        embedding = _embed_source(source, tools)
     return replace(
         run.report(),
         source=synced,
@@ -110,6 +110,13 @@ def sync(source: Source, tools: Tools, *, lock_wait_s: float) -> SyncReport:
         generation=tools.store.catalog.generation(),
         took_s=time.monotonic() - started,
     )
+
+
+def _embed_source(source: Source, tools: Tools) -> Embedding:
+    counts = tools.store.catalog.counts(source.id)
+    if counts.chunks == counts.vectors:
+        return Embedding()
+    return embed_pending(tools.store, tools.embedder(), tools.progress, source_id=source.id)
 
 
 class _Prepared(NamedTuple):
@@ -246,7 +253,7 @@ class _Run:
         document = described(self.source, path, found, extracted, file_hash)
         if state and (old := self.tools.store.catalog.document(state.document_id)):
             document = replace(document, id=old.id, superseded_by=old.superseded_by)
-        pieces = chunk(extracted, self.tools.measure.token_starts, self.tools.limits.chunk)
+        pieces = chunk(extracted, self.tools.measure().token_starts, self.tools.limits.chunk)
         if not pieces:
             raise NotIndexable("no text")
         self.waiting_since = self.waiting_since if self.waiting else time.monotonic()

@@ -9,18 +9,20 @@ from __future__ import annotations
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from concord import plugins
 from concord.config import Settings, load_settings
-from concord.errors import BadValue
+from concord.errors import BadValue, Unavailable
 from concord.types import (
     Answer,
+    ChunkId,
     Degraded,
     Document,
     Filter,
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
     from concord.notes import Note
     from concord.paging import Page
     from concord.progressive import Progressive
-    from concord.protocols import Embedder, FileReader, Progress, Semantic, Store, Strategy
+    from concord.protocols import Embedder, FileReader, Progress, Reranker, Semantic, Store, Strategy
     from concord.ranking.calibrate import Calibration
     from concord.refit import Refit
 
@@ -90,9 +92,9 @@ class KnowledgeBase:
         self.close()
 
     def close(self) -> None:
-        """Free the store, the model and the worker process."""
+        """Free the store, the models and the worker process."""
         with self._lock:
-            for name in ("store", "embedder", "reader"):
+            for name in ("store", "embedder", "reader", "reranker"):
                 if name in self._opened:
                     self._opened[name].close()
             self._opened.clear()
@@ -421,7 +423,7 @@ class KnowledgeBase:
             if other.embedder is not None:
                 complete(embed_pending(other.store, other.embedder, progress))
                 tools = other._with_meaning(tools)
-            yield tools
+            yield tools._replace(reranker=other._reranker)
 
     def _sync_or_report(self, source: Source, *, embed: bool, progress: Progress) -> SyncReport:
         from concord.errors import Unreadable
@@ -440,8 +442,8 @@ class KnowledgeBase:
         tools = ingest.Tools(
             store=self.store,
             reader=self.reader,
-            measure=self._measure(),
-            embedder=self.embedder if embed else None,
+            measure=cache(self._measure),
+            embedder=lambda: self.embedder if embed else None,
             limits=self._limits(),
             progress=progress,
         )
@@ -487,22 +489,49 @@ class KnowledgeBase:
         if (request.mode or self.settings["search.mode"]) == "fts5":
             return tools, None
         absent = self._why_no_meaning(wait_for_model)
-        return (tools if absent else self._with_meaning(tools)), absent
+        if absent is COLD:
+            return tools, absent  # an answer at once: it does not wait for a reranker's model either
+        tools = tools if absent else self._with_meaning(tools)
+        return tools._replace(reranker=self._reranker), absent
 
     def _with_meaning(self, tools: searching.Tools) -> searching.Tools:
         """Return the tools with the semantic strategy and what was fitted for its model."""
-        vectors, embedder = self.store.vectors, self.embedder
-        semantic: Semantic = self._once(
-            "semantic", lambda: plugins.load("strategies", "semantic")(vectors, embedder)
-        )
+        semantic = self._semantic
         return tools._replace(
             strategies=[*tools.strategies, semantic],
             similarity=semantic.similarities,
             calibration=self._calibration(),
         )
 
+    @property
+    def _semantic(self) -> Semantic:
+        vectors, embedder = self.store.vectors, self.embedder
+        semantic: Semantic = self._once(
+            "semantic", lambda: plugins.load("strategies", "semantic")(vectors, embedder)
+        )
+        return semantic
+
+    @property
+    def _reranker(self) -> Reranker | None:
+        """Who takes a second look; None when the provider is `none`."""
+        provider = self.settings["rerank.provider"]
+        if provider == "none":
+            return None
+        opened: Reranker = self._once(
+            "reranker", lambda: plugins.load("rerankers", provider)(self.settings, self._similarity)
+        )
+        return opened
+
+    def _similarity(self, text: str, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, float]:
+        """Return cosines for a reranker, which outlives the search it was opened in; none without meaning."""
+        absent = self._why_no_meaning(wait_for_model=True)
+        return {} if absent else self._semantic.similarities(text, chunk_ids)
+
     def _why_no_meaning(self, wait_for_model: bool) -> Degraded | None:
-        theirs = self.store.vectors.identity()
+        try:
+            theirs = self.store.vectors.identity()
+        except Unavailable as fault:
+            return Degraded("semantic", fault.message)
         if theirs is not None and not wait_for_model and not self.is_warm:
             return COLD
         embedder = self.embedder

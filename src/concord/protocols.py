@@ -310,5 +310,13 @@ class Reranker(Protocol):
     name: str
 
     def rerank(self, query: str, ranked: Sequence[Ranked], texts: Mapping[ChunkId, str]) -> list[Ranked]:
-        """Return the same chunks in a better order, with scores to match, best first."""
+        """Return the same chunks in a better order, with scores to match, best first.
+
+        Raises:
+            Exception: whatever its engine raises; the answer names it and keeps the order that it had.
+        """
+        ...
+
+    def close(self) -> None:
+        """Free the model, if there is one."""
         ...

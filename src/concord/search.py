@@ -21,10 +21,10 @@ from concord.protocols import Reranker, Store, Strategy
 from concord.ranking import diversify, explain, rarity
 from concord.ranking.agreement import agreement
 from concord.ranking.calibrate import Calibration
-from concord.ranking.entities import boost, mentioned
 from concord.ranking.fuse import FUSIONS, Ballots, Context, ballots, blend, rrf
 from concord.ranking.plan import polled
 from concord.remarks import remarked
+from concord.second_look import Look, second_look
 from concord.text.characters import is_latin
 from concord.text.citation import cite
 from concord.text.parse import contains
@@ -102,7 +102,8 @@ def examine(request: Request, tools: Tools) -> Examined:
     with watch.lap("read"):
         survivors = _without_excluded(_read(kept, found.query, tools.store), found.query)
     with watch.lap("rerank"):
-        survivors = _second_look(survivors, found.query, tools)
+        look = _second_look(survivors, found.query, tools, _left_ms(request, tools.settings, watch))
+        survivors = _reordered(survivors, look.ranked)
     with watch.lap("diversify"):
         survivors = _diverse(survivors, found.query.limit, tools.settings["search.diversity"])
     with watch.lap("judge"):
@@ -111,7 +112,7 @@ def examine(request: Request, tools: Tools) -> Examined:
         hits = _hits(survivors, judgement, found, sources, tools.settings["search.snippet_width"])
         if request.explain:
             hits = tuple(
-                _explained(hit, v, judgement, found, fusion, tools)
+                _explained(hit, v, judgement, found, fusion, tools, look)
                 for hit, v in zip(hits, judgement.verdicts, strict=True)
             )
     answer = Answer(
@@ -130,7 +131,7 @@ def examine(request: Request, tools: Tools) -> Examined:
         strategies_matched=tuple(
             s.name for s in tools.strategies if any(s.name in hit.found_by for hit in hits)
         ),
-        degraded=tuple(found.votes.degraded),
+        degraded=(*found.votes.degraded, *look.degraded),
         omitted={"deleted": 0, "below_threshold": len(ranked) - len(kept)},
         timings_ms={**found.votes.timings_ms, **watch.laps},
     )
@@ -243,15 +244,14 @@ def _without_excluded(survivors: Sequence[Survivor], query: Query) -> list[Survi
     return [s for s in survivors if not any(contains(s.chunk.text, term) for term in query.excluded)]
 
 
-def _second_look(survivors: Sequence[Survivor], query: Query, tools: Tools) -> list[Survivor]:
-    """Lift passages that mention a name of the query; then let the reranker, if there is one, order them."""
-    ranked = [s.ranked for s in survivors]
+def _second_look(survivors: Sequence[Survivor], query: Query, tools: Tools, budget_ms: float) -> Look:
     texts = {s.ranked.chunk_id: s.chunk.text for s in survivors}
-    if query.entities:
-        ranked = boost(ranked, {i for i, text in texts.items() if mentioned(query.entities, text)})
-    if tools.reranker:
-        ranked = tools.reranker.rerank(query.text, ranked, texts)
-    return _reordered(survivors, ranked)
+    return second_look([s.ranked for s in survivors], texts, query, tools.reranker, budget_ms)
+
+
+def _left_ms(request: Request, settings: Mapping[str, Any], watch: _Watch) -> float:
+    """Return what is left of the time that a search may take."""
+    return max(0.0, _deadline_ms(request, settings) - watch.total_ms())
 
 
 def _reordered(survivors: Sequence[Survivor], ranked: Sequence[Ranked]) -> list[Survivor]:
@@ -335,9 +335,16 @@ def _hit(
 
 
 def _explained(
-    hit: Hit, verdict: Verdict, judgement: Judgement, found: Retrieval, fusion: str, tools: Tools
+    hit: Hit,
+    verdict: Verdict,
+    judgement: Judgement,
+    found: Retrieval,
+    fusion: str,
+    tools: Tools,
+    look: Look,
 ) -> Hit:
     arithmetic: Json = explain.explain(hit.chunk.id, found.ballots, found.context, fusion)
+    arithmetic["rerank"] = look.explain(hit.chunk.id)
     arithmetic["relevance"] = explain.explain_relevance(tools.calibration, verdict.features, judgement.search)
     arithmetic["label"] = explain.explain_label(verdict.evidence, verdict.label)
     return replace(hit, explanation=arithmetic)

@@ -402,3 +402,27 @@ def test_any_history_leaves_the_same_state_as_in_the_reference(
     for change in changes:
         assert apply(reference, change) == apply(other, change)
     assert state(reference) == state(other)
+
+
+def test_a_memo_is_kept_for_as_long_as_its_source(store: Store):
+    put(store, "docs/a.md", "text")
+    put(store, "other/a.md", "text")
+    assert store.catalog.memo("docs") == ""
+    store.catalog.put_memo("docs", "first ☂")
+    store.catalog.put_memo("other", "theirs")
+    store.catalog.put_memo("docs", "second ☂")
+    assert (store.catalog.memo("docs"), store.catalog.memo("other")) == ("second ☂", "theirs")
+    store.catalog.remove_source("docs")
+    assert (store.catalog.memo("docs"), store.catalog.memo("other")) == ("", "theirs")
+
+
+def test_a_memo_changes_nothing_that_can_be_searched(store: Store):
+    put(store, "docs/a.md", "text")
+    before = store.catalog.generation()
+    store.catalog.put_memo("docs", "something to remember")
+    assert store.catalog.generation() == before
+
+
+def test_a_memo_about_a_source_that_is_gone_is_not_kept(store: Store):
+    store.catalog.put_memo("gone", "something to remember")
+    assert store.catalog.memo("gone") == ""

@@ -105,7 +105,7 @@ def _ranges(
 
 
 def _pieces(extracted: Extracted, ranges: Sequence[tuple[Heading, Range]]) -> Iterator[Piece]:
-    text, line, counted = extracted.text, 1, 0
+    text, line, counted, told = extracted.text, 1, 0, 0
     for heading, reach in ranges:
         start, body = _trimmed(text, *reach)
         if not body:
@@ -118,9 +118,18 @@ def _pieces(extracted: Extracted, ranges: Sequence[tuple[Heading, Range]]) -> It
             end=start + len(body),
             start_line=_file_line(extracted, line),
             end_line=_file_line(extracted, line + body.count("\n")),
-            page=bisect_right(extracted.page_starts, start) or 1 if extracted.page_starts else None,
+            page=_page(extracted, max(start, told), start + len(body)),
             heading=heading,
         )
+        told = start + len(body)
+
+
+def _page(extracted: Extracted, start: int, end: int) -> int | None:
+    """Return the page of the first character that no piece before has told: an overlap reaches back."""
+    if not extracted.page_starts:
+        return None
+    blank = end - start - len(extracted.text[start:end].lstrip())
+    return bisect_right(extracted.page_starts, start + blank) or 1
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, str]:

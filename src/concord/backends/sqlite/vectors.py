@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from concord.backends.embeddings import check_identity, check_vector
 from concord.backends.sqlite.connections import Connection, Readers, Writer
 from concord.backends.sqlite.filters import CHUNKS, condition, has_superseded
+from concord.backends.sqlite.resident import MOST, Resident
 from concord.backends.sqlite.rows import heading_of
 from concord.backends.sqlite.vec_table import (
     count_change,
@@ -23,9 +24,6 @@ from concord.backends.sqlite.vec_table import (
 )
 from concord.errors import BadValue
 from concord.types import ChunkId, Filter, Identity, Pending, Scored, Vector
-
-if TYPE_CHECKING:
-    from concord.backends.sqlite.resident import Matrix, Resident
 
 _MAX_K = 4096  # sqlite-vec refuses more neighbours than this
 # Reading a vector by its id takes at worst as long as passing this many in a scan: 24 µs where its neighbours
@@ -89,7 +87,7 @@ class SQLiteVectors:
         self._writer = writer
         self._checking = threading.Lock()
         self._is_checked = False
-        self._resident: Resident | None = None
+        self._resident = Resident()
 
     def identity(self) -> Identity | None:
         """Return which embedder made the vectors; None before the first."""
@@ -152,7 +150,8 @@ class SQLiteVectors:
                 return []
             check_vector(vector, state.dimension)
             is_everything = filter.is_open and (filter.include_superseded or not has_superseded(connection))
-            if is_everything and (matrix := self._matrix(connection, state)):
+            is_small = state.chunks <= MOST
+            if is_everything and is_small and (matrix := self._resident.read(connection, state.version)):
                 return matrix.nearest(vector, limit)
             scope = _EVERYTHING if is_everything else _scope(connection, filter, state.chunks)
             rows = _nearest(connection, scope, vector, limit)
@@ -165,7 +164,7 @@ class SQLiteVectors:
             state = _State(*connection.execute(_STATE).get)
             if not chunk_ids or not state.has_vectors:
                 return {}
-            if self._resident and (matrix := self._resident.kept(state.version)):
+            if matrix := self._resident.kept(state.version):
                 return matrix.fetch(chunk_ids)
             return dict(connection.execute(_FETCH, (json.dumps(list(chunk_ids)),)))
 
@@ -180,15 +179,6 @@ class SQLiteVectors:
                 forget_vectors(connection, doomed)
             connection.executemany("INSERT INTO kb_pending VALUES (?)", ((chunk_id,) for chunk_id in doomed))
         return len(doomed)
-
-    def _matrix(self, connection: Connection, state: _State) -> Matrix | None:
-        """Return all vectors, when they are few and have been asked for before."""
-        from concord.backends.sqlite import resident  # late, for it imports numpy
-
-        if state.chunks > resident.MOST or state.dimension is None:
-            return None
-        self._resident = self._resident or resident.Resident()
-        return self._resident.read(connection, state.version, state.dimension)
 
     def _ensure_cosine(self) -> None:
         """Migrate vectors that measure another distance; looks once."""

@@ -1,0 +1,51 @@
+"""How much memory: indexing a tree and one eight times as large, and a warm process with many chunks."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.measure import KB, Row, at_most, command_cost, quick_environment
+from benchmarks.synthetic import filled_store, questions, write_markdown
+
+FEW, MANY = 150, 1200  # files of 8 kB
+MOST_GROWTH = 1.2
+CHUNKS = 100_000
+MOST_MB = 300
+
+_WARM = """
+import sys
+from concord.knowledge import KnowledgeBase
+with KnowledgeBase.open(store__url=sys.argv[1]) as kb:
+    kb.warm()
+    for text in sys.argv[2:]:
+        kb.search(text)
+    print(next(line for line in open("/proc/self/status", encoding="ascii") if line.startswith("VmRSS")))
+"""
+
+
+def run() -> Iterator[Row]:
+    """Measure peaks of commands, and a process at rest."""
+    few, many = _peak_mb(FEW), _peak_mb(MANY)
+    what = f"peak of `kb add --no-embed`, {MANY:,} files beside {FEW}"
+    yield at_most(what, f"{many:.0f} MB", f"{few:.0f} MB", many / few, MOST_GROWTH)
+    warm = _warm_mb()
+    row = Row(f"warm process: model, {CHUNKS:,} chunks, 20 searches", f"{warm:.0f} MB")
+    yield row._replace(baseline=f"{MOST_MB} MB", ratio=warm / MOST_MB, target="< 1", is_met=warm < MOST_MB)
+
+
+def _peak_mb(files: int) -> float:
+    """Index a tree in a process of its own and return the most memory it had."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_markdown(Path(folder, "tree"), files)
+        environment = quick_environment(KB_HOME=str(Path(folder, "home")))
+        return command_cost([KB, "add", str(Path(folder, "tree")), "--no-embed"], environment).peak_mb
+
+
+def _warm_mb() -> float:
+    command = [sys.executable, "-c", _WARM, filled_store(CHUNKS), *questions(20)]
+    done = subprocess.run(command, check=True, capture_output=True, encoding="utf-8", env=quick_environment())
+    return int(done.stdout.split()[1]) / 1024

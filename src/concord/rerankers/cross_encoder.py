@@ -1,0 +1,230 @@
+"""A second look by a model that reads query and chunk together, from a directory of the user's own.
+
+The directory holds `model.onnx` (or `onnx/model.onnx`) and `tokenizer.json`, as cross-encoders are published.
+Nothing is read before the first search, and nothing is ever fetched from anywhere.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from concord.errors import BadValue, Unavailable
+from concord.rerankers.weighing import checked_weight, weighed
+from concord.types import ChunkId, Ranked
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from tokenizers import Encoding, Tokenizer
+
+_MODEL_FILES = ("model.onnx", "onnx/model.onnx")
+_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+_SINGLE, _TWO_CLASSES = 1, 2  # logits a pair: one for "relevant", or one against and one for it
+_DEFAULT_WINDOW = 512  # of nearly every published cross-encoder
+_LARGEST_WINDOW = 8192  # a tokenizer without a limit names one of thirty digits
+_QUERY_SHARE = 2  # a query may fill this part of the window (a half): a longer one would leave no passage
+_BATCH_PAIRS = 4  # about 1,300 tokens: an encoder of this kind is fastest with one to two thousand
+_PADDING_NAMES = ("<pad>", "[PAD]")
+_ERRORS_ONLY = 3  # onnxruntime's log level: its warnings are not for users
+_HINT = "rerank.model is a directory with model.onnx and tokenizer.json; rerank.provider none does without"
+
+
+class _Model(NamedTuple):
+    """A loaded model: what makes pairs of texts into numbers, and what reads these."""
+
+    tokenizer: Tokenizer
+    session: Any
+    window: int
+
+
+class CrossEncoder:
+    """Reads `rerank.model`, `rerank.weight` and `embed.threads`. May be used by several threads at once."""
+
+    name = "cross_encoder"
+
+    def __init__(self, options: Mapping[str, Any], similarity: object = None) -> None:
+        self._weight = checked_weight(options)
+        self._home = str(options.get("rerank.model") or "")
+        self._threads = int(options.get("embed.threads") or 0) or _cores()
+        self._loading = threading.Lock()
+        self._loaded: _Model | None = None
+
+    def rerank(self, query: str, ranked: Sequence[Ranked], texts: Mapping[ChunkId, str]) -> list[Ranked]:
+        """Return the chunks in the order of the model's and the fused score together.
+
+        Raises:
+            BadValue: `rerank.model` is no cross-encoder.
+            Unavailable: the model cannot be loaded or run.
+        """
+        known = {one.chunk_id: texts[one.chunk_id] for one in ranked if one.chunk_id in texts}
+        if not known:
+            return list(ranked)
+        return weighed(ranked, self._scores(query, known), self._weight)
+
+    def close(self) -> None:
+        """Free the model; the next use loads it again."""
+        with self._loading:
+            self._loaded = None
+
+    def _scores(self, query: str, texts: Mapping[ChunkId, str]) -> dict[ChunkId, float]:
+        model = self._model()
+        asked = _cut(_speakable(query), model)
+        by_length = sorted(texts, key=lambda chunk_id: len(texts[chunk_id]))  # so that little is padding
+        scores: dict[ChunkId, float] = {}
+        for start in range(0, len(by_length), _BATCH_PAIRS):
+            batch = by_length[start : start + _BATCH_PAIRS]
+            pairs = [(asked, _speakable(texts[chunk_id])) for chunk_id in batch]
+            scores.update(zip(batch, self._probabilities(model, pairs), strict=True))
+        return scores
+
+    def _probabilities(self, model: _Model, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        feed = _feed(model.tokenizer.encode_batch(list(pairs)))
+        inputs = {given.name: feed[given.name] for given in model.session.get_inputs()}
+        with _faults_as_unavailable(self._home):
+            (logits, *_) = model.session.run([_output(model.session)], inputs)
+        return _to_probabilities(logits, len(pairs), self._home)
+
+    def _model(self) -> _Model:
+        with self._loading:
+            if self._loaded is None:
+                self._loaded = _load(self._home, self._threads)
+            return self._loaded
+
+
+def _load(home: str, threads: int) -> _Model:
+    directory = Path(home).expanduser()
+    model = next((directory / name for name in _MODEL_FILES if (directory / name).is_file()), None)
+    if not home:
+        raise BadValue("rerank.model does not say where the cross-encoder is", hint=_HINT)
+    if model is None or not (directory / "tokenizer.json").is_file():
+        missing = "model.onnx" if model is None else "tokenizer.json"
+        raise BadValue(f"there is no {missing} in rerank.model, {home}", hint=_HINT)
+    window = read_window(directory)
+    return _Model(_tokenizer(directory / "tokenizer.json", window), _session(model, threads), window)
+
+
+def _tokenizer(path: Path, window: int) -> Tokenizer:
+    """Load a tokenizer that cuts passages, never the query, and reads what spells a special token as text."""
+    from tokenizers import Tokenizer
+
+    try:
+        tokenizer = Tokenizer.from_buffer(path.read_bytes())
+    except (OSError, ValueError) as fault:
+        raise Unavailable(f"{path} cannot be read: {fault}", hint=_HINT) from fault
+    padding = tokenizer.padding or {}
+    known = (tokenizer.token_to_id(name) for name in _PADDING_NAMES)
+    number = padding.get("pad_id", next((number for number in known if number is not None), 0))
+    tokenizer.enable_padding(pad_id=number, pad_type_id=padding.get("pad_type_id", 0))
+    tokenizer.enable_truncation(window, strategy="only_second")
+    tokenizer.encode_special_tokens = True
+    return tokenizer
+
+
+def _session(path: Path, threads: int) -> Any:
+    from onnxruntime import InferenceSession, SessionOptions
+
+    options = SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = _ERRORS_ONLY
+    with _faults_as_unavailable(str(path)):
+        session = InferenceSession(str(path), options, ["CPUExecutionProvider"])
+    strange = sorted({given.name for given in session.get_inputs()}.difference(_INPUTS))
+    if strange:
+        raise BadValue(f"the model {path} wants the input {', '.join(strange)}", hint=_HINT)
+    return session
+
+
+def read_window(directory: Path) -> int:
+    """Return how many tokens a model reads: the smallest number that its files name."""
+    config = _json(directory / "config.json")
+    positions = config.get("max_position_embeddings")
+    if positions and "roberta" in str(config.get("model_type", "")):
+        positions -= 1 + int(config.get("pad_token_id", 1))  # its positions begin after the one for padding
+    named = positions, _json(directory / "tokenizer_config.json").get("model_max_length")
+    sizes = [size for size in named if isinstance(size, int) and 0 < size <= _LARGEST_WINDOW]
+    return min(sizes, default=_DEFAULT_WINDOW)
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as fault:
+        raise BadValue(f"{path} is not JSON: {fault}", hint="mend or remove the file") from fault
+    return content if isinstance(content, dict) else {}
+
+
+def _cut(query: str, model: _Model) -> str:
+    """Shorten a query that would leave the passage no room."""
+    most = max(1, model.window // _QUERY_SHARE - model.tokenizer.num_special_tokens_to_add(True))
+    encoding = model.tokenizer.encode("", query)  # as the second of a pair: the first may not be too long
+    ends = [end for (_, end), part in zip(encoding.offsets, encoding.sequence_ids, strict=True) if part == 1]
+    return query if len(ends) <= most else query[: ends[most - 1]]
+
+
+def _speakable(text: str) -> str:
+    """Return a text that has a UTF-8 form: a tokenizer refuses a lone surrogate."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _feed(encodings: Sequence[Encoding]) -> dict[str, NDArray[np.int64]]:
+    import numpy as np
+
+    rows = (
+        [one.ids for one in encodings],
+        [one.attention_mask for one in encodings],
+        [one.type_ids for one in encodings],
+    )
+    return {name: np.array(row, np.int64) for name, row in zip(_INPUTS, rows, strict=True)}
+
+
+def _output(session: Any) -> str:
+    names = [given.name for given in session.get_outputs()]
+    return "logits" if "logits" in names else str(names[0])
+
+
+def _to_probabilities(logits: NDArray[np.float32], pairs: int, home: str) -> list[float]:
+    """Return the probability that each pair belongs together: a sigmoid of one logit, a softmax of two."""
+    import numpy as np
+
+    shape = logits.shape if logits.ndim > 1 else (*logits.shape, _SINGLE)
+    if shape not in {(pairs, _SINGLE), (pairs, _TWO_CLASSES)}:
+        raise BadValue(f"the model {home} returns {list(logits.shape)}, not one score a pair", hint=_HINT)
+    rows = logits.reshape(shape).astype(np.float64)
+    if not np.isfinite(rows).all():
+        raise Unavailable(f"the model {home} returns what is no number", hint="its file may be damaged")
+    # The softmax of two logits is the sigmoid of their difference; tanh does not overflow, exp would.
+    margins = rows[:, 0] if shape[1] == _SINGLE else rows[:, 1] - rows[:, 0]
+    return [float(p) for p in 0.5 * (1 + np.tanh(0.5 * margins))]
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@cache
+def _fault_kinds() -> tuple[type[Exception], ...]:
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+    # onnxruntime's errors share no class of their own
+    return tuple(
+        kind for kind in vars(state).values() if isinstance(kind, type) and issubclass(kind, Exception)
+    )
+
+
+@contextmanager
+def _faults_as_unavailable(name: str) -> Iterator[None]:
+    try:
+        yield
+    except _fault_kinds() as fault:
+        reason = str(fault).splitlines()[0]
+        raise Unavailable(f"the cross-encoder {name} does not run: {reason}", hint=_HINT) from fault

@@ -1,0 +1,74 @@
+"""A second look at the few that were read: names of the query lift a passage, then the reranker orders them.
+
+A reranker that fails, is late or returns other chunks than it was given is named in the answer, and the order
+stays as it was.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from concord.errors import KBError
+from concord.poll import bounded
+from concord.protocols import Reranker
+from concord.ranking.entities import boost, mentioned
+from concord.types import ChunkId, Degraded, Json, Query, Ranked
+
+
+class Look(NamedTuple):
+    """The order after a second look, why the reranker has no part in it, and the scores it was given."""
+
+    ranked: list[Ranked]
+    degraded: tuple[Degraded, ...] = ()
+    before: Mapping[ChunkId, float] = {}  # empty where nobody reranked
+    reranker: str | None = None
+
+    def explain(self, chunk_id: ChunkId) -> Json:
+        """Return what the reranker made of a chunk's score; None where nobody reranked."""
+        after = next((one.score for one in self.ranked if one.chunk_id == chunk_id), None)
+        before = self.before.get(chunk_id)
+        return None if before is None else {"reranker": self.reranker, "before": before, "after": after}
+
+
+def second_look(
+    ranked: Sequence[Ranked],
+    texts: Mapping[ChunkId, str],
+    query: Query,
+    reranker: Reranker | None,
+    budget_ms: float,
+) -> Look:
+    """Order the chunks whose texts have been read; the reranker may take as long as `budget_ms`."""
+    lifted = list(ranked)
+    if query.entities:
+        lifted = boost(ranked, {i for i, text in texts.items() if mentioned(query.entities, text)})
+    if reranker is None or not lifted:
+        return Look(lifted)
+    return _reranked(lifted, texts, query.text, reranker, budget_ms)
+
+
+def _reranked(
+    ranked: list[Ranked], texts: Mapping[ChunkId, str], query: str, reranker: Reranker, budget_ms: float
+) -> Look:
+    try:
+        better = bounded(lambda: reranker.rerank(query, ranked, texts), budget_ms)
+    except KBError as fault:
+        return _left_alone(ranked, fault.message)
+    except Exception as fault:  # whatever a model's runtime raises is reported in the answer
+        return _left_alone(ranked, f"{type(fault).__name__}: {fault}")
+    if better is None:
+        return _left_alone(ranked, f"no answer within {budget_ms:.0f} ms")
+    if not _is_order_of(better, ranked):
+        return _left_alone(ranked, f"{reranker.name} returned other chunks than it was given")
+    return Look(better, (), {one.chunk_id: one.score for one in ranked}, reranker.name)
+
+
+def _left_alone(ranked: list[Ranked], reason: str) -> Look:
+    return Look(ranked, (Degraded("rerank", reason),))
+
+
+def _is_order_of(better: Sequence[Ranked], ranked: Sequence[Ranked]) -> bool:
+    """Whether a reranker, which may be anybody's, gave back every chunk once, with a number for a score."""
+    same = sorted(one.chunk_id for one in better) == sorted(one.chunk_id for one in ranked)
+    return same and all(math.isfinite(one.score) for one in better)

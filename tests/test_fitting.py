@@ -1,0 +1,263 @@
+"""Fitting: does what was fitted say what is true, also of what it has not seen?"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from concord import KnowledgeBase
+from concord.calibration import file_name, find_calibration, save_calibration, shipped_calibration
+from concord.cli.main import main
+from concord.errors import BadValue
+from concord.evaluate import Outcome
+from concord.fitting import Cases, JudgedSet, fit, fit_logistic, isotonic, rejudged, revised, straightened
+from concord.ranking.calibrate import Logistic, dump, load, model_key, probability
+from concord.ranking.features import standings
+from concord.ranking.fuse import ballots
+from concord.refit import LEAST, off_topic
+from concord.reliability import reliability
+from concord.types import Candidate, Identity
+from judged import recipes, things, write_collection
+
+TRUE_COEF, TRUE_INTERCEPT = np.array([1.5, -0.7]), -0.4
+
+
+def cases(n: int = 4000, seed: int = 1, groups: int = 5) -> Cases:
+    """Return cases drawn from a known logistic model; the features are on odd scales."""
+    draw = np.random.default_rng(seed)
+    z = draw.normal(size=(n, 2))
+    chance = 1 / (1 + np.exp(-(z @ TRUE_COEF + TRUE_INTERCEPT)))
+    true = (draw.random(n) < chance).astype(float)
+    return Cases(z * [0.01, 30] + [5, -100], true, np.full(n, 1 / n), np.arange(n) % groups)
+
+
+def said(model: Logistic, given: Cases) -> list[float]:
+    return [probability(model, dict(zip(model.features, row, strict=True))) for row in given.features]
+
+
+def ece(model: Logistic, given: Cases) -> float:
+    return reliability(zip(said(model, given), map(bool, given.true), strict=True)).ece
+
+
+@pytest.fixture
+def knowledge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("KB_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
+    with KnowledgeBase.open() as opened:
+        yield opened
+
+
+@pytest.fixture
+def judged(knowledge: KnowledgeBase, tmp_path: Path) -> JudgedSet:
+    found = knowledge.evaluate(things(tmp_path / "set"), unanswerable=[recipes(tmp_path / "recipes")])
+    return JudgedSet("things", found.outcomes, found.foreign["recipes"])
+
+
+# Regressions.
+
+
+def test_a_known_model_is_found_again_whatever_the_scales():
+    model = fit_logistic(cases(), ("a", "b"))
+    assert model.coef == pytest.approx(tuple(TRUE_COEF), abs=0.15)
+    assert model.intercept == pytest.approx(TRUE_INTERCEPT, abs=0.15)
+    assert ece(model, cases(seed=2)) < 0.03
+
+
+def test_a_feature_that_never_changes_is_no_trouble():
+    given_cases = cases()
+    flat = np.column_stack([given_cases.features, np.ones(len(given_cases.true))])
+    model = fit_logistic(replace(given_cases, features=flat), ("a", "b", "flat"))
+    assert model.coef[2] == 0
+    assert all(np.isfinite(said(model, replace(given_cases, features=flat))))
+
+
+def test_few_cases_stay_near_to_what_was_known_and_many_do_not():
+    prior = Logistic(("a", "b"), (0.0, 0.0), 2.0, (5.0, -100.0), (0.01, 30.0))
+    few = fit_logistic(cases(20), ("a", "b"), prior)
+    many = fit_logistic(cases(4000), ("a", "b"), prior)
+    assert few.mean == many.mean == prior.mean
+    assert many.coef[0] > 1
+    assert abs(many.intercept - TRUE_INTERCEPT) < abs(prior.intercept - TRUE_INTERCEPT) / 2
+
+
+def test_a_prior_over_other_features_is_passed_over():
+    prior = Logistic(("other",), (3.0,), 2.0, (0.0,), (1.0,))
+    assert fit_logistic(cases(), ("a", "b"), prior) == fit_logistic(cases(), ("a", "b"))
+
+
+def test_the_table_takes_back_what_a_regression_promises_too_much_of():
+    bent = cases()
+    promised = np.asarray(said(fit_logistic(bent, ("a", "b")), bent))
+    draw = np.random.default_rng(3)
+    true = (draw.random(len(promised)) < promised**2).astype(float)  # a truth that no logistic curve follows
+    given_cases = replace(bent, true=true)
+    crooked = fit_logistic(given_cases, ("a", "b"))
+    straight = straightened(given_cases, ("a", "b"))
+    assert straight.isotonic
+    assert ece(straight, given_cases) <= ece(crooked, given_cases)
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.booleans(), st.floats(0.01, 1)), max_size=300))
+@settings(deadline=None, max_examples=60)
+def test_a_table_rises_on_both_sides_whatever_it_is_fitted_to(drawn):
+    columns = [np.array(column, dtype=float) for column in zip(*drawn, strict=True)] or [np.empty(0)] * 3
+    points = isotonic(*columns)
+    assert [x for x, _ in points] == sorted({x for x, _ in points})
+    assert [y for _, y in points] == sorted(y for _, y in points)
+    assert all(0 <= value <= 1 for point in points for value in point)
+
+
+# Evidence.
+
+
+def test_a_standing_does_not_change_when_more_results_are_asked_for():
+    votes = [
+        Candidate(at, strategy, family, at, (200 - at) / scale)
+        for at in range(1, 101)
+        for strategy, family, scale in (
+            ("fts_relaxed", "lexical", 10),
+            ("semantic", "semantic", 250),
+        )
+    ]
+    deep, shallow = standings(ballots(votes)), standings(ballots([one for one in votes if one.rank <= 40]))
+    assert all(deep[chunk_id] == pytest.approx(shallow[chunk_id]) for chunk_id in shallow)
+
+
+def test_one_leg_alone_has_a_standing_of_its_own():
+    votes = [Candidate(at, "semantic", "semantic", at, 1 - at / 10) for at in range(1, 5)]
+    found = standings(ballots(votes))
+    assert [*found.values()] == sorted(found.values(), reverse=True)
+    assert found[1] == pytest.approx(-found[4])
+
+
+# Whole calibrations.
+
+
+@pytest.mark.promise("B.calibration.fit")
+def test_a_fit_is_loaded_as_it_was_and_tells_the_foreign_from_its_own(judged: JudgedSet):
+    fitted = fit([judged], "some/model")
+    assert load(json.loads(json.dumps(dump(fitted)))) == fitted
+    own = revised([one for one in judged.own if any(one.relevant)], fitted)
+    foreign = revised(judged.foreign, fitted)
+    assert fitted.cuts.answerable is not None
+    assert sum(one.judgement.answerable is False for one in foreign) == len(foreign)
+    assert sum(one.judgement.answerable is False for one in own) <= 0.05 * len(own)
+
+
+def test_judging_again_by_the_same_calibration_changes_nothing(judged: JudgedSet):
+    for calibration in (None, fit([judged], "some/model")):
+        once = [rejudged(one.judgement, calibration) for one in judged.own]
+        assert [rejudged(one, calibration) for one in once] == once
+    assert [rejudged(one.judgement, None) for one in judged.own] == [one.judgement for one in judged.own]
+
+
+def test_several_sets_weigh_the_same_however_long_they_are(judged: JudgedSet):
+    twice = judged._replace(own=[*judged.own, *judged.own], foreign=[*judged.foreign, *judged.foreign])
+    other = judged._replace(own=[_turned(one) for one in judged.own])
+    once_fitted, twice_fitted = fit([judged, other], "m"), fit([twice, other], "m")
+    assert twice_fitted.hit.coef == pytest.approx(once_fitted.hit.coef, abs=1e-3)
+
+
+def _turned(outcome: Outcome) -> Outcome:
+    return outcome._replace(relevant=tuple(not one for one in outcome.relevant))
+
+
+# The command.
+
+
+@pytest.fixture
+def kb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KB_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
+
+    def run(*args: str) -> tuple[int, str, str]:
+        return main(args), *capsys.readouterr()
+
+    return run
+
+
+@pytest.mark.promise("B.calibration.refit")
+def test_kb_calibrate_makes_scores_probabilities_and_says_how_much_better_they_hold(kb, tmp_path: Path):
+    things(tmp_path / "set", queries=90)
+    status, out, _ = kb("calibrate", "set", "--json")
+    told = json.loads(out)
+    assert status == 0
+    assert told["queries"] == 90
+    assert told["foreign"] == len(off_topic())
+    assert told["after"]["score"]["ece"] < told["before"]["score"]["ece"]
+    assert Path(told["file"]).is_file()
+    status, out, _ = kb("eval", "set", "--json")
+    again = json.loads(out)
+    assert again["calibrated"]
+    assert again["calibration"]["score"]["ece"] < 0.1
+
+
+def test_kb_calibrate_prints_before_and_after_for_people(kb, tmp_path: Path):
+    things(tmp_path / "set")
+    recipes(tmp_path / "recipes")
+    status, out, err = kb("calibrate", "set", "--unanswerable", "recipes")
+    assert status == 0
+    assert "ECE before" in out
+    assert "confidence_score" in out
+    assert "calibration-" in err
+
+
+def test_too_few_judged_queries_are_refused_with_the_number_that_is_needed(kb, tmp_path: Path):
+    recipes(tmp_path / "recipes")
+    status, _, err = kb("calibrate", "recipes")
+    assert status == 2
+    assert "too few" in err
+    assert str(LEAST) in err
+
+
+def test_without_a_model_there_is_nothing_to_calibrate(kb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("KB_EMBED_PROVIDER", "none")
+    things(tmp_path / "set")
+    status, _, err = kb("calibrate", "set")
+    assert status == 2
+    assert "embedding model" in err
+
+
+# Where calibrations are kept.
+
+
+def test_the_users_own_fit_comes_before_the_one_that_ships(judged: JudgedSet, knowledge: KnowledgeBase):
+    identity = Identity("hashing", "some-model", 64)
+    paths = knowledge.settings.paths
+    assert find_calibration(identity, paths) is None
+    fitted = fit([judged], model_key(identity))
+    assert save_calibration(fitted, identity, paths.data).name == file_name(identity)
+    assert find_calibration(identity, paths) == fitted
+    assert shipped_calibration(identity) is None
+
+
+def test_a_calibration_of_another_model_is_not_used(judged: JudgedSet, knowledge: KnowledgeBase):
+    identity = Identity("hashing", "some-model", 64)
+    save_calibration(fit([judged], "another/model"), identity, knowledge.settings.paths.data)
+    assert find_calibration(identity, knowledge.settings.paths) is None
+
+
+def test_a_calibration_that_cannot_be_written_is_an_error_with_a_hint(judged: JudgedSet, tmp_path: Path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(BadValue) as fault:
+        save_calibration(fit([judged], "m"), Identity("p", "m", 1), tmp_path / "file")
+    assert fault.value.hint
+
+
+def test_a_set_that_search_always_answers_can_be_fitted_too(knowledge: KnowledgeBase, tmp_path: Path):
+    documents = {f"d{at}": f"number {at} is {at * 7}" for at in range(12)}
+    queries = {f"q{at}": f"what is number {at}" for at in range(12)}
+    folder = write_collection(
+        tmp_path / "set", documents, queries, [(f"q{at}", f"d{at}", 1) for at in range(12)]
+    )
+    found = knowledge.evaluate(folder)
+    fitted = fit([JudgedSet("easy", found.outcomes, [])], "m")
+    assert fitted.cuts.answerable is None
+    assert all(0 <= one.judgement.confidence_score <= 1 for one in revised(found.outcomes, fitted))
