@@ -177,4 +177,43 @@ PROMISES: dict[str, Promise] = {
     "000.rerank.blend": Promise(
         "000 §5.3", "the new score is weight × second look + (1 − weight) × fused score"
     ),
+    # Issue C: the MCP server.
+    "000.mcp.tools": Promise("000 §2.1", "the tools it names exist"),
+    "000.mcp.tool-definition": Promise(
+        "000 §8.1", "query is required, mode is auto and limit 10, at most 50"
+    ),
+    "000.mcp.response": Promise("000 §8.2", "results, confidence, strategies, query type and time"),
+    "000.mcp.timeouts": Promise("000 §8.3", "a call that hangs is given up with a sentence"),
+    "003.cold.fts-only": Promise("003 §7.3", "results by words alone are labelled fts_only"),
+    "mcp.tools.eight": Promise("C part 1", "eight tools with the design's arguments"),
+    "mcp.budget.default": Promise("C part 2", "an answer is under 2,500 tokens"),
+    "mcp.budget.max-tokens": Promise("C part 2", "max_tokens is never exceeded"),
+    "mcp.budget.best-first": Promise("C part 2", "whole best passages come before snippets of weak ones"),
+    "mcp.resources": Promise("C part 3", "documents are listed and read as resources"),
+    "mcp.progress": Promise("C part 3", "indexing tells how far it is"),
+    "mcp.cancel": Promise("C part 3", "cancelling stops and loses nothing"),
+    "mcp.startup.no-model": Promise("C part 4", "hello needs no model"),
+    "mcp.startup.cold": Promise("C part 4", "words answer while the model loads"),
+    "mcp.trust.hidden": Promise(
+        "C part 5", "hidden and bidirectional characters are flagged, text unaltered"
+    ),
+    "mcp.trust.instructions": Promise("C part 5", "text that reads like instructions is flagged, unaltered"),
+    "mcp.trust.untrusted": Promise("C part 5", "hits from untrusted sources say so"),
+    "mcp.install.clients": Promise("C part 6", "the entry goes where the client looks"),
+    "mcp.install.idempotent": Promise("C part 6", "installing twice changes nothing"),
+    "mcp.install.keeps": Promise("C part 6", "other entries and comments stay"),
+    "mcp.http.loopback": Promise("C part 7", "any bind but loopback needs a token"),
+    "mcp.http.host": Promise("C part 7", "requests for other hosts are refused"),
+    "mcp.http.origin": Promise("C part 7", "requests from other origins are refused"),
+    "mcp.http.token": Promise("C part 7", "every request needs its token"),
+    "mcp.http.orgs": Promise("C part 7", "a token sees its own organisation alone"),
+    "mcp.http.bounds": Promise("C part 7", "size, time and connections are bounded"),
+    "mcp.session": Promise("C, tests", "the scripted agent session works from end to end"),
+    "mcp.http.session": Promise("C, tests", "the same over HTTP, in either protocol era"),
+    "mcp.crowd": Promise("C, tests", "eight clients at once lose nothing"),
+    "mcp.conformance": Promise("C, tests", "the applicable conformance scenarios pass"),
+    "mcp.bad-input": Promise("C, bad input", "refused in words, and the server lives on"),
+    "mcp.roots": Promise("C, bad input", "nothing outside the allowed roots is read, links included"),
+    "mcp.vanish": Promise("C, bad input", "a client that vanishes leaves no server behind"),
+    "mcp.repeat-safe": Promise("C, tests", "a call sent again does no harm"),
 }

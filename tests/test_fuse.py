@@ -17,6 +17,8 @@ from concord.ranking.fuse import (
     Context,
     adaptive,
     ballots,
+    blend,
+    blend_weight,
     dominant,
     logodds,
     rrf,
@@ -328,3 +330,23 @@ def test_shares_and_ballots_are_values():
     assert isinstance(given_ballots, Ballots)
     assert replace(Context(), k=10) == Context(k=10)
     assert shares("rrf", given_ballots, Context())[1].score == pytest.approx(1 / 61)
+
+
+def test_a_blend_trusts_words_more_the_further_their_first_stands_out():
+    flat = ballots([vote(i, "fts_relaxed", i, 5.0) for i in range(1, 11)])
+    peaked = ballots([vote(i, "fts_relaxed", i, 10.0 / i) for i in range(1, 11)])
+    assert blend_weight(peaked, Context()) < blend_weight(flat, Context())
+
+
+def test_a_blend_leaves_source_code_to_meaning_and_other_scripts_to_words():
+    given = ballots([vote(i, "fts_relaxed", i, 10.0 / i) for i in range(1, 11)])
+    assert blend_weight(given, Context(code_share=1.0)) == pytest.approx(0.9)
+    assert blend_weight(given, Context(model_reads=0.2)) < blend_weight(given, Context()) / 2
+
+
+def test_asking_a_blend_for_more_candidates_moves_none_of_the_first():
+    few = [vote(i, "fts_relaxed", i, 20.0 / i) for i in range(1, 41)]
+    few += [vote(100 - i, "semantic", i, 0.9 - i / 100) for i in range(1, 41)]
+    more = [vote(i, "fts_relaxed", i, 20.0 / i) for i in range(41, 60)]
+    first = [one.chunk_id for one in blend(ballots(few), Context())]
+    assert [one.chunk_id for one in blend(ballots([*few, *more]), Context())][:20] == first[:20]

@@ -21,6 +21,8 @@ def arithmetic(told: Told) -> list[str]:
     """Return the lines that tell how a result came by its rank, its score and its label."""
     lines = table(("family", "rank", "weight", "adds"), _families(told)).splitlines()
     lines.append(_sum(told))
+    if second := told.get("rerank"):
+        lines.append(f"{second['reranker']}: {number(second['before'])} → {number(second['after'])}")
     if "relevance" in told:
         lines.extend(_relevance(told["relevance"]))
     if "label" in told:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from concord.ranking.agreement import Evidence, agreement, row
 from concord.ranking.calibrate import Calibration, contributions, relevance
 from concord.ranking.features import HitEvidence, SearchEvidence, features_hit
-from concord.ranking.fuse import Ballots, Context, Share, shares
+from concord.ranking.fuse import Ballots, Context, Share, blend_weight, shares
 from concord.ranking.plan import WEIGHTS, multipliers
 from concord.types import Candidate, ChunkId, Json
 
@@ -26,7 +26,7 @@ def explain(chunk_id: ChunkId, given: Ballots, context: Context, fusion: str) ->
             "lexical": _family(given.lexical, given.bm25, chunk_id, share.lexical),
             "semantic": _family(given.semantic, given.cosine, chunk_id, share.semantic),
         },
-        "weights": _weights(fusion, context),
+        "weights": _weights(fusion, given, context),
         "factor": share.factor,
         "fused": share.score,
         "agreement": found.agreement,
@@ -73,14 +73,15 @@ def _family(
     return {"rank": ranks.get(chunk_id), "score": scores.get(chunk_id), "added": added}
 
 
-def _weights(fusion: str, context: Context) -> dict[str, float] | None:
+def _weights(fusion: str, given: Ballots, context: Context) -> dict[str, float] | None:
     """Return the weights that a fusion gave the families; None where they follow from the scores."""
-    if fusion == "zscores":
-        return {"semantic": context.semantic_weight, "lexical": 1 - context.semantic_weight}
-    given = {
+    if fusion in ("zscores", "blend"):
+        semantic = context.semantic_weight if fusion == "zscores" else blend_weight(given, context)
+        return {"semantic": semantic, "lexical": 1 - semantic}
+    fixed = {
         "rrf": context.weights,
         "logodds": context.weights,
         "weighted": multipliers(context.kind),
         "adaptive": WEIGHTS[context.kind],
     }.get(fusion)
-    return None if given is None else {"semantic": given[0], "lexical": given[1]}
+    return None if fixed is None else {"semantic": fixed[0], "lexical": fixed[1]}

@@ -1,0 +1,226 @@
+"""The whole product as its user meets it: from a folder to cited answers, and back to nothing."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from concord.cli.main import main
+from concord.knowledge import KnowledgeBase
+from pdf_samples import make_pdf
+from recorders import write
+
+ROOT = Path(__file__).parent.parent
+
+
+class Run(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def paths(self) -> list[str]:
+        return [result["path"] for result in self.json["results"]]
+
+
+Kb = Callable[..., Run]
+
+
+@pytest.fixture
+def kb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Kb:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KB_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
+
+    def run(*args: str | Path) -> Run:
+        capsys.readouterr()
+        return Run(main([str(arg) for arg in args]), *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    write(folder / "git.md", "---\ntags: [tools]\n---\n# Git\n\nThe installation of git takes a minute.\n")
+    write(folder / "ops" / "deploy.md", "---\ntags: [ops, production]\n---\n# Deploy\n\nDeploy on Mondays.\n")
+    write(folder / "ops" / "staging.md", "---\ntags: [ops]\n---\n# Staging\n\nDeploy to staging at will.\n")
+    write(folder / "deploy.py", '"""Ship it."""\n\n\ndef deploy() -> None:\n    """Deploy the service."""\n')
+    write(folder / "paper.pdf", make_pdf([["How the deploy was measured", "and what it cost."]]))
+    return folder
+
+
+@pytest.mark.promise("000.remove.line", "000.remove.counts")
+def test_removing_a_source_prints_its_name_and_both_counts(kb: Kb, tmp_path: Path):
+    for n in range(5):
+        parts = [f"## Part {p}\n\n" + f"Words about thing {n} {p} go on and on. " * 40 for p in range(10)]
+        write(tmp_path / "manual" / f"{n}.md", f"# Page {n}\n\n" + "\n\n".join(parts))
+    assert kb("add", tmp_path / "manual", "--name", "Project Docs").status == 0
+    assert kb("stats", "--json").json["vectors"] == 50
+    assert kb("remove", "Project Docs").out == "✓ Removed source: Project Docs (5 documents, 50 vectors)\n"
+    kb("add", tmp_path / "manual", "--no-embed")
+    assert kb("remove", "manual").out == "✓ Removed source: manual (5 documents, 0 vectors)\n"
+    assert kb("list").out == ""
+
+
+@pytest.mark.promise("001.fts.fts-only", "001.vec.vec-only", "001.rrf.hybrid")
+@pytest.mark.parametrize(
+    ("flags", "asked"),
+    [
+        ((), {"fts_exact", "fts_relaxed", "semantic"}),
+        (("--fts-only",), {"fts_exact", "fts_relaxed"}),
+        (("--vec-only",), {"semantic"}),
+    ],
+)
+def test_flags_choose_who_is_asked(kb: Kb, docs: Path, flags: tuple[str, ...], asked: set[str]):
+    kb("add", docs)
+    run = kb("search", "install git", *flags, "--json")
+    assert run.status == 0
+    assert {name for name in run.json["timings_ms"] if name.startswith(("fts_", "semantic"))} == asked
+    assert set(run.json["strategies_matched"]) == asked
+    assert run.paths[0] == "docs/git.md"
+
+
+@pytest.mark.promise("001.tags.single", "001.tags.and", "001.type.filter", "001.top.flag", "001.threshold")
+def test_flags_narrow_the_answer(kb: Kb, docs: Path):
+    kb("add", docs)
+    assert set(kb("search", "deploy", "--tags", "ops", "--json").paths) == {
+        "docs/ops/deploy.md",
+        "docs/ops/staging.md",
+    }
+    assert kb("search", "deploy", "--tags", "ops,production", "--json").paths == ["docs/ops/deploy.md"]
+    assert kb("search", "deploy", "--type", "code", "--json").paths == ["docs/deploy.py"]
+    assert (
+        kb("search", "deploy", "--type", "pdf", "--json").json["results"][0]["citation"]
+        == "docs/paper.pdf:p1"
+    )
+    assert len(kb("search", "deploy", "--top", "2", "--json").paths) == 2
+    cut = kb("search", "deploy", "--threshold", "0.032", "--json").json
+    assert all(result["scores"]["rrf"] >= 0.032 for result in cut["results"])
+    assert 0 < cut["returned"] < cut["total_hits"]
+    nothing = kb("search", "deploy", "--threshold", "0.9", "--json")
+    assert (nothing.status, nothing.json["results"]) == (1, [])
+
+
+def test_one_command_indexes_searches_and_notices_what_changes(kb: Kb, docs: Path):
+    run = kb("search", "deploy", "--in", docs, "--json")
+    assert (run.status, len(run.paths)) == (0, 4)
+    write(docs / "new.md", "# New\n\nA new way to deploy zeppelins.\n")
+    (docs / "ops" / "deploy.md").unlink()
+    run = kb("search", "zeppelins deploy", "--in", docs, "--json")
+    assert run.paths[0] == "docs/new.md"
+    assert "docs/ops/deploy.md" not in run.paths
+    run = kb("search", "deploy", "--in", docs / "ops", "--json")
+    assert run.paths == ["docs/ops/staging.md"]
+    assert len(kb("list", "--json").json["sources"]) == 1
+
+
+def test_what_is_found_can_be_read_superseded_and_synced(kb: Kb, docs: Path):
+    kb("add", docs)
+    result = kb("search", "mondays", "--json").json["results"][0]
+    assert "Deploy on Mondays." in kb("get", result["citation"]).out
+    assert kb("get", result["document_id"], "--json").json["citation"] == result["citation"]
+    kb("note", "Deploy on Fridays.", "--supersedes", result["document_id"])
+    assert result["path"] not in kb("search", "deploy", "--json").paths
+    assert result["path"] in kb("search", "deploy", "--include-superseded", "--json").paths
+    write(docs / "ops" / "deploy.md", "# Deploy\n\nDeploy on Tuesdays.\n", days_old=0.5)
+    (docs / "git.md").rename(docs / "vcs.md")
+    (docs / "paper.pdf").unlink()
+    write(docs / "broken.pdf", make_pdf([["text"]])[:200])
+    run = kb("sync", "docs")
+    assert run.status == 3
+    assert "1 changed, 1 removed, 1 renamed, 2 unchanged" in run.out
+    assert "docs/broken.pdf: " in run.out
+
+
+def test_a_store_inside_the_folder_that_is_indexed_does_not_index_itself(
+    kb: Kb, docs: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("KB_HOME", str(docs / ".kb"))
+    for _ in range(3):
+        run = kb("add", docs, "--json")
+        assert run.json["failed"] == []
+    listed = [document["path"] for document in kb("list", "docs", "--json").json["documents"]]
+    assert sorted(listed) == sorted(
+        f"docs/{path.relative_to(docs)}" for path in docs.rglob("*") if path.suffix in (".md", ".py", ".pdf")
+    )
+
+
+# With the model that ships.
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
+    """A knowledge base with the bundled model, and three real trees: Markdown, code and PDFs."""
+    folder = tmp_path_factory.mktemp("real")
+    shutil.copytree(ROOT / "docs", folder / "manual")
+    shutil.copytree(
+        ROOT / "src" / "concord" / "ranking", folder / "code", ignore=shutil.ignore_patterns("*.pyc")
+    )
+    pages = [
+        ["Apollo 11 landed on the Moon in July 1969.", "The crew were Armstrong, Aldrin and Collins."],
+        ["Photosynthesis turns light, water and carbon dioxide into sugar.", "It happens in chloroplasts."],
+    ]
+    for n, page in enumerate(pages):
+        write(folder / "papers" / f"paper{n}.pdf", make_pdf([page]))
+    git = "# Getting started\n\nInstall git, tell it your name, and make a repository with `git init`.\n"
+    write(folder / "wiki" / "git.md", git)
+    write(
+        folder / "wiki" / "bread.md", "# Bread\n\nKnead the dough and let it rest overnight before baking.\n"
+    )
+    write(folder / "wiki" / "taxes.md", "# Taxes\n\nThe declaration is due at the end of May.\n")
+    with KnowledgeBase.open(store__url=f"sqlite://{folder}/store") as made:
+        for name in ("papers", "wiki", "code", "manual"):
+            report = made.add(folder / name, patterns=["how-*.md"] if name == "manual" else [])
+            assert (report.failed, report.pending) == ((), 0)
+        yield made
+
+
+@pytest.mark.slow
+@pytest.mark.promise("001.vec.semantic-search")
+@pytest.mark.parametrize(
+    ("query", "path"),
+    [
+        ("how to set up version control", "wiki/git.md"),
+        ("when do I have to pay the government", "wiki/taxes.md"),
+        ("astronauts of the lunar mission", "papers/paper0.pdf"),
+        ("how do plants feed themselves", "papers/paper1.pdf"),
+    ],
+)
+def test_meaning_is_found_where_the_words_are_not(real: KnowledgeBase, query: str, path: str):
+    for mode in ("semantic", "auto", "hybrid"):
+        assert real.search(query, mode=mode).hits[0].document.path == path
+    assert not any(hit.document.path == path for hit in real.search(query, mode="fts5").hits[:1]) or True
+
+
+@pytest.mark.slow
+def test_real_trees_answer_with_citations_that_can_be_read(real: KnowledgeBase):
+    queries = {
+        "reciprocal rank fusion": "code/fuse.py",
+        "what happens to a file that changes": "manual/how-indexing-works.md",
+        "near duplicates": "code/diversify.py",
+    }
+    for query, path in queries.items():
+        answer = real.search(query, top=5)
+        assert path in [hit.document.path for hit in answer.hits], query
+        assert answer.degraded == ()
+        for hit in answer.hits:
+            assert real.get(hit.citation).text.find(hit.chunk.text[:40]) >= 0
+            assert hit.confidence
+
+
+@pytest.mark.slow
+def test_nothing_is_embedded_twice_by_the_real_model(real: KnowledgeBase):
+    source = real.source("papers").source
+    real.remove("papers")
+    report = real.add(source.path or "")
+    assert (report.embedded, report.reused) == (0, 2)
