@@ -165,6 +165,42 @@ PROMISES: dict[str, Promise] = {
     "A.faults.two-writers": Promise("issue A, faults", "processes that write at once lose nothing"),
     "A.faults.two-syncs": Promise("issue A, faults", "one source is synced by one process at a time"),
     "A.sqlite.newer-schema": Promise("issue A part 1", "a newer database is refused and left alone"),
+    "A.ingest.words-first": Promise(
+        "issue A part 3", "a document is found by words before anything is embedded"
+    ),
+    "A.ingest.resumes": Promise(
+        "issue A part 3", "interrupted embedding goes on where it stopped and embeds nothing twice"
+    ),
+    "A.sync.one-stat": Promise("issue A part 4", "an unchanged file costs one look and is not opened"),
+    "A.sync.one-transaction": Promise(
+        "issue A part 4", "a reader sees a changed file's old text or its new one, never a mix"
+    ),
+    "A.sync.deleted": Promise(
+        "issue A part 4", "deleted files disappear, those that could not be looked at do not"
+    ),
+    "A.sync.renamed": Promise("issue A part 4", "a renamed file keeps its document and its embeddings"),
+    "A.sync.one-bad-file": Promise("issue A part 4", "a bad file is named with its reason and stops nobody"),
+    "A.search.in-path": Promise(
+        "issue A, what a user gets", "--in indexes what is new or changed and searches only it"
+    ),
+    "A.search.citations": Promise(
+        "issue A part 5", "a citation is lines or a page, unique, and reads back what was found"
+    ),
+    "A.search.same-everywhere": Promise("issue A part 7", "memory and SQLite give the same answers"),
+    "A.parts.entry-points": Promise(
+        "issue A part 7", "an installed package adds a part without a line of ours"
+    ),
+    "A.faults.bad-input": Promise(
+        "issue A, faults", "empty, cut, locked, binary, huge, forbidden and looping files are told apart"
+    ),
+    "A.faults.any-query": Promise("issue A, faults", "no query raises, whatever its bytes and its length"),
+    "A.faults.one-line": Promise(
+        "issue A, faults", "a failed command is a sentence, a hint and status 2, and loses nothing"
+    ),
+    "design.config-not-obeyed": Promise(
+        "DESIGN §6", "a configuration file inside an indexed folder is not obeyed"
+    ),
+    "design.settings-order": Promise("DESIGN §6", "flag beats environment beats file beats default"),
     "design.filters-inside-engines": Promise("DESIGN §4.13", "filters apply before the best are chosen"),
     "design.narrow-filters-are-exact": Promise(
         "DESIGN §4.13", "any filter and limit give what an exact scan gives"

@@ -22,6 +22,7 @@ def home_with(tmp_path: Path, text: str) -> dict[str, str]:
     return {"KB_HOME": str(tmp_path / "home")}
 
 
+@pytest.mark.promise("design.settings-order")
 def test_a_flag_beats_the_environment_which_beats_the_file_which_beats_the_default(tmp_path: Path):
     environment = home_with(tmp_path, "[search]\ndefault_top = 3\n")
     named = {**environment, "KB_SEARCH_DEFAULT_TOP": "4"}
@@ -123,6 +124,7 @@ def test_without_kb_home_the_platform_s_directories_are_used(tmp_path: Path, mon
     assert paths.config_file == tmp_path / "config" / "concord" / "config.toml"
 
 
+@pytest.mark.promise("design.config-not-obeyed")
 @pytest.mark.parametrize(
     "name", ["config.toml", ".kb/config.toml", "concord/config.toml", "kb.toml", ".kb.toml"]
 )

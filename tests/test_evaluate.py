@@ -116,7 +116,7 @@ def test_the_run_of_auto_begins_with_what_a_search_returns(knowledge: KnowledgeB
     folder = things(tmp_path / "set")
     found = knowledge.evaluate(folder, limit=5)
     collection = read_collection(folder).sampled(5)
-    with knowledge._apart(collection, lambda *_: None) as tools:
+    with knowledge.apart(collection, lambda *_: None) as tools:
         from concord.search import search
         from concord.types import Request
 

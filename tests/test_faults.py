@@ -163,6 +163,7 @@ def test_a_run_that_is_killed_at_a_known_file_has_kept_what_came_before(
     completes(reference, home)
 
 
+@pytest.mark.promise("A.faults.kill-at-any-moment")
 @pytest.mark.parametrize("moment", [0.1, 0.4, 0.6])
 def test_ctrl_c_at_any_moment_is_one_line_and_the_next_run_completes_the_work(
     reference: Reference, home: Path, env: dict[str, str], moment: float
@@ -300,7 +301,7 @@ sys.exit(main(args))
 """
 
 
-@pytest.mark.promise("A.faults.read-only-disk")
+@pytest.mark.promise("A.faults.read-only-disk", "A.faults.one-line")
 def test_a_home_that_may_not_be_written_is_said_in_one_line(home: Path, env: dict[str, str]):
     home.chmod(0o755)
     write(home / "docs" / "a.md", "# A\n\nApples.\n")
@@ -379,6 +380,7 @@ def test_a_store_of_a_newer_program_is_refused_and_left_as_it_is(indexed: Path, 
 # Files, as the command line tells of them.
 
 
+@pytest.mark.promise("A.faults.one-line")
 def test_a_path_that_is_not_there_is_said_in_one_line(home: Path, env: dict[str, str]):
     for args in (("add", home / "nowhere"), ("search", "x", "--in", home / "nowhere")):
         status, out, err = run(*args, env=env)
@@ -386,6 +388,7 @@ def test_a_path_that_is_not_there_is_said_in_one_line(home: Path, env: dict[str,
         assert said_in_one_line(err), err
 
 
+@pytest.mark.promise("A.sync.one-bad-file")
 def test_bad_files_are_named_the_rest_is_found_and_the_status_is_3(home: Path, env: dict[str, str]):
     folder = home / "docs"
     write(folder / "a.md", "# A\n\nApples.\n")

@@ -14,15 +14,26 @@ from hypothesis import strategies as st
 from concord import KnowledgeBase
 from concord.calibration import file_name, find_calibration, save_calibration, shipped_calibration
 from concord.cli.main import main
+from concord.collection import read_collection
 from concord.errors import BadValue
 from concord.evaluate import Outcome
-from concord.fitting import Cases, JudgedSet, fit, fit_logistic, isotonic, rejudged, revised, straightened
+from concord.fitting import (
+    HIT_FEATURES,
+    Cases,
+    JudgedSet,
+    fit,
+    fit_logistic,
+    isotonic,
+    rejudged,
+    revised,
+    straightened,
+)
 from concord.ranking.calibrate import Logistic, dump, load, model_key, probability
-from concord.ranking.features import standings
-from concord.ranking.fuse import ballots
+from concord.ranking.features import features_hit
 from concord.refit import LEAST, off_topic
 from concord.reliability import reliability
-from concord.types import Candidate, Identity
+from concord.search import Examined, examine
+from concord.types import Identity, Request
 from judged import recipes, things, write_collection
 
 TRUE_COEF, TRUE_INTERCEPT = np.array([1.5, -0.7]), -0.4
@@ -116,24 +127,26 @@ def test_a_table_rises_on_both_sides_whatever_it_is_fitted_to(drawn):
 # Evidence.
 
 
-def test_a_standing_does_not_change_when_more_results_are_asked_for():
-    votes = [
-        Candidate(at, strategy, family, at, (200 - at) / scale)
-        for at in range(1, 101)
-        for strategy, family, scale in (
-            ("fts_relaxed", "lexical", 10),
-            ("semantic", "semantic", 250),
-        )
-    ]
-    deep, shallow = standings(ballots(votes)), standings(ballots([one for one in votes if one.rank <= 40]))
-    assert all(deep[chunk_id] == pytest.approx(shallow[chunk_id]) for chunk_id in shallow)
+def test_a_hit_is_thought_of_alike_however_many_are_asked_for_and_whatever_orders_them(
+    knowledge: KnowledgeBase, tmp_path: Path
+):
+    collection = read_collection(things(tmp_path / "set"))
+    with knowledge.apart(collection, lambda *_: None) as tools:
+        for text in [*collection.judged.values()][:5]:
+            asked = [Request(text), Request(text, top=25), Request(text, fusion="rrf")]
+            first, *others = [_scores(examine(request, tools)) for request in asked]
+            for other in others:
+                shared = first.keys() & other.keys()
+                assert len(shared) > 3
+                assert all(first[one] == pytest.approx(other[one]) for one in shared)
 
 
-def test_one_leg_alone_has_a_standing_of_its_own():
-    votes = [Candidate(at, "semantic", "semantic", at, 1 - at / 10) for at in range(1, 5)]
-    found = standings(ballots(votes))
-    assert [*found.values()] == sorted(found.values(), reverse=True)
-    assert found[1] == pytest.approx(-found[4])
+def _scores(found: Examined) -> dict[str, tuple[float, ...]]:
+    search = found.judgement.search
+    return {
+        hit.citation: tuple(features_hit(verdict.features, search)[name] for name in HIT_FEATURES)
+        for hit, verdict in zip(found.answer.hits, found.judgement.verdicts, strict=True)
+    }
 
 
 # Whole calibrations.

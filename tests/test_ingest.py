@@ -49,6 +49,7 @@ def counts(desk: Desk) -> Counts:
     return desk.store.catalog.counts()
 
 
+@pytest.mark.promise("A.ingest.words-first")
 def test_words_are_searchable_before_anything_is_embedded(desk: Desk, docs: Path):
     seen: list[int] = []
     desk.embedder.before = lambda texts: seen.append(found(desk, "page"))
@@ -57,6 +58,7 @@ def test_words_are_searchable_before_anything_is_embedded(desk: Desk, docs: Path
     assert (report.embedded, report.pending) == (200, 0)
 
 
+@pytest.mark.promise("A.ingest.words-first")
 def test_a_document_is_searchable_long_before_the_last_file_is_read(desk: Desk, docs: Path):
     seen: list[int] = []
     desk.progress = lambda stage, done, total: seen.append(counts(desk).documents)
@@ -97,6 +99,7 @@ def test_the_same_text_in_many_places_is_embedded_once(desk: Desk, tmp_path: Pat
     assert counts(desk).vectors == 100
 
 
+@pytest.mark.promise("A.ingest.resumes")
 def test_a_provider_that_breaks_down_leaves_the_rest_for_the_next_sync(desk: Desk, docs: Path):
     desk.embedder.fails_after = 130
     report = desk.add(docs)
@@ -109,6 +112,7 @@ def test_a_provider_that_breaks_down_leaves_the_rest_for_the_next_sync(desk: Des
     assert len(desk.embedder.texts) == len(set(desk.embedder.texts)) == 200
 
 
+@pytest.mark.promise("A.ingest.resumes")
 @pytest.mark.parametrize("stage", ["index", "embed"])
 @pytest.mark.parametrize("at", [1, 70, 150])
 def test_an_interrupted_run_goes_on_where_it_stopped(desk: Desk, docs: Path, stage: str, at: int):
@@ -187,6 +191,7 @@ def bad_files(folder: Path) -> dict[str, str]:
     return {"docs/locked.pdf": "password", "docs/cut.pdf": "", "docs/nonsense.pdf": ""}
 
 
+@pytest.mark.promise("A.sync.one-bad-file", "A.faults.bad-input")
 def test_bad_files_are_named_with_a_reason_and_stop_nobody(desk: Desk, tmp_path: Path):
     folder = tmp_path / "docs"
     write(folder / "a.md", "# A\n\nApples.\n")
@@ -218,6 +223,7 @@ def test_a_file_that_breaks_keeps_its_last_good_text(desk: Desk, tmp_path: Path)
     assert found(desk, "peaches") == 1
 
 
+@pytest.mark.promise("A.faults.bad-input")
 def test_empty_files_scans_and_binaries_are_skipped_and_counted(desk: Desk, tmp_path: Path):
     folder = tmp_path / "docs"
     write(folder / "a.md", "# A\n\nApples.\n")
@@ -233,6 +239,7 @@ def test_empty_files_scans_and_binaries_are_skipped_and_counted(desk: Desk, tmp_
     assert sum(report.skipped.values()) == 5
 
 
+@pytest.mark.promise("A.faults.bad-input")
 def test_a_log_of_100_megabytes_is_skipped_as_too_large(desk: Desk, tmp_path: Path):
     folder = tmp_path / "docs"
     write(folder / "a.md", "# A\n\nApples.\n")
@@ -243,6 +250,7 @@ def test_a_log_of_100_megabytes_is_skipped_as_too_large(desk: Desk, tmp_path: Pa
     assert desk.reader.names == ["a.md"]
 
 
+@pytest.mark.promise("A.faults.bad-input")
 def test_invalid_utf8_is_text_all_the_same(desk: Desk, tmp_path: Path):
     folder = tmp_path / "docs"
     write(folder / "latin.txt", "Die Straße zum Café führt über die Brücke, höre ich.\n".encode("latin-1"))
@@ -252,6 +260,7 @@ def test_invalid_utf8_is_text_all_the_same(desk: Desk, tmp_path: Path):
     assert (found(desk, "Straße"), found(desk, "peaches")) == (1, 1)
 
 
+@pytest.mark.promise("A.faults.bad-input")
 def test_a_loop_of_links_ends_and_is_counted(desk: Desk, tmp_path: Path):
     folder = tmp_path / "docs"
     write(folder / "sub" / "a.md", "# A\n\nApples.\n")
@@ -288,6 +297,7 @@ def test_a_document_that_no_store_can_keep_does_not_take_its_neighbours_with_it(
     assert counts(desk).documents == report.chunks == 199
 
 
+@pytest.mark.promise("A.faults.bad-input", "A.sync.deleted")
 def test_a_file_and_a_folder_that_may_not_be_read_are_named_and_keep_their_text(shared_folder: Path):
     write(shared_folder / "a.md", "# A\n\nApples.\n")
     write(shared_folder / "closed.md", "# B\n\nPears.\n")
@@ -343,6 +353,7 @@ def shared_folder() -> Iterator[Path]:
 NAMES = ("a.md", "a.txt", "a.py", "a.json", "a.csv", "a.rst", "a.toml", "Makefile", "README")
 
 
+@pytest.mark.promise("A.sync.one-bad-file")
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     name=st.sampled_from(NAMES),

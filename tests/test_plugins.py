@@ -68,6 +68,7 @@ def outsider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return site
 
 
+@pytest.mark.promise("A.parts.entry-points")
 def test_an_installed_package_adds_parts_without_a_line_of_ours(outsider: Path, tmp_path: Path):
     write(tmp_path / "docs" / "secret.rev", "sreggad tuoba txet A")
     with KnowledgeBase.open(store__url="shelf://", embed__provider="loud") as kb:

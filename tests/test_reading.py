@@ -79,6 +79,7 @@ def guide(kb: KnowledgeBase) -> Path:
     return Path(kb.source("docs").source.path or "", "guide.md")
 
 
+@pytest.mark.promise("A.search.citations")
 def test_a_citation_reads_exactly_what_was_found_there(kb: KnowledgeBase, guide: Path):
     lines = guide.read_text(encoding="utf-8").splitlines()
     for hit in kb.search("install", mode="fts5").hits:

@@ -190,7 +190,7 @@ def _named(answer: Answer) -> list[tuple[Any, str]]:
     return [(hit, hit.document.path.rpartition("/")[2]) for hit in answer.hits]
 
 
-@pytest.mark.promise("001.tags.join")
+@pytest.mark.promise("001.tags.join", "design.filters-inside-engines")
 @pytest.mark.parametrize("backend", BOTH)
 @pytest.mark.parametrize("mode", MODES)
 def test_a_filter_is_inside_the_engine_so_what_it_leaves_is_never_crowded_out(
@@ -299,6 +299,7 @@ def test_a_snippet_is_cut_around_the_match(tmp_path: Path):
     assert 200 <= len(snippet) <= 242
 
 
+@pytest.mark.promise("A.search.citations")
 def test_citations_are_the_lines_of_the_file(kb: KnowledgeBase):
     hit = kb.search("installation", mode="fts5").hits[0]
     assert hit.citation == "docs/git.md:4-6"
@@ -306,6 +307,7 @@ def test_citations_are_the_lines_of_the_file(kb: KnowledgeBase):
     assert "\n".join(lines) == hit.chunk.text
 
 
+@pytest.mark.promise("A.search.citations")
 def test_a_pdf_is_cited_by_page(tmp_path: Path):
     pages = [
         [f"Here is what {fruit} do in year {n * n}." for n in range(40)] for fruit in ("apples", "plums")
@@ -511,6 +513,7 @@ def test_results_are_never_kept(tmp_path: Path, backend: str):
 # Engines.
 
 
+@pytest.mark.promise("A.search.same-everywhere")
 @pytest.mark.parametrize("mode", MODES)
 def test_memory_and_sqlite_give_the_same_answers(tmp_path: Path, mode: str):
     plant(tmp_path / "docs")
@@ -601,7 +604,7 @@ WILD = st.one_of(
 )
 
 
-@pytest.mark.promise("001.fts.escaped")
+@pytest.mark.promise("001.fts.escaped", "A.faults.any-query")
 @settings(deadline=None, max_examples=150)
 @given(query=WILD, mode=st.sampled_from(MODES))
 def test_no_query_raises(kb: KnowledgeBase, query: str, mode: str):
@@ -610,7 +613,7 @@ def test_no_query_raises(kb: KnowledgeBase, query: str, mode: str):
     assert len(answer.hits) <= 3
 
 
-@pytest.mark.promise("001.fts.escaped")
+@pytest.mark.promise("001.fts.escaped", "A.faults.any-query")
 @pytest.mark.parametrize(
     "query",
     [

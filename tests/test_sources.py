@@ -39,6 +39,7 @@ def citations(kb: KnowledgeBase, text: str, **options: object) -> set[str]:
     return {hit.citation for hit in kb.search(text, mode="fts5", **options).hits}
 
 
+@pytest.mark.promise("A.search.citations")
 def test_two_folders_of_one_name_have_names_and_citations_of_their_own(kb: KnowledgeBase, tmp_path: Path):
     for project in ("blue", "red"):
         write(tmp_path / project / "docs" / "a.md", f"# A\n\nThe {project} page.\n")
@@ -197,6 +198,7 @@ def test_one_source_that_is_gone_does_not_stop_the_others(kb: KnowledgeBase, doc
 # Searching one part.
 
 
+@pytest.mark.promise("A.search.in-path")
 def test_searching_in_a_folder_of_a_known_source_finds_only_what_is_there(kb: KnowledgeBase, docs: Path):
     kb.add(docs)
     assert citations(kb, "tokens") == {"docs/auth.md:1-3", "docs/ops/deploy.md:1-3"}

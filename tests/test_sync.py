@@ -44,6 +44,7 @@ def found(desk: Desk, word: str) -> set[str]:
     return {document.path for _, document in desk.store.catalog.read([hit.chunk_id for hit in hits]).values()}
 
 
+@pytest.mark.promise("A.sync.one-stat")
 def test_unchanged_files_cost_one_look_and_nothing_is_read(desk: Desk, docs: Path):
     assert did(desk.add(docs)) == Did(added=3)
     desk.forget()
@@ -100,6 +101,7 @@ def test_a_file_from_the_future_is_not_stored_again_by_every_sync(desk: Desk, do
     assert desk.document("docs/alpha.md") == before
 
 
+@pytest.mark.promise("A.sync.deleted")
 def test_deleted_files_disappear(desk: Desk, docs: Path):
     desk.add(docs)
     (docs / "beta.md").unlink()
@@ -129,7 +131,7 @@ def test_a_file_that_becomes_binary_disappears(desk: Desk, docs: Path):
     assert sum(report.skipped.values()) == 1
 
 
-@pytest.mark.promise("004.cache")
+@pytest.mark.promise("004.cache", "A.sync.renamed")
 def test_a_renamed_file_keeps_its_document_chunks_and_embeddings(desk: Desk, docs: Path):
     desk.add(docs)
     before, chunks = desk.document("docs/alpha.md"), desk.chunks("docs/alpha.md")
@@ -261,6 +263,7 @@ def test_tags_that_a_source_gets_later_reach_the_documents_it_has(desk: Desk, do
     assert (desk.reader.names, desk.embedder.texts) == ([], [])
 
 
+@pytest.mark.promise("A.sync.one-stat")
 def test_what_holds_no_text_is_counted_every_time_and_read_once(desk: Desk, docs: Path):
     write(docs / "program", b"\x7fELF\x02\x01\x01\x00" + bytes(range(256)) * 20)
     first = desk.add(docs)
@@ -350,6 +353,7 @@ def test_a_file_that_changes_after_it_was_read_is_noticed_by_the_next_sync(desk:
     assert found(desk, "behind") == {"docs/alpha.md"}
 
 
+@pytest.mark.promise("A.faults.bad-input")
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs a file that is never of its size")
 def test_a_file_that_changes_each_time_it_is_read_is_reported_and_left_for_later():
     restless = Found("/proc/self", "status", 1, 1)
@@ -364,6 +368,7 @@ def test_a_file_that_has_grown_past_the_limit_since_it_was_found_is_not_read(tmp
         read_unchanging(Found(str(tmp_path), "a.log", 1, 1), MAX_BYTES)
 
 
+@pytest.mark.promise("A.sync.one-transaction")
 def test_readers_see_the_old_text_or_the_new_one_and_never_a_mix(desk: Desk, docs: Path):
     """Looked at whenever the sync lets anybody look: between any two of its steps."""
     old = "# Long\n\n" + "\n\n".join(f"## P{n}\n\n" + f"old text {n} " * 30 for n in range(5))

@@ -81,7 +81,7 @@ def evaluate(
     runs: dict[str, Run] = {mode: {} for mode in MODES}
     outcomes: list[Outcome] = []
     judged = collection.judged
-    owners, depth = _Owners(tools), _depth(tools)
+    owners, depth = Owners(tools), _depth(tools)
     for done, (query_id, text) in enumerate(judged.items(), 1):
         examined = _asked(text, tools)
         outcomes.append(_outcome(query_id, examined, collection.qrels.get(query_id, {})))
@@ -213,7 +213,7 @@ def _percentiles(took_ms: Sequence[float]) -> dict[str, float]:
     return {"p50": median(took_ms), "p95": quantiles(took_ms, n=20)[-1]}
 
 
-class _Owners:
+class Owners:
     """Which document a chunk belongs to, remembered: the same few are found again and again."""
 
     def __init__(self, tools: Tools) -> None:

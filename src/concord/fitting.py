@@ -47,7 +47,7 @@ CASES_A_POINT = 25
 # above its cut, so its precision is higher; `kb eval` measures it.
 HIT_CUTS = {"very_high": 0.80, "high": 0.50, "medium_high": 0.30, "medium": 0.15}
 ANSWER_CUTS = {"very_high": 0.90, "high": 0.75, "medium_high": 0.55, "medium": 0.35}
-FLAGGED_OWN, FLAGGED_FOREIGN = 0.05, 0.90  # most of the answered refused; least of the foreign refused
+OWN_REFUSED, FOREIGN_ANSWERED = 0.05, 0.10  # shares that are allowed, on any set
 STRONG, WEAK = 0.99, 0.50  # share of foreign queries whose nearest chunk is farther than a strong, a weak one
 
 
@@ -73,7 +73,8 @@ def fit(sets: Sequence[JudgedSet], model: str, prior: Calibration | None = None)
     """Fit a calibration for an embedding model to judged sets; a prior is what to stay near to."""
     hit = fit_logistic(hit_cases(sets), HIT_FEATURES, prior.hit if prior else None)
     answer = straightened(answer_cases(sets), ANSWER_FEATURES, prior.answer if prior else None)
-    return Calibration(model, hit, answer, fit_cuts(sets, answer))
+    reads = prior.other_scripts if prior else 1.0
+    return Calibration(model, hit, answer, fit_cuts(sets, answer), reads)
 
 
 def rejudged(judgement: Judgement, calibration: Calibration | None) -> Judgement:
@@ -170,7 +171,7 @@ def fit_cuts(sets: Sequence[JudgedSet], answer: Logistic) -> Cuts:
 
 
 def answerable_cut(sets: Sequence[JudgedSet], answer: Logistic) -> float | None:
-    """Return the confidence score that tells answered queries from foreign ones best, over all sets alike."""
+    """Return the confidence score that tells answered queries from foreign ones where that is hardest."""
 
     def scores(outcomes: Iterable[Outcome]) -> Array:
         found = [features_answer(one.judgement.search) for one in outcomes]
@@ -181,15 +182,15 @@ def answerable_cut(sets: Sequence[JudgedSet], answer: Logistic) -> float | None:
     if not usable:
         return None
     steps = np.linspace(0.01, 0.99, 99)
-    cost = [
-        sum(
-            float(np.mean(own < cut)) / FLAGGED_OWN + float(np.mean(foreign >= cut)) / (1 - FLAGGED_FOREIGN)
-            for own, foreign in usable
-        )
-        for cut in steps
-    ]
+    cost = [max(_misjudged(own, foreign, cut) for own, foreign in usable) for cut in steps]
     best = np.flatnonzero(np.isclose(cost, min(cost)))
     return round(float(steps[best].mean()), 4)  # the middle of a gap, where there is one
+
+
+def _misjudged(own: Array, foreign: Array, cut: float) -> float:
+    """Return how far the worse of both kinds of error is towards what is allowed of it."""
+    wrongly_refused, wrongly_answered = float(np.mean(own < cut)), float(np.mean(foreign >= cut))
+    return max(wrongly_refused / OWN_REFUSED, wrongly_answered / FOREIGN_ANSWERED)
 
 
 def _revised(verdict: Verdict, judgement: Judgement, calibration: Calibration | None, cuts: Cuts) -> Verdict:

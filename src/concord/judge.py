@@ -14,8 +14,8 @@ from concord.ranking import calibrate, rarity
 from concord.ranking.agreement import Evidence, Label, Rung, answer_label, answerable, cap, label
 from concord.ranking.calibrate import Calibration
 from concord.ranking.entities import mentioned
-from concord.ranking.features import HitEvidence, SearchEvidence, hit_evidence, search_evidence, standings
-from concord.ranking.fuse import Ballots
+from concord.ranking.features import HitEvidence, SearchEvidence, hit_evidence, search_evidence
+from concord.ranking.fuse import Ballots, Context, blend
 from concord.ranking.plan import STRATEGIES
 from concord.text.parse import contains
 from concord.types import Chunk, Document, Query, Ranked
@@ -53,6 +53,7 @@ class Judgement:
 def judge(
     survivors: Sequence[Survivor],
     given: Ballots,
+    context: Context,
     ranked: Sequence[Ranked],
     query: Query,
     calibration: Calibration | None,
@@ -65,7 +66,7 @@ def judge(
     weights = rarity.idfs(query.chunks, query.frequencies)
     covered = [_coverage(survivor, query, weights) for survivor in survivors]
     search = evidence_of(given, ranked, query, coverage=covered[0] if covered else 0.0)
-    standing = standings(given)
+    standing = {one.chunk_id: one.score for one in blend(given, context)}
     features = [
         _features(at, survivor, query, given, standing.get(survivor.ranked.chunk_id, 0.0), coverage)
         for at, (survivor, coverage) in enumerate(zip(survivors, covered, strict=True), 1)

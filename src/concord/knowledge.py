@@ -35,8 +35,6 @@ from concord.types import (
     SyncReport,
     Trust,
 )
-from concord.understand import find_source
-from concord.vetting import with_warnings
 
 if TYPE_CHECKING:
     from concord import ingest
@@ -177,7 +175,7 @@ class KnowledgeBase:
             NotFound: no source of a given name.
         """
         known = self.store.catalog.sources()
-        chosen = [find_source(name, known) for name in names] or known
+        chosen = [self._named(name) for name in names] or known
         return [self._sync_or_report(source, embed=embed, progress=progress) for source in chosen]
 
     def ensure(
@@ -209,7 +207,7 @@ class KnowledgeBase:
             BackendDown: the vectors cannot be deleted now; nothing has been, and it can be tried again.
         """
         catalog = self.store.catalog
-        source = find_source(name, catalog.sources())
+        source = self._named(name)
         # A sync under way would store what it still holds after everything else has been deleted.
         with catalog.sync_lock(source.id, wait_s=self.settings["sync.lock_wait_s"]):
             vectors = self.store.vectors.delete_source(source.id)
@@ -227,9 +225,8 @@ class KnowledgeBase:
         Raises:
             NotFound: no source of that name.
         """
-        catalog = self.store.catalog
-        source = find_source(name, catalog.sources())
-        return SourceSummary(source, catalog.counts(source.id))
+        source = self._named(name)
+        return SourceSummary(source, self.store.catalog.counts(source.id))
 
     @property
     def generation(self) -> int:
@@ -242,7 +239,7 @@ class KnowledgeBase:
 
     def documents(self, name: str | None = None) -> Iterator[Document]:
         """Yield documents by path, all or one source's."""
-        source = find_source(name, self.store.catalog.sources()) if name else None
+        source = self._named(name) if name else None
         yield from self.store.catalog.documents(source.id if source else None)
 
     # Searching and reading.
@@ -258,6 +255,7 @@ class KnowledgeBase:
     def ask(self, request: Request, *, wait_for_model: bool = True) -> Answer:
         """Answer a request; without waiting for the model, words alone answer for as long as it is cold."""
         from concord.search import search
+        from concord.vetting import with_warnings
 
         tools, absent = self._tools(request, wait_for_model)
         answer = search(request, tools)
@@ -380,7 +378,7 @@ class KnowledgeBase:
 
         collection = read_collection(Path(folder), split).sampled(limit)
         others = foreign_queries([*map(Path, unanswerable)], limit)
-        with self._apart(collection, progress) as tools:
+        with self.apart(collection, progress) as tools:
             return evaluate(collection, tools, progress, others)
 
     def calibrate(
@@ -405,13 +403,13 @@ class KnowledgeBase:
         collection = read_collection(Path(folder), split).sampled(limit)
         others = foreign_queries([*map(Path, unanswerable)], limit)
         identity = self._measure().identity
-        with self._apart(collection, progress) as tools:
+        with self.apart(collection, progress) as tools:
             fitted = refit(collection, tools, identity, others, progress)
         return replace(fitted, path=save_calibration(fitted.calibration, identity, self.settings.paths.data))
 
     @contextmanager
-    def _apart(self, collection: Collection, progress: Progress) -> Iterator[searching.Tools]:
-        """Index a collection beside the knowledge base, and yield what it is searched with."""
+    def apart(self, collection: Collection, progress: Progress) -> Iterator[searching.Tools]:
+        """Index a collection apart from the knowledge base, and yield what it is searched with."""
         from concord.collection import complete, index_collection, settings_apart
         from concord.ingest import embed_pending
         from concord.search import Tools
@@ -424,6 +422,11 @@ class KnowledgeBase:
                 complete(embed_pending(other.store, other.embedder, progress))
                 tools = other._with_meaning(tools)
             yield tools._replace(reranker=other._reranker)
+
+    def _named(self, name: str) -> Source:
+        from concord.understand import find_source  # late: it loads all that understanding a query takes
+
+        return find_source(name, self.store.catalog.sources())
 
     def _sync_or_report(self, source: Source, *, embed: bool, progress: Progress) -> SyncReport:
         from concord.errors import Unreadable

@@ -107,7 +107,9 @@ def examine(request: Request, tools: Tools) -> Examined:
     with watch.lap("diversify"):
         survivors = _diverse(survivors, found.query.limit, tools.settings["search.diversity"])
     with watch.lap("judge"):
-        judgement = judge(survivors, found.ballots, ranked, found.query, tools.calibration, rescued.rung)
+        judgement = judge(
+            survivors, found.ballots, found.context, ranked, found.query, tools.calibration, rescued.rung
+        )
     with watch.lap("present"):
         hits = _hits(survivors, judgement, found, sources, tools.settings["search.snippet_width"])
         if request.explain:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from concord.budget import BYTES_PER_TOKEN, Costs, choose
 from concord.sources import file_of
 from concord.visible import json_text
 
@@ -29,10 +30,9 @@ if TYPE_CHECKING:
         SyncReport,
     )
 
-BYTES_PER_TOKEN = 3  # cautious: English has about 4 bytes a token, code and other scripts fewer
-
 LEFT_OUT = "{} more results did not fit into the token budget"
 LEFT_OUT_BYTES = len(LEFT_OUT) + 10
+AGREEMENT_BYTES = 30  # a result's line among the agreement scores, beside its id, and what separates results
 
 SUMMED = ("added", "changed", "removed", "renamed", "unchanged", "chunks", "embedded", "reused", "pending")
 
@@ -301,32 +301,28 @@ def _agreement(results: Iterable[JsonObject]) -> dict[str, float]:
 
 
 def _fit(wire: JsonObject, texts: Sequence[str], max_bytes: int) -> None:
-    """Drop the last results until the rest fit, then give whole texts to those that have room left."""
-    _drop_last(wire, max_bytes)
-    left = max_bytes - _size(wire)
-    for result, text in zip(wire["results"], texts, strict=False):
-        cost = _size(text) - _size(None)
-        if cost <= left:
-            result["text"] = text
-            left -= cost
-
-
-def _drop_last(wire: JsonObject, max_bytes: int) -> None:
-    size = _size(wire)
-    if size <= max_bytes:
-        return
-    results, note = wire["results"], wire["note"]
-    found = len(results)
-    while len(results) > 1 and size > max_bytes - LEFT_OUT_BYTES:
-        size -= _size(results.pop()) + 1
-    if len(results) == found:
-        return
-    left_out = LEFT_OUT.format(found - len(results))
-    wire |= {
-        "returned": len(results),
-        "note": f"{note}; {left_out}" if note else left_out,
-        "agreement_scores": _agreement(results),
-    }
+    """Keep what the budget packs, though never less than the best result."""
+    results = wire["results"]
+    frame = _size({**wire, "results": [], "agreement_scores": {}}) + LEFT_OUT_BYTES
+    packed = choose(
+        Costs(
+            (frame,),
+            [(_size(one) + len(one["chunk_id"]) + AGREEMENT_BYTES,) for one in results],
+            [(_size(text) - _size(None),) for text in texts],
+        ),
+        max_bytes,
+    )
+    kept = results[: max(1, packed.kept)]
+    for place in packed.whole:
+        kept[place]["text"] = texts[place]
+    if len(kept) < len(results):
+        left_out, note = LEFT_OUT.format(len(results) - len(kept)), wire["note"]
+        wire |= {
+            "results": kept,
+            "returned": len(kept),
+            "note": f"{note}; {left_out}" if note else left_out,
+            "agreement_scores": _agreement(kept),
+        }
 
 
 def _size(value: Any) -> int:

@@ -3,8 +3,8 @@
 A calibration names the features it was fitted on, so one more here is one more row in a table and changes no
 model that does not name it. A leg that did not vote leaves its features at 0 and says so in `…_voted`.
 
-Only the first forty of each ballot are looked at, and no fused score: what is thought of a hit depends not
-on how many results were asked for, nor on which fusion put them in order.
+Only the first forty of each ballot are looked at, and a hit's standing is what one fusion gives it whichever
+ordered the hits: what is thought of them depends on neither the order nor how many were asked for.
 """
 
 from __future__ import annotations
@@ -15,12 +15,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from concord.ranking.agreement import agreed
-from concord.ranking.fuse import Ballots
+from concord.ranking.fuse import POOL, Ballots
 from concord.types import Candidate, ChunkId, QueryKind, Ranked
 
 DEPTH = 10  # how deep margins and overlap look: the default number of results
-POOL = 40  # how deep means and spreads look: the least number of candidates a strategy proposes
-MEANING = 0.6  # of a standing, the rest is words: the best fixed weight over the development sets
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,7 @@ class HitEvidence:
     bm25: float | None = None
     lexical_rank: int | None = None
     semantic_rank: int | None = None
-    standing: float = 0.0  # above the other candidates, in standard deviations
+    standing: float = 0.0  # above the other candidates, in standard deviations: what a blend gives
     agreement: float = 0.0
     coverage: float = 0.0
     exact: bool = False
@@ -130,13 +128,6 @@ def hit_evidence(
     )
 
 
-def standings(given: Ballots) -> dict[ChunkId, float]:
-    """Return how far each candidate stands above the others, by both scores or by the one there is."""
-    words, meaning = _standing(given.bm25, given), _standing(given.cosine, given)
-    weight = MEANING if given.lexical and given.semantic else float(bool(given.semantic))
-    return {chunk_id: weight * meaning[chunk_id] + (1 - weight) * words[chunk_id] for chunk_id in given.votes}
-
-
 def leg(scores: Iterable[float]) -> Leg:
     """Sum up a family's scores, in any order."""
     falling = sorted(scores, reverse=True)
@@ -175,14 +166,6 @@ def _is_exact(votes: Iterable[Candidate]) -> bool:
 
 def _first(ranks: Mapping[ChunkId, int], depth: int) -> set[ChunkId]:
     return {chunk_id for chunk_id, rank in ranks.items() if rank <= depth}
-
-
-def _standing(scores: Mapping[ChunkId, float], given: Ballots) -> dict[ChunkId, float]:
-    """Return z-scores over the pool; an unknown score is the pool's lowest, which it did not beat."""
-    pool = _first(given.lexical, POOL) | _first(given.semantic, POOL)
-    lowest = min((scores[chunk_id] for chunk_id in pool if chunk_id in scores), default=0.0)
-    known = leg(scores.get(chunk_id, lowest) for chunk_id in pool)
-    return {chunk_id: known.z(scores.get(chunk_id, lowest)) for chunk_id in given.votes}
 
 
 def _overlap(given: Ballots) -> float:
