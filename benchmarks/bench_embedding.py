@@ -64,11 +64,11 @@ class Adding:
         """Add and return what it took; opening and closing are not counted."""
         shutil.rmtree(self._store, ignore_errors=True)
         kb = KnowledgeBase.open(store__url=f"sqlite://{self._store}")
-        kb._opened["embedder"] = self.embedder  # as in a process that has embedded before
+        kb.parts._opened["embedder"] = self.embedder  # as in a process that has embedded before
         try:
             return cost_of(lambda: kb.add(self._tree))
         finally:
-            kb._opened.pop("embedder")
+            kb.parts._opened.pop("embedder")
             kb.close()
 
     def texts(self) -> list[str]:

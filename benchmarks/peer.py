@@ -1,8 +1,8 @@
 """One peer in a process of its own, under an interpreter that has it installed: `python peer.py NAME FOLDER`.
 
-FOLDER holds texts.json and vectors.npy. Each line of standard input is a query, {"text": …, "vector": […]}; the
-answer is {"ms": …, "ids": […]}, the time of the search alone. The first answer is sent once all is indexed.
-Nothing of ours is imported here.
+FOLDER holds texts.json and vectors.npy. Each line of standard input is a query, {"text": …, "vector": […]};
+the answer is {"ms": …, "ids": […]}, the time of the search alone. An empty answer comes first, once all is
+indexed. Nothing of ours is imported here.
 """
 
 from __future__ import annotations

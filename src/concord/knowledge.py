@@ -7,9 +7,8 @@ text that is embedded.
 from __future__ import annotations
 
 import os
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
@@ -17,13 +16,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from concord import plugins
 from concord.config import Settings, load_settings
-from concord.errors import BadValue, Unavailable
+from concord.errors import BadValue
+from concord.parts import COLD, Parts
 from concord.types import (
     Answer,
-    ChunkId,
-    Degraded,
     Document,
     Filter,
     Passage,
@@ -37,7 +34,6 @@ from concord.types import (
 )
 
 if TYPE_CHECKING:
-    from concord import ingest
     from concord import search as searching
     from concord.collection import Collection
     from concord.evaluate import Evaluation
@@ -45,16 +41,12 @@ if TYPE_CHECKING:
     from concord.notes import Note
     from concord.paging import Page
     from concord.progressive import Progressive
-    from concord.protocols import Embedder, FileReader, Progress, Reranker, Semantic, Store, Strategy
-    from concord.ranking.calibrate import Calibration
+    from concord.protocols import Embedder, Progress, Store
     from concord.refit import Refit
 
 
 def silent(stage: str, done: int, total: int | None) -> None:
     """Report progress to nobody."""
-
-
-COLD = Degraded("semantic", "the model is still loading; ask again in a moment to search by meaning as well")
 
 
 def preliminary(answer: Answer) -> Answer:
@@ -75,8 +67,7 @@ class KnowledgeBase:
     def __init__(self, settings: Settings | None = None, *, org: str | None = None) -> None:
         self.settings = settings or load_settings()
         self.org: str = org or self.settings["org"]  # a server has one for each organisation
-        self._lock = threading.RLock()
-        self._opened: dict[str, Any] = {}
+        self.parts = Parts(self.settings, self.org)
 
     @classmethod
     def open(cls, **overrides: Any) -> Self:
@@ -91,54 +82,17 @@ class KnowledgeBase:
 
     def close(self) -> None:
         """Free the store, the models and the worker process."""
-        with self._lock:
-            for name in ("store", "embedder", "reader", "reranker"):
-                if name in self._opened:
-                    self._opened[name].close()
-            self._opened.clear()
-
-    # What is opened, once each.
+        self.parts.close()
 
     @property
     def store(self) -> Store:
-        """The store, by the scheme of its URL."""
-        url = self.settings.store_url
-        opened: Store = self._once(
-            "store", lambda: plugins.load("backends", url.partition(":")[0]).open(url, self.org)
-        )
-        return opened
+        """Where everything is kept."""
+        return self.parts.store
 
     @property
     def embedder(self) -> Embedder | None:
-        """The embedder; None when the provider is `none`."""
-        provider = self.settings["embed.provider"]
-        if provider == "none":
-            return None
-        options = {key: self.settings[key] for key in self.settings if key.startswith("embed.")}
-        cache = self.settings.paths.cache
-        opened: Embedder = self._once("embedder", lambda: plugins.load("embedders", provider)(options, cache))
-        return opened
-
-    @property
-    def reader(self) -> FileReader:
-        """What turns files into text."""
-        opened: FileReader = self._once("reader", lambda: plugins.load("readers", "files")())
-        return opened
-
-    @property
-    def _word_strategies(self) -> list[Strategy]:
-        index = self.store.lexical
-        exact: Strategy = self._once("exact", lambda: plugins.load("strategies", "fts_exact")(index))
-        relaxed: Strategy = self._once("relaxed", lambda: plugins.load("strategies", "fts_relaxed")(index))
-        return [exact, relaxed]
-
-    def _once(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return a part, made when it is first asked for, by whichever thread asks first."""
-        part = self._opened.get(name)
-        if part is None:
-            with self._lock:
-                part = self._opened.get(name) or self._opened.setdefault(name, make())
-        return part
+        """What turns text into vectors; None when nothing is configured."""
+        return self.parts.embedder
 
     # Sources.
 
@@ -257,7 +211,7 @@ class KnowledgeBase:
         from concord.search import search
         from concord.vetting import with_warnings
 
-        tools, absent = self._tools(request, wait_for_model)
+        tools, absent = self.parts.search_tools(request, wait_for_model)
         answer = search(request, tools)
         if absent:
             answer = replace(answer, degraded=(*answer.degraded, absent))
@@ -285,7 +239,7 @@ class KnowledgeBase:
         from concord.explaining import explain_passage
 
         request = Request(text, **options)
-        tools, absent = self._tools(request, wait_for_model=True)
+        tools, absent = self.parts.search_tools(request, wait_for_model=True)
         return explain_passage(request, reference, tools, [absent] if absent else [])
 
     def warm(self) -> None:
@@ -296,8 +250,7 @@ class KnowledgeBase:
     @property
     def is_warm(self) -> bool:
         """Whether a search needs no model to be loaded first."""
-        opened = self._opened.get("embedder")  # asking for it would import its runtime
-        return bool(opened.is_warm) if opened is not None else self.settings["embed.provider"] == "none"
+        return self.parts.is_warm
 
     def get(self, reference: str, *, context: int = 0, whole: bool = False) -> Passage:
         """Read a citation, a document or a chunk.
@@ -334,8 +287,8 @@ class KnowledgeBase:
         from concord.ingest import embed_pending
         from concord.notes import save_note
 
-        limits = self._limits()
-        document = save_note(note, self.store, self._measure(), limits.chunk, supersedes=supersedes)
+        limits = self.parts.limits()
+        document = save_note(note, self.store, self.parts.measure(), limits.chunk, supersedes=supersedes)
         if embed:
             embed_pending(self.store, self.embedder, silent, source_id=document.source_id)
         return document
@@ -402,7 +355,7 @@ class KnowledgeBase:
 
         collection = read_collection(Path(folder), split).sampled(limit)
         others = foreign_queries([*map(Path, unanswerable)], limit)
-        identity = self._measure().identity
+        identity = self.parts.measure().identity
         with self.apart(collection, progress) as tools:
             fitted = refit(collection, tools, identity, others, progress)
         return replace(fitted, path=save_calibration(fitted.calibration, identity, self.settings.paths.data))
@@ -414,14 +367,16 @@ class KnowledgeBase:
         from concord.ingest import embed_pending
         from concord.search import Tools
 
-        apart = settings_apart(collection, self.settings, self._measure().identity)
+        apart = settings_apart(collection, self.settings, self.parts.measure().identity)
         with KnowledgeBase(apart) as other:
-            index_collection(collection, other.store, other._measure(), other._limits().chunk, progress)
-            tools = Tools(other.store, other._word_strategies, other.settings, other.org)
+            index_collection(
+                collection, other.store, other.parts.measure(), other.parts.limits().chunk, progress
+            )
+            tools = Tools(other.store, other.parts.words, other.settings, other.org)
             if other.embedder is not None:
                 complete(embed_pending(other.store, other.embedder, progress))
-                tools = other._with_meaning(tools)
-            yield tools._replace(reranker=other._reranker)
+                tools = other.parts.with_meaning(tools)
+            yield tools._replace(reranker=other.parts.reranker)
 
     def _named(self, name: str) -> Source:
         from concord.understand import find_source  # late: it loads all that understanding a query takes
@@ -444,10 +399,10 @@ class KnowledgeBase:
 
         tools = ingest.Tools(
             store=self.store,
-            reader=self.reader,
-            measure=cache(self._measure),
+            reader=self.parts.reader,
+            measure=cache(self.parts.measure),
             embedder=lambda: self.embedder if embed else None,
-            limits=self._limits(),
+            limits=self.parts.limits(),
             progress=progress,
         )
         return ingest.sync(source, tools, lock_wait_s=self.settings["sync.lock_wait_s"])
@@ -465,95 +420,6 @@ class KnowledgeBase:
             degraded=done.degraded,
             generation=self.store.catalog.generation(),
         )
-
-    def _limits(self) -> ingest.Limits:
-        from concord.ingest import Limits
-        from concord.text.chunk import ChunkSize
-
-        target = self.settings["ingest.chunk_tokens"]
-        size = ChunkSize(
-            target=target, maximum=target * 7 // 5, overlap=self.settings["ingest.chunk_overlap"]
-        )
-        return Limits(self.settings["ingest.max_bytes"], size)
-
-    def _measure(self) -> Embedder:
-        """Return whose tokens chunks are measured in; words stand in where no model is configured."""
-        embedder = self.embedder
-        if embedder is not None:
-            return embedder
-        stand_in: Embedder = plugins.load("embedders", "hashing")({}, self.settings.paths.cache)
-        return stand_in
-
-    def _tools(self, request: Request, wait_for_model: bool) -> tuple[searching.Tools, Degraded | None]:
-        """Return what a request is answered with, and why meaning is no part of it when it should be."""
-        from concord.search import Tools
-
-        tools = Tools(self.store, self._word_strategies, self.settings, self.org)
-        if (request.mode or self.settings["search.mode"]) == "fts5":
-            return tools, None
-        absent = self._why_no_meaning(wait_for_model)
-        if absent is COLD:
-            return tools, absent  # an answer at once: it does not wait for a reranker's model either
-        tools = tools if absent else self._with_meaning(tools)
-        return tools._replace(reranker=self._reranker), absent
-
-    def _with_meaning(self, tools: searching.Tools) -> searching.Tools:
-        """Return the tools with the semantic strategy and what was fitted for its model."""
-        semantic = self._semantic
-        return tools._replace(
-            strategies=[*tools.strategies, semantic],
-            similarity=semantic.similarities,
-            calibration=self._calibration(),
-        )
-
-    @property
-    def _semantic(self) -> Semantic:
-        vectors, embedder = self.store.vectors, self.embedder
-        semantic: Semantic = self._once(
-            "semantic", lambda: plugins.load("strategies", "semantic")(vectors, embedder)
-        )
-        return semantic
-
-    @property
-    def _reranker(self) -> Reranker | None:
-        """Who takes a second look; None when the provider is `none`."""
-        provider = self.settings["rerank.provider"]
-        if provider == "none":
-            return None
-        opened: Reranker = self._once(
-            "reranker", lambda: plugins.load("rerankers", provider)(self.settings, self._similarity)
-        )
-        return opened
-
-    def _similarity(self, text: str, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, float]:
-        """Return cosines for a reranker, which outlives the search it was opened in; none without meaning."""
-        absent = self._why_no_meaning(wait_for_model=True)
-        return {} if absent else self._semantic.similarities(text, chunk_ids)
-
-    def _why_no_meaning(self, wait_for_model: bool) -> Degraded | None:
-        try:
-            theirs = self.store.vectors.identity()
-        except Unavailable as fault:
-            return Degraded("semantic", fault.message)
-        if theirs is not None and not wait_for_model and not self.is_warm:
-            return COLD
-        embedder = self.embedder
-        if embedder is None:
-            return Degraded("semantic", "no embedding provider is configured")
-        if theirs is None:
-            return Degraded("semantic", "nothing has been embedded yet: `kb sync`")
-        mine = embedder.identity
-        if theirs != mine:
-            built, asked = f"{theirs.provider}/{theirs.model}", f"{mine.provider}/{mine.model}"
-            return Degraded("semantic", f"the index was built with {built}, not {asked}")
-        return None
-
-    def _calibration(self) -> Calibration | None:
-        """Return what was fitted for the embedding model; None for a model that nobody fitted."""
-        from concord.calibration import find_calibration
-
-        embedder = self.embedder
-        return None if embedder is None else find_calibration(embedder.identity, self.settings.paths)
 
 
 def _glob_under(source: Source, path: Path) -> str | None:
