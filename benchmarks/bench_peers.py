@@ -127,6 +127,7 @@ class Peer:
 
     def __init__(self, python: str, name: str, folder: Path) -> None:
         print(f"  {name} is indexing", flush=True)
+        self._name = name
         command = [python, str(PEER), name, str(folder)]
         self._process = subprocess.Popen(
             command,
@@ -155,5 +156,5 @@ class Peer:
     def _answer(self) -> float:
         line = self._process.stdout.readline() if self._process.stdout else ""
         if not line:
-            raise RuntimeError(f"{self._process.args} ended with {self._process.wait()}")
+            raise RuntimeError(f"{self._name} ended with {self._process.wait()}")
         return float(json.loads(line).get("ms", 0.0))

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import mean
 
 from benchmarks.development import SETS, TRAIN, folder, judged, measured, present
-from benchmarks.measure import Row, absent, at_least, at_most
+from benchmarks.measure import Row, absent, at_least
 from concord.cli.output import table
 from concord.evaluate import MODES, Evaluation, Outcome
 from concord.fitting import JudgedSet, fit, revised
@@ -111,23 +111,27 @@ def confidence(tested: Mapping[str, JudgedSet], train: Mapping[str, JudgedSet]) 
 
 def _reliability(name: str, kept: Trust) -> Iterator[Row]:
     for what, one in (("confidence_score", kept.confidence_score), ("score", kept.score)):
-        yield at_most(f"{name}: ECE of {what}", f"n {one.n:,}", "", one.ece, ECE)
+        yield _at_most(f"{name}: ECE of {what}", one.ece, one.n, ECE)
     for what, labels in (("hits", kept.hit_labels), ("answers", kept.answer_labels)):
         is_falling = falls(labels)
         yield Row(f"{name}: labels of {what}", "fall" if is_falling else "do not fall", is_met=is_falling)
     best = next((one for one in kept.answer_labels if one.label == "very_high"), None)
     if best:
-        yield at_least(
-            f"{name}: P(relevant in top 3 | very_high)", f"n {best.n:,}", "", best.precision, TOP_THREE
-        )
+        yield _at_least(f"{name}: P(relevant in top 3 | very_high)", best.precision, best.n, TOP_THREE)
 
 
 def _answerability(name: str, found: Answerability) -> Iterator[Row]:
-    yield at_least(f"{name}: AUROC, own or foreign", f"n {found.own:,}", "", found.auroc, AUROC)
-    yield at_least(
-        f"{name}: foreign refused", f"n {found.foreign:,}", "", found.foreign_flagged, FOREIGN_REFUSED
-    )
-    yield at_most(f"{name}: own answered refused", f"n {found.own:,}", "", found.own_flagged, OWN_REFUSED)
+    yield _at_least(f"{name}: AUROC, own or foreign", found.auroc, found.own + found.foreign, AUROC)
+    yield _at_least(f"{name}: foreign refused", found.foreign_flagged, found.foreign, FOREIGN_REFUSED)
+    yield _at_most(f"{name}: own answered refused", found.own_flagged, found.own, OWN_REFUSED)
+
+
+def _at_most(what: str, value: float, n: int, limit: float) -> Row:
+    return Row(what, f"{value:.3f}", f"n {n:,}", target=f"≤ {limit:g}", is_met=value <= limit)
+
+
+def _at_least(what: str, value: float, n: int, limit: float) -> Row:
+    return Row(what, f"{value:.3f}", f"n {n:,}", target=f"≥ {limit:g}", is_met=value >= limit)
 
 
 def _labels(found: Sequence[LabelPrecision]) -> str:

@@ -12,7 +12,7 @@ import apsw
 import sqlite_vec
 
 from benchmarks.bare import BareModel
-from benchmarks.measure import Cost, Row, at_most, cost_of, elapsed_ms, in_turn, milliseconds, p95_ms
+from benchmarks.measure import Cost, Row, at_most, cost_of, cpu_ms, elapsed_ms, in_turn, milliseconds, p95_ms
 from benchmarks.synthetic import filled_store, questions
 from concord.backends.columns import WEIGHTS
 from concord.backends.sqlite.location import locate
@@ -61,6 +61,8 @@ def _at(chunks: int) -> Iterator[Row]:
     ours, bare = elapsed_ms(costs["ours"]), elapsed_ms(costs["bare"])
     what = f"search, {chunks:,} chunks"
     yield at_most(f"{what}, p50", milliseconds(ours), milliseconds(bare), ours / bare, MOST_PARTS)
+    work, bare_work = cpu_ms(costs["ours"]), cpu_ms(costs["bare"])
+    yield Row(f"{what}, cpu", milliseconds(work), milliseconds(bare_work), work / bare_work)
     slow, bare_slow = p95_ms(costs["ours"]), p95_ms(costs["bare"])
     row = Row(f"{what}, p95", milliseconds(slow), milliseconds(bare_slow), slow / bare_slow)
     limit = MOST_P95_MS if chunks == SIZES[0] else None

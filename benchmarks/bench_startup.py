@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from benchmarks.measure import (
@@ -93,7 +94,8 @@ def _rows(
     for command in commands.values():
         command_cost(command, environment)  # writes the bytecode
     costs = in_turn(
-        ROUNDS, {name: lambda c=command: command_cost(c, environment) for name, command in commands.items()}
+        ROUNDS,
+        {name: partial(command_cost, command, environment) for name, command in commands.items()},
     )
     for clock, name in ((cpu_ms, "cpu"), (elapsed_ms, "elapsed")):
         mine, theirs = clock(costs["ours"]), clock(costs["bare"])

@@ -7,9 +7,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from concord.evaluate import Evaluation
+from concord.collection import foreign_queries, read_collection
+from concord.evaluate import Evaluation, evaluate
 from concord.fitting import JudgedSet
-from concord.knowledge import KnowledgeBase
+from concord.knowledge import KnowledgeBase, silent
+from concord.ranking.calibrate import Calibration
 
 SETS = (
     "scifact",
@@ -46,12 +48,24 @@ def strangers(name: str, names: Sequence[str]) -> list[Path]:
 
 
 def measured(
-    knowledge: KnowledgeBase, name: str, names: Sequence[str], split: str | None = None
+    knowledge: KnowledgeBase,
+    name: str,
+    names: Sequence[str],
+    split: str | None = None,
+    calibration: Calibration | None = None,
 ) -> Evaluation:
-    """Evaluate a set with the queries of the others; documents are embedded once and kept in the cache."""
+    """Evaluate a set with the queries of the others; documents are embedded once and kept in the cache.
+
+    A calibration stands in for the one that ships.
+    """
     sys.stderr.write(f"{name}{f' ({split})' if split else ''} …\n")
     limit = int(os.environ.get("KB_BENCH_QUERIES", QUERIES))
-    return knowledge.evaluate(folder() / name, unanswerable=strangers(name, names), split=split, limit=limit)
+    collection = read_collection(folder() / name, split).sampled(limit)
+    others = foreign_queries(strangers(name, names), limit)
+    with knowledge.apart(collection, silent) as tools:
+        if calibration is not None:
+            tools = tools._replace(calibration=calibration)
+        return evaluate(collection, tools, silent, others)
 
 
 def judged(evaluation: Evaluation) -> JudgedSet:

@@ -41,8 +41,7 @@ def main(names: list[str]) -> None:
         if embedder is None:
             raise SystemExit("embed.provider is none: there is no model to calibrate")
         prior = _with_scripts(knowledge, embedder.identity, chosen)
-        save_calibration(prior, embedder.identity, SHIPPED)
-        sets = [judged(measured(knowledge, name, chosen, TRAIN.get(name))) for name in chosen]
+        sets = [judged(measured(knowledge, name, chosen, TRAIN.get(name), prior)) for name in chosen]
     fitted = replace(fit(sets, prior.model), other_scripts=prior.other_scripts)
     path = save_calibration(fitted, embedder.identity, SHIPPED)
     sys.stdout.write(f"wrote {path.name} from {len(sets)} sets\n")

@@ -108,6 +108,7 @@ class Desk:
     reader: RecordingReader = field(default_factory=RecordingReader)
     embedder: RecordingEmbedder = field(default_factory=RecordingEmbedder)
     embeds: bool = True
+    size: ChunkSize = SIZE
     max_bytes: int = MAX_BYTES
     progress: Progress = lambda stage, done, total: None
 
@@ -122,7 +123,7 @@ class Desk:
             reader=self.reader,
             measure=lambda: self.embedder,
             embedder=lambda: self.embedder if self.embeds else None,
-            limits=ingest.Limits(self.max_bytes, SIZE),
+            limits=ingest.Limits(self.max_bytes, self.size),
             progress=self.progress,
         )
         return ingest.sync(source, tools, lock_wait_s=30)

@@ -252,4 +252,24 @@ PROMISES: dict[str, Promise] = {
     "mcp.roots": Promise("C, bad input", "nothing outside the allowed roots is read, links included"),
     "mcp.vanish": Promise("C, bad input", "a client that vanishes leaves no server behind"),
     "mcp.repeat-safe": Promise("C, tests", "a call sent again does no harm"),
+    # Issue B, evaluation and calibration.
+    "B.eval.modes": Promise(
+        "B part 9", "every mode is measured by nDCG@10, recall at 5, 10 and 100, MRR and P@1, with latency"
+    ),
+    "B.eval.auto": Promise("B part 9", "what is measured as auto begins with the hits that a search returns"),
+    "B.eval.runs": Promise("B part 9", "a TREC run file a mode gives any other tool the same figures"),
+    "B.eval.cached": Promise("B part 9", "a second evaluation of a collection embeds nothing"),
+    "B.eval.answerability": Promise(
+        "B part 9", "queries of another collection show whether what is not there is known"
+    ),
+    "B.eval.report": Promise(
+        "B part 9", "a report is one page with its plots, and --json has the same figures"
+    ),
+    "B.calibration.fit": Promise(
+        "B part 6",
+        "confidence is fitted offline, kept in a small file and tells foreign queries from own ones",
+    ),
+    "B.calibration.refit": Promise(
+        "B part 6", "`kb calibrate` refits confidence to a corpus and says how much better it holds"
+    ),
 }

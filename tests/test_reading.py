@@ -217,7 +217,7 @@ def test_a_file_too_large_to_compare_is_judged_by_its_time(
 ):
     monkeypatch.setattr("concord.freshness.MAX_HASHED", 1000)
     large = tmp_path / "docs" / "large.txt"
-    write(large, "a line of text\n" * 100, days_old=0)
+    write(large, "a line of text\n" * 100, days_old=-0.01)
     own.sync()
     assert own.get("docs/large.txt:1").freshness == "fresh"
     os.utime(large, (1, 1))

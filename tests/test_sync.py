@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from concord.errors import NotFound, NotIndexable, Unreadable
 from concord.settled import read_unchanging
+from concord.text.chunk import ChunkSize
 from concord.types import Filter, Word
 from concord.walk import Found
 from recorders import MAX_BYTES, Desk, Did, age, did, opened, write
@@ -76,7 +77,9 @@ def test_a_changed_file_is_replaced_and_keeps_its_document(desk: Desk, docs: Pat
 
 def test_a_save_within_the_same_tick_is_not_missed(desk: Desk, docs: Path):
     """Two saves so close that size and time are equal: the first sync must not trust what it saw."""
-    write(docs / "alpha.md", "# Alpha\n\nIt is about grapes.\n", days_old=0)
+    write(
+        docs / "alpha.md", "# Alpha\n\nIt is about grapes.\n", days_old=-0.01
+    )  # so that no slow machine makes it old
     moment = (docs / "alpha.md").stat().st_mtime_ns
     desk.add(docs)
     (docs / "alpha.md").write_bytes(b"# Alpha\n\nIt is about quince.\n")
@@ -225,6 +228,20 @@ def test_a_source_that_is_removed_and_added_again_embeds_nothing(desk: Desk, doc
     assert desk.embedder.texts == []
 
 
+@pytest.mark.promise("004.cache")
+def test_what_is_cut_anew_embeds_only_what_is_cut_otherwise(desk: Desk, docs: Path):
+    write(docs / "long.md", "# Long\n\n" + " ".join(f"Sentence {n} tells of fruit." for n in range(40)))
+    source = desk.add(docs).source
+    whole = len(desk.chunks("docs/long.md"))
+    desk.store.catalog.remove_source(source.id)
+    desk.forget()
+    desk.size = ChunkSize(target=80, maximum=112, overlap=0)
+    desk.add(docs)
+    assert 1 < len(desk.chunks("docs/long.md")) < whole
+    assert len(desk.embedder.texts) <= len(desk.chunks("docs/long.md"))
+    assert all("Long" in text for text in desk.embedder.texts)
+
+
 @pytest.mark.promise("004.cache", "000.hash")
 def test_of_a_changed_file_only_what_changed_is_embedded(desk: Desk, docs: Path):
     sections = [f"## Part {n}\n\n" + f"Sentence {n} tells of fruit number {n}. " * 8 for n in range(6)]
@@ -267,12 +284,18 @@ def test_tags_that_a_source_gets_later_reach_the_documents_it_has(desk: Desk, do
 def test_what_holds_no_text_is_counted_every_time_and_read_once(desk: Desk, docs: Path):
     write(docs / "program", b"\x7fELF\x02\x01\x01\x00" + bytes(range(256)) * 20)
     first = desk.add(docs)
-    desk.sync()  # a source's first sync may not remember; the second one must
     desk.forget()
     again = desk.sync()
     assert again.skipped == first.skipped
     assert sum(again.skipped.values()) == 1
     assert desk.reader.names == []
+
+
+def test_a_folder_without_any_text_is_read_once_too(desk: Desk, tmp_path: Path):
+    write(tmp_path / "bin" / "program", b"\x7fELF\x02\x01\x01\x00" + bytes(range(256)) * 20)
+    desk.add(tmp_path / "bin")
+    assert desk.sync().skipped == {"binary": 1}
+    assert desk.reader.names == ["program"]
 
 
 def test_what_held_no_text_is_read_again_when_it_changes(desk: Desk, docs: Path):

@@ -82,6 +82,7 @@ def read_collection(folder: Path, split: str | None = None) -> Collection:
         NotFound: the folder or one of its files is missing.
         BadValue: a file is not of this layout.
     """
+    folder = folder.resolve()  # its name is shown, and `.` has none
     files = {path.stem: path for path in sorted((folder / "qrels").glob("*.tsv"))}
     if not (folder / "corpus.jsonl").is_file() or not files:
         raise NotFound(
@@ -133,8 +134,8 @@ def foreign_queries(folders: Sequence[Path], limit: int | None) -> dict[str, lis
 def settings_apart(collection: Collection, settings: Settings, identity: Identity) -> Settings:
     """Return the settings with a store for this collection alone, cut and embedded as they say."""
     cut = [str(settings[key]) for key in ("ingest.chunk_tokens", "ingest.chunk_overlap")]
-    told = "\0".join([str(collection.folder.resolve()), *cut, *map(str, astuple(identity))])
-    name = f"{collection.folder.resolve().name}-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
+    told = "\0".join([str(collection.folder), *cut, *map(str, astuple(identity))])
+    name = f"{collection.folder.name}-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
     apart = {"store.url": f"sqlite:///{settings.paths.cache / 'collections' / name}", "org": "default"}
     values = {key: Resolved(apart.get(key, settings[key]), settings.origin(key)) for key in settings}
     return Settings(values, settings.paths)

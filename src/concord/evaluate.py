@@ -25,6 +25,8 @@ from concord.types import ChunkId, QueryKind, Request
 from concord.understand import MAX_TOP
 
 DEPTH = 100  # documents a query in a run: as deep as Recall@100 looks
+# Scores that keep an order: evaluators break ties between equal ones by document id, which is not ours.
+BY_PLACE = tuple(float(DEPTH - place) for place in range(DEPTH))
 ASKED = 0.5  # results to ask for a document that is wanted: each strategy proposes three times as many chunks
 FUSED = ("rrf", "adaptive", "dominant", "auto")
 MODES = ("bm25", "semantic", *FUSED)
@@ -78,17 +80,7 @@ def evaluate(
     others: Mapping[str, Sequence[str]] | None = None,
 ) -> Evaluation:
     """Ask every judged query of an indexed collection, and `others` by name, and measure what comes back."""
-    runs: dict[str, Run] = {mode: {} for mode in MODES}
-    outcomes: list[Outcome] = []
-    judged = collection.judged
-    owners, depth = Owners(tools), _depth(tools)
-    for done, (query_id, text) in enumerate(judged.items(), 1):
-        examined = _asked(text, tools)
-        outcomes.append(_outcome(query_id, examined, collection.qrels.get(query_id, {})))
-        deeper = Request(text, top=depth, deadline_ms=PATIENCE_MS)
-        for mode, order in _orders(deeper, examined, tools).items():
-            runs[mode][query_id] = owners.documents(order)
-        progress("asking", done, len(judged))
+    runs, outcomes = _ask_deeply(collection, tools, progress)
     foreign = {name: ask(texts, tools, progress) for name, texts in (others or {}).items()}
     kinds = {one.query_id: one.kind for one in outcomes}
     counts = tools.store.catalog.counts()
@@ -96,7 +88,7 @@ def evaluate(
         name=collection.folder.name,
         documents=counts.documents,
         chunks=counts.chunks,
-        queries=len(judged),
+        queries=len(outcomes),
         calibrated=tools.calibration is not None,
         runs=runs,
         measures={mode: measure(collection.qrels, run) for mode, run in runs.items()},
@@ -148,6 +140,24 @@ def write_runs(runs: Mapping[str, Run], folder: Path) -> None:
             for query, documents in run.items():
                 for rank, (document, score) in enumerate(_best_first(documents), 1):
                     file.write(f"{query} Q0 {document} {rank} {score:g} {mode}\n")
+
+
+def _ask_deeply(
+    collection: Collection, tools: Tools, progress: Progress
+) -> tuple[dict[str, Run], list[Outcome]]:
+    """Ask the judged queries, and put what the strategies find into every mode's order."""
+    runs: dict[str, Run] = {mode: {} for mode in MODES}
+    outcomes: list[Outcome] = []
+    judged = collection.judged
+    owners, depth = Owners(tools), _depth(tools)
+    for done, (query_id, text) in enumerate(judged.items(), 1):
+        examined = _asked(text, tools)
+        outcomes.append(_outcome(query_id, examined, collection.qrels.get(query_id, {})))
+        deeper = Request(text, top=depth, deadline_ms=PATIENCE_MS)
+        for mode, order in _orders(deeper, examined, tools).items():
+            runs[mode][query_id] = owners.documents(order)
+        progress("asking", done, len(judged))
+    return runs, outcomes
 
 
 def _asked(text: str, tools: Tools) -> Examined:
@@ -225,8 +235,7 @@ class Owners:
         unknown = [chunk_id for chunk_id in order if chunk_id not in self._known]
         self._known |= {i: document.id for i, (_, document) in self._catalog.read(unknown).items()}
         documents = dict.fromkeys(self._known[chunk_id] for chunk_id in order if chunk_id in self._known)
-        # Ranks as scores: evaluators break ties between equal scores by document id, which is not our order.
-        return {document: float(DEPTH - place) for place, document in enumerate([*documents][:DEPTH])}
+        return dict(zip(documents, BY_PLACE, strict=False))
 
 
 def _best_first(scores: Mapping[str, float]) -> Iterable[tuple[str, float]]:

@@ -54,12 +54,7 @@ GROUP_S = 0.5  # how long a document may wait to be searchable
 SLOW_BYTES = 1 << 20  # a file so large may take seconds to read: nobody waits for it
 EMBED_WINDOW = 2048  # chunks sorted by length together, so that a batch wastes little on padding
 EMBED_BATCH = 64  # chunks embedded and committed together: what an interruption loses at most
-BAD_FILE = (
-    ExtractionError,
-    MissingExtra,
-    UnknownName,
-    BadValue,
-)  # what one file may cause and no run ends by
+BAD_FILE = (ExtractionError, MissingExtra, UnknownName, BadValue)  # what one file may cause: no run ends so
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +157,10 @@ class _Run:
             state = self.known.pop(document_path(self.source, found.relative), None)
             if state and (state.size, state.mtime_ns) == (found.size, found.mtime_ns):
                 self.counts["unchanged"] += 1
+            elif state is None and (reason := self.textless.reason(found)):
+                self.skipped[reason] += 1
             elif state or self.first_time:
                 self._index(found, state)
-            elif reason := self.textless.reason(found):
-                self.skipped[reason] += 1
             else:
                 self.new.append(found)
 

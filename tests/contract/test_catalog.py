@@ -426,3 +426,18 @@ def test_a_memo_changes_nothing_that_can_be_searched(store: Store):
 def test_a_memo_about_a_source_that_is_gone_is_not_kept(store: Store):
     store.catalog.put_memo("gone", "something to remember")
     assert store.catalog.memo("gone") == ""
+
+
+def test_documents_stored_together_are_as_if_stored_one_by_one(store: Store):
+    put(store, "docs/a.md", "old text", "kept text", title="A")
+    vectors = store.catalog.chunks_of("docs/a.md")
+    documents = [document("docs/a.md", title="A"), document("docs/b.md", tags=("ops",))]
+    store.catalog.put_documents(
+        (one, pieces("new text", "kept text") if one.id == "docs/a.md" else pieces("other text"))
+        for one in documents
+    )
+    assert [d.path for d in store.catalog.documents()] == ["docs/a.md", "docs/b.md"]
+    assert [c.text for c in store.catalog.chunks_of("docs/a.md")] == ["new text", "kept text"]
+    assert store.catalog.chunks_of("docs/a.md")[1].id == vectors[1].id
+    assert (found(store, "old"), len(found(store, "text"))) == ([], 3)
+    store.catalog.put_documents([])

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-import apsw
-
 from concord.backends.columns import WEIGHTS
 from concord.backends.sqlite.connections import Connection, Readers
 from concord.backends.sqlite.filters import CHUNKS, condition, has_superseded
 from concord.backends.sqlite.match import to_match
 from concord.backends.sqlite.vocabulary import similar_words
+from concord.text.terms import tokenize
 from concord.types import Filter, Match, Phrase, Scored
 
 # `ORDER BY rank` would let FTS5 sort, which is slower than SQLite's own top-k and leaves ties open.
@@ -59,7 +58,7 @@ class SQLiteLexical:
     def frequencies(self, words: Sequence[str]) -> tuple[int, dict[str, int]]:
         """Return how many chunks there are, and how many hold each word (by its stem)."""
         with self._readers.connection() as connection:
-            tokens = {word: _tokens(connection, word) for word in words}
+            tokens = {word: tokenize(word) for word in words}  # what FTS5 makes of it, without asking it
             single = json.dumps([found[0] for found in tokens.values() if len(found) == 1])
             known = dict(connection.execute(_COUNT_TOKENS, (single,)))
             counts = {
@@ -82,13 +81,6 @@ def _statement(connection: Connection, filter: Filter, values: dict[str, str | i
     sql, filter_values = condition(filter)
     values.update(filter_values)
     return _FILTERED.format(condition=sql)
-
-
-def _tokens(connection: Connection, word: str) -> list[str]:
-    tokenizer = connection.fts5_tokenizer("porter", ["unicode61"])
-    text = word.encode("utf-8", "replace")
-    found = tokenizer(text, apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False, include_colocated=False)
-    return list(map(str, found))
 
 
 def _count_phrase(connection: Connection, word: str) -> int:

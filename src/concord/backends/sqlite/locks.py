@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import os
 import time
 from collections.abc import Iterator
@@ -23,6 +22,8 @@ def file_lock(database: Path, name: str, wait_s: float) -> Iterator[None]:
         StoreBusy: somebody else holds it for longer than `wait_s`.
         BackendDown: no file can be made there.
     """
+    import hashlib  # 3 ms, which a search need not pay
+
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
     path = database.with_name(f"{database.name}-{digest[:16]}.lock")
     held = _acquired(path, time.monotonic() + wait_s)
