@@ -19,11 +19,10 @@ KB = str(Path(sys.executable).with_name("kb"))  # the installed command
 
 
 class Cost(NamedTuple):
-    """What something took, in seconds, and how much memory a command had at most."""
+    """What something took, in seconds."""
 
     cpu: float
     elapsed: float
-    peak_mb: float = 0.0
 
 
 Work = Callable[[], object]
@@ -45,8 +44,7 @@ def command_cost(command: Sequence[str], environment: Mapping[str, str]) -> Cost
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
-    elapsed = time.perf_counter() - started
-    return Cost(usage.ru_utime + usage.ru_stime, elapsed, usage.ru_maxrss / 1024)
+    return Cost(usage.ru_utime + usage.ru_stime, time.perf_counter() - started)
 
 
 def in_turn(rounds: int, works: Mapping[str, Callable[[], Cost]]) -> dict[str, list[Cost]]:
