@@ -19,7 +19,7 @@ from concord.embedders.bundled import BundledEmbedder
 from concord.knowledge import KnowledgeBase
 from concord.text.assemble import embeddable_text
 
-FILES = 5
+FILES = 8
 ROUNDS = 5
 LEAST = 0.85
 

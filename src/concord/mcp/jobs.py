@@ -135,7 +135,7 @@ async def wait(job: Job, seconds: float, report: Report, every: float = REPORT_E
 async def _reported(job: Job, report: Report, every: float) -> None:
     ended, loop = asyncio.Event(), asyncio.get_running_loop()
     job.result.add_done_callback(lambda _: _tell(loop, ended))
-    told = job.step.ticks
+    told = 0  # of a job that is under way already, its present step is news to this caller
     while not ended.is_set():
         with suppress(TimeoutError):
             await asyncio.wait_for(ended.wait(), every)
