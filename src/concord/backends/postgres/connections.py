@@ -23,9 +23,10 @@ T = TypeVar("T")
 # A search asks at most four things at once and a sync holds two connections; a server has 100 by default.
 MOST_CONNECTIONS = 12
 WAIT_S = 10.0  # for a connection that somebody else uses
+# Our statements run in one way whatever the values, and planning one takes 0.8 ms: it is planned once.
 _SETTINGS = (
     "SELECT set_config('concord.org', %s, false), set_config('jit', 'off', false),"
-    " set_config('plan_cache_mode', 'force_custom_plan', false)"
+    " set_config('plan_cache_mode', 'force_generic_plan', false)"
 )
 
 

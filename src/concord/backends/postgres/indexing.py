@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from concord.backends.postgres.connections import Connection
@@ -21,7 +22,7 @@ INSERT INTO kb_segments VALUES (%s, %s, %s)
 ON CONFLICT (org, segment) DO UPDATE SET chunks = kb_segments.chunks + excluded.chunks"""
 _COUNT_TERMS = """
 INSERT INTO kb_terms AS t
-SELECT %s, term, chunks FROM unnest(%s::text[], %s::bigint[]) AS given (term, chunks)
+SELECT %s, term, chunks FROM unnest(string_to_array(%s, ' '), %s::bigint[]) AS given (term, chunks)
 ON CONFLICT (org, term) DO UPDATE SET chunks = t.chunks + excluded.chunks"""
 _COUNT_ADDED = """
 UPDATE kb_orgs SET chunks = chunks + %s, tokens = tokens + %s, last_chunk = greatest(last_chunk, %s)
@@ -118,8 +119,9 @@ def _add_words(connection: Connection, org: int, entries: Sequence[tuple[ChunkId
     with connection.cursor() as cursor, cursor.copy(_COPY_POSTINGS) as copy:
         copy.write("".join(posting_lines(org, last, entries)))
     connection.execute(_PUT_SEGMENT, (org, last, len(entries)))
-    counted = Counter(term for _, entry in entries for term in entry.counts)
-    terms = sorted(counted)
-    connection.execute(_COUNT_TERMS, (org, terms, [counted[term] for term in terms]))
+    counted = Counter(chain.from_iterable(entry.counts for _, entry in entries))
+    # As texts: thousands of tokens as a list would take psycopg longer than the server needs for them.
+    numbers = "{" + ",".join(map(str, counted.values())) + "}"
+    connection.execute(_COUNT_TERMS, (org, " ".join(counted), numbers))
     tokens = sum(entry.length for _, entry in entries)
     connection.execute(_COUNT_ADDED, (len(entries), tokens, last, org))

@@ -19,24 +19,25 @@ _LAST_CHARACTER = "\U0010ffff"
 _LONGEST_PHRASE = 256  # tokens; the rest of a longer one could hardly tell two chunks apart
 
 _IDF = "CASE WHEN 2 * {df} < n.chunks THEN ln((n.chunks - {df} + 0.5) / ({df} + 0.5)) ELSE 1e-6 END"
-_SATURATED = "{tf} * 2.2 / ({tf} + 1.2 * (0.25 + 0.75 * {length} / n.mean))"
+# tf · (k1 + 1) / (tf + k1 · (1 - b + b · length / mean)), divided by tf: a long expression is then read once.
+_SATURATED = "2.2 / (1 + (0.3 + n.slope * {length}) / {tf})"
 _WEIGHTED = """((e.count & 255) * %(w0)s::float8 + (e.count >> 8 & 255) * %(w1)s::float8
     + (e.count >> 16 & 255) * %(w2)s::float8 + (e.count >> 24) * %(w3)s::float8)"""
 _POSTINGS = "CROSS JOIN LATERAL unnest(p.chunks, p.counts, p.lengths) AS e (chunk, count, length)"
 
-# Every relation reads `n`: how many chunks the organisation has, and how long they are on the average.
+# Every relation reads `n`: how many chunks the organisation has, and k1 · b divided by their mean length.
 STATISTICS = """n AS MATERIALIZED (
-    SELECT chunks::float8 AS chunks, greatest(tokens, 1)::float8 / greatest(chunks, 1) AS mean, stale
+    SELECT chunks::float8 AS chunks, 0.9::float8 * chunks / greatest(tokens, 1) AS slope, stale
     FROM kb_orgs WHERE key = %(org)s)"""
 
 _WORDS = f"""
-SELECT e.chunk, t.idf * {_SATURATED.format(tf="f.tf", length="e.length")} AS score
+SELECT e.chunk, t.idf * {_SATURATED.format(tf=_WEIGHTED, length="e.length")} AS score
 FROM n CROSS JOIN LATERAL (
     SELECT t.term, w.times * {_IDF.format(df="t.chunks")} AS idf
     FROM unnest(%(terms{{at}})s::text[], %(times{{at}})s::float8[]) AS w (term, times)
     JOIN kb_terms AS t ON t.org = %(org)s AND t.term = w.term AND t.chunks > 0
-) AS t JOIN kb_postings AS p ON p.org = %(org)s AND p.term = t.term
-{_POSTINGS} CROSS JOIN LATERAL (SELECT {_WEIGHTED} AS tf) AS f"""
+    OFFSET 0  -- so that it is not computed anew for every posting
+) AS t JOIN kb_postings AS p ON p.org = %(org)s AND p.term = t.term {_POSTINGS}"""
 
 _SCORED = f"""
 SELECT f.chunk, {_IDF.format(df="f.df")} * {_SATURATED.format(tf="f.tf", length="f.length")} AS score

@@ -36,7 +36,7 @@ SELECT v.chunk, v.embedding <=> %(vector)s AS distance FROM {table} AS v WHERE v
 ORDER BY (v.embedding <=> %(vector)s) + 0.0, v.chunk LIMIT %(limit)s"""
 _NEAREST = """
 SELECT v.chunk, v.embedding <=> %(vector)s AS distance FROM {table} AS v WHERE v.org = %(org)s AND {allowed}
-ORDER BY v.embedding <=> %(vector)s LIMIT %(limit)s"""
+ORDER BY v.embedding <=> %(vector)s LIMIT {limit:d}"""  # planned for this limit: an unknown one looks large
 _EFFORT = """
 SELECT set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', 'strict_order', true),
     set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)"""

@@ -1,13 +1,13 @@
 """What the lexical index keeps of a chunk, in PostgreSQL's own forms: a tsvector, and rows of postings.
 
-Tokens and stems are those of `text/terms.py`; PostgreSQL is given them ready made and adds no rules of its own.
+Tokens and stems are those of `text/terms.py`; PostgreSQL is given them ready made and adds no rules.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from concord.backends.columns import Columns
@@ -15,10 +15,7 @@ from concord.text.terms import tokenize
 from concord.types import ChunkId
 
 LABELS = "ABCD"  # how a tsvector says which column a token stands in: title, content, tags, terms
-# Beyond these a tsvector gives up or loses count. Chunks are a hundredth as long.
-_LAST_POSITION = 16383
-_MOST_PLACES = 255
-_LONGEST_BYTES = 1024  # a longer token is kept by its beginning and a digest
+_LONGEST_BYTES = 1024  # a longer token is kept by its beginning and a digest: a tsvector refuses it
 _COUNT_BITS = 8
 _MOST_COUNTED = (255, 255, 255, 127)  # so that four counts fit an integer with a sign
 
@@ -28,23 +25,23 @@ class Entry(NamedTuple):
 
     length: int  # tokens in all columns
     words: str  # a tsvector's text form
-    counts: dict[str, int]  # token → how often in each column, packed
+    counts: Mapping[str, int]  # token → how often in each column, packed
 
 
 def entry_of(columns: Columns) -> Entry:
     """Return what is indexed of a chunk."""
-    places: defaultdict[str, list[str]] = defaultdict(list)
-    counted: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
+    places: defaultdict[str, str] = defaultdict(str)
+    counts: defaultdict[str, int] = defaultdict(int)
     length, position = 0, 1
     for column, text in enumerate(columns):
         label, tokens = LABELS[column], lexemes(text)
         for at, token in enumerate(tokens, position):
-            places[token].append(f"{min(at, _LAST_POSITION)}{label}")
-            counted[token][column] += 1
+            places[token] += f"{at}{label},"
+        for token, number in Counter(tokens).items():
+            counts[token] += min(number, _MOST_COUNTED[column]) << _COUNT_BITS * column
         length += len(tokens)
         position += len(tokens) + 1  # the gap keeps phrases within a column
-    words = " ".join(f"'{token}':{','.join(at[:_MOST_PLACES])}" for token, at in places.items())
-    return Entry(length, words, {token: _packed(numbers) for token, numbers in counted.items()})
+    return Entry(length, " ".join(f"'{token}':{at[:-1]}" for token, at in places.items()), counts)
 
 
 def lexemes(text: str) -> list[str]:
@@ -68,13 +65,6 @@ def posting_lines(org: int, segment: int, entries: Iterable[tuple[ChunkId, Entry
     for token, columns in sorted(found.items()):  # a token's neighbours in the index are written together
         arrays = "\t".join("{" + ",".join(numbers) + "}" for numbers in columns)
         yield f"{org}\t{segment}\t{token}\t{arrays}\n"
-
-
-def _packed(counted: Sequence[int]) -> int:
-    return sum(
-        min(number, most) << _COUNT_BITS * column
-        for column, (number, most) in enumerate(zip(counted, _MOST_COUNTED, strict=True))
-    )
 
 
 def _shortened(token: str) -> str:
