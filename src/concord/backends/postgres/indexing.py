@@ -8,15 +8,17 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from concord.backends.postgres.connections import Connection
+from concord.backends.postgres.copying import copying
 from concord.backends.postgres.schema import vector_table
 from concord.backends.postgres.words import Entry, posting_lines
 from concord.types import ChunkId
 
-_COPY_CHUNKS = """
-COPY kb_chunks (org, id, document, position, start_offset, end_offset, start_line, end_line, page, heading,
-    content, length, words) FROM STDIN"""
-_COPY_PENDING = "COPY kb_pending (org, chunk) FROM STDIN"
-_COPY_POSTINGS = "COPY kb_postings (org, segment, term, chunks, counts, lengths) FROM STDIN"
+_CHUNK_FIELDS = (
+    *("org", "id", "document", "position", "start_offset", "end_offset", "start_line", "end_line", "page"),
+    *("heading", "content", "length", "words"),
+)
+_POSTING_FIELDS = ("org", "segment", "term", "chunks", "counts", "lengths")
+_PUT_PENDING = "INSERT INTO kb_pending SELECT %s, unnest(%s::bigint[])"
 _PUT_SEGMENT = """
 INSERT INTO kb_segments VALUES (%s, %s, %s)
 ON CONFLICT (org, segment) DO UPDATE SET chunks = kb_segments.chunks + excluded.chunks"""
@@ -77,12 +79,10 @@ def insert_chunks(connection: Connection, org: int, chunks: Sequence[NewChunk]) 
     """Insert chunks that have no vector yet."""
     if not chunks:
         return
-    with connection.cursor() as cursor:
-        with cursor.copy(_COPY_CHUNKS) as copy:
-            for chunk in chunks:
-                copy.write_row((org, chunk.id, *chunk.row, chunk.entry.length, chunk.entry.words))
-        with cursor.copy(_COPY_PENDING) as copy:
-            copy.write("".join(f"{org}\t{chunk.id}\n" for chunk in chunks))
+    with copying(connection, "kb_chunks", _CHUNK_FIELDS) as copy:
+        for chunk in chunks:
+            copy.write_row((org, chunk.id, *chunk.row, chunk.entry.length, chunk.entry.words))
+    connection.execute(_PUT_PENDING, (org, [chunk.id for chunk in chunks]))
     _add_words(connection, org, [(chunk.id, chunk.entry) for chunk in chunks])
 
 
@@ -116,7 +116,7 @@ def delete_chunks(connection: Connection, org: int, chunk_ids: Sequence[ChunkId]
 def _add_words(connection: Connection, org: int, entries: Sequence[tuple[ChunkId, Entry]]) -> None:
     """Write the postings of chunks as a segment, and count their tokens."""
     last = max(chunk_id for chunk_id, _ in entries)
-    with connection.cursor() as cursor, cursor.copy(_COPY_POSTINGS) as copy:
+    with copying(connection, "kb_postings", _POSTING_FIELDS) as copy:
         copy.write("".join(posting_lines(org, last, entries)))
     connection.execute(_PUT_SEGMENT, (org, last, len(entries)))
     counted = Counter(chain.from_iterable(entry.counts for _, entry in entries))

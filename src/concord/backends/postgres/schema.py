@@ -167,12 +167,11 @@ def vectors(dimension: int) -> str:
     """Return the statements that make the table of vectors of a dimension."""
     table = vector_table(dimension)
     return f"""
-CREATE TABLE IF NOT EXISTS {table} (
+CREATE TABLE {table} (
     org integer NOT NULL,
     chunk bigint NOT NULL,
     embedding vector({dimension:d}) NOT NULL,
     PRIMARY KEY (org, chunk)
 );
 ALTER TABLE {table} ALTER embedding SET STORAGE PLAIN;
-DROP POLICY IF EXISTS kb_own_rows ON {table};
 {policy(table)}"""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from concord.backends.embeddings import check_identity, check_vector
 from concord.backends.postgres.cache import identity_column, identity_of
 from concord.backends.postgres.connections import Connection, Connections
+from concord.backends.postgres.copying import copying
 from concord.backends.postgres.filters import ALLOWED, CHUNKS, SUPERSEDED, condition
 from concord.backends.postgres.rows import heading_of, loaded
 from concord.backends.postgres.schema import vector_table, vectors
@@ -106,8 +107,7 @@ class PostgresVectors:
             state = self._state(connection)
             if state.dimension is not None and self._has_vectors(connection, state.dimension):
                 check_identity(identity_of(state.identity), identity)
-            connection.execute("SELECT pg_advisory_xact_lock(hashtext('kb_vectors'))")
-            connection.execute(vectors(identity.dimension))
+            _make_table(connection, identity.dimension)
             values = (identity_column(identity), identity.dimension, self._org)
             connection.execute(_REMEMBER, values)
 
@@ -188,9 +188,8 @@ class PostgresVectors:
         if state.is_indexed and not _is_narrow(scope.size, state.table_size):
             with connection.transaction():
                 connection.execute(_EFFORT, (str(ef_search),))
-                found = connection.execute(
-                    _NEAREST.format(table=table, allowed=scope.each), values
-                ).fetchall()
+                statement = _NEAREST.format(table=table, allowed=scope.each, limit=limit)
+                found = connection.execute(statement, values).fetchall()
             if len(found) == min(limit, scope.size):
                 return sorted(found, key=lambda row: (row[1], row[0]))
         return connection.execute(_EXACT.format(table=table, allowed=scope.together), values).fetchall()
@@ -209,6 +208,14 @@ class PostgresVectors:
         return _Scope(_IS_ALLOWED.format(condition=sql), together, values, size)
 
 
+def _make_table(connection: Connection, dimension: int) -> None:
+    """Make the table for vectors of a dimension, where no organisation needed it before."""
+    exists = "SELECT to_regclass(%s) IS NOT NULL"
+    connection.execute("SELECT pg_advisory_xact_lock(hashtext('kb_vectors'))")  # two may need it at once
+    if connection.execute(exists, (vector_table(dimension),)).fetchone() == (False,):
+        connection.execute(vectors(dimension))
+
+
 def _is_narrow(size: int, table_size: float) -> bool:
     """Whether so few may be found that comparing each is sure, and fast enough."""
     return size <= ALWAYS_EXACT or size <= min(MOST_EXACT, NARROW_SHARE * table_size)
@@ -220,8 +227,7 @@ def _write(connection: Connection, org: int, table: str, rows: Sequence[tuple[Ch
     waiting = connection.execute(_DELETE_VECTORS.format(table="kb_pending"), (org, ids)).rowcount
     if waiting < len(ids):
         connection.execute(_DELETE_VECTORS.format(table=table), (org, ids))
-    statement = f"COPY {table} (org, chunk, embedding) FROM STDIN (FORMAT binary)"
-    with connection.cursor() as cursor, cursor.copy(statement) as copy:
+    with copying(connection, table, ("org", "chunk", "embedding"), binary=True) as copy:
         copy.set_types(["int4", "int8", "vector"])
         for chunk_id, vector in rows:
             copy.write_row((org, chunk_id, Embedding(vector)))
