@@ -154,8 +154,8 @@ def some_question(chance: random.Random) -> Case:
 def test_every_organisation_is_answered_as_if_it_were_alone(guest: str):
     """Each has a store of its own in memory, which knows of no other: both must say the same, always.
 
-    Ids, paths, words and sources are the same in all of them. One is an administrator's, whom no policy stops:
-    there the statements alone keep the others out.
+    Ids, paths, words and sources are the same in all of them. One is an administrator's, whom no policy
+    stops: there the statements alone keep the others out.
     """
     chance = random.Random(5)
     urls = [server_url(), guest, guest]
@@ -417,14 +417,14 @@ def test_two_processes_may_write_to_one_organisation():
 
 
 def test_the_lock_of_a_sync_is_freed_when_its_holder_dies(store: PostgresStore, administrator: Any):
-    with closing(PostgresStore.open(server_url(), store._connections.location.org)) as other:
-        with other.catalog.sync_lock("docs", wait_s=0):
-            with pytest.raises(StoreBusy), store.catalog.sync_lock("docs", wait_s=0.05):
-                pytest.fail("the lock was given twice")
-            holders = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted"
-            administrator.execute(holders)
-            with store.catalog.sync_lock("docs", wait_s=30):
-                pass
+    other = PostgresStore.open(server_url(), store._connections.location.org)
+    with closing(other), other.catalog.sync_lock("docs", wait_s=0):
+        with pytest.raises(StoreBusy), store.catalog.sync_lock("docs", wait_s=0.05):
+            pytest.fail("the lock was given twice")
+        holders = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted"
+        administrator.execute(holders)
+        with store.catalog.sync_lock("docs", wait_s=30):
+            pass
 
 
 def test_many_small_writes_are_merged_and_found_as_before(store: PostgresStore, administrator: Any):

@@ -106,7 +106,7 @@ SETTINGS: tuple[Setting, ...] = (
         "search.ef_search",
         64,
         "effort of an approximate vector index (PostgreSQL): how many neighbours it keeps in view, up to 200",
-        "recall@10 is above 0.95 with it and hardly grows beyond; SQLite compares every vector and ignores it",
+        "recall@10 is above 0.95 with it and hardly grows beyond; SQLite compares every vector",
         minimum=1,
     ),
     Setting(

@@ -5,6 +5,7 @@ Every connection says for whom it works (`concord.org`), which the row-level pol
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,9 @@ from psycopg_pool import ConnectionPool
 from concord.backends.postgres.faults import is_lost, translated
 from concord.backends.postgres.location import Location
 from concord.backends.postgres.vector_form import register_vectors
+
+# The pool warns of every connection that a stopped server takes along. Whoever needs one is told in a sentence.
+logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 T = TypeVar("T")

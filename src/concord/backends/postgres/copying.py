@@ -1,4 +1,4 @@
-"""COPY, the fastest way in. Where policies are in force it may not write to a table itself, only beside it."""
+"""COPY, the fastest way in. Where policies are in force it may write to no table itself, only beside it."""
 
 from __future__ import annotations
 

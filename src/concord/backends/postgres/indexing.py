@@ -40,7 +40,8 @@ WITH gone AS (DELETE FROM kb_chunks WHERE org = %(org)s AND id = ANY(%(ids)s) RE
                 WHERE t.org = %(org)s AND t.term = found.term)
 UPDATE kb_orgs AS o SET chunks = o.chunks - doomed.chunks, tokens = o.tokens - doomed.tokens,
     stale = o.stale + doomed.chunks
-FROM (SELECT count(*) AS chunks, coalesce(sum(length), 0) AS tokens FROM gone) AS doomed WHERE key = %(org)s"""
+FROM (SELECT count(*) AS chunks, coalesce(sum(length), 0) AS tokens FROM gone) AS doomed
+WHERE o.key = %(org)s"""
 # When nothing is left, nothing has to be counted.
 _FORGET_ALL = (
     *(
@@ -63,7 +64,8 @@ WITH old AS (SELECT length, words FROM kb_chunks WHERE org = %(org)s AND id = AN
             WHERE e.chunk <> ALL(%(ids)s::bigint[]))
         FROM found WHERE p.org = %(org)s AND p.term = found.term AND p.chunks && %(ids)s::bigint[])
 UPDATE kb_orgs AS o SET chunks = o.chunks - doomed.chunks, tokens = o.tokens - doomed.tokens
-FROM (SELECT count(*) AS chunks, coalesce(sum(length), 0) AS tokens FROM old) AS doomed WHERE key = %(org)s"""
+FROM (SELECT count(*) AS chunks, coalesce(sum(length), 0) AS tokens FROM old) AS doomed
+WHERE o.key = %(org)s"""
 _REWRITE_WORDS = "UPDATE kb_chunks SET length = %s, words = %s::tsvector WHERE org = %s AND id = %s"
 
 

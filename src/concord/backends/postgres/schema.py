@@ -5,9 +5,10 @@ kb_orgs ─< kb_sources ─< kb_documents ─< kb_chunks ── kb_pending      
                                        └─ kb_postings ─ kb_segments, kb_terms    (BM25's statistics)
 
 Words are kept twice, for two questions. `kb_chunks.words`, a tsvector under a GIN index, knows where each
-token stands: it answers phrases. `kb_postings` holds what BM25 needs, as arrays: one row a token and *segment*
-(the chunks that were written together), so that reading a frequent token touches a few rows, not one for each
-chunk. A deleted chunk stays in its segments until they are merged; its id is never used again, which tells it.
+token stands: it answers phrases. `kb_postings` holds what BM25 needs, as arrays: one row for a token and a
+*segment* (the chunks that were written together), so that reading a frequent token touches a few rows, not
+one for each chunk. A deleted chunk stays in its segment until that is merged; no id is used again, so it is
+known by having no row any more.
 """
 
 from __future__ import annotations
