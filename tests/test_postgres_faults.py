@@ -1,4 +1,4 @@
-"""A real PostgreSQL that stops in the middle of things: a clear error at once, nothing lost, no restart of ours."""
+"""A real PostgreSQL that stops in the middle of things: a clear error, nothing lost, no restart of ours."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from concord.backends.postgres.faults import is_lost, translated
 from concord.backends.postgres.location import Location
 from concord.backends.postgres.vector_form import register_vectors
 
-# The pool warns of every connection that a stopped server takes along. Whoever needs one is told in a sentence.
+# The pool warns of every connection that a stopped server takes along; whoever needs one is told anyway.
 logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
 
 Connection = psycopg.Connection[tuple[Any, ...]]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from typing import Any, NamedTuple
 
 from concord.backends.postgres.connections import Connection
@@ -17,15 +15,11 @@ _CHUNK_FIELDS = (
     *("org", "id", "document", "position", "start_offset", "end_offset", "start_line", "end_line", "page"),
     *("heading", "content", "length", "words"),
 )
-_POSTING_FIELDS = ("org", "segment", "term", "chunks", "counts", "lengths")
+_POSTING_FIELDS = ("org", "segment", "term", "size", "chunks", "packed")
 _PUT_PENDING = "INSERT INTO kb_pending SELECT %s, unnest(%s::bigint[])"
 _PUT_SEGMENT = """
 INSERT INTO kb_segments VALUES (%s, %s, %s)
 ON CONFLICT (org, segment) DO UPDATE SET chunks = kb_segments.chunks + excluded.chunks"""
-_COUNT_TERMS = """
-INSERT INTO kb_terms AS t
-SELECT %s, term, chunks FROM unnest(string_to_array(%s, ' '), %s::bigint[]) AS given (term, chunks)
-ON CONFLICT (org, term) DO UPDATE SET chunks = t.chunks + excluded.chunks"""
 _COUNT_ADDED = """
 UPDATE kb_orgs SET chunks = chunks + %s, tokens = tokens + %s, last_chunk = greatest(last_chunk, %s)
 WHERE key = %s"""
@@ -34,10 +28,10 @@ _DIMENSION = "SELECT dimension, chunks FROM kb_orgs WHERE key = %s"
 # The chunks go first: whoever puts a vector holds them until it is there, and then it is deleted as well.
 _DELETE_CHUNKS = """
 WITH gone AS (DELETE FROM kb_chunks WHERE org = %(org)s AND id = ANY(%(ids)s) RETURNING length, words),
-    found AS (SELECT term, count(*) AS chunks
-              FROM gone, unnest(tsvector_to_array(words)) AS term GROUP BY term),
-    counted AS (UPDATE kb_terms AS t SET chunks = t.chunks - found.chunks FROM found
-                WHERE t.org = %(org)s AND t.term = found.term)
+    counted AS (
+        INSERT INTO kb_gone AS g
+        SELECT %(org)s, term, count(*) FROM gone, unnest(tsvector_to_array(words)) AS term GROUP BY term
+        ON CONFLICT (org, term) DO UPDATE SET chunks = g.chunks + excluded.chunks)
 UPDATE kb_orgs AS o SET chunks = o.chunks - doomed.chunks, tokens = o.tokens - doomed.tokens,
     stale = o.stale + doomed.chunks
 FROM (SELECT count(*) AS chunks, coalesce(sum(length), 0) AS tokens FROM gone) AS doomed
@@ -46,23 +40,19 @@ WHERE o.key = %(org)s"""
 _FORGET_ALL = (
     *(
         f"DELETE FROM {table} WHERE org = %(org)s"
-        for table in ("kb_chunks", "kb_terms", "kb_postings", "kb_segments")
+        for table in ("kb_chunks", "kb_postings", "kb_segments", "kb_gone")
     ),
     "UPDATE kb_orgs SET chunks = 0, tokens = 0, stale = 0 WHERE key = %(org)s",
 )
 
 _FORGET_WORDS = """
 WITH old AS (SELECT length, words FROM kb_chunks WHERE org = %(org)s AND id = ANY(%(ids)s)),
-    found AS (SELECT term, count(*) AS chunks
-              FROM old, unnest(tsvector_to_array(words)) AS term GROUP BY term),
-    counted AS (UPDATE kb_terms AS t SET chunks = t.chunks - found.chunks FROM found
-                WHERE t.org = %(org)s AND t.term = found.term),
-    emptied AS (UPDATE kb_postings AS p SET (chunks, counts, lengths) = (
-            SELECT coalesce(array_agg(e.chunk), '{}'), coalesce(array_agg(e.count), '{}'),
-                coalesce(array_agg(e.length), '{}')
-            FROM unnest(p.chunks, p.counts, p.lengths) AS e (chunk, count, length)
+    emptied AS (UPDATE kb_postings AS p SET (size, chunks, packed) = (
+            SELECT count(*), coalesce(array_agg(e.chunk), '{}'), coalesce(array_agg(e.packed), '{}')
+            FROM unnest(p.chunks, p.packed) AS e (chunk, packed)
             WHERE e.chunk <> ALL(%(ids)s::bigint[]))
-        FROM found WHERE p.org = %(org)s AND p.term = found.term AND p.chunks && %(ids)s::bigint[])
+        FROM (SELECT DISTINCT unnest(tsvector_to_array(words)) AS term FROM old) AS found
+        WHERE p.org = %(org)s AND p.term = found.term AND p.chunks && %(ids)s::bigint[])
 UPDATE kb_orgs AS o SET chunks = o.chunks - doomed.chunks, tokens = o.tokens - doomed.tokens
 FROM (SELECT count(*) AS chunks, coalesce(sum(length), 0) AS tokens FROM old) AS doomed
 WHERE o.key = %(org)s"""
@@ -116,14 +106,10 @@ def delete_chunks(connection: Connection, org: int, chunk_ids: Sequence[ChunkId]
 
 
 def _add_words(connection: Connection, org: int, entries: Sequence[tuple[ChunkId, Entry]]) -> None:
-    """Write the postings of chunks as a segment, and count their tokens."""
+    """Write the postings of chunks as a segment, and count them."""
     last = max(chunk_id for chunk_id, _ in entries)
     with copying(connection, "kb_postings", _POSTING_FIELDS) as copy:
         copy.write("".join(posting_lines(org, last, entries)))
     connection.execute(_PUT_SEGMENT, (org, last, len(entries)))
-    counted = Counter(chain.from_iterable(entry.counts for _, entry in entries))
-    # As texts: thousands of tokens as a list would take psycopg longer than the server needs for them.
-    numbers = "{" + ",".join(map(str, counted.values())) + "}"
-    connection.execute(_COUNT_TERMS, (org, " ".join(counted), numbers))
     tokens = sum(entry.length for _, entry in entries)
     connection.execute(_COUNT_ADDED, (len(entries), tokens, last, org))

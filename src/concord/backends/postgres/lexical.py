@@ -8,7 +8,7 @@ from typing import Any
 from concord.backends.columns import WEIGHTS
 from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.filters import ALLOWED, SUPERSEDED, condition
-from concord.backends.postgres.match import STATISTICS, Relation, to_tsquery
+from concord.backends.postgres.match import DOCUMENT_FREQUENCY, STATISTICS, Relation, to_tsquery
 from concord.backends.postgres.vocabulary import similar_words
 from concord.backends.postgres.words import lexemes
 from concord.types import Filter, Match, Scored
@@ -21,9 +21,10 @@ _EXISTS = """((SELECT stale FROM n) = 0
     OR EXISTS (SELECT 1 FROM kb_chunks AS c WHERE c.org = %(org)s AND c.id = s.chunk))"""
 _CURRENT = f"{_EXISTS} AND s.chunk NOT IN ({SUPERSEDED})"
 
-_COUNTS = """
+_COUNTS = f"""
 SELECT NULL, chunks FROM kb_orgs WHERE key = %(org)s UNION ALL
-SELECT term, chunks FROM kb_terms WHERE org = %(org)s AND term = ANY(%(terms)s)"""
+SELECT w.term, d.chunks::bigint FROM unnest(%(terms)s::text[]) AS w (term)
+CROSS JOIN LATERAL ({DOCUMENT_FREQUENCY.format(term="w.term")}) AS d WHERE d.chunks > 0"""
 _COUNT_PHRASE = "SELECT count(*) FROM kb_chunks WHERE org = %s AND words @@ %s::tsquery"
 
 

@@ -21,9 +21,16 @@ _LONGEST_PHRASE = 256  # tokens; the rest of a longer one could hardly tell two 
 _IDF = "CASE WHEN 2 * {df} < n.chunks THEN ln((n.chunks - {df} + 0.5) / ({df} + 0.5)) ELSE 1e-6 END"
 # tf · (k1 + 1) / (tf + k1 · (1 - b + b · length / mean)), divided by tf: a long expression is then read once.
 _SATURATED = "2.2 / (1 + (0.3 + n.slope * {length}) / {tf})"
-_WEIGHTED = """((e.count & 255) * %(w0)s::float8 + (e.count >> 8 & 255) * %(w1)s::float8
-    + (e.count >> 16 & 255) * %(w2)s::float8 + (e.count >> 24) * %(w3)s::float8)"""
-_POSTINGS = "CROSS JOIN LATERAL unnest(p.chunks, p.counts, p.lengths) AS e (chunk, count, length)"
+_WEIGHTED = """((e.packed & 255) * %(w0)s::float8 + (e.packed >> 8 & 255) * %(w1)s::float8
+    + (e.packed >> 16 & 255) * %(w2)s::float8 + (e.packed >> 24 & 255) * %(w3)s::float8)"""
+_LENGTH = "(e.packed >> 32)"
+_POSTINGS = "CROSS JOIN LATERAL unnest(p.chunks, p.packed) AS e (chunk, packed)"
+
+# In how many chunks a token is: those that were written, without those that were deleted.
+DOCUMENT_FREQUENCY = """
+SELECT sum(p.size)
+    - coalesce((SELECT g.chunks FROM kb_gone AS g WHERE g.org = %(org)s AND g.term = {term}), 0) AS chunks
+FROM kb_postings AS p WHERE p.org = %(org)s AND p.term = {term}"""
 
 # Every relation reads `n`: how many chunks the organisation has, and k1 · b divided by their mean length.
 STATISTICS = """n AS MATERIALIZED (
@@ -31,11 +38,11 @@ STATISTICS = """n AS MATERIALIZED (
     FROM kb_orgs WHERE key = %(org)s)"""
 
 _WORDS = f"""
-SELECT e.chunk, t.idf * {_SATURATED.format(tf=_WEIGHTED, length="e.length")} AS score
+SELECT e.chunk, t.idf * {_SATURATED.format(tf=_WEIGHTED, length=_LENGTH)} AS score
 FROM n CROSS JOIN LATERAL (
-    SELECT t.term, w.times * {_IDF.format(df="t.chunks")} AS idf
+    SELECT w.term, w.times * {_IDF.format(df="d.chunks")} AS idf
     FROM unnest(%(terms{{at}})s::text[], %(times{{at}})s::float8[]) AS w (term, times)
-    JOIN kb_terms AS t ON t.org = %(org)s AND t.term = w.term AND t.chunks > 0
+    CROSS JOIN LATERAL ({DOCUMENT_FREQUENCY.format(term="w.term")}) AS d WHERE d.chunks > 0
     OFFSET 0  -- so that it is not computed anew for every posting
 ) AS t JOIN kb_postings AS p ON p.org = %(org)s AND p.term = t.term {_POSTINGS}"""
 
@@ -45,7 +52,7 @@ FROM n CROSS JOIN ({{found}}) AS f"""
 
 _PREFIX = _SCORED.format(
     found=f"""
-    SELECT e.chunk, sum({_WEIGHTED}) AS tf, min(e.length) AS length, count(*) OVER () AS df
+    SELECT e.chunk, sum({_WEIGHTED}) AS tf, min({_LENGTH}) AS length, count(*) OVER () AS df
     FROM kb_postings AS p {_POSTINGS} JOIN kb_chunks AS c ON c.org = %(org)s AND c.id = e.chunk
     WHERE p.org = %(org)s AND p.term >= %(from{{at}})s AND p.term < %(to{{at}})s GROUP BY e.chunk"""
 )

@@ -2,13 +2,13 @@
 
 kb_orgs ─< kb_sources ─< kb_documents ─< kb_chunks ── kb_pending      (chunks without a vector)
                                        ├─ kb_vectors_<dimension>   (made when the first embedder is known)
-                                       └─ kb_postings ─ kb_segments, kb_terms    (BM25's statistics)
+                                       └─ kb_postings, kb_segments, kb_gone     (BM25's statistics)
 
 Words are kept twice, for two questions. `kb_chunks.words`, a tsvector under a GIN index, knows where each
 token stands: it answers phrases. `kb_postings` holds what BM25 needs, as arrays: one row for a token and a
 *segment* (the chunks that were written together), so that reading a frequent token touches a few rows, not
-one for each chunk. A deleted chunk stays in its segment until that is merged; no id is used again, so it is
-known by having no row any more.
+one for each chunk. A deleted chunk stays in its segment until that is merged: no id is used again, so it is
+known by having no row any more, and `kb_gone` counts such chunks by token.
 """
 
 from __future__ import annotations
@@ -93,13 +93,6 @@ CREATE TABLE kb_pending (
     PRIMARY KEY (org, chunk)
 );
 
-CREATE TABLE kb_terms (
-    org integer NOT NULL,
-    term text COLLATE "C" NOT NULL,
-    chunks bigint NOT NULL,
-    PRIMARY KEY (org, term)
-) WITH (fillfactor = 80);
-
 CREATE TABLE kb_segments (
     org integer NOT NULL,
     segment bigint NOT NULL,
@@ -111,12 +104,19 @@ CREATE TABLE kb_postings (
     org integer NOT NULL,
     segment bigint NOT NULL,
     term text COLLATE "C" NOT NULL,
+    size integer NOT NULL,
     chunks bigint[] NOT NULL,
-    counts integer[] NOT NULL,
-    lengths integer[] NOT NULL
+    packed bigint[] NOT NULL
 );
 CREATE INDEX kb_postings_term ON kb_postings (org, term);
 CREATE INDEX kb_postings_segment ON kb_postings USING brin (org, segment);
+
+CREATE TABLE kb_gone (
+    org integer NOT NULL,
+    term text COLLATE "C" NOT NULL,
+    chunks bigint NOT NULL,
+    PRIMARY KEY (org, term)
+);
 
 CREATE TABLE kb_embedding_cache (
     org integer NOT NULL,
@@ -140,9 +140,9 @@ _KEYED = (
     "kb_documents",
     "kb_chunks",
     "kb_pending",
-    "kb_terms",
     "kb_segments",
     "kb_postings",
+    "kb_gone",
     "kb_embedding_cache",
 )
 

@@ -1,7 +1,7 @@
 """What is done after many changes so that searches stay fast: merging segments, building the vector index.
 
 Segments are merged like the runs of a log-structured tree: many small ones become one of the next size, so
-that a posting is rewritten a handful of times in its life. A merge leaves out chunks that were deleted.
+that a posting is rewritten a handful of times in its life.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _SMALL = "SELECT segment FROM kb_segments WHERE org = %s AND chunks < %s ORDER B
 _EVERY = "SELECT segment FROM kb_segments WHERE org = %s ORDER BY segment"
 _MERGE = """
 WITH old AS (DELETE FROM kb_postings WHERE org = %(org)s AND segment = ANY(%(segments)s) RETURNING *)
-INSERT INTO kb_postings (org, segment, term, chunks, counts, lengths)
-SELECT %(org)s, %(merged)s, o.term, array_agg(e.chunk), array_agg(e.count), array_agg(e.length)
-FROM old AS o CROSS JOIN LATERAL unnest(o.chunks, o.counts, o.lengths) AS e (chunk, count, length)
-JOIN kb_chunks AS c ON c.org = %(org)s AND c.id = e.chunk
+INSERT INTO kb_postings (org, segment, term, size, chunks, packed)
+SELECT %(org)s, %(merged)s, o.term, count(*), array_agg(e.chunk), array_agg(e.packed)
+FROM old AS o CROSS JOIN LATERAL unnest(o.chunks, o.packed) AS e (chunk, packed) {living}
 GROUP BY o.term ORDER BY o.term"""
+_LIVING = "JOIN kb_chunks AS c ON c.org = %(org)s AND c.id = e.chunk"
 _FORGET_SEGMENTS = (
     "DELETE FROM kb_segments WHERE org = %(org)s AND segment = ANY(%(segments)s) RETURNING chunks"
 )
 _PUT_SEGMENT = "INSERT INTO kb_segments VALUES (%s, %s, %s)"
 _FORGET_STALE = "UPDATE kb_orgs SET stale = 0 WHERE key = %s"
-_FORGET_TERMS = "DELETE FROM kb_terms WHERE org = %s AND chunks = 0"
+_FORGET_GONE = "DELETE FROM kb_gone WHERE org = %s"
 
 _SIZE = "SELECT count(*) FROM (SELECT FROM {table} LIMIT %s) AS few"
 _INDEX = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)"
@@ -59,21 +59,23 @@ def _merge_small(connection: Connection, org: int) -> None:
     for tier in _TIERS:
         segments = [number for (number,) in connection.execute(_SMALL, (org, tier)).fetchall()]
         if len(segments) >= _MANY:
-            _merge(connection, org, segments)
+            _merge(connection, org, segments, _MERGE.format(living=""))
 
 
 def _merge_everything(connection: Connection, org: int) -> None:
-    _merge(connection, org, [number for (number,) in connection.execute(_EVERY, (org,)).fetchall()])
+    """Leave out what was deleted; only a merge of everything can tell that nothing of it is left."""
+    segments = [number for (number,) in connection.execute(_EVERY, (org,)).fetchall()]
+    _merge(connection, org, segments, _MERGE.format(living=_LIVING))
     connection.execute(_FORGET_STALE, (org,))
-    connection.execute(_FORGET_TERMS, (org,))
+    connection.execute(_FORGET_GONE, (org,))
 
 
-def _merge(connection: Connection, org: int, segments: list[int]) -> None:
+def _merge(connection: Connection, org: int, segments: list[int], statement: str) -> None:
     """Make one segment of several, under the number of the last."""
     if not segments:
         return
     values = {"org": org, "segments": segments, "merged": segments[-1]}
-    connection.execute(_MERGE, values)
+    connection.execute(statement, values)
     sizes = connection.execute(_FORGET_SEGMENTS, values).fetchall()
     connection.execute(_PUT_SEGMENT, (org, segments[-1], sum(size for (size,) in sizes)))
 

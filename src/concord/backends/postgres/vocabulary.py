@@ -17,10 +17,14 @@ SMALL = 10_000
 MOST_TOKENS = 5000  # read of one beginning
 _LAST_CHARACTER = "\U0010ffff"
 
-_KNOWN = "SELECT term, chunks FROM kb_terms WHERE org = %(org)s AND chunks > 0"
-_SOME = f"{_KNOWN} LIMIT %(most)s"
-_PROMISING = f"""({_KNOWN} AND term >= %(start)s AND term < %(end)s LIMIT %(most)s)
-UNION {_KNOWN} AND term = ANY(%(one_off)s)"""
+_KNOWN = """
+SELECT p.term, (sum(p.size) - coalesce(min(g.chunks), 0))::bigint AS chunks
+FROM kb_postings AS p LEFT JOIN kb_gone AS g ON g.org = p.org AND g.term = p.term
+WHERE p.org = %(org)s {condition} GROUP BY p.term HAVING sum(p.size) > coalesce(min(g.chunks), 0)"""
+_SOME = _KNOWN.format(condition="") + " LIMIT %(most)s"
+_PROMISING = f"""
+({_KNOWN.format(condition="AND p.term >= %(start)s AND p.term < %(end)s")} LIMIT %(most)s)
+UNION {_KNOWN.format(condition="AND p.term = ANY(%(one_off)s)")}"""
 _HOLDERS = """
 SELECT d.title, d.tags, c.heading, c.content FROM kb_chunks AS c
 JOIN kb_documents AS d ON d.org = c.org AND d.id = c.document

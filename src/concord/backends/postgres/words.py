@@ -16,8 +16,10 @@ from concord.types import ChunkId
 
 LABELS = "ABCD"  # how a tsvector says which column a token stands in: title, content, tags, terms
 _LONGEST_BYTES = 1024  # a longer token is kept by its beginning and a digest: a tsvector refuses it
+# A posting is one number: how often the token occurs in each of the four columns, then the chunk's length.
 _COUNT_BITS = 8
-_MOST_COUNTED = (255, 255, 255, 127)  # so that four counts fit an integer with a sign
+_MOST_COUNTED = 255
+LENGTH_BITS = 32
 
 
 class Entry(NamedTuple):
@@ -34,14 +36,16 @@ def entry_of(columns: Columns) -> Entry:
     counts: defaultdict[str, int] = defaultdict(int)
     length, position = 0, 1
     for column, text in enumerate(columns):
-        label, tokens = LABELS[column], lexemes(text)
+        label, one, tokens = LABELS[column], 1 << _COUNT_BITS * column, lexemes(text)
         for at, token in enumerate(tokens, position):
             places[token] += f"{at}{label},"
-        for token, number in Counter(tokens).items():
-            counts[token] += min(number, _MOST_COUNTED[column]) << _COUNT_BITS * column
+            counts[token] += one
+        if len(tokens) > _MOST_COUNTED:
+            for token, number in Counter(tokens).items():
+                counts[token] -= one * max(0, number - _MOST_COUNTED)
         length += len(tokens)
         position += len(tokens) + 1  # the gap keeps phrases within a column
-    return Entry(length, " ".join(f"'{token}':{at[:-1]}" for token, at in places.items()), counts)
+    return Entry(length, " ".join([f"'{token}':{at[:-1]}" for token, at in places.items()]), counts)
 
 
 def lexemes(text: str) -> list[str]:
@@ -54,17 +58,16 @@ def lexemes(text: str) -> list[str]:
 
 def posting_lines(org: int, segment: int, entries: Iterable[tuple[ChunkId, Entry]]) -> Iterator[str]:
     """Yield the postings of chunks that are written together, as lines for COPY: one a token."""
-    found: defaultdict[str, tuple[list[str], list[str], list[str]]] = defaultdict(lambda: ([], [], []))
+    found: defaultdict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
     for chunk_id, entry in entries:
-        written, length = str(chunk_id), str(entry.length)
+        length = entry.length << LENGTH_BITS
         for token, count in entry.counts.items():
-            chunks, counts, lengths = found[token]
-            chunks.append(written)
-            counts.append(str(count))
-            lengths.append(length)
-    for token, columns in sorted(found.items()):  # a token's neighbours in the index are written together
-        arrays = "\t".join("{" + ",".join(numbers) + "}" for numbers in columns)
-        yield f"{org}\t{segment}\t{token}\t{arrays}\n"
+            chunks, packed = found[token]
+            chunks.append(chunk_id)
+            packed.append(length + count)
+    for token, (chunks, packed) in sorted(found.items()):  # neighbours in the index are written together
+        arrays = f"{{{str(chunks)[1:-1]}}}\t{{{str(packed)[1:-1]}}}"
+        yield f"{org}\t{segment}\t{token}\t{len(chunks)}\t{arrays}\n"
 
 
 def _shortened(token: str) -> str:
