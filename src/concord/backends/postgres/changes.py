@@ -239,7 +239,7 @@ class _Plan:
         self.last += 1
         columns = columns_of(document.title, document.tags, piece.heading, piece.text)
         row = (document.id, *place_values(at, piece), heading_column(piece.heading), stored(piece.text))
-        self.new.append(NewChunk(self.last, row, entry_of(columns)))
+        self.new.append(NewChunk(self.last, row, columns))
         return self.last
 
     def _keep(self, at: int, piece: Piece, kept: _Old) -> ChunkId:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from concord.backends.columns import Columns
 from concord.backends.postgres.connections import Connection
 from concord.backends.postgres.copying import copying
 from concord.backends.postgres.schema import vector_table
-from concord.backends.postgres.words import Entry, posting_lines
+from concord.backends.postgres.words import Entry, entry_of, posting_lines
 from concord.types import ChunkId
 
 _CHUNK_FIELDS = (
@@ -60,22 +61,25 @@ _REWRITE_WORDS = "UPDATE kb_chunks SET length = %s, words = %s::tsvector WHERE o
 
 
 class NewChunk(NamedTuple):
-    """A chunk to insert: its id, its columns from `document` to `content`, and what is indexed of it."""
+    """A chunk to insert: its id, its fields from `document` to `content`, and the text that is indexed of it."""
 
     id: ChunkId
     row: tuple[Any, ...]
-    entry: Entry
+    columns: Columns
 
 
 def insert_chunks(connection: Connection, org: int, chunks: Sequence[NewChunk]) -> None:
     """Insert chunks that have no vector yet."""
     if not chunks:
         return
+    entries: list[tuple[ChunkId, Entry]] = []
     with copying(connection, "kb_chunks", _CHUNK_FIELDS) as copy:
-        for chunk in chunks:
-            copy.write_row((org, chunk.id, *chunk.row, chunk.entry.length, chunk.entry.words))
+        for chunk in chunks:  # tokens are made while the server reads those before
+            entry = entry_of(chunk.columns)
+            copy.write_row((org, chunk.id, *chunk.row, entry.length, entry.words))
+            entries.append((chunk.id, entry))
     connection.execute(_PUT_PENDING, (org, [chunk.id for chunk in chunks]))
-    _add_words(connection, org, [(chunk.id, chunk.entry) for chunk in chunks])
+    _add_words(connection, org, entries)
 
 
 def reindex_chunks(connection: Connection, org: int, entries: Mapping[ChunkId, Entry]) -> None:
