@@ -10,8 +10,9 @@ The path is taken as it is written, without percent-decoding. Options follow a q
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from concord.errors import BadValue
 
@@ -22,8 +23,7 @@ BUSY_TIMEOUT_MS = (
 _ORG = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(Struct, frozen=True):
     """A database file and how to open it."""
 
     path: Path
