@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from msgspec.structs import replace
 
@@ -18,7 +18,6 @@ from concord.cascade import rescue
 from concord.errors import BackendDown, BadValue
 from concord.judge import Judgement, Survivor, Verdict, judge
 from concord.poll import Poll, poll
-from concord.protocols import Reranker, Store, Strategy
 from concord.ranking import diversify, explain, rarity
 from concord.ranking.agreement import agreement
 from concord.ranking.calibrate import Calibration
@@ -32,6 +31,9 @@ from concord.text.parse import contains
 from concord.text.snippet import snippet
 from concord.types import Answer, ChunkId, Hit, Json, Mode, Query, Ranked, Request, Source
 from concord.understand import chosen_mode, understand
+
+if TYPE_CHECKING:
+    from concord.protocols import Reranker, Store, Strategy
 
 FEEDBACK_HITS = 2  # that the query is drawn towards: more of them bring in what is wrong
 CODE = 0.5  # share of candidates from which a search is one of source code

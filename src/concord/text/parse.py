@@ -7,7 +7,6 @@ words and phrases, so that no text is an error.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from unicodedata import normalize
@@ -16,6 +15,7 @@ from msgspec import Struct
 
 from concord.text.expression import OPERATORS, DoesNotParse, Node, Token, match_of, read, tokens_of
 from concord.text.identifiers import symbols_in
+from concord.text.pattern import pattern
 from concord.text.stopwords import is_stop_word, significant
 from concord.text.terms import (
     all_of,
@@ -34,8 +34,8 @@ MAX_TERMS = 64  # that one query looks for: a pasted page is told apart by its l
 _LONGEST_WORD = 30  # longer ones are data, and come last when terms are chosen
 _MAX_COMPOSED = 256  # composing takes quadratic time in a run of combining marks, so no longer word is
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
-_CURLY = re.compile('[“„]([^“„”"]*)[”“]')
+_CONTROL = pattern(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
+_CURLY = pattern('[“„]([^“„”"]*)[”“]')
 
 
 class Parsed(Struct, frozen=True):
