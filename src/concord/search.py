@@ -195,8 +195,8 @@ def _ballots(votes: Poll, query: Query, similarity: Similarity | None) -> Ballot
     voted = [candidate for candidate in known if candidate.rank <= query.candidates]
     bm25: dict[ChunkId, float] = {}
     for candidate in known:
-        if candidate.family == "lexical":
-            bm25[candidate.chunk_id] = max(candidate.score, bm25.get(candidate.chunk_id, 0.0))
+        if candidate.family == "lexical" and candidate.score > bm25.get(candidate.chunk_id, 0.0):
+            bm25[candidate.chunk_id] = candidate.score
     near = {candidate.chunk_id for candidate in voted if candidate.family == "semantic"}
     missing = sorted({candidate.chunk_id for candidate in voted} - near)
     cosine = similarity(query.text, missing) if similarity and near and missing else {}

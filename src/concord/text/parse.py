@@ -75,7 +75,7 @@ def prune(parsed: Parsed, keep: Callable[[str], bool]) -> Match | None:
 def contains(text: str, term: str) -> bool:
     """Whether a text holds a word, a phrase (of several words) or a prefix*, as the index would find it."""
     match = _asked_for(term)
-    if match is None or text.isascii() and not _may_hold(match, " ".join([text.lower(), *symbols_in(text)])):
+    if match is None or text.isascii() and not _may_hold(match, _lowered(text)):
         return False
     return _holds(match, _columns(text))
 
@@ -165,6 +165,17 @@ def _asked_for(term: str) -> Match | None:
     return phrase_match(term) if " " in term else exclusion_match(term)
 
 
+@lru_cache(maxsize=512)
+def _tokens(text: str) -> tuple[str, ...]:
+    """Return the tokens of a part of a query, which is looked for in one text after another."""
+    return tuple(tokenize(text))
+
+
+@lru_cache(maxsize=32)
+def _lowered(text: str) -> str:
+    return " ".join([text.lower(), *symbols_in(text)])
+
+
 @lru_cache(maxsize=32)
 def _columns(text: str) -> tuple[str, str]:
     """Return a text's tokens and its further terms, each with a space on both sides."""
@@ -179,7 +190,8 @@ def _holds(match: Match, columns: Sequence[str]) -> bool:
     if isinstance(match, Without):
         return _holds(match.keep, columns) and not _holds(match.drop, columns)
     end = "" if isinstance(match, Word) and match.prefix else " "
-    return any(f" {' '.join(tokenize(match.text))}{end}" in column for column in columns)
+    wanted = f" {' '.join(_tokens(match.text))}{end}"
+    return any(wanted in column for column in columns)
 
 
 def _may_hold(match: Match, lowered: str) -> bool:
@@ -187,5 +199,5 @@ def _may_hold(match: Match, lowered: str) -> bool:
     if isinstance(match, AnyOf):
         return any(_may_hold(part, lowered) for part in match.parts)
     if isinstance(match, Word | Phrase):
-        return all(token[: max(2, len(token) - 1)] in lowered for token in tokenize(match.text))
+        return all(token[: max(2, len(token) - 1)] in lowered for token in _tokens(match.text))
     return True
