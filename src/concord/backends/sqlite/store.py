@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from concord.backends.sqlite.cache import SQLiteCache
 from concord.backends.sqlite.catalog import SQLiteCatalog
 from concord.backends.sqlite.connections import Connection, Readers, Writer
+from concord.backends.sqlite.journal import SQLiteJournal
 from concord.backends.sqlite.lexical import SQLiteLexical
 from concord.backends.sqlite.location import Location, locate
 from concord.backends.sqlite.migrations import bring_up_to_date
 from concord.backends.sqlite.vectors import SQLiteVectors
+from concord.types import Finding
 
 
 class SQLiteStore:
@@ -23,6 +27,7 @@ class SQLiteStore:
         self.lexical = SQLiteLexical(self._readers)
         self.vectors = SQLiteVectors(self._readers, self._vec_readers, self._writer)
         self.cache = SQLiteCache(self._readers, self._writer)
+        self.journal = SQLiteJournal(self._readers, self._writer)
 
     @classmethod
     def open(cls, url: str, org: str) -> SQLiteStore:
@@ -41,6 +46,18 @@ class SQLiteStore:
             store.close()
             raise
         return store
+
+    def check(self) -> list[Finding]:
+        """Look for damage, indexes out of step, orphans and lost vectors; changes nothing."""
+        from concord.backends.sqlite.checks import find_faults  # no search needs to load it
+
+        return find_faults(self._vec_readers, self._writer)
+
+    def repair(self, findings: Sequence[Finding]) -> None:
+        """Put right what can be: indexes are built anew, orphans deleted, lost vectors made again."""
+        from concord.backends.sqlite.repairs import put_right
+
+        put_right(findings, self._writer)
 
     def close(self) -> None:
         """Close all connections."""
