@@ -19,6 +19,7 @@ class SQLiteStore:
     """The storage of one organisation, until it is closed."""
 
     def __init__(self, location: Location) -> None:
+        self._location = location
         self.path = location.path
         self._readers = Readers(location)
         self._vec_readers = Readers(location, Connection.load_vec0)
@@ -51,7 +52,12 @@ class SQLiteStore:
         """Look for damage, indexes out of step, orphans and lost vectors; changes nothing."""
         from concord.backends.sqlite.checks import find_faults  # no search needs to load it
 
-        return find_faults(self._vec_readers, self._writer)
+        # On a connection of their own: one that has read the full-text index remembers what a repair replaces.
+        readers = Readers(self._location, Connection.load_vec0)
+        try:
+            return find_faults(readers, self._writer)
+        finally:
+            readers.close()
 
     def repair(self, findings: Sequence[Finding]) -> None:
         """Put right what can be: indexes are built anew, orphans deleted, lost vectors made again."""
