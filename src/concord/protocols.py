@@ -243,7 +243,10 @@ class VectorIndex(Protocol):
         ...
 
     def pending(self, after: ChunkId, limit: int, source_id: str | None = None) -> list[Pending]:
-        """Return chunks without a vector whose id is greater than `after`, in order of id."""
+        """Return chunks without a vector whose id is greater than `after`, in order of id.
+
+        Those of documents of type note come with their tags, which are embedded with a note's text.
+        """
         ...
 
     def put(self, vectors: Iterable[tuple[ChunkId, Vector]]) -> int:

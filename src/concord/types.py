@@ -124,6 +124,7 @@ class Pending(NamedTuple):
     title: str
     heading: tuple[str, ...]
     text: str
+    tags: tuple[str, ...] = ()  # of a note, whose tags are part of what it says; of a file none
 
 
 class Access(NamedTuple):
@@ -413,7 +414,7 @@ class Stats:
     pending: int  # chunks without a vector
     identity: Identity | None  # whose vectors are stored
     generation: int
-    types: Mapping[str, int]  # document type → how many
+    types: Mapping[DocumentType, int]  # document type → how many
 
 
 class Failure(NamedTuple):

@@ -346,8 +346,7 @@ class MemoryVectors:
                 i for i in self._shelves.chunk_ids(source_id) if i > after and i not in self._shelves.vectors
             ]
             chunks = [self._shelves.chunks[chunk_id] for chunk_id in ids[: max(limit, 0)]]
-            titles = {chunk.id: self._shelves.documents[chunk.document_id].title for chunk in chunks}
-            return [Pending(chunk.id, titles[chunk.id], chunk.heading, chunk.text) for chunk in chunks]
+            return [_pending(chunk, self._shelves.documents[chunk.document_id]) for chunk in chunks]
 
     def put(self, vectors: Iterable[tuple[ChunkId, Vector]]) -> int:
         """Store vectors, all or none, replacing any of the same chunk; return how many."""
@@ -462,6 +461,11 @@ class MemoryStore:
 
     def close(self) -> None:
         """Forget nothing: the store goes with its last reference."""
+
+
+def _pending(chunk: Chunk, document: Document) -> Pending:
+    tags = document.tags if document.type == "note" else ()
+    return Pending(chunk.id, document.title, chunk.heading, chunk.text, tags)
 
 
 def _best(found: Iterable[Scored], limit: int) -> list[Scored]:

@@ -52,7 +52,7 @@ class SQLiteStore:
         """Look for damage, indexes out of step, orphans and lost vectors; changes nothing."""
         from concord.backends.sqlite.checks import find_faults  # no search needs to load it
 
-        # On a connection of their own: one that has read the full-text index remembers what a repair replaces.
+        # On connections of its own: one that has read the full-text index remembers what a repair replaces.
         readers = Readers(self._location, Connection.load_vec0)
         try:
             return find_faults(readers, self._writer)
