@@ -137,7 +137,8 @@ class Catalog(Protocol):
     def put_document(self, document: Document, pieces: Sequence[Piece]) -> list[ChunkId]:
         """Store a document, replacing all chunks of an earlier version and their vectors with it.
 
-        Pieces that equal an old chunk in text, title and heading may keep its id and vector.
+        Pieces that equal an old chunk in text, title and heading, and of notes in tags too, may keep its id
+        and vector: these are what is embedded.
         """
         ...
 

@@ -225,7 +225,7 @@ class MemoryCatalog:
         """Return the chunks whose ids and vectors may be kept, by text and heading."""
         found: dict[tuple[str, tuple[str, ...]], deque[ChunkId]] = defaultdict(deque)
         earlier = self._shelves.documents.get(document.id)
-        if earlier and earlier.title == document.title:  # the title is part of what was embedded
+        if earlier and _embedded_labels(earlier) == _embedded_labels(document):
             for chunk in self.chunks_of(document.id):
                 found[chunk.text, chunk.heading].append(chunk.id)
         return found
@@ -461,6 +461,11 @@ class MemoryStore:
 
     def close(self) -> None:
         """Forget nothing: the store goes with its last reference."""
+
+
+def _embedded_labels(document: Document) -> tuple[str, ...]:
+    """Return what is embedded with each text of a document: its title, and the tags of a note."""
+    return (document.title, *(dict.fromkeys(document.tags) if document.type == "note" else ()))
 
 
 def _pending(chunk: Chunk, document: Document) -> Pending:

@@ -102,11 +102,11 @@ def put_memo(connection: Connection, source_id: str, memo: str) -> None:
 
 def put_document(connection: Connection, document: Document, pieces: Sequence[Piece]) -> list[ChunkId]:
     """Store a document and its chunks, keeping those that did not change; return their ids."""
-    earlier = connection.execute("SELECT title FROM kb_documents WHERE id = ?", (document.id,)).get
+    is_embedded_alike = _has_labels_of(connection, document)
     key = _write_document(connection, document)
     old = _chunks_by_text(connection, key)
     kept: list[ChunkId | None] = [None] * len(pieces)
-    if earlier == document.title:  # the title is part of what was embedded
+    if is_embedded_alike:
         kept = [_claim(old, piece) for piece in pieces]
     _delete_chunks(connection, [chunk_id for left in old.values() for chunk_id in left])
     rows = [{"document": key, **chunk_values(document, at, piece)} for at, piece in enumerate(pieces)]
@@ -161,6 +161,18 @@ def _write_document(connection: Connection, document: Document) -> int:
         "INSERT INTO kb_document_tags VALUES (?, ?, ?)", ((key, tag, at) for at, tag in tags)
     )
     return key
+
+
+def _has_labels_of(connection: Connection, document: Document) -> bool:
+    """Whether the stored document has what is embedded with each text: the title, and the tags of a note."""
+    if document.type != "note":
+        title = connection.execute("SELECT title FROM kb_documents WHERE id = ?", (document.id,)).get
+        return bool(title == document.title)
+    stored = connection.execute(_LABELS, (document.id,)).fetchone()
+    return stored is not None and (stored[0], json.loads(stored[1])) == (
+        document.title,
+        list(dict.fromkeys(document.tags)),
+    )
 
 
 def _relabel_chunks(connection: Connection, key: int, document: Document) -> None:
