@@ -92,6 +92,17 @@ PROMISES: dict[str, Promise] = {
         "004 Distance metric", "a vector table without the cosine sentinel is migrated by itself"
     ),
     "004.fields": Promise("004 FTS5 indexing", "title, content and tags are all searched"),
+    "freshness.hits": Promise(
+        "DESIGN §5 freshness",
+        "each result says whether its file is as it was indexed, by a look when answering",
+    ),
+    "freshness.deleted": Promise(
+        "DESIGN §5 freshness", "passages of deleted files are left out and counted, and the next ones move up"
+    ),
+    "freshness.own-writes": Promise(
+        "DESIGN §5 freshness",
+        "a search can wait for the generation that a sync returned, and says if it had to go without",
+    ),
     "004.fts.fields": Promise(
         "004 FTS5 indexing",
         "summary, content, context, highlights, aliases and the values of details are searched by words",

@@ -207,11 +207,13 @@ class KnowledgeBase:
 
     def ask(self, request: Request, *, wait_for_model: bool = True) -> Answer:
         """Answer a request; without waiting for the model, words alone answer for as long as it is cold."""
-        from concord.search import search
+        from concord.catching_up import admitted, catch_up
+        from concord.search import deadline_ms, search
         from concord.vetting import with_warnings
 
+        ready = catch_up(request, self.store.catalog, deadline_ms(request, self.settings))
         tools, absent = self.parts.search_tools(request, wait_for_model)
-        answer = search(request, tools)
+        answer = admitted(search(ready.request, tools), request, ready.behind)
         if absent:
             answer = replace(answer, degraded=(*answer.degraded, absent))
         return with_warnings(preliminary(answer) if absent is COLD else answer)

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from concord.budget import BYTES_PER_TOKEN, json_length, utf8_length
-from concord.errors import BadValue, Unavailable
+from concord.errors import BadValue
 from concord.mcp import arguments as given
 from concord.mcp import render
 from concord.mcp.desk import Desk
@@ -52,11 +52,6 @@ def search(desk: Desk, kb: KnowledgeBase, asked: given.SearchArguments) -> Reply
         include_superseded=asked.include_superseded,
         min_generation=asked.min_generation,
     )
-    if asked.min_generation is not None and answer.generation < asked.min_generation:
-        raise Unavailable(
-            f"the index is at generation {answer.generation}, not yet at {asked.min_generation}",
-            hint="try again in a moment, or without min_generation",
-        )
     return pack_answer(answer, asked.max_tokens or given.DEFAULT_TOKENS)
 
 
