@@ -93,15 +93,18 @@ PROMISES: dict[str, Promise] = {
     ),
     "004.fields": Promise("004 FTS5 indexing", "title, content and tags are all searched"),
     "freshness.hits": Promise(
-        "DESIGN §5 freshness",
+        "E part 6",
         "each result says whether its file is as it was indexed, by a look when answering",
     ),
     "freshness.deleted": Promise(
-        "DESIGN §5 freshness", "passages of deleted files are left out and counted, and the next ones move up"
+        "E part 6", "passages of deleted files are left out and counted, and the next ones move up"
     ),
     "freshness.own-writes": Promise(
-        "DESIGN §5 freshness",
+        "E part 6",
         "a search can wait for the generation that a sync returned, and says if it had to go without",
+    ),
+    "freshness.watch": Promise(
+        "E part 6", "`kb sync --watch` follows saves, renames, mass changes and removed folders until Ctrl-C"
     ),
     "004.fts.fields": Promise(
         "004 FTS5 indexing",

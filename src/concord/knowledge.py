@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from threading import Event
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -130,6 +131,31 @@ class KnowledgeBase:
         known = self.store.catalog.sources()
         chosen = [self._named(name) for name in names] or known
         return [self._sync_or_report(source, embed=embed, progress=progress) for source in chosen]
+
+    def watch(
+        self, names: Sequence[str] = (), *, embed: bool = True, stop: Event | None = None
+    ) -> Iterator[SyncReport]:
+        """Keep sources current, all or those named, until `stop` is set: yields what each sync did.
+
+        Raises:
+            NotFound: no source of a given name.
+        """
+        from concord.watch import Watched, watch
+
+        chosen = [self._named(name).id for name in names]
+        watched = Watched(
+            sources=lambda: [s for s in self.store.catalog.sources() if not chosen or s.id in chosen],
+            sync=lambda source: self._sync_or_report(source, embed=embed, progress=silent),
+            own_folders=self._own_folders(),
+            rescan_s=self.settings["sync.rescan_s"],
+        )
+        return watch(watched, stop or Event())
+
+    def _own_folders(self) -> list[Path]:
+        """Return where a sync writes: watching that, it would never end."""
+        path: Path | None = getattr(self.store, "path", None)
+        paths = self.settings.paths
+        return [paths.data, paths.cache, *([path.parent] if path else [])]
 
     def ensure(
         self, path: str | os.PathLike[str], *, embed: bool = True, progress: Progress = silent
