@@ -128,6 +128,7 @@ def test_a_disk_that_does_not_answer_costs_only_what_it_would_have_told(
 
 @pytest.mark.promise("freshness.own-writes")
 def test_a_search_waits_for_the_generation_it_was_promised(kb: KnowledgeBase, docs: Path):
+    kb.note(Note("The first note of all, with which its source begins."), embed=False)
     wanted = kb.generation + 1
     looked = threading.Event()
     generation = kb.store.catalog.generation

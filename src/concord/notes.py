@@ -12,9 +12,11 @@ import re
 import secrets
 import time
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from concord.errors import BadValue, NotFound
 from concord.protocols import Catalog, Embedder, Store
@@ -29,8 +31,7 @@ GROUP = 64  # notes stored in one transaction
 _OWN_ID = re.compile(r"[0-9a-f]{16}")
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """What somebody wants kept."""
 
     content: str

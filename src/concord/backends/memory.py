@@ -10,8 +10,9 @@ from array import array
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from operator import mul
+
+from msgspec.structs import replace
 
 from concord.backends.columns import WEIGHTS, columns_of
 from concord.backends.embeddings import check_identity, check_vector

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from concord.backends.bm25 import InvertedIndex
 from concord.backends.columns import Columns
@@ -13,8 +14,7 @@ from concord.types import Access, Chunk, ChunkId, Document, Filter, Identity, So
 _NANOSECONDS = 1e9
 
 
-@dataclass(slots=True)
-class Shelves:
+class Shelves(Struct):
     """All that is stored, shared by the parts of one store."""
 
     sources: dict[str, Source] = field(default_factory=dict)
