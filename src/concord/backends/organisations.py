@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from concord.errors import BadValue
+from concord.text.pattern import pattern
 
-_ORG = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
+_ORG = pattern(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 
 
 def check_org(org: str) -> None:

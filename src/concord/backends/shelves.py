@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from concord.backends.bm25 import InvertedIndex
 from concord.backends.columns import Columns
 from concord.backends.globs import glob_matches
-from concord.types import Chunk, ChunkId, Document, Filter, Identity, Source, Vector
+from concord.types import Access, Chunk, ChunkId, Document, Filter, Identity, Source, Vector
 
 _NANOSECONDS = 1e9
 
 
-@dataclass(slots=True)
-class Shelves:
+class Shelves(Struct):
     """All that is stored, shared by the parts of one store."""
 
     sources: dict[str, Source] = field(default_factory=dict)
@@ -26,6 +26,7 @@ class Shelves:
     words: InvertedIndex = field(default_factory=InvertedIndex)
     identity: Identity | None = None
     vectors: dict[ChunkId, Vector] = field(default_factory=dict)
+    accesses: dict[str, Access] = field(default_factory=dict)  # document id → how often it was read
     last_chunk_id: ChunkId = 0
     generation: int = 0
     lock: threading.RLock = field(default_factory=threading.RLock)

@@ -58,6 +58,8 @@ WITH c AS (
 SELECT (SELECT count(*) FROM kb_sources WHERE org = %(org)s AND id = %(source)s),
     (SELECT count(*) FROM kb_documents WHERE org = %(org)s AND source = %(source)s),
     (SELECT count(*) FROM c), (SELECT count(*) FROM c WHERE has_vector)"""
+_SUPERSEDED_BY = f"{_DOCUMENTS} AND d.superseded_by = %(id)s ORDER BY d.path"
+_COUNT_TYPES = "SELECT type, count(*) FROM kb_documents WHERE org = %(org)s GROUP BY type ORDER BY type"
 _COUNT_DOCUMENTS = "SELECT count(*) FROM kb_documents AS d WHERE d.org = %(org)s AND "
 _MEMO = "SELECT memo FROM kb_sources WHERE org = %(org)s AND id = %(source)s"
 
@@ -109,7 +111,8 @@ class PostgresCatalog:
     def put_document(self, document: Document, pieces: Sequence[Piece]) -> list[ChunkId]:
         """Store a document, replacing all chunks of an earlier version and their vectors with it.
 
-        Pieces that equal an old chunk in text, title and heading keep its id and vector.
+        Pieces that equal an old chunk in text, title and heading, and of notes in tags too, keep its id and
+        vector.
         """
         with self._connections.transaction() as connection:
             (ids,) = changes.put_documents(connection, self._org, [(document, pieces)])
@@ -132,6 +135,10 @@ class PostgresCatalog:
         """Delete documents with their chunks and vectors; return how many there were."""
         with self._connections.transaction() as connection:
             return changes.delete_documents(connection, self._org, document_ids)
+
+    def superseded(self, document_id: str) -> list[Document]:
+        """Return the documents that this one superseded directly, by path."""
+        return [document_of(row) for row in self._rows(_SUPERSEDED_BY, id=document_id)]
 
     def read(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, tuple[Chunk, Document]]:
         """Return the chunks that still exist, each with its document."""
@@ -159,6 +166,10 @@ class PostgresCatalog:
         sql, values = condition(filter)
         ((count,),) = self._rows(_COUNT_DOCUMENTS + sql, **values)
         return int(count)
+
+    def count_types(self) -> dict[DocumentType, int]:
+        """Return how many documents there are of each type that there is."""
+        return dict(self._rows(_COUNT_TYPES))
 
     def generation(self) -> int:
         """Return a number that grows with every change to sources, documents or chunks."""

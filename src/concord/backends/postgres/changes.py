@@ -32,6 +32,7 @@ from concord.backends.postgres.rows import (
     stored_tags,
 )
 from concord.backends.postgres.words import entry_of
+from concord.backends.supersession import rerouted
 from concord.errors import BadValue, NotFound
 from concord.types import ChunkId, Document, Piece, Source
 
@@ -52,6 +53,7 @@ _DOCUMENT_FIELDS = (
     "mtime_ns",
     "superseded_by",
     "indexed_at",
+    "fields",
 )
 
 
@@ -76,6 +78,9 @@ _MOVE_CHUNK = """
 UPDATE kb_chunks
 SET position = %s, start_offset = %s, end_offset = %s, start_line = %s, end_line = %s, page = %s
 WHERE org = %s AND id = %s"""
+_SUPERSEDED = "SELECT id, superseded_by FROM kb_documents WHERE org = %s AND superseded_by IS NOT NULL"
+_SUPERSEDE = "UPDATE kb_documents SET superseded_by = %s WHERE org = %s AND id = %s"
+_EXISTING = "SELECT id FROM kb_documents WHERE org = %s AND id = ANY(%s)"
 _CHUNKS_OF = "SELECT id FROM kb_chunks WHERE org = %s AND document = ANY(%s)"
 _OF_SOURCE = "SELECT id FROM kb_documents WHERE org = %s AND source = %s"
 
@@ -204,10 +209,12 @@ class _Plan:
     def add(self, document: Document, pieces: Sequence[Piece], old: _Kept, earlier: _Labels | None) -> None:
         """Decide about one document's chunks."""
         labels = _labels_of(document)
-        is_same_title = earlier is not None and earlier.title == labels.title  # which was embedded with them
+        is_embedded_alike = earlier is not None and _embedded(earlier, document) == _embedded(
+            labels, document
+        )
         ids = []
         for at, piece in enumerate(pieces):
-            kept = _claim(old, piece) if is_same_title else None
+            kept = _claim(old, piece) if is_embedded_alike else None
             ids.append(self._create(document, at, piece) if kept is None else self._keep(at, piece, kept))
             if kept is not None and earlier != labels:
                 self.relabelled[kept.id] = piece
@@ -247,6 +254,11 @@ class _Plan:
         if place != kept.place:
             self.moved.append((*place, self.org, kept.id))
         return kept.id
+
+
+def _embedded(labels: _Labels, document: Document) -> tuple[object, ...]:
+    """Return what is embedded with each text: the title, and the tags of a note."""
+    return labels if document.type == "note" else (labels.title,)
 
 
 def _claim(old: _Kept, piece: Piece) -> _Old | None:
@@ -302,12 +314,24 @@ def _old_chunks(connection: Connection, org: int, document_ids: Sequence[str]) -
     return found
 
 
-def _delete_documents(connection: Connection, org: int, document_ids: list[str]) -> int:
-    """Delete documents: chunks with their words and vectors, then the documents."""
+def _delete_documents(connection: Connection, org: int, asked: list[str]) -> int:
+    """Delete those of the documents that exist: chunks with their words and vectors, then the documents."""
+    document_ids = [name for (name,) in connection.execute(_EXISTING, (org, asked)).fetchall()]
+    _release_superseded(connection, org, document_ids)
     chunks = [chunk_id for (chunk_id,) in connection.execute(_CHUNKS_OF, (org, document_ids)).fetchall()]
     delete_chunks(connection, org, chunks)
-    statement = "DELETE FROM kb_documents WHERE org = %s AND id = ANY(%s)"
-    return connection.execute(statement, (org, document_ids)).rowcount
+    connection.execute("DELETE FROM kb_accesses WHERE org = %s AND document = ANY(%s)", (org, document_ids))
+    connection.execute("DELETE FROM kb_documents WHERE org = %s AND id = ANY(%s)", (org, document_ids))
+    return len(document_ids)
+
+
+def _release_superseded(connection: Connection, org: int, doomed: list[str]) -> None:
+    """Bring back what only the doomed documents supersede."""
+    superseded: dict[str, str] = dict(connection.execute(_SUPERSEDED, (org,)).fetchall())
+    moved = rerouted(superseded, set(doomed))
+    if moved:
+        with connection.cursor() as cursor:
+            cursor.executemany(_SUPERSEDE, [(new, org, old) for old, new in moved.items()])
 
 
 def _count_changes(connection: Connection, org: int, changes: int) -> None:

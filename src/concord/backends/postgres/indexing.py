@@ -61,7 +61,7 @@ _REWRITE_WORDS = "UPDATE kb_chunks SET length = %s, words = %s::tsvector WHERE o
 
 
 class NewChunk(NamedTuple):
-    """A chunk to insert: its id, its fields from `document` to `content`, and the text that is indexed of it."""
+    """A chunk to insert: its id, its fields from `document` to `content`, and what is indexed of it."""
 
     id: ChunkId
     row: tuple[Any, ...]

@@ -5,10 +5,10 @@ postgresql://user:password@host:5432/database?option=value   as libpq reads it; 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import psycopg
+from msgspec import Struct
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from concord.backends.organisations import check_org
@@ -23,8 +23,7 @@ _DEFAULTS: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(Struct, frozen=True):
     """How to connect, and for whom."""
 
     conninfo: str

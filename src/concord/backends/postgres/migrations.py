@@ -51,6 +51,7 @@ def _migrate(connection: Connection, location: Location) -> None:
         # Read again under the lock: another process may have done the work meanwhile.
         version = _version(connection, location)
         if not version:
+            _refuse_foreign(connection, location)
             connection.execute(_MAKE_KNOWN)
         for step in STEPS[version:]:
             step(connection)
@@ -59,11 +60,6 @@ def _migrate(connection: Connection, location: Location) -> None:
 
 def _version(connection: Connection, location: Location) -> int:
     if not _value(connection, _IS_KNOWN):
-        if _value(connection, _FOREIGN):
-            raise CorruptStore(
-                f"PostgreSQL at {location.server} holds another program's tables",
-                hint="use another database, or drop its kb_ tables",
-            )
         return 0
     version = int(_value(connection, "SELECT version FROM kb_schema"))
     if version > VERSION:
@@ -72,6 +68,14 @@ def _version(connection: Connection, location: Location) -> int:
             hint="pip install --upgrade concord-kb",
         )
     return version
+
+
+def _refuse_foreign(connection: Connection, location: Location) -> None:
+    if _value(connection, _FOREIGN):
+        raise CorruptStore(
+            f"PostgreSQL at {location.server} holds another program's tables",
+            hint="use another database, or drop its kb_ tables",
+        )
 
 
 def _org(connection: Connection, name: str) -> int:

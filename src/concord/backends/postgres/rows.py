@@ -12,8 +12,8 @@ Row = Sequence[Any]  # columns are typed by the schema; mypy cannot see it
 
 SOURCE_COLUMNS = "id, name, path, kind, prefix, patterns, tags, trust, created_at, synced_at"
 DOCUMENT_COLUMNS = """d.id, d.source, d.path, d.type, d.title, d.tags, d.details, d.file_hash, d.content_hash,
-d.size, d.mtime_ns, d.superseded_by, d.indexed_at"""
-DOCUMENT_WIDTH = 13
+d.size, d.mtime_ns, d.superseded_by, d.indexed_at, d.fields"""
+DOCUMENT_WIDTH = 14
 CHUNK_COLUMNS = """c.id, c.document, c.position, c.content, c.start_offset, c.end_offset, c.start_line,
 c.end_line, c.page, c.heading"""
 
@@ -50,6 +50,7 @@ def document_of(row: Row) -> Document:
     """Return the document in a row of DOCUMENT_COLUMNS."""
     values = list(row)
     values[4:7] = loaded(row[4]), tuple(map(loaded, row[5])), json.loads(row[6])
+    values[-1] = json.loads(row[-1]) if row[-1] != "{}" else {}
     return Document(*values)
 
 
@@ -101,6 +102,7 @@ def document_values(document: Document) -> dict[str, Any]:
         "mtime_ns": document.mtime_ns,
         "superseded_by": document.superseded_by,
         "indexed_at": float(document.indexed_at),
+        "fields": json.dumps(dict(document.fields)) if document.fields else "{}",
     }
 
 

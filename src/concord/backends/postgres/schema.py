@@ -2,7 +2,7 @@
 
 kb_orgs ─< kb_sources ─< kb_documents ─< kb_chunks ── kb_pending      (chunks without a vector)
                                        ├─ kb_vectors_<dimension>   (made when the first embedder is known)
-                                       └─ kb_postings, kb_segments, kb_gone     (BM25's statistics)
+                  kb_accesses (of documents)  └─ kb_postings, kb_segments, kb_gone     (BM25's statistics)
 
 Words are kept twice, for two questions. `kb_chunks.words`, a tsvector under a GIN index, knows where each
 token stands: it answers phrases. `kb_postings` holds what BM25 needs, as arrays: one row for a token and a
@@ -59,14 +59,15 @@ CREATE TABLE kb_documents (
     content_hash text NOT NULL,
     size bigint NOT NULL,
     mtime_ns bigint NOT NULL,
-    superseded_by text,
+    superseded_by text COLLATE "C",
     indexed_at double precision NOT NULL,
+    fields text NOT NULL,
     PRIMARY KEY (org, id),
     UNIQUE (org, path)
 );
 CREATE INDEX kb_documents_source ON kb_documents (org, source, path);
 CREATE INDEX kb_documents_tags ON kb_documents USING gin (org, tags);
-CREATE INDEX kb_documents_superseded ON kb_documents (org, id) WHERE superseded_by IS NOT NULL;
+CREATE INDEX kb_documents_superseded ON kb_documents (org, superseded_by, id) WHERE superseded_by IS NOT NULL;
 
 CREATE TABLE kb_chunks (
     org integer NOT NULL,
@@ -118,6 +119,24 @@ CREATE TABLE kb_gone (
     PRIMARY KEY (org, term)
 );
 
+CREATE TABLE kb_accesses (
+    org integer NOT NULL,
+    document text COLLATE "C" NOT NULL,
+    count bigint NOT NULL,
+    last_at double precision NOT NULL,
+    PRIMARY KEY (org, document)
+);
+
+CREATE TABLE kb_feedback (
+    org integer NOT NULL,
+    query text COLLATE "C" NOT NULL,
+    document_id text COLLATE "C" NOT NULL,
+    citation text NOT NULL,
+    opinion text NOT NULL,
+    at double precision NOT NULL,
+    PRIMARY KEY (org, query, document_id)
+);
+
 CREATE TABLE kb_embedding_cache (
     org integer NOT NULL,
     text_hash bytea NOT NULL,
@@ -143,6 +162,8 @@ _KEYED = (
     "kb_segments",
     "kb_postings",
     "kb_gone",
+    "kb_accesses",
+    "kb_feedback",
     "kb_embedding_cache",
 )
 

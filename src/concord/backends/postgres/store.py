@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from concord.backends.postgres.cache import PostgresCache
 from concord.backends.postgres.catalog import PostgresCatalog
 from concord.backends.postgres.connections import Connections
+from concord.backends.postgres.journal import PostgresJournal
 from concord.backends.postgres.lexical import PostgresLexical
 from concord.backends.postgres.location import Location, locate
 from concord.backends.postgres.migrations import bring_up_to_date
 from concord.backends.postgres.vectors import PostgresVectors
+from concord.types import Finding
 
 
 class PostgresStore:
@@ -20,6 +24,7 @@ class PostgresStore:
         self.lexical = PostgresLexical(self._connections)
         self.vectors = PostgresVectors(self._connections)
         self.cache = PostgresCache(self._connections)
+        self.journal = PostgresJournal(self._connections)
 
     @classmethod
     def open(cls, url: str, org: str) -> PostgresStore:
@@ -32,6 +37,18 @@ class PostgresStore:
         """
         location = locate(url, org)
         return cls(location, bring_up_to_date(location))
+
+    def check(self) -> list[Finding]:
+        """Look for indexes and counters out of step, orphans and lost vectors; changes nothing."""
+        from concord.backends.postgres.checks import find_faults  # no search needs to load it
+
+        return find_faults(self._connections)
+
+    def repair(self, findings: Sequence[Finding]) -> None:
+        """Put right what can be: indexes are built anew, orphans deleted, lost vectors made again."""
+        from concord.backends.postgres.repairs import put_right
+
+        put_right(findings, self._connections)
 
     def close(self) -> None:
         """Close all connections."""

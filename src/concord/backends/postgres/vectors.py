@@ -45,7 +45,7 @@ SELECT set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan',
 _IS_ALLOWED = f"(SELECT TRUE FROM {CHUNKS} WHERE c.org = %(org)s AND c.id = v.chunk AND {{condition}})"
 
 _PENDING = """
-SELECT p.chunk, d.title, c.heading, c.content
+SELECT p.chunk, d.title, c.heading, c.content, CASE d.type WHEN 'note' THEN d.tags ELSE '{}' END
 FROM kb_pending AS p JOIN kb_chunks AS c ON c.org = p.org AND c.id = p.chunk
 JOIN kb_documents AS d ON d.org = c.org AND d.id = c.document
 WHERE p.org = %(org)s AND p.chunk > %(after)s AND (%(source)s::text IS NULL OR d.source = %(source)s)
@@ -115,7 +115,10 @@ class PostgresVectors:
         """Return chunks without a vector whose id is greater than `after`, in order of id."""
         values = {"org": self._org, "after": after, "limit": max(limit, 0), "source": source_id}
         rows = self._connections.read(lambda connection: connection.execute(_PENDING, values).fetchall())
-        return [Pending(row[0], loaded(row[1]), heading_of(row[2]), loaded(row[3])) for row in rows]
+        return [
+            Pending(chunk, loaded(title), heading_of(heading), loaded(text), tuple(map(loaded, tags)))
+            for chunk, title, heading, text, tags in rows
+        ]
 
     def put(self, vectors: Iterable[tuple[ChunkId, Vector]]) -> int:
         """Store vectors in one transaction, replacing any of the same chunk; return how many."""

@@ -9,8 +9,9 @@ The path is taken as it is written, without percent-decoding. Options follow a q
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from concord.backends.organisations import check_org
 from concord.errors import BadValue
@@ -21,8 +22,7 @@ BUSY_TIMEOUT_MS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(Struct, frozen=True):
     """A database file and how to open it."""
 
     path: Path
