@@ -19,7 +19,7 @@ _ORGS = count(1)
 _FAST = """
 fsync = off
 full_page_writes = off
-autovacuum_naptime = 10s
+autovacuum = off
 """
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import random
+import re
+import shlex
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,11 +19,13 @@ from msgspec.structs import replace
 
 from concord.backends.globs import glob_matches
 from concord.backends.memory import MemoryStore
-from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew, StoreBusy
+from concord.cli.main import main
+from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew, StoreBusy, StoreError
 from concord.protocols import Store
 from concord.types import AllOf, AnyOf, Feedback, Filter, Match, Phrase, Without, Word
 from contract.stored import EVERYTHING, IDENTITY, document, embed, pieces, put, source, unit
 from postgres_server import fresh_org, server_url
+from recorders import write
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from concord.backends.postgres import migrations, upkeep, vectors  # noqa: E402
@@ -29,6 +34,7 @@ from concord.backends.postgres.rows import loaded, stored  # noqa: E402
 from concord.backends.postgres.store import PostgresStore  # noqa: E402
 from concord.backends.postgres.vector_form import Embedding  # noqa: E402
 
+DOCS = Path(__file__).parent.parent / "docs"
 TABLES = (
     "kb_sources",
     "kb_documents",
@@ -69,8 +75,9 @@ def database(administrator: Any) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def guest() -> str:
     """The URL for a role that is no administrator: for such a one the policies are in force."""
+    with closing(PostgresStore.open(server_url(), fresh_org())) as made:
+        made.vectors.prepare(IDENTITY)
     with psycopg.connect(server_url(), autocommit=True) as connection:
-        PostgresStore.open(server_url(), fresh_org()).close()
         connection.execute("CREATE ROLE guest LOGIN")
         connection.execute(
             "GRANT ALL ON SCHEMA public TO guest; GRANT ALL ON ALL TABLES IN SCHEMA public TO guest"
@@ -482,3 +489,30 @@ def test_a_password_is_in_no_message():
     assert "localhost:1" in refusal.value.message
     assert refusal.value.hint
     assert "hunter2" not in f"{refusal.value.message} {refusal.value.hint}"
+
+
+def test_a_pgvector_that_is_too_old_is_refused(database: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(migrations, "OLDEST_PGVECTOR", (99, 0))
+    with pytest.raises(StoreError) as refusal:
+        PostgresStore.open(database, "default")
+    assert "99.0" in refusal.value.message
+    assert "ALTER EXTENSION" in (refusal.value.hint or "")
+
+
+def test_the_commands_of_the_manual_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], database: str
+):
+    monkeypatch.chdir(tmp_path)
+    for name, value in (
+        ("HOME", str(tmp_path / "home")),
+        ("EMBED_PROVIDER", "hashing"),
+        ("STORE_URL", database),
+    ):
+        monkeypatch.setenv(f"KB_{name}", value)
+    write(tmp_path / "docs" / "login.md", "# Login\n\nHow login works: by password.\n")
+    page = (DOCS / "postgresql.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^\$ kb (.*)$", page, re.MULTILINE)
+    assert len(commands) >= 5
+    for command in commands:
+        assert main(shlex.split(command)) == 0, capsys.readouterr().err
+    assert "docs/login.md" in capsys.readouterr().out

@@ -649,3 +649,14 @@ def test_no_length_and_no_lack_of_words_raises(kb: KnowledgeBase, query: str):
         answer = kb.search(query, mode=mode, top=3, deadline_ms=60_000)
         assert broken(answer) == [], mode
         assert len(answer.hits) <= 3
+
+
+@pytest.mark.promise("002.ef-search")
+def test_an_effort_above_the_most_is_taken_down_and_the_answer_says_so(kb: KnowledgeBase):
+    assert kb.search("deploy", ef_search=200).note is None
+    answer = kb.search("deploy", ef_search=201)
+    assert answer.hits
+    assert "200" in (answer.note or "")
+    nothing = kb.search("deploy", ef_search=1000, tags=("none",))
+    assert "200" in (nothing.note or "")
+    assert "filter" in (nothing.note or "")

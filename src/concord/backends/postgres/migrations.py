@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from concord.backends.postgres import schema
 from concord.backends.postgres.connections import Connection, connect
 from concord.backends.postgres.faults import translated
 from concord.backends.postgres.location import Location
-from concord.errors import CorruptStore, SchemaTooNew
+from concord.errors import CorruptStore, SchemaTooNew, StoreError
 
 _LOCK = 0x6B62636F  # one migration at a time, whoever starts it
+
+OLDEST_PGVECTOR = (0, 8)
 
 _IS_KNOWN = "SELECT to_regclass('kb_schema') IS NOT NULL"
 _MAKE_KNOWN = "CREATE TABLE kb_schema (version integer NOT NULL); INSERT INTO kb_schema VALUES (0)"
@@ -22,7 +25,19 @@ _ORG = "SELECT key FROM kb_orgs WHERE name = %s"
 def _first(connection: Connection) -> None:
     for extension in schema.EXTENSIONS:
         connection.execute(f"CREATE EXTENSION IF NOT EXISTS {extension}")
+    _refuse_old_pgvector(connection)
     connection.execute(schema.FIRST)
+
+
+def _refuse_old_pgvector(connection: Connection) -> None:
+    """Refuse a pgvector whose graph cannot be walked on until a filter has let enough through."""
+    version = str(_value(connection, "SELECT extversion FROM pg_extension WHERE extname = 'vector'"))
+    if tuple(map(int, version.split(".")[:2])) < OLDEST_PGVECTOR:
+        wanted = ".".join(map(str, OLDEST_PGVECTOR))
+        raise StoreError(
+            f"the server has pgvector {version}; {wanted} or newer is needed",
+            hint="upgrade it, then run ALTER EXTENSION vector UPDATE",
+        )
 
 
 # The step at index n leads from version n to version n + 1. A step that was released never changes.
@@ -87,6 +102,6 @@ def _org(connection: Connection, name: str) -> int:
     return int(found[0])
 
 
-def _value(connection: Connection, statement: str) -> int:
+def _value(connection: Connection, statement: str) -> Any:
     row = connection.execute(statement).fetchone()
     return row[0] if row else 0
