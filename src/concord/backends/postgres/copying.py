@@ -9,19 +9,25 @@ import psycopg
 
 from concord.backends.postgres.connections import Connection
 
-_STAGE = "CREATE TEMP TABLE IF NOT EXISTS stage_{table} (LIKE {table}) ON COMMIT DELETE ROWS"
+# Emptied, because a transaction may COPY to one table several times.
+_STAGE = """
+CREATE TEMP TABLE IF NOT EXISTS stage_{table} (LIKE {table}) ON COMMIT DELETE ROWS;
+DELETE FROM stage_{table}"""
 _MOVE = "INSERT INTO {table} ({names}) SELECT {names} FROM stage_{table}"
 
 
 @contextmanager
-def copying(
+def staging(
     connection: Connection, table: str, columns: Sequence[str], *, binary: bool = False
 ) -> Iterator[psycopg.Copy]:
-    """Lend a COPY for the block; its rows are in the table afterwards. The caller holds a transaction."""
-    names = ", ".join(columns)
+    """Lend a COPY for the block; `move` brings its rows into the table. The caller holds a transaction."""
     connection.execute(_STAGE.format(table=table))
-    connection.execute(f"DELETE FROM stage_{table}")  # of an earlier COPY of the same transaction
-    statement = f"COPY stage_{table} ({names}) FROM STDIN{' (FORMAT binary)' if binary else ''}"
+    into = f"stage_{table} ({', '.join(columns)})"
+    statement = f"COPY {into} FROM STDIN{' (FORMAT binary)' if binary else ''}"
     with connection.cursor() as cursor, cursor.copy(statement) as copy:
         yield copy
-    connection.execute(_MOVE.format(table=table, names=names))
+
+
+def move(connection: Connection, table: str, columns: Sequence[str]) -> None:
+    """Bring what was staged into its table."""
+    connection.execute(_MOVE.format(table=table, names=", ".join(columns)))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from concord.backends.columns import Columns
 from concord.backends.postgres.connections import Connection
-from concord.backends.postgres.copying import copying
+from concord.backends.postgres.copying import move, staging
 from concord.backends.postgres.schema import vector_table
 from concord.backends.postgres.words import Entry, entry_of, posting_lines
 from concord.types import ChunkId
@@ -73,13 +73,16 @@ def insert_chunks(connection: Connection, org: int, chunks: Sequence[NewChunk]) 
     if not chunks:
         return
     entries: list[tuple[ChunkId, Entry]] = []
-    with copying(connection, "kb_chunks", _CHUNK_FIELDS) as copy:
+    with staging(connection, "kb_chunks", _CHUNK_FIELDS) as copy:
         for chunk in chunks:  # tokens are made while the server reads those before
             entry = entry_of(chunk.columns)
             copy.write_row((org, chunk.id, *chunk.row, entry.length, entry.words))
             entries.append((chunk.id, entry))
-    connection.execute(_PUT_PENDING, (org, [chunk.id for chunk in chunks]))
-    _add_words(connection, org, entries)
+    with connection.pipeline():  # the server goes on while the postings are made
+        move(connection, "kb_chunks", _CHUNK_FIELDS)
+        connection.execute(_PUT_PENDING, (org, [chunk.id for chunk in chunks]))
+        segment = _segment(org, entries)
+    _add_segment(connection, org, segment)
 
 
 def reindex_chunks(connection: Connection, org: int, entries: Mapping[ChunkId, Entry]) -> None:
@@ -93,7 +96,7 @@ def reindex_chunks(connection: Connection, org: int, entries: Mapping[ChunkId, E
     rows = [(entry.length, entry.words, org, chunk_id) for chunk_id, entry in entries.items()]
     with connection.cursor() as cursor:
         cursor.executemany(_REWRITE_WORDS, rows)
-    _add_words(connection, org, list(entries.items()))
+    _add_segment(connection, org, _segment(org, list(entries.items())))
 
 
 def delete_chunks(connection: Connection, org: int, chunk_ids: Sequence[ChunkId]) -> None:
@@ -109,11 +112,25 @@ def delete_chunks(connection: Connection, org: int, chunk_ids: Sequence[ChunkId]
         connection.execute(f"DELETE FROM {table} WHERE org = %(org)s AND chunk = ANY(%(ids)s)", values)
 
 
-def _add_words(connection: Connection, org: int, entries: Sequence[tuple[ChunkId, Entry]]) -> None:
-    """Write the postings of chunks as a segment, and count them."""
+class _Segment(NamedTuple):
+    """The postings of chunks that are written together, as lines for COPY, and what they add up to."""
+
+    number: int
+    chunks: int
+    tokens: int
+    lines: str
+
+
+def _segment(org: int, entries: Sequence[tuple[ChunkId, Entry]]) -> _Segment:
     last = max(chunk_id for chunk_id, _ in entries)
-    with copying(connection, "kb_postings", _POSTING_FIELDS) as copy:
-        copy.write("".join(posting_lines(org, last, entries)))
-    connection.execute(_PUT_SEGMENT, (org, last, len(entries)))
     tokens = sum(entry.length for _, entry in entries)
-    connection.execute(_COUNT_ADDED, (len(entries), tokens, last, org))
+    return _Segment(last, len(entries), tokens, "".join(posting_lines(org, last, entries)))
+
+
+def _add_segment(connection: Connection, org: int, segment: _Segment) -> None:
+    """Write a segment, and count what is in it."""
+    with staging(connection, "kb_postings", _POSTING_FIELDS) as copy:
+        copy.write(segment.lines)
+    move(connection, "kb_postings", _POSTING_FIELDS)
+    connection.execute(_PUT_SEGMENT, (org, segment.number, segment.chunks))
+    connection.execute(_COUNT_ADDED, (segment.chunks, segment.tokens, segment.number, org))

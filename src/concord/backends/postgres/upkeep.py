@@ -12,8 +12,10 @@ from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.schema import vector_table
 
 _TIERS = (256, 4096, 65536)  # chunks in a segment
-_MANY = 16  # segments of a tier
+_MANY = 32  # segments of a tier
 _STALE_SHARE = 0.2  # of all chunks: so many deleted ones are worth a merge of everything
+
+_GROWN = 1.5  # times what the server knows of: then it is made to look
 
 INDEX_FROM = 2000  # vectors; fewer are compared one by one in 4 ms, and an index would slow every write
 MOST_DIMENSIONS = 2000  # that pgvector can index
@@ -37,6 +39,10 @@ _PUT_SEGMENT = "INSERT INTO kb_segments VALUES (%s, %s, %s)"
 _FORGET_STALE = "UPDATE kb_orgs SET stale = 0 WHERE key = %s"
 _FORGET_GONE = "DELETE FROM kb_gone WHERE org = %s"
 
+# The server looks at new rows by itself, but only after a minute; until then it plans for an empty table.
+_KNOWN_SIZE = "SELECT reltuples FROM pg_class WHERE oid = 'kb_chunks'::regclass"
+_ANALYZE = "ANALYZE kb_documents, kb_chunks, kb_postings, kb_pending"
+
 _SIZE = "SELECT count(*) FROM (SELECT FROM {table} LIMIT %s) AS few"
 _INDEX = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)"
 
@@ -50,8 +56,11 @@ def tidy_up(connections: Connections) -> None:
             _merge_everything(connection, connections.org)
         else:
             _merge_small(connection, connections.org)
-    if dimension is not None and dimension <= MOST_DIMENSIONS:
-        with connections.session() as connection:
+    with connections.session() as connection:
+        (known,) = connection.execute(_KNOWN_SIZE).fetchone() or (0,)
+        if chunks > _GROWN * max(known, 0):
+            connection.execute(_ANALYZE)
+        if dimension is not None and dimension <= MOST_DIMENSIONS:
             _build_index(connection, vector_table(dimension))
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from concord.backends.embeddings import check_identity, check_vector
 from concord.backends.postgres.cache import identity_column, identity_of
 from concord.backends.postgres.connections import Connection, Connections
-from concord.backends.postgres.copying import copying
+from concord.backends.postgres.copying import move, staging
 from concord.backends.postgres.filters import ALLOWED, CHUNKS, SUPERSEDED, condition
 from concord.backends.postgres.rows import heading_of, loaded
 from concord.backends.postgres.schema import vector_table, vectors
@@ -54,6 +54,7 @@ _LOCK_CHUNKS = """
 SELECT id FROM kb_chunks WHERE org = %s AND id = ANY(%s) ORDER BY id FOR KEY SHARE"""
 _DELETE_VECTORS = "DELETE FROM {table} WHERE org = %s AND chunk = ANY(%s)"
 _REMEMBER = "UPDATE kb_orgs SET identity = %s, dimension = %s WHERE key = %s"
+_FIELDS = ("org", "chunk", "embedding")
 _FETCH = "SELECT chunk, vector_send(embedding) FROM {table} WHERE org = %s AND chunk = ANY(%s)"
 _DELETE_SOURCE = """
 WITH gone AS (
@@ -230,7 +231,8 @@ def _write(connection: Connection, org: int, table: str, rows: Sequence[tuple[Ch
     waiting = connection.execute(_DELETE_VECTORS.format(table="kb_pending"), (org, ids)).rowcount
     if waiting < len(ids):
         connection.execute(_DELETE_VECTORS.format(table=table), (org, ids))
-    with copying(connection, table, ("org", "chunk", "embedding"), binary=True) as copy:
+    with staging(connection, table, _FIELDS, binary=True) as copy:
         copy.set_types(["int4", "int8", "vector"])
         for chunk_id, vector in rows:
             copy.write_row((org, chunk_id, Embedding(vector)))
+    move(connection, table, _FIELDS)

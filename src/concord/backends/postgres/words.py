@@ -32,20 +32,24 @@ class Entry(NamedTuple):
 
 def entry_of(columns: Columns) -> Entry:
     """Return what is indexed of a chunk."""
-    places: defaultdict[str, str] = defaultdict(str)
-    counts: defaultdict[str, int] = defaultdict(int)
+    places: dict[str, str] = {}
+    counts: dict[str, int] = {}
     length, position = 0, 1
     for column, text in enumerate(columns):
         label, one, tokens = LABELS[column], 1 << _COUNT_BITS * column, lexemes(text)
         for at, token in enumerate(tokens, position):
-            places[token] += f"{at}{label},"
-            counts[token] += one
+            if token in places:
+                places[token] += f",{at}{label}"
+                counts[token] += one
+            else:
+                places[token] = f"'{token}':{at}{label}"
+                counts[token] = one
         if len(tokens) > _MOST_COUNTED:
             for token, number in Counter(tokens).items():
                 counts[token] -= one * max(0, number - _MOST_COUNTED)
         length += len(tokens)
         position += len(tokens) + 1  # the gap keeps phrases within a column
-    return Entry(length, " ".join([f"'{token}':{at[:-1]}" for token, at in places.items()]), counts)
+    return Entry(length, " ".join(places.values()), counts)
 
 
 def lexemes(text: str) -> list[str]:
