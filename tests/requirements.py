@@ -272,4 +272,10 @@ PROMISES: dict[str, Promise] = {
     "B.calibration.refit": Promise(
         "B part 6", "`kb calibrate` refits confidence to a corpus and says how much better it holds"
     ),
+    # Issue E, models and their life (with seeds 000 §9, 002 and 004).
+    "E.models.never-mixed": Promise(
+        "E part 4", "no query ever meets vectors of another model, whatever is switched meanwhile"
+    ),
+    "E.cache.hit-rate": Promise("E part 3", "the cache tells how often a text did not have to be embedded"),
+    "E.cache.eviction": Promise("E part 3", "over its limit, the cache forgets the least recently used"),
 }

@@ -158,6 +158,36 @@ class Identity:
     prefix_version: str = ""  # changes when the text put before queries or documents changes
     metric: str = "cosine"
 
+    @property
+    def name(self) -> str:
+        """What a person calls the model."""
+        return f"{self.provider}/{self.model}"
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """The vectors of one model. A store may keep several; searches use the active one."""
+
+    identity: Identity
+    recipe: Mapping[str, Json]  # the settings that open its embedder again; never a secret
+    is_active: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CacheUsage:
+    """How much an embedding cache holds, and how often it was of use."""
+
+    entries: int
+    size_bytes: int  # of the vectors
+    hits: int  # texts that did not have to be embedded, since the store was made
+    misses: int
+
+    @property
+    def hit_rate(self) -> float | None:
+        """The share of texts that were known; None before the first was asked for."""
+        asked = self.hits + self.misses
+        return self.hits / asked if asked else None
+
 
 # --- asked ------------------------------------------------------------------------------------------------
 

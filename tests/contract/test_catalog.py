@@ -441,3 +441,14 @@ def test_documents_stored_together_are_as_if_stored_one_by_one(store: Store):
     assert store.catalog.chunks_of("docs/a.md")[1].id == vectors[1].id
     assert (found(store, "old"), len(found(store, "text"))) == ([], 3)
     store.catalog.put_documents([])
+
+
+@pytest.mark.promise("004.embed.backfill")
+def test_indexing_anew_changes_nothing_that_is_indexed_as_it_would_be_now(store: Store):
+    ids = put(store, "docs/a.md", "alpha", "beta", title="T", tags=("ops",))
+    put(store, "docs/b.md", "alpha")
+    embed(store, [(ids[0], unit(1, 0, 0, 0))])
+    before = store.lexical.search(Word("alpha"), EVERYTHING, 9)
+    assert store.catalog.reindex(["docs/a.md", "docs/b.md", "none"]) == 0
+    assert store.lexical.search(Word("alpha"), EVERYTHING, 9) == before
+    assert store.catalog.counts().vectors == 1

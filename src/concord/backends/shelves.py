@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from concord.backends.bm25 import InvertedIndex
 from concord.backends.columns import Columns
 from concord.backends.globs import glob_matches
-from concord.types import Chunk, ChunkId, Document, Filter, Identity, Source, Vector
+from concord.types import Chunk, ChunkId, Document, Filter, Identity, Json, Scored, Source, Vector
 
 _NANOSECONDS = 1e9
+
+
+@dataclass(slots=True)
+class Held:
+    """What is kept of one model."""
+
+    recipe: dict[str, Json] = field(default_factory=dict)
+    vectors: dict[ChunkId, Vector] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -24,8 +33,8 @@ class Shelves:
     chunks_of: dict[str, list[ChunkId]] = field(default_factory=dict)
     indexed: dict[ChunkId, Columns] = field(default_factory=dict)
     words: InvertedIndex = field(default_factory=InvertedIndex)
-    identity: Identity | None = None
-    vectors: dict[ChunkId, Vector] = field(default_factory=dict)
+    spaces: dict[Identity, Held] = field(default_factory=dict)
+    active: Identity | None = None  # whose space searches use
     last_chunk_id: ChunkId = 0
     generation: int = 0
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -37,6 +46,10 @@ class Shelves:
             for chunk in sorted(self.chunks.values(), key=lambda chunk: chunk.id)
             if source_id in (None, self.documents[chunk.document_id].source_id)
         ]
+
+    def vectors(self) -> dict[ChunkId, Vector]:
+        """Return the vectors of the active space."""
+        return {} if self.active is None else self.spaces[self.active].vectors
 
     def allows(self, filter: Filter, chunk_id: ChunkId) -> bool:
         """Whether a filter lets a chunk through."""
@@ -54,3 +67,8 @@ def allows(filter: Filter, document: Document) -> bool:
         and (filter.since is None or document.mtime_ns >= filter.since * _NANOSECONDS)
         and (filter.until is None or document.mtime_ns <= filter.until * _NANOSECONDS)
     )
+
+
+def best(found: Iterable[Scored], limit: int) -> list[Scored]:
+    """Return the best, ties by chunk id."""
+    return sorted(found, key=lambda scored: (-scored.score, scored.chunk_id))[: max(limit, 0)]

@@ -23,8 +23,13 @@ def _first(connection: Connection) -> None:
     connection.execute(schema.FIRST)
 
 
+def _spaces(connection: Connection) -> None:
+    """Several models beside each other, and a cache that knows what was used."""
+    connection.execute(schema.SPACES)
+
+
 # The step at index n leads from version n to version n + 1. A step that was released never changes.
-STEPS: tuple[Callable[[Connection], None], ...] = (_first,)
+STEPS: tuple[Callable[[Connection], None], ...] = (_first, _spaces)
 VERSION = len(STEPS)
 
 
