@@ -451,7 +451,8 @@ def test_a_store_of_the_first_schema_keeps_its_vectors_cache_and_pending_chunks(
 FIRST_SCHEMA_ROWS = """
 INSERT INTO kb_meta VALUES ('org', 'default');
 INSERT INTO kb_sources VALUES (1, 'docs', 'docs', '/docs', 'directory', 'docs', '[]', '[]', 'trusted', 0, 0);
-INSERT INTO kb_documents VALUES (1, 'docs/a.md', 1, 'docs/a.md', 'markdown', 'A', '{}', '', '', 0, 0, NULL, 0);
+INSERT INTO kb_documents
+    VALUES (1, 'docs/a.md', 1, 'docs/a.md', 'markdown', 'A', '{}', '', '', 0, 0, NULL, 0);
 INSERT INTO kb_chunks VALUES (1, 1, 0, 0, 1, 1, 1, NULL, '[]', 'A', '', '', 'a'),
     (2, 1, 1, 2, 3, 2, 2, NULL, '[]', 'A', '', '', 'b');
 DELETE FROM kb_pending WHERE chunk = 1;

@@ -160,11 +160,13 @@ class KnowledgeBase:
             StoreBusy: it has been synced by another process for too long.
             BackendDown: the vectors cannot be deleted now; nothing has been, and it can be tried again.
         """
+        from concord.models import delete_vectors
+
         catalog = self.store.catalog
         source = self._named(name)
         # A sync under way would store what it still holds after everything else has been deleted.
         with catalog.sync_lock(source.id, wait_s=self.settings["sync.lock_wait_s"]):
-            vectors = self.store.vectors.delete_source(source.id)
+            vectors = delete_vectors(self.store, source.id)
             documents = catalog.remove_source(source.id)
         return Removal(source, documents, vectors)
 
@@ -284,13 +286,14 @@ class KnowledgeBase:
             BadValue: it is empty.
             NotFound: the document it supersedes does not exist.
         """
-        from concord.ingest import embed_pending
+        from concord.embedding import embed_pending
         from concord.notes import save_note
 
         limits = self.parts.limits()
         document = save_note(note, self.store, self.parts.measure(), limits.chunk, supersedes=supersedes)
         if embed:
             embed_pending(self.store, self.embedder, silent, source_id=document.source_id)
+            self.parts.settle()
         return document
 
     def stats(self) -> Stats:
@@ -305,6 +308,7 @@ class KnowledgeBase:
             counts=counts,
             pending=counts.chunks - counts.vectors,
             identity=self.store.vectors.identity(),
+            cache=self.store.cache.usage(),
             generation=catalog.generation(),
             types=dict(Counter(document.type for document in catalog.documents())),
         )
@@ -364,10 +368,11 @@ class KnowledgeBase:
     def apart(self, collection: Collection, progress: Progress) -> Iterator[searching.Tools]:
         """Index a collection apart from the knowledge base, and yield what it is searched with."""
         from concord.collection import complete, index_collection, settings_apart
-        from concord.ingest import embed_pending
+        from concord.embedding import embed_pending
         from concord.search import Tools
 
-        apart = settings_apart(collection, self.settings, self.parts.measure().identity)
+        identity, recipe = self.parts.measure().identity, self.parts.recipe()
+        apart = settings_apart(collection, self.settings, identity, recipe)
         with KnowledgeBase(apart) as other:
             index_collection(
                 collection, other.store, other.parts.measure(), other.parts.limits().chunk, progress
@@ -405,12 +410,16 @@ class KnowledgeBase:
             limits=self.parts.limits(),
             progress=progress,
         )
-        return ingest.sync(source, tools, lock_wait_s=self.settings["sync.lock_wait_s"])
+        report = ingest.sync(source, tools, lock_wait_s=self.settings["sync.lock_wait_s"])
+        if report.embedded or report.reused:
+            self.parts.settle()
+        return report
 
     def _embed_notes(self, source: Source, *, embed: bool, progress: Progress) -> SyncReport:
-        from concord.ingest import embed_pending
+        from concord.embedding import embed_pending
 
         done = embed_pending(self.store, self.embedder if embed else None, progress, source_id=source.id)
+        self.parts.settle()
         return SyncReport(
             source,
             unchanged=self.store.catalog.counts(source.id).documents,

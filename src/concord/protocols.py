@@ -72,6 +72,7 @@ class Embedder(Protocol):
 
     identity: Identity
     max_tokens: int  # the window: a longer text must be split before it is embedded
+    overflowed: int  # how many texts so far were longer than that, and were embedded in parts
 
     def token_starts(self, text: str) -> Sequence[int]:
         """Return the offset at which each of the model's tokens begins, special tokens left out."""
@@ -81,6 +82,7 @@ class Embedder(Protocol):
         """Return one vector a text, in order.
 
         Raises:
+            TextsRefused: the provider refuses some of them; the vectors of the others come with it.
             EmbedderDown: the provider does not answer or answers nonsense.
         """
         ...

@@ -171,6 +171,7 @@ class Space:
     identity: Identity
     recipe: Mapping[str, Json]  # the settings that open its embedder again; never a secret
     is_active: bool
+    was_active: bool = True  # searches use it or have used it: going back to it needs no trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,6 +417,7 @@ class Stats:
     identity: Identity | None  # whose vectors are stored
     generation: int
     types: Mapping[str, int]  # document type → how many
+    cache: CacheUsage | None = None  # of embeddings
 
 
 class Failure(NamedTuple):
@@ -442,6 +444,7 @@ class SyncReport:
     reused: int = 0  # vectors taken from the cache
     pending: int = 0  # chunks still without a vector
     degraded: str | None = None  # why embedding did not finish
+    overflowed: int = 0  # chunks longer than the model's window, which were embedded in parts
     generation: int = 0
     took_s: float = 0.0
 

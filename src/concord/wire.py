@@ -19,6 +19,7 @@ from concord.visible import json_text
 if TYPE_CHECKING:
     from concord.types import (
         Answer,
+        CacheUsage,
         Document,
         Hit,
         Identity,
@@ -98,6 +99,7 @@ def sync_report_to_json(report: SyncReport) -> JsonObject:
         "reused": report.reused,
         "pending": report.pending,
         "degraded": report.degraded,
+        "overflowed": report.overflowed,
         "generation": report.generation,
         "took_s": round(report.took_s, 3),
     }
@@ -190,6 +192,7 @@ def stats_to_json(stats: Stats) -> JsonObject:
         "model": _model(stats.identity),
         "generation": stats.generation,
         "types": dict(stats.types),
+        "cache": _cache(stats.cache),
     }
     return _object(wire)
 
@@ -333,6 +336,18 @@ def _size(value: Any) -> int:
 def _file(source: Source, document: Document) -> str | None:
     path = file_of(source, document.path)
     return None if path is None else str(path)
+
+
+def _cache(usage: CacheUsage | None) -> JsonObject | None:
+    if usage is None:
+        return None
+    return {
+        "entries": usage.entries,
+        "size_bytes": usage.size_bytes,
+        "hits": usage.hits,
+        "misses": usage.misses,
+        "hit_rate": usage.hit_rate,
+    }
 
 
 def _model(identity: Identity | None) -> JsonObject | None:

@@ -49,6 +49,7 @@ def test_a_space_beside_the_active_one_is_filled_without_anybody_seeing_it(store
     assert [each.chunk_id for each in beside.pending(0, 9)] == [a, b]
     assert (beside.waiting(), beside.waiting("docs"), beside.waiting("none")) == (2, 2, 0)
     beside.prepare(OTHER)
+    assert [space.was_active for space in store.spaces.all()] == [True, False]
     assert beside.put([(a, EAST)]) == 1
     assert beside.waiting() == 1
     assert store.vectors.identity() == IDENTITY
@@ -68,6 +69,7 @@ def test_switching_changes_every_answer_at_once_and_going_back_changes_it_back(s
         assert store.vectors.identity() == active
         assert [space.identity for space in store.spaces.all() if space.is_active] == [active]
         assert found(store, NORTH)[0] == nearest
+        assert all(space.was_active for space in store.spaces.all())
         assert store.catalog.counts().vectors == 2
 
 

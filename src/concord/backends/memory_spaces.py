@@ -44,7 +44,7 @@ class MemoryVectors:
                     check_identity(active, identity)
                 del self._shelves.spaces[active]
             self._shelves.spaces.setdefault(identity, Held())
-            self._shelves.active = identity
+            self._shelves.activate(identity)
 
     def waiting(self, source_id: str | None = None) -> int:
         """Return how many chunks have no vector, of all or of one source."""
@@ -130,9 +130,9 @@ class MemorySpaces:
     def all(self) -> list[Space]:
         """Return every space, in the order in which they were added."""
         with self._shelves.lock:
-            active = self._shelves.active
+            active, spaces = self._shelves.active, self._shelves.spaces
             return [
-                Space(who, dict(held.recipe), who == active) for who, held in self._shelves.spaces.items()
+                Space(who, dict(held.recipe), who == active, held.was_active) for who, held in spaces.items()
             ]
 
     def active(self) -> Space | None:
@@ -147,7 +147,7 @@ class MemorySpaces:
         """Make an empty space beside the others; of one that is there, only the recipe is written anew."""
         with self._shelves.lock:
             self._shelves.spaces.setdefault(identity, Held()).recipe = dict(recipe)
-            self._shelves.active = self._shelves.active or identity
+            self._shelves.activate(self._shelves.active or identity)
 
     def activate(self, identity: Identity) -> None:
         """Let searches use this space from now on.
@@ -157,7 +157,7 @@ class MemorySpaces:
         """
         with self._shelves.lock:
             self._known(identity)
-            self._shelves.active = identity
+            self._shelves.activate(identity)
 
     def drop(self, identity: Identity) -> int:
         """Delete a space with its vectors; return how many there were.

@@ -19,6 +19,7 @@ class Held:
     """What is kept of one model."""
 
     recipe: dict[str, Json] = field(default_factory=dict)
+    was_active: bool = False
     vectors: dict[ChunkId, Vector] = field(default_factory=dict)
 
 
@@ -46,6 +47,11 @@ class Shelves:
             for chunk in sorted(self.chunks.values(), key=lambda chunk: chunk.id)
             if source_id in (None, self.documents[chunk.document_id].source_id)
         ]
+
+    def activate(self, identity: Identity) -> None:
+        """Let searches use a model's vectors."""
+        self.active = identity
+        self.spaces[identity].was_active = True
 
     def vectors(self) -> dict[ChunkId, Vector]:
         """Return the vectors of the active space."""

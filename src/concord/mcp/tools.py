@@ -52,6 +52,8 @@ def search(desk: Desk, kb: KnowledgeBase, asked: given.SearchArguments) -> Reply
         include_superseded=asked.include_superseded,
         min_generation=asked.min_generation,
     )
+    if not kb.is_warm:
+        desk.bases.warm_in_background(kb.org, again=True)
     if asked.min_generation is not None and answer.generation < asked.min_generation:
         raise Unavailable(
             f"the index is at generation {answer.generation}, not yet at {asked.min_generation}",

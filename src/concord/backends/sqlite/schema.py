@@ -157,16 +157,17 @@ CREATE TABLE kb_spaces (
     key INTEGER PRIMARY KEY AUTOINCREMENT,
     identity TEXT UNIQUE,
     recipe TEXT NOT NULL DEFAULT '{}',
+    was_active INTEGER NOT NULL DEFAULT 0,
     version INTEGER NOT NULL DEFAULT 0
 ) STRICT;
-INSERT INTO kb_spaces (key, identity) SELECT 1, json_array(
+INSERT INTO kb_spaces (key, was_active, identity) SELECT 1, 1, json_array(
     (SELECT value FROM kb_vec_meta WHERE key = 'provider'),
     (SELECT value FROM kb_vec_meta WHERE key = 'model'),
     (SELECT value FROM kb_vec_meta WHERE key = 'dimension'),
     (SELECT value FROM kb_vec_meta WHERE key = 'prefix_version'),
     'cosine')
 WHERE EXISTS (SELECT 1 FROM kb_vec_meta WHERE key = 'dimension');
-INSERT OR IGNORE INTO kb_spaces (key) VALUES (1);
+INSERT OR IGNORE INTO kb_spaces (key, was_active) VALUES (1, 1);
 INSERT INTO kb_meta VALUES ('active_space', 1);
 DELETE FROM kb_vec_meta WHERE key <> 'distance_metric';
 

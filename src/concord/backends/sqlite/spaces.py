@@ -21,8 +21,8 @@ from concord.errors import BadValue, NotFound
 from concord.types import Identity, Json, Space
 
 _SPACES = """
-SELECT s.identity, s.recipe, s.key = m.value FROM kb_spaces AS s JOIN kb_meta AS m ON m.key = 'active_space'
-WHERE s.identity IS NOT NULL"""
+SELECT s.identity, s.recipe, s.key = m.value, s.was_active
+FROM kb_spaces AS s JOIN kb_meta AS m ON m.key = 'active_space' WHERE s.identity IS NOT NULL"""
 _REMEMBER = "UPDATE kb_spaces SET recipe = ? WHERE key = ?"
 _ADD = "INSERT INTO kb_spaces (identity, recipe) VALUES (?, ?) RETURNING key"
 
@@ -91,10 +91,10 @@ class SQLiteSpaces:
             return dropped
 
 
-def _space(identity: str, recipe: str, is_active: int) -> Space:
+def _space(identity: str, recipe: str, is_active: int, was_active: int) -> Space:
     known = identity_of(identity)
     assert known is not None  # rows without one are not selected
-    return Space(known, json.loads(recipe), bool(is_active))
+    return Space(known, json.loads(recipe), bool(is_active), bool(was_active))
 
 
 def _known(connection: Connection, identity: Identity) -> SpaceRow:

@@ -70,6 +70,7 @@ def find_space(connection: Connection, identity: Identity | None) -> SpaceRow | 
 
 def make_active(connection: Connection, key: int) -> None:
     """Let searches use a space."""
+    connection.execute("UPDATE kb_spaces SET was_active = 1 WHERE key = ?", (key,))
     connection.execute("UPDATE kb_meta SET value = ? WHERE key = 'active_space'", (key,))
 
 
