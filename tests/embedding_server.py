@@ -1,4 +1,4 @@
-"""A real HTTP server of embeddings on loopback, in the dialects of Ollama and OpenAI, that fails when told to.
+"""A real HTTP server of embeddings on loopback, speaking as Ollama and as OpenAI do, that fails when told to.
 
 It runs the bundled model or any other embedder.
 """

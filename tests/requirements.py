@@ -302,6 +302,28 @@ PROMISES: dict[str, Promise] = {
     "E.models.store-decides": Promise(
         "E part 4", "a store goes on with the model of its vectors, whatever the settings name later"
     ),
+    "E.models.beside": Promise(
+        "E part 4", "a new model's vectors are built beside the old while searches go on with the old"
+    ),
+    "E.models.resumable": Promise("E part 4", "building a model's vectors goes on where it was killed"),
+    "E.models.switch": Promise("E part 4", "a switch is atomic, and going back is instant"),
+    "E.models.guard": Promise(
+        "E part 4", "a model that finds less in a replay of queries is not used, unless it is forced"
+    ),
+    "E.models.complete": Promise(
+        "E part 4", "what was stored after a model was added has its vector before the model is used"
+    ),
+    "E.models.commands": Promise("E part 4", "kb models list, add, use, remove and compare, also as JSON"),
+    "004.backfill.words": Promise(
+        "004 Backfill", "every document's words are indexed anew with the current extraction of fields"
+    ),
+    "004.backfill.cached": Promise(
+        "004 Backfill", "vectors come from the cache, and only what changed is embedded"
+    ),
+    "E.backfill.resumable": Promise(
+        "E part 5", "a backfill that was interrupted has less to do the next time"
+    ),
+    "E.backfill.beside-searches": Promise("E part 5", "searches are answered while a backfill runs"),
     "E.cache.hit-rate": Promise("E part 3", "the cache tells how often a text did not have to be embedded"),
     "E.cache.eviction": Promise("E part 3", "over its limit, the cache forgets the least recently used"),
 }

@@ -26,6 +26,7 @@ class Embedding(NamedTuple):
     reused: int = 0
     pending: int = 0
     degraded: str | None = None
+    refused: int = 0  # of the pending: texts that the provider will not have
     overflowed: int = 0  # texts longer than the model's window, which were embedded in parts
 
 
@@ -72,7 +73,7 @@ def embed_space(
         space.prepare(embedder.identity)
         done = done._replace(pending=space.waiting(source_id))
         for batch in _batches(space, source_id):
-            done = _count(done, *_embed(batch, store, space, embedder))
+            done = _count(done, len(batch), *_embed(batch, store, space, embedder))
             finished = done.embedded + done.reused
             progress("embed", finished, finished + done.pending)
     except Unavailable as fault:
@@ -122,10 +123,11 @@ def _made(texts: dict[bytes, str], embedder: Embedder) -> tuple[dict[bytes, Vect
         return {key: vector for key, vector in pairs if vector is not None}, fault.message
 
 
-def _count(done: Embedding, having: int, batch: Batch) -> Embedding:
+def _count(done: Embedding, size: int, having: int, batch: Batch) -> Embedding:
     return done._replace(
         embedded=done.embedded + batch.made,
         reused=done.reused + having - batch.made,
         pending=max(0, done.pending - having),
         degraded=batch.refused or done.degraded,
+        refused=done.refused + size - having,
     )

@@ -35,9 +35,11 @@ from concord.types import (
 
 if TYPE_CHECKING:
     from concord import search as searching
+    from concord.backfill import Backfill
     from concord.collection import Collection
     from concord.evaluate import Evaluation
     from concord.explaining import Explanation
+    from concord.models import Models
     from concord.notes import Note
     from concord.paging import Page
     from concord.progressive import Progressive
@@ -312,6 +314,23 @@ class KnowledgeBase:
             generation=catalog.generation(),
             types=dict(Counter(document.type for document in catalog.documents())),
         )
+
+    # Models.
+
+    @property
+    def models(self) -> Models:
+        """The models whose vectors are kept: to list, add, use, remove and compare them."""
+        from concord.models import Models
+
+        return Models(self.store, self.parts.new_embedder, self.settings["sync.lock_wait_s"])
+
+    def backfill(self, *, progress: Progress = silent) -> Backfill:
+        """Index anew what is stored, without reading a file; vectors come from the cache if they can."""
+        from concord.backfill import backfill
+
+        done = backfill(self.store, self.embedder, progress)
+        self.parts.settle()
+        return done
 
     # Measuring.
 

@@ -118,12 +118,14 @@ class MemoryCatalog:
 
     def reindex(self, document_ids: Sequence[str]) -> int:
         """Index the chunks of documents by words anew; return how many were indexed otherwise before."""
-        with self._changing() as shelves:
-            before = dict(shelves.indexed)
+        with self._shelves.lock:
+            shelves, before = self._shelves, dict(self._shelves.indexed)
             for document_id in set(document_ids) & shelves.documents.keys():
                 for chunk_id in shelves.chunks_of[document_id]:
                     self._index(shelves.documents[document_id], shelves.chunks[chunk_id])
-            return sum(shelves.indexed[chunk_id] != known for chunk_id, known in before.items())
+            changed = sum(shelves.indexed[chunk_id] != known for chunk_id, known in before.items())
+            shelves.generation += changed > 0
+            return changed
 
     def delete_documents(self, document_ids: Sequence[str]) -> int:
         """Delete documents with their chunks and vectors; return how many there were."""
