@@ -16,8 +16,9 @@ import threading
 import time
 from array import array
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from benchmarks.measure import Row, at_least, at_most, cost_of, elapsed_ms, milliseconds, p95_ms
 from benchmarks.synthetic import cache_folder, write_markdown

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from concord.embedders.hashing import HashingEmbedder
 from concord.types import Vector

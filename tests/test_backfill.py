@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
+from msgspec.structs import replace
 
 from concord import plugins
 from concord.backfill import Backfill, backfill
 from concord.cli.main import main
 from concord.errors import EmbedderDown
 from concord.knowledge import KnowledgeBase, silent
+from concord.notes import Note
 from concord.types import Answer, Word
 from contract.stored import EVERYTHING
 from kb_process import BOUND_S
@@ -105,6 +106,32 @@ def test_words_are_indexed_as_they_are_extracted_now(tmp_path: Path):
         check.close()
 
 
+@pytest.mark.promise("004.backfill.words")
+def test_notes_are_put_together_again_from_their_fields(tmp_path: Path):
+    with KnowledgeBase.open(store__url=f"sqlite://{tmp_path}/store", embed__provider="hashing") as kb:
+        kb.note(Note("A board.", title="Board", tags=("ops",), details={"cpu": {"model": "386DX33"}}))
+        assert did(kb.backfill()) == {"unchanged": 1}
+        older = apsw.Connection(str(tmp_path / "store" / "default.db"))
+        older.execute("UPDATE kb_chunks SET content = 'A board.', terms = ''")  # as before details were read
+        older.execute("UPDATE kb_documents SET content_hash = 'of another text'")
+        older.close()
+        done = kb.backfill()
+        assert (done.notes, done.pending) == (1, 0)
+        assert kb.search("386DX33", mode="fts5").hits[0].document.title == "Board"
+
+
+def test_vectors_of_an_unknown_model_are_made_anew(tmp_path: Path):
+    write(tmp_path / "docs" / "a.md", "# A\n\nSome text.\n")
+    with KnowledgeBase.open(store__url=f"sqlite://{tmp_path}/store", embed__provider="hashing") as kb:
+        kb.add(tmp_path / "docs")
+        older = apsw.Connection(str(tmp_path / "store" / "default.db"))
+        older.execute("UPDATE kb_spaces SET identity = NULL")
+        older.close()
+        assert did(kb.backfill()) == {"reused": 1}
+        assert kb.store.check() == []
+        assert kb.search("some text", mode="semantic").degraded == ()
+
+
 @pytest.mark.promise("E.backfill.resumable")
 def test_an_interrupted_run_has_less_to_do_the_next_time(kb: KnowledgeBase):
     kb.store.cache.trim(0)
@@ -134,7 +161,7 @@ def test_a_provider_that_is_down_leaves_the_vectors_as_they_are_and_says_so(kb: 
 
 
 def test_without_a_provider_only_the_words_are_indexed_anew(kb: KnowledgeBase):
-    done = backfill(kb.store, None, silent)
+    done = backfill(kb._workbench(), None, silent)
     assert (done.documents, done.embedded, done.degraded) == (PAGES, 0, "no embedding provider is configured")
 
 

@@ -13,17 +13,26 @@ from typing import NamedTuple
 
 from concord.embedding import EMBED_BATCH, text_key, vectors_for
 from concord.errors import Unavailable
+from concord.notes import Workbench, kept_notes, store_notes
 from concord.protocols import Catalog, Embedder, Progress, Store, VectorIndex
 from concord.text.assemble import embeddable_text
-from concord.types import ChunkId, Vector
+from concord.types import ChunkId, Document, Vector
 
 GROUP_DOCUMENTS = 64  # indexed in one transaction
+
+
+class _Labels(NamedTuple):
+    """What is embedded with each text of a document."""
+
+    title: str
+    tags: tuple[str, ...]  # of a note
 
 
 class Backfill(NamedTuple):
     """What indexing anew came to, in chunks."""
 
     documents: int = 0
+    notes: int = 0  # put together otherwise than before
     chunks: int = 0
     reworded: int = 0  # words were indexed otherwise before
     unchanged: int = 0  # the vector is the one that it should be
@@ -34,20 +43,30 @@ class Backfill(NamedTuple):
     took_s: float = 0.0
 
 
-def backfill(store: Store, embedder: Embedder | None, progress: Progress) -> Backfill:
+def backfill(bench: Workbench, embedder: Embedder | None, progress: Progress) -> Backfill:
     """Index everything anew that is indexed otherwise than it would be now.
 
     A provider that is down leaves the vectors that it would have to make for the next time.
     """
     started = time.monotonic()
-    titles = {document.id: document.title for document in store.catalog.documents()}
-    done = Backfill(documents=len(titles), chunks=store.catalog.counts().chunks)
-    done = done._replace(reworded=_reindex_words(store.catalog, list(titles), progress))
+    notes = _renewed_notes(bench)
+    store, labels = bench.store, {one.id: _labels(one) for one in bench.store.catalog.documents()}
+    done = Backfill(documents=len(labels), notes=notes, chunks=store.catalog.counts().chunks)
+    done = done._replace(reworded=_reindex_words(store.catalog, list(labels), progress))
     if embedder is None:
         done = done._replace(degraded="no embedding provider is configured")
     else:
-        done = _reindex_vectors(store, embedder, titles, done, progress)
+        done = _reindex_vectors(store, embedder, labels, done, progress)
     return done._replace(pending=store.vectors.waiting(), took_s=time.monotonic() - started)
+
+
+def _renewed_notes(bench: Workbench) -> int:
+    """Put every note together from its fields again; return how many came out otherwise than before."""
+    return sum(store_notes([kept], bench).changed for kept in list(kept_notes(bench.store.catalog)))
+
+
+def _labels(document: Document) -> _Labels:
+    return _Labels(document.title, document.tags if document.type == "note" else ())
 
 
 def _reindex_words(catalog: Catalog, document_ids: list[str], progress: Progress) -> int:
@@ -60,13 +79,14 @@ def _reindex_words(catalog: Catalog, document_ids: list[str], progress: Progress
 
 
 def _reindex_vectors(
-    store: Store, embedder: Embedder, titles: Mapping[str, str], done: Backfill, progress: Progress
+    store: Store, embedder: Embedder, labels: Mapping[str, _Labels], done: Backfill, progress: Progress
 ) -> Backfill:
     seen = 0
     try:
+        _forget_unknown(store)
         space = store.spaces.of(embedder.identity)
         space.prepare(embedder.identity)
-        for texts in _batches(store.catalog, titles):
+        for texts in _batches(store.catalog, labels):
             done = _revector(texts, store, space, embedder, done)
             seen += len(texts)
             progress("vectors", seen, done.chunks)
@@ -75,12 +95,19 @@ def _reindex_vectors(
     return done
 
 
-def _batches(catalog: Catalog, titles: Mapping[str, str]) -> Iterator[dict[ChunkId, str]]:
+def _forget_unknown(store: Store) -> None:
+    """Delete vectors that nobody can name the model of: there is nothing that they could be compared with."""
+    if store.vectors.identity() is None:
+        for source in store.catalog.sources():
+            store.vectors.delete_source(source.id)
+
+
+def _batches(catalog: Catalog, labels: Mapping[str, _Labels]) -> Iterator[dict[ChunkId, str]]:
     """Yield the embeddable texts of all chunks, a few at a time; documents may change or go meanwhile."""
     texts: dict[ChunkId, str] = {}
-    for document_id, title in titles.items():
+    for document_id, (title, tags) in labels.items():
         for chunk in catalog.chunks_of(document_id):
-            texts[chunk.id] = embeddable_text(title, chunk.heading, chunk.text)
+            texts[chunk.id] = embeddable_text(title, chunk.heading, chunk.text, tags)
             if len(texts) == EMBED_BATCH:
                 yield texts
                 texts = {}

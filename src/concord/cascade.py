@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec import Struct
+
 from concord.judge import evidence_of
 from concord.poll import Poll, poll
-from concord.protocols import LexicalIndex
 from concord.ranking import calibrate
 from concord.ranking.agreement import Rung, answerable
 from concord.ranking.diversify import RELAXED_FLOOR
@@ -31,6 +31,7 @@ from concord.text.unspaced import characters, has_unspaced
 from concord.types import Candidate, Family, Match, Mode, Query, Request, Without, Word
 
 if TYPE_CHECKING:
+    from concord.protocols import LexicalIndex
     from concord.search import Retrieval, Tools
 
 RUNG_STRATEGIES = ("fts_prefix", "fts_partial")  # the names under which the rungs vote
@@ -48,8 +49,7 @@ class Rescue(NamedTuple):
     rung: Rung | None = None
 
 
-@dataclass(slots=True)
-class Step:
+class Step(Struct):
     """A rung as a strategy: it votes under a name of its own, and may fail or be late like any other."""
 
     rung: Rung

@@ -102,7 +102,7 @@ def _batches(space: VectorIndex, source_id: str | None) -> Iterator[list[tuple[C
 
 
 def _text(waiting: Pending) -> tuple[ChunkId, str]:
-    return waiting.chunk_id, embeddable_text(waiting.title, waiting.heading, waiting.text)
+    return waiting.chunk_id, embeddable_text(waiting.title, waiting.heading, waiting.text, waiting.tags)
 
 
 def _embed(

@@ -7,8 +7,11 @@ still has a rank to show. `reasons` draws the conclusion.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from concord.freshness import Files
 from concord.poll import Poll, poll
 from concord.ranking import diversify, explain
 from concord.ranking.fuse import FUSIONS, Ballots, ballots, rrf
@@ -40,8 +43,7 @@ PROBE_WORDS = 12  # of a passage, to ask the engine whether a filter lets just t
 EVERYTHING = Filter(include_superseded=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Struct, frozen=True):
     """Why a passage ranked where it did, or did not rank."""
 
     answer: Answer  # of the search itself
@@ -167,6 +169,8 @@ def _objections(chunk: Chunk, located: Located, filter: Filter, tools: Tools) ->
     if not passes(EVERYTHING):  # a text without words, or one that thousands share: nothing can be said
         return
     document = located.document
+    if Files([located.source]).is_deleted(document):
+        yield "its file has been deleted, and `kb sync` has not been run since"
     if not filter.include_superseded and not passes(Filter()):
         yield f"it has been superseded by {document.superseded_by}"
     against = {

@@ -13,9 +13,11 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from concord.embedding import Embedding as Embedding
 from concord.embedding import embed_pending as embed_pending
@@ -53,8 +55,7 @@ SLOW_BYTES = 1 << 20  # a file so large may take seconds to read: nobody waits f
 BAD_FILE = (ExtractionError, MissingExtra, UnknownName, BadValue)  # what one file may cause: no run ends so
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """How files are read and cut."""
 
     max_bytes: int

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from concord.errors import KBError
 from concord.poll import bounded
-from concord.protocols import Reranker
 from concord.ranking.entities import boost, mentioned
 from concord.types import ChunkId, Degraded, Json, Query, Ranked
+
+if TYPE_CHECKING:
+    from concord.protocols import Reranker
 
 
 class Look(NamedTuple):

@@ -7,8 +7,9 @@ Asked:     Request → Query → Candidate → Ranked → Hit → Answer
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
+
+from msgspec import Struct, field
 
 ChunkId = int  # never reused, so a vector that arrives late can never belong to another chunk
 Vector = bytes  # little-endian float32, length 1: the form every store keeps and no import is needed for
@@ -35,13 +36,13 @@ MODES: tuple[Mode, ...] = ("auto", "hybrid", "semantic", "fts5")
 Family = Literal["lexical", "semantic"]
 QueryKind = Literal["exact_quote", "entity", "conceptual", "factual", "exploratory"]
 Freshness = Literal["fresh", "changed", "deleted"]
+Opinion = Literal["good", "bad"]
 
 
 # --- stored -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """A folder, a file or the notes: where documents come from."""
 
     id: str
@@ -56,8 +57,7 @@ class Source:
     synced_at: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """One file or note, as it was when it was last indexed."""
 
     id: str
@@ -73,10 +73,10 @@ class Document:
     mtime_ns: int = 0
     superseded_by: str | None = None
     indexed_at: float = 0.0
+    fields: Mapping[str, Json] = field(default_factory=dict)  # what a note was made of, to edit and export it
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """A chunk before the catalog has given it an id."""
 
     text: str
@@ -88,8 +88,7 @@ class Piece:
     heading: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(Struct, frozen=True):
     """A piece of a document, as stored."""
 
     id: ChunkId
@@ -122,10 +121,36 @@ class Pending(NamedTuple):
     title: str
     heading: tuple[str, ...]
     text: str
+    tags: tuple[str, ...] = ()  # of a note, whose tags are part of what it says; of a file none
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Access(NamedTuple):
+    """How often a document was read, and when last."""
+
+    times: int
+    last_at: float
+
+
+class Feedback(NamedTuple):
+    """What somebody thinks of a result. Of the same document for the same query, the last opinion counts."""
+
+    document_id: str
+    citation: str  # as it was judged: the document may have changed since
+    opinion: Opinion
+    query: str = ""  # empty when nobody said what was asked
+    at: float = 0.0
+
+
+class Finding(NamedTuple):
+    """Something that is wrong with a knowledge base, and what to do about it."""
+
+    check: str  # which check found it; a store's `repair` knows it by this name
+    message: str
+    hint: str
+    is_repairable: bool = False  # whether it can be put right without losing anything
+
+
+class Counts(Struct, frozen=True):
     """How much is stored."""
 
     sources: int
@@ -134,8 +159,7 @@ class Counts:
     vectors: int
 
 
-@dataclass(frozen=True, slots=True)
-class Extracted:
+class Extracted(Struct, frozen=True):
     """A file turned into text, before chunking."""
 
     text: str
@@ -148,8 +172,7 @@ class Extracted:
     language: str | None = None  # of code, by tree-sitter's name
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """Which embedder made a vector. Vectors of different identities are never compared."""
 
     provider: str
@@ -164,8 +187,7 @@ class Identity:
         return f"{self.provider}/{self.model}"
 
 
-@dataclass(frozen=True, slots=True)
-class Space:
+class Space(Struct, frozen=True):
     """The vectors of one model. A store may keep several; searches use the active one."""
 
     identity: Identity
@@ -174,8 +196,7 @@ class Space:
     was_active: bool = True  # searches use it or have used it: going back to it needs no trial
 
 
-@dataclass(frozen=True, slots=True)
-class CacheUsage:
+class CacheUsage(Struct, frozen=True):
     """How much an embedding cache holds, and how often it was of use."""
 
     entries: int
@@ -193,8 +214,7 @@ class CacheUsage:
 # --- asked ------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Struct, frozen=True):
     """What a hit must satisfy. Applied inside the engines, lexical and vector alike."""
 
     tags: tuple[str, ...] = ()  # all of them
@@ -211,37 +231,32 @@ class Filter:
         return not self.tags and (self.type, self.source_id, self.path, self.since, self.until) == (None,) * 5
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(Struct, frozen=True):
     """One token to find; with `prefix`, any token that begins so."""
 
     text: str
     prefix: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Phrase:
+class Phrase(Struct, frozen=True):
     """Tokens to find next to each other, in this order."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class AllOf:
+class AllOf(Struct, frozen=True):
     """Every part must match."""
 
     parts: tuple[Match, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AnyOf:
+class AnyOf(Struct, frozen=True):
     """At least one part must match."""
 
     parts: tuple[Match, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Without:
+class Without(Struct, frozen=True):
     """`keep` must match and `drop` must not."""
 
     keep: Match
@@ -251,8 +266,7 @@ class Without:
 Match = Word | Phrase | AllOf | AnyOf | Without  # a lexical question in no engine's grammar
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """Exactly what the caller asked; None is 'did not say'."""
 
     text: str
@@ -274,8 +288,7 @@ class Request:
     explain: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """What the pipeline runs: the request understood."""
 
     text: str
@@ -312,8 +325,7 @@ class Candidate(NamedTuple):
     score: float  # higher is better, on the strategy's own scale
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(Struct, frozen=True):
     """A chunk with its fused score and the votes behind it."""
 
     chunk_id: ChunkId
@@ -322,8 +334,7 @@ class Ranked:
     moved_from: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Struct, frozen=True):
     """A result: the passage, who found it and how far to trust it."""
 
     chunk: Chunk
@@ -352,8 +363,7 @@ class Degraded(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """Everything a face may tell about one search."""
 
     request: Request
@@ -380,8 +390,7 @@ class Answer:
 # --- reported ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(Struct, frozen=True):
     """What `get` reads: a stretch of one document, as it was indexed."""
 
     document: Document
@@ -397,16 +406,14 @@ class Passage:
     after: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SourceSummary:
+class SourceSummary(Struct, frozen=True):
     """A source and how much of it is stored."""
 
     source: Source
     counts: Counts
 
 
-@dataclass(frozen=True, slots=True)
-class Stats:
+class Stats(Struct, frozen=True):
     """The state of a knowledge base."""
 
     org: str
@@ -416,7 +423,7 @@ class Stats:
     pending: int  # chunks without a vector
     identity: Identity | None  # whose vectors are stored
     generation: int
-    types: Mapping[str, int]  # document type → how many
+    types: Mapping[DocumentType, int]  # document type → how many
     cache: CacheUsage | None = None  # of embeddings
 
 
@@ -427,8 +434,7 @@ class Failure(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class SyncReport:
+class SyncReport(Struct, frozen=True):
     """What one sync did to one source."""
 
     source: Source
@@ -449,8 +455,7 @@ class SyncReport:
     took_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Removal:
+class Removal(Struct, frozen=True):
     """What removing a source deleted."""
 
     source: Source

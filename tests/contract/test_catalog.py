@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from concord.errors import BadValue, NotFound, StoreBusy
 from concord.protocols import Store
@@ -452,3 +452,16 @@ def test_indexing_anew_changes_nothing_that_is_indexed_as_it_would_be_now(store:
     assert store.catalog.reindex(["docs/a.md", "docs/b.md", "none"]) == 0
     assert store.lexical.search(Word("alpha"), EVERYTHING, 9) == before
     assert store.catalog.counts().vectors == 1
+
+
+def test_tags_are_embedded_with_notes_and_with_nothing_else(store: Store):
+    (note,) = put(store, "notes/a", "a text", type="note", tags=("ops", "red"))
+    (page,) = put(store, "docs/a.md", "a text", tags=("ops",))
+    tags = {waiting.chunk_id: waiting.tags for waiting in store.vectors.pending(0, 10)}
+    assert tags == {note: ("ops", "red"), page: ()}
+    embed(store, [(note, unit(1, 0, 0, 0)), (page, unit(0, 1, 0, 0))])
+    put(store, "docs/a.md", "a text", tags=("other",))
+    put(store, "notes/a", "a text", type="note", tags=("ops", "red"))
+    assert store.vectors.pending(0, 10) == []
+    put(store, "notes/a", "a text", type="note", tags=("ops",))
+    assert [waiting.tags for waiting in store.vectors.pending(0, 10)] == [("ops",)]

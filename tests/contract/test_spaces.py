@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from concord.errors import BadValue, ModelMismatch, NotFound
 from concord.protocols import Store

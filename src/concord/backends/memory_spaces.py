@@ -10,7 +10,19 @@ from operator import mul
 from concord.backends.embeddings import check_identity, check_vector
 from concord.backends.shelves import Held, Shelves, best
 from concord.errors import BadValue, ModelMismatch, NotFound
-from concord.types import CacheUsage, ChunkId, Filter, Identity, Json, Pending, Scored, Space, Vector
+from concord.types import (
+    CacheUsage,
+    Chunk,
+    ChunkId,
+    Document,
+    Filter,
+    Identity,
+    Json,
+    Pending,
+    Scored,
+    Space,
+    Vector,
+)
 
 
 class MemoryVectors:
@@ -57,8 +69,7 @@ class MemoryVectors:
             vectors = self._vectors()
             ids = [i for i in self._shelves.chunk_ids(source_id) if i > after and i not in vectors]
             chunks = [self._shelves.chunks[chunk_id] for chunk_id in ids[: max(limit, 0)]]
-            titles = {chunk.id: self._shelves.documents[chunk.document_id].title for chunk in chunks}
-            return [Pending(chunk.id, titles[chunk.id], chunk.heading, chunk.text) for chunk in chunks]
+            return [_pending(chunk, self._shelves.documents[chunk.document_id]) for chunk in chunks]
 
     def put(self, vectors: Iterable[tuple[ChunkId, Vector]]) -> int:
         """Store vectors, all or none, replacing any of the same chunk; return how many."""
@@ -119,6 +130,11 @@ class MemoryVectors:
     def _vectors(self) -> dict[ChunkId, Vector]:
         identity = self.identity()
         return {} if identity is None else self._shelves.spaces[identity].vectors
+
+
+def _pending(chunk: Chunk, document: Document) -> Pending:
+    tags = document.tags if document.type == "note" else ()
+    return Pending(chunk.id, document.title, chunk.heading, chunk.text, tags)
 
 
 class MemorySpaces:

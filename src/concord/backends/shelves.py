@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from concord.backends.bm25 import InvertedIndex
 from concord.backends.columns import Columns
 from concord.backends.globs import glob_matches
-from concord.types import Chunk, ChunkId, Document, Filter, Identity, Json, Scored, Source, Vector
+from concord.types import Access, Chunk, ChunkId, Document, Filter, Identity, Json, Scored, Source, Vector
 
 _NANOSECONDS = 1e9
 
 
-@dataclass(slots=True)
-class Held:
+class Held(Struct):
     """What is kept of one model."""
 
     recipe: dict[str, Json] = field(default_factory=dict)
@@ -23,8 +23,7 @@ class Held:
     vectors: dict[ChunkId, Vector] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class Shelves:
+class Shelves(Struct):
     """All that is stored, shared by the parts of one store."""
 
     sources: dict[str, Source] = field(default_factory=dict)
@@ -36,6 +35,7 @@ class Shelves:
     words: InvertedIndex = field(default_factory=InvertedIndex)
     spaces: dict[Identity, Held] = field(default_factory=dict)
     active: Identity | None = None  # whose space searches use
+    accesses: dict[str, Access] = field(default_factory=dict)  # document id → how often it was read
     last_chunk_id: ChunkId = 0
     generation: int = 0
     lock: threading.RLock = field(default_factory=threading.RLock)

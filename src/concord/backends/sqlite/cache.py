@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple
+
+from msgspec.structs import astuple
 
 from concord.backends.sqlite.connections import Connection, Readers, Writer
 from concord.types import CacheUsage, Identity, Vector

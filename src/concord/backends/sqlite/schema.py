@@ -1,8 +1,8 @@
 """The tables, as statements. Keys are integers inside; the text ids that everybody else knows are columns.
 
 kb_sources ─< kb_documents ─< kb_chunks ── kb_chunks_fts (words, by triggers)
-                    └─< kb_document_tags  ├─ kb_vec, kb_vec_2 … (vectors: a table for each row of kb_spaces)
-                                          └─ kb_pending    (chunks without a vector in a space, by triggers)
+                    ├─< kb_document_tags  ├─ kb_vec, kb_vec_2 … (vectors: a table for each row of kb_spaces)
+                    └── kb_accesses       └─ kb_pending    (chunks without a vector in a space, by triggers)
 """
 
 from __future__ import annotations
@@ -140,6 +140,27 @@ FIRST = (
     + _FIRST_DELETED_TRIGGER
     + "INSERT INTO kb_meta VALUES ('generation', 0), ('chunks', 0);"
 )
+
+# Notes keep what they were made of; who superseded whom is asked from both sides; what was read and judged.
+NOTES_AND_JOURNAL = """
+ALTER TABLE kb_documents ADD COLUMN fields TEXT NOT NULL DEFAULT '{}';
+CREATE INDEX kb_documents_superseder ON kb_documents (superseded_by) WHERE superseded_by IS NOT NULL;
+
+CREATE TABLE kb_accesses (
+    document INTEGER PRIMARY KEY REFERENCES kb_documents (key) ON DELETE CASCADE,
+    count INTEGER NOT NULL,
+    last_at REAL NOT NULL
+) STRICT;
+
+CREATE TABLE kb_feedback (
+    query TEXT NOT NULL,
+    document_id TEXT NOT NULL,
+    citation TEXT NOT NULL,
+    opinion TEXT NOT NULL,
+    at REAL NOT NULL,
+    PRIMARY KEY (query, document_id)
+) STRICT, WITHOUT ROWID;
+"""
 
 DELETED_TRIGGER = """
 CREATE TRIGGER kb_chunks_deleted AFTER DELETE ON kb_chunks BEGIN

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import astuple
 from typing import NamedTuple
+
+from msgspec.structs import astuple
 
 from concord.backends.embeddings import FLOAT_BYTES
 from concord.backends.sqlite.connections import Connection

@@ -50,7 +50,10 @@ WHERE p.space = :space AND (:source IS NULL OR d.source = (SELECT key FROM kb_so
 _COUNT_WAITING = f"SELECT count(*) {_WAITING} WHERE p.space = :space"
 _COUNT_WAITING_OF_SOURCE = f"SELECT count(*) {_WAITING} {_OF_SOURCE}"
 _PENDING = f"""
-SELECT p.chunk, d.title, c.heading, c.content {_WAITING} {_OF_SOURCE} AND p.chunk > :after
+SELECT p.chunk, d.title, c.heading, c.content, CASE d.type WHEN 'note' THEN
+    (SELECT json_group_array(tag ORDER BY position) FROM kb_document_tags WHERE document = d.key)
+    ELSE '[]' END
+{_WAITING} {_OF_SOURCE} AND p.chunk > :after
 ORDER BY p.chunk LIMIT :limit"""
 _FETCH = """
 SELECT v.rowid, v.embedding FROM json_each(?) AS wanted CROSS JOIN {vec} AS v ON v.rowid = wanted.value"""
@@ -121,7 +124,10 @@ class SQLiteVectors:
         with self._plain.connection() as connection, snapshot(connection):
             values["space"] = _key(find_space(connection, self._bound))
             rows = connection.execute(_PENDING, values)
-            return [Pending(chunk, title, heading_of(heading), text) for chunk, title, heading, text in rows]
+            return [
+                Pending(chunk, title, heading_of(heading), text, tuple(json.loads(tags)))
+                for chunk, title, heading, text, tags in rows
+            ]
 
     def put(self, vectors: Iterable[tuple[ChunkId, Vector]]) -> int:
         """Store vectors in one transaction, replacing any of the same chunk; return how many."""
