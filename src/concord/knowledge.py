@@ -36,9 +36,11 @@ from concord.types import (
 
 if TYPE_CHECKING:
     from concord import search as searching
+    from concord.backfill import Backfill
     from concord.collection import Collection
     from concord.evaluate import Evaluation
     from concord.explaining import Explanation
+    from concord.models import Models
     from concord.notes import Imported, KeptNote, Note, Workbench
     from concord.paging import Page
     from concord.progressive import Progressive
@@ -186,11 +188,13 @@ class KnowledgeBase:
             StoreBusy: it has been synced by another process for too long.
             BackendDown: the vectors cannot be deleted now; nothing has been, and it can be tried again.
         """
+        from concord.models import delete_vectors
+
         catalog = self.store.catalog
         source = self._named(name)
         # A sync under way would store what it still holds after everything else has been deleted.
         with catalog.sync_lock(source.id, wait_s=self.settings["sync.lock_wait_s"]):
-            vectors = self.store.vectors.delete_source(source.id)
+            vectors = delete_vectors(self.store, source.id)
             documents = catalog.remove_source(source.id)
         return Removal(source, documents, vectors)
 
@@ -381,10 +385,11 @@ class KnowledgeBase:
         return Workbench(self.store, self.parts.measure(), self.parts.limits().chunk)
 
     def _embed_some(self, source_id: str | None, *, embed: bool) -> None:
-        from concord.ingest import embed_pending
+        from concord.embedding import embed_pending
 
         if embed:
             embed_pending(self.store, self.embedder, silent, source_id=source_id)
+            self.parts.settle()
 
     def stats(self) -> Stats:
         """Return the state of the knowledge base."""
@@ -398,9 +403,27 @@ class KnowledgeBase:
             counts=counts,
             pending=counts.chunks - counts.vectors,
             identity=self.store.vectors.identity(),
+            cache=self.store.cache.usage(),
             generation=catalog.generation(),
             types=catalog.count_types(),
         )
+
+    # Models.
+
+    @property
+    def models(self) -> Models:
+        """The models whose vectors are kept: to list, add, use, remove and compare them."""
+        from concord.models import Models
+
+        return Models(self.store, self.parts.new_embedder, self.settings["sync.lock_wait_s"])
+
+    def backfill(self, *, progress: Progress = silent) -> Backfill:
+        """Index anew what is stored, without reading a file; vectors come from the cache if they can."""
+        from concord.backfill import backfill
+
+        done = backfill(self._workbench(), self.embedder, progress)
+        self.parts.settle()
+        return done
 
     # Measuring.
 
@@ -457,10 +480,11 @@ class KnowledgeBase:
     def apart(self, collection: Collection, progress: Progress) -> Iterator[searching.Tools]:
         """Index a collection apart from the knowledge base, and yield what it is searched with."""
         from concord.collection import complete, index_collection, settings_apart
-        from concord.ingest import embed_pending
+        from concord.embedding import embed_pending
         from concord.search import Tools
 
-        apart = settings_apart(collection, self.settings, self.parts.measure().identity)
+        identity, recipe = self.parts.measure().identity, self.parts.recipe()
+        apart = settings_apart(collection, self.settings, identity, recipe)
         with KnowledgeBase(apart) as other:
             index_collection(
                 collection, other.store, other.parts.measure(), other.parts.limits().chunk, progress
@@ -498,12 +522,16 @@ class KnowledgeBase:
             limits=self.parts.limits(),
             progress=progress,
         )
-        return ingest.sync(source, tools, lock_wait_s=self.settings["sync.lock_wait_s"])
+        report = ingest.sync(source, tools, lock_wait_s=self.settings["sync.lock_wait_s"])
+        if report.embedded or report.reused:
+            self.parts.settle()
+        return report
 
     def _embed_notes(self, source: Source, *, embed: bool, progress: Progress) -> SyncReport:
-        from concord.ingest import embed_pending
+        from concord.embedding import embed_pending
 
         done = embed_pending(self.store, self.embedder if embed else None, progress, source_id=source.id)
+        self.parts.settle()
         return SyncReport(
             source,
             unchanged=self.store.catalog.counts(source.id).documents,
