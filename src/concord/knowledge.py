@@ -37,6 +37,7 @@ from concord.types import (
 if TYPE_CHECKING:
     from concord import search as searching
     from concord.collection import Collection
+    from concord.doctor import Diagnosis
     from concord.evaluate import Evaluation
     from concord.explaining import Explanation
     from concord.notes import Imported, KeptNote, Note, Workbench
@@ -401,6 +402,19 @@ class KnowledgeBase:
             generation=catalog.generation(),
             types=catalog.count_types(),
         )
+
+    def doctor(self, *, fix: bool = False, progress: Progress = silent) -> Diagnosis:
+        """Look for what is wrong, and with `fix` put right what is safe to; raises for nothing it finds."""
+        from concord.doctor import Patient, diagnose
+
+        patient = Patient(
+            store=lambda: self.store,
+            embedder=lambda: self.embedder,
+            sync=lambda source: self._sync_or_report(source, embed=True, progress=progress),
+            folder=self.settings.paths.data,
+            max_bytes=self.settings["ingest.max_bytes"],
+        )
+        return diagnose(patient, fix=fix, progress=progress)
 
     # Measuring.
 

@@ -29,6 +29,8 @@ NO_VECTORS_AT_ALL = "FROM kb_chunks WHERE id NOT IN (SELECT chunk FROM kb_pendin
 STALE_PENDING = """
 FROM kb_pending WHERE chunk NOT IN (SELECT id FROM kb_chunks) OR chunk IN (SELECT rowid FROM kb_vec)"""
 STALE_PENDING_AT_ALL = "FROM kb_pending WHERE chunk NOT IN (SELECT id FROM kb_chunks)"
+HIDDEN = """
+FROM kb_documents WHERE superseded_by IS NOT NULL AND superseded_by NOT IN (SELECT id FROM kb_documents)"""
 _COMPARE_WORDS = "INSERT INTO kb_chunks_fts (kb_chunks_fts, rank) VALUES ('integrity-check', 1)"
 _COUNTED = "SELECT (SELECT value FROM kb_meta WHERE key = 'chunks') IS (SELECT count(*) FROM kb_chunks)"
 
@@ -117,6 +119,10 @@ def _stale_pending(connection: Connection) -> Finding | None:
     return _counted(connection, condition, "pending", said, "takes the marks away")
 
 
+def _hidden(connection: Connection) -> Finding | None:
+    return _counted(connection, HIDDEN, "superseded", "{} superseded by one that is gone", "brings them back")
+
+
 def _model(connection: Connection) -> Finding | None:
     """Vectors that nobody can name the model of, or that do not measure cosine distance."""
     if not vec_exists(connection) or (stored_identity(connection) and not lacks_sentinel(connection)):
@@ -134,13 +140,14 @@ _CONTENT: tuple[Callable[[Connection], Finding | None], ...] = (
     _orphan_vectors,
     _lost_vectors,
     _stale_pending,
+    _hidden,
     _model,
 )
 
 
 def _counted(connection: Connection, condition: str, check: str, said: str, repair: str) -> Finding | None:
     count = _count(connection, condition)
-    what = "vectors" if check == "vectors" else "chunks"
+    what = {"vectors": "vectors", "superseded": "documents"}.get(check, "chunks")
     return _repairable(check, said.format(f"{count:,} {what}"), repair) if count else None
 
 
