@@ -395,6 +395,7 @@ class Stats(Struct, frozen=True):
     identity: Identity | None  # whose vectors are stored
     generation: int
     types: Mapping[DocumentType, int]  # document type → how many
+    feedback: Mapping[Opinion, int] = field(default_factory=dict)  # opinion → how many
 
 
 class Failure(NamedTuple):

@@ -191,6 +191,7 @@ def stats_to_json(stats: Stats) -> JsonObject:
         "model": _model(stats.identity),
         "generation": stats.generation,
         "types": dict(stats.types),
+        "feedback": {"good": 0, "bad": 0, **stats.feedback},
     }
     return _object(wire)
 

@@ -30,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "config": ("state:config", "Show the settings, their values and their reasons."),
     "eval": ("evaluation:evaluate", "Evaluate search on a judged collection."),
     "calibrate": ("evaluation:calibrate", "Calibrate confidence to your own documents."),
+    "feedback": ("feedback:feedback", "Record whether a result was good or bad."),
     "mcp": ("serve:mcp", "Speak MCP over stdin and stdout."),
     "serve": ("serve:serve", "Serve MCP over HTTP."),
     "install": ("install:install", "Write an AI client's configuration."),

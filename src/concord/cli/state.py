@@ -66,6 +66,9 @@ def _facts(state: Stats) -> Iterator[tuple[str, str]]:
     else:
         yield "model", "none yet: nothing has been embedded"
     yield "generation", f"{state.generation}"
+    if state.feedback:
+        said = ", ".join(f"{count:,} {opinion}" for opinion, count in state.feedback.items())
+        yield "feedback", f"{said} (`kb calibrate` learns from it)"
 
 
 def _bytes(size: float) -> str:
