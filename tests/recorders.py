@@ -13,7 +13,16 @@ from concord.backends.memory import MemoryStore
 from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, EmbedderDown
 from concord.extractors.reader import SandboxedReader
-from concord.protocols import Catalog, EmbeddingCache, FileReader, LexicalIndex, Progress, Store, VectorIndex
+from concord.protocols import (
+    Catalog,
+    EmbeddingCache,
+    FileReader,
+    Journal,
+    LexicalIndex,
+    Progress,
+    Store,
+    VectorIndex,
+)
 from concord.sources import register
 from concord.text.chunk import ChunkSize
 from concord.types import Chunk, Extracted, Source, SyncReport, Vector
@@ -81,12 +90,13 @@ class FrailStore:
     lexical: LexicalIndex
     vectors: Any
     cache: EmbeddingCache
+    journal: Journal
     last: Any = None
 
     @classmethod
     def open(cls, url: str, org: str) -> FrailStore:
         whole = MemoryStore.open(url, org)
-        made = cls(whole.catalog, whole.lexical, FrailVectors(whole.vectors), whole.cache)
+        made = cls(whole.catalog, whole.lexical, FrailVectors(whole.vectors), whole.cache, whole.journal)
         cls.last = made
         return made
 
