@@ -17,6 +17,7 @@ from concord.protocols import (
     Catalog,
     EmbeddingCache,
     FileReader,
+    Journal,
     LexicalIndex,
     Progress,
     Store,
@@ -104,13 +105,21 @@ class FrailStore:
     vectors: Any
     spaces: Any
     cache: EmbeddingCache
+    journal: Journal
     last: Any = None
 
     @classmethod
     def open(cls, url: str, org: str) -> FrailStore:
         whole = MemoryStore.open(url, org)
         vectors = FrailVectors(whole.vectors)
-        made = cls(whole.catalog, whole.lexical, vectors, FrailSpaces(whole.spaces, vectors), whole.cache)
+        made = cls(
+            whole.catalog,
+            whole.lexical,
+            vectors,
+            FrailSpaces(whole.spaces, vectors),
+            whole.cache,
+            whole.journal,
+        )
         cls.last = made
         return made
 

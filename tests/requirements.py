@@ -106,6 +106,20 @@ PROMISES: dict[str, Promise] = {
     "freshness.watch": Promise(
         "E part 6", "`kb sync --watch` follows saves, renames, mass changes and removed folders until Ctrl-C"
     ),
+    "doctor.finds": Promise(
+        "E part 8",
+        "`kb doctor` finds damage, indexes out of step, ghosts, unreadable sources, a provider that is down",
+    ),
+    "doctor.fixes": Promise(
+        "E part 8", "`kb doctor --fix` puts right what loses nothing, and tells what is left"
+    ),
+    "004.working-set": Promise(
+        "004 Future considerations",
+        "how lately and how often a document was read may lift it, a little, if wanted",
+    ),
+    "feedback.evidence": Promise(
+        "E part 7", "opinions on results are evidence for calibration and evaluation, and move no result"
+    ),
     "004.fts.fields": Promise(
         "004 FTS5 indexing",
         "summary, content, context, highlights, aliases and the values of details are searched by words",

@@ -92,6 +92,7 @@ SELECT 'delete', id, title, content, tags, terms FROM kb_chunks WHERE id = 2"""
         ),
         (["INSERT INTO kb_pending VALUES (1, 1), (1, 99)"], ["pending"], "2 chunks marked"),
         (["DELETE FROM kb_documents WHERE id = 'docs/beta.md'"], ["chunks"], "1 chunks of no document"),
+        (["UPDATE kb_documents SET superseded_by = 'gone'"], ["superseded"], "4 documents superseded by one"),
         (
             [
                 "DELETE FROM kb_vec WHERE rowid = 3",

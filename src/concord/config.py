@@ -253,6 +253,12 @@ SETTINGS: tuple[Setting, ...] = (
         minimum=0,
     ),
     Setting(
+        "usage.enabled",
+        False,
+        "count which documents are read, in the store, and let those lift results a little",
+        "what is read is nobody's business unless you say so; a habit is no evidence of relevance",
+    ),
+    Setting(
         "mcp.roots",
         "",
         "folders that kb_add_source may index, separated as in PATH",

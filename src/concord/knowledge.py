@@ -7,6 +7,8 @@ text that is embedded.
 from __future__ import annotations
 
 import os
+import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -23,7 +25,9 @@ from concord.parts import COLD, Parts
 from concord.types import (
     Answer,
     Document,
+    Feedback,
     Filter,
+    Opinion,
     Passage,
     Removal,
     Request,
@@ -38,8 +42,10 @@ if TYPE_CHECKING:
     from concord import search as searching
     from concord.backfill import Backfill
     from concord.collection import Collection
+    from concord.doctor import Diagnosis
     from concord.evaluate import Evaluation
     from concord.explaining import Explanation
+    from concord.feedback import Review
     from concord.models import Models
     from concord.notes import Imported, KeptNote, Note, Workbench
     from concord.paging import Page
@@ -238,13 +244,14 @@ class KnowledgeBase:
 
     def ask(self, request: Request, *, wait_for_model: bool = True) -> Answer:
         """Answer a request; without waiting for the model, words alone answer for as long as it is cold."""
-        from concord.catching_up import admitted, catch_up
-        from concord.search import deadline_ms, search
+        from concord.search import search
         from concord.vetting import with_warnings
 
-        ready = catch_up(request, self.store.catalog, deadline_ms(request, self.settings))
+        if request.min_generation is not None:
+            from concord.catching_up import search  # waits before it searches
+
         tools, absent = self.parts.search_tools(request, wait_for_model)
-        answer = admitted(search(ready.request, tools), request, ready.behind)
+        answer = search(request, tools)
         if absent:
             answer = replace(answer, degraded=(*answer.degraded, absent))
         return with_warnings(preliminary(answer) if absent is COLD else answer)
@@ -294,7 +301,9 @@ class KnowledgeBase:
 
         if context < 0:
             raise BadValue(f"cannot read {context} neighbours", hint="0 or more")
-        return read_passage(reference, self.store.catalog, context=context, whole=whole)
+        passage = read_passage(reference, self.store.catalog, context=context, whole=whole)
+        self._count_reading(passage.document)
+        return passage
 
     def page(self, reference: str, *, max_bytes: int, context: int = 0, cursor: str | None = None) -> Page:
         """Read a citation, a document or a chunk in pages; with a cursor, the page that it leads to.
@@ -307,7 +316,27 @@ class KnowledgeBase:
 
         if cursor is not None:
             return paging.next_page(cursor, self.store.catalog, max_bytes=max_bytes)
-        return paging.first_page(reference, self.store.catalog, max_bytes=max_bytes, context=context)
+        page = paging.first_page(reference, self.store.catalog, max_bytes=max_bytes, context=context)
+        self._count_reading(page.passage.document)
+        return page
+
+    def _count_reading(self, document: Document) -> None:
+        if self.settings["usage.enabled"]:
+            from concord.habits import record_reading
+
+            record_reading(document.id, self.store.journal)
+
+    def feedback(self, reference: str, opinion: Opinion, *, query: str = "") -> Feedback:
+        """Keep whether a result was good or bad for a query; no result moves by it.
+
+        Raises:
+            NotFound: nothing of that name is indexed.
+            BadValue: the opinion is neither.
+        """
+        from concord.feedback import give_feedback
+
+        catalog, journal = self.store.catalog, self.store.journal
+        return give_feedback(reference, opinion, query, catalog, journal, time.time())
 
     # Notes.
 
@@ -406,6 +435,7 @@ class KnowledgeBase:
             cache=self.store.cache.usage(),
             generation=catalog.generation(),
             types=catalog.count_types(),
+            feedback=Counter(one.opinion for one in self.store.journal.feedback()),
         )
 
     # Models.
@@ -424,6 +454,19 @@ class KnowledgeBase:
         done = backfill(self._workbench(), self.embedder, progress)
         self.parts.settle()
         return done
+
+    def doctor(self, *, fix: bool = False, progress: Progress = silent) -> Diagnosis:
+        """Look for what is wrong, and with `fix` put right what is safe to; raises for nothing it finds."""
+        from concord.doctor import Patient, diagnose
+
+        patient = Patient(
+            store=lambda: self.store,
+            embedder=lambda: self.embedder,
+            sync=lambda source: self._sync_or_report(source, embed=True, progress=progress),
+            folder=self.settings.paths.data,
+            max_bytes=self.settings["ingest.max_bytes"],
+        )
+        return diagnose(patient, fix=fix, progress=progress)
 
     # Measuring.
 
@@ -467,14 +510,25 @@ class KnowledgeBase:
         """
         from concord.calibration import save_calibration
         from concord.collection import foreign_queries, read_collection
+        from concord.feedback import judged_outcomes
         from concord.refit import refit
 
         collection = read_collection(Path(folder), split).sampled(limit)
         others = foreign_queries([*map(Path, unanswerable)], limit)
         identity = self.parts.measure().identity
+        judged = judged_outcomes(self._own_tools(), progress)
         with self.apart(collection, progress) as tools:
-            fitted = refit(collection, tools, identity, others, progress)
+            fitted = refit(collection, tools, identity, others, progress, judged)
         return replace(fitted, path=save_calibration(fitted.calibration, identity, self.settings.paths.data))
+
+    def review(self, progress: Progress = silent) -> Review:
+        """Tell how search does on the results that somebody called good or bad."""
+        from concord.feedback import review
+
+        return review(self._own_tools(), progress)
+
+    def _own_tools(self) -> searching.Tools:
+        return self.parts.search_tools(Request(""), wait_for_model=True)[0]
 
     @contextmanager
     def apart(self, collection: Collection, progress: Progress) -> Iterator[searching.Tools]:

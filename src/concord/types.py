@@ -425,6 +425,7 @@ class Stats(Struct, frozen=True):
     generation: int
     types: Mapping[DocumentType, int]  # document type → how many
     cache: CacheUsage | None = None  # of embeddings
+    feedback: Mapping[Opinion, int] = field(default_factory=dict)  # opinion → how many
 
 
 class Failure(NamedTuple):

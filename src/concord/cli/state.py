@@ -69,6 +69,9 @@ def _facts(state: Stats) -> Iterator[tuple[str, str]]:
         rate = "" if state.cache.hit_rate is None else f", {state.cache.hit_rate:.0%} of texts were in it"
         yield "cache", f"{state.cache.entries:,} embeddings ({_bytes(state.cache.size_bytes)}){rate}"
     yield "generation", f"{state.generation}"
+    if state.feedback:
+        said = ", ".join(f"{count:,} {opinion}" for opinion, count in state.feedback.items())
+        yield "feedback", f"{said} (`kb calibrate` learns from it)"
 
 
 def _bytes(size: float) -> str:

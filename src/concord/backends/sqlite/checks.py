@@ -22,6 +22,8 @@ _MOST_SHOWN = 3  # complaints of an integrity check that a sentence holds
 NO_DOCUMENT = "FROM kb_chunks WHERE document NOT IN (SELECT key FROM kb_documents)"
 NOT_IN_WORDS = "FROM kb_chunks WHERE id NOT IN (SELECT id FROM kb_chunks_fts_docsize)"
 ONLY_IN_WORDS = "FROM kb_chunks_fts_docsize WHERE id NOT IN (SELECT id FROM kb_chunks)"
+HIDDEN = """
+FROM kb_documents WHERE superseded_by IS NOT NULL AND superseded_by NOT IN (SELECT id FROM kb_documents)"""
 _COMPARE_WORDS = "INSERT INTO kb_chunks_fts (kb_chunks_fts, rank) VALUES ('integrity-check', 1)"
 _COUNTED = "SELECT (SELECT value FROM kb_meta WHERE key = 'chunks') IS (SELECT count(*) FROM kb_chunks)"
 
@@ -127,6 +129,12 @@ def _stale_pending(connection: Connection) -> Finding | None:
     return _counted(connection, conditions, "pending", said, "takes the marks away")
 
 
+def _hidden(connection: Connection) -> Finding | None:
+    return _counted(
+        connection, [HIDDEN], "superseded", "{} superseded by one that is gone", "brings them back"
+    )
+
+
 def _model(connection: Connection) -> Finding | None:
     """Vectors that nobody can name the model of, or that do not measure cosine distance."""
     if lacks_sentinel(connection):
@@ -145,6 +153,7 @@ _CONTENT: tuple[Callable[[Connection], Finding | None], ...] = (
     _orphan_vectors,
     _lost_vectors,
     _stale_pending,
+    _hidden,
     _model,
 )
 
@@ -153,7 +162,7 @@ def _counted(
     connection: Connection, conditions: Sequence[str], check: str, said: str, repair: str
 ) -> Finding | None:
     count = sum(_count(connection, condition) for condition in conditions)
-    what = "vectors" if check == "vectors" else "chunks"
+    what = {"vectors": "vectors", "superseded": "documents"}.get(check, "chunks")
     return _repairable(check, said.format(f"{count:,} {what}"), repair) if count else None
 
 

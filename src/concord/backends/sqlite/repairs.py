@@ -65,6 +65,11 @@ def _unmark_pending(connection: Connection) -> None:
         connection.execute(f"DELETE {checks.stale_pending(connection, key)}")
 
 
+def _bring_back(connection: Connection) -> None:
+    hidden = f"SELECT key {checks.HIDDEN}"
+    connection.execute(f"UPDATE kb_documents SET superseded_by = NULL WHERE key IN ({hidden})")
+
+
 # In this order: what comes later is reckoned from what comes before.
 _REPAIRS: Mapping[str, Callable[[Connection], None]] = {
     "chunks": _delete_orphan_chunks,
@@ -73,4 +78,5 @@ _REPAIRS: Mapping[str, Callable[[Connection], None]] = {
     "vectors": _delete_orphan_vectors,
     "lost-vectors": _await_lost_vectors,
     "pending": _unmark_pending,
+    "superseded": _bring_back,
 }
