@@ -100,10 +100,15 @@ def test_damage_behind_its_back_is_put_right_and_searches_answer_as_before(kb: K
         assert damaged.stats().pending == 0
 
 
+_OTHER_MODEL = "UPDATE kb_spaces SET identity = json_set(identity, '$[1]', 'other')"
+_MODEL_THAT_IS_GONE = """
+UPDATE kb_spaces SET recipe = json_set(recipe, '$."embed.provider"', 'onnx', '$."embed.model"', '/nowhere')"""
+
+
 @pytest.mark.promise("doctor.finds")
 def test_vectors_of_another_model_are_told_of_and_left_alone(kb: KnowledgeBase, tmp_path: Path):
     kb.close()
-    harm(tmp_path / "store" / "default.db", "UPDATE kb_vec_meta SET value = 'other' WHERE key = 'model'")
+    harm(tmp_path / "store" / "default.db", _OTHER_MODEL)
     with opened(tmp_path) as other:
         (finding,) = other.doctor(fix=True).findings
         assert (finding.check, finding.is_repairable) == ("model", False)
@@ -119,8 +124,8 @@ def test_a_provider_that_does_not_answer_is_a_finding_and_stops_no_other_check(
     kb.note(Note("Not embedded yet."), embed=False)
     (tmp_path / "docs" / "1.md").unlink()
     kb.close()
-    broken = {"embed__provider": "onnx", "embed__model": str(tmp_path / "nothing")}
-    with opened(tmp_path, **broken) as without:
+    harm(tmp_path / "store" / "default.db", _MODEL_THAT_IS_GONE)
+    with opened(tmp_path) as without:
         assert checks(without.doctor().findings) == ["ghosts", "embedding", "provider"]
         found = without.doctor(fix=True)
         assert (checks(found.findings), checks(found.fixed)) == (["embedding", "provider"], ["ghosts"])
