@@ -210,7 +210,8 @@ _RANKED = """
 SELECT id, ts_rank_cd(words, %(query)s::tsquery) AS score FROM kb_chunks
 WHERE org = %(org)s AND words @@ %(query)s::tsquery ORDER BY score DESC LIMIT %(limit)s"""
 _NEAREST = """
-SELECT chunk, embedding <=> %(vector)s AS distance FROM kb_vectors_384 WHERE org = %(org)s
+SELECT chunk, embedding <=> %(vector)s AS distance FROM kb_vectors_384
+WHERE org = %(org)s AND space = 1
 ORDER BY embedding <=> %(vector)s LIMIT %(limit)s"""
 
 

@@ -40,6 +40,8 @@ TABLES = (
     "kb_documents",
     "kb_chunks",
     "kb_pending",
+    "kb_spaces",
+    "kb_cache_usage",
     "kb_gone",
     "kb_accesses",
     "kb_feedback",
@@ -166,6 +168,7 @@ def some_question(chance: random.Random) -> Case:
         lambda store: (store.catalog.superseded("docs/0.md"), store.catalog.count_types()),
         lambda store: (store.journal.accesses(PATHS), store.journal.feedback()),
         lambda store: store.cache.get(IDENTITY, [bytes(range(n % 7, 32)) for n in ids]),
+        lambda store: (store.cache.usage(), store.spaces.all(), store.vectors.waiting()),
     ]
     return chance.choice(cases)
 
@@ -210,7 +213,7 @@ def test_a_policy_hides_the_rows_of_others_from_statements_that_forget_to_ask(
         assert connection.execute("SELECT count(*) FROM kb_orgs").fetchone() == (1,)
         assert connection.execute("SELECT content FROM kb_chunks").fetchall() == [("own text",)]
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            connection.execute("INSERT INTO kb_pending SELECT max(org) + 1, 1 FROM kb_chunks")
+            connection.execute("INSERT INTO kb_pending SELECT max(org) + 1, 1, 1 FROM kb_chunks")
 
 
 def test_every_table_with_rows_of_an_organisation_has_a_policy(store: PostgresStore, administrator: Any):
@@ -351,7 +354,12 @@ def plan(store: PostgresStore, filter: Filter) -> str:
     with store._connections.transaction() as connection:
         state = store.vectors._state(connection)
         scope = store.vectors._scope(connection, filter, state)
-        values = {"vector": Embedding(point(random.Random())), "org": store._connections.org, **scope.values}
+        values = {
+            "vector": Embedding(point(random.Random())),
+            "org": store._connections.org,
+            "space": 1,
+            **scope.values,
+        }
         connection.execute(vectors._EFFORT, ("64",))
         statement = vectors._NEAREST.format(table="kb_vectors_24", allowed=scope.each, limit=10)
         return "\n".join(line for (line,) in connection.execute("EXPLAIN " + statement, values))

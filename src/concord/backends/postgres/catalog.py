@@ -44,16 +44,19 @@ JOIN kb_documents AS d ON d.org = c.org AND d.id = c.document WHERE c.org = %(or
 _TYPES_OF = """
 SELECT c.id, d.type FROM kb_chunks AS c
 JOIN kb_documents AS d ON d.org = c.org AND d.id = c.document WHERE c.org = %(org)s AND c.id = ANY(%(ids)s)"""
-_COUNTS = """
+_PENDING = """
+SELECT p.chunk FROM kb_pending AS p JOIN kb_spaces AS s ON s.org = p.org AND s.key = p.space AND s.is_active
+WHERE p.org = %(org)s"""
+_COUNTS = f"""
 SELECT (SELECT count(*) FROM kb_sources WHERE org = %(org)s),
     (SELECT count(*) FROM kb_documents WHERE org = %(org)s),
-    o.chunks, o.chunks - (SELECT count(*) FROM kb_pending WHERE org = %(org)s)
+    o.chunks, o.chunks - (SELECT count(*) FROM ({_PENDING}) AS waiting)
 FROM kb_orgs AS o WHERE o.key = %(org)s"""
-_COUNTS_OF_SOURCE = """
+_COUNTS_OF_SOURCE = f"""
 WITH c AS (
     SELECT c.id, p.chunk IS NULL AS has_vector
     FROM kb_documents AS d JOIN kb_chunks AS c ON c.org = d.org AND c.document = d.id
-    LEFT JOIN kb_pending AS p ON p.org = c.org AND p.chunk = c.id
+    LEFT JOIN ({_PENDING}) AS p ON p.chunk = c.id
     WHERE d.org = %(org)s AND d.source = %(source)s)
 SELECT (SELECT count(*) FROM kb_sources WHERE org = %(org)s AND id = %(source)s),
     (SELECT count(*) FROM kb_documents WHERE org = %(org)s AND source = %(source)s),
@@ -130,6 +133,11 @@ class PostgresCatalog:
         """
         with self._connections.transaction() as connection:
             changes.update_document(connection, self._org, document)
+
+    def reindex(self, document_ids: Sequence[str]) -> int:
+        """Index the chunks of documents by words anew; return how many were indexed otherwise before."""
+        with self._connections.transaction() as connection:
+            return changes.reindex(connection, self._org, document_ids)
 
     def delete_documents(self, document_ids: Sequence[str]) -> int:
         """Delete documents with their chunks and vectors; return how many there were."""

@@ -31,7 +31,7 @@ from concord.backends.postgres.rows import (
     stored,
     stored_tags,
 )
-from concord.backends.postgres.words import entry_of
+from concord.backends.postgres.words import Entry, entry_of
 from concord.backends.supersession import rerouted
 from concord.errors import BadValue, NotFound
 from concord.types import ChunkId, Document, Piece, Source
@@ -74,6 +74,13 @@ _LABELS = "SELECT id, title, tags FROM kb_documents WHERE org = %s AND id = ANY(
 _CHUNK_TEXTS = """
 SELECT document, id, heading, content, position, start_offset, end_offset, start_line, end_line, page
 FROM kb_chunks WHERE org = %s AND document = ANY(%s) ORDER BY document, position"""
+_INDEXED = """
+SELECT c.id, d.title, d.tags, c.heading, c.content
+FROM kb_documents AS d JOIN kb_chunks AS c ON c.org = d.org AND c.document = d.id
+WHERE d.org = %s AND d.id = ANY(%s)"""
+_INDEXED_OTHERWISE = """
+SELECT c.id FROM unnest(%s::bigint[], %s::text[]) AS given (id, words)
+JOIN kb_chunks AS c ON c.org = %s AND c.id = given.id WHERE c.words <> given.words::tsvector"""
 _MOVE_CHUNK = """
 UPDATE kb_chunks
 SET position = %s, start_offset = %s, end_offset = %s, start_line = %s, end_line = %s, page = %s
@@ -159,13 +166,31 @@ def update_document(connection: Connection, org: int, document: Document) -> Non
         raise NotFound(f"there is no document {document.id!r}", hint="it may have been removed meanwhile")
     _write_documents(connection, org, [document])
     if earlier != _labels_of(document):
-        rows = connection.execute(_CHUNK_TEXTS, (org, [document.id])).fetchall()
-        entries = {
-            row[1]: entry_of(columns_of(document.title, document.tags, heading_of(row[2]), loaded(row[3])))
-            for row in rows
-        }
-        reindex_chunks(connection, org, entries)
+        reindex_chunks(connection, org, _entries(connection, org, [document.id]))
     _count_changes(connection, org, 1)
+
+
+def reindex(connection: Connection, org: int, document_ids: Sequence[str]) -> int:
+    """Index chunks as they are extracted now; return how many were indexed otherwise."""
+    lock_org(connection, org)
+    entries = _entries(connection, org, list(document_ids))
+    words = [entry.words for entry in entries.values()]
+    changed = connection.execute(_INDEXED_OTHERWISE, (list(entries), words, org)).fetchall()
+    reindex_chunks(connection, org, {chunk_id: entries[chunk_id] for (chunk_id,) in changed})
+    if changed:
+        _count_changes(connection, org, 1)
+    return len(changed)
+
+
+def _entries(connection: Connection, org: int, document_ids: list[str]) -> dict[ChunkId, Entry]:
+    """Return what is to be indexed of documents' chunks."""
+    rows = connection.execute(_INDEXED, (org, document_ids)).fetchall()
+    return {
+        chunk_id: entry_of(
+            columns_of(loaded(title), [loaded(tag) for tag in tags], heading_of(heading), loaded(text))
+        )
+        for chunk_id, title, tags, heading, text in rows
+    }
 
 
 def delete_documents(connection: Connection, org: int, document_ids: Sequence[str]) -> int:

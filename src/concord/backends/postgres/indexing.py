@@ -17,7 +17,7 @@ _CHUNK_FIELDS = (
     *("heading", "content", "length", "words"),
 )
 _POSTING_FIELDS = ("org", "segment", "term", "size", "chunks", "packed")
-_PUT_PENDING = "INSERT INTO kb_pending SELECT %s, unnest(%s::bigint[])"
+_PUT_PENDING = "INSERT INTO kb_pending SELECT org, key, unnest(%s::bigint[]) FROM kb_spaces WHERE org = %s"
 _PUT_SEGMENT = """
 INSERT INTO kb_segments VALUES (%s, %s, %s)
 ON CONFLICT (org, segment) DO UPDATE SET chunks = kb_segments.chunks + excluded.chunks"""
@@ -25,7 +25,11 @@ _COUNT_ADDED = """
 UPDATE kb_orgs SET chunks = chunks + %s, tokens = tokens + %s, last_chunk = greatest(last_chunk, %s)
 WHERE key = %s"""
 
-_DIMENSION = "SELECT dimension, chunks FROM kb_orgs WHERE key = %s"
+_CHUNKS = "SELECT chunks FROM kb_orgs WHERE key = %s"
+_DIMENSIONS = "SELECT DISTINCT dimension FROM kb_spaces WHERE org = %s AND dimension IS NOT NULL"
+_DELETE_DERIVED = """
+DELETE FROM {table} WHERE org = %(org)s AND chunk = ANY(%(ids)s)
+AND space IN (SELECT key FROM kb_spaces WHERE org = %(org)s)"""
 # The chunks go first: whoever puts a vector holds them until it is there, and then it is deleted as well.
 _DELETE_CHUNKS = """
 WITH gone AS (DELETE FROM kb_chunks WHERE org = %(org)s AND id = ANY(%(ids)s) RETURNING length, words),
@@ -80,7 +84,7 @@ def insert_chunks(connection: Connection, org: int, chunks: Sequence[NewChunk]) 
             entries.append((chunk.id, entry))
     with connection.pipeline():  # the server goes on while the postings are made
         move(connection, "kb_chunks", _CHUNK_FIELDS)
-        connection.execute(_PUT_PENDING, (org, [chunk.id for chunk in chunks]))
+        connection.execute(_PUT_PENDING, ([chunk.id for chunk in chunks], org))
         segment = _segment(org, entries)
     _add_segment(connection, org, segment)
 
@@ -104,12 +108,12 @@ def delete_chunks(connection: Connection, org: int, chunk_ids: Sequence[ChunkId]
     if not chunk_ids:
         return
     values = {"org": org, "ids": list(chunk_ids)}
-    dimension, chunks = connection.execute(_DIMENSION, (org,)).fetchone() or (None, 0)
+    (chunks,) = connection.execute(_CHUNKS, (org,)).fetchone() or (0,)
     for statement in _FORGET_ALL if len(chunk_ids) == chunks else (_DELETE_CHUNKS,):
         connection.execute(statement, values)
-    derived = ["kb_pending", *([vector_table(dimension)] if dimension else [])]
-    for table in derived:
-        connection.execute(f"DELETE FROM {table} WHERE org = %(org)s AND chunk = ANY(%(ids)s)", values)
+    dimensions = connection.execute(_DIMENSIONS, (org,)).fetchall()
+    for table in ("kb_pending", *(vector_table(dimension) for (dimension,) in dimensions)):
+        connection.execute(_DELETE_DERIVED.format(table=table), values)
 
 
 class _Segment(NamedTuple):

@@ -19,6 +19,11 @@ _IS_KNOWN = "SELECT to_regclass('kb_schema') IS NOT NULL"
 _MAKE_KNOWN = "CREATE TABLE kb_schema (version integer NOT NULL); INSERT INTO kb_schema VALUES (0)"
 _FOREIGN = "SELECT to_regclass('kb_chunks') IS NOT NULL"
 _PUT_ORG = "INSERT INTO kb_orgs (name) VALUES (%s) ON CONFLICT (name) DO NOTHING"
+# A space of vectors is there from the start: chunks wait for a vector in it before anybody knows whose.
+_PUT_SPACE = """
+INSERT INTO kb_spaces (org, key, is_active, was_active) SELECT key, 1, true, true FROM kb_orgs
+WHERE name = %(name)s AND NOT EXISTS (SELECT FROM kb_spaces AS s WHERE s.org = kb_orgs.key)
+ON CONFLICT DO NOTHING"""
 _ORG = "SELECT key FROM kb_orgs WHERE name = %s"
 
 
@@ -96,7 +101,9 @@ def _refuse_foreign(connection: Connection, location: Location) -> None:
 def _org(connection: Connection, name: str) -> int:
     found = connection.execute(_ORG, (name,)).fetchone()
     if found is None:
-        connection.execute(_PUT_ORG, (name,))
+        with connection.transaction():
+            connection.execute(_PUT_ORG, (name,))
+            connection.execute(_PUT_SPACE, {"name": name})
         found = connection.execute(_ORG, (name,)).fetchone()
     assert found is not None
     return int(found[0])

@@ -30,7 +30,10 @@ FROM kb_postings WHERE org = %(org)s HAVING count(*) > 0"""
 _COUNT_ANEW = """
 UPDATE kb_orgs SET (chunks, tokens) = (
     SELECT count(*), coalesce(sum(length), 0) FROM kb_chunks WHERE org = %(org)s) WHERE key = %(org)s"""
-_PENDING_AGAIN = "INSERT INTO kb_pending SELECT c.org, c.id FROM {rows} ON CONFLICT DO NOTHING"
+_PENDING_AGAIN = "INSERT INTO kb_pending SELECT c.org, %(space)s, c.id FROM {rows} ON CONFLICT DO NOTHING"
+_BRING_BACK = """
+UPDATE kb_documents SET superseded_by = NULL
+WHERE org = %(org)s AND id IN (SELECT d.id FROM {rows})"""
 _NEXT_GENERATION = "UPDATE kb_orgs SET generation = generation + 1 WHERE key = %(org)s"
 
 
@@ -51,24 +54,33 @@ def put_right(findings: Sequence[Finding], connections: Connections) -> None:
 
 
 def _delete(rows: str) -> Callable[[Connection, int], None]:
+    """Return a repair that deletes, in every space, what should not be there."""
+
     def repair(connection: Connection, org: int) -> None:
-        table = checks.vectors_of(connection, org)
-        connection.execute(f"DELETE FROM {rows.format(table=table)}", {"org": org})
+        for space, table in checks.spaces_of(connection, org):
+            if table.startswith("kb_") or rows is checks.STALE_PENDING:
+                values = {"org": org, "space": space}
+                connection.execute(f"DELETE FROM {rows.format(table=table)}", values)
 
     return repair
 
 
 def _delete_orphan_chunks(connection: Connection, org: int) -> None:
     """Delete chunks that nothing can show; what they left in the word index goes with building it anew."""
-    _delete(checks.NO_DOCUMENT)(connection, org)
+    connection.execute(f"DELETE FROM {checks.NO_DOCUMENT}", {"org": org})
     _rebuild_words(connection, org)
     for rows in (checks.NO_CHUNK, checks.STALE_PENDING):
         _delete(rows)(connection, org)
 
 
 def _embed_again(connection: Connection, org: int) -> None:
-    rows = checks.NO_VECTOR.format(table=checks.vectors_of(connection, org))
-    connection.execute(_PENDING_AGAIN.format(rows=rows), {"org": org})
+    for space, table in checks.spaces_of(connection, org):
+        rows = checks.NO_VECTOR.format(table=table)
+        connection.execute(_PENDING_AGAIN.format(rows=rows), {"org": org, "space": space})
+
+
+def _bring_back(connection: Connection, org: int) -> None:
+    connection.execute(_BRING_BACK.format(rows=checks.HIDDEN), {"org": org})
 
 
 def _rebuild_words(connection: Connection, org: int) -> None:
@@ -92,4 +104,5 @@ _REPAIRS: Mapping[str, Callable[[Connection, int], None]] = {
     "vectors": _delete(checks.NO_CHUNK),
     "lost-vectors": _embed_again,
     "pending": _delete(checks.STALE_PENDING),
+    "superseded": _bring_back,
 }

@@ -23,9 +23,19 @@ CREATE TABLE kb_orgs (
     last_chunk bigint NOT NULL DEFAULT 0,
     chunks bigint NOT NULL DEFAULT 0,
     tokens bigint NOT NULL DEFAULT 0,
-    stale bigint NOT NULL DEFAULT 0,
-    identity text,
-    dimension integer
+    stale bigint NOT NULL DEFAULT 0
+);
+
+CREATE TABLE kb_spaces (
+    org integer NOT NULL,
+    key integer NOT NULL,
+    identity text COLLATE "C",
+    dimension integer,
+    recipe text NOT NULL DEFAULT '{}',
+    is_active boolean NOT NULL DEFAULT false,
+    was_active boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (org, key),
+    UNIQUE (org, identity)
 );
 
 CREATE TABLE kb_sources (
@@ -90,8 +100,9 @@ CREATE INDEX kb_chunks_words ON kb_chunks USING gin (org, words);
 
 CREATE TABLE kb_pending (
     org integer NOT NULL,
+    space integer NOT NULL,
     chunk bigint NOT NULL,
-    PRIMARY KEY (org, chunk)
+    PRIMARY KEY (org, space, chunk)
 );
 
 CREATE TABLE kb_segments (
@@ -142,7 +153,13 @@ CREATE TABLE kb_embedding_cache (
     text_hash bytea NOT NULL,
     identity text COLLATE "C" NOT NULL,
     vector bytea NOT NULL,
+    used bigint NOT NULL,
     PRIMARY KEY (org, text_hash, identity)
+);
+CREATE TABLE kb_cache_usage (
+    org integer PRIMARY KEY,
+    hits bigint NOT NULL,
+    misses bigint NOT NULL
 );
 ALTER TABLE kb_embedding_cache ALTER vector SET STORAGE EXTERNAL;
 """
@@ -155,6 +172,8 @@ ALTER TABLE {table} FORCE ROW LEVEL SECURITY;
 CREATE POLICY kb_own_rows ON {table} USING ({condition}) WITH CHECK ({condition});
 """
 _KEYED = (
+    "kb_spaces",
+    "kb_cache_usage",
     "kb_sources",
     "kb_documents",
     "kb_chunks",
@@ -191,9 +210,10 @@ def vectors(dimension: int) -> str:
     return f"""
 CREATE TABLE {table} (
     org integer NOT NULL,
+    space integer NOT NULL,
     chunk bigint NOT NULL,
     embedding vector({dimension:d}) NOT NULL,
-    PRIMARY KEY (org, chunk)
+    PRIMARY KEY (org, space, chunk)
 );
 ALTER TABLE {table} ALTER embedding SET STORAGE PLAIN;
 {policy(table)}"""

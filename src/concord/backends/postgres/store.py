@@ -11,6 +11,7 @@ from concord.backends.postgres.journal import PostgresJournal
 from concord.backends.postgres.lexical import PostgresLexical
 from concord.backends.postgres.location import Location, locate
 from concord.backends.postgres.migrations import bring_up_to_date
+from concord.backends.postgres.spaces import PostgresSpaces
 from concord.backends.postgres.vectors import PostgresVectors
 from concord.types import Finding
 
@@ -23,6 +24,7 @@ class PostgresStore:
         self.catalog = PostgresCatalog(self._connections)
         self.lexical = PostgresLexical(self._connections)
         self.vectors = PostgresVectors(self._connections)
+        self.spaces = PostgresSpaces(self._connections)
         self.cache = PostgresCache(self._connections)
         self.journal = PostgresJournal(self._connections)
 

@@ -22,7 +22,8 @@ MOST_DIMENSIONS = 2000  # that pgvector can index
 _BUILD_MEMORY = "256MB"  # a graph that does not fit is built ten times slower: 150,000 vectors of 384 do
 _BUILD_LOCK = 0x6B627678
 
-_ORG = "SELECT chunks, stale, dimension FROM kb_orgs WHERE key = %s"
+_ORG = "SELECT chunks, stale FROM kb_orgs WHERE key = %s"
+_DIMENSIONS = "SELECT DISTINCT dimension FROM kb_spaces WHERE org = %s AND dimension <= %s"
 _SMALL = "SELECT segment FROM kb_segments WHERE org = %s AND chunks < %s ORDER BY segment"
 _EVERY = "SELECT segment FROM kb_segments WHERE org = %s ORDER BY segment"
 _MERGE = """
@@ -51,7 +52,7 @@ def tidy_up(connections: Connections) -> None:
     """Do what the last changes call for; most call for nothing."""
     with connections.transaction() as connection:
         connection.execute("SELECT FROM kb_orgs WHERE key = %s FOR UPDATE", (connections.org,))
-        chunks, stale, dimension = connection.execute(_ORG, (connections.org,)).fetchone() or (0, 0, None)
+        chunks, stale = connection.execute(_ORG, (connections.org,)).fetchone() or (0, 0)
         if stale > _STALE_SHARE * chunks:
             _merge_everything(connection, connections.org)
         else:
@@ -60,7 +61,8 @@ def tidy_up(connections: Connections) -> None:
         (known,) = connection.execute(_KNOWN_SIZE).fetchone() or (0,)
         if chunks > _GROWN * max(known, 0):
             connection.execute(_ANALYZE)
-        if dimension is not None and dimension <= MOST_DIMENSIONS:
+        dimensions = connection.execute(_DIMENSIONS, (connections.org, MOST_DIMENSIONS)).fetchall()
+        for (dimension,) in dimensions:
             _build_index(connection, vector_table(dimension))
 
 
