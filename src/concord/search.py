@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from msgspec.structs import replace
@@ -107,10 +108,8 @@ def examine(request: Request, tools: Tools) -> Examined:
         ranked = FUSIONS[fusion](found.ballots, found.context)
         kept = _above(ranked, found, request.threshold, rescued.floor)
     with watch.lap("read"):
-        survivors = _without_excluded(_read(kept, found.query, tools.store), found.query)
-    with watch.lap("files"):
         files = Files(sources)
-        survivors, deleted = _without_deleted(survivors, files)
+        survivors, deleted = _read_present(kept, found.query, tools.store, files)
     with watch.lap("rerank"):
         look = _second_look(survivors, found.query, tools, _left_ms(request, tools.settings, watch))
         survivors = _reordered(survivors, look.ranked)
@@ -253,24 +252,43 @@ def _above(ranked: Sequence[Ranked], found: Retrieval, threshold: float | None, 
     return diversify.floor(wanted, floor, scores)
 
 
-def _read(ranked: Sequence[Ranked], query: Query, store: Store) -> list[Survivor]:
-    few = ranked[: max(diversify.STRETCH, query.limit * POOL)]
+def _read_present(
+    kept: Sequence[Ranked], query: Query, store: Store, files: Files
+) -> tuple[list[Survivor], int | None]:
+    """Read the best passages whose files are still there, and count those whose are not.
+
+    As many are read as may be chosen from; more only where deleted files leave too few. None is counted where
+    the disk does not answer in time, and then nothing is left out.
+    """
+    survivors: list[Survivor] = []
+    deleted = 0
+    pool = max(diversify.STRETCH, query.limit * POOL)
+    for start in range(0, len(kept), pool):
+        found = _without_excluded(_read(kept[start : start + pool], store, files), query)
+        left = bounded(partial(_with_files, found, files), FILES_MS)
+        if left is None:
+            return [*survivors, *found], None
+        survivors += left
+        deleted += len(found) - len(left)
+        if len(left) == len(found) or len(survivors) >= query.limit:
+            break
+    return survivors, deleted
+
+
+def _with_files(survivors: Sequence[Survivor], files: Files) -> list[Survivor]:
+    return [survivor for survivor in survivors if not files.is_deleted(survivor.document)]
+
+
+def _read(few: Sequence[Ranked], store: Store, files: Files) -> list[Survivor]:
+    """Read passages; those of a source that was added while the search was under way are for the next one."""
     passages = store.catalog.read([one.chunk_id for one in few])
-    return [Survivor(one, *passages[one.chunk_id]) for one in few if one.chunk_id in passages]
+    found = [Survivor(one, *passages[one.chunk_id]) for one in few if one.chunk_id in passages]
+    return [survivor for survivor in found if files.knows(survivor.document)]
 
 
 def _without_excluded(survivors: Sequence[Survivor], query: Query) -> list[Survivor]:
     """Drop passages that hold an excluded word: the vectors know nothing of NOT."""
     return [s for s in survivors if not any(contains(s.chunk.text, term) for term in query.excluded)]
-
-
-def _without_deleted(survivors: list[Survivor], files: Files) -> tuple[list[Survivor], int | None]:
-    """Drop passages whose file is gone, and count them; None where the disk does not answer in time."""
-    gone = bounded(lambda: {s.document.id for s in survivors if files.is_deleted(s.document)}, FILES_MS)
-    if not gone:
-        return survivors, None if gone is None else 0
-    left = [survivor for survivor in survivors if survivor.document.id not in gone]
-    return left, len(survivors) - len(left)
 
 
 def _with_freshness(hits: tuple[Hit, ...], files: Files) -> tuple[Hit, ...]:
