@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -152,7 +152,9 @@ class KnowledgeBase:
         chosen = [self._named(name).id for name in names]
         watched = Watched(
             sources=lambda: [s for s in self.store.catalog.sources() if not chosen or s.id in chosen],
-            sync=lambda source: self._sync_or_report(source, embed=embed, progress=silent),
+            sync=lambda source, paths: self._sync_or_report(
+                source, embed=embed, progress=silent, changed=paths
+            ),
             own_folders=self._own_folders(),
             rescan_s=self.settings["sync.rescan_s"],
         )
@@ -530,18 +532,22 @@ class KnowledgeBase:
 
         return find_source(name, self.store.catalog.sources())
 
-    def _sync_or_report(self, source: Source, *, embed: bool, progress: Progress) -> SyncReport:
+    def _sync_or_report(
+        self, source: Source, *, embed: bool, progress: Progress, changed: Set[str] = frozenset()
+    ) -> SyncReport:
         from concord.errors import Unreadable
         from concord.types import Failure
 
         if source.kind == "notes":
             return self._embed_notes(source, embed=embed, progress=progress)
         try:
-            return self._sync_one(source, embed=embed, progress=progress)
+            return self._sync_one(source, embed=embed, progress=progress, changed=changed)
         except Unreadable as fault:
             return SyncReport(source, failed=(Failure(source.path or source.name, fault.message),))
 
-    def _sync_one(self, source: Source, *, embed: bool, progress: Progress) -> SyncReport:
+    def _sync_one(
+        self, source: Source, *, embed: bool, progress: Progress, changed: Set[str] = frozenset()
+    ) -> SyncReport:
         from concord import ingest
 
         tools = ingest.Tools(
@@ -552,7 +558,7 @@ class KnowledgeBase:
             limits=self.parts.limits(),
             progress=progress,
         )
-        return ingest.sync(source, tools, lock_wait_s=self.settings["sync.lock_wait_s"])
+        return ingest.sync(source, tools, lock_wait_s=self.settings["sync.lock_wait_s"], changed=changed)
 
     def _embed_notes(self, source: Source, *, embed: bool, progress: Progress) -> SyncReport:
         from concord.ingest import embed_pending
