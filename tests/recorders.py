@@ -22,6 +22,7 @@ from concord.protocols import (
     Progress,
     Store,
     VectorIndex,
+    VectorSpaces,
 )
 from concord.sources import register
 from concord.text.chunk import ChunkSize
@@ -82,6 +83,19 @@ class FrailVectors:
         return getattr(self.inner, name)
 
 
+class FrailSpaces:
+    """Spaces that are down when a vector index is."""
+
+    def __init__(self, inner: VectorSpaces, vectors: FrailVectors) -> None:
+        self.inner = inner
+        self.vectors = vectors
+
+    def __getattr__(self, name: str) -> Any:
+        if self.vectors.is_down:
+            raise BackendDown("the vector store does not answer", hint="start it")
+        return getattr(self.inner, name)
+
+
 @dataclass
 class FrailStore:
     """A store in memory whose vectors can be down."""
@@ -89,6 +103,7 @@ class FrailStore:
     catalog: Catalog
     lexical: LexicalIndex
     vectors: Any
+    spaces: Any
     cache: EmbeddingCache
     journal: Journal
     last: Any = None
@@ -96,7 +111,15 @@ class FrailStore:
     @classmethod
     def open(cls, url: str, org: str) -> FrailStore:
         whole = MemoryStore.open(url, org)
-        made = cls(whole.catalog, whole.lexical, FrailVectors(whole.vectors), whole.cache, whole.journal)
+        vectors = FrailVectors(whole.vectors)
+        made = cls(
+            whole.catalog,
+            whole.lexical,
+            vectors,
+            FrailSpaces(whole.spaces, vectors),
+            whole.cache,
+            whole.journal,
+        )
         cls.last = made
         return made
 

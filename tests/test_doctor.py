@@ -103,11 +103,12 @@ def test_damage_behind_its_back_is_put_right_and_searches_answer_as_before(kb: K
 @pytest.mark.promise("doctor.finds")
 def test_vectors_of_another_model_are_told_of_and_left_alone(kb: KnowledgeBase, tmp_path: Path):
     kb.close()
-    harm(tmp_path / "store" / "default.db", "UPDATE kb_vec_meta SET value = 'other' WHERE key = 'model'")
-    with opened(tmp_path) as other:
-        (finding,) = other.doctor(fix=True).findings
+    other = '["hashing", "other", 256, "", "cosine"]'
+    harm(tmp_path / "store" / "default.db", f"UPDATE kb_spaces SET identity = '{other}'")
+    with opened(tmp_path) as changed:
+        (finding,) = changed.doctor(fix=True).findings
         assert (finding.check, finding.is_repairable) == ("model", False)
-        assert other.stats().counts.vectors == 4
+        assert changed.stats().counts.vectors == 4
     with opened(tmp_path, embed__provider="none") as without:
         assert checks(without.doctor().findings) == ["model"]
 
@@ -119,8 +120,9 @@ def test_a_provider_that_does_not_answer_is_a_finding_and_stops_no_other_check(
     kb.note(Note("Not embedded yet."), embed=False)
     (tmp_path / "docs" / "1.md").unlink()
     kb.close()
-    broken = {"embed__provider": "onnx", "embed__model": str(tmp_path / "nothing")}
-    with opened(tmp_path, **broken) as without:
+    broken = json.dumps({"embed.provider": "onnx", "embed.model": str(tmp_path / "nothing")})
+    harm(tmp_path / "store" / "default.db", f"UPDATE kb_spaces SET recipe = '{broken}'")
+    with opened(tmp_path) as without:
         assert checks(without.doctor().findings) == ["ghosts", "embedding", "provider"]
         found = without.doctor(fix=True)
         assert (checks(found.findings), checks(found.fixed)) == (["embedding", "provider"], ["ghosts"])

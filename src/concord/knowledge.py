@@ -40,11 +40,13 @@ from concord.types import (
 
 if TYPE_CHECKING:
     from concord import search as searching
+    from concord.backfill import Backfill
     from concord.collection import Collection
     from concord.doctor import Diagnosis
     from concord.evaluate import Evaluation
     from concord.explaining import Explanation
     from concord.feedback import Review
+    from concord.models import Models
     from concord.notes import Imported, KeptNote, Note, Workbench
     from concord.paging import Page
     from concord.progressive import Progressive
@@ -194,11 +196,13 @@ class KnowledgeBase:
             StoreBusy: it has been synced by another process for too long.
             BackendDown: the vectors cannot be deleted now; nothing has been, and it can be tried again.
         """
+        from concord.models import delete_vectors
+
         catalog = self.store.catalog
         source = self._named(name)
         # A sync under way would store what it still holds after everything else has been deleted.
         with catalog.sync_lock(source.id, wait_s=self.settings["sync.lock_wait_s"]):
-            vectors = self.store.vectors.delete_source(source.id)
+            vectors = delete_vectors(self.store, source.id)
             documents = catalog.remove_source(source.id)
         return Removal(source, documents, vectors)
 
@@ -412,10 +416,11 @@ class KnowledgeBase:
         return Workbench(self.store, self.parts.measure(), self.parts.limits().chunk)
 
     def _embed_some(self, source_id: str | None, *, embed: bool) -> None:
-        from concord.ingest import embed_pending
+        from concord.embedding import embed_pending
 
         if embed:
             embed_pending(self.store, self.embedder, silent, source_id=source_id)
+            self.parts.settle()
 
     def stats(self) -> Stats:
         """Return the state of the knowledge base."""
@@ -429,10 +434,28 @@ class KnowledgeBase:
             counts=counts,
             pending=counts.chunks - counts.vectors,
             identity=self.store.vectors.identity(),
+            cache=self.store.cache.usage(),
             generation=catalog.generation(),
             types=catalog.count_types(),
             feedback=Counter(one.opinion for one in self.store.journal.feedback()),
         )
+
+    # Models.
+
+    @property
+    def models(self) -> Models:
+        """The models whose vectors are kept: to list, add, use, remove and compare them."""
+        from concord.models import Models
+
+        return Models(self.store, self.parts.new_embedder, self.settings["sync.lock_wait_s"])
+
+    def backfill(self, *, progress: Progress = silent) -> Backfill:
+        """Index anew what is stored, without reading a file; vectors come from the cache if they can."""
+        from concord.backfill import backfill
+
+        done = backfill(self._workbench(), self.embedder, progress)
+        self.parts.settle()
+        return done
 
     def doctor(self, *, fix: bool = False, progress: Progress = silent) -> Diagnosis:
         """Look for what is wrong, and with `fix` put right what is safe to; raises for nothing it finds."""
@@ -513,10 +536,11 @@ class KnowledgeBase:
     def apart(self, collection: Collection, progress: Progress) -> Iterator[searching.Tools]:
         """Index a collection apart from the knowledge base, and yield what it is searched with."""
         from concord.collection import complete, index_collection, settings_apart
-        from concord.ingest import embed_pending
+        from concord.embedding import embed_pending
         from concord.search import Tools
 
-        apart = settings_apart(collection, self.settings, self.parts.measure().identity)
+        identity, recipe = self.parts.measure().identity, self.parts.recipe()
+        apart = settings_apart(collection, self.settings, identity, recipe)
         with KnowledgeBase(apart) as other:
             index_collection(
                 collection, other.store, other.parts.measure(), other.parts.limits().chunk, progress
@@ -558,12 +582,17 @@ class KnowledgeBase:
             limits=self.parts.limits(),
             progress=progress,
         )
-        return ingest.sync(source, tools, lock_wait_s=self.settings["sync.lock_wait_s"], changed=changed)
+        wait_s = self.settings["sync.lock_wait_s"]
+        report = ingest.sync(source, tools, lock_wait_s=wait_s, changed=changed)
+        if report.embedded or report.reused:
+            self.parts.settle()
+        return report
 
     def _embed_notes(self, source: Source, *, embed: bool, progress: Progress) -> SyncReport:
-        from concord.ingest import embed_pending
+        from concord.embedding import embed_pending
 
         done = embed_pending(self.store, self.embedder if embed else None, progress, source_id=source.id)
+        self.parts.settle()
         return SyncReport(
             source,
             unchanged=self.store.catalog.counts(source.id).documents,

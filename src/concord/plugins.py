@@ -12,6 +12,8 @@ TABLES: dict[str, dict[str, str]] = {
     "embedders": {
         "bundled": "concord.embedders.bundled:BundledEmbedder",
         "onnx": "concord.embedders.onnx:OnnxEmbedder",
+        "ollama": "concord.embedders.ollama:open_ollama",
+        "openai": "concord.embedders.openai:open_openai",
         "hashing": "concord.embedders.hashing:HashingEmbedder",
     },
     "backends": {

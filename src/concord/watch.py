@@ -1,10 +1,10 @@
 """Keeping sources current: the operating system tells that something changed, a sync finds out what.
 
 A notice is only ever a reason to look: which files changed is decided by walking the source, so that notices
-which were lost, doubled or about files of no interest do no harm. Only where they tell of nothing but saves of
-known files are those alone looked at, and a rescan follows in time. What nobody tells of (a source's own folder
-removed and made anew, a file replaced under the same name, a source added by another process) is seen by a
-glance at the roots, twice a second.
+which were lost, doubled or about files of no interest do no harm. Only where they tell of nothing but saves
+of known files are those alone looked at, and a rescan follows in time. What nobody tells of (a source's own
+folder removed and made anew, a file replaced under the same name, a source added by another process) is seen
+by a glance at the roots, twice a second.
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ def _notices(sources: Sequence[Source], watched: Watched, stop: Event) -> Iterat
         if is_first or changed:
             yield changed
         is_first = False
-        if time.monotonic() >= ends or _glance(_with_files(watched.sources())) != before:
+        # A root that was removed may be back by now and look the same, but there are no more notices of it.
+        is_root_gone = any(source.path in changed for source in sources if source.kind == "directory")
+        if is_root_gone or time.monotonic() >= ends or _glance(_with_files(watched.sources())) != before:
             return
 
 
@@ -110,7 +112,7 @@ def _unnotified(folders: Sequence[str | None], stop: Event) -> Iterator[set[str]
     """Yield every folder from time to time: the more seldom, the longer it takes to look through them."""
     while not stop.is_set():
         started = time.monotonic()
-        yield {folder for folder in folders if folder}
+        yield {os.path.join(folder, "") for folder in folders if folder}
         pause = max(UNNOTIFIED_S, UNNOTIFIED_SHARE * (time.monotonic() - started))
         stop.wait(pause if folders else TICK_MS / 1000)
 

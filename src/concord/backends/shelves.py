@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 
 from msgspec import Struct, field
 
 from concord.backends.bm25 import InvertedIndex
 from concord.backends.columns import Columns
 from concord.backends.globs import glob_matches
-from concord.types import Access, Chunk, ChunkId, Document, Filter, Identity, Source, Vector
+from concord.types import Access, Chunk, ChunkId, Document, Filter, Identity, Json, Scored, Source, Vector
 
 _NANOSECONDS = 1e9
+
+
+class Held(Struct):
+    """What is kept of one model."""
+
+    recipe: dict[str, Json] = field(default_factory=dict)
+    was_active: bool = False
+    vectors: dict[ChunkId, Vector] = field(default_factory=dict)
 
 
 class Shelves(Struct):
@@ -24,8 +33,8 @@ class Shelves(Struct):
     chunks_of: dict[str, list[ChunkId]] = field(default_factory=dict)
     indexed: dict[ChunkId, Columns] = field(default_factory=dict)
     words: InvertedIndex = field(default_factory=InvertedIndex)
-    identity: Identity | None = None
-    vectors: dict[ChunkId, Vector] = field(default_factory=dict)
+    spaces: dict[Identity, Held] = field(default_factory=dict)
+    active: Identity | None = None  # whose space searches use
     accesses: dict[str, Access] = field(default_factory=dict)  # document id → how often it was read
     last_chunk_id: ChunkId = 0
     generation: int = 0
@@ -38,6 +47,15 @@ class Shelves(Struct):
             for chunk in sorted(self.chunks.values(), key=lambda chunk: chunk.id)
             if source_id in (None, self.documents[chunk.document_id].source_id)
         ]
+
+    def activate(self, identity: Identity) -> None:
+        """Let searches use a model's vectors."""
+        self.active = identity
+        self.spaces[identity].was_active = True
+
+    def vectors(self) -> dict[ChunkId, Vector]:
+        """Return the vectors of the active space."""
+        return {} if self.active is None else self.spaces[self.active].vectors
 
     def allows(self, filter: Filter, chunk_id: ChunkId) -> bool:
         """Whether a filter lets a chunk through."""
@@ -55,3 +73,8 @@ def allows(filter: Filter, document: Document) -> bool:
         and (filter.since is None or document.mtime_ns >= filter.since * _NANOSECONDS)
         and (filter.until is None or document.mtime_ns <= filter.until * _NANOSECONDS)
     )
+
+
+def best(found: Iterable[Scored], limit: int) -> list[Scored]:
+    """Return the best, ties by chunk id."""
+    return sorted(found, key=lambda scored: (-scored.score, scored.chunk_id))[: max(limit, 0)]

@@ -25,6 +25,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "list": ("sources:list_sources", "List the sources, or the documents of one."),
     "sync": ("sources:sync", "Bring sources up to date with their files."),
     "remove": ("sources:remove", "Remove a source from the index; its files stay."),
+    "models": ("models:models", "List, add, use, remove and compare embedding models."),
+    "backfill": ("models:backfill", "Index anew what is stored, with vectors from the cache."),
     "stats": ("state:stats", "Show how much is stored, and where."),
     "doctor": ("doctor:doctor", "Look for what is wrong, and put right what can be."),
     "config": ("state:config", "Show the settings, their values and their reasons."),
