@@ -100,15 +100,19 @@ def test_damage_behind_its_back_is_put_right_and_searches_answer_as_before(kb: K
         assert damaged.stats().pending == 0
 
 
+_OTHER_MODEL = "UPDATE kb_spaces SET identity = json_set(identity, '$[1]', 'other')"
+_MODEL_THAT_IS_GONE = """
+UPDATE kb_spaces SET recipe = json_set(recipe, '$."embed.provider"', 'onnx', '$."embed.model"', '/nowhere')"""
+
+
 @pytest.mark.promise("doctor.finds")
 def test_vectors_of_another_model_are_told_of_and_left_alone(kb: KnowledgeBase, tmp_path: Path):
     kb.close()
-    other = '["hashing", "other", 256, "", "cosine"]'
-    harm(tmp_path / "store" / "default.db", f"UPDATE kb_spaces SET identity = '{other}'")
-    with opened(tmp_path) as changed:
-        (finding,) = changed.doctor(fix=True).findings
+    harm(tmp_path / "store" / "default.db", _OTHER_MODEL)
+    with opened(tmp_path) as other:
+        (finding,) = other.doctor(fix=True).findings
         assert (finding.check, finding.is_repairable) == ("model", False)
-        assert changed.stats().counts.vectors == 4
+        assert other.stats().counts.vectors == 4
     with opened(tmp_path, embed__provider="none") as without:
         assert checks(without.doctor().findings) == ["model"]
 
@@ -120,8 +124,7 @@ def test_a_provider_that_does_not_answer_is_a_finding_and_stops_no_other_check(
     kb.note(Note("Not embedded yet."), embed=False)
     (tmp_path / "docs" / "1.md").unlink()
     kb.close()
-    broken = json.dumps({"embed.provider": "onnx", "embed.model": str(tmp_path / "nothing")})
-    harm(tmp_path / "store" / "default.db", f"UPDATE kb_spaces SET recipe = '{broken}'")
+    harm(tmp_path / "store" / "default.db", _MODEL_THAT_IS_GONE)
     with opened(tmp_path) as without:
         assert checks(without.doctor().findings) == ["ghosts", "embedding", "provider"]
         found = without.doctor(fix=True)

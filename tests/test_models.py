@@ -13,8 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
+from mcp.client import Client
 
+import mcp_session
 from concord import plugins
 from concord.cli.main import main
 from concord.embedders.hashing import HashingEmbedder
@@ -391,3 +394,40 @@ def test_what_the_commands_say_names_the_models_and_what_to_do(
     assert "✓ Removed model: hashing/hashing-256 (30 vectors)" in said.out
     assert main(["models", "use", "nobody"]) == 2
     assert "there are: hashing/turned" in capsys.readouterr().err
+
+
+# A server that runs while another process switches.
+
+
+@pytest.mark.promise("E.models.switch")
+def test_a_running_mcp_server_goes_on_with_the_model_that_another_process_switched_to(
+    tmp_path: Path, docs: Path
+):
+    with (
+        serving() as server,
+        KnowledgeBase.open(store__url=f"sqlite://{tmp_path}/home/data", embed__provider="hashing") as kb,
+    ):
+        kb.add(docs)
+        kb.models.add("ollama", "granite", server.url, silent)
+
+        async def scene() -> None:
+            async with mcp_session.over_stdio(tmp_path / "home", tmp_path) as client:
+                await by_meaning(client)
+                before = len(server.behaviour.requests)
+                kb.models.use("granite", force=True, progress=silent)
+                first = await mcp_session.call(client, "kb_search", query="heron number 1")
+                assert first["results"][0]["title"] == "Heron 1"
+                await by_meaning(client)
+                assert len(server.behaviour.requests) > before
+
+        mcp_session.run(scene)
+
+
+async def by_meaning(client: Client) -> None:
+    """Search until meaning has its vote: a model that is cold is loaded in the background."""
+    while True:
+        found = await mcp_session.call(client, "kb_search", query="heron number 1 under root1")
+        assert found["results"][0]["title"] == "Heron 1"
+        if "semantic" in found["strategies_matched"]:
+            return
+        await anyio.sleep(0.02)
