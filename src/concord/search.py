@@ -33,7 +33,7 @@ from concord.text.citation import cite
 from concord.text.parse import contains
 from concord.text.snippet import snippet
 from concord.types import Answer, ChunkId, Degraded, Hit, Json, Mode, Query, Ranked, Request, Source
-from concord.understand import chosen_mode, understand
+from concord.understand import chosen_mode, is_literal, understand
 
 if TYPE_CHECKING:
     from concord.protocols import Reranker, Store, Strategy
@@ -228,6 +228,7 @@ def _context(given: Ballots, query: Query, tools: Tools) -> Context:
         max_bm25=rarity.ceiling(weights.values()),
         code_share=sum(kind == "code" for kind in types.values()) / max(1, len(types)),
         model_reads=reads,
+        is_literal=is_literal(query),
     )
 
 
