@@ -114,7 +114,9 @@ class Parts:
         """After embedding: write down how the model is opened, and keep the cache within its limit."""
         space = self._active_space()
         if space and not space.recipe and (made := self.embedder) and made.identity == space.identity:
-            self.store.spaces.add(space.identity, {key: self.settings[key] for key in RECIPE})
+            from concord.models import recipe_for
+
+            self.store.spaces.add(space.identity, recipe_for(*(self.settings[key] for key in RECIPE)))
         self.store.cache.trim(int(self.settings["cache.max_mb"] * 1_000_000))
 
     @property
