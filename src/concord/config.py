@@ -98,13 +98,6 @@ SETTINGS: tuple[Setting, ...] = (
         "its own 5 minutes end before the next question of a conversation does",
     ),
     Setting(
-        "cache.max_mb",
-        1000.0,
-        "how much of the embedding cache is kept; what was used least recently goes first",
-        "the vectors of 600,000 chunks: enough never to embed a text twice on one machine",
-        minimum=0,
-    ),
-    Setting(
         "embed.precision",
         "auto",
         "arithmetic of the bundled model",
@@ -124,6 +117,13 @@ SETTINGS: tuple[Setting, ...] = (
         "how long one embedding call may take",
         "a model server may load its model on the first call",
         minimum=0.1,
+    ),
+    Setting(
+        "cache.max_mb",
+        1000.0,
+        "how much of the embedding cache is kept; what was used least recently goes first",
+        "the vectors of 600,000 chunks: enough never to embed a text twice on one machine",
+        minimum=0,
     ),
     Setting(
         "search.default_top",

@@ -85,7 +85,6 @@ class Server:
         try:
             response = self._exchange(connection, path, data, ends)
         except (ConnectionError, http.client.HTTPException):
-            connection.close()
             if is_new:
                 raise
             # The server closed it while it was idle: that says nothing about the server.
