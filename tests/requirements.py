@@ -87,6 +87,10 @@ PROMISES: dict[str, Promise] = {
         "002 Snippets", "240 characters around the match, with an ellipsis where text was cut"
     ),
     "002.title": Promise("002 Keyword search", "a word in the title counts for more"),
+    "002.hnsw": Promise("002 Vector search", "PostgreSQL finds vectors by an HNSW index over cosine"),
+    "002.ef-search": Promise(
+        "002 Vector search", "ef_search is 64 unless a query says otherwise, and never above 200, with a note"
+    ),
     # Seed 004, what the embedded core takes from it.
     "004.sentinel": Promise(
         "004 Distance metric", "a vector table without the cosine sentinel is migrated by itself"

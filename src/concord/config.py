@@ -43,7 +43,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "store.url",
         "",
-        "where the knowledge base is kept: sqlite:///DIRECTORY or memory://",
+        "where the knowledge base is kept: sqlite:///DIRECTORY, postgresql://USER@HOST/DATABASE or memory://",
         "empty means SQLite in the user's data directory: no server, no set-up",
     ),
     Setting(
@@ -144,6 +144,13 @@ SETTINGS: tuple[Setting, ...] = (
         40,
         "how many chunks each strategy may propose, at least (3 × top if that is more)",
         "fusion needs the tails of both lists; more costs time and finds little",
+        minimum=1,
+    ),
+    Setting(
+        "search.ef_search",
+        64,
+        "effort of an approximate vector index (PostgreSQL): how many neighbours it keeps in view, up to 200",
+        "recall@10 is above 0.95 with it and hardly grows beyond; SQLite compares every vector",
         minimum=1,
     ),
     Setting(

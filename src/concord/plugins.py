@@ -19,6 +19,8 @@ TABLES: dict[str, dict[str, str]] = {
     "backends": {
         "sqlite": "concord.backends.sqlite.store:SQLiteStore",
         "memory": "concord.backends.memory:MemoryStore",
+        "postgresql": "concord.backends.postgres.store:PostgresStore",
+        "postgres": "concord.backends.postgres.store:PostgresStore",
     },
     "extractors": {
         "markdown": "concord.extractors.markdown:MarkdownExtractor",

@@ -51,7 +51,7 @@ def understand(
         words=parsed.words,
         frequencies=frequencies,
         chunks=chunks,
-        ef_search=None if request.ef_search is None else min(request.ef_search, MAX_EF_SEARCH),
+        ef_search=min(request.ef_search or settings["search.ef_search"], MAX_EF_SEARCH),
     )
 
 

@@ -10,11 +10,13 @@ import pytest
 
 from concord import plugins
 from concord.protocols import Store
+from postgres_server import fresh_org, server_url
 
 RAM = Path("/dev/shm")
 URLS: dict[str, Callable[[Path], str]] = {
     "memory": lambda folder: "memory://",
     "sqlite": lambda folder: f"sqlite://{folder}",
+    "postgresql": lambda folder: server_url(),
 }
 
 
@@ -26,7 +28,7 @@ def folder() -> Iterator[Path]:
 
 
 def opened(backend: str, folder: Path) -> Store:
-    store: Store = plugins.load("backends", backend).open(URLS[backend](folder), "default")
+    store: Store = plugins.load("backends", backend).open(URLS[backend](folder), fresh_org())
     return store
 
 

@@ -69,7 +69,9 @@ class Commands(click.Group):
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.option("--store", metavar="URL", help="Use the knowledge base kept there (sqlite:///DIRECTORY).")
+@click.option(
+    "--store", metavar="URL", help="Use the knowledge base kept there (sqlite:///… or postgresql://…)."
+)
 @click.option("--org", metavar="ORG", help="Use this organisation's knowledge base.")
 @click.option("--debug", is_flag=True, help="Show where an unexpected fault came from.")
 @click.version_option(__version__, prog_name="kb", message="%(prog)s %(version)s")
