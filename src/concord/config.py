@@ -28,6 +28,7 @@ class Setting(NamedTuple):
     why: str
     choices: tuple[str, ...] = ()
     minimum: float | None = None
+    is_secret: bool = False  # never shown
 
     @property
     def environment_name(self) -> str:
@@ -39,8 +40,48 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "store.url",
         "",
-        "where the knowledge base is kept: sqlite:///DIRECTORY or memory://",
+        "where the knowledge base is kept: sqlite:///DIRECTORY, json:///DIRECTORY or memory://",
         "empty means SQLite in the user's data directory: no server, no set-up",
+    ),
+    Setting(
+        "vectors.url",
+        "",
+        "where vectors are kept when not in the store: http://HOST:6333, a Qdrant server",
+        "empty means in the store itself: one thing less to run",
+    ),
+    Setting(
+        "vectors.collection",
+        "conduit_kb",
+        "the Qdrant collection; several stores and organisations may share it",
+        "the name that other tools on the same server look for",
+    ),
+    Setting(
+        "vectors.api_key",
+        "",
+        "the key that the Qdrant server asks for",
+        "empty for a server that asks for none",
+        is_secret=True,
+    ),
+    Setting(
+        "vectors.timeout_s",
+        5,
+        "how many seconds one call to the Qdrant server may take",
+        "as long as a whole search may: who waits longer has been answered from words already",
+        minimum=1,
+    ),
+    Setting(
+        "vectors.shards",
+        0,
+        "shards of a collection that is made; 0 leaves it to the server",
+        "one a node is Qdrant's own default, and the number cannot be changed later on every edition",
+        minimum=0,
+    ),
+    Setting(
+        "vectors.replicas",
+        0,
+        "copies of each shard of a collection that is made; 0 leaves it to the server",
+        "vectors can be made again from the store; copies buy availability, not safety",
+        minimum=0,
     ),
     Setting(
         "org",
@@ -149,6 +190,13 @@ SETTINGS: tuple[Setting, ...] = (
         0.7,
         "relevance against diversity in the order of results: 1 is relevance alone",
         "the usual λ of maximal marginal relevance; near-duplicates lose their place, clear leads stay",
+        minimum=0,
+    ),
+    Setting(
+        "search.retry_s",
+        30.0,
+        "how long searches answer from words alone after meaning has failed them three times in a row",
+        "long enough not to hammer a server that is starting, short enough to notice that it is back",
         minimum=0,
     ),
     Setting("search.snippet_width", 240, "characters in a snippet", "two or three sentences", minimum=20),

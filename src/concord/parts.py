@@ -17,10 +17,35 @@ from concord.types import ChunkId, Degraded, Request
 if TYPE_CHECKING:
     from concord import ingest
     from concord import search as searching
-    from concord.protocols import Embedder, FileReader, Reranker, Semantic, Store, Strategy
+    from concord.protocols import (
+        Embedder,
+        FileReader,
+        OutsideVectors,
+        Reranker,
+        Semantic,
+        Store,
+        Strategy,
+        VectorIndex,
+    )
     from concord.ranking.calibrate import Calibration
 
 COLD = Degraded("semantic", "the model is still loading; ask again in a moment to search by meaning as well")
+
+
+class Apart:
+    """A store whose vectors are kept outside it."""
+
+    def __init__(self, store: Store, vectors: OutsideVectors) -> None:
+        self.catalog, self.lexical, self.cache = store.catalog, store.lexical, store.cache
+        self.ledger = store.ledger
+        self.vectors: VectorIndex = vectors
+        self.path = getattr(store, "path", None)
+        self._parts = (vectors, store)
+
+    def close(self) -> None:
+        """Close both."""
+        for part in self._parts:
+            part.close()
 
 
 class Parts:
@@ -48,12 +73,22 @@ class Parts:
 
     @property
     def store(self) -> Store:
-        """The store, by the scheme of its URL."""
-        url = self.settings.store_url
-        opened: Store = self._once(
-            "store", lambda: plugins.load("backends", url.partition(":")[0]).open(url, self.org)
-        )
+        """The store, by the scheme of its URL, with its vectors where `vectors.url` says."""
+        opened: Store = self._once("store", self._open_store)
         return opened
+
+    def _open_store(self) -> Store:
+        url, outside = self.settings.store_url, self.settings["vectors.url"]
+        store: Store = plugins.load("backends", url.partition(":")[0]).open(url, self.org)
+        if not outside:
+            return store
+        kind = plugins.load("vectors", outside.partition(":")[0])
+        return Apart(store, kind(store, outside, self.org, self.settings))
+
+    @property
+    def vectors_url(self) -> str:
+        """Where vectors are to be kept, as the ledger writes it; empty when in the store."""
+        return str(getattr(self.store.vectors, "home", ""))
 
     @property
     def embedder(self) -> Embedder | None:

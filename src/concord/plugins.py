@@ -17,6 +17,12 @@ TABLES: dict[str, dict[str, str]] = {
     "backends": {
         "sqlite": "concord.backends.sqlite.store:SQLiteStore",
         "memory": "concord.backends.memory:MemoryStore",
+        "json": "concord.backends.json_file:JsonStore",
+    },
+    "vectors": {  # kept outside the store, by the scheme of `vectors.url`
+        "http": "concord.backends.qdrant.vectors:QdrantVectors",
+        "https": "concord.backends.qdrant.vectors:QdrantVectors",
+        "qdrant-local": "concord.backends.qdrant.vectors:QdrantVectors",
     },
     "extractors": {
         "markdown": "concord.extractors.markdown:MarkdownExtractor",

@@ -21,6 +21,7 @@ from concord.types import (
     Family,
     FileState,
     Filter,
+    Home,
     Identity,
     Match,
     Pending,
@@ -254,6 +255,70 @@ class VectorIndex(Protocol):
         ...
 
 
+class OutsideVectors(VectorIndex, Protocol):
+    """A vector index that is no part of a store."""
+
+    home: str  # where it keeps vectors, as a ledger writes it down
+
+    def close(self) -> None:
+        """Free connections."""
+        ...
+
+
+class Ledger(Protocol):
+    """What a store writes down about vectors that are kept outside it, so that none is lost or left behind.
+
+    `VectorIndex.pending` and `Catalog.counts` of the store follow what is marked here.
+    """
+
+    def home(self) -> Home:
+        """Return where the vectors are kept."""
+        ...
+
+    def move(self, url: str) -> None:
+        """Keep vectors there from now on: every chunk is pending again, and nothing is unsettled."""
+        ...
+
+    def remember(self, identity: Identity) -> None:
+        """Write down which embedder makes the vectors."""
+        ...
+
+    def mark(self, chunk_ids: Sequence[ChunkId]) -> None:
+        """Take note that the other place has acknowledged these chunks' vectors; those gone are passed over."""
+        ...
+
+    def unmark(self, source_id: str) -> int:
+        """Make a source's chunks pending again; return how many were not."""
+        ...
+
+    def unsettled(self, limit: int) -> list[tuple[int, ChunkId]]:
+        """Return the oldest chunks that were deleted, or whose place or document changed, since `move`.
+
+        Each comes with its turn; a chunk that changes again gets another.
+        """
+        ...
+
+    def settle(self, turns: Sequence[int]) -> None:
+        """Take note that the other place knows of the changes that had these turns."""
+        ...
+
+    def allowed(self, chunk_ids: Sequence[ChunkId], filter: Filter) -> set[ChunkId]:
+        """Return those of the chunks that exist and that a filter lets through."""
+        ...
+
+    def matching(self, filter: Filter, most: int) -> list[str] | None:
+        """Return the ids of the documents that a filter lets through; None when they are more than `most`."""
+        ...
+
+    def exclusive(self, *, wait_s: float) -> AbstractContextManager[None]:
+        """Hold the right to change what is kept outside, across processes; it is freed when the holder dies.
+
+        Raises:
+            StoreBusy: another process holds it for longer than `wait_s`.
+        """
+        ...
+
+
 class EmbeddingCache(Protocol):
     """Vectors by text, so that no text is embedded twice. Keys are SHA-256 of the embeddable text."""
 
@@ -265,6 +330,10 @@ class EmbeddingCache(Protocol):
         """Remember vectors."""
         ...
 
+    def entries(self) -> Iterator[tuple[Identity, bytes, Vector]]:
+        """Yield all that is remembered, in no order."""
+        ...
+
 
 class Store(Protocol):
     """One organisation's storage: what a backend opens."""
@@ -273,6 +342,7 @@ class Store(Protocol):
     lexical: LexicalIndex
     vectors: VectorIndex
     cache: EmbeddingCache
+    ledger: Ledger
 
     def close(self) -> None:
         """Free connections and files."""

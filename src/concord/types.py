@@ -159,6 +159,14 @@ class Identity:
     metric: str = "cosine"
 
 
+class Home(NamedTuple):
+    """Where a store's vectors are kept, as which store's, and who made them."""
+
+    url: str  # empty: in the store itself
+    key: str  # tells this store from all others that keep vectors there; empty before it first did
+    identity: Identity | None
+
+
 # --- asked ------------------------------------------------------------------------------------------------
 
 

@@ -1,11 +1,12 @@
-"""What every vector store refuses: vectors of another model, and vectors that are broken."""
+"""What every vector store refuses: vectors of another model, broken ones, and to look in the wrong place."""
 
 from __future__ import annotations
 
 import math
 from array import array
+from typing import NoReturn
 
-from concord.errors import BadValue, ModelMismatch
+from concord.errors import BadValue, ModelMismatch, VectorsElsewhere
 from concord.types import Identity, Vector
 
 FLOAT_BYTES = 4
@@ -38,6 +39,19 @@ def check_identity(stored: Identity | None, asked: Identity) -> None:
             f"the index holds vectors of {maker}, not of {_describe(asked)}",
             hint="choose that model again, or remove the sources and add them again with the new one",
         )
+
+
+def refuse_elsewhere(home: str, asked: str) -> NoReturn:
+    """Refuse to keep a store's vectors in two places.
+
+    Raises:
+        VectorsElsewhere: always.
+    """
+    kept, wanted = (url or "the store itself" for url in (home, asked))
+    raise VectorsElsewhere(
+        f"the vectors are kept in {kept}, not in {wanted}",
+        hint="set vectors.url to where they are, or `kb migrate` to bring them to where it says",
+    )
 
 
 def _describe(identity: Identity) -> str:

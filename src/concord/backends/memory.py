@@ -14,7 +14,8 @@ from dataclasses import replace
 from operator import mul
 
 from concord.backends.columns import WEIGHTS, columns_of
-from concord.backends.embeddings import check_identity, check_vector
+from concord.backends.embeddings import check_identity, check_vector, refuse_elsewhere
+from concord.backends.memory_ledger import MemoryLedger, move_home
 from concord.backends.shelves import Shelves, allows
 from concord.errors import BadValue, NotFound, StoreBusy
 from concord.text.nearness import similar, typed
@@ -45,7 +46,7 @@ class MemoryCatalog:
 
     def sources(self) -> list[Source]:
         """Return all sources, by name."""
-        with self._shelves.lock:
+        with self._shelves.reading():
             return sorted(self._shelves.sources.values(), key=lambda source: source.name)
 
     def put_source(self, source: Source) -> None:
@@ -78,13 +79,14 @@ class MemoryCatalog:
 
     def documents(self, source_id: str | None = None) -> Iterator[Document]:
         """Yield documents in order of path, all or one source's."""
-        with self._shelves.lock:
+        with self._shelves.reading():
             documents = sorted(self._shelves.documents.values(), key=lambda document: document.path)
         yield from (document for document in documents if source_id in (None, document.source_id))
 
     def document(self, document_id: str) -> Document | None:
         """Return a document by id."""
-        return self._shelves.documents.get(document_id)
+        with self._shelves.reading() as shelves:
+            return shelves.documents.get(document_id)
 
     def documents_at(self, path: str) -> list[Document]:
         """Return the document with exactly this citation path, else those whose path ends in /path."""
@@ -106,7 +108,7 @@ class MemoryCatalog:
 
     def put_documents(self, documents: Iterable[tuple[Document, Sequence[Piece]]]) -> None:
         """Store several documents."""
-        with self._shelves.lock:
+        with self._shelves.changing():
             for document, pieces in documents:
                 self.put_document(document, pieces)
 
@@ -123,7 +125,7 @@ class MemoryCatalog:
 
     def delete_documents(self, document_ids: Sequence[str]) -> int:
         """Delete documents with their chunks and vectors; return how many there were."""
-        with self._shelves.lock:
+        with self._shelves.changing():
             doomed = self._shelves.documents.keys() & set(document_ids)
             if doomed:
                 self._shelves.generation += 1
@@ -133,7 +135,7 @@ class MemoryCatalog:
 
     def read(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, tuple[Chunk, Document]]:
         """Return the chunks that still exist, each with its document."""
-        with self._shelves.lock:
+        with self._shelves.reading():
             found = [
                 self._shelves.chunks[chunk_id] for chunk_id in chunk_ids if chunk_id in self._shelves.chunks
             ]
@@ -145,14 +147,14 @@ class MemoryCatalog:
 
     def chunks_of(self, document_id: str) -> list[Chunk]:
         """Return a document's chunks in order."""
-        with self._shelves.lock:
+        with self._shelves.reading():
             return [
                 self._shelves.chunks[chunk_id] for chunk_id in self._shelves.chunks_of.get(document_id, [])
             ]
 
     def counts(self, source_id: str | None = None) -> Counts:
         """Return how much is stored, in all or in one source."""
-        with self._shelves.lock:
+        with self._shelves.reading():
             chunks = self._shelves.chunk_ids(source_id)
             sources = sum(source_id in (None, known) for known in self._shelves.sources)
             vectors = len(self._shelves.vectors.keys() & set(chunks))
@@ -160,20 +162,22 @@ class MemoryCatalog:
 
     def count_documents(self, filter: Filter) -> int:
         """Return how many documents a filter lets through."""
-        with self._shelves.lock:
+        with self._shelves.reading():
             return sum(allows(filter, document) for document in self._shelves.documents.values())
 
     def generation(self) -> int:
         """Return a number that grows with every change to sources, documents or chunks."""
-        return self._shelves.generation
+        with self._shelves.reading() as shelves:
+            return shelves.generation
 
     def memo(self, source_id: str) -> str:
         """Return what the last sync wrote down about a source for the next one; empty when nothing."""
-        return self._shelves.memos.get(source_id, "")
+        with self._shelves.reading() as shelves:
+            return shelves.memos.get(source_id, "")
 
     def put_memo(self, source_id: str, memo: str) -> None:
         """Keep a memo for as long as the source exists."""
-        with self._shelves.lock:
+        with self._shelves.changing():
             if source_id in self._shelves.sources:
                 self._shelves.memos[source_id] = memo
 
@@ -194,9 +198,9 @@ class MemoryCatalog:
 
     @contextmanager
     def _changing(self) -> Iterator[Shelves]:
-        with self._shelves.lock:
-            yield self._shelves
-            self._shelves.generation += 1
+        with self._shelves.changing() as shelves:
+            yield shelves
+            shelves.generation += 1
 
     def _write(self, document: Document) -> None:
         if document.source_id not in self._shelves.sources:
@@ -210,6 +214,8 @@ class MemoryCatalog:
                     hint="delete it first, or give this one another path",
                 )
         self._shelves.documents[document.id] = replace(document, tags=tuple(dict.fromkeys(document.tags)))
+        for chunk_id in self._shelves.chunks_of.get(document.id, ()):
+            self._shelves.disturb(chunk_id)
 
     def _reusable(self, document: Document) -> dict[tuple[str, tuple[str, ...]], deque[ChunkId]]:
         """Return the chunks whose ids and vectors may be kept, by text and heading."""
@@ -263,6 +269,7 @@ class MemoryCatalog:
 
     def _delete_chunk(self, chunk_id: ChunkId) -> None:
         self._shelves.vectors.pop(chunk_id, None)
+        self._shelves.disturb(chunk_id)
         self._shelves.words.remove(chunk_id, self._shelves.indexed.pop(chunk_id))
         del self._shelves.chunks[chunk_id]
 
@@ -277,14 +284,14 @@ class MemoryLexical:
         self, match: Match, filter: Filter, limit: int, *, weights: Sequence[float] = WEIGHTS
     ) -> list[Scored]:
         """Return the best chunks by BM25, best first; ties by chunk id."""
-        with self._shelves.lock:
+        with self._shelves.reading():
             scores = self._shelves.words.scores(match, weights)
             found = (Scored(*item) for item in scores.items() if self._shelves.allows(filter, item[0]))
             return _best(found, limit)
 
     def frequencies(self, words: Sequence[str]) -> tuple[int, dict[str, int]]:
         """Return how many chunks there are, and how many hold each word (by its stem)."""
-        with self._shelves.lock:
+        with self._shelves.reading():
             index = self._shelves.words
             return len(index), {word: index.frequency(word) for word in words}
 
@@ -293,7 +300,7 @@ class MemoryLexical:
         asked = typed(word)
         if asked is None or limit < 1:
             return []
-        with self._shelves.lock:
+        with self._shelves.reading():
             index, columns = self._shelves.words, self._shelves.indexed
             return similar(asked, index.vocabulary(), lambda token: index.spellings(token, columns), limit)
 
@@ -306,7 +313,8 @@ class MemoryVectors:
 
     def identity(self) -> Identity | None:
         """Return which embedder made the vectors; None before the first."""
-        return self._shelves.identity
+        with self._shelves.reading() as shelves:
+            return shelves.identity
 
     def prepare(self, identity: Identity) -> None:
         """Make ready for vectors of this identity, remembering it.
@@ -314,14 +322,17 @@ class MemoryVectors:
         Raises:
             ModelMismatch: vectors of another identity are stored.
         """
-        with self._shelves.lock:
-            if self._shelves.vectors:
-                check_identity(self._shelves.identity, identity)
-            self._shelves.identity = identity
+        with self._shelves.changing() as shelves:
+            if shelves.vectors:
+                self._check_here()
+                check_identity(shelves.identity, identity)
+            shelves.identity = identity
+            if shelves.home:
+                move_home(shelves, "")
 
     def pending(self, after: ChunkId, limit: int, source_id: str | None = None) -> list[Pending]:
         """Return chunks without a vector whose id is greater than `after`, in order of id."""
-        with self._shelves.lock:
+        with self._shelves.reading():
             ids = [
                 i for i in self._shelves.chunk_ids(source_id) if i > after and i not in self._shelves.vectors
             ]
@@ -332,7 +343,8 @@ class MemoryVectors:
     def put(self, vectors: Iterable[tuple[ChunkId, Vector]]) -> int:
         """Store vectors, all or none, replacing any of the same chunk; return how many."""
         batch = list(vectors)
-        with self._shelves.lock:
+        with self._shelves.changing():
+            self._check_here()
             if self._shelves.identity is None:
                 raise BadValue(
                     "no embedder has been prepared for", hint="call prepare() with its identity first"
@@ -347,11 +359,12 @@ class MemoryVectors:
         self, vector: Vector, filter: Filter, limit: int, *, ef_search: int | None = None
     ) -> list[Scored]:
         """Return the nearest chunks by cosine similarity, nearest first; ties by chunk id."""
-        if self._shelves.identity is None:
-            return []
-        check_vector(vector, self._shelves.identity.dimension)
-        query = array("f", vector)
-        with self._shelves.lock:
+        with self._shelves.reading() as shelves:
+            self._check_here()
+            if shelves.identity is None:
+                return []
+            check_vector(vector, shelves.identity.dimension)
+            query = array("f", vector)
             found = (
                 Scored(chunk_id, min(1.0, sum(map(mul, query, array("f", stored)))))
                 for chunk_id, stored in self._shelves.vectors.items()
@@ -361,42 +374,58 @@ class MemoryVectors:
 
     def fetch(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, Vector]:
         """Return the vectors of those chunks that have one."""
-        with self._shelves.lock:
+        with self._shelves.reading():
+            self._check_here()
             return {i: self._shelves.vectors[i] for i in chunk_ids if i in self._shelves.vectors}
 
     def delete_source(self, source_id: str) -> int:
         """Delete the vectors of a source's chunks; return how many there were."""
-        with self._shelves.lock:
+        with self._shelves.changing():
             doomed = self._shelves.vectors.keys() & set(self._shelves.chunk_ids(source_id))
+            if doomed:
+                self._check_here()
             for chunk_id in doomed:
                 del self._shelves.vectors[chunk_id]
             return len(doomed)
+
+    def _check_here(self) -> None:
+        if self._shelves.home:
+            refuse_elsewhere(self._shelves.home, "")
 
 
 class MemoryCache:
     """Vectors by text."""
 
-    def __init__(self) -> None:
-        self._vectors: dict[tuple[Identity, bytes], Vector] = {}
+    def __init__(self, shelves: Shelves) -> None:
+        self._shelves = shelves
 
     def get(self, identity: Identity, keys: Sequence[bytes]) -> dict[bytes, Vector]:
         """Return the vectors known for these keys under this identity."""
-        return {key: self._vectors[identity, key] for key in keys if (identity, key) in self._vectors}
+        with self._shelves.reading() as shelves:
+            return {key: shelves.cached[identity, key] for key in keys if (identity, key) in shelves.cached}
 
     def put(self, identity: Identity, vectors: Mapping[bytes, Vector]) -> None:
         """Remember vectors."""
-        self._vectors.update({(identity, key): vector for key, vector in vectors.items()})
+        with self._shelves.changing() as shelves:
+            shelves.cached.update({(identity, key): vector for key, vector in vectors.items()})
+
+    def entries(self) -> Iterator[tuple[Identity, bytes, Vector]]:
+        """Yield all that is remembered."""
+        with self._shelves.reading() as shelves:
+            known = list(shelves.cached.items())
+        yield from ((identity, key, vector) for (identity, key), vector in known)
 
 
 class MemoryStore:
     """The storage of one organisation, until it is closed. Each one that is opened is new and empty."""
 
-    def __init__(self) -> None:
-        shelves = Shelves()
+    def __init__(self, shelves: Shelves | None = None) -> None:
+        shelves = shelves or Shelves()
         self.catalog = MemoryCatalog(shelves)
         self.lexical = MemoryLexical(shelves)
         self.vectors = MemoryVectors(shelves)
-        self.cache = MemoryCache()
+        self.cache = MemoryCache(shelves)
+        self.ledger = MemoryLedger(shelves)
 
     @classmethod
     def open(cls, url: str, org: str) -> MemoryStore:

@@ -1,8 +1,10 @@
-"""What a memory store holds, and what a filter lets through."""
+"""What a memory store holds, who may look and who may change it, and what a filter lets through."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from concord.backends.bm25 import InvertedIndex
@@ -25,10 +27,33 @@ class Shelves:
     indexed: dict[ChunkId, Columns] = field(default_factory=dict)
     words: InvertedIndex = field(default_factory=InvertedIndex)
     identity: Identity | None = None
-    vectors: dict[ChunkId, Vector] = field(default_factory=dict)
+    vectors: dict[ChunkId, Vector] = field(default_factory=dict)  # empty ones are kept elsewhere
+    cached: dict[tuple[Identity, bytes], Vector] = field(default_factory=dict)
+    home: str = ""  # where vectors are kept when not here
+    key: str = ""
+    unsettled: dict[int, ChunkId] = field(default_factory=dict)  # turn → what changed and was not told there
+    last_turn: int = 0
     last_chunk_id: ChunkId = 0
     generation: int = 0
     lock: threading.RLock = field(default_factory=threading.RLock)
+
+    @contextmanager
+    def reading(self) -> Iterator[Shelves]:
+        """Let nobody change anything during the block."""
+        with self.lock:
+            yield self
+
+    @contextmanager
+    def changing(self) -> Iterator[Shelves]:
+        """Let nobody else read or change anything during the block."""
+        with self.lock:
+            yield self
+
+    def disturb(self, chunk_id: ChunkId) -> None:
+        """Take note that a chunk was deleted or is no longer where it was, for a vector store elsewhere."""
+        if self.home:
+            self.last_turn += 1
+            self.unsettled[self.last_turn] = chunk_id
 
     def chunk_ids(self, source_id: str | None) -> list[ChunkId]:
         """Return the chunks of a source, or all, in order of id."""

@@ -99,6 +99,8 @@ def _row(setting: Setting, settings: Settings) -> dict[str, Any]:
     from concord.wire import without_password
 
     value = settings[setting.key]
+    if setting.is_secret and value:
+        value = "(set)"
     return {
         "key": setting.key,
         "value": without_password(value) if isinstance(value, str) else value,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple
 
 from concord.backends.sqlite.connections import Readers, Writer
@@ -16,6 +16,8 @@ WHERE embedder = (SELECT key FROM kb_embedders WHERE identity = :identity)"""
 _PUT = """
 INSERT OR REPLACE INTO kb_embedding_cache (embedder, text_hash, vector)
 VALUES ((SELECT key FROM kb_embedders WHERE identity = ?), ?, ?)"""
+_ENTRIES = """
+SELECT identity, text_hash, vector FROM kb_embedding_cache JOIN kb_embedders ON key = embedder"""
 
 
 class SQLiteCache:
@@ -37,6 +39,12 @@ class SQLiteCache:
         with self._writer.transaction() as connection:
             connection.execute("INSERT OR IGNORE INTO kb_embedders (identity) VALUES (?)", (made_by,))
             connection.executemany(_PUT, ((made_by, key, vector) for key, vector in vectors.items()))
+
+    def entries(self) -> Iterator[tuple[Identity, bytes, Vector]]:
+        """Yield all that is remembered, as it was when the first was read."""
+        with self._readers.connection() as connection:
+            for identity, key, vector in connection.execute(_ENTRIES):
+                yield Identity(*json.loads(identity)), key, vector
 
 
 def _column(identity: Identity) -> str:

@@ -55,8 +55,16 @@ def create_vec(connection: Connection, dimension: int) -> None:
     connection.execute("DROP TABLE IF EXISTS kb_vec")
     column = f"embedding float[{dimension:d}] distance_metric={_METRIC}"
     connection.execute(f"CREATE VIRTUAL TABLE kb_vec USING vec0({column}, chunk_size={_VECTORS_A_VALUE})")
-    _remember(connection, {_SENTINEL: _METRIC})
+    remember(connection, {_SENTINEL: _METRIC})
     count_change(connection)
+
+
+def drop_vec(connection: Connection) -> None:
+    """Take the table away, with all vectors in it."""
+    if vec_exists(connection):
+        connection.load_vec0()
+        connection.execute("DROP TABLE kb_vec")
+        count_change(connection)
 
 
 def forget_vectors(connection: Connection, chunk_ids: Iterable[ChunkId]) -> None:
@@ -78,7 +86,7 @@ def stored_identity(connection: Connection) -> Identity | None:
 
 def remember_identity(connection: Connection, identity: Identity) -> None:
     """Write down which embedder makes the vectors."""
-    _remember(
+    remember(
         connection,
         {
             "provider": identity.provider,
@@ -104,11 +112,11 @@ def rebuild_as_cosine(connection: Connection) -> None:
         create_vec(connection, size // FLOAT_BYTES)
         connection.execute(_MOVE_BACK)
     else:  # nothing worth keeping; the next embedder makes its own
-        connection.execute("DROP TABLE kb_vec")
-        count_change(connection)
+        drop_vec(connection)
     connection.execute(_RECKON_PENDING)
     connection.execute("DROP TABLE kb_moved")
 
 
-def _remember(connection: Connection, rows: Mapping[str, str | int]) -> None:
+def remember(connection: Connection, rows: Mapping[str, str | int]) -> None:
+    """Write down facts about the vectors."""
     connection.executemany("INSERT OR REPLACE INTO kb_vec_meta VALUES (?, ?)", rows.items())

@@ -7,9 +7,10 @@ import threading
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from concord.backends.embeddings import check_identity, check_vector
+from concord.backends.embeddings import check_identity, check_vector, refuse_elsewhere
 from concord.backends.sqlite.connections import Connection, Readers, Writer
 from concord.backends.sqlite.filters import CHUNKS, condition, has_superseded
+from concord.backends.sqlite.ledger import check_here, home_url, move_home
 from concord.backends.sqlite.resident import MOST, Resident
 from concord.backends.sqlite.rows import heading_of
 from concord.backends.sqlite.vec_table import (
@@ -34,7 +35,8 @@ _STATE = """
 SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'kb_vec') AS has_vectors,
     (SELECT value FROM kb_vec_meta WHERE key = 'dimension') AS dimension,
     (SELECT value FROM kb_meta WHERE key = 'chunks') AS chunks,
-    ifnull((SELECT value FROM kb_vec_meta WHERE key = 'version'), 0) AS version"""
+    ifnull((SELECT value FROM kb_vec_meta WHERE key = 'version'), 0) AS version,
+    ifnull((SELECT value FROM kb_vec_meta WHERE key = 'home'), '') AS home"""
 _ALLOWED = f"SELECT c.id FROM {CHUNKS} WHERE {{condition}}"
 _NEAREST = "SELECT distance, rowid FROM kb_vec WHERE embedding MATCH :vector AND k = :k"
 _NEAREST_ALLOWED = _NEAREST + f" AND rowid IN ({_ALLOWED})"
@@ -64,6 +66,7 @@ class _State(NamedTuple):
     dimension: int | None
     chunks: int
     version: int
+    home: str
 
 
 class _Scope(NamedTuple):
@@ -105,9 +108,12 @@ class SQLiteVectors:
             if vec_exists(connection) and stored_identity(connection) == identity:
                 return
         with self._writer.transaction() as connection:
-            if vec_exists(connection) and _count_vectors(connection):
+            if (vec_exists(connection) or home_url(connection)) and _count_vectors(connection):
+                check_here(connection)
                 check_identity(stored_identity(connection), identity)
             else:
+                if home_url(connection):
+                    move_home(connection, "")
                 create_vec(connection, identity.dimension)
                 remember_identity(connection, identity)
 
@@ -123,6 +129,7 @@ class SQLiteVectors:
         batch = list(vectors)  # before the lock is taken: the iterable may be an embedder at work
         self._ensure_cosine()
         with self._writer.transaction() as connection:
+            check_here(connection)
             identity = stored_identity(connection)
             if identity is None or not vec_exists(connection):
                 raise BadValue(
@@ -145,7 +152,7 @@ class SQLiteVectors:
             return []
         self._ensure_cosine()
         with self._readers.connection() as connection:
-            state = _State(*connection.execute(_STATE).get)
+            state = _read_state(connection)
             if not state.has_vectors or state.dimension is None:
                 return []
             check_vector(vector, state.dimension)
@@ -161,7 +168,7 @@ class SQLiteVectors:
         """Return the vectors of those chunks that have one."""
         self._ensure_cosine()
         with self._readers.connection() as connection:
-            state = _State(*connection.execute(_STATE).get)
+            state = _read_state(connection)
             if not chunk_ids or not state.has_vectors:
                 return {}
             if matrix := self._resident.kept(state.version):
@@ -172,6 +179,8 @@ class SQLiteVectors:
         """Delete the vectors of a source's chunks; return how many there were."""
         with self._writer.transaction() as connection:
             doomed = [chunk_id for (chunk_id,) in connection.execute(_EMBEDDED_OF_SOURCE, (source_id,))]
+            if doomed:
+                check_here(connection)
             identity = stored_identity(connection)
             if doomed and identity and len(doomed) == _count_vectors(connection):
                 create_vec(connection, identity.dimension)  # emptied at once, not one by one
@@ -195,6 +204,13 @@ class SQLiteVectors:
         with self._writer.transaction() as connection:
             if lacks_sentinel(connection):  # unless another process has done it meanwhile
                 rebuild_as_cosine(connection)
+
+
+def _read_state(connection: Connection) -> _State:
+    state = _State(*connection.execute(_STATE).get)
+    if state.home:
+        refuse_elsewhere(state.home, "")
+    return state
 
 
 def _scope(connection: Connection, filter: Filter, chunks: int) -> _Scope:

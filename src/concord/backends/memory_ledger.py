@@ -1,0 +1,95 @@
+"""What a memory store knows of vectors that are kept elsewhere: an empty one stands for each of them."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+
+from concord.backends.shelves import Shelves, allows
+from concord.errors import StoreBusy
+from concord.types import ChunkId, Filter, Home, Identity
+
+_ELSEWHERE = b""
+
+
+class MemoryLedger:
+    """The ledger of one memory store."""
+
+    def __init__(self, shelves: Shelves) -> None:
+        self._shelves = shelves
+        self._turn = threading.Lock()
+
+    def home(self) -> Home:
+        """Return where the vectors are kept."""
+        with self._shelves.reading() as shelves:
+            return Home(shelves.home, shelves.key, shelves.identity)
+
+    def move(self, url: str) -> None:
+        """Keep vectors there from now on: every chunk is pending again, and nothing is unsettled."""
+        with self._shelves.changing() as shelves:
+            move_home(shelves, url)
+
+    def remember(self, identity: Identity) -> None:
+        """Write down which embedder makes the vectors."""
+        with self._shelves.changing() as shelves:
+            shelves.identity = identity
+
+    def mark(self, chunk_ids: Sequence[ChunkId]) -> None:
+        """Take note that the other place has acknowledged these chunks' vectors."""
+        with self._shelves.changing() as shelves:
+            shelves.vectors.update(dict.fromkeys(shelves.chunks.keys() & set(chunk_ids), _ELSEWHERE))
+
+    def unmark(self, source_id: str) -> int:
+        """Make a source's chunks pending again; return how many were not."""
+        with self._shelves.changing() as shelves:
+            marked = shelves.vectors.keys() & set(shelves.chunk_ids(source_id))
+            for chunk_id in marked:
+                del shelves.vectors[chunk_id]
+            return len(marked)
+
+    def unsettled(self, limit: int) -> list[tuple[int, ChunkId]]:
+        """Return the oldest changes that the other place has not been told of, each with its turn."""
+        with self._shelves.reading() as shelves:
+            return list(islice(shelves.unsettled.items(), limit))
+
+    def settle(self, turns: Sequence[int]) -> None:
+        """Take note that the other place knows of the changes that had these turns."""
+        with self._shelves.changing() as shelves:
+            for turn in turns:
+                shelves.unsettled.pop(turn, None)
+
+    def allowed(self, chunk_ids: Sequence[ChunkId], filter: Filter) -> set[ChunkId]:
+        """Return those of the chunks that exist and that a filter lets through."""
+        with self._shelves.reading() as shelves:
+            return {i for i in chunk_ids if i in shelves.chunks and shelves.allows(filter, i)}
+
+    def matching(self, filter: Filter, most: int) -> list[str] | None:
+        """Return the ids of the documents that a filter lets through; None when they are more than `most`."""
+        with self._shelves.reading() as shelves:
+            found = [document.id for document in shelves.documents.values() if allows(filter, document)]
+        return found if len(found) <= most else None
+
+    @contextmanager
+    def exclusive(self, *, wait_s: float) -> Iterator[None]:
+        """Hold the right to change what is kept outside, within this process.
+
+        Raises:
+            StoreBusy: another thread holds it for longer than `wait_s`.
+        """
+        if not self._turn.acquire(timeout=wait_s):
+            raise StoreBusy("another thread is writing vectors", hint="wait for it to finish")
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+
+def move_home(shelves: Shelves, url: str) -> None:
+    """Forget all vectors, and keep those that come in another place."""
+    shelves.vectors.clear()
+    shelves.unsettled.clear()
+    shelves.home = url
+    shelves.key = shelves.key or secrets.token_hex(8)
