@@ -9,9 +9,10 @@ how far the model reads scripts other than Latin, for that changes the order of 
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from statistics import mean
+
+from msgspec.structs import replace
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 

@@ -71,7 +71,9 @@ def exists(shim: QdrantShim, name: str, body: Any) -> Any:
 
 
 def create(shim: QdrantShim, name: str, body: Any) -> Any:
-    params = edge.EdgeVectorParams(body["vectors"]["size"], getattr(edge.Distance, body["vectors"]["distance"]))
+    params = edge.EdgeVectorParams(
+        body["vectors"]["size"], getattr(edge.Distance, body["vectors"]["distance"])
+    )
     place = shim.folder / f"{name}-{len(list(shim.folder.iterdir()))}"
     place.mkdir()
     shim.shards[name] = edge.EdgeShard.create(str(place), edge.EdgeConfig(params)), body
@@ -140,7 +142,7 @@ def query(shim: QdrantShim, name: str, body: Any) -> Any:
     found = shim.shards[name][0].query(
         edge.QueryRequest(
             limit=body["limit"],
-            query=edge.Query.Nearest(body["query"]),
+            query=edge.Query.Nearest(body["query"]["nearest"]),
             filter=filter_of(body["filter"]),
             params=edge.SearchParams(hnsw_ef=params.get("hnsw_ef")),
         )

@@ -8,13 +8,13 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import asdict, replace
 from numpy.typing import NDArray
 
 from concord.embedders import bundled, model_cache, pack, precision

@@ -7,12 +7,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from concord import ingest
 from concord.errors import BackendDown, DeadlinePassed, ExtractionError, MissingExtra, ModelMismatch
@@ -369,7 +370,8 @@ def test_no_bytes_in_a_file_stop_a_run(tmp_path_factory: pytest.TempPathFactory,
     write(folder / name, data)
     write(folder / "z.md", "# Z\n\nThe last file.\n")
     desk = Desk(opened("memory://"))
-    desk.add(folder)
+    with closing(desk.reader):
+        desk.add(folder)
     assert "docs/z.md" in desk.paths()
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
 
 from concord.judge import evidence_of
 from concord.poll import Poll, poll
@@ -48,8 +49,7 @@ class Rescue(NamedTuple):
     rung: Rung | None = None
 
 
-@dataclass(slots=True)
-class Step:
+class Step(Struct):
     """A rung as a strategy: it votes under a name of its own, and may fail or be late like any other."""
 
     rung: Rung

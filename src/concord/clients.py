@@ -12,9 +12,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
+
+from msgspec import Struct
 
 from concord.errors import BadValue, UnknownName
 from concord.text import jsonc, toml_table
@@ -35,8 +36,7 @@ class Launch(NamedTuple):
     env: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Client:
+class Client(Struct, frozen=True):
     """A program that talks MCP, and how it wants to be told of a server."""
 
     name: str

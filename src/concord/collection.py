@@ -6,9 +6,11 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import astuple, replace
 
 from concord.config import Resolved, Settings
 from concord.errors import BadValue, EmbedderDown, NotFound
@@ -42,8 +44,7 @@ class Entry(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Collection:
+class Collection(Struct, frozen=True):
     """Documents, queries and which document answers which query."""
 
     folder: Path

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
+
+from msgspec import Struct
 
 from concord.errors import BadValue, UnknownSetting
 
@@ -306,8 +307,7 @@ class Resolved(NamedTuple):
     origin: Origin
 
 
-@dataclass(frozen=True, slots=True)
-class Paths:
+class Paths(Struct, frozen=True):
     """The three directories that belong to us."""
 
     data: Path

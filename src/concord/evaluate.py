@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from concord.collection import Collection, Qrels
 from concord.judge import Judgement
@@ -52,8 +53,7 @@ class Outcome(NamedTuple):
         return self.judgement.search.kind
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluation:
+class Evaluation(Struct, frozen=True):
     """What was measured on one collection."""
 
     name: str

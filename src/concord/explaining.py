@@ -7,7 +7,9 @@ still has a rank to show. `reasons` draws the conclusion.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from concord.poll import Poll, poll
 from concord.ranking import diversify, explain
@@ -40,8 +42,7 @@ PROBE_WORDS = 12  # of a passage, to ask the engine whether a filter lets just t
 EVERYTHING = Filter(include_superseded=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Struct, frozen=True):
     """Why a passage ranked where it did, or did not rank."""
 
     answer: Answer  # of the search itself

@@ -9,11 +9,12 @@ the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 from concord.evaluate import Outcome
 from concord.judge import Judgement, Verdict
@@ -59,8 +60,7 @@ class JudgedSet(NamedTuple):
     foreign: Sequence[Outcome]
 
 
-@dataclass(frozen=True, slots=True)
-class Cases:
+class Cases(Struct, frozen=True):
     """What a regression learns from: features, truth, weight, and which cases must be left out together."""
 
     features: Array

@@ -13,9 +13,11 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from concord.errors import (
     BadValue,
@@ -57,8 +59,7 @@ EMBED_BATCH = 64  # chunks embedded and committed together: what an interruption
 BAD_FILE = (ExtractionError, MissingExtra, UnknownName, BadValue)  # what one file may cause: no run ends so
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """How files are read and cut."""
 
     max_bytes: int

@@ -7,8 +7,9 @@ for the table and `ranking.calibrate` for what was fitted.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from concord.ranking import calibrate, rarity
 from concord.ranking.agreement import Evidence, Label, Rung, answer_label, answerable, cap, label
@@ -39,8 +40,7 @@ class Verdict(NamedTuple):
     features: HitEvidence
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(Struct, frozen=True):
     """What is thought of an answer and of each of its hits."""
 
     verdicts: tuple[Verdict, ...]

@@ -10,11 +10,12 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from msgspec.structs import replace
 
 from concord.config import Settings, load_settings
 from concord.errors import BadValue

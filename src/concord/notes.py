@@ -7,7 +7,9 @@ import re
 import secrets
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from concord.errors import BadValue, NotFound
 from concord.protocols import Embedder, Store
@@ -17,8 +19,7 @@ from concord.text.clean import clean
 from concord.types import Document, Extracted, Json, Source
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """What somebody wants kept."""
 
     content: str

@@ -10,8 +10,10 @@ import base64
 import binascii
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from concord.budget import cut_to_bytes, utf8_length
 from concord.errors import BadValue, NotFound
@@ -20,8 +22,7 @@ from concord.reading import Located, joined, locate, passage_of
 from concord.types import Chunk, Passage
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """Part of a passage, and the cursor of the next part; None where the passage ends."""
 
     passage: Passage

@@ -10,8 +10,9 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TypeVar
+
+from msgspec import Struct, field
 
 from concord.errors import KBError
 from concord.protocols import Strategy
@@ -20,8 +21,7 @@ from concord.types import Candidate, Degraded, Query
 T = TypeVar("T")
 
 
-@dataclass(slots=True)
-class Poll:
+class Poll(Struct):
     """The votes that came in time, and who did not vote."""
 
     votes: dict[str, list[Candidate]] = field(default_factory=dict)
@@ -29,8 +29,7 @@ class Poll:
     timings_ms: dict[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Ballot:
+class _Ballot(Struct, frozen=True):
     strategy: str
     candidates: list[Candidate] | None
     reason: str

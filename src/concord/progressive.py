@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Literal, NamedTuple
+
+from msgspec.structs import replace
 
 from concord.ranking.agreement import PRELIMINARY
 from concord.types import Answer, Degraded, Mode, Request

@@ -284,7 +284,7 @@ class Ledger(Protocol):
         ...
 
     def mark(self, chunk_ids: Sequence[ChunkId]) -> None:
-        """Take note that the other place has acknowledged these chunks' vectors; those gone are passed over."""
+        """Take note that the other place has acknowledged these chunks' vectors; passes over those gone."""
         ...
 
     def unmark(self, source_id: str) -> int:

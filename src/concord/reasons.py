@@ -7,8 +7,9 @@ duplicates, diversity, fusion. The first that it does not pass is the reason.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
+
+from msgspec import Struct
 
 from concord.ranking.diversify import DUPLICATE
 from concord.types import Family
@@ -58,8 +59,7 @@ class Overlap(NamedTuple):
     similarity: float  # of their words, from 0 to 1
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Struct, frozen=True):
     """All that a reason is drawn from."""
 
     rank: int | None  # among the results

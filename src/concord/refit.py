@@ -8,8 +8,9 @@ been fitted to.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from concord.calibration import SHIPPED, shipped_calibration
 from concord.collection import Collection
@@ -25,8 +26,7 @@ from concord.types import Identity
 LEAST = 50  # judged queries: with fewer, what was measured could as well be chance
 
 
-@dataclass(frozen=True, slots=True)
-class Refit:
+class Refit(Struct, frozen=True):
     """A new calibration, and how well confidence held before and after."""
 
     calibration: Calibration

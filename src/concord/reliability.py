@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from statistics import median
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from concord.judge import Judgement
 from concord.ranking.agreement import LABELS
@@ -29,8 +30,7 @@ class Bin(NamedTuple):
     true: float  # share that came true
 
 
-@dataclass(frozen=True, slots=True)
-class Reliability:
+class Reliability(Struct, frozen=True):
     """How well a probability is kept."""
 
     n: int
@@ -47,8 +47,7 @@ class LabelPrecision(NamedTuple):
     precision: float
 
 
-@dataclass(frozen=True, slots=True)
-class Trust:
+class Trust(Struct, frozen=True):
     """Whether scores and labels hold, on the queries of a collection."""
 
     score: Reliability  # of hits: is its document relevant?
@@ -57,8 +56,7 @@ class Trust:
     answer_labels: tuple[LabelPrecision, ...]  # right when one of the first three hits is relevant
 
 
-@dataclass(frozen=True, slots=True)
-class Answerability:
+class Answerability(Struct, frozen=True):
     """Whether questions that the collection cannot answer are told from those it did answer."""
 
     own: int  # queries of the collection with a relevant document among their hits
@@ -68,8 +66,7 @@ class Answerability:
     own_flagged: float  # share with answerable false: wrong
 
 
-@dataclass(frozen=True, slots=True)
-class Gibberish:
+class Gibberish(Struct, frozen=True):
     """What nonsense scores, against the collection's own queries."""
 
     n: int

@@ -6,9 +6,10 @@ The plots are SVG written here: two of squares and lines are not worth a plottin
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from html import escape
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import asdict
 
 from concord.reliability import LabelPrecision, Reliability, Trust
 

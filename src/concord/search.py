@@ -10,8 +10,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
+
+from msgspec.structs import replace
 
 from concord.cascade import rescue
 from concord.errors import BackendDown, BadValue

@@ -6,9 +6,10 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from itertools import chain, count
 from pathlib import Path, PurePosixPath
+
+from msgspec.structs import replace
 
 from concord.errors import BadValue, NotFound
 from concord.protocols import Catalog

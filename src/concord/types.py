@@ -7,8 +7,9 @@ Asked:     Request → Query → Candidate → Ranked → Hit → Answer
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
+
+from msgspec import Struct, field
 
 ChunkId = int  # never reused, so a vector that arrives late can never belong to another chunk
 Vector = bytes  # little-endian float32, length 1: the form every store keeps and no import is needed for
@@ -40,8 +41,7 @@ Freshness = Literal["fresh", "changed", "deleted"]
 # --- stored -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """A folder, a file or the notes: where documents come from."""
 
     id: str
@@ -56,8 +56,7 @@ class Source:
     synced_at: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """One file or note, as it was when it was last indexed."""
 
     id: str
@@ -75,8 +74,7 @@ class Document:
     indexed_at: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """A chunk before the catalog has given it an id."""
 
     text: str
@@ -88,8 +86,7 @@ class Piece:
     heading: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(Struct, frozen=True):
     """A piece of a document, as stored."""
 
     id: ChunkId
@@ -124,8 +121,7 @@ class Pending(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(Struct, frozen=True):
     """How much is stored."""
 
     sources: int
@@ -134,8 +130,7 @@ class Counts:
     vectors: int
 
 
-@dataclass(frozen=True, slots=True)
-class Extracted:
+class Extracted(Struct, frozen=True):
     """A file turned into text, before chunking."""
 
     text: str
@@ -148,8 +143,7 @@ class Extracted:
     language: str | None = None  # of code, by tree-sitter's name
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """Which embedder made a vector. Vectors of different identities are never compared."""
 
     provider: str
@@ -170,8 +164,7 @@ class Home(NamedTuple):
 # --- asked ------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Struct, frozen=True):
     """What a hit must satisfy. Applied inside the engines, lexical and vector alike."""
 
     tags: tuple[str, ...] = ()  # all of them
@@ -188,37 +181,32 @@ class Filter:
         return not self.tags and (self.type, self.source_id, self.path, self.since, self.until) == (None,) * 5
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(Struct, frozen=True):
     """One token to find; with `prefix`, any token that begins so."""
 
     text: str
     prefix: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Phrase:
+class Phrase(Struct, frozen=True):
     """Tokens to find next to each other, in this order."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class AllOf:
+class AllOf(Struct, frozen=True):
     """Every part must match."""
 
     parts: tuple[Match, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AnyOf:
+class AnyOf(Struct, frozen=True):
     """At least one part must match."""
 
     parts: tuple[Match, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Without:
+class Without(Struct, frozen=True):
     """`keep` must match and `drop` must not."""
 
     keep: Match
@@ -228,8 +216,7 @@ class Without:
 Match = Word | Phrase | AllOf | AnyOf | Without  # a lexical question in no engine's grammar
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """Exactly what the caller asked; None is 'did not say'."""
 
     text: str
@@ -251,8 +238,7 @@ class Request:
     explain: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """What the pipeline runs: the request understood."""
 
     text: str
@@ -289,8 +275,7 @@ class Candidate(NamedTuple):
     score: float  # higher is better, on the strategy's own scale
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(Struct, frozen=True):
     """A chunk with its fused score and the votes behind it."""
 
     chunk_id: ChunkId
@@ -299,8 +284,7 @@ class Ranked:
     moved_from: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Struct, frozen=True):
     """A result: the passage, who found it and how far to trust it."""
 
     chunk: Chunk
@@ -329,8 +313,7 @@ class Degraded(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """Everything a face may tell about one search."""
 
     request: Request
@@ -357,8 +340,7 @@ class Answer:
 # --- reported ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(Struct, frozen=True):
     """What `get` reads: a stretch of one document, as it was indexed."""
 
     document: Document
@@ -374,16 +356,14 @@ class Passage:
     after: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SourceSummary:
+class SourceSummary(Struct, frozen=True):
     """A source and how much of it is stored."""
 
     source: Source
     counts: Counts
 
 
-@dataclass(frozen=True, slots=True)
-class Stats:
+class Stats(Struct, frozen=True):
     """The state of a knowledge base."""
 
     org: str
@@ -403,8 +383,7 @@ class Failure(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class SyncReport:
+class SyncReport(Struct, frozen=True):
     """What one sync did to one source."""
 
     source: Source
@@ -424,8 +403,7 @@ class SyncReport:
     took_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Removal:
+class Removal(Struct, frozen=True):
     """What removing a source deleted."""
 
     source: Source

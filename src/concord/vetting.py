@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from concord.text.trust import warnings_about
 from concord.types import Answer, Hit, Passage, Source

@@ -5,19 +5,19 @@ It keeps nothing when it is closed, scans every vector, and one lock guards it a
 
 from __future__ import annotations
 
-import threading
 from array import array
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from contextlib import AbstractContextManager, contextmanager
 from operator import mul
+
+from msgspec.structs import replace
 
 from concord.backends.columns import WEIGHTS, columns_of
 from concord.backends.embeddings import check_identity, check_vector, refuse_elsewhere
 from concord.backends.memory_ledger import MemoryLedger, move_home
 from concord.backends.shelves import Shelves, allows
-from concord.errors import BadValue, NotFound, StoreBusy
+from concord.errors import BadValue, NotFound
 from concord.text.nearness import similar, typed
 from concord.types import (
     Chunk,
@@ -42,7 +42,6 @@ class MemoryCatalog:
 
     def __init__(self, shelves: Shelves) -> None:
         self._shelves = shelves
-        self._sync_locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     def sources(self) -> list[Source]:
         """Return all sources, by name."""
@@ -181,20 +180,13 @@ class MemoryCatalog:
             if source_id in self._shelves.sources:
                 self._shelves.memos[source_id] = memo
 
-    @contextmanager
-    def sync_lock(self, source_id: str, *, wait_s: float) -> Iterator[None]:
-        """Hold the right to sync one source, within this process.
+    def sync_lock(self, source_id: str, *, wait_s: float) -> AbstractContextManager[None]:
+        """Hold the right to sync one source.
 
         Raises:
-            StoreBusy: another thread holds it for longer than `wait_s`.
+            StoreBusy: somebody else holds it for longer than `wait_s`.
         """
-        lock = self._sync_locks[source_id]
-        if not lock.acquire(timeout=wait_s):
-            raise StoreBusy("another sync of this source is under way", hint="wait for it to finish")
-        try:
-            yield
-        finally:
-            lock.release()
+        return self._shelves.exclusive(f"sync {source_id}", wait_s)
 
     @contextmanager
     def _changing(self) -> Iterator[Shelves]:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import secrets
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from itertools import islice
 
 from concord.backends.shelves import Shelves, allows
-from concord.errors import StoreBusy
 from concord.types import ChunkId, Filter, Home, Identity
 
 _ELSEWHERE = b""
@@ -20,7 +18,6 @@ class MemoryLedger:
 
     def __init__(self, shelves: Shelves) -> None:
         self._shelves = shelves
-        self._turn = threading.Lock()
 
     def home(self) -> Home:
         """Return where the vectors are kept."""
@@ -72,19 +69,13 @@ class MemoryLedger:
             found = [document.id for document in shelves.documents.values() if allows(filter, document)]
         return found if len(found) <= most else None
 
-    @contextmanager
-    def exclusive(self, *, wait_s: float) -> Iterator[None]:
-        """Hold the right to change what is kept outside, within this process.
+    def exclusive(self, *, wait_s: float) -> AbstractContextManager[None]:
+        """Hold the right to change what is kept outside.
 
         Raises:
-            StoreBusy: another thread holds it for longer than `wait_s`.
+            StoreBusy: somebody else holds it for longer than `wait_s`.
         """
-        if not self._turn.acquire(timeout=wait_s):
-            raise StoreBusy("another thread is writing vectors", hint="wait for it to finish")
-        try:
-            yield
-        finally:
-            self._turn.release()
+        return self._shelves.exclusive("vectors kept elsewhere", wait_s)
 
 
 def move_home(shelves: Shelves, url: str) -> None:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from concord.backends.bm25 import InvertedIndex
 from concord.backends.columns import Columns
 from concord.backends.globs import glob_matches
+from concord.errors import StoreBusy
 from concord.types import Chunk, ChunkId, Document, Filter, Identity, Source, Vector
 
 _NANOSECONDS = 1e9
 
 
-@dataclass(slots=True)
-class Shelves:
+class Shelves(Struct):
     """All that is stored, shared by the parts of one store."""
 
     sources: dict[str, Source] = field(default_factory=dict)
@@ -36,6 +38,7 @@ class Shelves:
     last_chunk_id: ChunkId = 0
     generation: int = 0
     lock: threading.RLock = field(default_factory=threading.RLock)
+    turns: defaultdict[str, threading.Lock] = field(default_factory=lambda: defaultdict(threading.Lock))
 
     @contextmanager
     def reading(self) -> Iterator[Shelves]:
@@ -48,6 +51,21 @@ class Shelves:
         """Let nobody else read or change anything during the block."""
         with self.lock:
             yield self
+
+    @contextmanager
+    def exclusive(self, name: str, wait_s: float) -> Iterator[None]:
+        """Hold the right to long work of this name.
+
+        Raises:
+            StoreBusy: somebody else holds it for longer than `wait_s`.
+        """
+        turn = self.turns[name]
+        if not turn.acquire(timeout=wait_s):
+            raise StoreBusy("another thread is at the same work", hint="wait for it to finish")
+        try:
+            yield
+        finally:
+            turn.release()
 
     def disturb(self, chunk_id: ChunkId) -> None:
         """Take note that a chunk was deleted or is no longer where it was, for a vector store elsewhere."""

@@ -17,10 +17,10 @@ calibrated smoothing: 0.993 on average, and 0.957 for `CVE-2024-1234`.)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from concord.embedders.graph import FLOAT, INT32, INT64, Graph
@@ -60,8 +60,7 @@ class _Operand(NamedTuple):
     scale: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Network:
+class _Network(Struct, frozen=True):
     graph: Graph
     pack: Pack
     precision: Precision

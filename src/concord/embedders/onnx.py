@@ -12,10 +12,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from concord.embedders.runtime import Blueprint, Pooling, TextEncoder
 from concord.embedders.tokens import Tokens
@@ -29,8 +30,7 @@ _FINGERPRINT_BYTES = 1 << 16  # of each end of a file: enough to tell models apa
 _FLOAT_BYTES = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
+class Card(Struct, frozen=True):
     """What a model directory says about itself."""
 
     pooling: Pooling

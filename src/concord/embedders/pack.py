@@ -13,12 +13,12 @@ import hashlib
 import json
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from concord.errors import EmbedderDown
@@ -45,8 +45,7 @@ class Quantized(NamedTuple):
         return grouped.reshape(self.values.shape)
 
 
-@dataclass(frozen=True, slots=True)
-class Pack:
+class Pack(Struct, frozen=True):
     """A pack's contents; tensors are views of the mapped file where they can be."""
 
     arch: Mapping[str, Any]

@@ -11,10 +11,11 @@ import json
 import platform
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from concord.embedders.runtime import TextEncoder
 from concord.types import Vector
@@ -36,8 +37,7 @@ SENTENCES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Struct, frozen=True):
     """How int8 did against exact."""
 
     machine: str

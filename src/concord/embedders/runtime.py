@@ -6,12 +6,12 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from concord.embedders.tokens import Tokens
@@ -33,8 +33,7 @@ _SPIN_US = "20"
 _ERRORS_ONLY = 3  # onnxruntime's log level: its warnings are not for users
 
 
-@dataclass(frozen=True, slots=True)
-class Blueprint:
+class Blueprint(Struct, frozen=True):
     """What must be known of a model to run it. Nothing is read until it is needed."""
 
     name: str

@@ -9,10 +9,11 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
+
+from msgspec import Struct, field
 
 from concord.errors import DeadlinePassed
 from concord.mcp.bases import Bases
@@ -61,8 +62,7 @@ class RecentNotes:
         return document_id if document_id and self._clock() - kept_at < REPEATED_S else None
 
 
-@dataclass(slots=True)
-class Desk:
+class Desk(Struct):
     """One server's state."""
 
     bases: Bases

@@ -10,12 +10,12 @@ import asyncio
 import ipaddress
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import uvicorn
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -34,8 +34,7 @@ MAX_SESSIONS = 1_000
 SHUTDOWN_S = 3  # for streams that are open when the server ends
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """How much of the machine callers may take."""
 
     max_bytes: int  # of one request

@@ -11,8 +11,9 @@ import hmac
 import os
 import re
 import secrets
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from concord.errors import BadValue
 
@@ -21,8 +22,7 @@ SHORTEST = 16  # characters: shorter ones can be guessed
 _ORG = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(Struct, frozen=True):
     """A token's digest and the organisation that it stands for."""
 
     org: str

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
+
+from msgspec import Struct, field
 
 from concord.ranking.plan import STRATEGIES
 from concord.types import Candidate, QueryKind
@@ -30,8 +31,7 @@ _PLACE = {label: place for place, label in enumerate(LABELS)}
 _BY_MEANING: frozenset[QueryKind] = frozenset({"conceptual", "exploratory"})
 
 
-@dataclass(frozen=True, slots=True)
-class Agreement:
+class Agreement(Struct, frozen=True):
     """Who found a chunk."""
 
     found_by: tuple[str, ...]  # in the order of plan.STRATEGIES, outsiders after them
@@ -39,8 +39,7 @@ class Agreement:
     agreement: float
 
 
-@dataclass(frozen=True, slots=True)
-class Cuts:
+class Cuts(Struct, frozen=True):
     """Where cosine becomes strong, and how relevant a hit must be for its label. Fitted with a model."""
 
     strong: float = math.inf  # unfitted, no cosine is strong: what is differs from model to model
@@ -50,8 +49,7 @@ class Cuts:
     answerable: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """All that the table looks at, for one hit."""
 
     exact: bool = False

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from concord.errors import BadValue
 from concord.ranking.agreement import LABELS, Cuts
@@ -29,8 +30,7 @@ VERSION = 1
 UNFITTED = Cuts()
 
 
-@dataclass(frozen=True, slots=True)
-class Logistic:
+class Logistic(Struct, frozen=True):
     """Logistic regression over named, standardised features, with a table that may straighten its output."""
 
     features: tuple[str, ...]
@@ -41,8 +41,7 @@ class Logistic:
     isotonic: tuple[tuple[float, float], ...] = ()  # (probability before, after), rising; linear in between
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
+class Calibration(Struct, frozen=True):
     """What was fitted for one embedding model."""
 
     model: str  # model_key of the embedder it was fitted with

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from concord.ranking.lexicon import UNSPACED_SCRIPTS
 from concord.types import ChunkId, Ranked

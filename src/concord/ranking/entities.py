@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import groupby
+
+from msgspec.structs import replace
 
 from concord.ranking.fuse import ordered
 from concord.ranking.identifiers import is_measure, is_number, is_year, shape

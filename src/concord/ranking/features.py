@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from concord.ranking.agreement import agreed
 from concord.ranking.fuse import POOL, Ballots
@@ -21,8 +22,7 @@ from concord.types import Candidate, ChunkId, QueryKind, Ranked
 DEPTH = 10  # how deep margins and overlap look: the default number of results
 
 
-@dataclass(frozen=True, slots=True)
-class Leg:
+class Leg(Struct, frozen=True):
     """The scores of one family's candidates, summed up."""
 
     count: int = 0
@@ -37,8 +37,7 @@ class Leg:
         return (score - self.mean) / self.spread if self.spread > 1e-9 else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class SearchEvidence:
+class SearchEvidence(Struct, frozen=True):
     """One search, without its hits' texts."""
 
     kind: QueryKind = "exploratory"
@@ -56,8 +55,7 @@ class SearchEvidence:
     first_agreement: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class HitEvidence:
+class HitEvidence(Struct, frozen=True):
     """One hit of a search."""
 
     rank: int

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from concord.ranking.agreement import agreed
 from concord.ranking.plan import EQUAL, STRATEGIES, WEIGHTS, Weights, multipliers
@@ -34,8 +35,7 @@ CODE_WEIGHT = 0.9  # semantic share among source code: 0.639 there against 0.573
 _ORDER = {name: place for place, name in enumerate(STRATEGIES)}
 
 
-@dataclass(frozen=True, slots=True)
-class Ballots:
+class Ballots(Struct, frozen=True):
     """The two families' votes on the same chunks, with every score that is known of them."""
 
     lexical: Mapping[ChunkId, int]  # rank in the family's ballot, from 1
@@ -48,8 +48,7 @@ class Ballots:
     )  # cosines with query and first hits together
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     """What a fusion may know besides the ballots."""
 
     kind: QueryKind = "exploratory"

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
 from operator import sub
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from concord.text.outline import Block
 from concord.text.sentence import sentence_starts
@@ -36,8 +37,7 @@ DEEP = 12
 LONGEST_TOKEN = 64
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkSize:
+class ChunkSize(Struct, frozen=True):
     """How long chunks are, in tokens of the embedding model."""
 
     target: int = 320
@@ -53,8 +53,7 @@ class Cut(NamedTuple):
     after_prose: bool  # whether prose lies between the cut before and this one
 
 
-@dataclass(frozen=True, slots=True)
-class Tokens:
+class Tokens(Struct, frozen=True):
     """Where a text's tokens begin; made by `measured`."""
 
     starts: Sequence[int]

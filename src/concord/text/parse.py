@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from unicodedata import normalize
+
+from msgspec import Struct
 
 from concord.text.expression import OPERATORS, DoesNotParse, Node, Token, match_of, read, tokens_of
 from concord.text.identifiers import symbols_in
@@ -37,8 +38,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 _CURLY = re.compile('[“„]([^“„”"]*)[”“]')
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
+class Parsed(Struct, frozen=True):
     """A query taken apart."""
 
     terms: tuple[str, ...]  # as typed, operators and stop words taken out (never to nothing)

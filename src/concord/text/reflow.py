@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+from msgspec import Struct
 
 _SOFT_HYPHEN = "\xad"
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
@@ -51,8 +52,7 @@ _LONG = 0.6  # a line this long may go on in the next if that begins in the midd
 _SHORT = 0.75  # a line this short that ends a sentence also ends its paragraph
 
 
-@dataclass(frozen=True, slots=True)
-class Vocabulary:
+class Vocabulary(Struct, frozen=True):
     """The words that a document writes within its lines, and how often; made by `vocabulary_of`."""
 
     counts: Counter[str]

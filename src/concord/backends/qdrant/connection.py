@@ -51,7 +51,6 @@ class Connection:
             MissingExtra: the client is not installed.
         """
         client = self._opened()
-        from grpc import RpcError
         from qdrant_client.http.exceptions import ApiException
 
         try:
@@ -60,7 +59,7 @@ class Connection:
                     yield client
             else:
                 yield client
-        except (ApiException, RpcError, OSError) as fault:
+        except (ApiException, OSError) as fault:
             raise self._down(fault) from fault
         except (ValueError, RuntimeError) as fault:  # the local engine's, and a client that is being closed
             raise self._down(fault) from fault
@@ -76,7 +75,7 @@ class Connection:
     def _opened(self) -> QdrantClient:
         with self._lock:
             if self._is_closed:
-                raise BackendDown(f"the connection to {self.url} has been closed", hint="open the store again")
+                raise BackendDown(f"the connection to {self.url} was closed", hint="open the store again")
             if self._client is None:
                 self._client = self._connect()
             return self._client
@@ -97,7 +96,7 @@ class Connection:
             url=self._target,
             timeout=self._options["vectors.timeout_s"],
             headers={"api-key": key} if key else None,
-            # It would ask the server for its version before the first call, and warn on stderr when it cannot.
+            # It would ask the server for its version before the first call, and warn when it cannot.
             check_compatibility=False,
             # Without limits it opens a connection for every call to this machine.
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=_CONNECTIONS),

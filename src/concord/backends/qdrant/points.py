@@ -12,6 +12,7 @@ from qdrant_client import models
 from concord.backends.globs import is_prefix, literal_prefix
 from concord.types import Chunk, ChunkId, Document, Filter
 
+_CURRENT = "current"
 _CHUNK_BITS = 64
 _NANOSECONDS = 1e9
 _ROUNDING_S = 1e-6  # a time is a 64-bit float there: what this lets through too much, the catalog takes out
@@ -25,7 +26,7 @@ INDEXES: dict[str, Any] = {
     "folders": models.PayloadSchemaType.KEYWORD,
     "tags": models.PayloadSchemaType.KEYWORD,
     "type": models.PayloadSchemaType.KEYWORD,
-    "superseded": models.PayloadSchemaType.BOOL,
+    "state": models.PayloadSchemaType.KEYWORD,
     "modified": models.PayloadSchemaType.FLOAT,
 }
 
@@ -60,7 +61,7 @@ class Owner:
             "tags": list(document.tags),
             "type": document.type,
             "folders": list(_folders(document.path)),
-            "superseded": document.superseded_by is not None,
+            "state": _CURRENT if document.superseded_by is None else "superseded",
             "modified": document.mtime_ns / _NANOSECONDS,
         }
 
@@ -73,7 +74,7 @@ class Owner:
         must = self.everything()
         must += [_is("tags", tag) for tag in filter.tags]
         if not filter.include_superseded:
-            must.append(_is("superseded", False))
+            must.append(_is("state", _CURRENT))
         if filter.type is not None:
             must.append(_is("type", filter.type))
         if filter.source_id is not None:
@@ -117,5 +118,5 @@ def _range(filter: Filter) -> models.Range:
     )
 
 
-def _is(key: str, value: str | bool) -> models.FieldCondition:
+def _is(key: str, value: str) -> models.FieldCondition:
     return models.FieldCondition(key=key, match=models.MatchValue(value=value))

@@ -1,9 +1,9 @@
 """Vectors in Qdrant, beside a store that keeps everything else. The store's catalog stays the truth.
 
-A chunk counts as embedded once Qdrant has acknowledged its point and the ledger has marked it: a crash between
-the two sends it again, under the same id. Chunks that the catalog dropped, and documents whose fields changed,
-wait in the ledger until Qdrant has been told; every write and every search tells it first. What a search finds
-is checked against the catalog, so nothing that is gone or superseded is returned meanwhile.
+A chunk counts as embedded once Qdrant has acknowledged its point and the ledger has marked it: a crash
+between the two sends it again, under the same id. Chunks that the catalog dropped, and documents whose fields
+changed, wait in the ledger until Qdrant has been told; every write and every search tells it first. What a
+search finds is checked against the catalog, so nothing that is gone or superseded is returned meanwhile.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from concord.backends.embeddings import FLOAT_BYTES, check_identity, check_vector, refuse_elsewhere
 from concord.backends.qdrant.connection import Connection
@@ -116,7 +116,8 @@ class QdrantVectors:
         alive = self._ledger.allowed(chunk_ids, _EVERYTHING) if self._is_home(home) else set()
         if not alive or home.identity is None:
             return {}
-        owner, found = self._owner(home), {}
+        found: dict[ChunkId, Vector] = {}
+        owner = self._owner(home)
         for part in _parts([i for i in dict.fromkeys(chunk_ids) if i in alive]):
             found.update(self._retrieve([owner.point_id(i) for i in part], home.identity.dimension))
         return found
@@ -228,7 +229,7 @@ class QdrantVectors:
             for chunk, document in alive.values()
         ]
         if gone:
-            operations.append(models.DeleteOperation(delete=models.PointIdsList(points=gone)))
+            operations.append(models.DeleteOperation(delete=models.PointIdsList(points=[*gone])))
         with self._connection.client() as client:
             client.batch_update_points(self._collection, operations, wait=True)
 
@@ -282,7 +283,7 @@ class QdrantVectors:
         with self._connection.client() as client:
             records = client.retrieve(self._collection, point_ids, with_payload=False, with_vectors=True)
         for record in records:
-            vector = array("f", record.vector).tobytes() if isinstance(record.vector, list) else b""
+            vector = array("f", cast(list[float], record.vector or [])).tobytes()
             if len(vector) != dimension * FLOAT_BYTES:
                 raise BackendDown(
                     f"Qdrant at {self.home} answers with vectors of {len(vector) // FLOAT_BYTES} dimensions"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple
+
+from msgspec.structs import astuple
 
 from concord.backends.sqlite.connections import Readers, Writer
 from concord.types import Identity, Vector

@@ -10,8 +10,9 @@ The path is taken as it is written, without percent-decoding. Options follow a q
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from concord.errors import BadValue
 
@@ -22,8 +23,7 @@ BUSY_TIMEOUT_MS = (
 _ORG = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(Struct, frozen=True):
     """A database file and how to open it."""
 
     path: Path
@@ -41,13 +41,22 @@ def locate(url: str, org: str) -> Location:
     written, _, options = url.removeprefix(SCHEME).partition("?")
     if not url.startswith(SCHEME) or not written.startswith("/") or "\0" in written:
         raise BadValue(f"{url!r} names no SQLite store", hint="write sqlite:///absolute/folder")
+    check_org(org)
+    path = Path("/" + written.lstrip("/"))  # sqlite:/// + /folder is as good as sqlite:// + /folder
+    return _with_options(Location(path if path.suffix == ".db" else path / f"{org}.db", org), options)
+
+
+def check_org(org: str) -> None:
+    """Refuse a name that cannot be a file's.
+
+    Raises:
+        BadValue: it is one.
+    """
     if not _ORG.fullmatch(org):
         raise BadValue(
             f"{org!r} cannot name an organisation",
             hint="use up to 64 letters, digits, - _ and . and begin with none of the dots",
         )
-    path = Path("/" + written.lstrip("/"))  # sqlite:/// + /folder is as good as sqlite:// + /folder
-    return _with_options(Location(path if path.suffix == ".db" else path / f"{org}.db", org), options)
 
 
 def _with_options(location: Location, options: str) -> Location:
