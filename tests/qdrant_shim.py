@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -50,7 +52,8 @@ class QdrantShim:
         self._server.shutdown()
         self._server.server_close()
         for connected in self._sockets:
-            connected.close()
+            with suppress(OSError):  # its client has gone already
+                connected.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         self.gate.set()

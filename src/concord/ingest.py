@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from concord.errors import (
     BadValue,
+    EmbedderDown,
     ExtractionError,
     MissingExtra,
     NotIndexable,
@@ -35,6 +36,7 @@ from concord.text.assemble import embeddable_text
 from concord.text.chunk import ChunkSize, chunk
 from concord.textless import Textless
 from concord.types import (
+    FLOAT_BYTES,
     Document,
     Extracted,
     Failure,
@@ -407,9 +409,22 @@ def _embed(batch: Sequence[tuple[Pending, str]], store: Store, embedder: Embedde
     }
     known = store.cache.get(embedder.identity, list(set(keys.values())))
     fresh = {keys[waiting.chunk_id]: text for waiting, text in batch if keys[waiting.chunk_id] not in known}
-    made = dict(zip(fresh, embedder.embed_documents(list(fresh.values())), strict=True)) if fresh else {}
+    made = dict(zip(fresh, _made(embedder, list(fresh.values())), strict=True)) if fresh else {}
     if made:
         store.cache.put(embedder.identity, made)
     vectors: dict[bytes, Vector] = {**known, **made}
     store.vectors.put((chunk_id, vectors[key]) for chunk_id, key in keys.items())
     return len(made), len(batch) - len(made)
+
+
+def _made(embedder: Embedder, texts: Sequence[str]) -> list[Vector]:
+    """Return the vectors of texts; one of another dimension never reaches the cache, which would keep it."""
+    made, wanted = embedder.embed_documents(texts), embedder.identity.dimension
+    for vector in made:
+        if len(vector) != wanted * FLOAT_BYTES:
+            raise EmbedderDown(
+                f"{embedder.identity.model} answers with {len(vector) // FLOAT_BYTES} dimensions,"
+                f" not with {wanted}",
+                hint="see which model the provider has loaded",
+            )
+    return made

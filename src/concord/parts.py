@@ -167,11 +167,17 @@ class Parts:
     @property
     def semantic(self) -> Semantic:
         """The strategy that looks for meaning."""
-        vectors, embedder = self.store.vectors, self.embedder
-        semantic: Semantic = self._once(
-            "semantic", lambda: plugins.load("strategies", "semantic")(vectors, embedder)
-        )
+        semantic: Semantic = self._once("semantic", self._guarded_semantic)
         return semantic
+
+    def _guarded_semantic(self) -> Semantic:
+        from concord.breaker import Breaker, Guarded
+
+        inner = plugins.load("strategies", "semantic")(self.store.vectors, self.embedder)
+        late_s = self.settings["search.deadline_ms"] / 1000
+        return Guarded(
+            inner, Breaker("semantic search", retry_s=self.settings["search.retry_s"], late_s=late_s)
+        )
 
     @property
     def reranker(self) -> Reranker | None:

@@ -364,6 +364,16 @@ class Strategy(Protocol):
         ...
 
 
+class Similarity(Protocol):
+    """Cosines of a query, drawn towards the chunks it should be `like`, and of chunks."""
+
+    def __call__(
+        self, text: str, chunk_ids: Sequence[ChunkId], like: Sequence[ChunkId] = (), /
+    ) -> Mapping[ChunkId, float]:
+        """Return the cosine of each chunk that has a vector."""
+        ...
+
+
 class Semantic(Strategy, Protocol):
     """The strategy that can also tell how near any chunk is."""
 

@@ -10,15 +10,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from concord.breaker import Cosines
 from concord.cascade import rescue
 from concord.errors import BackendDown, BadValue
 from concord.judge import Judgement, Survivor, Verdict, judge
 from concord.poll import Poll, poll
-from concord.protocols import Reranker, Store, Strategy
+from concord.protocols import Reranker, Similarity, Store, Strategy
 from concord.ranking import diversify, explain, rarity
 from concord.ranking.agreement import agreement
 from concord.ranking.calibrate import Calibration
@@ -37,16 +38,6 @@ FEEDBACK_HITS = 2  # that the query is drawn towards: more of them bring in what
 CODE = 0.5  # share of candidates from which a search is one of source code
 POOL = 2  # texts read for each result asked for: duplicates, diversity and NOT choose among them
 FUSION_OF: Mapping[Mode, str] = {"auto": "blend", "hybrid": "rrf", "semantic": "rrf", "fts5": "rrf"}
-
-
-class Similarity(Protocol):
-    """Cosines of a query, drawn towards the chunks it should be `like`, and of chunks."""
-
-    def __call__(
-        self, text: str, chunk_ids: Sequence[ChunkId], like: Sequence[ChunkId] = (), /
-    ) -> Mapping[ChunkId, float]:
-        """Return the cosine of each chunk that has a vector."""
-        ...
 
 
 class Tools(NamedTuple):
@@ -91,6 +82,8 @@ def search(request: Request, tools: Tools) -> Answer:
 def examine(request: Request, tools: Tools) -> Examined:
     """Answer one request, and keep the evidence for whoever measures or fits confidence."""
     watch = _Watch()
+    cosines = Cosines(tools.similarity, _deadline_ms(request, tools.settings)) if tools.similarity else None
+    tools = tools._replace(similarity=cosines)
     mode, fusion = chosen_mode(request, tools.settings), chosen_fusion(request, tools.settings)
     sources = tools.store.catalog.sources()
     found = retrieve(request, mode, tools, sources, watch)
@@ -134,7 +127,7 @@ def examine(request: Request, tools: Tools) -> Examined:
         strategies_matched=tuple(
             s.name for s in tools.strategies if any(s.name in hit.found_by for hit in hits)
         ),
-        degraded=(*found.votes.degraded, *look.degraded),
+        degraded=(*found.votes.degraded, *(cosines.degraded if cosines else ()), *look.degraded),
         omitted={"deleted": 0, "below_threshold": len(ranked) - len(kept)},
         timings_ms={**found.votes.timings_ms, **watch.laps},
     )

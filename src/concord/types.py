@@ -13,6 +13,7 @@ from msgspec import Struct, field
 
 ChunkId = int  # never reused, so a vector that arrives late can never belong to another chunk
 Vector = bytes  # little-endian float32, length 1: the form every store keeps and no import is needed for
+FLOAT_BYTES = 4  # of each number of a vector
 Json = Any  # what json.loads returns
 
 DocumentType = Literal["pdf", "markdown", "code", "note", "html", "office", "text", "data"]

@@ -7,9 +7,8 @@ from array import array
 from typing import NoReturn
 
 from concord.errors import BadValue, ModelMismatch, VectorsElsewhere
-from concord.types import Identity, Vector
+from concord.types import FLOAT_BYTES, Identity, Vector
 
-FLOAT_BYTES = 4
 _LENGTH_TOLERANCE = 1e-3  # a unit vector rounded to float32 is off by 1e-7; to float16, by 5e-4
 
 

@@ -13,10 +13,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from concord.backends.embeddings import FLOAT_BYTES, check_identity, check_vector, refuse_elsewhere
+from concord.backends.embeddings import check_identity, check_vector, refuse_elsewhere
 from concord.backends.qdrant.connection import Connection
 from concord.errors import BackendDown, BadValue, StoreBusy
-from concord.types import Chunk, ChunkId, Document, Filter, Home, Identity, Pending, Scored, Vector
+from concord.types import (
+    FLOAT_BYTES,
+    Chunk,
+    ChunkId,
+    Document,
+    Filter,
+    Home,
+    Identity,
+    Pending,
+    Scored,
+    Vector,
+)
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from concord.backends.embeddings import FLOAT_BYTES
 from concord.backends.sqlite.connections import Connection
-from concord.types import ChunkId, Identity
+from concord.types import FLOAT_BYTES, ChunkId, Identity
 
 _METRIC = "cosine"
 # How many vectors sqlite-vec keeps in one value. With its default, 1024, reading or deleting one by its id
