@@ -14,16 +14,20 @@ from collections.abc import Callable
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import qdrant_edge as edge
+
+RAM = Path("/dev/shm")
 
 
 class QdrantShim:
     """One server with its collections, which outlive a stop."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self) -> None:
+        self._place = TemporaryDirectory(dir=RAM if RAM.is_dir() else None)  # nobody waits for a disk
+        self.folder = Path(self._place.name)
         self.shards: dict[str, tuple[edge.EdgeShard, dict[str, Any]]] = {}
         self.lock = threading.Lock()
         self.gate = threading.Event()
@@ -60,6 +64,7 @@ class QdrantShim:
         self.stop()
         for shard, _ in self.shards.values():
             shard.close()
+        self._place.cleanup()
 
     def answer(self, method: str, path: str, body: Any) -> Any:
         for verb, pattern, act in ROUTES:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
-from concord.config import Resolved, Settings
+from concord.config import Settings
 from concord.errors import BadValue, EmbedderDown, NotFound
 from concord.ingest import Embedding
 from concord.protocols import Embedder, Progress, Store
@@ -137,9 +137,8 @@ def settings_apart(collection: Collection, settings: Settings, identity: Identit
     cut = [str(settings[key]) for key in ("ingest.chunk_tokens", "ingest.chunk_overlap")]
     told = "\0".join([str(collection.folder), *cut, *map(str, astuple(identity))])
     name = f"{collection.folder.name}-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
-    apart = {"store.url": f"sqlite:///{settings.paths.cache / 'collections' / name}", "org": "default"}
-    values = {key: Resolved(apart.get(key, settings[key]), settings.origin(key)) for key in settings}
-    return Settings(values, settings.paths)
+    place = f"sqlite:///{settings.paths.cache / 'collections' / name}"
+    return settings.replaced(store__url=place, org="default", vectors__url="")
 
 
 def complete(embedding: Embedding) -> None:

@@ -342,6 +342,11 @@ class Settings(Mapping[str, Any]):
         """Return who set it."""
         return self._values[key].origin
 
+    def replaced(self, **values: Any) -> Settings:
+        """Return the same settings with some of them set anew, dots written as double underscores."""
+        given = _layer({key.replace("__", "."): value for key, value in values.items()}, "flag")
+        return Settings({**self._values, **given}, self.paths)
+
     @property
     def store_url(self) -> str:
         """`store.url`, or the SQLite store in the data directory."""

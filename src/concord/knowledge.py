@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from concord.collection import Collection
     from concord.evaluate import Evaluation
     from concord.explaining import Explanation
+    from concord.ingest import Embedding
+    from concord.migrate import Migration
     from concord.notes import Note
     from concord.paging import Page
     from concord.progressive import Progressive
@@ -309,6 +311,27 @@ class KnowledgeBase:
             generation=catalog.generation(),
             types=dict(Counter(document.type for document in catalog.documents())),
         )
+
+    def migrate(self, to: str, *, vectors: str | None = None, progress: Progress = silent) -> Migration:
+        """Copy everything to another store, with its vectors inside it or at the URL that is given.
+
+        Raises:
+            BadValue: that store holds something else, or is this one.
+            StoreError: the copy is not the same, because something changed meanwhile.
+        """
+        from concord.migrate import migrate
+
+        elsewhere = self.settings.replaced(store__url=to, vectors__url=vectors or "", org=self.org)
+        if elsewhere.store_url == self.settings.store_url:
+            raise BadValue(f"{to} is this store itself", hint="`kb migrate` without --to moves its vectors")
+        with KnowledgeBase(elsewhere) as other:
+            return migrate(self.store, other.store, progress, lock_wait_s=self.settings["sync.lock_wait_s"])
+
+    def migrate_vectors(self, *, progress: Progress = silent) -> Embedding:
+        """Bring the vectors of this store to where `vectors.url` says, from the embedding cache."""
+        from concord.migrate import rehome
+
+        return rehome(self.store, self.parts.vectors_url, self.embedder, progress)
 
     # Measuring.
 

@@ -17,6 +17,7 @@ from concord.sources import file_of
 from concord.visible import json_text
 
 if TYPE_CHECKING:
+    from concord.migrate import Migration
     from concord.types import (
         Answer,
         Document,
@@ -132,6 +133,22 @@ def removal_to_json(removal: Removal) -> JsonObject:
         "source": removal.source.name,
         "documents_deleted": removal.documents_deleted,
         "vectors_deleted": removal.vectors_deleted,
+    }
+    return _object(wire)
+
+
+def migration_to_json(migration: Migration, store: str) -> JsonObject:
+    """Return what a migration moved."""
+    wire = {
+        "store": without_password(store),
+        "sources": migration.counts.sources,
+        "documents": migration.counts.documents,
+        "chunks": migration.counts.chunks,
+        "vectors": migration.counts.vectors,
+        "cached": migration.cached,
+        "checksum": migration.checksum,
+        "copied": migration.copied,
+        "took_s": migration.took_s,
     }
     return _object(wire)
 

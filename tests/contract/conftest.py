@@ -42,10 +42,9 @@ def shim() -> Iterator[str]:
     """A server on Qdrant's own engine, shared by all tests: each has a collection of its own."""
     from qdrant_shim import QdrantShim
 
-    with TemporaryDirectory(dir=RAM if RAM.is_dir() else None) as made:
-        server = QdrantShim(Path(made))
-        yield server.url
-        server.close()
+    server = QdrantShim()
+    yield server.url
+    server.close()
 
 
 def opened(backend: str, folder: Path) -> Store:

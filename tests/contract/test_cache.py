@@ -49,3 +49,15 @@ def test_removing_a_source_leaves_what_is_cached(store: Store):
 def test_nothing_asked_is_nothing_found(store: Store):
     store.cache.put(IDENTITY, {})
     assert store.cache.get(IDENTITY, []) == {}
+
+
+def test_all_that_is_remembered_can_be_listed(store: Store):
+    other = replace(IDENTITY, model="other")
+    assert list(store.cache.entries()) == []
+    store.cache.put(IDENTITY, {key("a"): unit(1, 0, 0, 0), key("b"): unit(0, 1, 0, 0)})
+    store.cache.put(other, {key("a"): unit(0, 0, 1, 0)})
+    assert set(store.cache.entries()) == {
+        (IDENTITY, key("a"), unit(1, 0, 0, 0)),
+        (IDENTITY, key("b"), unit(0, 1, 0, 0)),
+        (other, key("a"), unit(0, 0, 1, 0)),
+    }

@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sync": ("sources:sync", "Bring sources up to date with their files."),
     "remove": ("sources:remove", "Remove a source from the index; its files stay."),
     "stats": ("state:stats", "Show how much is stored, and where."),
+    "migrate": ("migration:migrate", "Move everything to another store, or the vectors to another place."),
     "config": ("state:config", "Show the settings, their values and their reasons."),
     "eval": ("evaluation:evaluate", "Evaluate search on a judged collection."),
     "calibrate": ("evaluation:calibrate", "Calibrate confidence to your own documents."),

@@ -15,7 +15,14 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 0.5  # work that is done sooner needs no bar, and then rich is not even imported
 LINE_EVERY_S = 10.0
-STAGES = {"index": "reading files", "embed": "embedding chunks"}
+STAGES = {
+    "index": "reading files",
+    "embed": "embedding chunks",
+    "copy": "copying documents",
+    "vectors": "copying vectors",
+    "cache": "copying the embedding cache",
+    "verify": "comparing",
+}
 
 
 class Meter(Protocol):

@@ -12,7 +12,7 @@ import re
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -51,17 +51,13 @@ class Connection:
             MissingExtra: the client is not installed.
         """
         client = self._opened()
-        from qdrant_client.http.exceptions import ApiException
+        from qdrant_client.http.exceptions import ApiException  # loaded with the client
 
         try:
-            if self.is_local:
-                with self._lock:  # that engine is not made for threads
-                    yield client
-            else:
+            # One at a time for the local engine, which is not made for threads.
+            with self._lock if self.is_local else nullcontext():
                 yield client
-        except (ApiException, OSError) as fault:
-            raise self._down(fault) from fault
-        except (ValueError, RuntimeError) as fault:  # the local engine's, and a client that is being closed
+        except (ApiException, OSError, ValueError, RuntimeError) as fault:
             raise self._down(fault) from fault
 
     def close(self) -> None:
@@ -77,7 +73,10 @@ class Connection:
             if self._is_closed:
                 raise BackendDown(f"the connection to {self.url} was closed", hint="open the store again")
             if self._client is None:
-                self._client = self._connect()
+                try:
+                    self._client = self._connect()
+                except (OSError, ValueError, RuntimeError) as fault:  # another process has the folder open
+                    raise self._down(fault) from fault
             return self._client
 
     def _connect(self) -> QdrantClient:
