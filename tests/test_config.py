@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from pathlib import Path
 
@@ -115,13 +116,20 @@ def test_kb_home_moves_everything(tmp_path: Path):
     assert load_settings({}, {"KB_HOME": str(tmp_path)}).store_url == f"sqlite:///{tmp_path}/data"
 
 
-def test_without_kb_home_the_platform_s_directories_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    for name in ("DATA", "CACHE", "CONFIG"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
-    paths = find_paths({})
+@pytest.mark.skipif(sys.platform != "linux", reason="other platforms have other directories")
+def test_without_kb_home_the_platform_s_directories_are_used(tmp_path: Path):
+    paths = find_paths(
+        {f"XDG_{name}_HOME": str(tmp_path / name.lower()) for name in ("DATA", "CACHE", "CONFIG")}
+    )
     assert paths.data == tmp_path / "data" / "concord"
     assert paths.cache == tmp_path / "cache" / "concord"
     assert paths.config_file == tmp_path / "config" / "concord" / "config.toml"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other platforms have other directories")
+def test_a_relative_base_directory_is_ignored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert find_paths({"XDG_DATA_HOME": "data"}).data == tmp_path / ".local" / "share" / "concord"
 
 
 @pytest.mark.promise("design.config-not-obeyed")

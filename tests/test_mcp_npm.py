@@ -59,8 +59,14 @@ def program(name: str) -> str:
 
 
 def output_of(*command: str, cwd: Path, **more: str) -> str:
+    done = ended(*command, cwd=cwd, **more)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return done.stdout + done.stderr
+
+
+def ended(*command: str, cwd: Path, **more: str) -> subprocess.CompletedProcess[str]:
     variables = {**environment(cwd / "home"), **more}
-    done = subprocess.run(
+    return subprocess.run(
         command,
         cwd=cwd,
         env={**variables, "PATH": f"{NPM}{os.pathsep}{variables['PATH']}"},
@@ -70,8 +76,6 @@ def output_of(*command: str, cwd: Path, **more: str) -> str:
         timeout=BOUND_S,
         check=False,
     )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    return done.stdout + done.stderr
 
 
 def inspected(cwd: Path, era: str, *args: str) -> str:
@@ -145,6 +149,15 @@ def test_the_conformance_suite_passes_where_it_applies(
 ):
     suite = (program("conformance"), "server", "--url", address.replace("127.0.0.1", "localhost"))
     output_of(*suite, "--spec-version", version, "--scenario", scenario, cwd=tmp_path)
+
+
+@pytest.mark.promise("mcp.conformance")
+def test_of_the_stateless_scenario_only_what_needs_a_demonstration_tool_is_left(tmp_path: Path, address: str):
+    suite = (program("conformance"), "server", "--url", address.replace("127.0.0.1", "localhost"))
+    told = ended(*suite, "--spec-version", "2026-07-28", "--scenario", "server-stateless", cwd=tmp_path)
+    faults = [line for line in told.stdout.splitlines() if line.lstrip().startswith("Error:")]
+    assert "Passed: " in told.stdout
+    assert all("does not list the diagnostic tool" in fault for fault in faults), faults
 
 
 def test_gemini_cli_lists_the_server_as_connected(place: Path):

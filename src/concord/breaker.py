@@ -10,12 +10,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from concord.errors import Unavailable
 from concord.poll import bounded, reason_of
-from concord.protocols import Semantic, Similarity
 from concord.types import Candidate, ChunkId, Degraded, Family, Query
+
+if TYPE_CHECKING:
+    from concord.protocols import Semantic, Similarity
 
 T = TypeVar("T")
 

@@ -16,7 +16,6 @@ from msgspec import Struct
 
 from concord.judge import evidence_of
 from concord.poll import Poll, poll
-from concord.protocols import LexicalIndex
 from concord.ranking import calibrate
 from concord.ranking.agreement import Rung, answerable
 from concord.ranking.diversify import RELAXED_FLOOR
@@ -32,6 +31,7 @@ from concord.text.unspaced import characters, has_unspaced
 from concord.types import Candidate, Family, Match, Mode, Query, Request, Without, Word
 
 if TYPE_CHECKING:
+    from concord.protocols import LexicalIndex
     from concord.search import Retrieval, Tools
 
 RUNG_STRATEGIES = ("fts_prefix", "fts_partial")  # the names under which the rungs vote

@@ -8,6 +8,7 @@ configuration directory alone, never from a folder that is indexed.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -18,6 +19,7 @@ from concord.errors import BadValue, UnknownSetting
 
 Origin = Literal["default", "file", "environment", "flag"]
 APP = "concord"
+_HAS_XDG = sys.platform == "linux"
 
 
 class Setting(NamedTuple):
@@ -384,13 +386,25 @@ def find_paths(environment: Mapping[str, str]) -> Paths:
     if home := environment.get("KB_HOME"):
         root = Path(home).expanduser().absolute()
         return Paths(root / "data", root / "cache", root)
-    import platformdirs  # after KB_HOME, which needs none of it
+    if _HAS_XDG:
+        return Paths(
+            _xdg(environment, "XDG_DATA_HOME", ".local/share"),
+            _xdg(environment, "XDG_CACHE_HOME", ".cache"),
+            _xdg(environment, "XDG_CONFIG_HOME", ".config"),
+        )
+    import platformdirs  # late: it loads a dozen modules, a tenth of the time of a quick search
 
     return Paths(
         platformdirs.user_data_path(APP),
         platformdirs.user_cache_path(APP),
         platformdirs.user_config_path(APP),
     )
+
+
+def _xdg(environment: Mapping[str, str], name: str, otherwise: str) -> Path:
+    """Return our part of a base directory; the specification has relative ones ignored."""
+    given = Path(environment.get(name, ""))
+    return (given if given.is_absolute() else Path.home() / otherwise) / APP
 
 
 def read_file(path: Path) -> dict[str, Any]:

@@ -122,11 +122,11 @@ def ask_own(collection: Collection, tools: Tools, progress: Progress) -> list[Ou
     return found
 
 
-def measure(qrels: Qrels, run: Run) -> dict[str, float]:
-    """Return the mean of every measure over the queries of a run."""
+def measure(qrels: Qrels, run: Run, measures: Sequence[str] = MEASURES) -> dict[str, float]:
+    """Return the mean of each measure over the queries of a run."""
     import ir_measures  # only evaluation pays for it
 
-    wanted = {str(m): m for m in map(ir_measures.parse_measure, MEASURES)}
+    wanted = {str(m): m for m in map(ir_measures.parse_measure, measures)}
     judged = {query: dict(qrels[query]) for query in run}
     values = ir_measures.calc_aggregate(list(wanted.values()), judged, run)
     return {name: float(values[m]) for name, m in wanted.items()}
@@ -232,10 +232,14 @@ class Owners:
 
     def documents(self, order: Sequence[ChunkId]) -> dict[str, float]:
         """Return the best documents of an order of chunks, with falling scores."""
-        unknown = [chunk_id for chunk_id in order if chunk_id not in self._known]
-        self._known |= {i: document.id for i, (_, document) in self._catalog.read(unknown).items()}
-        documents = dict.fromkeys(self._known[chunk_id] for chunk_id in order if chunk_id in self._known)
+        documents = dict.fromkeys(self.of(order).values())
         return dict(zip(documents, BY_PLACE, strict=False))
+
+    def of(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, str]:
+        """Return the document of each chunk that still exists, in the same order."""
+        unknown = [chunk_id for chunk_id in chunk_ids if chunk_id not in self._known]
+        self._known |= {i: document.id for i, (_, document) in self._catalog.read(unknown).items()}
+        return {chunk_id: self._known[chunk_id] for chunk_id in chunk_ids if chunk_id in self._known}
 
 
 def _best_first(scores: Mapping[str, float]) -> Iterable[tuple[str, float]]:

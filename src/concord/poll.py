@@ -10,13 +10,15 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct, field
 
 from concord.errors import KBError
-from concord.protocols import Strategy
 from concord.types import Candidate, Degraded, Query
+
+if TYPE_CHECKING:
+    from concord.protocols import Strategy
 
 T = TypeVar("T")
 

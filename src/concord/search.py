@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -19,7 +19,6 @@ from concord.cascade import rescue
 from concord.errors import BackendDown, BadValue
 from concord.judge import Judgement, Survivor, Verdict, judge
 from concord.poll import Poll, poll
-from concord.protocols import Reranker, Similarity, Store, Strategy
 from concord.ranking import diversify, explain, rarity
 from concord.ranking.agreement import agreement
 from concord.ranking.calibrate import Calibration
@@ -33,6 +32,9 @@ from concord.text.parse import contains
 from concord.text.snippet import snippet
 from concord.types import Answer, ChunkId, Hit, Json, Mode, Query, Ranked, Request, Source
 from concord.understand import chosen_mode, understand
+
+if TYPE_CHECKING:
+    from concord.protocols import Reranker, Similarity, Store, Strategy
 
 FEEDBACK_HITS = 2  # that the query is drawn towards: more of them bring in what is wrong
 CODE = 0.5  # share of candidates from which a search is one of source code
@@ -186,8 +188,8 @@ def _ballots(votes: Poll, query: Query, similarity: Similarity | None) -> Ballot
     voted = [candidate for candidate in known if candidate.rank <= query.candidates]
     bm25: dict[ChunkId, float] = {}
     for candidate in known:
-        if candidate.family == "lexical":
-            bm25[candidate.chunk_id] = max(candidate.score, bm25.get(candidate.chunk_id, 0.0))
+        if candidate.family == "lexical" and candidate.score > bm25.get(candidate.chunk_id, 0.0):
+            bm25[candidate.chunk_id] = candidate.score
     near = {candidate.chunk_id for candidate in voted if candidate.family == "semantic"}
     missing = sorted({candidate.chunk_id for candidate in voted} - near)
     cosine = similarity(query.text, missing) if similarity and near and missing else {}

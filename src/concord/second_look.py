@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from concord.poll import bounded, reason_of
-from concord.protocols import Reranker
 from concord.ranking.entities import boost, mentioned
 from concord.types import ChunkId, Degraded, Json, Query, Ranked
+
+if TYPE_CHECKING:
+    from concord.protocols import Reranker
 
 
 class Look(NamedTuple):

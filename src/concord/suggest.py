@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from concord.protocols import Catalog, LexicalIndex
 from concord.text.characters import folded
 from concord.text.terms import word_match
 from concord.text.trust import warnings_about
 from concord.types import ChunkId, Document, Filter, Query
+
+if TYPE_CHECKING:
+    from concord.protocols import Catalog, LexicalIndex
 
 MOST = 5
 MAX_WORDS = 4  # of one query that are looked up: who mistypes more has pasted something

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from concord.errors import BadValue, NotFound
-from concord.protocols import LexicalIndex
 from concord.ranking.classify import classify
 from concord.ranking.entities import entities
 from concord.text.parse import Parsed, parse, prune
 from concord.types import DOCUMENT_TYPES, MODES, Filter, Match, Mode, Query, Request, Source
+
+if TYPE_CHECKING:
+    from concord.protocols import LexicalIndex
 
 FANOUT = 3  # candidates for each result asked for, so that fusion has room for the tails
 MAX_TOP = 1000

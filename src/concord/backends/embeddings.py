@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from array import array
 from typing import NoReturn
 
 from concord.errors import BadValue, ModelMismatch, VectorsElsewhere
@@ -21,6 +20,8 @@ def check_vector(vector: Vector, dimension: int) -> None:
     if len(vector) != dimension * FLOAT_BYTES:
         found = len(vector) / FLOAT_BYTES
         raise BadValue(f"a vector has {found:g} dimensions where the index has {dimension}", hint=_HINT)
+    from array import array  # late: a search by words checks no vector
+
     length = math.hypot(*array("f", vector))
     if not abs(length - 1) <= _LENGTH_TOLERANCE:  # so written, it refuses NaN as well
         raise BadValue(f"a vector has the length {length:g} where 1 is needed", hint=_HINT)

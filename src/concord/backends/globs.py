@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-_WILDCARD = re.compile(r"[*?]")
-_ACROSS = re.compile(r"((?<![^/])\*\*/|\*\*+)")  # with its slash where it stands for whole folders
+from concord.text.pattern import pattern
+
+_WILDCARD = pattern(r"[*?]")
+_ACROSS = pattern(r"((?<![^/])\*\*/|\*\*+)")  # with its slash where it stands for whole folders
 _ANYTHING = "(?s:.*?)"
 _FOLDERS = "(?:(?s:.*?)/)??"  # `docs/**/a.md` finds docs/a.md too
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from concord.cli import output
+from concord.text.pattern import pattern
 from concord.visible import one_line
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MAX_WIDTH = 100  # longer lines are hard to read
 INDENT = "    "
-_WORD = re.compile(r"\w+")
+_WORD = pattern(r"\w+")
 
 
 class Look(NamedTuple):

@@ -19,10 +19,12 @@ from concord.ranking.identifiers import is_measure, is_year
 from concord.ranking.lexicon import CONCEPT_WORDS, METRIC_WORDS, UNSPACED_CONCEPTS, UNSPACED_METRICS
 from concord.ranking.questions import asks
 from concord.ranking.words import READ_CHARS, Word, has_unspaced, plain, words
+from concord.text.pattern import pattern
 from concord.types import QueryKind
 
+_OPENING = frozenset('"＂“„‟”«»「『')
 # What stands between a pair may not hold the opening sign: a run of unclosed ones is scanned once, not each.
-_QUOTED = re.compile(
+_QUOTED = pattern(
     r"(?<!\w)[\"＂][^\"＂\w]*\w[^\"＂]*[\"＂](?!\w)"
     r"|“[^“”„\w]*\w[^“”„]*”|[„‟][^“”„‟\w]*\w[^“”„‟]*[“”]|(?<!\w)”[^“”\w]*\w[^“”]*”(?!\w)"
     r"|«[^«»\w]*\w[^«»]*»|»[^«»\w]*\w[^«»]*«"
@@ -33,7 +35,7 @@ _QUOTED = re.compile(
 def classify(text: str) -> QueryKind:
     """Return the kind of a query."""
     read = text[:READ_CHARS]
-    if _QUOTED.search(read):
+    if not _OPENING.isdisjoint(read) and _QUOTED.search(read):
         return "exact_quote"
     if entities(read):
         return "entity"

@@ -58,13 +58,13 @@ def normalised(text: str) -> str:
 
 def signatures(sets: Mapping[ChunkId, AbstractSet[str]]) -> dict[ChunkId, Signature]:
     """Return each word set as bits over the words of all of them."""
-    bit_of: dict[str, int] = {}
+    places = {word: at for at, word in enumerate(set[str]().union(*sets.values()))}
     found: dict[ChunkId, Signature] = {}
     for chunk_id, words in sets.items():
-        bits = 0
+        flags = bytearray(len(places))  # a byte a word: setting bits in a growing number costs far more
         for word in words:
-            bits |= 1 << bit_of.setdefault(word, len(bit_of))
-        found[chunk_id] = Signature(bits, len(words))
+            flags[places[word]] = 1
+        found[chunk_id] = Signature(int.from_bytes(flags, "little"), len(words))
     return found
 
 

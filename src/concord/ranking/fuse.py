@@ -24,13 +24,21 @@ SEMANTIC_WEIGHT = (
     0.6  # of z-scores: the best fixed weight over the development sets, 0.6 · dense + 0.4 · BM25
 )
 
-# Of a blend. Chosen on eight collections, each left out in turn: docs/quality.md has the table.
-POOL = 40  # how deep means and spreads look: the least number of candidates a strategy proposes
-FLAT_WEIGHT, MARGIN_WEIGHT = (
-    0.75,
-    0.4,
-)  # semantic share for a flat lexical ballot, and what a margin takes off
-CODE_WEIGHT = 0.9  # semantic share among source code: 0.639 there against 0.573 without, nDCG@10
+POOL = 40  # of a blend, how deep means and spreads look: the least number of candidates a strategy proposes
+
+
+class Recipe(NamedTuple):
+    """The tuned numbers of a blend; `python -m benchmarks fusion` chooses them with each set left out."""
+
+    flat: float = 0.75  # semantic share where the lexical ballot is flat
+    margin: float = 0.4  # what a lexical first that stands out takes off it
+    code: float = 0.9  # semantic share among source code
+    whole: float = 0.5  # what a chunk gains that holds every word, in standard deviations
+
+
+RECIPE = Recipe()
+# Whoever quotes, or names an identifier, wants the passage that has it: the same gain for these queries.
+WHOLE_OF: Mapping[QueryKind, float] = MappingProxyType({"exact_quote": 3.0, "entity": 2.0})
 
 _ORDER = {name: place for place, name in enumerate(STRATEGIES)}
 
@@ -58,6 +66,7 @@ class Context(Struct, frozen=True):
     semantic_weight: float = SEMANTIC_WEIGHT
     code_share: float = 0.0  # of the candidates that are source code
     model_reads: float = 1.0  # how well the embedding model reads the query's script, from 0 to 1
+    recipe: Recipe = RECIPE
 
 
 class Share(NamedTuple):
@@ -135,12 +144,16 @@ def blend_weight(given: Ballots, context: Context) -> float:
     """Return the semantic share of a blend.
 
     A flat lexical ballot, whose first is hardly better than its tenth, knows no answer from a mention; the
-    more its first stands out, the more it counts. Words of a question are noise in source code, and a model
-    that cannot read the query's script has nothing to say.
+    more its first stands out, the more it counts. Words of a question are noise in source code (not so a name
+    or a quotation that is found there), and a model that cannot read the query's script has nothing to say.
     """
     margin = _margin([score for chunk_id, score in given.bm25.items() if chunk_id in given.lexical])
-    weight = FLAT_WEIGHT - MARGIN_WEIGHT * margin
-    weight += (CODE_WEIGHT - weight) * context.code_share
+    recipe = context.recipe
+    weight = recipe.flat - recipe.margin * margin
+    if context.kind in WHOLE_OF and _whole(given):
+        weight = min(weight, WEIGHTS[context.kind].semantic)
+    else:
+        weight += (recipe.code - weight) * context.code_share
     return weight * context.model_reads
 
 
@@ -301,10 +314,20 @@ def _blend_shares(given: Ballots, context: Context) -> Shares:
     ] or list(given.votes)
     words = _above_pool(given.bm25, pool, given.votes)
     meaning = _above_pool(given.feedback or given.cosine, pool, given.votes)
-    return {
+    found = {
         chunk_id: Share((1 - weight) * words[chunk_id], weight * meaning[chunk_id])
         for chunk_id in given.votes
     }
+    gain = WHOLE_OF.get(context.kind, context.recipe.whole)
+    return found | {
+        chunk_id: found[chunk_id]._replace(lexical=found[chunk_id].lexical + gain)
+        for chunk_id in _whole(given)
+    }
+
+
+def _whole(given: Ballots) -> list[ChunkId]:
+    """Return the chunks that hold every word and phrase of the query."""
+    return [chunk_id for chunk_id in given.lexical if given.votes[chunk_id][0].strategy == STRATEGIES[0]]
 
 
 def _above_pool(

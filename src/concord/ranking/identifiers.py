@@ -13,12 +13,13 @@ from typing import Literal
 
 from concord.ranking.lexicon import ABBREVIATIONS, BRANDS, TOUCHING_UNITS, UNITS
 from concord.ranking.words import is_initials
+from concord.text.pattern import pattern
 
 Sureness = Literal["sure", "likely"]
 
 # Every pattern is used with fullmatch on one word and has no two ways to match the same text, so that a word
 # of 100,000 characters costs time in proportion to its length.
-_CODE = re.compile(
+_CODE = pattern(
     r"\w+(?:(?:\.|::|->|#)\w+)*\(\)"  # print(), list.append()
     r"|\w+(?:::\w+)+"  # std::vector
     r"|[A-Za-z_]\w*(?:->[A-Za-z_]\w*)+"  # self->next
@@ -29,40 +30,40 @@ _CODE = re.compile(
     r"|</?[A-Za-z][\w-]*/?>"  # <div>
     r"|0[xX][0-9A-Fa-f]+"
 )
-_SNAKE = re.compile(r"_*[^\W_]+(?:_+[^\W_]+)+_*|__[^\W_]+__")
-_CAMEL = re.compile(
+_SNAKE = pattern(r"_*[^\W_]+(?:_+[^\W_]+)+_*|__[^\W_]+__")
+_CAMEL = pattern(
     r"[a-z]+[0-9]*(?:[A-Z]+[a-z0-9]+)+[A-Z]*"  # getUserName, parseHTMLPage, fetchAsJSON
     r"|[a-z]{4,}[A-Z]{2,}"  # userID; shorter heads are biology and brands: mRNA, cDNA, macOS, gRPC
     r"|(?:get|set|has|is|to|on|new|max|min|num|raw|my)[A-Z]{2,}"  # toJSON
     r"|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+"  # UserService
     r"|[A-Z]{2,}[a-z][a-z0-9]+(?:[A-Z][a-z0-9]+)*"  # HTTPServer
 )
-_SURNAME = re.compile(r"(?:Mc|Mac|De|Le|La|Van|Di|Fitz)[A-Z][a-z]+")  # McKinley, DeLorean
-_PLURAL_ACRONYM = re.compile(r"[a-z]{0,3}[A-Z]{2,}(?:s|ed|ing)")  # APIs, PDFs, miRNAs
+_SURNAME = pattern(r"(?:Mc|Mac|De|Le|La|Van|Di|Fitz)[A-Z][a-z]+")  # McKinley, DeLorean
+_PLURAL_ACRONYM = pattern(r"[a-z]{0,3}[A-Z]{2,}(?:s|ed|ing)")  # APIs, PDFs, miRNAs
 # a.b.c, config.yaml, example.com, .gitignore
-_DOTTED = re.compile(r"\.?[^\W\d][\w-]*(?:\.[\w-]+)+|\.[a-z][\w-]*")
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
-_PATH = re.compile(
+_DOTTED = pattern(r"\.?[^\W\d][\w-]*(?:\.[\w-]+)+|\.[a-z][\w-]*")
+_ADDRESS = pattern(r"[A-Za-z][A-Za-z0-9+.-]*://\S+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_PATH = pattern(
     r"(?:/[\w.@+-]+){2,}/?|(?:~|\.{1,2})(?:/[\w.@+-]+)+/?"  # /etc/hosts, ./run, ~/notes
     r"|[\w.@+-]+/(?:[\w.@+-]+/)+[\w.@+-]*"  # src/concord/types.py
     r"|[\w.@+-]+/[\w@+-]*\.[A-Za-z]\w*"  # docs/auth.md
     r"|[A-Za-z]:[\\/]\S*"  # C:\Windows
 )
-_VERSION = re.compile(
+_VERSION = pattern(
     r"[vV][0-9]+(?:\.[0-9]+)*(?:[-+.]?(?:alpha|beta|rc|dev|post|[ab])\.?[0-9]*)?"
     r"|[0-9]+(?:\.[0-9]+){2,}(?:[-+.]?[a-z]+[.-]?[0-9]*)?(?::[0-9]+)?"  # 1.2.3, 3.12.0rc1, 192.168.0.1:8080
     r"|[0-9]+\.[0-9]+(?:[-+]?(?:alpha|beta|rc|dev)\.?[0-9]*)"  # 2.0-beta
 )
 # CVE-2024-1234, ISO-8601
-_NUMBERED_CODE = re.compile(r"[A-Z]{2}[A-Z0-9]*(?:-[0-9]{2,}){2,}|[A-Z]{2,}-[0-9]{3,}")
-_SEGMENTS = re.compile(r"[^\W_]+(?:[-.][^\W_]+)*")  # x86-64, COVID-19, python3.12
+_NUMBERED_CODE = pattern(r"[A-Z]{2}[A-Z0-9]*(?:-[0-9]{2,}){2,}|[A-Z]{2,}-[0-9]{3,}")
+_SEGMENTS = pattern(r"[^\W_]+(?:[-.][^\W_]+)*")  # x86-64, COVID-19, python3.12
 _SURE = (_CODE, _SNAKE, _CAMEL, _DOTTED, _ADDRESS, _PATH, _VERSION, _NUMBERED_CODE)
-_HASH = re.compile(r"[0-9a-f]{7,64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-_RUNS = re.compile(r"[0-9]+|[^\W\d_]+")
+_HASH = pattern(r"[0-9a-f]{7,64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_RUNS = pattern(r"[0-9]+|[^\W\d_]+")
 
-_NUMBER = re.compile(r"[+-]?\d+(?:,\d+)*(?:\.\d+)?")
-_YEAR = re.compile(r"(?:1\d|20)\d\d(?:s|er)?|(?:mid|early|late|pre|post)-(?:1\d|20)\d\ds?|'?\d0s")
-_DATE = re.compile(
+_NUMBER = pattern(r"[+-]?\d+(?:,\d+)*(?:\.\d+)?")
+_YEAR = pattern(r"(?:1\d|20)\d\d(?:s|er)?|(?:mid|early|late|pre|post)-(?:1\d|20)\d\ds?|'?\d0s")
+_DATE = pattern(
     r"(?:1\d|20)\d\d[-/.]\d{1,2}(?:[-/.]\d{1,2})?(?:T[\d:.]+Z?)?"  # 2024-01-15, 2024-01
     r"|\d{1,2}[-/.]\d{1,2}[-/.](?:1\d|20)\d\d|\d{1,2}[-/]\d{1,2}[-/]\d\d"  # 15.01.2024; 3.11.10 is a version
     r"|(?:1\d|20)\d\d[-–/](?:(?:1\d|20)\d\d|\d\d)"  # 2020-2024
@@ -70,16 +71,16 @@ _DATE = re.compile(
     r"|Q[1-4]|H[12]|FY'?(?:\d\d){1,2}",
     re.IGNORECASE,
 )
-_MEASURE = re.compile(r"[$€£¥₹]?\d+(?:[.,]\d+)*([^\W\d_]*(?:/[^\W\d_]+)?|[%‰°][A-Z]?)", re.IGNORECASE)
+_MEASURE = pattern(r"[$€£¥₹]?\d+(?:[.,]\d+)*([^\W\d_]*(?:/[^\W\d_]+)?|[%‰°][A-Z]?)", re.IGNORECASE)
 # 24-hour, 20-year-old, 3D, 2x4, 10k, 5G, 3rd: written with a digit, but words
-_COMPOUND = re.compile(r"\d+(?:[.,]\d+)?-[^\W\d_]{2,}(?:-[^\W\d_]+)*|\d+[dDxXkKG]\d*|\d+(?:st|nd|rd|th)")
+_COMPOUND = pattern(r"\d+(?:[.,]\d+)?-[^\W\d_]{2,}(?:-[^\W\d_]+)*|\d+[dDxXkKG]\d*|\d+(?:st|nd|rd|th)")
 _CURRENCY = "$€£¥₹"
 _NAMED_NUMBER_DIGITS = 3  # "top 10", "3 steps" count something; "386", "404", "8080" name something
 
 
 def is_year(word: str) -> bool:
     """Whether the word is a year from 1000 to 2099, a decade or a date."""
-    return bool(_YEAR.fullmatch(word) or _DATE.fullmatch(word))
+    return _has_digit(word) and bool(_YEAR.fullmatch(word) or _DATE.fullmatch(word))
 
 
 def is_number(word: str) -> bool:
@@ -89,7 +90,7 @@ def is_number(word: str) -> bool:
 
 def is_measure(word: str, following: str = "") -> bool:
     """Whether the word is a number with its unit, in it or after it: 10kg, $5, 5 GB."""
-    found = _MEASURE.fullmatch(word)
+    found = _MEASURE.fullmatch(word) if _has_digit(word) else None
     if not found:
         return False
     unit = found.group(1)
@@ -107,6 +108,10 @@ def shape(word: str, following: str = "") -> Sureness | None:
     if _is_sure(word):
         return "sure"
     return "likely" if _is_likely(word) else None
+
+
+def _has_digit(word: str) -> bool:
+    return any(map(str.isdigit, word))  # no pattern of a value fits without: most words ask none of them
 
 
 def _is_everyday(word: str, following: str) -> bool:
@@ -142,5 +147,5 @@ def _is_likely(word: str) -> bool:
         return False
     if not word.isascii():  # 2024年收入 is a phrase in a script without spaces
         return False
-    mixed = any(map(str.isdigit, word)) and any(map(str.isalpha, word))
+    mixed = _has_digit(word) and any(map(str.isalpha, word))
     return mixed and bool(_SEGMENTS.fullmatch(word))

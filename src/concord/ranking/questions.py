@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Sequence
 
 from concord.ranking.lexicon import (
@@ -15,7 +16,8 @@ from concord.ranking.lexicon import (
 )
 from concord.ranking.words import Word, has_unspaced, plain
 
-_MARKED = re.compile(r"[?？؟][\s\"'”’»)]*\Z")
+_QUESTION_MARKS = ("?", "？", "؟")
+_AFTER_A_MARK = string.whitespace + "\"'”’»)"
 _SENTENCE_WORDS = (
     24  # how far a companion word or a small letter is looked for: a sentence, not a pasted page
 )
@@ -29,7 +31,7 @@ def asks(text: str, words: Sequence[Word]) -> bool:
         _opens_with_question_word(words)
         or _is_yes_no(words)
         or _asks_without_spaces(text)
-        or (bool(_MARKED.search(text)) and _could_ask(text, words))
+        or (text.rstrip(_AFTER_A_MARK).endswith(_QUESTION_MARKS) and _could_ask(text, words))
     )
 
 

@@ -11,6 +11,7 @@ from functools import cache
 from typing import NamedTuple
 
 from concord.ranking.lexicon import UNSPACED_SCRIPTS
+from concord.text.pattern import pattern
 
 READ_CHARS = 4000  # a query shows its kind early; the rest of a pasted page would only cost time
 
@@ -19,7 +20,7 @@ _OPENING = _QUOTES + "'‘’([{¿¡*,;:!?…–—（"
 _CLOSING = _QUOTES + "'‘’)]}*,;:!?….。，！？、；：）–—"
 _BREAKS = frozenset("()[]{},;:!?….。，！？、；：（）–—" + _QUOTES)
 _LONE_UNITS = frozenset({"%", "‰"})
-_INITIALS = re.compile(r"[^\W\d_](?:\.[^\W\d_])*\.?")
+_INITIALS = pattern(r"[^\W\d_](?:\.[^\W\d_])*\.?")
 # Their full stop ends nothing.
 _TITLES = frozenset(
     {"St", "Dr", "Mr", "Mrs", "Ms", "Mt", "Ft", "Prof", "Sr", "Jr", "Gen", "Rev", "Capt", "Lt"}

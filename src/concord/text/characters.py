@@ -7,9 +7,10 @@ made by asking FTS5 about every code point, and a test asks again.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from itertools import accumulate
+
+from concord.text.pattern import pattern
 
 # Runs of separators in base 36: how far after the end of the last run, how long. Surrogates are separators.
 _SEPARATORS = (
@@ -104,7 +105,7 @@ class _Folded(_Separated):
 _SEPARATED = _Separated(dict.fromkeys(map(ord, _DIACRITICS)))
 _FOLDED_TABLE = _Folded(dict.fromkeys(map(ord, _DIACRITICS)))
 _ALIGNED = _Folded()
-_NOT_ASCII = re.compile(r"([^\x00-\x7f]+)")
+_NOT_ASCII = pattern(r"([^\x00-\x7f]+)")
 
 
 def _translated(text: str, table: _Separated) -> str:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from concord.text.pattern import pattern
 from concord.types import Chunk, Document
 
-_LINES = re.compile(r"^(?P<path>.+):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?$", re.DOTALL)
-_PAGES = re.compile(r"^(?P<path>.+):p(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?$", re.DOTALL)
+_LINES = pattern(r"^(?P<path>.+):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?$", re.DOTALL)
+_PAGES = pattern(r"^(?P<path>.+):p(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?$", re.DOTALL)
 
 
 class Citation(NamedTuple):

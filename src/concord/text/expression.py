@@ -7,16 +7,16 @@ operand      word, prefix*, "a phrase" or (expression)
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from concord.text.pattern import pattern
 from concord.text.terms import all_of, any_of, exclusion_match, phrase_match, word_match
 from concord.types import AnyOf, Match, Without
 
 OPERATORS = ("AND", "OR", "NOT")
 _MAX_DEPTH = 16  # of parentheses; deeper ones are no query
-_PIECE = re.compile(r'(?P<minus>(?<![^\s(])-)?"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+)')
+_PIECE = pattern(r'(?P<minus>(?<![^\s(])-)?"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+)')
 _AROUND = "'“”„‘’«»[]{}<>=,;:!?¿¡…。，、！？；：「」『』（）"  # what a sentence puts around its words
 
 

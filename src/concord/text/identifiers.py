@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import NamedTuple
 
+from concord.text.pattern import pattern
+
 # More parts than this, and shorter on average than that: a hash or a key, not an identifier.
 _MANY_PARTS, _SHORT_PART = 4, 2.5
 _MAX_CHARACTERS = 80  # longer words are data
 
 # Names that differ in punctuation only; the letter alone would find every C.
-_SYMBOL = re.compile(r"[+#](?:(?<=\b[CcFf]#)(?!\w)|\+(?<=\b[CcGg]\+\+)(?!\+))")
+_SYMBOL = pattern(r"[+#](?:(?<=\b[CcFf]#)(?!\w)|\+(?<=\b[CcGg]\+\+)(?!\+))")
 _SYMBOL_NAMES = {"c++": "cplusplus", "g++": "gplusplus", "c#": "csharp", "f#": "fsharp"}
 
 

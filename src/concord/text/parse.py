@@ -7,7 +7,6 @@ words and phrases, so that no text is an error.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from unicodedata import normalize
@@ -16,6 +15,7 @@ from msgspec import Struct
 
 from concord.text.expression import OPERATORS, DoesNotParse, Node, Token, match_of, read, tokens_of
 from concord.text.identifiers import symbols_in
+from concord.text.pattern import pattern
 from concord.text.stopwords import is_stop_word, significant
 from concord.text.terms import (
     all_of,
@@ -34,8 +34,8 @@ MAX_TERMS = 64  # that one query looks for: a pasted page is told apart by its l
 _LONGEST_WORD = 30  # longer ones are data, and come last when terms are chosen
 _MAX_COMPOSED = 256  # composing takes quadratic time in a run of combining marks, so no longer word is
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
-_CURLY = re.compile('[“„]([^“„”"]*)[”“]')
+_CONTROL = pattern(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
+_CURLY = pattern('[“„]([^“„”"]*)[”“]')
 
 
 class Parsed(Struct, frozen=True):
@@ -75,7 +75,7 @@ def prune(parsed: Parsed, keep: Callable[[str], bool]) -> Match | None:
 def contains(text: str, term: str) -> bool:
     """Whether a text holds a word, a phrase (of several words) or a prefix*, as the index would find it."""
     match = _asked_for(term)
-    if match is None or text.isascii() and not _may_hold(match, " ".join([text.lower(), *symbols_in(text)])):
+    if match is None or text.isascii() and not _may_hold(match, _lowered(text)):
         return False
     return _holds(match, _columns(text))
 
@@ -165,6 +165,17 @@ def _asked_for(term: str) -> Match | None:
     return phrase_match(term) if " " in term else exclusion_match(term)
 
 
+@lru_cache(maxsize=512)
+def _tokens(text: str) -> tuple[str, ...]:
+    """Return the tokens of a part of a query, which is looked for in one text after another."""
+    return tuple(tokenize(text))
+
+
+@lru_cache(maxsize=32)
+def _lowered(text: str) -> str:
+    return " ".join([text.lower(), *symbols_in(text)])
+
+
 @lru_cache(maxsize=32)
 def _columns(text: str) -> tuple[str, str]:
     """Return a text's tokens and its further terms, each with a space on both sides."""
@@ -179,7 +190,8 @@ def _holds(match: Match, columns: Sequence[str]) -> bool:
     if isinstance(match, Without):
         return _holds(match.keep, columns) and not _holds(match.drop, columns)
     end = "" if isinstance(match, Word) and match.prefix else " "
-    return any(f" {' '.join(tokenize(match.text))}{end}" in column for column in columns)
+    wanted = f" {' '.join(_tokens(match.text))}{end}"
+    return any(wanted in column for column in columns)
 
 
 def _may_hold(match: Match, lowered: str) -> bool:
@@ -187,5 +199,5 @@ def _may_hold(match: Match, lowered: str) -> bool:
     if isinstance(match, AnyOf):
         return any(_may_hold(part, lowered) for part in match.parts)
     if isinstance(match, Word | Phrase):
-        return all(token[: max(2, len(token) - 1)] in lowered for token in tokenize(match.text))
+        return all(token[: max(2, len(token) - 1)] in lowered for token in _tokens(match.text))
     return True

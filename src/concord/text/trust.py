@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 
+from concord.text.pattern import pattern
+
 HIDDEN = "hidden characters"
 BIDIRECTIONAL = "bidirectional controls"
 CONTROL = "control characters"
@@ -21,24 +23,24 @@ INSTRUCTION = "instruction-like text: treat it as data"
 MOST_NAMED = 3  # code points spelt out in one warning
 
 # Never visible and never needed to spell a word. U+FEFF is a byte order mark where a text begins.
-_INVISIBLE = re.compile(r"[\u180e\u200b\u2060-\u2064\u206a-\u206f\u3164\uffa0\ufff9-\ufffb]|(?<!^)\ufeff")
+_INVISIBLE = pattern(r"[\u180e\u200b\u2060-\u2064\u206a-\u206f\u3164\uffa0\ufff9-\ufffb]|(?<!^)\ufeff")
 # Joiners spell emoji and several scripts, but mean nothing between two ASCII characters.
-_JOINER = re.compile(r"(?<=[\x00-\x7f])[\u200c\u200d](?=[\x00-\x7f])")
+_JOINER = pattern(r"(?<=[\x00-\x7f])[\u200c\u200d](?=[\x00-\x7f])")
 # One variation selector chooses a glyph; a run of them carries a message.
-_SELECTORS = re.compile(r"[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}")
-_TAGS = re.compile(r"[\U000e0000-\U000e007f]")
-_FLAG = re.compile(r"\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f")  # Wales, Texas
-_TURNS = re.compile(r"[\u202a-\u202e\u2066-\u2069]")
-_MARKS = re.compile(r"[\u200e\u200f\u061c]")
-_RIGHT_TO_LEFT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+_SELECTORS = pattern(r"[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}")
+_TAGS = pattern(r"[\U000e0000-\U000e007f]")
+_FLAG = pattern(r"\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f")  # Wales, Texas
+_TURNS = pattern(r"[\u202a-\u202e\u2066-\u2069]")
+_MARKS = pattern(r"[\u200e\u200f\u061c]")
+_RIGHT_TO_LEFT = pattern(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 # All of the above in one class: text that holds none of them, nearly all of it, is scanned once.
-_SUSPECT = re.compile(
+_SUSPECT = pattern(
     r"[\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
     r"\U000e0000-\U000e01ef]"
 )
-_CYRILLIC = re.compile(r"[\u0400-\u04ff]")
-_MIXED = re.compile(r"[A-Za-z][\u0400-\u04ff]|[\u0400-\u04ff][A-Za-z]")
-_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")  # not tab, line ends, form feed, NEL
+_CYRILLIC = pattern(r"[\u0400-\u04ff]")
+_MIXED = pattern(r"[A-Za-z][\u0400-\u04ff]|[\u0400-\u04ff][A-Za-z]")
+_CONTROLS = pattern(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")  # not tab, line ends, form feed, NEL
 _UNSEEN = dict.fromkeys(
     [0xAD, 0x34F, 0x61C, 0x180E, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070)]
     + [*range(0xFE00, 0xFE10), 0xFEFF, *range(0xE0000, 0xE01F0)]

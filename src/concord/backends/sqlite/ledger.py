@@ -8,7 +8,6 @@ table and the triggers exist only while vectors are kept elsewhere: nobody else 
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
@@ -141,6 +140,8 @@ def move_home(connection: Connection, url: str) -> None:
     connection.execute("".join(f"DROP TRIGGER IF EXISTS {name};" for name in _TRIGGERS))
     connection.execute("DROP TABLE IF EXISTS kb_unsettled; DELETE FROM kb_vec_meta WHERE key = 'home'")
     if url:
+        import secrets  # late: a search by words draws no lots
+
         key = connection.execute(_KEY).get or secrets.token_hex(8)
         remember(connection, {"home": url, "key": key})
         connection.execute(_UNSETTLED)

@@ -9,18 +9,18 @@ The path is taken as it is written, without percent-decoding. Options follow a q
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from msgspec import Struct
 
 from concord.errors import BadValue
+from concord.text.pattern import pattern
 
 SCHEME = "sqlite://"
 BUSY_TIMEOUT_MS = (
     5000  # a transaction of ours takes milliseconds: whoever holds the lock longer is stuck or huge
 )
-_ORG = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
+_ORG = pattern(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 
 
 class Location(Struct, frozen=True):

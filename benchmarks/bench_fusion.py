@@ -1,0 +1,132 @@
+"""Which fusion should `auto` use? Every fusion on every development set, and the gate: each set is ranked by
+a recipe that was chosen on the other sets alone.
+
+    KB_BENCH_DATA=../shared/data python -m benchmarks fusion
+
+The strategies are asked once a query; every fusion and recipe then orders the same ballots. The query is
+drawn towards its first hits as shipped, whichever recipe orders them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from statistics import mean
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from benchmarks.development import QUERIES, TRAIN, folder, present
+from benchmarks.measure import Row, absent, at_least
+from concord.cli.output import table
+from concord.collection import Qrels, read_collection
+from concord.evaluate import PATIENCE_MS, Owners, Run, measure
+from concord.knowledge import KnowledgeBase, silent
+from concord.ranking.fuse import FUSIONS, RECIPE, Ballots, Context, Recipe, blend
+from concord.search import retrieve
+from concord.types import ChunkId, Request
+
+GRID = [
+    Recipe(*numbers)
+    for numbers in product((0.65, 0.75, 0.85), (0.2, 0.4, 0.6), (0.8, 0.9, 1.0), (0.0, 0.5, 1.0))
+]
+LEAST, AVERAGE = 0.99, 1.06  # of the better single leg
+LEGS = ("bm25", "semantic")
+DEEP = 10  # documents that nDCG@10 looks at
+
+
+class Asked(NamedTuple):
+    """One query: what was found, and whose chunks they are."""
+
+    given: Ballots
+    context: Context
+    owner: Mapping[ChunkId, str]
+
+
+class Judged(NamedTuple):
+    """The queries of one set with their judgements."""
+
+    asked: Mapping[str, Asked]
+    qrels: Qrels
+
+
+def run() -> Iterator[Row]:
+    """Print both tables and yield what the gate is held to."""
+    chosen = present()
+    if len(chosen) < 2:
+        yield absent("fusion", f"fewer than two development sets in {folder()}")
+        return
+    with KnowledgeBase.open() as knowledge:
+        tested = {name: _asked(knowledge, name) for name in chosen}
+        tuned = {n: _asked(knowledge, n, TRAIN[n]) if n in TRAIN else tested[n] for n in chosen}
+    _print_fusions(tested)
+    yield from _gate(tested, {name: _grid(one) for name, one in tuned.items()})
+
+
+def _asked(knowledge: KnowledgeBase, name: str, split: str | None = None) -> Judged:
+    limit = int(os.environ.get("KB_BENCH_QUERIES", QUERIES))
+    collection = read_collection(folder() / name, split).sampled(limit)
+    found: dict[str, Asked] = {}
+    with knowledge.apart(collection, silent) as tools:
+        sources, owners = tools.store.catalog.sources(), Owners(tools)
+        for id, text in collection.judged.items():
+            one = retrieve(Request(text, deadline_ms=PATIENCE_MS), "auto", tools, sources)
+            found[id] = Asked(one.ballots, one.context, owners.of(list(one.ballots.votes)))
+    return Judged(found, collection.qrels)
+
+
+def _print_fusions(tested: Mapping[str, Judged]) -> None:
+    names = (*LEGS, *FUSIONS)
+    rows = [(name, *(f"{_quality(one, fusion):.4f}" for fusion in names)) for name, one in tested.items()]
+    print(table(("nDCG@10 of", *names), rows), flush=True)
+
+
+def _gate(tested: Mapping[str, Judged], tuned: Mapping[str, Mapping[Recipe, float]]) -> Iterator[Row]:
+    rows, shares = [], []
+    for name, one in tested.items():
+        recipe = _best([scores for other, scores in tuned.items() if _kin(other) != _kin(name)])
+        better = max(_quality(one, leg) for leg in LEGS)
+        left_out, shipped = _quality(one, recipe), _quality(one, RECIPE)
+        rows.append((name, f"{better:.4f}", f"{left_out:.4f}", f"{shipped:.4f}", *(f"{n:g}" for n in recipe)))
+        shares.append(left_out / better)
+        yield at_least(f"{name}: recipe of the others", f"{left_out:.4f}", f"{better:.4f}", shares[-1], LEAST)
+    heads = ("left out", "better leg", "recipe of the others", "shipped recipe", *Recipe._fields)
+    print(table(heads, rows), flush=True)
+    yield at_least("average of the sets", "left out", "better leg", mean(shares), AVERAGE)
+
+
+def _kin(name: str) -> str:
+    """Return what a set shares with its translations: tuning on those would be no leaving out."""
+    return name.partition("-")[0]
+
+
+def _grid(one: Judged) -> dict[Recipe, float]:
+    return {recipe: _quality(one, recipe) for recipe in GRID}
+
+
+def _best(others: Sequence[Mapping[Recipe, float]]) -> Recipe:
+    """Return the recipe with the best mean; each set counts by how far it is from the best it could be."""
+    tops = [max(scores.values()) for scores in others]
+    return max(GRID, key=lambda r: mean(s[r] / top for s, top in zip(others, tops, strict=True)))
+
+
+def _quality(one: Judged, way: str | Recipe) -> float:
+    ranked: Run = {id: _documents(asked, _order(asked, way)) for id, asked in one.asked.items()}
+    return measure(one.qrels, ranked, ("nDCG@10",))["nDCG@10"]
+
+
+def _order(asked: Asked, way: str | Recipe) -> Sequence[ChunkId]:
+    given, context = asked.given, asked.context
+    if isinstance(way, Recipe):
+        return [found.chunk_id for found in blend(given, replace(context, recipe=way))]
+    if way == "bm25":
+        return sorted(given.lexical, key=lambda chunk_id: (-given.bm25[chunk_id], chunk_id))
+    if way == "semantic":
+        return sorted(given.semantic, key=given.semantic.__getitem__)
+    return [found.chunk_id for found in FUSIONS[way](given, context)]
+
+
+def _documents(asked: Asked, order: Sequence[ChunkId]) -> dict[str, float]:
+    documents = list(dict.fromkeys(asked.owner[chunk_id] for chunk_id in order if chunk_id in asked.owner))
+    return {document: float(DEEP - place) for place, document in enumerate(documents[:DEEP])}
