@@ -344,7 +344,7 @@ def tenants(server: QdrantShim, tmp_path_factory: pytest.TempPathFactory) -> Ite
         store.close()
 
 
-@pytest.mark.promise("design.no-query-crosses-an-org")
+@pytest.mark.promise("design.organisations-apart")
 @given(WILD, FILTERS, st.sampled_from([*ORGS]))
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_query_crosses_an_organisation(tenants: dict[str, Store], work: list, filter: Filter, asking: str):
