@@ -290,6 +290,18 @@ def test_a_store_without_vectors_may_keep_them_anywhere(shim: QdrantShim, tmp_pa
     outside.close()
 
 
+def test_a_collection_that_somebody_dropped_is_filled_again(store: Store, shim: QdrantShim):
+    a, b = put(store, "docs/a.md", "a", "b")
+    embed(store, [(a, NORTH)])
+    shim.answer("DELETE", f"/collections/{COLLECTION}", None)
+    with pytest.raises(BackendDown, match="kb migrate"):
+        ids(store)
+    store.vectors.prepare(IDENTITY)
+    assert [waiting.chunk_id for waiting in store.vectors.pending(0, 10)] == [a, b]
+    embed(store, [(a, NORTH)])
+    assert ids(store) == [a]
+
+
 def test_another_dimension_in_a_shared_collection_is_refused_with_a_way_out(
     store: Store, shim: QdrantShim, tmp_path: Path
 ):

@@ -177,8 +177,10 @@ def verify(origin: Store, target: Store, progress: Progress) -> str:
         if known.get(source.id) != _plain(source):
             _differ(f"the source {source.name}")
         digest.update(_bytes(_plain(source)))
-    for done, document in enumerate(origin.catalog.documents(), 1):
-        digest.update(_verified(document, origin, target))
+    done = 0
+    for group in _batches(origin.catalog.documents(), GROUP_DOCUMENTS):
+        digest.update(_verified(group, origin, target))
+        done += len(group)
         progress("verify", done, here.documents)
     return digest.hexdigest()
 
@@ -190,14 +192,19 @@ class _Copy(NamedTuple):
     chunk_ids: list[ChunkId]
 
 
-def _verified(document: Document, origin: Store, target: Store) -> bytes:
-    """Return the checksum of a document that is the same in both stores, with its chunks and vectors."""
-    here, there = _read(document.id, origin), _read(document.id, target)
-    mine, theirs = origin.vectors.fetch(here.chunk_ids), target.vectors.fetch(there.chunk_ids)
-    vectors = [(mine.get(a), theirs.get(b)) for a, b in zip(here.chunk_ids, there.chunk_ids, strict=False)]
-    if here.checksum != there.checksum or not all(_is_same(a, b) for a, b in vectors):
-        _differ(document.path)
-    return here.checksum
+def _verified(group: Sequence[Document], origin: Store, target: Store) -> bytes:
+    """Return the checksums of documents that are the same in both stores, with their chunks and vectors."""
+    here, there = ([_read(document.id, store) for document in group] for store in (origin, target))
+    mine, theirs = _vectors_of(here, origin), _vectors_of(there, target)
+    for document, a, b in zip(group, here, there, strict=True):
+        pairs = zip(a.chunk_ids, b.chunk_ids, strict=False)
+        if a.checksum != b.checksum or not all(_is_same(mine.get(x), theirs.get(y)) for x, y in pairs):
+            _differ(document.path)
+    return b"".join(copy.checksum for copy in here)
+
+
+def _vectors_of(copies: Sequence[_Copy], store: Store) -> dict[ChunkId, Vector]:
+    return store.vectors.fetch([chunk_id for copy in copies for chunk_id in copy.chunk_ids])
 
 
 def _read(document_id: str, store: Store) -> _Copy:

@@ -49,8 +49,8 @@ def refuse_elsewhere(home: str, asked: str) -> NoReturn:
     """
     kept, wanted = (url or "the store itself" for url in (home, asked))
     raise VectorsElsewhere(
-        f"the vectors are kept in {kept}, not in {wanted}",
-        hint="set vectors.url to where they are, or `kb migrate` to bring them to where it says",
+        f"the vectors are kept in {kept}, not in {wanted}: `kb migrate` brings them there",
+        hint="or set vectors.url to where they are",
     )
 
 

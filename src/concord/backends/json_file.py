@@ -69,7 +69,7 @@ class JsonShelves(Shelves, kw_only=True):
 
     path: Path
     seen: _Signature | None = None  # the file that was read last; None: whatever is held is not to be trusted
-    depth: int = 0
+    depth: int = 0  # of blocks within each other: only the outermost looks at the file
 
     @contextmanager
     def reading(self) -> Iterator[Shelves]:
@@ -77,7 +77,8 @@ class JsonShelves(Shelves, kw_only=True):
         with self.lock:
             if not self.depth:
                 self.catch_up()
-            yield self
+            with self._within():
+                yield self
 
     @contextmanager
     def changing(self) -> Iterator[Shelves]:
@@ -86,14 +87,11 @@ class JsonShelves(Shelves, kw_only=True):
             if self.depth:
                 yield self
                 return
-            with file_lock(self.path, "writing", WRITE_WAIT_S):
+            with file_lock(self.path, "writing", WRITE_WAIT_S), self._within():
                 self.catch_up()
-                self.depth, self.seen = 1, None  # which stays so if the block or the disk fails
-                try:
-                    yield self
-                    self.save()
-                finally:
-                    self.depth = 0
+                self.seen = None  # which stays so if the block or the disk fails
+                yield self
+                self.save()
 
     @contextmanager
     def exclusive(self, name: str, wait_s: float) -> Iterator[None]:
@@ -104,6 +102,14 @@ class JsonShelves(Shelves, kw_only=True):
         """
         with file_lock(self.path, name, wait_s):
             yield
+
+    @contextmanager
+    def _within(self) -> Iterator[None]:
+        self.depth += 1
+        try:
+            yield
+        finally:
+            self.depth -= 1
 
     def catch_up(self) -> None:
         """Read the file, unless it is the one that was read or written last."""

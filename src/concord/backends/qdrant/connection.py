@@ -107,8 +107,8 @@ class Connection:
             return BackendDown(f"Qdrant at {self.url} refuses us ({status})", hint="check vectors.api_key")
         if status == 404:
             return BackendDown(
-                f"Qdrant at {self.url} has not got the collection any more",
-                hint="`kb migrate` sends every vector there again, without embedding anything anew",
+                f"Qdrant at {self.url} has not got the collection any more: `kb migrate` sends it again",
+                hint="nothing is embedded anew for that",
             )
         return BackendDown(
             f"Qdrant at {self.url} {_complaint(fault, status)}",

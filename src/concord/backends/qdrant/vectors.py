@@ -85,8 +85,8 @@ class QdrantVectors:
         if has_vectors:
             self._check_home(home)
             check_identity(home.identity, identity)
-        self._make_collection(identity.dimension)
-        if home.url != self.home:
+        is_new = self._make_collection(identity.dimension)
+        if home.url != self.home or (is_new and has_vectors):  # somebody dropped it: all are sent again
             self._ledger.move(self.home)
         if home.identity != identity:
             self._ledger.remember(identity)
@@ -164,13 +164,13 @@ class QdrantVectors:
             self._check_home(home)
         return home.url == self.home
 
-    def _make_collection(self, dimension: int) -> None:
-        """Make the collection, or see that it takes vectors of this dimension."""
+    def _make_collection(self, dimension: int) -> bool:
+        """Make the collection, unless there is one that takes vectors of this dimension; say whether."""
         with self._connection.client() as client:
             if client.collection_exists(self._collection):
                 size = _dimension(client.get_collection(self._collection))
                 if size == dimension:
-                    return
+                    return False
                 if client.count(self._collection).count:
                     raise BadValue(
                         f"the collection {self._collection} holds vectors of {size} dimensions,"
@@ -179,6 +179,7 @@ class QdrantVectors:
                     )
                 client.delete_collection(self._collection)
             self._create(client, dimension)
+            return True
 
     def _create(self, client: QdrantClient, dimension: int) -> None:
         from qdrant_client import models
