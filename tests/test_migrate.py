@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from concord import KnowledgeBase, Note
 from concord.cli.main import main
 from concord.config import load_settings
-from concord.errors import BadValue, ModelMismatch, StoreError
+from concord.errors import BackendDown, BadValue, ModelMismatch, StoreError
 from concord.migrate import migrate, verify
 from concord.parts import Parts
 from concord.protocols import Store
@@ -251,6 +251,14 @@ def test_vectors_move_out_and_back_in_without_being_embedded_again(kb: Knowledge
             assert (done.embedded, done.reused, done.pending) == (0, 1, 0)
         with KnowledgeBase(given) as again:
             assert not again.search("pump").degraded
+
+
+def test_vectors_stay_where_they_are_when_nobody_answers_elsewhere(kb: KnowledgeBase):
+    pytest.importorskip("qdrant_client", reason="pip install 'concord-kb[qdrant]'")
+    elsewhere = KnowledgeBase(kb.settings.replaced(vectors__url="http://127.0.0.1:1"))
+    with elsewhere, pytest.raises(BackendDown):
+        elsewhere.migrate_vectors()
+    assert not kb.search("pump").degraded
 
 
 def test_the_command_says_what_it_did_and_what_to_do_next(

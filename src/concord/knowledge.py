@@ -249,6 +249,7 @@ class KnowledgeBase:
         """Open the store and, where there are vectors to compare with, load the model."""
         if self.store.vectors.identity() is not None and self.embedder is not None:
             self.embedder.warm()
+            _ = self.parts.semantic  # with the client of a vector store outside
 
     @property
     def is_warm(self) -> bool:
@@ -328,10 +329,14 @@ class KnowledgeBase:
             return migrate(self.store, other.store, progress, lock_wait_s=self.settings["sync.lock_wait_s"])
 
     def migrate_vectors(self, *, progress: Progress = silent) -> Embedding:
-        """Bring the vectors of this store to where `vectors.url` says, from the embedding cache."""
+        """Bring the vectors of this store to where `vectors.url` says, from the embedding cache.
+
+        Raises:
+            BackendDown: nobody answers there; nothing has changed.
+        """
         from concord.migrate import rehome
 
-        return rehome(self.store, self.parts.vectors_url, self.embedder, progress)
+        return rehome(self.store, self.parts.outside, self.embedder, progress)
 
     # Measuring.
 

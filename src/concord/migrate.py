@@ -22,7 +22,7 @@ from msgspec.structs import asdict
 
 from concord.errors import BadValue, StoreError
 from concord.ingest import Embedding, embed_pending
-from concord.protocols import Embedder, Progress, Store
+from concord.protocols import Embedder, OutsideVectors, Progress, Store
 from concord.types import Chunk, ChunkId, Counts, Document, Identity, Piece, Vector
 
 T = TypeVar("T")
@@ -69,12 +69,20 @@ def migrate(origin: Store, target: Store, progress: Progress, *, lock_wait_s: fl
     return Migration(target.catalog.counts(), cached, checksum, copied, time.monotonic() - started)
 
 
-def rehome(store: Store, url: str, embedder: Embedder | None, progress: Progress) -> Embedding:
-    """Keep a store's vectors in another place; they are sent there from the embedding cache.
+def rehome(
+    store: Store, outside: OutsideVectors | None, embedder: Embedder | None, progress: Progress
+) -> Embedding:
+    """Keep a store's vectors outside it, or inside again; they are taken from the embedding cache.
 
-    Interrupted, or while that place is down, the chunks that it has not got are pending for the next sync.
+    Interrupted, what has not arrived is pending for the next sync.
+
+    Raises:
+        BackendDown: nobody answers there; nothing has changed.
     """
-    store.ledger.move(url)
+    identity = embedder.identity if embedder else store.vectors.identity()
+    if outside and identity:
+        outside.reach(identity)
+    store.ledger.move(outside.home if outside else "")
     return embed_pending(store, embedder, progress)
 
 

@@ -39,13 +39,14 @@ class Apart:
         self.catalog, self.lexical, self.cache = store.catalog, store.lexical, store.cache
         self.ledger = store.ledger
         self.vectors: VectorIndex = vectors
+        self.outside = vectors
         self.path = getattr(store, "path", None)
-        self._parts = (vectors, store)
+        self._store = store
 
     def close(self) -> None:
         """Close both."""
-        for part in self._parts:
-            part.close()
+        self.outside.close()
+        self._store.close()
 
 
 class Parts:
@@ -86,9 +87,10 @@ class Parts:
         return Apart(store, kind(store, outside, self.org, self.settings))
 
     @property
-    def vectors_url(self) -> str:
-        """Where vectors are to be kept, as the ledger writes it; empty when in the store."""
-        return str(getattr(self.store.vectors, "home", ""))
+    def outside(self) -> OutsideVectors | None:
+        """The vector index that is no part of the store; None where the store keeps its own vectors."""
+        store = self.store
+        return store.outside if isinstance(store, Apart) else None
 
     @property
     def embedder(self) -> Embedder | None:
@@ -173,6 +175,8 @@ class Parts:
     def _guarded_semantic(self) -> Semantic:
         from concord.breaker import Breaker, Guarded
 
+        if self.outside:
+            self.outside.warm()  # now, so that no search's deadline pays for it
         inner = plugins.load("strategies", "semantic")(self.store.vectors, self.embedder)
         late_s = self.settings["search.deadline_ms"] / 1000
         return Guarded(

@@ -260,6 +260,19 @@ class OutsideVectors(VectorIndex, Protocol):
 
     home: str  # where it keeps vectors, as a ledger writes it down
 
+    def warm(self) -> None:
+        """Load what takes long to load; whether anybody answers is not asked."""
+        ...
+
+    def reach(self, identity: Identity) -> None:
+        """See that vectors of this identity could be kept there; says nothing of any that are.
+
+        Raises:
+            BackendDown: nobody answers.
+            BadValue: vectors of another dimension are there.
+        """
+        ...
+
     def close(self) -> None:
         """Free connections."""
         ...

@@ -57,7 +57,8 @@ def _everything(knowledge: KnowledgeBase, to: str, vectors: str | None, as_json:
 def _vectors(knowledge: KnowledgeBase, as_json: bool) -> int:
     with shown() as progress:
         done = knowledge.migrate_vectors(progress=progress)
-    place = knowledge.parts.vectors_url or "the store itself"
+    outside = knowledge.parts.outside
+    place = outside.home if outside else "the store itself"
     if as_json:
         output.emit_json({"vectors": place, **done._asdict()})
     else:

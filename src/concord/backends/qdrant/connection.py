@@ -50,7 +50,7 @@ class Connection:
             BackendDown: the server does not answer, refuses, or answers nonsense.
             MissingExtra: the client is not installed.
         """
-        client = self._opened()
+        client = self.opened()
         from qdrant_client.http.exceptions import ApiException  # loaded with the client
 
         try:
@@ -68,7 +68,8 @@ class Connection:
                 self._client.close()
                 self._client = None
 
-    def _opened(self) -> QdrantClient:
+    def opened(self) -> QdrantClient:
+        """Return the client, made now if need be; it has not met the server yet."""
         with self._lock:
             if self._is_closed:
                 raise BackendDown(f"the connection to {self.url} was closed", hint="open the store again")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from concord.backends.embeddings import check_identity, check_vector, refuse_elsewhere
 from concord.backends.qdrant.connection import Connection
-from concord.errors import BackendDown, BadValue, StoreBusy
+from concord.errors import BackendDown, BadValue, MissingExtra, StoreBusy
 from concord.types import (
     FLOAT_BYTES,
     Chunk,
@@ -63,6 +63,20 @@ class QdrantVectors:
     def close(self) -> None:
         """Close the connections."""
         self._connection.close()
+
+    def warm(self) -> None:
+        """Import the client, which takes a second."""
+        with suppress(MissingExtra, BackendDown):  # told by the first call that needs it
+            self._connection.opened()
+
+    def reach(self, identity: Identity) -> None:
+        """See that vectors of this identity could be kept there.
+
+        Raises:
+            BackendDown: Qdrant does not answer.
+            BadValue: vectors of another dimension are there.
+        """
+        self._make_collection(identity.dimension)
 
     def identity(self) -> Identity | None:
         """Return which embedder made the vectors; None before the first."""
