@@ -92,6 +92,33 @@ PROMISES: dict[str, Promise] = {
         "004 Distance metric", "a vector table without the cosine sentinel is migrated by itself"
     ),
     "004.fields": Promise("004 FTS5 indexing", "title, content and tags are all searched"),
+    "freshness.hits": Promise(
+        "E part 6",
+        "each result says whether its file is as it was indexed, by a look when answering",
+    ),
+    "freshness.deleted": Promise(
+        "E part 6", "passages of deleted files are left out and counted, and the next ones move up"
+    ),
+    "freshness.own-writes": Promise(
+        "E part 6",
+        "a search can wait for the generation that a sync returned, and says if it had to go without",
+    ),
+    "freshness.watch": Promise(
+        "E part 6", "`kb sync --watch` follows saves, renames, mass changes and removed folders until Ctrl-C"
+    ),
+    "004.fts.fields": Promise(
+        "004 FTS5 indexing",
+        "summary, content, context, highlights, aliases and the values of details are searched by words",
+    ),
+    "004.details.recursive": Promise(
+        "004 FTS5 indexing", "details are searched however deep they are nested: 386DX33, and its part 386"
+    ),
+    "004.embed.assembly": Promise(
+        "004 Embedding pipeline", "all fields of a note are embedded as one text, put together in one place"
+    ),
+    "004.note.round-trip": Promise(
+        "004 The JSON provider", "notes are exported to JSON or Markdown and imported again without loss"
+    ),
     "004.cache": Promise("004 Embedding pipeline", "no text is embedded twice by the same model"),
     "004.identifier-parts": Promise("004 Worked example", "386 finds 386DX33"),
     # Seed 003 §6–7 and issue B: the cascade, deadlines, cold start, progressive results, explain.

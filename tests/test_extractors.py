@@ -15,7 +15,6 @@ from concord.errors import Damaged, Encrypted, NotIndexable, TooLarge
 from concord.extractors.code import CodeExtractor
 from concord.extractors.decode import decode, looks_binary
 from concord.extractors.formats import Format, Refusal, detect
-from concord.extractors.front_matter import split_front_matter
 from concord.extractors.html import MAX_BYTES, MAX_DEPTH, HtmlExtractor
 from concord.extractors.markdown import MarkdownExtractor
 from concord.extractors.pdf import PdfExtractor
@@ -23,6 +22,7 @@ from concord.extractors.plain import PlainExtractor
 from concord.extractors.reader import SandboxedReader
 from concord.extractors.sandbox import Limits, Sandbox
 from concord.plugins import TABLES, load
+from concord.text.front_matter import split_front_matter
 from concord.types import Extracted
 from pdf_samples import make_bomb, make_pdf
 

@@ -265,16 +265,20 @@ def test_adding_syncing_and_removing_can_be_repeated(tmp_path: Path):
     run(scene)
 
 
-def test_a_generation_that_is_not_reached_yet_is_refused_and_one_that_is_answered(tmp_path: Path):
+@pytest.mark.promise("freshness.own-writes")
+def test_a_generation_that_is_reached_is_answered_from_and_one_that_is_not_is_told_of(tmp_path: Path):
     async def scene() -> None:
         async with in_process(tmp_path / "home") as client:
             kept = await call(client, "kb_note", content="A note about herons.")
             generation = kept["generation"]
             found = await call(client, "kb_search", query="herons", min_generation=generation)
-            assert found["generation"] >= generation
-            assert "generation" in await refusal(
-                client, "kb_search", query="herons", min_generation=generation + 100
+            assert (found["generation"] >= generation, found["note"]) == (True, None)
+            early = await call(
+                client, "kb_search", query="herons", min_generation=generation + 100, deadline_ms=400
             )
+            assert f"not yet at {generation + 100}" in early["note"]
+            assert "generation" in {one["strategy"] for one in early["degraded"]}
+            assert early["returned"] == 1
 
     run(scene)
 

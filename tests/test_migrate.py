@@ -18,7 +18,7 @@ from concord.errors import BackendDown, BadValue, ModelMismatch, StoreError
 from concord.migrate import migrate, verify
 from concord.parts import Parts
 from concord.protocols import Store
-from concord.types import Filter
+from concord.types import Access, Feedback, Filter
 from contract.conftest import RAM
 from contract.stored import IDENTITY, document, put, unit
 from kb_process import environment, finish, start
@@ -65,6 +65,9 @@ def fill(store: Store, documents: int = 150) -> None:
     store.catalog.update_document(replace(document("docs/001.md", title="Old"), superseded_by="docs/002.md"))
     store.cache.put(replace(IDENTITY, model="older"), {b"k" * 32: unit(1, 2, 3, 4)})
     store.catalog.put_memo("docs", "a memo")
+    store.journal.record_access(["docs/001.md", "docs/002.md"], 5.0)
+    store.journal.record_access(["docs/002.md"], 7.5)
+    store.journal.record_feedback(Feedback("docs/002.md", "docs/002.md:1", "good", "a query", 9.0))
 
 
 @pytest.mark.promise("D.migrate.everything")
@@ -78,6 +81,8 @@ def test_everything_arrives_and_is_found_as_before(folder: Path, origin: str, ta
     assert done.counts == here.catalog.counts() == there.catalog.counts()
     assert (done.copied, done.cached) == (150, 151)
     assert there.catalog.memo("docs") == "a memo"
+    assert there.journal.accesses(["docs/002.md"]) == {"docs/002.md": Access(2, 7.5)}
+    assert [one.opinion for one in there.journal.feedback()] == ["good"]
     assert there.vectors.identity() == IDENTITY
     older = replace(IDENTITY, model="older")
     assert there.cache.get(older, [b"k" * 32]) == {b"k" * 32: unit(1, 2, 3, 4)}

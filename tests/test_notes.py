@@ -1,4 +1,4 @@
-"""Notes: kept, found, superseded."""
+"""Notes: kept, found, edited, superseded."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from concord.backends.memory import MemoryStore
 from concord.errors import BadValue, NotFound
+from concord.ingest import embed_pending
 from concord.knowledge import KnowledgeBase
-from concord.notes import Note
-from recorders import write
+from concord.notes import Note, Workbench, save_note
+from concord.text.chunk import ChunkSize
+from recorders import RecordingEmbedder, write
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -157,3 +161,109 @@ def test_any_text_is_kept_under_any_title(content: str, title: str | None):
         kept = kb.note(Note(content, title=title))
         assert kb.get(kept.path).document == kept
         assert kb.get(kept.id).document == kept
+
+
+FULL = Note(
+    "It boots from a floppy disk.",
+    title="Workshop machine",
+    tags=("hardware",),
+    details={"cpu": {"model": "386DX33", "clock": [{"mhz": 33}]}, "russell_connection": True, "none": None},
+    summary="An old computer in the cellar.",
+    context="Found while moving house.",
+    highlights=("still runs", "no network"),
+    aliases=("beige box",),
+)
+
+
+@pytest.mark.promise("004.fts.fields", "004.details.recursive")
+@pytest.mark.parametrize(
+    "word",
+    [
+        *("workshop", "floppy", "hardware", "cellar", "moving", "network", "beige"),
+        *("386DX33", "386", "33", "mhz", "russell_connection", "russell"),
+    ],
+)
+def test_everything_in_a_note_is_found_by_its_words(kb: KnowledgeBase, word: str):
+    kb.note(Note("Something else entirely, about gardens."))
+    kept = kb.note(FULL)
+    assert [hit.document.id for hit in kb.search(word, mode="fts5").hits] == [kept.id]
+
+
+@pytest.mark.promise("004.embed.assembly")
+def test_one_text_of_all_fields_is_embedded_in_the_order_of_reading():
+    embedder = RecordingEmbedder()
+    store = MemoryStore()
+    save_note(FULL, Workbench(store, embedder, ChunkSize(320, 448, 0)))
+    embed_pending(store, embedder, lambda *_: None)
+    (text,) = embedder.texts
+    said = ["Workshop", "cellar", "floppy", "moving", "still runs", "beige box", "386DX33", "#hardware"]
+    places = [text.index(part) for part in said]
+    assert places == sorted(places)
+
+
+def test_a_note_is_read_as_it_was_said_with_its_fields_around_its_content(kb: KnowledgeBase):
+    text = kb.get(kb.note(FULL).id).text
+    assert text.splitlines()[0] == FULL.summary
+    assert "cpu model: 386DX33" in text.splitlines()
+    assert "#hardware" not in text
+
+
+def test_editing_changes_what_is_given_and_keeps_the_rest(kb: KnowledgeBase):
+    kept = kb.note(FULL)
+    edited = kb.edit_note(kept.id, content="It boots from a card.", tags=("museum",), summary="")
+    assert (edited.id, edited.path, edited.title) == (kept.id, kept.path, kept.title)
+    (note,) = kb.notes()
+    assert note.note == replace(FULL, content="It boots from a card.", tags=("museum",), summary="")
+    assert titles(kb, "floppy", mode="fts5") == []
+    assert titles(kb, "card", mode="fts5") == titles(kb, "museum", mode="fts5") == ["Workshop machine"]
+    assert titles(kb, "hardware", mode="fts5") == titles(kb, "cellar", mode="fts5") == []
+    assert kb.stats().pending == 0
+
+
+def test_editing_a_note_leaves_what_supersedes_it(kb: KnowledgeBase):
+    old = kb.note(Note("The password changes on Mondays.", title="old"))
+    kb.note(Note("The password changes on Fridays.", title="new"), supersedes=old.id)
+    kb.edit_note(old.id, content="The password changed on Mondays.")
+    assert titles(kb, "password") == ["new"]
+
+
+def test_a_file_is_not_edited_as_a_note_and_what_is_not_there_not_at_all(kb: KnowledgeBase, tmp_path: Path):
+    write(tmp_path / "docs" / "a.md", "# File\n\ntext\n")
+    kb.add(tmp_path / "docs")
+    (document,) = kb.documents()
+    with pytest.raises(BadValue, match="is a file"):
+        kb.edit_note(document.id, content="x")
+    with pytest.raises(NotFound):
+        kb.edit_note("nothing", content="x")
+    kept = kb.note(Note("text"))
+    with pytest.raises(BadValue, match="some text"):
+        kb.edit_note(kept.id, content=" ")
+    assert kb.get(kept.id).text == "text"
+
+
+@pytest.mark.promise("002.supersede")
+def test_removing_what_superseded_a_file_brings_the_file_back(kb: KnowledgeBase, tmp_path: Path):
+    write(tmp_path / "docs" / "a.md", "# File\n\nThe password changes on Mondays.\n")
+    kb.add(tmp_path / "docs")
+    (document,) = kb.documents()
+    kb.note(Note("The password changes on Fridays.", title="note"), supersedes=document.id)
+    kb.remove("notes")
+    assert titles(kb, "password changes") == ["File"]
+
+
+def test_history_tells_a_chain_from_any_of_its_links(kb: KnowledgeBase):
+    first = kb.note(Note("The password changes on Mondays.", title="first"))
+    second = kb.note(Note("The password changes on Tuesdays.", title="second"), supersedes=first.id)
+    third = kb.note(Note("The password changes on Fridays.", title="third"), supersedes=second.id)
+    kb.note(Note("Something else.", title="apart"))
+    for link in (first, second, third):
+        assert [document.title for document in kb.history(link.id)] == ["first", "second", "third"]
+    with pytest.raises(NotFound):
+        kb.history("nothing")
+
+
+@pytest.mark.parametrize("details", [{"a": float("nan")}, {"a": float("inf")}])
+def test_details_that_no_json_can_say_are_refused(kb: KnowledgeBase, details: dict[str, float]):
+    with pytest.raises(BadValue, match="JSON"):
+        kb.note(Note("text", details=details))
+    assert kb.stats().counts.documents == 0

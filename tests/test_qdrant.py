@@ -302,6 +302,21 @@ def test_a_collection_that_somebody_dropped_is_filled_again(store: Store, shim: 
     assert ids(store) == [a]
 
 
+def test_a_check_says_what_the_server_has_lost(store: Store, shim: QdrantShim):
+    a, b = put(store, "docs/a.md", "a", "b")
+    embed(store, [(a, NORTH), (b, NORTH)])
+    assert store.check() == []
+    import qdrant_edge as edge
+
+    (first, _) = (point["id"] for point in points(shim))
+    shim.shards[COLLECTION][0].update(edge.UpdateOperation.delete_points([first]))
+    (finding,) = store.check()
+    assert "1 vectors of the 2" in finding.message
+    assert "kb migrate" in finding.hint
+    shim.status = 503
+    assert ["503" in finding.message for finding in store.check()] == [True]
+
+
 def test_another_dimension_in_a_shared_collection_is_refused_with_a_way_out(
     store: Store, shim: QdrantShim, tmp_path: Path
 ):

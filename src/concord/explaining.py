@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from concord.freshness import Files
 from concord.poll import Poll, poll
 from concord.ranking import diversify, explain
 from concord.ranking.fuse import FUSIONS, Ballots, ballots, rrf
@@ -168,6 +169,8 @@ def _objections(chunk: Chunk, located: Located, filter: Filter, tools: Tools) ->
     if not passes(EVERYTHING):  # a text without words, or one that thousands share: nothing can be said
         return
     document = located.document
+    if Files([located.source]).is_deleted(document):
+        yield "its file has been deleted, and `kb sync` has not been run since"
     if not filter.include_superseded and not passes(Filter()):
         yield f"it has been superseded by {document.superseded_by}"
     against = {

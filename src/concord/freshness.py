@@ -1,15 +1,57 @@
-"""Does the file still say what was indexed?"""
+"""Does the file still say what was indexed? Size and time tell as a rule, the content where those differ.
+
+A file that is gone is taken for deleted only where its source is still there: if that is out of reach too (a
+disk that is not mounted, a knowledge base filled on another machine), nothing is known.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import os
+from collections.abc import Sequence
 
 from concord.settled import UNSETTLED_NS
 from concord.sources import file_of
 from concord.types import Document, Freshness, Source
 
 MAX_HASHED = 1_000_000  # bytes; a larger file whose stat changed is taken as changed, to answer in time
+GONE = (FileNotFoundError, NotADirectoryError)
+
+
+class Files:
+    """The files behind the documents of one answer, each looked at once."""
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self._sources = {source.id: source for source in sources}
+        self._stats: dict[str, os.stat_result | None] = {}  # by document; None where there is no file
+        self._is_mounted: dict[str, bool] = {}  # by source
+
+    def is_deleted(self, document: Document) -> bool:
+        """Whether a document had a file that is gone while its source is still there; never opens a file."""
+        source = self._sources[document.source_id]
+        return source.path is not None and self._stat(document) is None and self._has_root(source)
+
+    def freshness(self, document: Document) -> Freshness | None:
+        """Return what has become of a document's file; None where its whole source is out of reach."""
+        source = self._sources[document.source_id]
+        status = self._stat(document)
+        if source.path is None:
+            return "fresh"
+        if status is None:
+            return "deleted" if self._has_root(source) else None
+        return _compared(document, str(file_of(source, document.path)), status)
+
+    def _stat(self, document: Document) -> os.stat_result | None:
+        if document.id not in self._stats:
+            path = file_of(self._sources[document.source_id], document.path)
+            self._stats[document.id] = None if path is None else _stat(str(path))
+        return self._stats[document.id]
+
+    def _has_root(self, source: Source) -> bool:
+        if source.id not in self._is_mounted:
+            root = source.path or ""
+            folder = os.path.dirname(root) if source.kind == "file" else root
+            self._is_mounted[source.id] = os.path.isdir(folder)
+        return self._is_mounted[source.id]
 
 
 def freshness(document: Document, source: Source) -> Freshness:
@@ -17,17 +59,33 @@ def freshness(document: Document, source: Source) -> Freshness:
     path = file_of(source, document.path)
     if path is None:
         return "fresh"
+    status = _stat(str(path))
+    return "deleted" if status is None else _compared(document, str(path), status)
+
+
+def _stat(path: str) -> os.stat_result | None:
+    """Return a file's state; None when it is gone, an empty one where nobody may look."""
     try:
-        now = os.stat(path)
-        if now.st_size != document.size:
-            return "changed"
-        if now.st_mtime_ns == document.mtime_ns:
-            return "fresh"
-        if now.st_size > MAX_HASHED:
-            return "fresh" if now.st_mtime_ns == document.mtime_ns + UNSETTLED_NS else "changed"
+        return os.stat(path)
+    except GONE:
+        return None
+    except OSError:
+        return os.stat_result((0,) * 10)  # of no size, which nothing that was indexed has
+
+
+def _compared(document: Document, path: str, now: os.stat_result) -> Freshness:
+    if now.st_size != document.size:
+        return "changed"
+    if now.st_mtime_ns == document.mtime_ns:
+        return "fresh"
+    if now.st_size > MAX_HASHED:
+        return "fresh" if now.st_mtime_ns == document.mtime_ns + UNSETTLED_NS else "changed"
+    import hashlib  # 3 ms, which most answers need not pay
+
+    try:
         with open(path, "rb") as file:
             same = hashlib.sha256(file.read()).hexdigest() == document.file_hash
-    except FileNotFoundError:
+    except GONE:
         return "deleted"
     except OSError:  # forbidden, or a folder by now: nothing there can be read as the document any more
         return "changed"

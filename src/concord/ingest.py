@@ -395,7 +395,8 @@ def _batches(store: Store, source_id: str | None) -> Iterator[list[tuple[Pending
     while window := store.vectors.pending(after, EMBED_WINDOW, source_id):
         after = window[-1].chunk_id
         texts = [
-            (waiting, embeddable_text(waiting.title, waiting.heading, waiting.text)) for waiting in window
+            (waiting, embeddable_text(waiting.title, waiting.heading, waiting.text, waiting.tags))
+            for waiting in window
         ]
         texts.sort(key=lambda pair: len(pair[1]))
         for start in range(0, len(texts), EMBED_BATCH):

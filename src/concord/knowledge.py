@@ -7,11 +7,11 @@ text that is embedded.
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from threading import Event
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from concord.explaining import Explanation
     from concord.ingest import Embedding
     from concord.migrate import Migration
-    from concord.notes import Note
+    from concord.notes import Imported, KeptNote, Note, Workbench
     from concord.paging import Page
     from concord.progressive import Progressive
     from concord.protocols import Embedder, Progress, Store
@@ -135,6 +135,31 @@ class KnowledgeBase:
         chosen = [self._named(name) for name in names] or known
         return [self._sync_or_report(source, embed=embed, progress=progress) for source in chosen]
 
+    def watch(
+        self, names: Sequence[str] = (), *, embed: bool = True, stop: Event | None = None
+    ) -> Iterator[SyncReport]:
+        """Keep sources current, all or those named, until `stop` is set: yields what each sync did.
+
+        Raises:
+            NotFound: no source of a given name.
+        """
+        from concord.watch import Watched, watch
+
+        chosen = [self._named(name).id for name in names]
+        watched = Watched(
+            sources=lambda: [s for s in self.store.catalog.sources() if not chosen or s.id in chosen],
+            sync=lambda source: self._sync_or_report(source, embed=embed, progress=silent),
+            own_folders=self._own_folders(),
+            rescan_s=self.settings["sync.rescan_s"],
+        )
+        return watch(watched, stop or Event())
+
+    def _own_folders(self) -> list[Path]:
+        """Return where a sync writes: watching that, it would never end."""
+        path: Path | None = getattr(self.store, "path", None)
+        paths = self.settings.paths
+        return [paths.data, paths.cache, *([path.parent] if path else [])]
+
     def ensure(
         self, path: str | os.PathLike[str], *, embed: bool = True, progress: Progress = silent
     ) -> Scope:
@@ -211,11 +236,13 @@ class KnowledgeBase:
 
     def ask(self, request: Request, *, wait_for_model: bool = True) -> Answer:
         """Answer a request; without waiting for the model, words alone answer for as long as it is cold."""
-        from concord.search import search
+        from concord.catching_up import admitted, catch_up
+        from concord.search import deadline_ms, search
         from concord.vetting import with_warnings
 
+        ready = catch_up(request, self.store.catalog, deadline_ms(request, self.settings))
         tools, absent = self.parts.search_tools(request, wait_for_model)
-        answer = search(request, tools)
+        answer = admitted(search(ready.request, tools), request, ready.behind)
         if absent:
             answer = replace(answer, degraded=(*answer.degraded, absent))
         return with_warnings(preliminary(answer) if absent is COLD else answer)
@@ -281,6 +308,8 @@ class KnowledgeBase:
             return paging.next_page(cursor, self.store.catalog, max_bytes=max_bytes)
         return paging.first_page(reference, self.store.catalog, max_bytes=max_bytes, context=context)
 
+    # Notes.
+
     def note(self, note: Note, *, supersedes: str | None = None, embed: bool = True) -> Document:
         """Keep a note.
 
@@ -288,14 +317,77 @@ class KnowledgeBase:
             BadValue: it is empty.
             NotFound: the document it supersedes does not exist.
         """
-        from concord.ingest import embed_pending
         from concord.notes import save_note
 
-        limits = self.parts.limits()
-        document = save_note(note, self.store, self.parts.measure(), limits.chunk, supersedes=supersedes)
-        if embed:
-            embed_pending(self.store, self.embedder, silent, source_id=document.source_id)
+        document = save_note(note, self._workbench(), supersedes=supersedes)
+        self._embed_some(document.source_id, embed=embed)
         return document
+
+    def edit_note(self, document_id: str, *, embed: bool = True, **changes: Any) -> Document:
+        """Replace fields of a note in place: content, title, tags, details, summary, context …
+
+        Raises:
+            NotFound: there is no such note.
+            BadValue: it is a file, or nothing would be left of it.
+        """
+        from concord.notes import edit_note
+
+        document = edit_note(document_id, changes, self._workbench())
+        self._embed_some(document.source_id, embed=embed)
+        return document
+
+    def notes(self) -> Iterator[KeptNote]:
+        """Yield every note as it was given, superseded ones too."""
+        from concord.notes import kept_notes
+
+        return kept_notes(self.store.catalog)
+
+    def import_notes(self, path: str | os.PathLike[str], *, embed: bool = True) -> Imported:
+        """Keep the notes in a JSON, JSON lines or Markdown file, or in a folder of them; repeating is safe.
+
+        Raises:
+            NotFound: there is nothing at `path`.
+            BadValue: something there is not a note; then none is kept.
+        """
+        from concord.note_files import read_notes
+        from concord.notes import store_notes
+
+        done = store_notes(read_notes(Path(path)), self._workbench())
+        if done.added or done.changed:
+            self._embed_some(None, embed=embed)
+        return done
+
+    def export_notes(self, path: str | os.PathLike[str]) -> int:
+        """Write all notes to a .json, .jsonl or .md file, or as Markdown into a folder; return how many.
+
+        Raises:
+            BadValue: they cannot be written there.
+        """
+        from concord.note_files import write_notes
+
+        return write_notes(self.notes(), Path(path))
+
+    def history(self, reference: str) -> list[Document]:
+        """Return what a document superseded and what superseded it, oldest first, itself included.
+
+        Raises:
+            NotFound: nothing of that name is indexed.
+        """
+        from concord.notes import history
+        from concord.reading import locate
+
+        return history(locate(reference, self.store.catalog).document, self.store.catalog)
+
+    def _workbench(self) -> Workbench:
+        from concord.notes import Workbench
+
+        return Workbench(self.store, self.parts.measure(), self.parts.limits().chunk)
+
+    def _embed_some(self, source_id: str | None, *, embed: bool) -> None:
+        from concord.ingest import embed_pending
+
+        if embed:
+            embed_pending(self.store, self.embedder, silent, source_id=source_id)
 
     def stats(self) -> Stats:
         """Return the state of the knowledge base."""
@@ -310,7 +402,7 @@ class KnowledgeBase:
             pending=counts.chunks - counts.vectors,
             identity=self.store.vectors.identity(),
             generation=catalog.generation(),
-            types=dict(Counter(document.type for document in catalog.documents())),
+            types=catalog.count_types(),
         )
 
     def migrate(self, to: str, *, vectors: str | None = None, progress: Progress = silent) -> Migration:

@@ -1,4 +1,4 @@
-"""Moving to another store, top to bottom: refuse → sources → documents → vectors → cache → memos → verify.
+"""Moving to another store, top to bottom: refuse → sources → documents → vectors → cache → notes → verify.
 
 Nothing is embedded again, and the origin is only read. A document and its chunks arrive in one transaction,
 and vectors go to chunks that have none, so a run that was killed is taken up by the next one: what is there
@@ -63,8 +63,7 @@ def migrate(origin: Store, target: Store, progress: Progress, *, lock_wait_s: fl
         copied = _copy_documents(origin, target, progress)
         _copy_vectors(origin, target, progress)
         cached = _copy_cache(origin, target, progress)
-        for source in origin.catalog.sources():
-            target.catalog.put_memo(source.id, origin.catalog.memo(source.id))
+        _copy_what_was_noted(origin, target)
         checksum = verify(origin, target, progress)
     return Migration(target.catalog.counts(), cached, checksum, copied, time.monotonic() - started)
 
@@ -170,6 +169,19 @@ def _remember(identity: Identity, vectors: Mapping[bytes, Vector], target: Store
         target.cache.put(identity, missing)
 
 
+def _copy_what_was_noted(origin: Store, target: Store) -> None:
+    """Copy the memos of syncs, how often documents were read, and opinions on results."""
+    for source in origin.catalog.sources():
+        target.catalog.put_memo(source.id, origin.catalog.memo(source.id))
+    for group in _batches(origin.catalog.documents(), VECTORS):
+        if accesses := origin.journal.accesses([document.id for document in group]):
+            target.journal.put_accesses(accesses)
+    known = set(target.journal.feedback())
+    for opinion in origin.journal.feedback():
+        if opinion not in known:
+            target.journal.record_feedback(opinion)
+
+
 def verify(origin: Store, target: Store, progress: Progress) -> str:
     """Compare two stores, all of it; return the checksum that they share.
 
@@ -185,6 +197,8 @@ def verify(origin: Store, target: Store, progress: Progress) -> str:
         if known.get(source.id) != _plain(source):
             _differ(f"the source {source.name}")
         digest.update(_bytes(_plain(source)))
+    if origin.journal.feedback() != target.journal.feedback():
+        _differ("opinions on results")
     done = 0
     for group in _batches(origin.catalog.documents(), GROUP_DOCUMENTS):
         digest.update(_verified(group, origin, target))
@@ -204,6 +218,9 @@ def _verified(group: Sequence[Document], origin: Store, target: Store) -> bytes:
     """Return the checksums of documents that are the same in both stores, with their chunks and vectors."""
     here, there = ([_read(document.id, store) for document in group] for store in (origin, target))
     mine, theirs = _vectors_of(here, origin), _vectors_of(there, target)
+    ids = [document.id for document in group]
+    if origin.journal.accesses(ids) != target.journal.accesses(ids):
+        _differ("how often documents were read")
     for document, a, b in zip(group, here, there, strict=True):
         pairs = zip(a.chunk_ids, b.chunk_ids, strict=False)
         if a.checksum != b.checksum or not all(_is_same(mine.get(x), theirs.get(y)) for x, y in pairs):

@@ -1,22 +1,34 @@
-"""Notes: short texts that people and agents keep, stored as documents without a file."""
+"""Notes: short texts that people and agents keep, stored as documents without a file.
+
+What a note was made of is kept as it was given (`Document.fields`, title, tags, details), so that it can be
+edited and exported; what is searched is the one text that `text.assemble` makes of it.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from concord.errors import BadValue, NotFound
-from concord.protocols import Embedder, Store
+from concord.protocols import Catalog, Embedder, Store
+from concord.reading import joined
 from concord.sources import notes_source
+from concord.text.assemble import NoteText, note_text
 from concord.text.chunk import ChunkSize, chunk
 from concord.text.clean import clean
-from concord.types import Document, Extracted, Json, Source
+from concord.types import Document, Extracted, Json, Piece, Source
+
+GROUP = 64  # notes stored in one transaction
+_OWN_ID = re.compile(r"[0-9a-f]{16}")
 
 
 class Note(Struct, frozen=True):
@@ -26,34 +38,162 @@ class Note(Struct, frozen=True):
     title: str | None = None
     tags: tuple[str, ...] = ()
     details: Mapping[str, Json] = field(default_factory=dict)
+    summary: str = ""
+    context: str = ""
+    highlights: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
 
 
-def save_note(
-    note: Note, store: Store, measure: Embedder, size: ChunkSize, *, supersedes: str | None = None
-) -> Document:
+class KeptNote(NamedTuple):
+    """A note as it is kept, and when it was last changed, in seconds."""
+
+    id: str
+    note: Note
+    changed_at: float
+    superseded_by: str | None = None
+
+
+class Imported(NamedTuple):
+    """What came of importing notes."""
+
+    added: int
+    changed: int
+    unchanged: int
+
+
+class Workbench(NamedTuple):
+    """What notes are made with: where they go, and how they are cut."""
+
+    store: Store
+    measure: Embedder
+    size: ChunkSize
+
+
+def save_note(note: Note, bench: Workbench, *, supersedes: str | None = None) -> Document:
     """Store a note, and mark the document it supersedes.
 
     Raises:
         BadValue: there is nothing in it.
         NotFound: the document it supersedes does not exist.
     """
-    text = clean(note.content, paged=False).strip()
-    if not text:
-        raise BadValue("a note needs some text", hint='kb note "what to remember"')
-    old = _superseded(supersedes, store)
-    source = notes_source(store.catalog)
-    document = _document(note, text, source)
-    pieces = chunk(Extracted(text, "markdown"), measure.token_starts, size)
-    store.catalog.put_document(document, pieces)
+    catalog = bench.store.catalog
+    text = _text(note)
+    old = _superseded(supersedes, catalog)
+    source = notes_source(catalog)
+    document = _described(KeptNote(secrets.token_hex(8), note, time.time()), text, source)
+    catalog.put_document(document, _pieces(text, bench))
     if old:
-        store.catalog.update_document(replace(old, superseded_by=document.id))
+        catalog.update_document(replace(old, superseded_by=document.id))
     return document
 
 
-def _superseded(document_id: str | None, store: Store) -> Document | None:
+def edit_note(document_id: str, changes: Mapping[str, Json], bench: Workbench) -> Document:
+    """Replace fields of a note; its id, its path and what it supersedes stay.
+
+    Raises:
+        NotFound: there is no such document.
+        BadValue: it is not a note, or nothing would be left of it.
+    """
+    catalog = bench.store.catalog
+    old = catalog.document(document_id)
+    if old is None:
+        raise NotFound(f"there is no note {document_id!r}", hint="`kb list notes --json` gives the ids")
+    if old.type != "note":
+        raise BadValue(f"{old.path} is a file, not a note", hint="edit the file and run `kb sync`")
+    note = replace(note_of(old, catalog), **changes)
+    text = _text(note)
+    kept = KeptNote(old.id, note, time.time(), old.superseded_by)
+    source = next(source for source in catalog.sources() if source.id == old.source_id)
+    document = replace(_described(kept, text, source), path=old.path)
+    catalog.put_document(document, _pieces(text, bench))
+    return document
+
+
+def note_of(document: Document, catalog: Catalog) -> Note:
+    """Return what a note was made of; of one kept before that was written down, its text is its content."""
+    fields = document.fields
+    content = fields.get("content") if fields else joined(catalog.chunks_of(document.id))
+    return Note(
+        content=content or "",
+        title=document.title,
+        tags=document.tags,
+        details=document.details,
+        summary=fields.get("summary", ""),
+        context=fields.get("context", ""),
+        highlights=tuple(fields.get("highlights", ())),
+        aliases=tuple(fields.get("aliases", ())),
+    )
+
+
+def kept_notes(catalog: Catalog) -> Iterator[KeptNote]:
+    """Yield every note by path, superseded ones too."""
+    for source in catalog.sources():
+        if source.kind == "notes":
+            for document in catalog.documents(source.id):
+                changed_at = document.mtime_ns / 1e9
+                yield KeptNote(document.id, note_of(document, catalog), changed_at, document.superseded_by)
+
+
+def store_notes(notes: Sequence[KeptNote], bench: Workbench) -> Imported:
+    """Store notes under the ids they have; one that is kept under its id already is replaced.
+
+    What superseded a note does so again if it is there, in the store or among the notes.
+
+    Raises:
+        BadValue: there is nothing in a note, or its id is that of a file.
+    """
+    catalog = bench.store.catalog
+    texts = {kept.id: _text(kept.note) for kept in notes}  # all of them first: half an import helps nobody
+    known = {d.id: _replaceable(d) for note_id in texts if (d := catalog.document(note_id))}
+    source = notes_source(catalog)
+    made = {kept.id: _described(kept, texts[kept.id], source) for kept in notes}
+    made = {id: _placed(document, known.get(id), made, catalog) for id, document in made.items()}
+    changed = [document for document in made.values() if not _is_same(document, known.get(document.id))]
+    for group in _groups(changed):
+        catalog.put_documents((document, _pieces(texts[document.id], bench)) for document in group)
+    added = sum(document.id not in known for document in changed)
+    return Imported(added, len(changed) - added, len(made) - len(changed))
+
+
+def history(document: Document, catalog: Catalog) -> list[Document]:
+    """Return everything that a document superseded or is superseded by, oldest first, itself included."""
+    newest, seen = document, {document.id}
+    while newest.superseded_by and newest.superseded_by not in seen:
+        newer = catalog.document(newest.superseded_by)
+        if newer is None:
+            break
+        newest = newer
+        seen.add(newest.id)
+    found, waiting = {newest.id: newest}, [newest]
+    while waiting:
+        for older in catalog.superseded(waiting.pop().id):
+            if older.id not in found:
+                found[older.id] = older
+                waiting.append(older)
+    return list(reversed(found.values()))
+
+
+def _text(note: Note) -> str:
+    """Return the text of a note, clean.
+
+    Raises:
+        BadValue: there is none.
+    """
+    said = NoteText(note.content, note.summary, note.context, note.highlights, note.aliases, note.details)
+    text = clean(note_text(said), paged=False).strip()
+    if not text:
+        raise BadValue("a note needs some text", hint='kb note "what to remember"')
+    return text
+
+
+def _pieces(text: str, bench: Workbench) -> list[Piece]:
+    return chunk(Extracted(text, "markdown"), bench.measure.token_starts, bench.size)
+
+
+def _superseded(document_id: str | None, catalog: Catalog) -> Document | None:
     if document_id is None:
         return None
-    old = store.catalog.document(document_id)
+    old = catalog.document(document_id)
     if old is None:
         raise NotFound(
             f"there is no document {document_id!r} to supersede", hint="search results give document_id"
@@ -61,23 +201,76 @@ def _superseded(document_id: str | None, store: Store) -> Document | None:
     return old
 
 
-def _document(note: Note, text: str, source: Source) -> Document:
-    id = secrets.token_hex(8)
-    title = (note.title or "").strip() or _first_words(text)
-    now = time.time()
+def _described(kept: KeptNote, text: str, source: Source) -> Document:
+    note = kept.note
+    title = clean(note.title or "", paged=False).strip() or _first_words(clean(note.content).strip() or text)
     return Document(
-        id=id,
+        id=kept.id,
         source_id=source.id,
-        path=f"{source.prefix}/{_slug(title)}-{id[:6]}",
+        path=f"{source.prefix}/{_slug(title)}-{_short(kept.id)}",
         type="note",
         title=title,
-        tags=tuple(dict.fromkeys(tag.strip() for tag in note.tags if tag.strip())),
-        details=note.details,
+        tags=_tags(note),
+        details=_plain(note.details),
         content_hash=hashlib.sha256(text.encode("utf-8", "replace")).hexdigest(),
         size=len(text.encode("utf-8", "replace")),
-        mtime_ns=int(now * 1e9),
-        indexed_at=now,
+        mtime_ns=round(kept.changed_at * 1e6) * 1000,  # to the microsecond, which a date in text can say
+        superseded_by=kept.superseded_by,
+        indexed_at=time.time(),
+        fields=_plain(_fields(note)),
     )
+
+
+def _fields(note: Note) -> dict[str, Json]:
+    """Return what a note was made of and no other column holds; what was not given is left out."""
+    given = {
+        "content": note.content,
+        "summary": note.summary,
+        "context": note.context,
+        "highlights": list(note.highlights),
+        "aliases": list(note.aliases),
+    }
+    return {name: value for name, value in given.items() if value or name == "content"}
+
+
+def _plain(values: Mapping[str, Json]) -> dict[str, Json]:
+    """Return values as every store gives them back: what JSON can say, dates as text."""
+    try:
+        plain: dict[str, Json] = json.loads(json.dumps(dict(values), default=str, allow_nan=False))
+    except (ValueError, TypeError, RecursionError) as fault:
+        raise BadValue(f"a note's details must be JSON: {fault}", hint="no NaN, no loops") from fault
+    return plain
+
+
+def _tags(note: Note) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(tag.strip() for tag in note.tags if tag.strip()))
+
+
+def _placed(document: Document, known: Document | None, others: Container[str], catalog: Catalog) -> Document:
+    """Return an imported note where it was kept before, and with its superseder if that is there.
+
+    Without it the note would be hidden for good.
+    """
+    newer = document.superseded_by
+    is_there = newer is not None and (newer in others or catalog.document(newer) is not None)
+    path, source_id = (known.path, known.source_id) if known else (document.path, document.source_id)
+    return replace(document, path=path, source_id=source_id, superseded_by=newer if is_there else None)
+
+
+def _replaceable(document: Document) -> Document:
+    if document.type != "note":
+        raise BadValue(f"{document.id!r} is the id of a file", hint="give the note another id, or none")
+    return document
+
+
+def _is_same(made: Document, known: Document | None) -> bool:
+    return known is not None and replace(made, indexed_at=known.indexed_at) == known
+
+
+def _groups(documents: Iterable[Document]) -> Iterator[list[Document]]:
+    left = iter(documents)
+    while group := list(islice(left, GROUP)):
+        yield group
 
 
 def _first_words(text: str, most: int = 60) -> str:
@@ -87,3 +280,10 @@ def _first_words(text: str, most: int = 60) -> str:
 
 def _slug(title: str) -> str:
     return re.sub(r"[^\w]+", "-", title.lower()).strip("-")[:40] or "note"
+
+
+def _short(document_id: str) -> str:
+    """Return what tells notes of one title apart: of an id that others chose, its beginning would not."""
+    if _OWN_ID.fullmatch(document_id):
+        return document_id[:6]
+    return hashlib.sha256(document_id.encode("utf-8", "replace")).hexdigest()[:8]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from concord import plugins
 from concord.config import Settings
 from concord.errors import Unavailable
-from concord.types import ChunkId, Degraded, Request
+from concord.types import ChunkId, Degraded, Finding, Request
 
 if TYPE_CHECKING:
     from concord import ingest
@@ -37,11 +37,19 @@ class Apart:
 
     def __init__(self, store: Store, vectors: OutsideVectors) -> None:
         self.catalog, self.lexical, self.cache = store.catalog, store.lexical, store.cache
-        self.ledger = store.ledger
+        self.ledger, self.journal = store.ledger, store.journal
         self.vectors: VectorIndex = vectors
         self.outside = vectors
         self.path = getattr(store, "path", None)
         self._store = store
+
+    def check(self) -> list[Finding]:
+        """Look into both."""
+        return [*self._store.check(), *self.outside.check()]
+
+    def repair(self, findings: Sequence[Finding]) -> None:
+        """Put right what the store can; what is amiss outside has its own cure."""
+        self._store.repair(findings)
 
     def close(self) -> None:
         """Close both."""

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from concord.types import (
+    Access,
     Candidate,
     Chunk,
     ChunkId,
@@ -19,8 +20,10 @@ from concord.types import (
     DocumentType,
     Extracted,
     Family,
+    Feedback,
     FileState,
     Filter,
+    Finding,
     Home,
     Identity,
     Match,
@@ -135,7 +138,8 @@ class Catalog(Protocol):
     def put_document(self, document: Document, pieces: Sequence[Piece]) -> list[ChunkId]:
         """Store a document, replacing all chunks of an earlier version and their vectors with it.
 
-        Pieces that equal an old chunk in text, title and heading may keep its id and vector.
+        Pieces that equal an old chunk in text, title and heading, and of notes in tags too, may keep its id
+        and vector: these are what is embedded.
         """
         ...
 
@@ -148,7 +152,15 @@ class Catalog(Protocol):
         ...
 
     def delete_documents(self, document_ids: Sequence[str]) -> int:
-        """Delete documents with their chunks and vectors; return how many there were."""
+        """Delete documents with their chunks and vectors; return how many there were.
+
+        What a deleted document had superseded comes back, or is superseded by whatever superseded the deleted
+        one; `remove_source` does the same. How often they were read is forgotten.
+        """
+        ...
+
+    def superseded(self, document_id: str) -> list[Document]:
+        """Return the documents that this one superseded directly, by path."""
         ...
 
     def read(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, tuple[Chunk, Document]]:
@@ -169,6 +181,10 @@ class Catalog(Protocol):
 
     def count_documents(self, filter: Filter) -> int:
         """Return how many documents a filter lets through."""
+        ...
+
+    def count_types(self) -> dict[DocumentType, int]:
+        """Return how many documents there are of each type that there is."""
         ...
 
     def generation(self) -> int:
@@ -229,7 +245,10 @@ class VectorIndex(Protocol):
         ...
 
     def pending(self, after: ChunkId, limit: int, source_id: str | None = None) -> list[Pending]:
-        """Return chunks without a vector whose id is greater than `after`, in order of id."""
+        """Return chunks without a vector whose id is greater than `after`, in order of id.
+
+        Those of documents of type note come with their tags, which are embedded with a note's text.
+        """
         ...
 
     def put(self, vectors: Iterable[tuple[ChunkId, Vector]]) -> int:
@@ -262,6 +281,10 @@ class OutsideVectors(VectorIndex, Protocol):
 
     def warm(self) -> None:
         """Load what takes long to load; whether anybody answers is not asked."""
+        ...
+
+    def check(self) -> list[Finding]:
+        """Look for what only the place itself can see is wrong; that it does not answer is a finding too."""
         ...
 
     def reach(self, identity: Identity) -> None:
@@ -348,6 +371,33 @@ class EmbeddingCache(Protocol):
         ...
 
 
+class Journal(Protocol):
+    """What people did with results: read them, or judged them. Kept in the store, for one organisation.
+
+    Nothing that can be searched changes by it, so the generation does not grow.
+    """
+
+    def record_access(self, document_ids: Sequence[str], at: float) -> None:
+        """Count one more reading of each document that exists, at a moment in seconds."""
+        ...
+
+    def accesses(self, document_ids: Sequence[str]) -> dict[str, Access]:
+        """Return how often and when last each of these documents was read; those never read are left out."""
+        ...
+
+    def put_accesses(self, accesses: Mapping[str, Access]) -> None:
+        """Write down how often documents that exist were read, in place of what is known."""
+        ...
+
+    def record_feedback(self, feedback: Feedback) -> None:
+        """Keep an opinion, in place of an earlier one on the same document for the same query."""
+        ...
+
+    def feedback(self) -> list[Feedback]:
+        """Return all opinions, oldest first, also those on documents that are gone."""
+        ...
+
+
 class Store(Protocol):
     """One organisation's storage: what a backend opens."""
 
@@ -356,6 +406,21 @@ class Store(Protocol):
     vectors: VectorIndex
     cache: EmbeddingCache
     ledger: Ledger
+    journal: Journal
+
+    def check(self) -> list[Finding]:
+        """Look for what only the store can see is wrong: damage, indexes out of step, orphans, lost vectors.
+
+        Changes nothing. An engine that keeps all of this in order by itself returns an empty list.
+
+        Raises:
+            StoreError: it cannot even be read.
+        """
+        ...
+
+    def repair(self, findings: Sequence[Finding]) -> None:
+        """Put right those of its own findings that are repairable; derived data alone is ever deleted."""
+        ...
 
     def close(self) -> None:
         """Free connections and files."""

@@ -77,8 +77,8 @@ def _why_empty(answer: Answer, found: Retrieval, tools: Tools) -> str:
     query, sources = found.query, tools.store.catalog.sources()
     if not query.chunks:
         return _nothing_stored(sources)
-    if 0 < answer.total_hits == answer.omitted["below_threshold"]:
-        return _under_threshold(answer, found)
+    if left_out := _all_left_out(answer, found):
+        return left_out
     if not any(map(str.isalnum, query.text)):
         return NO_WORD
     documents = tools.store.catalog.count_documents(query.filter)
@@ -105,11 +105,23 @@ def _nothing_stored(sources: Sequence[Source]) -> str:
     return f"nothing is indexed yet of {waiting}: `kb sync` brings in what can be read and names the rest"
 
 
+def _all_left_out(answer: Answer, found: Retrieval) -> str | None:
+    """Return why what was found is not shown; None where nothing was found in the first place."""
+    if 0 < answer.total_hits == answer.omitted["below_threshold"]:
+        return _under_threshold(answer, found)
+    return _all_deleted(answer.omitted["deleted"]) if answer.omitted["deleted"] else None
+
+
 def _under_threshold(answer: Answer, found: Retrieval) -> str:
     under = answer.omitted["below_threshold"]
     best = rrf(found.ballots, found.context.k)[0].score
     what = "1 result was" if under == 1 else f"{under} results were"
     return f"{what} under the threshold of {answer.request.threshold:g}; the best reaches {best:.4f}"
+
+
+def _all_deleted(count: int) -> str:
+    what = "the only passage found is in a file" if count == 1 else f"all {count} passages found are in files"
+    return f"{what} deleted since: `kb sync` brings the index up to date"
 
 
 def _no_document(filter: Filter, sources: Sequence[Source]) -> str:

@@ -1,6 +1,7 @@
 """Search, top to bottom:
 
-understand → poll → fuse → floor → read text → entity boost → rerank → diversify → judge → present.
+understand → poll → fuse → floor → read text → deleted files → entity boost → rerank → diversify → judge
+→ present.
 
 Candidates carry no text: it is read once, after fusion, for the few that survive.
 """
@@ -17,8 +18,9 @@ from msgspec.structs import replace
 from concord.breaker import Cosines
 from concord.cascade import rescue
 from concord.errors import BackendDown, BadValue
+from concord.freshness import Files
 from concord.judge import Judgement, Survivor, Verdict, judge
-from concord.poll import Poll, poll
+from concord.poll import Poll, bounded, poll
 from concord.ranking import diversify, explain, rarity
 from concord.ranking.agreement import agreement
 from concord.ranking.calibrate import Calibration
@@ -30,7 +32,7 @@ from concord.text.characters import is_latin
 from concord.text.citation import cite
 from concord.text.parse import contains
 from concord.text.snippet import snippet
-from concord.types import Answer, ChunkId, Hit, Json, Mode, Query, Ranked, Request, Source
+from concord.types import Answer, ChunkId, Degraded, Hit, Json, Mode, Query, Ranked, Request, Source
 from concord.understand import chosen_mode, understand
 
 if TYPE_CHECKING:
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 FEEDBACK_HITS = 2  # that the query is drawn towards: more of them bring in what is wrong
 CODE = 0.5  # share of candidates from which a search is one of source code
 POOL = 2  # texts read for each result asked for: duplicates, diversity and NOT choose among them
+FILES_MS = 250.0  # how long files may be looked at: they take a millisecond, unless a disk does not answer
+UNSEEN = Degraded("files", f"the disk did not answer within {FILES_MS:.0f} ms: files may be gone or changed")
 FUSION_OF: Mapping[Mode, str] = {"auto": "blend", "hybrid": "rrf", "semantic": "rrf", "fts5": "rrf"}
 
 
@@ -84,7 +88,7 @@ def search(request: Request, tools: Tools) -> Answer:
 def examine(request: Request, tools: Tools) -> Examined:
     """Answer one request, and keep the evidence for whoever measures or fits confidence."""
     watch = _Watch()
-    cosines = Cosines(tools.similarity, _deadline_ms(request, tools.settings)) if tools.similarity else None
+    cosines = Cosines(tools.similarity, deadline_ms(request, tools.settings)) if tools.similarity else None
     tools = tools._replace(similarity=cosines)
     mode, fusion = chosen_mode(request, tools.settings), chosen_fusion(request, tools.settings)
     sources = tools.store.catalog.sources()
@@ -97,6 +101,9 @@ def examine(request: Request, tools: Tools) -> Examined:
         kept = _above(ranked, found, request.threshold, rescued.floor)
     with watch.lap("read"):
         survivors = _without_excluded(_read(kept, found.query, tools.store), found.query)
+    with watch.lap("files"):
+        files = Files(sources)
+        survivors, deleted = _without_deleted(survivors, files)
     with watch.lap("rerank"):
         look = _second_look(survivors, found.query, tools, _left_ms(request, tools.settings, watch))
         survivors = _reordered(survivors, look.ranked)
@@ -108,6 +115,7 @@ def examine(request: Request, tools: Tools) -> Examined:
         )
     with watch.lap("present"):
         hits = _hits(survivors, judgement, found, sources, tools.settings["search.snippet_width"])
+        hits = hits if deleted is None else _with_freshness(hits, files)
         if request.explain:
             hits = tuple(
                 _explained(hit, v, judgement, found, fusion, tools, look)
@@ -129,8 +137,13 @@ def examine(request: Request, tools: Tools) -> Examined:
         strategies_matched=tuple(
             s.name for s in tools.strategies if any(s.name in hit.found_by for hit in hits)
         ),
-        degraded=(*found.votes.degraded, *(cosines.degraded if cosines else ()), *look.degraded),
-        omitted={"deleted": 0, "below_threshold": len(ranked) - len(kept)},
+        degraded=(
+            *found.votes.degraded,
+            *(cosines.degraded if cosines else ()),
+            *look.degraded,
+            *([UNSEEN] if deleted is None else []),
+        ),
+        omitted={"deleted": deleted or 0, "below_threshold": len(ranked) - len(kept)},
         timings_ms={**found.votes.timings_ms, **watch.laps},
     )
     answer = remarked(answer, rescued, tools)
@@ -145,7 +158,7 @@ def retrieve(
     with watch.lap("understand"):
         query = understand(request, tools.settings, sources, tools.store.lexical)
     asked = [strategy for strategy in tools.strategies if strategy.name in polled(mode)]
-    votes = poll(asked, query, _deadline_ms(request, tools.settings))
+    votes = poll(asked, query, deadline_ms(request, tools.settings))
     _need_words(votes, mode)
     with watch.lap("complete"):
         given = _ballots(votes, query, tools.similarity)
@@ -162,7 +175,12 @@ def chosen_fusion(request: Request, settings: Mapping[str, Any]) -> str:
     return fusion
 
 
-def _deadline_ms(request: Request, settings: Mapping[str, Any]) -> float:
+def deadline_ms(request: Request, settings: Mapping[str, Any]) -> float:
+    """Return how long the strategies may take together.
+
+    Raises:
+        BadValue: no time at all.
+    """
     deadline: float = settings["search.deadline_ms"] if request.deadline_ms is None else request.deadline_ms
     if not deadline > 0:
         raise BadValue(f"cannot answer within {deadline:g} ms", hint="give a deadline above 0")
@@ -242,6 +260,22 @@ def _without_excluded(survivors: Sequence[Survivor], query: Query) -> list[Survi
     return [s for s in survivors if not any(contains(s.chunk.text, term) for term in query.excluded)]
 
 
+def _without_deleted(survivors: list[Survivor], files: Files) -> tuple[list[Survivor], int | None]:
+    """Drop passages whose file is gone, and count them; None where the disk does not answer in time."""
+    gone = bounded(lambda: {s.document.id for s in survivors if files.is_deleted(s.document)}, FILES_MS)
+    if not gone:
+        return survivors, None if gone is None else 0
+    left = [survivor for survivor in survivors if survivor.document.id not in gone]
+    return left, len(survivors) - len(left)
+
+
+def _with_freshness(hits: tuple[Hit, ...], files: Files) -> tuple[Hit, ...]:
+    states = bounded(lambda: [files.freshness(hit.document) for hit in hits], FILES_MS)
+    if states is None:
+        return hits
+    return tuple(replace(hit, freshness=state) for hit, state in zip(hits, states, strict=True))
+
+
 def _second_look(survivors: Sequence[Survivor], query: Query, tools: Tools, budget_ms: float) -> Look:
     texts = {s.ranked.chunk_id: s.chunk.text for s in survivors}
     return second_look([s.ranked for s in survivors], texts, query, tools.reranker, budget_ms)
@@ -249,7 +283,7 @@ def _second_look(survivors: Sequence[Survivor], query: Query, tools: Tools, budg
 
 def _left_ms(request: Request, settings: Mapping[str, Any], watch: _Watch) -> float:
     """Return what is left of the time that a search may take."""
-    return max(0.0, _deadline_ms(request, settings) - watch.total_ms())
+    return max(0.0, deadline_ms(request, settings) - watch.total_ms())
 
 
 def _reordered(survivors: Sequence[Survivor], ranked: Sequence[Ranked]) -> list[Survivor]:

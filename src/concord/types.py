@@ -37,6 +37,7 @@ MODES: tuple[Mode, ...] = ("auto", "hybrid", "semantic", "fts5")
 Family = Literal["lexical", "semantic"]
 QueryKind = Literal["exact_quote", "entity", "conceptual", "factual", "exploratory"]
 Freshness = Literal["fresh", "changed", "deleted"]
+Opinion = Literal["good", "bad"]
 
 
 # --- stored -----------------------------------------------------------------------------------------------
@@ -73,6 +74,7 @@ class Document(Struct, frozen=True):
     mtime_ns: int = 0
     superseded_by: str | None = None
     indexed_at: float = 0.0
+    fields: Mapping[str, Json] = field(default_factory=dict)  # what a note was made of, to edit and export it
 
 
 class Piece(Struct, frozen=True):
@@ -120,6 +122,33 @@ class Pending(NamedTuple):
     title: str
     heading: tuple[str, ...]
     text: str
+    tags: tuple[str, ...] = ()  # of a note, whose tags are part of what it says; of a file none
+
+
+class Access(NamedTuple):
+    """How often a document was read, and when last."""
+
+    times: int
+    last_at: float
+
+
+class Feedback(NamedTuple):
+    """What somebody thinks of a result. Of the same document for the same query, the last opinion counts."""
+
+    document_id: str
+    citation: str  # as it was judged: the document may have changed since
+    opinion: Opinion
+    query: str = ""  # empty when nobody said what was asked
+    at: float = 0.0
+
+
+class Finding(NamedTuple):
+    """Something that is wrong with a knowledge base, and what to do about it."""
+
+    check: str  # which check found it; a store's `repair` knows it by this name
+    message: str
+    hint: str
+    is_repairable: bool = False  # whether it can be put right without losing anything
 
 
 class Counts(Struct, frozen=True):
@@ -374,7 +403,7 @@ class Stats(Struct, frozen=True):
     pending: int  # chunks without a vector
     identity: Identity | None  # whose vectors are stored
     generation: int
-    types: Mapping[str, int]  # document type → how many
+    types: Mapping[DocumentType, int]  # document type → how many
 
 
 class Failure(NamedTuple):

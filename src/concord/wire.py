@@ -185,6 +185,7 @@ def document_to_json(document: Document, source: Source | None = None) -> JsonOb
         "type": document.type,
         "tags": list(document.tags),
         "details": dict(document.details),
+        "fields": {name: value for name, value in document.fields.items() if name != "content"},
         "size": document.size,
         "modified_at": iso_time(document.mtime_ns / 1e9 if document.mtime_ns > 0 else None),
         "indexed_at": iso_time(document.indexed_at),

@@ -441,3 +441,16 @@ def test_documents_stored_together_are_as_if_stored_one_by_one(store: Store):
     assert store.catalog.chunks_of("docs/a.md")[1].id == vectors[1].id
     assert (found(store, "old"), len(found(store, "text"))) == ([], 3)
     store.catalog.put_documents([])
+
+
+def test_tags_are_embedded_with_notes_and_with_nothing_else(store: Store):
+    (note,) = put(store, "notes/a", "a text", type="note", tags=("ops", "red"))
+    (page,) = put(store, "docs/a.md", "a text", tags=("ops",))
+    tags = {waiting.chunk_id: waiting.tags for waiting in store.vectors.pending(0, 10)}
+    assert tags == {note: ("ops", "red"), page: ()}
+    embed(store, [(note, unit(1, 0, 0, 0)), (page, unit(0, 1, 0, 0))])
+    put(store, "docs/a.md", "a text", tags=("other",))
+    put(store, "notes/a", "a text", type="note", tags=("ops", "red"))
+    assert store.vectors.pending(0, 10) == []
+    put(store, "notes/a", "a text", type="note", tags=("ops",))
+    assert [waiting.tags for waiting in store.vectors.pending(0, 10)] == [("ops",)]

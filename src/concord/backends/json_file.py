@@ -22,7 +22,7 @@ from concord.backends.shelves import Shelves
 from concord.backends.sqlite.location import check_org
 from concord.backends.sqlite.locks import file_lock
 from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
-from concord.types import Chunk, ChunkId, Document, Identity, Source, Vector
+from concord.types import Access, Chunk, ChunkId, Document, Feedback, Identity, Source, Vector
 
 SCHEME = "json://"
 VERSION = 1
@@ -47,6 +47,8 @@ class Saved(msgspec.Struct):
     home: str = ""
     key: str = ""
     unsettled: dict[int, ChunkId] = {}
+    accesses: dict[str, Access] = {}
+    feedback: list[Feedback] = []
     last_turn: int = 0
 
 
@@ -61,6 +63,7 @@ _SAME = [
     "key",
     "unsettled",
     "last_turn",
+    "accesses",
 ]
 
 
@@ -125,6 +128,7 @@ class JsonShelves(Shelves, kw_only=True):
             sources=[*self.sources.values()],
             documents=[*self.documents.values()],
             chunks=[self.chunks[i] for ids in self.chunks_of.values() for i in ids],
+            feedback=[*self.feedback.values()],
             cached=[(identity, key, vector) for (identity, key), vector in self.cached.items()],
             **same,
         )
@@ -136,6 +140,7 @@ class JsonShelves(Shelves, kw_only=True):
         self.sources = {source.id: source for source in saved.sources}
         self.documents = {document.id: document for document in saved.documents}
         self.chunks = {chunk.id: chunk for chunk in saved.chunks}
+        self.feedback = {(one.query, one.document_id): one for one in saved.feedback}
         self.cached = {(identity, key): vector for identity, key, vector in saved.cached}
         self.chunks_of = {document_id: [] for document_id in self.documents}
         for chunk in saved.chunks:

@@ -6,8 +6,8 @@ It keeps nothing when it is closed, scans every vector, and one lock guards it a
 from __future__ import annotations
 
 from array import array
-from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from operator import mul
 
@@ -17,16 +17,20 @@ from concord.backends.columns import WEIGHTS, columns_of
 from concord.backends.embeddings import check_identity, check_vector, refuse_elsewhere
 from concord.backends.memory_ledger import MemoryLedger, move_home
 from concord.backends.shelves import Shelves, allows
+from concord.backends.supersession import rerouted
 from concord.errors import BadValue, NotFound
 from concord.text.nearness import similar, typed
 from concord.types import (
+    Access,
     Chunk,
     ChunkId,
     Counts,
     Document,
     DocumentType,
+    Feedback,
     FileState,
     Filter,
+    Finding,
     Identity,
     Match,
     Pending,
@@ -63,8 +67,7 @@ class MemoryCatalog:
         """Delete a source with its documents and chunks; return how many documents."""
         with self._changing() as shelves:
             doomed = [document.id for document in self.documents(source_id)]
-            for document_id in doomed:
-                self._delete(document_id)
+            self._delete_all(doomed)
             shelves.sources.pop(source_id, None)
             shelves.memos.pop(source_id, None)
             return len(doomed)
@@ -128,9 +131,12 @@ class MemoryCatalog:
             doomed = self._shelves.documents.keys() & set(document_ids)
             if doomed:
                 self._shelves.generation += 1
-            for document_id in doomed:
-                self._delete(document_id)
+            self._delete_all(doomed)
             return len(doomed)
+
+    def superseded(self, document_id: str) -> list[Document]:
+        """Return the documents that this one superseded directly, by path."""
+        return [document for document in self.documents() if document.superseded_by == document_id]
 
     def read(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, tuple[Chunk, Document]]:
         """Return the chunks that still exist, each with its document."""
@@ -163,6 +169,10 @@ class MemoryCatalog:
         """Return how many documents a filter lets through."""
         with self._shelves.reading():
             return sum(allows(filter, document) for document in self._shelves.documents.values())
+
+    def count_types(self) -> dict[DocumentType, int]:
+        """Return how many documents there are of each type that there is."""
+        return dict(Counter(document.type for document in self.documents()))
 
     def generation(self) -> int:
         """Return a number that grows with every change to sources, documents or chunks."""
@@ -213,7 +223,7 @@ class MemoryCatalog:
         """Return the chunks whose ids and vectors may be kept, by text and heading."""
         found: dict[tuple[str, tuple[str, ...]], deque[ChunkId]] = defaultdict(deque)
         earlier = self._shelves.documents.get(document.id)
-        if earlier and earlier.title == document.title:  # the title is part of what was embedded
+        if earlier and _embedded_labels(earlier) == _embedded_labels(document):
             for chunk in self.chunks_of(document.id):
                 found[chunk.text, chunk.heading].append(chunk.id)
         return found
@@ -254,9 +264,19 @@ class MemoryCatalog:
         self._shelves.indexed[chunk.id] = columns_of(document.title, document.tags, chunk.heading, chunk.text)
         self._shelves.words.add(chunk.id, self._shelves.indexed[chunk.id])
 
+    def _delete_all(self, doomed: Collection[str]) -> None:
+        """Delete documents, and bring back what only they supersede."""
+        documents = self._shelves.documents
+        superseded = {d.id: d.superseded_by for d in documents.values() if d.superseded_by is not None}
+        for old, new in rerouted(superseded, doomed).items():
+            documents[old] = replace(documents[old], superseded_by=new)
+        for document_id in doomed:
+            self._delete(document_id)
+
     def _delete(self, document_id: str) -> None:
         for chunk_id in self._shelves.chunks_of.pop(document_id, []):
             self._delete_chunk(chunk_id)
+        self._shelves.accesses.pop(document_id, None)
         del self._shelves.documents[document_id]
 
     def _delete_chunk(self, chunk_id: ChunkId) -> None:
@@ -329,8 +349,7 @@ class MemoryVectors:
                 i for i in self._shelves.chunk_ids(source_id) if i > after and i not in self._shelves.vectors
             ]
             chunks = [self._shelves.chunks[chunk_id] for chunk_id in ids[: max(limit, 0)]]
-            titles = {chunk.id: self._shelves.documents[chunk.document_id].title for chunk in chunks}
-            return [Pending(chunk.id, titles[chunk.id], chunk.heading, chunk.text) for chunk in chunks]
+            return [_pending(chunk, self._shelves.documents[chunk.document_id]) for chunk in chunks]
 
     def put(self, vectors: Iterable[tuple[ChunkId, Vector]]) -> int:
         """Store vectors, all or none, replacing any of the same chunk; return how many."""
@@ -408,6 +427,41 @@ class MemoryCache:
         yield from ((identity, key, vector) for (identity, key), vector in known)
 
 
+class MemoryJournal:
+    """What was read and what was judged."""
+
+    def __init__(self, shelves: Shelves) -> None:
+        self._shelves = shelves
+
+    def record_access(self, document_ids: Sequence[str], at: float) -> None:
+        """Count one more reading of each document that exists."""
+        with self._shelves.changing() as shelves:
+            known = shelves.accesses
+            for document_id in shelves.documents.keys() & set(document_ids):
+                before = known.get(document_id, Access(0, at))
+                known[document_id] = Access(before.times + 1, max(before.last_at, at))
+
+    def accesses(self, document_ids: Sequence[str]) -> dict[str, Access]:
+        """Return how often and when last each of these documents was read; those never read are left out."""
+        with self._shelves.reading() as shelves:
+            return {i: shelves.accesses[i] for i in document_ids if i in shelves.accesses}
+
+    def put_accesses(self, accesses: Mapping[str, Access]) -> None:
+        """Write down how often documents that exist were read, in place of what is known."""
+        with self._shelves.changing() as shelves:
+            shelves.accesses.update({i: one for i, one in accesses.items() if i in shelves.documents})
+
+    def record_feedback(self, feedback: Feedback) -> None:
+        """Keep an opinion, in place of an earlier one on the same document for the same query."""
+        with self._shelves.changing() as shelves:
+            shelves.feedback[feedback.query, feedback.document_id] = feedback
+
+    def feedback(self) -> list[Feedback]:
+        """Return all opinions, oldest first."""
+        with self._shelves.reading() as shelves:
+            return sorted(shelves.feedback.values(), key=lambda one: (one.at, one.query, one.document_id))
+
+
 class MemoryStore:
     """The storage of one organisation, until it is closed. Each one that is opened is new and empty."""
 
@@ -418,14 +472,32 @@ class MemoryStore:
         self.vectors = MemoryVectors(shelves)
         self.cache = MemoryCache(shelves)
         self.ledger = MemoryLedger(shelves)
+        self.journal = MemoryJournal(shelves)
 
     @classmethod
     def open(cls, url: str, org: str) -> MemoryStore:
         """Return a new store; `memory://` says all there is to say."""
         return cls()
 
+    def check(self) -> list[Finding]:
+        """Find nothing: one lock keeps all of it in step, and no disk can damage it."""
+        return []
+
+    def repair(self, findings: Sequence[Finding]) -> None:
+        """Do nothing: there is never a finding."""
+
     def close(self) -> None:
         """Forget nothing: the store goes with its last reference."""
+
+
+def _embedded_labels(document: Document) -> tuple[str, ...]:
+    """Return what is embedded with each text of a document: its title, and the tags of a note."""
+    return (document.title, *(dict.fromkeys(document.tags) if document.type == "note" else ()))
+
+
+def _pending(chunk: Chunk, document: Document) -> Pending:
+    tags = document.tags if document.type == "note" else ()
+    return Pending(chunk.id, document.title, chunk.heading, chunk.text, tags)
 
 
 def _best(found: Iterable[Scored], limit: int) -> list[Scored]:

@@ -13,7 +13,7 @@ from concord.backends.bm25 import InvertedIndex
 from concord.backends.columns import Columns
 from concord.backends.globs import glob_matches
 from concord.errors import StoreBusy
-from concord.types import Chunk, ChunkId, Document, Filter, Identity, Source, Vector
+from concord.types import Access, Chunk, ChunkId, Document, Feedback, Filter, Identity, Source, Vector
 
 _NANOSECONDS = 1e9
 
@@ -35,6 +35,8 @@ class Shelves(Struct):
     key: str = ""
     unsettled: dict[int, ChunkId] = field(default_factory=dict)  # turn → what changed and was not told there
     last_turn: int = 0
+    accesses: dict[str, Access] = field(default_factory=dict)  # document id → how often it was read
+    feedback: dict[tuple[str, str], Feedback] = field(default_factory=dict)  # query and document id → opinion
     last_chunk_id: ChunkId = 0
     generation: int = 0
     lock: threading.RLock = field(default_factory=threading.RLock)

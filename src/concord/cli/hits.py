@@ -129,6 +129,8 @@ def _remarks(answer: Answer, *, explain: bool) -> Iterator[str]:
     yield " · ".join(parts)
     if dropped := answer.omitted.get("below_threshold"):
         yield f"{dropped} below the threshold"
+    if gone := answer.omitted.get("deleted"):
+        yield f"{gone} left out: deleted since they were indexed (`kb sync`)"
     yield from (f"without {name}: {reason}" for name, reason in answer.degraded)
     if explain:
         yield "took " + ", ".join(f"{stage} {took:.1f} ms" for stage, took in answer.timings_ms.items())

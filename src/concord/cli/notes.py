@@ -1,41 +1,91 @@
-"""`kb note`: what somebody types or pipes in becomes a document without a file."""
+"""`kb note`: what somebody types or pipes in becomes a document without a file; many come and go as files."""
 
 from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from concord.cli import output
 from concord.cli.command import Flags, command, opened, refuse, tags_option
 from concord.errors import BadValue
 
+if TYPE_CHECKING:
+    from concord.knowledge import KnowledgeBase
+    from concord.types import Document
+
+_FIELDS = ("title", "tags", "details", "summary", "context", "highlights", "aliases")
+
 
 @command(
     "note",
-    'kb note "the staging password is rotated on Mondays" --tags ops',
-    "git log -5 | kb note - --title 'recent changes'",
+    'kb note "the staging password is rotated on Mondays" --tags ops --alias "key rotation"',
     'kb note "rotated on Fridays now" --supersedes 3f2a9c51d07be684',
+    "kb note --export notes.jsonl",
 )
 @click.argument("text", nargs=-1, metavar="[TEXT | -]")
 @click.option("--title", metavar="T", help="Its title; the first words stand in.")
 @tags_option("Its tags.")
-@click.option("--details", metavar="JSON", help="An object of further fields to keep with it.")
+@click.option(
+    "--details", metavar="JSON", help="An object of further facts; all values in it are searchable."
+)
+@click.option("--summary", metavar="S", help="What it says, in short.")
+@click.option("--context", metavar="S", help="Where it comes from or what it belongs to.")
+@click.option("--highlight", "highlights", metavar="S", multiple=True, help="A point to stress; repeatable.")
+@click.option("--alias", "aliases", metavar="S", multiple=True, help="Another name for it; repeatable.")
 @click.option("--supersedes", metavar="ID", help="The document that it replaces in searches.")
+@click.option(
+    "--edit", metavar="ID", help="Change this note in place: the text and the fields that are given."
+)
+@click.option(
+    "--import", "source", metavar="PATH", help="Keep the notes of a .json, .jsonl or .md file or folder."
+)
+@click.option("--export", "target", metavar="PATH", help="Write all notes there, by its ending; - is stdout.")
 @click.option("--no-embed", is_flag=True, help="Searchable by words now, by meaning after `kb sync`.")
 def note(flags: Flags, text: tuple[str, ...], as_json: bool, no_embed: bool, **given: Any) -> None:
-    """Keep a note.
+    """Keep a note, change one, or bring many in or out.
 
-    With - or with nothing, the text is read from stdin. Prints the id of the new document, which `kb get`
-    reads and a later note can supersede.
+    With - or with nothing, the text is read from stdin. Prints the id of the document, which `kb get` reads,
+    --edit changes and a later note can supersede. Exported notes are imported again without loss.
     """
+    source, target = given.pop("source"), given.pop("target")
+    if sum(one is not None for one in (source, target, given["edit"], given["supersedes"])) > 1:
+        refuse("--import, --export, --edit and --supersedes exclude each other")
+    if (source or target) and (text or _given()):
+        refuse("--import and --export take no text and no fields")
+    with opened(flags) as knowledge:
+        if source is not None:
+            _import(knowledge, source, embed=not no_embed, as_json=as_json)
+        elif target is not None:
+            _export(knowledge, target, as_json=as_json)
+        else:
+            _show(_kept(knowledge, text, given, embed=not no_embed), as_json=as_json)
+
+
+def _kept(knowledge: KnowledgeBase, text: tuple[str, ...], given: dict[str, Any], *, embed: bool) -> Document:
     from concord.notes import Note
 
-    kept = Note(_content(text), given["title"], given["tags"], _details(given["details"]))
-    with opened(flags) as knowledge:
-        document = knowledge.note(kept, supersedes=given["supersedes"], embed=not no_embed)
+    fields = {name: given[name] for name in _given()}
+    if "details" in fields:
+        fields["details"] = _details(fields["details"])
+    if given["edit"] is None:
+        return knowledge.note(Note(_content(text), **fields), supersedes=given["supersedes"], embed=embed)
+    changes = {**fields, "content": _content(text)} if text else fields
+    if not changes:
+        refuse("there is nothing to change: give a text or a field")
+    return knowledge.edit_note(given["edit"], embed=embed, **changes)
+
+
+def _given() -> list[str]:
+    """Return the fields that were on the command line: one that is given as nothing is emptied."""
+    context = click.get_current_context()
+    return [name for name in _FIELDS if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+
+
+def _show(document: Document, *, as_json: bool) -> None:
     if as_json:
         from concord.wire import document_to_json
 
@@ -43,6 +93,28 @@ def note(flags: Flags, text: tuple[str, ...], as_json: bool, no_embed: bool, **g
         return
     output.emit(document.id)
     output.talk(f"kept as {document.path}")
+
+
+def _import(knowledge: KnowledgeBase, source: str, *, embed: bool, as_json: bool) -> None:
+    done = knowledge.import_notes(source, embed=embed)
+    if as_json:
+        output.emit_json({**done._asdict(), "generation": knowledge.generation})
+    else:
+        output.emit(f"{done.added:,} notes added, {done.changed:,} changed, {done.unchanged:,} unchanged")
+
+
+def _export(knowledge: KnowledgeBase, target: str, *, as_json: bool) -> None:
+    if target == "-":
+        from concord.note_files import note_to_json
+
+        for kept in knowledge.notes():
+            output.emit(json.dumps(note_to_json(kept)))
+        return
+    count = knowledge.export_notes(target)
+    if as_json:
+        output.emit_json({"exported": count, "path": target})
+    else:
+        output.talk(f"{count:,} notes written to {target}")
 
 
 def _content(text: tuple[str, ...]) -> str:
@@ -53,12 +125,10 @@ def _content(text: tuple[str, ...]) -> str:
     return sys.stdin.buffer.read().decode("utf-8", "replace")
 
 
-def _details(given: str | None) -> dict[str, Any]:
-    if given is None:
-        return {}
+def _details(given: str) -> dict[str, Any]:
     hint = """an object, such as '{"ticket": 42}'"""
     try:
-        details = json.loads(given)
+        details = json.loads(given or "{}")
     except ValueError as fault:
         raise BadValue(f"--details is not JSON: {fault}", hint=hint) from fault
     if not isinstance(details, dict):

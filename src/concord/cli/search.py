@@ -37,6 +37,12 @@ if TYPE_CHECKING:
 @click.option("--ef-search", type=click.IntRange(1), metavar="N", help="Effort of an approximate index.")
 @click.option("--deadline-ms", type=float, metavar="N", help="How long the strategies may take.")
 @click.option("--include-superseded", is_flag=True, help="Also what a newer document has replaced.")
+@click.option(
+    "--min-generation",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Wait for what a sync with this number wrote.",
+)
 @click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="How long --json may get.")
 @click.option("--explain", is_flag=True, help="Add the numbers behind each result.")
 def search(flags: Flags, query: tuple[str, ...], as_json: bool, **given: Any) -> int:

@@ -70,14 +70,18 @@ def add(
     return SOME_FAILED if report.failed else 0
 
 
-@command("sync", "kb sync", "kb sync docs papers", "kb sync --json")
+@command("sync", "kb sync", "kb sync docs papers", "kb sync --watch")
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@click.option("--watch", is_flag=True, help="Go on, and sync again whenever files change, until Ctrl-C.")
 @no_embed_option
-def sync(flags: Flags, sources: tuple[str, ...], no_embed: bool, as_json: bool) -> int:
+def sync(flags: Flags, sources: tuple[str, ...], watch: bool, no_embed: bool, as_json: bool) -> int:
     """Bring sources up to date with their files, all of them or those named.
 
-    Unchanged files cost one look each. Also finishes what an interrupted run has left to embed.
+    Unchanged files cost one look each. Also finishes what an interrupted run has left to embed. With --watch
+    a line on stderr tells of each sync that found something; with --json, a line of JSON on stdout.
     """
+    if watch:
+        return _watch(flags, sources, embed=not no_embed, as_json=as_json)
     with opened(flags) as knowledge, shown() as progress:
         reports = knowledge.sync(sources, embed=not no_embed, progress=progress)
     if as_json:
@@ -89,6 +93,26 @@ def sync(flags: Flags, sources: tuple[str, ...], no_embed: bool, as_json: bool) 
     else:
         output.talk("there are no sources yet: `kb add PATH` indexes a folder")
     return SOME_FAILED if any(report.failed for report in reports) else 0
+
+
+def _watch(flags: Flags, sources: tuple[str, ...], *, embed: bool, as_json: bool) -> int:
+    from concord.wire import sync_report_to_json, to_text
+
+    with opened(flags) as knowledge:
+        try:
+            for report in knowledge.watch(sources, embed=embed):
+                if as_json:
+                    output.emit(to_text(sync_report_to_json(report)))
+                output.talk(_one_line(report))
+        except KeyboardInterrupt:
+            output.talk("stopped watching")
+    return 0
+
+
+def _one_line(report: SyncReport) -> str:
+    failed = f" · failed {len(report.failed):,}: {report.failed[0].reason}" if report.failed else ""
+    left = f" · {report.pending:,} chunks left to embed" if report.pending else ""
+    return _first_line(report) + left + failed
 
 
 @command("list", "kb list", "kb list docs", "kb list --json")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from concord.extractors.decode import decode
-from concord.extractors.front_matter import split_front_matter
 from concord.extractors.plain import MAX_TITLE, with_plain_newlines
 from concord.text.clean import clean
+from concord.text.front_matter import split_front_matter
 from concord.types import Extracted
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")

@@ -58,7 +58,9 @@ class SearchArguments(Arguments):
         default=False, description="Also search documents that a newer one supersedes."
     )
     min_generation: int | None = Field(
-        default=None, ge=0, description="Refuse to answer from an index older than this generation."
+        default=None,
+        ge=0,
+        description="Wait until the index has this generation (of kb_sync, kb_note); 'note' says if not.",
     )
 
 

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from concord.budget import BYTES_PER_TOKEN, json_length, utf8_length
-from concord.errors import BadValue, Unavailable
+from concord.errors import BadValue
 from concord.mcp import arguments as given
 from concord.mcp import render
 from concord.mcp.desk import Desk
@@ -52,11 +52,6 @@ def search(desk: Desk, kb: KnowledgeBase, asked: given.SearchArguments) -> Reply
         include_superseded=asked.include_superseded,
         min_generation=asked.min_generation,
     )
-    if asked.min_generation is not None and answer.generation < asked.min_generation:
-        raise Unavailable(
-            f"the index is at generation {answer.generation}, not yet at {asked.min_generation}",
-            hint="try again in a moment, or without min_generation",
-        )
     return pack_answer(answer, asked.max_tokens or given.DEFAULT_TOKENS)
 
 
@@ -234,9 +229,9 @@ def _problems(state: JsonObject) -> list[str]:
 
 
 def _described(document: Document, source: Source | None = None) -> JsonObject:
-    """Return what a document is, without its details: they may be of any length."""
+    """Return what a document is, without its details and fields: they may be of any length."""
     wire = document_to_json(document, source)
-    return {key: value for key, value in wire.items() if key != "details"}
+    return {key: value for key, value in wire.items() if key not in ("details", "fields")}
 
 
 def _that_fit(rows: list[JsonObject]) -> list[JsonObject]:
@@ -251,15 +246,19 @@ def _that_fit(rows: list[JsonObject]) -> list[JsonObject]:
 
 
 def _note(asked: given.NoteArguments) -> Note:
-    """Return the note; its fields are kept as details, and stand under its content for words to find."""
-    from concord.notes import (
-        Note,
-    )  # with all that cuts text into chunks: not while a client waits for a hello
+    from concord.notes import Note  # with all that cuts text: not while a client waits for a hello
 
-    fields = asked.fields.model_dump(exclude_defaults=True) if asked.fields else {}
-    said = [line for value in fields.values() for line in ([value] if isinstance(value, str) else value)]
-    content = "\n\n".join([asked.content, *(["\n".join(said)] if said else [])])
-    return Note(content, asked.title, tuple(asked.tags), {**asked.details, **fields})
+    fields = asked.fields or given.NoteFields()
+    return Note(
+        asked.content,
+        asked.title,
+        tuple(asked.tags),
+        asked.details,
+        summary=fields.summary or "",
+        context=fields.context or "",
+        highlights=tuple(fields.highlights),
+        aliases=tuple(fields.aliases),
+    )
 
 
 def _embed(kb: KnowledgeBase, source_id: str, progress: Progress) -> JsonObject:

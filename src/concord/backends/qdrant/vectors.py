@@ -22,6 +22,7 @@ from concord.types import (
     ChunkId,
     Document,
     Filter,
+    Finding,
     Home,
     Identity,
     Pending,
@@ -68,6 +69,22 @@ class QdrantVectors:
         """Import the client, which takes a second."""
         with suppress(MissingExtra, BackendDown):  # told by the first call that needs it
             self._connection.opened()
+
+    def check(self) -> list[Finding]:
+        """Compare how many vectors Qdrant has with how many it has acknowledged."""
+        home, marked = self._ledger.home(), self._catalog.counts().vectors
+        if home.url != self.home or not marked:
+            return []
+        try:
+            with self._connection.client() as client:
+                condition = self._owner(home).condition(_EVERYTHING, None)
+                there = client.count(self._collection, count_filter=condition, exact=True).count
+        except BackendDown as fault:
+            return [Finding("outside", fault.message, fault.hint or "")]
+        if there >= marked:  # more may wait to be deleted
+            return []
+        said = f"{self.home} holds {there:,} vectors of the {marked:,} that were sent there"
+        return [Finding("outside", said, "`kb migrate` sends all of them again")]
 
     def reach(self, identity: Identity) -> None:
         """See that vectors of this identity could be kept there.

@@ -32,6 +32,7 @@ _DOCUMENTS = f"SELECT {DOCUMENT_COLUMNS} FROM kb_documents AS d"
 _AT_PATH = f"""{_DOCUMENTS} WHERE d.path = :path OR (
     substr(d.path, -length(:ending)) = :ending AND NOT EXISTS (SELECT 1 FROM kb_documents WHERE path = :path))
 ORDER BY d.path"""
+_SUPERSEDED_BY = f"{_DOCUMENTS} WHERE d.superseded_by = ? ORDER BY d.path"
 _CHUNKS_OF = f"""
 SELECT {CHUNK_COLUMNS} FROM kb_documents AS d CROSS JOIN kb_chunks AS c ON c.document = d.key
 WHERE d.id = ? ORDER BY c.position"""
@@ -56,6 +57,7 @@ WITH s (key) AS (SELECT key FROM kb_sources WHERE id = :source),
 SELECT (SELECT count(*) FROM s), (SELECT count(*) FROM s JOIN kb_documents AS d ON d.source = s.key),
     (SELECT count(*) FROM c), (SELECT count(*) FROM c WHERE id NOT IN (SELECT chunk FROM kb_pending))"""
 _COUNT_DOCUMENTS = "SELECT count(*) FROM kb_documents AS d"
+_COUNT_TYPES = "SELECT type, count(*) FROM kb_documents GROUP BY type ORDER BY type"
 
 
 class SQLiteCatalog:
@@ -133,6 +135,12 @@ class SQLiteCatalog:
         with self._writer.transaction() as connection:
             return changes.delete_documents(connection, document_ids)
 
+    def superseded(self, document_id: str) -> list[Document]:
+        """Return the documents that this one superseded directly, by path."""
+        with self._readers.connection() as connection:
+            rows = connection.execute(_SUPERSEDED_BY, (document_id,))
+            return [document_of(row) for row in rows]
+
     def read(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, tuple[Chunk, Document]]:
         """Return the chunks that still exist, each with its document."""
         with self._readers.connection() as connection, _snapshot(connection):
@@ -163,6 +171,11 @@ class SQLiteCatalog:
         sql, values = condition(filter)
         with self._readers.connection() as connection:
             return int(connection.execute(f"{_COUNT_DOCUMENTS} WHERE {sql}", values).get)
+
+    def count_types(self) -> dict[DocumentType, int]:
+        """Return how many documents there are of each type that there is."""
+        with self._readers.connection() as connection:
+            return dict(connection.execute(_COUNT_TYPES))
 
     def generation(self) -> int:
         """Return a number that grows with every change to sources, documents or chunks."""

@@ -20,6 +20,7 @@ from concord.backends.sqlite.rows import (
     source_values,
 )
 from concord.backends.sqlite.vec_table import forget_vectors
+from concord.backends.supersession import rerouted
 from concord.errors import BadValue, NotFound
 from concord.types import ChunkId, Document, Piece, Source
 
@@ -33,12 +34,13 @@ _PUT_MEMO = """
 INSERT OR REPLACE INTO kb_meta SELECT ?, ? WHERE EXISTS (SELECT 1 FROM kb_sources WHERE id = ?)"""
 _PUT_DOCUMENT = """
 INSERT INTO kb_documents (id, source, path, type, title, details, file_hash, content_hash, size, mtime_ns,
-    superseded_by, indexed_at)
+    superseded_by, indexed_at, fields)
 VALUES (:id, :source, :path, :type, :title, :details, :file_hash, :content_hash, :size, :mtime_ns,
-    :superseded_by, :indexed_at)
+    :superseded_by, :indexed_at, :fields)
 ON CONFLICT (id) DO UPDATE SET source = :source, path = :path, type = :type, title = :title,
     details = :details, file_hash = :file_hash, content_hash = :content_hash, size = :size,
-    mtime_ns = :mtime_ns, superseded_by = :superseded_by, indexed_at = :indexed_at
+    mtime_ns = :mtime_ns, superseded_by = :superseded_by, indexed_at = :indexed_at,
+    fields = :fields
 RETURNING key"""
 _INSERT_CHUNK = """
 INSERT INTO kb_chunks (document, position, start_offset, end_offset, start_line, end_line, page, heading,
@@ -55,6 +57,9 @@ SELECT title, (SELECT json_group_array(tag ORDER BY position) FROM kb_document_t
 FROM kb_documents WHERE id = ?"""
 _CHUNK_TEXTS = "SELECT id, heading, content FROM kb_chunks WHERE document = ? ORDER BY position"
 _RELABEL_CHUNK = "UPDATE kb_chunks SET title = ?, tags = ?, terms = ? WHERE id = ?"
+
+_SUPERSEDED = "SELECT id, superseded_by FROM kb_documents WHERE superseded_by IS NOT NULL"
+_SUPERSEDE = "UPDATE kb_documents SET superseded_by = ? WHERE id = ?"
 
 _MANY = 1000  # chunks; fewer are taken out of the full-text index in a fraction of a second
 
@@ -97,11 +102,11 @@ def put_memo(connection: Connection, source_id: str, memo: str) -> None:
 
 def put_document(connection: Connection, document: Document, pieces: Sequence[Piece]) -> list[ChunkId]:
     """Store a document and its chunks, keeping those that did not change; return their ids."""
-    earlier = connection.execute("SELECT title FROM kb_documents WHERE id = ?", (document.id,)).get
+    is_embedded_alike = _has_labels_of(connection, document)
     key = _write_document(connection, document)
     old = _chunks_by_text(connection, key)
     kept: list[ChunkId | None] = [None] * len(pieces)
-    if earlier == document.title:  # the title is part of what was embedded
+    if is_embedded_alike:
         kept = [_claim(old, piece) for piece in pieces]
     _delete_chunks(connection, [chunk_id for left in old.values() for chunk_id in left])
     rows = [{"document": key, **chunk_values(document, at, piece)} for at, piece in enumerate(pieces)]
@@ -158,6 +163,18 @@ def _write_document(connection: Connection, document: Document) -> int:
     return key
 
 
+def _has_labels_of(connection: Connection, document: Document) -> bool:
+    """Whether the stored document has what is embedded with each text: the title, and the tags of a note."""
+    if document.type != "note":
+        title = connection.execute("SELECT title FROM kb_documents WHERE id = ?", (document.id,)).get
+        return bool(title == document.title)
+    stored = connection.execute(_LABELS, (document.id,)).fetchone()
+    return stored is not None and (stored[0], json.loads(stored[1])) == (
+        document.title,
+        list(dict.fromkeys(document.tags)),
+    )
+
+
 def _relabel_chunks(connection: Connection, key: int, document: Document) -> None:
     """Rewrite the title and tags that a document's chunks are indexed under."""
     for chunk_id, heading, text in list(connection.execute(_CHUNK_TEXTS, (key,))):
@@ -179,10 +196,20 @@ def _claim(old: _Kept, piece: Piece) -> ChunkId | None:
 
 def _delete_documents(connection: Connection, doomed: str, value: Any) -> int:
     """Delete the documents whose keys a query returns: vectors, FTS and chunks, documents, in that order."""
+    _release_superseded(connection, doomed, value)
     chunks = connection.execute(f"SELECT id FROM kb_chunks WHERE document IN ({doomed})", (value,))
     _delete_chunks(connection, [chunk_id for (chunk_id,) in chunks])
     deleted = connection.execute(f"DELETE FROM kb_documents WHERE key IN ({doomed}) RETURNING 1", (value,))
     return len(deleted.fetchall())
+
+
+def _release_superseded(connection: Connection, doomed: str, value: Any) -> None:
+    """Bring back what only the doomed documents supersede."""
+    superseded = dict(connection.execute(_SUPERSEDED))
+    if superseded:  # in most stores nothing is, and the doomed may be many
+        ids = connection.execute(f"SELECT id FROM kb_documents WHERE key IN ({doomed})", (value,))
+        moved = rerouted(superseded, {document_id for (document_id,) in ids})
+        connection.executemany(_SUPERSEDE, ((new, old) for old, new in moved.items()))
 
 
 def _delete_chunks(connection: Connection, chunk_ids: Iterable[ChunkId]) -> None:

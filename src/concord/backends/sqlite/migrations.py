@@ -23,8 +23,12 @@ def _first(connection: Connection) -> None:
     connection.execute(schema.FIRST)
 
 
+def _notes_and_journal(connection: Connection) -> None:
+    connection.execute(schema.NOTES_AND_JOURNAL)
+
+
 # The step at index n leads from version n to version n + 1. A step that was released never changes.
-STEPS: tuple[Callable[[Connection], None], ...] = (_first,)
+STEPS: tuple[Callable[[Connection], None], ...] = (_first, _notes_and_journal)
 VERSION = len(STEPS)
 
 

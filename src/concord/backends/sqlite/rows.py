@@ -16,7 +16,7 @@ SOURCE_COLUMNS = (
 )
 DOCUMENT_COLUMNS = """d.id, (SELECT id FROM kb_sources WHERE key = d.source), d.path, d.type, d.title,
 (SELECT json_group_array(tag ORDER BY position) FROM kb_document_tags WHERE document = d.key),
-d.details, d.file_hash, d.content_hash, d.size, d.mtime_ns, d.superseded_by, d.indexed_at"""
+d.details, d.file_hash, d.content_hash, d.size, d.mtime_ns, d.superseded_by, d.indexed_at, d.fields"""
 CHUNK_COLUMNS = """c.id, d.id, c.position, c.content, c.start_offset, c.end_offset, c.start_line, c.end_line,
 c.page, c.heading"""
 
@@ -32,6 +32,7 @@ def document_of(row: Row) -> Document:
     """Return the document in a row of DOCUMENT_COLUMNS."""
     values = list(row)
     values[5:7] = tuple(json.loads(row[5])), json.loads(row[6])
+    values[-1] = json.loads(row[-1]) if row[-1] != "{}" else {}
     return Document(*values)
 
 
@@ -77,6 +78,7 @@ def document_values(document: Document) -> dict[str, Any]:
         "mtime_ns": document.mtime_ns,
         "superseded_by": document.superseded_by,
         "indexed_at": float(document.indexed_at),
+        "fields": json.dumps(dict(document.fields)) if document.fields else "{}",
     }
 
 

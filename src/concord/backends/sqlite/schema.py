@@ -1,8 +1,8 @@
 """The tables, as statements. Keys are integers inside; the text ids that everybody else knows are columns.
 
 kb_sources ─< kb_documents ─< kb_chunks ── kb_chunks_fts (words, by triggers)
-                    └─< kb_document_tags  ├─ kb_vec        (vectors; made when the first embedder is known)
-                                          └─ kb_pending    (chunks without a vector, by triggers)
+                    ├─< kb_document_tags  ├─ kb_vec        (vectors; made when the first embedder is known)
+                    └── kb_accesses       └─ kb_pending    (chunks without a vector, by triggers)
 """
 
 from __future__ import annotations
@@ -137,3 +137,24 @@ END;
 FIRST = (
     _TABLES + _FULL_TEXT + DELETED_TRIGGER + "INSERT INTO kb_meta VALUES ('generation', 0), ('chunks', 0);"
 )
+
+# Notes keep what they were made of; who superseded whom is asked from both sides; what was read and judged.
+NOTES_AND_JOURNAL = """
+ALTER TABLE kb_documents ADD COLUMN fields TEXT NOT NULL DEFAULT '{}';
+CREATE INDEX kb_documents_superseder ON kb_documents (superseded_by) WHERE superseded_by IS NOT NULL;
+
+CREATE TABLE kb_accesses (
+    document INTEGER PRIMARY KEY REFERENCES kb_documents (key) ON DELETE CASCADE,
+    count INTEGER NOT NULL,
+    last_at REAL NOT NULL
+) STRICT;
+
+CREATE TABLE kb_feedback (
+    query TEXT NOT NULL,
+    document_id TEXT NOT NULL,
+    citation TEXT NOT NULL,
+    opinion TEXT NOT NULL,
+    at REAL NOT NULL,
+    PRIMARY KEY (query, document_id)
+) STRICT, WITHOUT ROWID;
+"""

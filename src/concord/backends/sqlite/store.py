@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from concord.backends.sqlite.cache import SQLiteCache
 from concord.backends.sqlite.catalog import SQLiteCatalog
 from concord.backends.sqlite.connections import Connection, Readers, Writer
+from concord.backends.sqlite.journal import SQLiteJournal
 from concord.backends.sqlite.ledger import SQLiteLedger
 from concord.backends.sqlite.lexical import SQLiteLexical
 from concord.backends.sqlite.location import Location, locate
 from concord.backends.sqlite.migrations import bring_up_to_date
 from concord.backends.sqlite.vectors import SQLiteVectors
+from concord.types import Finding
 
 
 class SQLiteStore:
     """The storage of one organisation, until it is closed."""
 
     def __init__(self, location: Location) -> None:
+        self._location = location
         self.path = location.path
         self._readers = Readers(location)
         self._vec_readers = Readers(location, Connection.load_vec0)
@@ -25,6 +30,7 @@ class SQLiteStore:
         self.vectors = SQLiteVectors(self._readers, self._vec_readers, self._writer)
         self.cache = SQLiteCache(self._readers, self._writer)
         self.ledger = SQLiteLedger(location, self._readers, self._writer)
+        self.journal = SQLiteJournal(self._readers, self._writer)
 
     @classmethod
     def open(cls, url: str, org: str) -> SQLiteStore:
@@ -43,6 +49,23 @@ class SQLiteStore:
             store.close()
             raise
         return store
+
+    def check(self) -> list[Finding]:
+        """Look for damage, indexes out of step, orphans and lost vectors; changes nothing."""
+        from concord.backends.sqlite.checks import find_faults  # no search needs to load it
+
+        # On connections of its own: one that has read the full-text index remembers what a repair replaces.
+        readers = Readers(self._location, Connection.load_vec0)
+        try:
+            return find_faults(readers, self._writer)
+        finally:
+            readers.close()
+
+    def repair(self, findings: Sequence[Finding]) -> None:
+        """Put right what can be: indexes are built anew, orphans deleted, lost vectors made again."""
+        from concord.backends.sqlite.repairs import put_right
+
+        put_right(findings, self._writer)
 
     def close(self) -> None:
         """Close all connections."""

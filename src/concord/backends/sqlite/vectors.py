@@ -47,7 +47,9 @@ _SCAN = _BY_DISTANCE.format(rows="kb_vec AS v")
 _SCAN_ALLOWED = _BY_DISTANCE.format(rows=f"({_ALLOWED}) AS a CROSS JOIN kb_vec AS v ON v.rowid = a.id")
 
 _PENDING = """
-SELECT p.chunk, d.title, c.heading, c.content
+SELECT p.chunk, d.title, c.heading, c.content, CASE d.type WHEN 'note' THEN
+    (SELECT json_group_array(tag ORDER BY position) FROM kb_document_tags WHERE document = d.key)
+    ELSE '[]' END
 FROM kb_pending AS p CROSS JOIN kb_chunks AS c ON c.id = p.chunk
 CROSS JOIN kb_documents AS d ON d.key = c.document
 WHERE p.chunk > :after AND (:source IS NULL OR d.source = (SELECT key FROM kb_sources WHERE id = :source))
@@ -122,7 +124,10 @@ class SQLiteVectors:
         values = {"after": after, "limit": max(limit, 0), "source": source_id}
         with self._plain.connection() as connection:
             rows = connection.execute(_PENDING, values)
-            return [Pending(chunk, title, heading_of(heading), text) for chunk, title, heading, text in rows]
+            return [
+                Pending(chunk, title, heading_of(heading), text, tuple(json.loads(tags)))
+                for chunk, title, heading, text, tags in rows
+            ]
 
     def put(self, vectors: Iterable[tuple[ChunkId, Vector]]) -> int:
         """Store vectors in one transaction, replacing any of the same chunk; return how many."""

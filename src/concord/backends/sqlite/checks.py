@@ -1,0 +1,155 @@
+"""What may be wrong inside a file: damaged pages, a full-text index or vectors out of step, orphans.
+
+Each check returns a finding or None and changes nothing. A store that only this program has written fails
+none of them; a disk, a crashed copy or another program may see to it that one does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import apsw
+
+from concord.backends.sqlite.connections import Connection, Readers, Writer
+from concord.backends.sqlite.ledger import home_url
+from concord.backends.sqlite.vec_table import lacks_sentinel, stored_identity, vec_exists
+from concord.types import Finding
+
+# Until then, a write-ahead log with several writers could damage the file (sqlite.org/wal.html, "WAL-reset").
+OLDEST_SQLITE = (3, 51, 3)
+DAMAGE = "restore the file from a backup, or move it away and run `kb add` again: it is built from your files"
+_MOST_SHOWN = 3  # complaints of an integrity check that a sentence holds
+
+NO_DOCUMENT = "FROM kb_chunks WHERE document NOT IN (SELECT key FROM kb_documents)"
+NOT_IN_WORDS = "FROM kb_chunks WHERE id NOT IN (SELECT id FROM kb_chunks_fts_docsize)"
+ONLY_IN_WORDS = "FROM kb_chunks_fts_docsize WHERE id NOT IN (SELECT id FROM kb_chunks)"
+NO_CHUNK = "FROM kb_vec WHERE rowid NOT IN (SELECT id FROM kb_chunks)"
+NO_VECTOR = """
+FROM kb_chunks WHERE id NOT IN (SELECT chunk FROM kb_pending) AND id NOT IN (SELECT rowid FROM kb_vec)"""
+NO_VECTORS_AT_ALL = "FROM kb_chunks WHERE id NOT IN (SELECT chunk FROM kb_pending)"
+STALE_PENDING = """
+FROM kb_pending WHERE chunk NOT IN (SELECT id FROM kb_chunks) OR chunk IN (SELECT rowid FROM kb_vec)"""
+STALE_PENDING_AT_ALL = "FROM kb_pending WHERE chunk NOT IN (SELECT id FROM kb_chunks)"
+_COMPARE_WORDS = "INSERT INTO kb_chunks_fts (kb_chunks_fts, rank) VALUES ('integrity-check', 1)"
+_COUNTED = "SELECT (SELECT value FROM kb_meta WHERE key = 'chunks') IS (SELECT count(*) FROM kb_chunks)"
+
+
+def find_faults(vec_readers: Readers, writer: Writer) -> list[Finding]:
+    """Run every check; a damaged file is not looked into further: what it says cannot be relied on."""
+    with vec_readers.connection() as connection:
+        found = [finding for check in (_version, _integrity) if (finding := check(connection))]
+        if any(finding.check == "integrity" for finding in found):
+            return found
+        found += [finding for check in _CONTENT if (finding := check(connection))]
+    if not any(finding.check == "words" for finding in found) and (finding := _words_compared(writer)):
+        found.append(finding)
+    return found
+
+
+def _version(connection: Connection) -> Finding | None:
+    version = apsw.sqlite_lib_version()
+    if tuple(map(int, version.split(".")[:3])) >= OLDEST_SQLITE:
+        return None
+    wanted = ".".join(map(str, OLDEST_SQLITE))
+    return Finding(
+        "sqlite",
+        f"SQLite {version} can damage a store that two processes write; {wanted} is the first that cannot",
+        "pip install --upgrade apsw",
+    )
+
+
+def _integrity(connection: Connection) -> Finding | None:
+    """Let SQLite read every page; what it meets first may stop it."""
+    try:
+        said = [str(row[0]) for row in connection.execute("PRAGMA quick_check")]
+    except (apsw.CorruptError, apsw.NotADBError) as fault:
+        said = [str(fault)]
+    # What FTS5 says of its own index is looked into by the other checks: that can be repaired.
+    said = [line for line in said if line != "ok" and "fts5" not in line.lower()]
+    if not said:
+        return None
+    return Finding("integrity", f"the file is damaged: {'; '.join(said[:_MOST_SHOWN])}", DAMAGE)
+
+
+def _orphan_chunks(connection: Connection) -> Finding | None:
+    return _counted(connection, NO_DOCUMENT, "chunks", "{} of no document", "deletes them")
+
+
+def _words(connection: Connection) -> Finding | None:
+    missing, extra = _count(connection, NOT_IN_WORDS), _count(connection, ONLY_IN_WORDS)
+    if not missing and not extra:
+        return None
+    said = f"the word index lacks {missing:,} chunks and holds {extra:,} that do not exist"
+    return _repairable("words", said, "builds it anew")
+
+
+def _words_compared(writer: Writer) -> Finding | None:
+    """Compare the word index with the texts; FTS5 does that as a write, though nothing is written."""
+    with writer.transaction() as connection:
+        try:
+            connection.execute(_COMPARE_WORDS)
+        except apsw.CorruptError:
+            return _repairable("words", "the word index does not hold what the chunks say", "builds it anew")
+    return None
+
+
+def _counter(connection: Connection) -> Finding | None:
+    if connection.execute(_COUNTED).get:
+        return None
+    return _repairable("counter", "the number of chunks that is kept is not theirs", "counts them anew")
+
+
+def _orphan_vectors(connection: Connection) -> Finding | None:
+    if not vec_exists(connection):
+        return None
+    return _counted(connection, NO_CHUNK, "vectors", "{} of no chunk", "deletes them")
+
+
+def _lost_vectors(connection: Connection) -> Finding | None:
+    if home_url(connection):  # nobody here can tell
+        return None
+    condition = NO_VECTOR if vec_exists(connection) else NO_VECTORS_AT_ALL
+    return _counted(
+        connection, condition, "lost-vectors", "{} without the vector they had", "embeds them again"
+    )
+
+
+def _stale_pending(connection: Connection) -> Finding | None:
+    condition = STALE_PENDING if vec_exists(connection) else STALE_PENDING_AT_ALL
+    said = "{} marked as waiting for a vector that have one, or are gone"
+    return _counted(connection, condition, "pending", said, "takes the marks away")
+
+
+def _model(connection: Connection) -> Finding | None:
+    """Vectors that nobody can name the model of, or that do not measure cosine distance."""
+    if not vec_exists(connection) or (stored_identity(connection) and not lacks_sentinel(connection)):
+        return None
+    if lacks_sentinel(connection):
+        said = "the vectors are not known to measure cosine distance"
+        return Finding("metric", said, "search once by meaning: they are rebuilt then")
+    return Finding("model", "it is not known which model made the vectors", "`kb backfill` makes them anew")
+
+
+_CONTENT: tuple[Callable[[Connection], Finding | None], ...] = (
+    _orphan_chunks,
+    _words,
+    _counter,
+    _orphan_vectors,
+    _lost_vectors,
+    _stale_pending,
+    _model,
+)
+
+
+def _counted(connection: Connection, condition: str, check: str, said: str, repair: str) -> Finding | None:
+    count = _count(connection, condition)
+    what = "vectors" if check == "vectors" else "chunks"
+    return _repairable(check, said.format(f"{count:,} {what}"), repair) if count else None
+
+
+def _count(connection: Connection, condition: str) -> int:
+    return int(connection.execute(f"SELECT count(*) {condition}").get)
+
+
+def _repairable(check: str, message: str, repair: str) -> Finding:
+    return Finding(check, message, f"`kb doctor --fix` {repair}", is_repairable=True)

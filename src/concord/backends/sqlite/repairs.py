@@ -1,0 +1,77 @@
+"""How what `checks` finds is put right. Only what can be made again from the rest is ever deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from concord.backends.sqlite import checks, schema
+from concord.backends.sqlite.connections import Connection, Writer
+from concord.backends.sqlite.vec_table import forget_vectors, vec_exists
+from concord.types import Finding
+
+_REBUILD_WORDS = "INSERT INTO kb_chunks_fts (kb_chunks_fts) VALUES ('rebuild')"
+_COUNT_ANEW = "UPDATE kb_meta SET value = (SELECT count(*) FROM kb_chunks) WHERE key = 'chunks'"
+_NEXT_GENERATION = "UPDATE kb_meta SET value = value + 1 WHERE key = 'generation'"
+
+
+def put_right(findings: Sequence[Finding], writer: Writer) -> None:
+    """Repair everything that was found, in one transaction."""
+    wanted = {finding.check for finding in findings if finding.is_repairable}
+    with writer.transaction() as connection:
+        for check, repair in _REPAIRS.items():
+            if check in wanted:
+                repair(connection)
+        if wanted:
+            connection.execute(_NEXT_GENERATION)
+
+
+def _delete_orphan_chunks(connection: Connection) -> None:
+    """Delete chunks that nothing can show, past the trigger: it trusts an index that may be wrong too."""
+    orphans = [chunk_id for (chunk_id,) in connection.execute(f"SELECT id {checks.NO_DOCUMENT}")]
+    forget_vectors(connection, orphans)
+    connection.execute("DROP TRIGGER IF EXISTS kb_chunks_deleted")
+    connection.executemany("DELETE FROM kb_chunks WHERE id = ?", ((chunk_id,) for chunk_id in orphans))
+    connection.executemany("DELETE FROM kb_pending WHERE chunk = ?", ((chunk_id,) for chunk_id in orphans))
+    connection.execute(schema.DELETED_TRIGGER)
+    _rebuild_words(connection)
+    _count_anew(connection)
+
+
+def _rebuild_words(connection: Connection) -> None:
+    connection.execute(_REBUILD_WORDS)
+
+
+def _count_anew(connection: Connection) -> None:
+    connection.execute(_COUNT_ANEW)
+
+
+def _delete_orphan_vectors(connection: Connection) -> None:
+    connection.load_vec0()
+    forget_vectors(connection, [rowid for (rowid,) in connection.execute(f"SELECT rowid {checks.NO_CHUNK}")])
+
+
+def _await_lost_vectors(connection: Connection) -> None:
+    condition = checks.NO_VECTORS_AT_ALL
+    if vec_exists(connection):
+        connection.load_vec0()
+        condition = checks.NO_VECTOR
+    connection.execute(f"INSERT INTO kb_pending SELECT id {condition}")
+
+
+def _unmark_pending(connection: Connection) -> None:
+    condition = checks.STALE_PENDING_AT_ALL
+    if vec_exists(connection):
+        connection.load_vec0()
+        condition = checks.STALE_PENDING
+    connection.execute(f"DELETE {condition}")
+
+
+# In this order: what comes later is reckoned from what comes before.
+_REPAIRS: Mapping[str, Callable[[Connection], None]] = {
+    "chunks": _delete_orphan_chunks,
+    "words": _rebuild_words,
+    "counter": _count_anew,
+    "vectors": _delete_orphan_vectors,
+    "lost-vectors": _await_lost_vectors,
+    "pending": _unmark_pending,
+}

@@ -1,0 +1,73 @@
+"""What every journal does: counts readings, keeps opinions, changes nothing that is searched."""
+
+from __future__ import annotations
+
+from concord.protocols import Store
+from concord.types import Access, Feedback
+from contract.stored import put
+
+
+def test_readings_are_counted_and_the_latest_is_remembered(store: Store):
+    put(store, "docs/a.md", "one")
+    put(store, "docs/b.md", "two")
+    put(store, "docs/c.md", "three")
+    store.journal.record_access(["docs/a.md", "docs/b.md", "docs/a.md"], 100.0)
+    store.journal.record_access(["docs/a.md"], 200.0)
+    store.journal.record_access(["docs/a.md"], 150.0)
+    asked = ["docs/a.md", "docs/b.md", "docs/c.md", "nothing"]
+    assert store.journal.accesses(asked) == {"docs/a.md": Access(3, 200.0), "docs/b.md": Access(1, 100.0)}
+
+
+def test_a_document_that_does_not_exist_is_never_read(store: Store):
+    store.journal.record_access(["nothing"], 100.0)
+    put(store, "nothing", "one", source_id="docs")
+    assert store.journal.accesses(["nothing"]) == {}
+
+
+def test_readings_survive_a_change_of_the_document_and_go_with_it(store: Store):
+    put(store, "docs/a.md", "one")
+    store.journal.record_access(["docs/a.md"], 100.0)
+    put(store, "docs/a.md", "another text")
+    assert store.journal.accesses(["docs/a.md"]) == {"docs/a.md": Access(1, 100.0)}
+    store.catalog.delete_documents(["docs/a.md"])
+    put(store, "docs/a.md", "one")
+    assert store.journal.accesses(["docs/a.md"]) == {}
+
+
+def test_the_last_opinion_on_a_document_for_a_query_counts(store: Store):
+    first = Feedback("docs/a.md", "docs/a.md:1-2", "good", "how to deploy", 1.0)
+    other = Feedback("docs/a.md", "docs/a.md:1-2", "bad", "another query", 2.0)
+    unasked = Feedback("docs/b.md", "docs/b.md:3-4", "good", at=3.0)
+    for feedback in (first, other, unasked, first._replace(opinion="bad", at=4.0)):
+        store.journal.record_feedback(feedback)
+    assert store.journal.feedback() == [other, unasked, first._replace(opinion="bad", at=4.0)]
+
+
+def test_opinions_outlive_their_documents(store: Store):
+    put(store, "docs/a.md", "one")
+    given = Feedback("docs/a.md", "docs/a.md:1-1", "good", "one", 1.0)
+    store.journal.record_feedback(given)
+    store.catalog.delete_documents(["docs/a.md"])
+    assert store.journal.feedback() == [given]
+
+
+def test_nothing_of_the_journal_counts_as_a_change_to_what_is_searched(store: Store):
+    put(store, "docs/a.md", "one")
+    before = store.catalog.generation()
+    store.journal.record_access(["docs/a.md"], 100.0)
+    store.journal.record_feedback(Feedback("docs/a.md", "docs/a.md:1-1", "good", "one", 1.0))
+    assert store.catalog.generation() == before
+
+
+def test_a_store_that_nobody_harmed_has_nothing_wrong(store: Store):
+    put(store, "docs/a.md", "one", "two")
+    assert store.check() == []
+    store.repair([])
+    assert store.check() == []
+
+
+def test_readings_can_be_taken_over_from_another_store(store: Store):
+    put(store, "docs/a.md", "a")
+    store.journal.record_access(["docs/a.md"], 5.0)
+    store.journal.put_accesses({"docs/a.md": Access(7, 9.5), "docs/gone.md": Access(1, 1.0)})
+    assert store.journal.accesses(["docs/a.md", "docs/gone.md"]) == {"docs/a.md": Access(7, 9.5)}

@@ -1,0 +1,193 @@
+"""Damage done to a SQLite file behind the program's back: found, told apart, and repaired where it can be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from concord.backends.sqlite import schema
+from concord.backends.sqlite.connections import Connection
+from concord.backends.sqlite.store import SQLiteStore
+from concord.errors import CorruptStore
+from concord.types import AnyOf, Filter, Word
+from contract.stored import embed, put, unit
+
+WORDS = ("alpha", "beta", "gamma", "delta")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A store of four chunks, each with a vector, that nobody has open."""
+    store = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
+    for at, word in enumerate(WORDS):
+        (chunk_id,) = put(store, f"docs/{word}.md", f"{word} and some more words")
+        embed(store, [(chunk_id, unit(1, at, 0, 0))])
+    assert store.check() == []
+    path = store.path
+    store.close()
+    return path
+
+
+@pytest.fixture
+def reopened(file: Path) -> Iterator[Callable[[], SQLiteStore]]:
+    stores: list[SQLiteStore] = []
+
+    def open_again() -> SQLiteStore:
+        stores.append(SQLiteStore.open(f"sqlite://{file}", "default"))
+        return stores[-1]
+
+    yield open_again
+    for store in stores:
+        store.close()
+
+
+def harm(file: Path, *statements: str) -> None:
+    """Run statements past every rule that the program keeps."""
+    connection = Connection(str(file))
+    connection.load_vec0()
+    connection.pragma("foreign_keys", False)
+    for statement in statements:
+        connection.execute(statement)
+    connection.close()
+
+
+def found_words(store: SQLiteStore) -> set[str]:
+    """Return the documents that words find."""
+    match = AnyOf(tuple(map(Word, (*WORDS, "omega"))))
+    chunks = store.catalog.read([one.chunk_id for one in store.lexical.search(match, Filter(), 10)])
+    return {document.path for _, document in chunks.values()}
+
+
+EVERY_PATH = {f"docs/{word}.md" for word in WORDS}
+FORGET_WORDS = """INSERT INTO kb_chunks_fts (kb_chunks_fts, rowid, title, content, tags, terms)
+SELECT 'delete', id, title, content, tags, terms FROM kb_chunks WHERE id = 2"""
+
+
+@pytest.mark.parametrize(
+    ("statements", "checks", "message"),
+    [
+        ([FORGET_WORDS], ["words"], "lacks 1 chunks"),
+        (["DELETE FROM kb_chunks_fts_docsize WHERE id = 2"], ["words"], "lacks 1 chunks"),
+        (
+            ["UPDATE kb_chunks_fts_data SET block = zeroblob(8) WHERE id > 10"],
+            ["words"],
+            "does not hold what the chunks say",
+        ),
+        (["INSERT INTO kb_chunks_fts (rowid, content) VALUES (99, 'omega')"], ["words"], "holds 1 that"),
+        (
+            ["DROP TRIGGER kb_chunks_updated", "UPDATE kb_chunks SET content = 'omega' WHERE id = 2"],
+            ["words"],
+            "does not hold what the chunks say",
+        ),
+        (["UPDATE kb_meta SET value = 7 WHERE key = 'chunks'"], ["counter"], "number of chunks"),
+        (["DELETE FROM kb_vec WHERE rowid = 3"], ["lost-vectors"], "1 chunks without the vector"),
+        (["DROP TABLE kb_vec"], ["lost-vectors"], "4 chunks without the vector"),
+        (
+            ["INSERT INTO kb_vec (rowid, embedding) VALUES (99, '[1, 0, 0, 0]')"],
+            ["vectors"],
+            "1 vectors of no chunk",
+        ),
+        (["INSERT INTO kb_pending VALUES (1), (99)"], ["pending"], "2 chunks marked"),
+        (["DELETE FROM kb_documents WHERE id = 'docs/beta.md'"], ["chunks"], "1 chunks of no document"),
+        (
+            [
+                "DELETE FROM kb_vec WHERE rowid = 3",
+                FORGET_WORDS,
+                "UPDATE kb_meta SET value = 0 WHERE key = 'chunks'",
+            ],
+            ["words", "counter", "lost-vectors"],
+            "lacks 1 chunks",
+        ),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) and len(value) == 1 else "",
+)
+def test_what_is_out_of_step_is_found_and_put_right(
+    file: Path,
+    reopened: Callable[[], SQLiteStore],
+    statements: list[str],
+    checks: list[str],
+    message: str,
+):
+    harm(file, *statements)
+    store = reopened()
+    before = store.catalog.generation()
+    findings = store.check()
+    assert [finding.check for finding in findings] == checks
+    assert message in findings[0].message
+    assert all(finding.is_repairable and "kb doctor --fix" in finding.hint for finding in findings)
+    store.repair(findings)
+    assert store.check() == []
+    assert store.catalog.generation() > before
+
+
+def test_repaired_words_find_every_document_again(file: Path, reopened: Callable[[], SQLiteStore]):
+    harm(file, FORGET_WORDS)
+    store = reopened()
+    assert found_words(store) == EVERY_PATH - {"docs/beta.md"}
+    store.repair(store.check())
+    assert found_words(store) == EVERY_PATH
+
+
+def test_lost_vectors_wait_to_be_embedded_again(file: Path, reopened: Callable[[], SQLiteStore]):
+    harm(file, "DELETE FROM kb_vec WHERE rowid IN (2, 3)")
+    store = reopened()
+    assert store.vectors.pending(0, 10) == []
+    store.repair(store.check())
+    assert [waiting.chunk_id for waiting in store.vectors.pending(0, 10)] == [2, 3]
+    assert store.catalog.counts().vectors == 2
+
+
+def test_orphans_go_without_the_rest_and_triggers_still_work(file: Path, reopened: Callable[[], SQLiteStore]):
+    harm(file, "DELETE FROM kb_documents WHERE id = 'docs/beta.md'")
+    store = reopened()
+    store.repair(store.check())
+    assert found_words(store) == EVERY_PATH - {"docs/beta.md"}
+    assert store.catalog.delete_documents(["docs/alpha.md"]) == 1
+    assert found_words(store) == {"docs/gamma.md", "docs/delta.md"}
+    assert store.check() == []
+
+
+def test_vectors_of_an_unknown_model_are_told_of_and_left_alone(
+    file: Path, reopened: Callable[[], SQLiteStore]
+):
+    harm(file, "DELETE FROM kb_vec_meta WHERE key = 'model'")
+    (finding,) = reopened().check()
+    assert (finding.check, finding.is_repairable) == ("model", False)
+
+
+def test_only_what_was_found_is_repaired(file: Path, reopened: Callable[[], SQLiteStore]):
+    harm(file, "DELETE FROM kb_vec WHERE rowid = 3", FORGET_WORDS)
+    store = reopened()
+    words = [finding for finding in store.check() if finding.check == "words"]
+    store.repair(words)
+    assert [finding.check for finding in store.check()] == ["lost-vectors"]
+
+
+@pytest.mark.parametrize("table", ["kb_documents", "kb_chunks", "kb_chunks_fts_data", "kb_document_tags"])
+def test_a_damaged_page_is_found_and_nothing_pretends_to_mend_it(file: Path, table: str):
+    overwrite_root_page(file, table)
+    try:
+        store = SQLiteStore.open(f"sqlite://{file}", "default")
+    except CorruptStore:
+        return  # as good: doctor reports what opening it raises
+    try:
+        (finding,) = store.check()
+        assert (finding.check, finding.is_repairable) == ("integrity", False)
+        assert "damaged" in finding.message
+        assert "backup" in finding.hint
+    finally:
+        store.close()
+
+
+def overwrite_root_page(file: Path, table: str) -> None:
+    """Write noise where a table begins, after everything has been written back to the file itself."""
+    connection = apsw.Connection(str(file))
+    connection.pragma("wal_checkpoint", "truncate")
+    root = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (table,)).get
+    connection.close()
+    with open(file, "r+b") as raw:
+        raw.seek((root - 1) * schema.PAGE_BYTES)
+        raw.write(b"\xa5" * 512)

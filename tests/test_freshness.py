@@ -1,0 +1,159 @@
+"""What an answer says of the files behind it, and how a caller reads its own writes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from concord import freshness, search
+from concord.knowledge import KnowledgeBase
+from concord.notes import Note
+from concord.types import Answer
+from recorders import write
+
+TEXT = "# Part {n}\n\nThe heron number {n} stands in the water and waits for fish.\n"
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    for n in range(6):
+        write(folder / f"{n}.md", TEXT.format(n=n))
+    return folder
+
+
+@pytest.fixture
+def kb(docs: Path, tmp_path: Path) -> Iterator[KnowledgeBase]:
+    with KnowledgeBase.open(store__url=f"sqlite://{tmp_path}/store", embed__provider="hashing") as opened:
+        opened.add(docs)
+        yield opened
+
+
+def states(answer: Answer) -> dict[str, str | None]:
+    return {hit.document.path: hit.freshness for hit in answer.hits}
+
+
+@pytest.mark.promise("freshness.hits")
+def test_each_hit_says_whether_its_file_is_as_it_was_indexed(kb: KnowledgeBase, docs: Path):
+    os.utime(docs / "1.md")  # touched, and the same
+    write(docs / "2.md", TEXT.format(n=7), days_old=0.5)  # as long as before
+    write(docs / "3.md", "longer than before " * 20, days_old=0.5)
+    kb.note(Note("A heron stands in the garden."))
+    found = states(kb.search("heron stands"))
+    assert {path: found.pop(f"docs/{path}") for path in ("0.md", "1.md", "2.md", "3.md")} == {
+        "0.md": "fresh",
+        "1.md": "fresh",
+        "2.md": "changed",
+        "3.md": "changed",
+    }
+    assert set(found.values()) == {"fresh"}  # the note's among them
+
+
+@pytest.mark.promise("freshness.deleted")
+def test_passages_of_deleted_files_are_left_out_counted_and_replaced_by_the_next(
+    kb: KnowledgeBase, docs: Path
+):
+    best = [hit.document.path for hit in kb.search("heron stands", top=3).hits]
+    (docs.parent / best[0]).unlink()
+    answer = kb.search("heron stands", top=3)
+    assert len(answer.hits) == 3
+    assert best[0] not in states(answer)
+    assert answer.omitted["deleted"] == 1
+    assert [hit.rank for hit in answer.hits] == [1, 2, 3]
+    kb.sync()
+    assert kb.search("heron stands", top=3).omitted["deleted"] == 0
+
+
+@pytest.mark.promise("freshness.deleted")
+def test_an_answer_that_lost_everything_says_why(kb: KnowledgeBase, docs: Path):
+    for path in docs.iterdir():
+        path.unlink()
+    answer = kb.search("heron stands")
+    assert (answer.hits, answer.omitted["deleted"], answer.confidence) == ((), 6, "no_results")
+    assert answer.note is not None
+    assert "deleted since: `kb sync`" in answer.note
+
+
+def test_a_file_in_a_folder_that_became_a_file_is_deleted(kb: KnowledgeBase, docs: Path):
+    write(docs / "deep" / "a.md", "# Deep\n\nThe heron flies.\n")
+    kb.sync()
+    shutil.rmtree(docs / "deep")
+    write(docs / "deep", "now a file")
+    assert "docs/deep/a.md" not in states(kb.search("heron flies"))
+
+
+def test_a_source_that_is_out_of_reach_hides_nothing_and_claims_nothing(kb: KnowledgeBase, docs: Path):
+    docs.rename(docs.with_name("elsewhere"))
+    answer = kb.search("heron stands")
+    assert set(states(answer).values()) == {None}
+    assert (len(answer.hits), answer.omitted["deleted"]) == (6, 0)
+
+
+def test_a_source_of_one_file_tells_of_that_file(kb: KnowledgeBase, tmp_path: Path):
+    lone = tmp_path / "lone" / "osprey.md"
+    write(lone, "# Osprey\n\nIt dives for fish.\n")
+    kb.add(lone)
+    assert states(kb.search("osprey", mode="fts5")) == {"osprey.md": "fresh"}
+    lone.unlink()
+    answer = kb.search("osprey", mode="fts5")
+    assert (answer.hits, answer.omitted["deleted"]) == ((), 1)
+    lone.parent.rmdir()
+    assert states(kb.search("osprey", mode="fts5")) == {"osprey.md": None}
+
+
+def test_explaining_a_passage_of_a_deleted_file_names_the_reason(kb: KnowledgeBase, docs: Path):
+    (docs / "0.md").unlink()
+    told = kb.explain("heron stands", "docs/0.md")
+    assert told.stage == "filter"
+    assert "deleted" in told.why
+
+
+def test_a_disk_that_does_not_answer_costs_only_what_it_would_have_told(
+    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+):
+    never = threading.Event()
+    monkeypatch.setattr(freshness.os, "stat", lambda *args, **options: never.wait(60))
+    monkeypatch.setattr(search, "FILES_MS", 20.0)
+    answer = kb.search("heron stands")
+    monkeypatch.undo()
+    never.set()
+    assert set(states(answer).values()) == {None}
+    assert "files" in {one.strategy for one in answer.degraded}
+
+
+@pytest.mark.promise("freshness.own-writes")
+def test_a_search_waits_for_the_generation_it_was_promised(kb: KnowledgeBase, docs: Path):
+    kb.note(Note("The first note of all, with which its source begins."), embed=False)
+    wanted = kb.generation + 1
+    looked = threading.Event()
+    generation = kb.store.catalog.generation
+
+    def watched() -> int:
+        looked.set()
+        return generation()
+
+    kb.store.catalog.generation = watched  # type: ignore[method-assign]
+    writer = threading.Thread(
+        target=lambda: looked.wait(30) and kb.note(Note("A kingfisher came by."), embed=False)
+    )
+    writer.start()
+    answer = kb.search("kingfisher", mode="fts5", min_generation=wanted, deadline_ms=60_000)
+    writer.join()
+    assert [hit.snippet for hit in answer.hits] == ["A kingfisher came by."]
+    assert (answer.generation >= wanted, answer.degraded, answer.note) == (True, (), None)
+    assert answer.request.deadline_ms == 60_000
+
+
+@pytest.mark.promise("freshness.own-writes")
+def test_a_generation_that_does_not_come_is_admitted(kb: KnowledgeBase):
+    wanted = kb.generation + 5
+    answer = kb.search("heron stands", mode="fts5", min_generation=wanted, deadline_ms=500)
+    assert answer.hits
+    assert answer.note is not None
+    assert f"not yet at {wanted}" in answer.note
+    assert [one.strategy for one in answer.degraded] == ["generation"]
