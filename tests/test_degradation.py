@@ -227,21 +227,29 @@ def test_a_sync_while_the_vector_store_is_down_keeps_words_and_is_finished_later
     assert is_whole(ask(kb, "pump number 3"))
 
 
+def answer_errors(shim: QdrantShim) -> None:
+    shim.status = 500
+
+
+@pytest.mark.parametrize("break_down", [answer_errors, QdrantShim.stop])
 def test_a_vector_store_that_breaks_down_within_a_sync_loses_nothing(
-    kb: KnowledgeBase, shim: QdrantShim, tmp_path: Path
+    kb: KnowledgeBase, shim: QdrantShim, tmp_path: Path, break_down: Callable[[QdrantShim], None]
 ):
     folder, sent = folder_of(tmp_path, 200), []
 
-    def break_after_two_batches(route: str, result: Any) -> Any:
+    def break_at_the_second_batch(route: str, result: Any) -> Any:
         sent.append(route)
-        shim.status = 500 if sent.count("upsert") >= 2 else None
+        if sent.count("upsert") == 2:  # the engine has it, and nobody will hear that
+            break_down(shim)
         return result
 
-    shim.mangle = break_after_two_batches
+    shim.mangle = break_at_the_second_batch
     report = kb.add(folder)
     assert report.degraded
     assert 0 < report.pending < 200
     shim.mangle, shim.status = (lambda route, result: result), None
+    if break_down is QdrantShim.stop:
+        shim.start()
     (report,) = kb.sync(["docs"])
     assert (report.pending, report.degraded) == (0, None)
     assert kb.source("docs").counts.vectors == 200

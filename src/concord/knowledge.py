@@ -274,9 +274,7 @@ class KnowledgeBase:
 
     def warm(self) -> None:
         """Open the store and, where there are vectors to compare with, load the model."""
-        if self.store.vectors.identity() is not None and self.embedder is not None:
-            self.embedder.warm()
-            _ = self.parts.semantic  # with the client of a vector store outside
+        self.parts.warm()
 
     @property
     def is_warm(self) -> bool:

@@ -80,6 +80,13 @@ class Parts:
         opened = self._opened.get("embedder")  # asking for it would import its runtime
         return bool(opened.is_warm) if opened is not None else self.settings["embed.provider"] == "none"
 
+    def warm(self) -> None:
+        """Load the model and the client of a vector store outside, where there are vectors to compare with."""
+        if self.store.vectors.identity() is not None and self.embedder is not None:
+            self.embedder.warm()
+            if self.outside:
+                self.outside.warm()
+
     @property
     def store(self) -> Store:
         """The store, by the scheme of its URL, with its vectors where `vectors.url` says."""
