@@ -87,7 +87,7 @@ def _search(store: Store, url: str) -> Iterator[Row]:
 
     from concord.backends.qdrant.points import Owner
 
-    condition = Owner("default", store.ledger.home().key).condition(Filter(), None)
+    condition = Owner("default", store.ledger.home().key, IDENTITY).condition(Filter(), None)
     client, chance, turns = QdrantClient(url=url, check_compatibility=False), random.Random(1), count()
     asked = [_vector(chance) for _ in range(QUERIES)]
     floats = [array("f", vector).tolist() for vector in asked]
@@ -126,7 +126,7 @@ def _write(store: Store, url: str) -> Iterator[Row]:
         chunk.id for n in range(BATCH // CHUNKS_A_DOCUMENT + 1) for chunk in store.catalog.chunks_of(f"d{n}")
     ]
     batch = list(store.vectors.fetch(ids[:BATCH]).items())
-    owner = Owner("default", store.ledger.home().key)
+    owner = Owner("default", store.ledger.home().key, IDENTITY)
     points = [
         models.PointStruct(
             id=owner.point_id(chunk_id),

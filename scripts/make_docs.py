@@ -73,7 +73,7 @@ page (or the class of a fault that nobody expected).
 
 def cli_page() -> str:
     """Return the page of the command line."""
-    commands = [("kb", kb), *((f"kb {name}", _command(name)) for name in COMMANDS)]
+    commands = [("kb", kb), *(pair for name in COMMANDS for pair in _with_own(f"kb {name}", _command(name)))]
     parts = [f"## {name}\n\n```text\n{_help(name, command)}\n```\n" for name, command in commands]
     return "\n".join([CLI_INTRODUCTION, *parts])
 
@@ -100,6 +100,13 @@ def _command(name: str) -> click.Command:
     command = kb.get_command(click.Context(kb), name)
     assert command is not None
     return command
+
+
+def _with_own(name: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+    """Yield a command, then those that it has of its own."""
+    yield name, command
+    if isinstance(command, click.Group):
+        yield from ((f"{name} {own}", one) for own, one in command.commands.items())
 
 
 def _help(name: str, command: click.Command) -> str:

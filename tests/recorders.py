@@ -13,7 +13,17 @@ from concord.backends.memory import MemoryStore
 from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, EmbedderDown
 from concord.extractors.reader import SandboxedReader
-from concord.protocols import Catalog, EmbeddingCache, FileReader, LexicalIndex, Progress, Store, VectorIndex
+from concord.protocols import (
+    Catalog,
+    EmbeddingCache,
+    FileReader,
+    Journal,
+    LexicalIndex,
+    Progress,
+    Store,
+    VectorIndex,
+    VectorSpaces,
+)
 from concord.sources import register
 from concord.text.chunk import ChunkSize
 from concord.types import Chunk, Extracted, Source, SyncReport, Vector
@@ -73,6 +83,19 @@ class FrailVectors:
         return getattr(self.inner, name)
 
 
+class FrailSpaces:
+    """Spaces that are down when a vector index is."""
+
+    def __init__(self, inner: VectorSpaces, vectors: FrailVectors) -> None:
+        self.inner = inner
+        self.vectors = vectors
+
+    def __getattr__(self, name: str) -> Any:
+        if self.vectors.is_down:
+            raise BackendDown("the vector store does not answer", hint="start it")
+        return getattr(self.inner, name)
+
+
 @dataclass
 class FrailStore:
     """A store in memory whose vectors can be down."""
@@ -80,13 +103,23 @@ class FrailStore:
     catalog: Catalog
     lexical: LexicalIndex
     vectors: Any
+    spaces: Any
     cache: EmbeddingCache
+    journal: Journal
     last: Any = None
 
     @classmethod
     def open(cls, url: str, org: str) -> FrailStore:
         whole = MemoryStore.open(url, org)
-        made = cls(whole.catalog, whole.lexical, FrailVectors(whole.vectors), whole.cache)
+        vectors = FrailVectors(whole.vectors)
+        made = cls(
+            whole.catalog,
+            whole.lexical,
+            vectors,
+            FrailSpaces(whole.spaces, vectors),
+            whole.cache,
+            whole.journal,
+        )
         cls.last = made
         return made
 

@@ -106,6 +106,20 @@ PROMISES: dict[str, Promise] = {
     "freshness.watch": Promise(
         "E part 6", "`kb sync --watch` follows saves, renames, mass changes and removed folders until Ctrl-C"
     ),
+    "doctor.finds": Promise(
+        "E part 8",
+        "`kb doctor` finds damage, indexes out of step, ghosts, unreadable sources, a provider that is down",
+    ),
+    "doctor.fixes": Promise(
+        "E part 8", "`kb doctor --fix` puts right what loses nothing, and tells what is left"
+    ),
+    "004.working-set": Promise(
+        "004 Future considerations",
+        "how lately and how often a document was read may lift it, a little, if wanted",
+    ),
+    "feedback.evidence": Promise(
+        "E part 7", "opinions on results are evidence for calibration and evaluation, and move no result"
+    ),
     "004.fts.fields": Promise(
         "004 FTS5 indexing",
         "summary, content, context, highlights, aliases and the values of details are searched by words",
@@ -316,4 +330,58 @@ PROMISES: dict[str, Promise] = {
     "B.calibration.refit": Promise(
         "B part 6", "`kb calibrate` refits confidence to a corpus and says how much better it holds"
     ),
+    # Issue E, models and their life (with seeds 000 §9, 002 and 004).
+    "E.providers.dialects": Promise(
+        "E part 2", "Ollama's and OpenAI's embeddings are spoken, in batches, with the model's own prefixes"
+    ),
+    "E.providers.bounded": Promise("E part 2", "no more requests are under way at once than allowed"),
+    "E.providers.timeouts": Promise("E part 2", "a server that does not answer is given up in time"),
+    "E.providers.retries": Promise("E part 2", "what can succeed is tried again, and nothing else"),
+    "E.providers.isolates": Promise("E part 2", "one bad text keeps no other from its vector"),
+    "E.providers.believes-nothing": Promise(
+        "E part 2", "vectors that are NaN, zero or of another size are refused"
+    ),
+    "E.providers.overflow": Promise(
+        "E part 2", "a text longer than the model's window is embedded in parts and reported, never dropped"
+    ),
+    "E.providers.dies": Promise("E, tests", "a server that dies in the middle costs nothing but a sync"),
+    "E.providers.secrets": Promise(
+        "E part 2", "a key is neither shown nor stored nor sent to another server than its own"
+    ),
+    "000.degrade.ollama": Promise(
+        "000 §9", "with the embedding server unavailable, words answer and the answer says so"
+    ),
+    "003.cold-start.frozen": Promise(
+        "E, tests", "with the provider frozen, a search with a deadline is answered from words"
+    ),
+    "E.models.never-mixed": Promise(
+        "E part 4", "no query ever meets vectors of another model, whatever is switched meanwhile"
+    ),
+    "E.models.store-decides": Promise(
+        "E part 4", "a store goes on with the model of its vectors, whatever the settings name later"
+    ),
+    "E.models.beside": Promise(
+        "E part 4", "a new model's vectors are built beside the old while searches go on with the old"
+    ),
+    "E.models.resumable": Promise("E part 4", "building a model's vectors goes on where it was killed"),
+    "E.models.switch": Promise("E part 4", "a switch is atomic, and going back is instant"),
+    "E.models.guard": Promise(
+        "E part 4", "a model that finds less in a replay of queries is not used, unless it is forced"
+    ),
+    "E.models.complete": Promise(
+        "E part 4", "what was stored after a model was added has its vector before the model is used"
+    ),
+    "E.models.commands": Promise("E part 4", "kb models list, add, use, remove and compare, also as JSON"),
+    "004.backfill.words": Promise(
+        "004 Backfill", "every document's words are indexed anew with the current extraction of fields"
+    ),
+    "004.backfill.cached": Promise(
+        "004 Backfill", "vectors come from the cache, and only what changed is embedded"
+    ),
+    "E.backfill.resumable": Promise(
+        "E part 5", "a backfill that was interrupted has less to do the next time"
+    ),
+    "E.backfill.beside-searches": Promise("E part 5", "searches are answered while a backfill runs"),
+    "E.cache.hit-rate": Promise("E part 3", "the cache tells how often a text did not have to be embedded"),
+    "E.cache.eviction": Promise("E part 3", "over its limit, the cache forgets the least recently used"),
 }

@@ -357,6 +357,11 @@ def test_embeddable_text_says_where_the_chunk_stands():
     )
 
 
+@pytest.mark.parametrize("text", ["## Linux\n\nRun it.", "def linux(self):\n    run()"])
+def test_a_heading_that_the_text_begins_with_is_not_said_twice(text: str):
+    assert embeddable_text("Guide", ("Install", "Linux"), text) == f"Guide > Install\n\n{text}"
+
+
 def test_embeddable_text_without_title_and_heading_is_the_text():
     assert embeddable_text("", (), "Run it.") == "Run it."
 

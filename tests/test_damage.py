@@ -90,8 +90,9 @@ SELECT 'delete', id, title, content, tags, terms FROM kb_chunks WHERE id = 2"""
             ["vectors"],
             "1 vectors of no chunk",
         ),
-        (["INSERT INTO kb_pending VALUES (1), (99)"], ["pending"], "2 chunks marked"),
+        (["INSERT INTO kb_pending VALUES (1, 1), (1, 99)"], ["pending"], "2 chunks marked"),
         (["DELETE FROM kb_documents WHERE id = 'docs/beta.md'"], ["chunks"], "1 chunks of no document"),
+        (["UPDATE kb_documents SET superseded_by = 'gone'"], ["superseded"], "4 documents superseded by one"),
         (
             [
                 "DELETE FROM kb_vec WHERE rowid = 3",
@@ -153,7 +154,7 @@ def test_orphans_go_without_the_rest_and_triggers_still_work(file: Path, reopene
 def test_vectors_of_an_unknown_model_are_told_of_and_left_alone(
     file: Path, reopened: Callable[[], SQLiteStore]
 ):
-    harm(file, "DELETE FROM kb_vec_meta WHERE key = 'model'")
+    harm(file, "UPDATE kb_spaces SET identity = NULL")
     (finding,) = reopened().check()
     assert (finding.check, finding.is_repairable) == ("model", False)
 

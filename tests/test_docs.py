@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import shlex
 from pathlib import Path
 from types import ModuleType
 
@@ -105,6 +106,29 @@ def test_the_examples_of_the_library_run(tmp_path: Path, monkeypatch: pytest.Mon
     names: dict[str, object] = {"__name__": "example"}
     for block in blocks:
         exec(compile(block, "docs/library.md", "exec"), names)
+
+
+def test_the_example_of_notes_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KB_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
+    (block,) = re.findall(r"```python\n(.*?)```", page("notes.md"), re.DOTALL)
+    exec(compile(block, "docs/notes.md", "exec"), {"__name__": "example"})
+
+
+def command_lines() -> list[str]:
+    """Return the commands that the pages show, from `kb` on."""
+    shown = (page(path.name) for path in sorted(DOCS.glob("*.md")))
+    return [line for text in shown for line in re.findall(r"^\$ .*?\b(kb .+)$", text, re.MULTILINE)]
+
+
+@pytest.mark.parametrize("line", command_lines())
+def test_a_command_that_a_page_shows_can_be_given(line: str):
+    _, name, *args = shlex.split(line.partition(" > ")[0], comments=True)
+    command = kb.get_command(click.Context(kb), name)
+    assert command is not None
+    with click.Context(kb, info_name="kb") as above:
+        command.make_context(name, list(args), parent=above)
 
 
 def test_every_link_between_pages_leads_somewhere():

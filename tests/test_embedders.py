@@ -7,7 +7,7 @@ import math
 import struct
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -23,8 +23,10 @@ from concord.embedders.graph import FLOAT, INT64, Graph
 from concord.errors import BadValue, EmbedderDown, KBError
 from concord.protocols import Embedder
 from concord.types import Vector
+from embedding_server import EmbeddingServer, serving
 
 Open = Callable[[], Embedder]
+REMOTE = {"ollama": "", "openai": "/v1"}
 
 AUTH = "Users log in with a password; the server returns a session token that expires."
 LOGIN = "The login page checks the password and hands out a token for the session."
@@ -63,11 +65,22 @@ def own_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-@pytest.fixture(scope="module", params=["hashing", "bundled", "onnx"])
-def embedder(request: pytest.FixtureRequest, cache: Path, own_model: Path) -> Embedder:
+@pytest.fixture(scope="module")
+def server(cache: Path) -> Iterator[EmbeddingServer]:
+    """A server over the bundled model, in the dialects of Ollama and OpenAI."""
+    with serving("bundled", cache) as made:
+        yield made
+
+
+@pytest.fixture(scope="module", params=["hashing", "bundled", "onnx", "ollama", "openai"])
+def embedder(request: pytest.FixtureRequest, cache: Path, own_model: Path) -> Iterator[Embedder]:
     options = {"embed.model": str(own_model), "embed.threads": 0, "embed.precision": "auto"}
+    if request.param in REMOTE:
+        url = request.getfixturevalue("server").url + REMOTE[request.param]
+        options |= {"embed.model": "granite", "embed.url": url, "embed.timeout_s": 60}
     opened: Embedder = plugins.load("embedders", request.param)(options, cache)
-    return opened
+    yield opened
+    opened.close()
 
 
 def numbers(vector: Vector) -> tuple[float, ...]:

@@ -15,12 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from concord import ingest
+from concord import embedding, ingest
 from concord.errors import BackendDown, DeadlinePassed, ExtractionError, MissingExtra, ModelMismatch
 from concord.extractors.reader import SandboxedReader
 from concord.types import Counts, Extracted, Filter, Identity, Word
 from pdf_samples import make_pdf
-from recorders import Desk, Did, FrailVectors, RecordingReader, did, opened, write
+from recorders import Desk, Did, FrailSpaces, FrailVectors, RecordingReader, did, opened, write
 
 EVERYTHING = Filter()
 
@@ -85,11 +85,11 @@ def test_without_an_embedder_everything_waits_for_the_next_sync(desk: Desk, docs
 
 
 def test_texts_of_like_length_are_embedded_together(desk: Desk, tmp_path: Path):
-    for n in range(ingest.EMBED_BATCH * 2):
+    for n in range(embedding.EMBED_BATCH * 2):
         write(tmp_path / "d" / f"{n}.txt", f"short{n}" if n % 2 else f"long{n} " + "word " * 30)
     desk.add(tmp_path / "d")
     lengths = [len(text) for text in desk.embedder.texts]
-    assert max(lengths[: ingest.EMBED_BATCH]) <= min(lengths[ingest.EMBED_BATCH :])
+    assert max(lengths[: embedding.EMBED_BATCH]) <= min(lengths[embedding.EMBED_BATCH :])
 
 
 def test_the_same_text_in_many_places_is_embedded_once(desk: Desk, tmp_path: Path):
@@ -160,7 +160,8 @@ def test_a_vector_store_that_is_down_stops_no_words(docs: Path):
     whole = opened("memory://")
     frail = FrailVectors(whole.vectors)
     desk = Desk(whole)
-    desk.store = type("Store", (), {**vars(whole), "vectors": frail})()
+    parts = {**vars(whole), "vectors": frail, "spaces": FrailSpaces(whole.spaces, frail)}
+    desk.store = type("Store", (), parts)()
     frail.is_down = True
     report = desk.add(docs)
     assert (did(report), report.degraded) == (Did(added=200), "the vector store does not answer")

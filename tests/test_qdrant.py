@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord.config import load_settings
-from concord.errors import BackendDown, BadValue, VectorsElsewhere
+from concord.errors import BackendDown, VectorsElsewhere
 from concord.parts import Parts
 from concord.protocols import Store
 from concord.types import Filter, Piece
@@ -99,8 +99,9 @@ def test_a_point_carries_its_chunks_place_text_and_labels(store: Store, shim: Qd
 def test_what_filters_ask_for_is_indexed(store: Store, shim: QdrantShim):
     store.vectors.prepare(IDENTITY)
     indexed = shim.shards[COLLECTION][0].info().payload_schema
-    asked_for = {"org", "store", "source_id", "document_id", "folders", "tags", "type", "state", "modified"}
-    assert asked_for == indexed.keys()
+    whose = {"org", "store", "space"}
+    asked_for = {"source_id", "document_id", "folders", "tags", "type", "state", "modified"}
+    assert indexed.keys() == whose | asked_for
 
 
 @pytest.mark.promise("000.pool")
@@ -209,7 +210,7 @@ def test_a_vector_that_was_sent_but_not_marked_is_sent_again_under_the_same_id(
 ):
     a, b = put(store, "docs/a.md", "a", "b")
     embed(store, [(a, NORTH), (b, NORTH)])
-    store.ledger.unmark("docs")  # as a crash between the two leaves it
+    store.ledger.unmark(IDENTITY, "docs")  # as a crash between the two leaves it
     assert [each.chunk_id for each in store.vectors.pending(0, 10)] == [a, b]
     embed(store, [(a, EAST)])
     assert len(points(shim)) == 2
@@ -219,7 +220,7 @@ def test_a_vector_that_was_sent_but_not_marked_is_sent_again_under_the_same_id(
 def test_a_vector_that_was_sent_but_not_marked_is_deleted_with_its_chunk(store: Store, shim: QdrantShim):
     (a,) = put(store, "docs/a.md", "a")
     embed(store, [(a, NORTH)])
-    store.ledger.unmark("docs")
+    store.ledger.unmark(IDENTITY, "docs")
     store.catalog.delete_documents(["docs/a.md"])
     ids(store)
     assert points(shim) == []
@@ -263,7 +264,6 @@ def test_a_store_whose_vectors_are_outside_says_so_when_that_is_not_set(
     embed(store, [(a, NORTH)])
     inside = opened("", tmp_path)
     for act in (
-        lambda: inside.vectors.prepare(IDENTITY),
         lambda: ids(inside),
         lambda: inside.vectors.fetch([a]),
         lambda: inside.vectors.put([(a, NORTH)]),
@@ -317,15 +317,33 @@ def test_a_check_says_what_the_server_has_lost(store: Store, shim: QdrantShim):
     assert ["503" in finding.message for finding in store.check()] == [True]
 
 
-def test_another_dimension_in_a_shared_collection_is_refused_with_a_way_out(
-    store: Store, shim: QdrantShim, tmp_path: Path
-):
+def test_another_dimension_has_a_collection_of_its_own(store: Store, shim: QdrantShim, tmp_path: Path):
     embed(store, [(chunk_id, NORTH) for chunk_id in put(store, "docs/a.md", "a")])
     other = opened(shim, tmp_path, "other")
-    with pytest.raises(BadValue, match="4 dimensions") as refusal:
-        other.vectors.prepare(replace(IDENTITY, dimension=8))
-    assert "vectors.collection" in str(refusal.value.hint)
+    (a,) = put(other, "docs/a.md", "a")
+    wide = unit(*[1.0] * 8)
+    other.vectors.prepare(replace(IDENTITY, dimension=8))
+    other.vectors.put([(a, wide)])
+    assert sorted(shim.shards) == [COLLECTION, f"{COLLECTION}_8"]
+    assert other.vectors.fetch([a]).keys() == {a}
+    assert ids(store) == [1]
     other.close()
+
+
+def test_dropping_a_model_deletes_its_points_alone_and_waits_for_the_server(store: Store, shim: QdrantShim):
+    other = replace(IDENTITY, model="other")
+    (a,) = put(store, "docs/a.md", "a")
+    embed(store, [(a, NORTH)])
+    store.spaces.add(other, {})
+    store.spaces.of(other).put([(a, EAST)])
+    assert len(points(shim)) == 2
+    shim.status = 503
+    with pytest.raises(BackendDown):
+        store.spaces.drop(other)
+    shim.status = None
+    assert store.spaces.drop(other) == 1
+    assert len(points(shim)) == 1
+    assert ids(store) == [a]
 
 
 def test_two_stores_of_the_same_organisation_share_a_collection_without_meeting(

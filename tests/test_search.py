@@ -379,22 +379,45 @@ def test_without_the_embedding_provider_words_answer_and_the_answer_says_so(
 
 @pytest.mark.promise("000.degrade.semantic", "001.vec.same-model")
 @pytest.mark.parametrize(
-    ("later", "says"),
+    ("provider", "hashing", "says"),
     [
-        ({"embed__provider": "none"}, "no embedding provider"),
-        ({"embed__provider": "other"}, "built with hashing/hashing-256"),
+        ("none", "concord.embedders.hashing:HashingEmbedder", "no embedding provider"),
+        ("hashing", "test_search:Other", "built with hashing/hashing-256, not hashing/other"),
+        ("hashing", "test_search:Gone", "the model's folder is gone"),
     ],
 )
 def test_without_the_model_of_the_vectors_words_answer_and_the_answer_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, later: dict[str, str], says: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: str, hashing: str, says: str
+):
+    with opened("sqlite", tmp_path) as kb:
+        kb.add(plant(tmp_path / "docs"))
+    monkeypatch.setitem(plugins.TABLES["embedders"], "hashing", hashing)
+    with opened("sqlite", tmp_path, embed__provider=provider) as kb:
+        answer = kb.search("deploy")
+        assert says in reasons(answer)["semantic"]
+        assert answer.hits
+
+
+@pytest.mark.promise("E.models.store-decides")
+def test_a_store_keeps_to_the_model_of_its_vectors_whatever_is_configured_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setitem(plugins.TABLES["embedders"], "other", "test_search:Other")
     with opened("sqlite", tmp_path) as kb:
         kb.add(plant(tmp_path / "docs"))
-    with opened("sqlite", tmp_path, **later) as kb:
-        answer = kb.search("deploy")
-        assert says in reasons(answer)["semantic"]
-        assert answer.hits
+    write(tmp_path / "docs" / "new.md", "# Melons\n\nA melon is round.\n")
+    with opened("sqlite", tmp_path, embed__provider="other") as kb:
+        (report,) = kb.sync()
+        assert (report.embedded, report.pending, report.degraded) == (1, 0, None)
+        answer = kb.search("a round melon")
+        assert answer.degraded == ()
+        assert "semantic" in answer.hits[0].found_by
+        assert kb.stats().identity == HashingEmbedder.identity
+
+
+class Gone(HashingEmbedder):
+    def __init__(self, options: object, cache_dir: Path) -> None:
+        raise BadValue("the model's folder is gone", hint="put it back")
 
 
 class Other(HashingEmbedder):

@@ -266,6 +266,18 @@ def test_removing_what_was_never_embedded_reports_no_vectors(kb: KnowledgeBase, 
     assert (removal.documents_deleted, removal.vectors_deleted) == (2, 0)
 
 
+def test_a_source_is_known_by_a_path_from_where_one_is(
+    kb: KnowledgeBase, docs: Path, monkeypatch: pytest.MonkeyPatch
+):
+    added = kb.add(docs, name="manual").source
+    monkeypatch.chdir(docs)
+    assert kb.source(".").source == kb.source(f"../{docs.name}/").source == kb.source("manual").source
+    assert kb.source("manual").source.id == added.id
+    for wrong in ("..", "nothing", "a\0b"):
+        with pytest.raises(NotFound):
+            kb.source(wrong)
+
+
 def test_a_source_can_be_removed_by_name_path_or_id(kb: KnowledgeBase, docs: Path):
     for reference in (lambda s: s.name, lambda s: s.path, lambda s: s.id):
         source = kb.add(docs).source

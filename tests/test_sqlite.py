@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.backends.sqlite import changes, filters, lexical, vectors
+from concord.backends.sqlite import changes, filters, lexical, schema, vectors
 from concord.backends.sqlite.connections import Connection
 from concord.backends.sqlite.match import to_match
 from concord.backends.sqlite.store import SQLiteStore
 from concord.errors import BackendDown, BadValue, ModelMismatch
-from concord.types import AllOf, AnyOf, Counts, Filter, Identity, Match, Phrase, Scored, Without, Word
+from concord.types import AllOf, AnyOf, Counts, Filter, Identity, Match, Phrase, Scored, Space, Without, Word
 from contract.stored import EVERYTHING, IDENTITY, document, embed, pieces, put, source, unit
 
 NORTH = unit(1, 0, 0, 0)
@@ -267,7 +267,7 @@ def test_vectors_of_nobody_knows_whom_are_neither_searched_nor_mixed(store: SQLi
     (a,) = put(store, "docs/a.md", "a")
     embed(store, [(a, NORTH)])
     other = beside(store)
-    other.execute("DELETE FROM kb_vec_meta WHERE key <> 'distance_metric'")
+    other.execute("UPDATE kb_spaces SET identity = NULL")
     other.close()
     assert store.vectors.search(NORTH, EVERYTHING, 5) == []
     with pytest.raises(ModelMismatch, match="unknown"):
@@ -412,12 +412,52 @@ def test_a_filtered_search_never_reads_the_chunks_themselves(store: SQLiteStore)
 
 
 def test_pending_chunks_are_found_without_a_walk_over_all(store: SQLiteStore):
-    found = plan(store, vectors._PENDING, {"after": 0, "source": None, "limit": 1})
-    assert "SEARCH p USING INTEGER PRIMARY KEY" in found
+    found = plan(store, vectors._PENDING, {"space": 1, "after": 0, "source": None, "limit": 1})
+    assert "SEARCH p USING PRIMARY KEY (space=? AND chunk>?)" in found
     assert "SCAN" not in found
 
 
 def test_vectors_are_fetched_by_id_without_a_walk_over_all(store: SQLiteStore):
     store.vectors.prepare(IDENTITY)
     # sqlite-vec calls a look-up by id plan 2, and a walk over the table plan 1
-    assert "SCAN v VIRTUAL TABLE INDEX 3:2!" in plan(store, vectors._FETCH, ("[]",))
+    assert "SCAN v VIRTUAL TABLE INDEX 3:2!" in plan(store, vectors._FETCH.format(vec="kb_vec"), ("[]",))
+
+
+def test_a_store_of_the_first_schema_keeps_its_vectors_cache_and_pending_chunks(tmp_path: Path):
+    path = tmp_path / "default.db"
+    old = Connection(str(path))
+    old.execute("PRAGMA journal_mode = wal")
+    old.execute(schema.FIRST)
+    old.load_vec0()
+    old.execute(FIRST_SCHEMA_ROWS)
+    old.execute("INSERT INTO kb_vec (rowid, embedding) VALUES (1, ?)", (NORTH,))
+    cached = (b"k" * 32, NORTH)
+    old.execute("INSERT INTO kb_embedding_cache (embedder, text_hash, vector) VALUES (1, ?, ?)", cached)
+    old.pragma("application_id", schema.APPLICATION_ID)
+    old.pragma("user_version", 1)
+    old.close()
+    store = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
+    assert store.spaces.all() == [Space(IDENTITY, {}, is_active=True)]
+    assert store.vectors.search(NORTH, EVERYTHING, 9) == [Scored(1, 1.0)]
+    assert [each.chunk_id for each in store.vectors.pending(0, 9)] == [2]
+    assert store.catalog.counts() == Counts(1, 1, 2, 1)
+    assert store.cache.get(IDENTITY, [b"k" * 32]) == {b"k" * 32: NORTH}
+    assert (store.cache.usage().entries, store.cache.usage().size_bytes) == (1, 16)
+    put(store, "docs/b.md", "more")
+    assert store.vectors.waiting() == 2
+    store.close()
+
+
+FIRST_SCHEMA_ROWS = """
+INSERT INTO kb_meta VALUES ('org', 'default');
+INSERT INTO kb_sources VALUES (1, 'docs', 'docs', '/docs', 'directory', 'docs', '[]', '[]', 'trusted', 0, 0);
+INSERT INTO kb_documents
+    VALUES (1, 'docs/a.md', 1, 'docs/a.md', 'markdown', 'A', '{}', '', '', 0, 0, NULL, 0);
+INSERT INTO kb_chunks VALUES (1, 1, 0, 0, 1, 1, 1, NULL, '[]', 'A', '', '', 'a'),
+    (2, 1, 1, 2, 3, 2, 2, NULL, '[]', 'A', '', '', 'b');
+DELETE FROM kb_pending WHERE chunk = 1;
+CREATE VIRTUAL TABLE kb_vec USING vec0(embedding float[4] distance_metric=cosine, chunk_size=128);
+INSERT INTO kb_vec_meta VALUES ('distance_metric', 'cosine'), ('version', 3),
+    ('provider', 'test'), ('model', 'tiny'), ('dimension', 4), ('prefix_version', 'v1');
+INSERT INTO kb_embedders VALUES (1, '["test", "tiny", 4, "v1", "cosine"]');
+"""

@@ -280,6 +280,16 @@ def test_tags_that_a_source_gets_later_reach_the_documents_it_has(desk: Desk, do
     assert (desk.reader.names, desk.embedder.texts) == ([], [])
 
 
+def test_tags_that_a_source_gets_instead_of_others_take_their_place(desk: Desk, docs: Path):
+    write(docs / "beta.md", "---\ntags: [own, old]\n---\n# Beta\n\nPears.\n")
+    desk.add(docs, tags=["old", "both"])
+    embedded = len(desk.embedder.texts)
+    desk.add(docs, tags=["new", "both"])
+    count = desk.store.catalog.count_documents
+    assert [count(Filter(tags=(tag,))) for tag in ("new", "both", "old", "own")] == [3, 3, 1, 1]
+    assert len(desk.embedder.texts) == embedded
+
+
 @pytest.mark.promise("A.sync.one-stat")
 def test_what_holds_no_text_is_counted_every_time_and_read_once(desk: Desk, docs: Path):
     write(docs / "program", b"\x7fELF\x02\x01\x01\x00" + bytes(range(256)) * 20)

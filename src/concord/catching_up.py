@@ -3,45 +3,44 @@
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from concord import search as pipeline
 from concord.protocols import Catalog
+from concord.search import Tools, deadline_ms
 from concord.types import Answer, Degraded, Request
 
 WAITING_SHARE = 0.5  # of the time that the search has: the rest is for searching
 FIRST_LOOK_S, LONGEST_LOOK_S = 0.002, 0.05  # between two looks: a commit takes milliseconds, a sync seconds
 
 
-class CaughtUp(NamedTuple):
-    """The request with what time it has left, and what the store lacks; None when it lacks nothing."""
+def search(request: Request, tools: Tools) -> Answer:
+    """Answer a request once the store has the generation it asks for, or say in the answer that it has not.
 
-    request: Request
-    behind: Degraded | None
+    Waiting and searching together take no longer than searching may.
 
-
-def catch_up(request: Request, catalog: Catalog, deadline_ms: float) -> CaughtUp:
-    """Wait until the store has reached the generation that is asked for, though never for all the time."""
-    if request.min_generation is None:
-        return CaughtUp(request, None)
-    started = time.monotonic()
-    reached = _wait(catalog, request.min_generation, started + deadline_ms * WAITING_SHARE / 1000)
-    left_ms = max(1.0, deadline_ms - (time.monotonic() - started) * 1000)
-    behind = None
-    if reached < request.min_generation:
-        reason = f"the index is at generation {reached}, not yet at {request.min_generation}"
-        behind = Degraded("generation", f"{reason}: what was changed since may be missing")
-    return CaughtUp(replace(request, deadline_ms=left_ms), behind)
+    Raises:
+        UsageError: the request cannot be carried out as asked.
+        StoreError: the store cannot be used.
+    """
+    started, allowed_ms = time.monotonic(), deadline_ms(request, tools.settings)
+    wanted = request.min_generation or 0
+    reached = _wait(tools.store.catalog, wanted, started + allowed_ms * WAITING_SHARE / 1000)
+    left_ms = max(1.0, allowed_ms - (time.monotonic() - started) * 1000)
+    answer = replace(pipeline.search(replace(request, deadline_ms=left_ms), tools), request=request)
+    return answer if reached >= wanted else _behind(answer, reached, wanted)
 
 
-def admitted(answer: Answer, request: Request, behind: Degraded | None) -> Answer:
-    """Return the answer to the request as it was made, saying what it was given without."""
-    answer = replace(answer, request=request)
-    if behind is None:
-        return answer
-    note = f"{answer.note}; {behind.reason}" if answer.note else behind.reason
-    return replace(answer, degraded=(*answer.degraded, behind), note=note)
+def _behind(answer: Answer, reached: int, wanted: int) -> Answer:
+    reason = (
+        f"the index is at generation {reached}, not yet at {wanted}: what was changed since may be missing"
+    )
+    return replace(
+        answer,
+        degraded=(*answer.degraded, Degraded("generation", reason)),
+        note=f"{answer.note}; {reason}" if answer.note else reason,
+    )
 
 
 def _wait(catalog: Catalog, wanted: int, until: float) -> int:

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
-from concord.config import Settings
+from concord.config import Resolved, Settings
+from concord.embedding import Embedding
 from concord.errors import BadValue, EmbedderDown, NotFound
-from concord.ingest import Embedding
 from concord.protocols import Embedder, Progress, Store
 from concord.text.chunk import ChunkSize, chunk
 from concord.text.clean import clean
@@ -132,13 +132,17 @@ def foreign_queries(folders: Sequence[Path], limit: int | None) -> dict[str, lis
     }
 
 
-def settings_apart(collection: Collection, settings: Settings, identity: Identity) -> Settings:
-    """Return the settings with a store for this collection alone, cut and embedded as they say."""
+def settings_apart(
+    collection: Collection, settings: Settings, identity: Identity, recipe: Mapping[str, Any]
+) -> Settings:
+    """Return the settings with a store for this collection alone, cut as they say, embedded by a recipe."""
     cut = [str(settings[key]) for key in ("ingest.chunk_tokens", "ingest.chunk_overlap")]
     told = "\0".join([str(collection.folder), *cut, *map(str, astuple(identity))])
     name = f"{collection.folder.name}-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
-    place = f"sqlite:///{settings.paths.cache / 'collections' / name}"
-    return settings.replaced(store__url=place, org="default", vectors__url="")
+    home = settings.paths.cache / "collections" / name
+    apart = {**recipe, "store.url": f"sqlite:///{home}", "vectors.url": "", "org": "default"}
+    values = {key: Resolved(apart.get(key, settings[key]), settings.origin(key)) for key in settings}
+    return Settings(values, settings.paths)
 
 
 def complete(embedding: Embedding) -> None:

@@ -31,7 +31,7 @@ class Setting(NamedTuple):
     why: str
     choices: tuple[str, ...] = ()
     minimum: float | None = None
-    is_secret: bool = False  # never shown
+    is_secret: bool = False  # its value is never shown
 
     @property
     def environment_name(self) -> str:
@@ -95,14 +95,54 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "embed.provider",
         "bundled",
-        "who turns text into vectors: bundled, onnx, hashing or none",
-        "the bundled model needs no server and no download",
+        "who turns text into vectors: bundled, onnx, ollama, openai, hashing or none",
+        "the bundled model needs no server and no download; a store that has vectors keeps to their model",
     ),
     Setting(
         "embed.model",
         "",
-        "the model: a directory with model.onnx and tokenizer.json for onnx",
-        "the bundled provider has one model",
+        "the model: a name for ollama and openai, a directory with model.onnx and tokenizer.json for onnx",
+        "the bundled provider has one model; ollama's default is nomic-embed-text",
+    ),
+    Setting(
+        "embed.url",
+        "",
+        "where the model server is; any OpenAI-compatible one for openai, up to and including /v1",
+        "empty means this machine: port 11434 for ollama, 8080 for openai",
+    ),
+    Setting(
+        "embed.key",
+        "",
+        "the key that an OpenAI-compatible server wants; it is sent to embed.url and nowhere else",
+        "a server on this machine wants none",
+        is_secret=True,
+    ),
+    Setting(
+        "embed.batch",
+        10,
+        "texts in one request to a model server",
+        "a batch that fails costs little to repeat, and a server answers others in between",
+        minimum=1,
+    ),
+    Setting(
+        "embed.concurrency",
+        2,
+        "requests that a model server is sent at once",
+        "one is computed while the next one travels; more only wait in the server's queue",
+        minimum=1,
+    ),
+    Setting(
+        "embed.keep_alive",
+        "30m",
+        "how long ollama keeps the model in memory after a request",
+        "its own 5 minutes end before the next question of a conversation does",
+    ),
+    Setting(
+        "cache.max_mb",
+        1000.0,
+        "how much of the embedding cache is kept; what was used least recently goes first",
+        "the vectors of 600,000 chunks: enough never to embed a text twice on one machine",
+        minimum=0,
     ),
     Setting(
         "embed.precision",
@@ -258,6 +298,12 @@ SETTINGS: tuple[Setting, ...] = (
         "how often `kb sync --watch` looks at everything anew, besides what it is notified of; 0 is never",
         "notices can be lost, a rescan loses nothing; of 50,000 files it takes two seconds",
         minimum=0,
+    ),
+    Setting(
+        "usage.enabled",
+        False,
+        "count which documents are read, in the store, and let those lift results a little",
+        "what is read is nobody's business unless you say so; a habit is no evidence of relevance",
     ),
     Setting(
         "mcp.roots",

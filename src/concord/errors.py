@@ -21,11 +21,14 @@ KBError
 │  └─ TooLarge                  over a size, time or memory limit
 └─ Unavailable                  a part that may work again later
    ├─ EmbedderDown
+   │  └─ TextsRefused           it works, but not for some of the texts
    ├─ BackendDown
    └─ DeadlinePassed
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 class KBError(Exception):
@@ -115,6 +118,16 @@ class Unavailable(KBError):
 
 class EmbedderDown(Unavailable):
     """The embedding provider does not answer, or answers nonsense."""
+
+
+class TextsRefused(EmbedderDown):
+    """The embedding provider refuses some texts; the vectors of the others come with the refusal."""
+
+    def __init__(
+        self, message: str, *, hint: str | None = None, vectors: Sequence[bytes | None] = ()
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.vectors = vectors  # one a text, in order; None for those that were refused
 
 
 class BackendDown(Unavailable):

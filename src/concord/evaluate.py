@@ -107,7 +107,7 @@ def ask(texts: Sequence[str], tools: Tools, progress: Progress) -> list[Outcome]
     """Ask queries to which nothing is relevant: those of another collection, or nonsense."""
     found = []
     for done, text in enumerate(texts, 1):
-        found.append(_outcome(text, _asked(text, tools), {}))
+        found.append(_outcome(text, asked(text, tools), {}))
         progress("asking what it cannot know", done, len(texts))
     return found
 
@@ -117,7 +117,7 @@ def ask_own(collection: Collection, tools: Tools, progress: Progress) -> list[Ou
     judged = collection.judged
     found = []
     for done, (query_id, text) in enumerate(judged.items(), 1):
-        found.append(_outcome(query_id, _asked(text, tools), collection.qrels.get(query_id, {})))
+        found.append(_outcome(query_id, asked(text, tools), collection.qrels.get(query_id, {})))
         progress("asking", done, len(judged))
     return found
 
@@ -151,7 +151,7 @@ def _ask_deeply(
     judged = collection.judged
     owners, depth = Owners(tools), _depth(tools)
     for done, (query_id, text) in enumerate(judged.items(), 1):
-        examined = _asked(text, tools)
+        examined = asked(text, tools)
         outcomes.append(_outcome(query_id, examined, collection.qrels.get(query_id, {})))
         deeper = Request(text, top=depth, deadline_ms=PATIENCE_MS)
         for mode, order in _orders(deeper, examined, tools).items():
@@ -160,7 +160,8 @@ def _ask_deeply(
     return runs, outcomes
 
 
-def _asked(text: str, tools: Tools) -> Examined:
+def asked(text: str, tools: Tools) -> Examined:
+    """Ask one query as a caller would, without a caller's hurry."""
     return examine(Request(text, deadline_ms=PATIENCE_MS), tools)
 
 

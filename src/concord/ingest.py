@@ -12,41 +12,37 @@ import os
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from concord.embedding import Embedding as Embedding
+from concord.embedding import embed_pending as embed_pending
 from concord.errors import (
     BadValue,
-    EmbedderDown,
     ExtractionError,
     MissingExtra,
     NotIndexable,
-    Unavailable,
     UnknownName,
     Unreadable,
     UsageError,
 )
 from concord.protocols import Embedder, FileReader, Progress, Store
 from concord.settled import read_unchanging, settled_mtime
-from concord.text.assemble import embeddable_text
 from concord.text.chunk import ChunkSize, chunk
 from concord.textless import Textless
 from concord.types import (
-    FLOAT_BYTES,
     Document,
     Extracted,
     Failure,
     FileState,
     Filter,
-    Pending,
     Piece,
     Source,
     SyncReport,
-    Vector,
 )
 from concord.walk import Found, Skipped, walk
 
@@ -56,8 +52,6 @@ GROUP_DOCUMENTS = 64
 GROUP_CHUNKS = 1024  # bounds what a group takes of memory
 GROUP_S = 0.5  # how long a document may wait to be searchable
 SLOW_BYTES = 1 << 20  # a file so large may take seconds to read: nobody waits for it
-EMBED_WINDOW = 2048  # chunks sorted by length together, so that a batch wastes little on padding
-EMBED_BATCH = 64  # chunks embedded and committed together: what an interruption loses at most
 BAD_FILE = (ExtractionError, MissingExtra, UnknownName, BadValue)  # what one file may cause: no run ends so
 
 
@@ -105,6 +99,7 @@ def sync(source: Source, tools: Tools, *, lock_wait_s: float) -> SyncReport:
         reused=embedding.reused,
         pending=embedding.pending,
         degraded=embedding.degraded,
+        overflowed=embedding.overflowed,
         generation=tools.store.catalog.generation(),
         took_s=time.monotonic() - started,
     )
@@ -358,74 +353,3 @@ def described(source: Source, path: str, found: Found, extracted: Extracted, fil
         mtime_ns=settled_mtime(found),
         indexed_at=time.time(),
     )
-
-
-class Embedding(NamedTuple):
-    """What embedding the waiting chunks came to."""
-
-    embedded: int = 0
-    reused: int = 0
-    pending: int = 0
-    degraded: str | None = None
-
-
-def embed_pending(
-    store: Store, embedder: Embedder | None, progress: Progress, *, source_id: str | None = None
-) -> Embedding:
-    """Give a vector to every chunk that has none; a provider that is down leaves the rest for next time."""
-    counts = store.catalog.counts(source_id)
-    waiting = counts.chunks - counts.vectors
-    if embedder is None or waiting <= 0:
-        return Embedding(pending=waiting)
-    done = Embedding()
-    try:
-        store.vectors.prepare(embedder.identity)
-        for batch in _batches(store, source_id):
-            made, reused = _embed(batch, store, embedder)
-            done = Embedding(done.embedded + made, done.reused + reused)
-            progress("embed", done.embedded + done.reused, waiting)
-    except Unavailable as fault:
-        done = done._replace(degraded=fault.message)
-    return done._replace(pending=max(0, waiting - done.embedded - done.reused))
-
-
-def _batches(store: Store, source_id: str | None) -> Iterator[list[tuple[Pending, str]]]:
-    """Yield the waiting chunks with their embeddable texts, texts of like length together."""
-    after = 0
-    while window := store.vectors.pending(after, EMBED_WINDOW, source_id):
-        after = window[-1].chunk_id
-        texts = [
-            (waiting, embeddable_text(waiting.title, waiting.heading, waiting.text, waiting.tags))
-            for waiting in window
-        ]
-        texts.sort(key=lambda pair: len(pair[1]))
-        for start in range(0, len(texts), EMBED_BATCH):
-            yield texts[start : start + EMBED_BATCH]
-
-
-def _embed(batch: Sequence[tuple[Pending, str]], store: Store, embedder: Embedder) -> tuple[int, int]:
-    """Store a vector for each of the batch; return how many were made and how many were known."""
-    keys = {
-        waiting.chunk_id: hashlib.sha256(text.encode("utf-8", "replace")).digest() for waiting, text in batch
-    }
-    known = store.cache.get(embedder.identity, list(set(keys.values())))
-    fresh = {keys[waiting.chunk_id]: text for waiting, text in batch if keys[waiting.chunk_id] not in known}
-    made = dict(zip(fresh, _made(embedder, list(fresh.values())), strict=True)) if fresh else {}
-    if made:
-        store.cache.put(embedder.identity, made)
-    vectors: dict[bytes, Vector] = {**known, **made}
-    store.vectors.put((chunk_id, vectors[key]) for chunk_id, key in keys.items())
-    return len(made), len(batch) - len(made)
-
-
-def _made(embedder: Embedder, texts: Sequence[str]) -> list[Vector]:
-    """Return the vectors of texts; one of another dimension never reaches the cache, which would keep it."""
-    made, wanted = embedder.embed_documents(texts), embedder.identity.dimension
-    for vector in made:
-        if len(vector) != wanted * FLOAT_BYTES:
-            raise EmbedderDown(
-                f"{embedder.identity.model} answers with {len(vector) // FLOAT_BYTES} dimensions,"
-                f" not with {wanted}",
-                hint="see which model the provider has loaded",
-            )
-    return made

@@ -7,6 +7,8 @@ text that is embedded.
 from __future__ import annotations
 
 import os
+import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -23,7 +25,9 @@ from concord.parts import COLD, Parts
 from concord.types import (
     Answer,
     Document,
+    Feedback,
     Filter,
+    Opinion,
     Passage,
     Removal,
     Request,
@@ -36,11 +40,15 @@ from concord.types import (
 
 if TYPE_CHECKING:
     from concord import search as searching
+    from concord.backfill import Backfill
     from concord.collection import Collection
+    from concord.doctor import Diagnosis
+    from concord.embedding import Embedding
     from concord.evaluate import Evaluation
     from concord.explaining import Explanation
-    from concord.ingest import Embedding
+    from concord.feedback import Review
     from concord.migrate import Migration
+    from concord.models import Models
     from concord.notes import Imported, KeptNote, Note, Workbench
     from concord.paging import Page
     from concord.progressive import Progressive
@@ -188,11 +196,13 @@ class KnowledgeBase:
             StoreBusy: it has been synced by another process for too long.
             BackendDown: the vectors cannot be deleted now; nothing has been, and it can be tried again.
         """
+        from concord.models import delete_vectors
+
         catalog = self.store.catalog
         source = self._named(name)
         # A sync under way would store what it still holds after everything else has been deleted.
         with catalog.sync_lock(source.id, wait_s=self.settings["sync.lock_wait_s"]):
-            vectors = self.store.vectors.delete_source(source.id)
+            vectors = delete_vectors(self.store, source.id)
             documents = catalog.remove_source(source.id)
         return Removal(source, documents, vectors)
 
@@ -236,13 +246,14 @@ class KnowledgeBase:
 
     def ask(self, request: Request, *, wait_for_model: bool = True) -> Answer:
         """Answer a request; without waiting for the model, words alone answer for as long as it is cold."""
-        from concord.catching_up import admitted, catch_up
-        from concord.search import deadline_ms, search
+        from concord.search import search
         from concord.vetting import with_warnings
 
-        ready = catch_up(request, self.store.catalog, deadline_ms(request, self.settings))
+        if request.min_generation is not None:
+            from concord.catching_up import search  # waits before it searches
+
         tools, absent = self.parts.search_tools(request, wait_for_model)
-        answer = admitted(search(ready.request, tools), request, ready.behind)
+        answer = search(request, tools)
         if absent:
             answer = replace(answer, degraded=(*answer.degraded, absent))
         return with_warnings(preliminary(answer) if absent is COLD else answer)
@@ -291,7 +302,9 @@ class KnowledgeBase:
 
         if context < 0:
             raise BadValue(f"cannot read {context} neighbours", hint="0 or more")
-        return read_passage(reference, self.store.catalog, context=context, whole=whole)
+        passage = read_passage(reference, self.store.catalog, context=context, whole=whole)
+        self._count_reading(passage.document)
+        return passage
 
     def page(self, reference: str, *, max_bytes: int, context: int = 0, cursor: str | None = None) -> Page:
         """Read a citation, a document or a chunk in pages; with a cursor, the page that it leads to.
@@ -304,7 +317,27 @@ class KnowledgeBase:
 
         if cursor is not None:
             return paging.next_page(cursor, self.store.catalog, max_bytes=max_bytes)
-        return paging.first_page(reference, self.store.catalog, max_bytes=max_bytes, context=context)
+        page = paging.first_page(reference, self.store.catalog, max_bytes=max_bytes, context=context)
+        self._count_reading(page.passage.document)
+        return page
+
+    def _count_reading(self, document: Document) -> None:
+        if self.settings["usage.enabled"]:
+            from concord.habits import record_reading
+
+            record_reading(document.id, self.store.journal)
+
+    def feedback(self, reference: str, opinion: Opinion, *, query: str = "") -> Feedback:
+        """Keep whether a result was good or bad for a query; no result moves by it.
+
+        Raises:
+            NotFound: nothing of that name is indexed.
+            BadValue: the opinion is neither.
+        """
+        from concord.feedback import give_feedback
+
+        catalog, journal = self.store.catalog, self.store.journal
+        return give_feedback(reference, opinion, query, catalog, journal, time.time())
 
     # Notes.
 
@@ -382,10 +415,11 @@ class KnowledgeBase:
         return Workbench(self.store, self.parts.measure(), self.parts.limits().chunk)
 
     def _embed_some(self, source_id: str | None, *, embed: bool) -> None:
-        from concord.ingest import embed_pending
+        from concord.embedding import embed_pending
 
         if embed:
             embed_pending(self.store, self.embedder, silent, source_id=source_id)
+            self.parts.settle()
 
     def stats(self) -> Stats:
         """Return the state of the knowledge base."""
@@ -399,8 +433,10 @@ class KnowledgeBase:
             counts=counts,
             pending=counts.chunks - counts.vectors,
             identity=self.store.vectors.identity(),
+            cache=self.store.cache.usage(),
             generation=catalog.generation(),
             types=catalog.count_types(),
+            feedback=Counter(one.opinion for one in self.store.journal.feedback()),
         )
 
     def migrate(self, to: str, *, vectors: str | None = None, progress: Progress = silent) -> Migration:
@@ -427,6 +463,36 @@ class KnowledgeBase:
         from concord.migrate import rehome
 
         return rehome(self.store, self.parts.outside, self.embedder, progress)
+
+    # Models.
+
+    @property
+    def models(self) -> Models:
+        """The models whose vectors are kept: to list, add, use, remove and compare them."""
+        from concord.models import Models
+
+        return Models(self.store, self.parts.new_embedder, self.settings["sync.lock_wait_s"])
+
+    def backfill(self, *, progress: Progress = silent) -> Backfill:
+        """Index anew what is stored, without reading a file; vectors come from the cache if they can."""
+        from concord.backfill import backfill
+
+        done = backfill(self._workbench(), self.embedder, progress)
+        self.parts.settle()
+        return done
+
+    def doctor(self, *, fix: bool = False, progress: Progress = silent) -> Diagnosis:
+        """Look for what is wrong, and with `fix` put right what is safe to; raises for nothing it finds."""
+        from concord.doctor import Patient, diagnose
+
+        patient = Patient(
+            store=lambda: self.store,
+            embedder=lambda: self.embedder,
+            sync=lambda source: self._sync_or_report(source, embed=True, progress=progress),
+            folder=self.settings.paths.data,
+            max_bytes=self.settings["ingest.max_bytes"],
+        )
+        return diagnose(patient, fix=fix, progress=progress)
 
     # Measuring.
 
@@ -470,23 +536,35 @@ class KnowledgeBase:
         """
         from concord.calibration import save_calibration
         from concord.collection import foreign_queries, read_collection
+        from concord.feedback import judged_outcomes
         from concord.refit import refit
 
         collection = read_collection(Path(folder), split).sampled(limit)
         others = foreign_queries([*map(Path, unanswerable)], limit)
         identity = self.parts.measure().identity
+        judged = judged_outcomes(self._own_tools(), progress)
         with self.apart(collection, progress) as tools:
-            fitted = refit(collection, tools, identity, others, progress)
+            fitted = refit(collection, tools, identity, others, progress, judged)
         return replace(fitted, path=save_calibration(fitted.calibration, identity, self.settings.paths.data))
+
+    def review(self, progress: Progress = silent) -> Review:
+        """Tell how search does on the results that somebody called good or bad."""
+        from concord.feedback import review
+
+        return review(self._own_tools(), progress)
+
+    def _own_tools(self) -> searching.Tools:
+        return self.parts.search_tools(Request(""), wait_for_model=True)[0]
 
     @contextmanager
     def apart(self, collection: Collection, progress: Progress) -> Iterator[searching.Tools]:
         """Index a collection apart from the knowledge base, and yield what it is searched with."""
         from concord.collection import complete, index_collection, settings_apart
-        from concord.ingest import embed_pending
+        from concord.embedding import embed_pending
         from concord.search import Tools
 
-        apart = settings_apart(collection, self.settings, self.parts.measure().identity)
+        identity, recipe = self.parts.measure().identity, self.parts.recipe()
+        apart = settings_apart(collection, self.settings, identity, recipe)
         with KnowledgeBase(apart) as other:
             index_collection(
                 collection, other.store, other.parts.measure(), other.parts.limits().chunk, progress
@@ -524,12 +602,16 @@ class KnowledgeBase:
             limits=self.parts.limits(),
             progress=progress,
         )
-        return ingest.sync(source, tools, lock_wait_s=self.settings["sync.lock_wait_s"])
+        report = ingest.sync(source, tools, lock_wait_s=self.settings["sync.lock_wait_s"])
+        if report.embedded or report.reused:
+            self.parts.settle()
+        return report
 
     def _embed_notes(self, source: Source, *, embed: bool, progress: Progress) -> SyncReport:
-        from concord.ingest import embed_pending
+        from concord.embedding import embed_pending
 
         done = embed_pending(self.store, self.embedder if embed else None, progress, source_id=source.id)
+        self.parts.settle()
         return SyncReport(
             source,
             unchanged=self.store.catalog.counts(source.id).documents,

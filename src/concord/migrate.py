@@ -20,9 +20,10 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from concord.embedding import Embedding, embed_pending, text_key
 from concord.errors import BadValue, StoreError
-from concord.ingest import Embedding, embed_pending
 from concord.protocols import Embedder, OutsideVectors, Progress, Store
+from concord.text.assemble import embeddable_text
 from concord.types import Chunk, ChunkId, Counts, Document, Identity, Piece, Vector
 
 T = TypeVar("T")
@@ -58,10 +59,10 @@ def migrate(origin: Store, target: Store, progress: Progress, *, lock_wait_s: fl
     with ExitStack() as held:
         for source in origin.catalog.sources():
             held.enter_context(origin.catalog.sync_lock(source.id, wait_s=lock_wait_s))
-        if (identity := origin.vectors.identity()) is not None:
-            target.vectors.prepare(identity)  # first: it may refuse, and nothing must have changed then
+        _make_spaces(origin, target)  # first: it may refuse, and nothing must have changed then
         copied = _copy_documents(origin, target, progress)
-        _copy_vectors(origin, target, progress)
+        for space in origin.spaces.all():
+            _copy_vectors(space.identity, origin, target, progress)
         cached = _copy_cache(origin, target, progress)
         _copy_what_was_noted(origin, target)
         checksum = verify(origin, target, progress)
@@ -78,11 +79,25 @@ def rehome(
     Raises:
         BackendDown: nobody answers there; nothing has changed.
     """
-    identity = embedder.identity if embedder else store.vectors.identity()
-    if outside and identity:
-        outside.reach(identity)
+    spaces = store.spaces.all()
+    if outside:
+        for space in spaces:
+            outside.reach(space.identity.dimension)
     store.ledger.move(outside.home if outside else "")
+    for space in spaces:
+        if not space.is_active:
+            _refill(space.identity, store)
     return embed_pending(store, embedder, progress)
+
+
+def _refill(identity: Identity, store: Store) -> None:
+    """Give the chunks of a space the vectors that the cache has for them; the others wait for its model."""
+    space, after = store.spaces.of(identity), 0
+    while window := space.pending(after, VECTORS):
+        after = window[-1].chunk_id
+        keys = {one.chunk_id: text_key(embeddable_text(*one[1:])) for one in window}
+        known = store.cache.get(identity, list(set(keys.values())))
+        space.put((chunk_id, known[key]) for chunk_id, key in keys.items() if key in known)
 
 
 def refuse_strangers(origin: Store, target: Store) -> None:
@@ -128,17 +143,33 @@ def _groups(documents: Iterable[Document], origin: Store) -> Iterator[list[tuple
         yield group
 
 
-def _copy_vectors(origin: Store, target: Store, progress: Progress) -> None:
-    """Give every chunk that has no vector there the one that it has here."""
-    counts = target.catalog.counts()
-    after, done, total = 0, 0, counts.chunks - counts.vectors
-    while window := target.vectors.pending(after, VECTORS):
+def _make_spaces(origin: Store, target: Store) -> None:
+    """Make the spaces there that are here, and let searches use the same one.
+
+    Raises:
+        ModelMismatch: there are vectors of a model that is not known here.
+    """
+    active = origin.spaces.active()
+    if active is None:
+        return
+    target.vectors.prepare(active.identity)
+    for space in origin.spaces.all():
+        target.spaces.add(space.identity, space.recipe)
+    target.spaces.activate(active.identity)
+
+
+def _copy_vectors(identity: Identity, origin: Store, target: Store, progress: Progress) -> None:
+    """Give every chunk that has no vector there the one that it has here, in one space."""
+    mine, theirs = origin.spaces.of(identity), target.spaces.of(identity)
+    theirs.prepare(identity)
+    after, done, total = 0, 0, theirs.waiting()
+    while window := theirs.pending(after, VECTORS):
         after = window[-1].chunk_id
         here = _counterparts([waiting.chunk_id for waiting in window], origin, target)
-        found = origin.vectors.fetch(list(here.values()))
-        target.vectors.put((there, found[mine]) for there, mine in here.items() if mine in found)
+        found = mine.fetch(list(here.values()))
+        theirs.put((there, found[one]) for there, one in here.items() if one in found)
         done += len(window)
-        progress("vectors", done, total)
+        progress("moving", done, total)
 
 
 def _counterparts(chunk_ids: Sequence[ChunkId], origin: Store, target: Store) -> dict[ChunkId, ChunkId]:
@@ -217,19 +248,23 @@ class _Copy(NamedTuple):
 def _verified(group: Sequence[Document], origin: Store, target: Store) -> bytes:
     """Return the checksums of documents that are the same in both stores, with their chunks and vectors."""
     here, there = ([_read(document.id, store) for document in group] for store in (origin, target))
-    mine, theirs = _vectors_of(here, origin), _vectors_of(there, target)
     ids = [document.id for document in group]
     if origin.journal.accesses(ids) != target.journal.accesses(ids):
         _differ("how often documents were read")
     for document, a, b in zip(group, here, there, strict=True):
-        pairs = zip(a.chunk_ids, b.chunk_ids, strict=False)
-        if a.checksum != b.checksum or not all(_is_same(mine.get(x), theirs.get(y)) for x, y in pairs):
+        if a.checksum != b.checksum:
             _differ(document.path)
+    for space in origin.spaces.all():
+        _compare_vectors(space.identity, (origin, here), (target, there))
     return b"".join(copy.checksum for copy in here)
 
 
-def _vectors_of(copies: Sequence[_Copy], store: Store) -> dict[ChunkId, Vector]:
-    return store.vectors.fetch([chunk_id for copy in copies for chunk_id in copy.chunk_ids])
+def _compare_vectors(identity: Identity, *sides: tuple[Store, Sequence[_Copy]]) -> None:
+    """See that chunks in the same places have the same vectors, in one space."""
+    ids = [[chunk_id for copy in copies for chunk_id in copy.chunk_ids] for _, copies in sides]
+    found = [store.spaces.of(identity).fetch(wanted) for (store, _), wanted in zip(sides, ids, strict=True)]
+    if not all(_is_same(found[0].get(a), found[1].get(b)) for a, b in zip(*ids, strict=True)):
+        _differ(f"vectors of {identity.name}")
 
 
 def _read(document_id: str, store: Store) -> _Copy:

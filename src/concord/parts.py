@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from concord import plugins
 from concord.config import Settings
-from concord.errors import Unavailable
-from concord.types import ChunkId, Degraded, Finding, Request
+from concord.errors import KBError, Unavailable
+from concord.types import ChunkId, Degraded, Finding, Identity, Request, Space
 
 if TYPE_CHECKING:
     from concord import ingest
@@ -25,21 +25,23 @@ if TYPE_CHECKING:
         Semantic,
         Store,
         Strategy,
-        VectorIndex,
     )
     from concord.ranking.calibrate import Calibration
 
+RECIPE = ("embed.provider", "embed.model", "embed.url")  # what says which model is meant; none is a secret
+NONE = "none"  # the provider that is nobody
+_EMBEDDER, _SEMANTIC = "embedder", "semantic"  # how the names of such parts begin
 COLD = Degraded("semantic", "the model is still loading; ask again in a moment to search by meaning as well")
 
 
 class Apart:
     """A store whose vectors are kept outside it."""
 
-    def __init__(self, store: Store, vectors: OutsideVectors) -> None:
+    def __init__(self, store: Store, outside: OutsideVectors) -> None:
         self.catalog, self.lexical, self.cache = store.catalog, store.lexical, store.cache
         self.ledger, self.journal = store.ledger, store.journal
-        self.vectors: VectorIndex = vectors
-        self.outside = vectors
+        self.vectors, self.spaces = outside.vectors, outside.spaces
+        self.outside = outside
         self.path = getattr(store, "path", None)
         self._store = store
 
@@ -69,19 +71,21 @@ class Parts:
     def close(self) -> None:
         """Free the store, the models and the worker process."""
         with self._lock:
-            for name in ("store", "embedder", "reader", "reranker"):
-                if name in self._opened:
-                    self._opened[name].close()
+            for part in self._opened.values():
+                if hasattr(part, "close"):
+                    part.close()
             self._opened.clear()
 
     @property
     def is_warm(self) -> bool:
         """Whether a search needs no model to be loaded first."""
-        opened = self._opened.get("embedder")  # asking for it would import its runtime
-        return bool(opened.is_warm) if opened is not None else self.settings["embed.provider"] == "none"
+        if self.settings["embed.provider"] == NONE:
+            return True
+        opened = self._opened.get(_embedder_name(self._recipe(self._active_space())))
+        return opened is not None and bool(opened.is_warm)  # asking for it would import its runtime
 
     def warm(self) -> None:
-        """Load the model and the client of a vector store outside, where there are vectors to compare with."""
+        """Load the model, and the client of a vector store outside, where anything has been embedded."""
         if self.store.vectors.identity() is not None and self.embedder is not None:
             self.embedder.warm()
             if self.outside:
@@ -98,25 +102,71 @@ class Parts:
         store: Store = plugins.load("backends", url.partition(":")[0]).open(url, self.org)
         if not outside:
             return store
-        kind = plugins.load("vectors", outside.partition(":")[0])
-        return Apart(store, kind(store, outside, self.org, self.settings))
+        place = plugins.load("vectors", outside.partition(":")[0])
+        return Apart(store, place(store, outside, self.org, self.settings))
 
     @property
     def outside(self) -> OutsideVectors | None:
-        """The vector index that is no part of the store; None where the store keeps its own vectors."""
+        """The place outside where vectors are kept; None where the store keeps its own."""
         store = self.store
         return store.outside if isinstance(store, Apart) else None
 
     @property
     def embedder(self) -> Embedder | None:
-        """The embedder; None when the provider is `none`."""
-        provider = self.settings["embed.provider"]
-        if provider == "none":
+        """What makes this store's vectors: the active model, or before the first one the configured one.
+
+        None when the provider is `none`, whatever the store holds.
+        """
+        if self.settings["embed.provider"] == NONE:
             return None
+        return self._embedder_of(self._active_space())
+
+    def recipe(self) -> Mapping[str, Any]:
+        """Return the settings that open this store's model."""
+        is_none = self.settings["embed.provider"] == NONE
+        return self._recipe(None if is_none else self._active_space())
+
+    def _active_space(self) -> Space | None:
+        """Return the space that searches use; a vector store that is down is no reason to stop."""
+        try:
+            return self.store.spaces.active()
+        except Unavailable:
+            return None
+
+    def new_embedder(self, recipe: Mapping[str, Any], dimension: int = 0) -> Embedder:
+        """Open an embedder that nobody else uses; whoever asked closes it."""
         options = {key: self.settings[key] for key in self.settings if key.startswith("embed.")}
-        cache = self.settings.paths.cache
-        opened: Embedder = self._once("embedder", lambda: plugins.load("embedders", provider)(options, cache))
-        return opened
+        options |= {**recipe, "embed.dimension": dimension}
+        if recipe.get("embed.url", options["embed.url"]) != self.settings["embed.url"]:
+            options["embed.key"] = ""  # it belongs to the server that the settings name, and to no other
+        made: Embedder = plugins.load("embedders", options["embed.provider"])(
+            options, self.settings.paths.cache
+        )
+        return made
+
+    def _embedder_of(self, space: Space | None) -> Embedder:
+        recipe, dimension = self._recipe(space), space.identity.dimension if space else 0
+        name = _embedder_name(recipe)
+        embedder: Embedder = self._once(name, lambda: self.new_embedder(recipe, dimension))
+        self._free_embedders_but(name)
+        return embedder
+
+    def _recipe(self, space: Space | None) -> Mapping[str, Any]:
+        """Return the settings that open a space's model: its own, or where none were written down, ours."""
+        return (space and space.recipe) or {key: self.settings[key] for key in RECIPE}
+
+    def _free_embedders_but(self, name: str) -> None:
+        """Free the models of before a switch; one that a search still uses loads again."""
+        with self._lock:
+            for other in [known for known in self._opened if known.startswith(_EMBEDDER) and known != name]:
+                self._opened.pop(other).close()
+
+    def settle(self) -> None:
+        """After embedding: write down how the model is opened, and keep the cache within its limit."""
+        space = self._active_space()
+        if space and not space.recipe and (made := self.embedder) and made.identity == space.identity:
+            self.store.spaces.add(space.identity, {key: self.settings[key] for key in RECIPE})
+        self.store.cache.trim(int(self.settings["cache.max_mb"] * 1_000_000))
 
     @property
     def reader(self) -> FileReader:
@@ -174,25 +224,31 @@ class Parts:
 
     def with_meaning(self, tools: searching.Tools) -> searching.Tools:
         """Return the tools with the semantic strategy and what was fitted for its model."""
-        semantic = self.semantic
+        semantic, identity = self._meaning()
         return tools._replace(
             strategies=[*tools.strategies, semantic],
             similarity=semantic.similarities,
-            calibration=self.calibration(),
+            calibration=self._calibration(identity),
         )
 
-    @property
-    def semantic(self) -> Semantic:
-        """The strategy that looks for meaning."""
-        semantic: Semantic = self._once("semantic", self._guarded_semantic)
-        return semantic
+    def _meaning(self) -> tuple[Semantic, Identity]:
+        """Return the strategy that looks for meaning, and the one model whose vectors it ever meets."""
+        space = self.store.spaces.active()
+        embedder = self._embedder_of(space)
+        identity = space.identity if space else embedder.identity
+        name = f"{_SEMANTIC} {identity}"
+        if name not in self._opened:  # a switch: what the old one kept in memory goes with it
+            for old in [known for known in self._opened if known.startswith(_SEMANTIC)]:
+                self._opened.pop(old, None)
+        semantic: Semantic = self._once(name, lambda: self._guarded_semantic(identity, embedder))
+        return semantic, identity
 
-    def _guarded_semantic(self) -> Semantic:
+    def _guarded_semantic(self, identity: Identity, embedder: Embedder) -> Semantic:
         from concord.breaker import Breaker, Guarded
 
         if self.outside:
             self.outside.warm()  # now, so that no search's deadline pays for it
-        inner = plugins.load("strategies", "semantic")(self.store.vectors, self.embedder)
+        inner = plugins.load("strategies", "semantic")(self.store.spaces.of(identity), embedder)
         late_s = self.settings["search.deadline_ms"] / 1000
         return Guarded(
             inner, Breaker("semantic search", retry_s=self.settings["search.retry_s"], late_s=late_s)
@@ -212,30 +268,39 @@ class Parts:
     def _similarity(self, text: str, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, float]:
         """Return cosines for a reranker, which outlives the search it was opened in; none without meaning."""
         absent = self.why_no_meaning(wait_for_model=True)
-        return {} if absent else self.semantic.similarities(text, chunk_ids)
+        return {} if absent else self._meaning()[0].similarities(text, chunk_ids)
 
     def why_no_meaning(self, wait_for_model: bool) -> Degraded | None:
         """Return why the semantic strategy cannot vote; None when it can."""
         try:
-            theirs = self.store.vectors.identity()
+            space = self.store.spaces.active()
         except Unavailable as fault:
             return Degraded("semantic", fault.message)
-        if theirs is not None and not wait_for_model and not self.is_warm:
+        if space is not None and not wait_for_model and not self.is_warm:
             return COLD
-        embedder = self.embedder
-        if embedder is None:
+        if self.settings["embed.provider"] == NONE:
             return Degraded("semantic", "no embedding provider is configured")
-        if theirs is None:
+        if space is None:
             return Degraded("semantic", "nothing has been embedded yet: `kb sync`")
-        mine = embedder.identity
-        if theirs != mine:
-            built, asked = f"{theirs.provider}/{theirs.model}", f"{mine.provider}/{mine.model}"
-            return Degraded("semantic", f"the index was built with {built}, not {asked}")
+        return self._why_no_model(space)
+
+    def _why_no_model(self, space: Space) -> Degraded | None:
+        try:
+            mine = self._embedder_of(space).identity
+        except KBError as fault:
+            if not space.recipe:  # it is the user's own configuration that is wrong
+                raise
+            return Degraded("semantic", fault.message)
+        if space.identity != mine:
+            return Degraded("semantic", f"the index was built with {space.identity.name}, not {mine.name}")
         return None
 
-    def calibration(self) -> Calibration | None:
-        """Return what was fitted for the embedding model; None for a model that nobody fitted."""
+    def _calibration(self, identity: Identity) -> Calibration | None:
+        """Return what was fitted for a model; None for one that nobody fitted."""
         from concord.calibration import find_calibration
 
-        embedder = self.embedder
-        return None if embedder is None else find_calibration(embedder.identity, self.settings.paths)
+        return find_calibration(identity, self.settings.paths)
+
+
+def _embedder_name(recipe: Mapping[str, Any]) -> str:
+    return " ".join([_EMBEDDER, *(str(recipe.get(key, "")) for key in RECIPE)])

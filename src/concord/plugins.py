@@ -12,6 +12,8 @@ TABLES: dict[str, dict[str, str]] = {
     "embedders": {
         "bundled": "concord.embedders.bundled:BundledEmbedder",
         "onnx": "concord.embedders.onnx:OnnxEmbedder",
+        "ollama": "concord.embedders.ollama:open_ollama",
+        "openai": "concord.embedders.openai:open_openai",
         "hashing": "concord.embedders.hashing:HashingEmbedder",
     },
     "backends": {
@@ -20,9 +22,9 @@ TABLES: dict[str, dict[str, str]] = {
         "json": "concord.backends.json_file:JsonStore",
     },
     "vectors": {  # kept outside the store, by the scheme of `vectors.url`
-        "http": "concord.backends.qdrant.vectors:QdrantVectors",
-        "https": "concord.backends.qdrant.vectors:QdrantVectors",
-        "qdrant-local": "concord.backends.qdrant.vectors:QdrantVectors",
+        "http": "concord.backends.qdrant.place:QdrantPlace",
+        "https": "concord.backends.qdrant.place:QdrantPlace",
+        "qdrant-local": "concord.backends.qdrant.place:QdrantPlace",
     },
     "extractors": {
         "markdown": "concord.extractors.markdown:MarkdownExtractor",

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from concord.types import (
     Access,
+    CacheUsage,
     Candidate,
     Chunk,
     ChunkId,
@@ -26,6 +27,7 @@ from concord.types import (
     Finding,
     Home,
     Identity,
+    Json,
     Match,
     Pending,
     Piece,
@@ -33,6 +35,7 @@ from concord.types import (
     Ranked,
     Scored,
     Source,
+    Space,
     Vector,
 )
 
@@ -73,6 +76,7 @@ class Embedder(Protocol):
 
     identity: Identity
     max_tokens: int  # the window: a longer text must be split before it is embedded
+    overflowed: int  # how many texts so far were longer than that, and were embedded in parts
 
     def token_starts(self, text: str) -> Sequence[int]:
         """Return the offset at which each of the model's tokens begins, special tokens left out."""
@@ -82,6 +86,7 @@ class Embedder(Protocol):
         """Return one vector a text, in order.
 
         Raises:
+            TextsRefused: the provider refuses some of them; the vectors of the others come with it.
             EmbedderDown: the provider does not answer or answers nonsense.
         """
         ...
@@ -149,6 +154,13 @@ class Catalog(Protocol):
 
     def update_document(self, document: Document) -> None:
         """Store a document's own fields (path, stat, title, tags, superseded_by …); the text stays."""
+        ...
+
+    def reindex(self, document_ids: Sequence[str]) -> int:
+        """Index the chunks of documents by words anew, with the fields as they are extracted now.
+
+        One transaction; returns how many chunks were indexed otherwise before. Text and vectors stay.
+        """
         ...
 
     def delete_documents(self, document_ids: Sequence[str]) -> int:
@@ -230,18 +242,30 @@ class LexicalIndex(Protocol):
 
 
 class VectorIndex(Protocol):
-    """Finds chunks by meaning. Derived: everything here can be rebuilt from the catalog."""
+    """Finds chunks by meaning, in one space. Derived: everything here can be rebuilt from the catalog.
+
+    There are two kinds. `Store.vectors` is the active space, whichever that is at each call. What
+    `VectorSpaces.of` returns is bound to one identity: it meets the vectors of that identity and no others,
+    whatever becomes active meanwhile. Whoever holds vectors that an embedder made uses the bound kind.
+    """
 
     def identity(self) -> Identity | None:
-        """Return which embedder made the vectors; None before the first."""
+        """Return which embedder made the vectors; None before the first, or when the space is not there."""
         ...
 
     def prepare(self, identity: Identity) -> None:
-        """Make ready for vectors of this identity, remembering it.
+        """Make ready for vectors of this identity, remembering it; the first space becomes the active one.
+
+        A space that `VectorSpaces.add` made is ready. An active space without a single vector is given to
+        the new identity.
 
         Raises:
-            ModelMismatch: vectors of another identity are stored.
+            ModelMismatch: vectors of another identity are stored, or the index is bound to another.
         """
+        ...
+
+    def waiting(self, source_id: str | None = None) -> int:
+        """Return how many chunks have no vector, of all or of one source."""
         ...
 
     def pending(self, after: ChunkId, limit: int, source_id: str | None = None) -> list[Pending]:
@@ -262,7 +286,13 @@ class VectorIndex(Protocol):
     def search(
         self, vector: Vector, filter: Filter, limit: int, *, ef_search: int | None = None
     ) -> list[Scored]:
-        """Return the nearest chunks by cosine similarity, nearest first; ties by chunk id."""
+        """Return the nearest chunks by cosine similarity, nearest first; ties by chunk id.
+
+        Which space is searched is decided in the transaction or snapshot that searches it.
+
+        Raises:
+            ModelMismatch: the index is bound to a space that is not there, or not any more.
+        """
         ...
 
     def fetch(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, Vector]:
@@ -274,26 +304,71 @@ class VectorIndex(Protocol):
         ...
 
 
-class OutsideVectors(VectorIndex, Protocol):
-    """A vector index that is no part of a store."""
+class VectorSpaces(Protocol):
+    """The spaces of a store: one for each model whose vectors are kept. At most one is active.
 
-    home: str  # where it keeps vectors, as a ledger writes it down
+    Deleting chunks deletes their vectors in every space, and new chunks wait for a vector in every space.
+    Switching is one transaction; no vector moves, so going back is as quick.
+    """
+
+    def all(self) -> list[Space]:
+        """Return every space, in the order in which they were added."""
+        ...
+
+    def active(self) -> Space | None:
+        """Return the space that searches use; None before the first embedder. Asked at every search."""
+        ...
+
+    def of(self, identity: Identity) -> VectorIndex:
+        """Return the index bound to one identity, whether or not there is such a space yet."""
+        ...
+
+    def add(self, identity: Identity, recipe: Mapping[str, Json]) -> None:
+        """Make an empty space beside the others; of one that is there, only the recipe is written anew.
+
+        The first one becomes active.
+        """
+        ...
+
+    def activate(self, identity: Identity) -> None:
+        """Let searches use this space from now on, in every process.
+
+        Raises:
+            NotFound: there is no such space.
+        """
+        ...
+
+    def drop(self, identity: Identity) -> int:
+        """Delete a space with its vectors; return how many there were.
+
+        Raises:
+            NotFound: there is no such space.
+            BadValue: it is the active one.
+        """
+        ...
+
+
+class OutsideVectors(Protocol):
+    """A place outside a store where its vectors are kept, in all spaces. The store says which there are."""
+
+    home: str  # as a ledger writes it down
+    vectors: VectorIndex  # of the active space
+    spaces: VectorSpaces
 
     def warm(self) -> None:
         """Load what takes long to load; whether anybody answers is not asked."""
         ...
 
-    def check(self) -> list[Finding]:
-        """Look for what only the place itself can see is wrong; that it does not answer is a finding too."""
-        ...
-
-    def reach(self, identity: Identity) -> None:
-        """See that vectors of this identity could be kept there; says nothing of any that are.
+    def reach(self, dimension: int) -> None:
+        """See that vectors of this dimension could be kept there.
 
         Raises:
             BackendDown: nobody answers.
-            BadValue: vectors of another dimension are there.
         """
+        ...
+
+    def check(self) -> list[Finding]:
+        """Look for what only the place itself can see is wrong; that it does not answer is a finding too."""
         ...
 
     def close(self) -> None:
@@ -311,20 +386,20 @@ class Ledger(Protocol):
         """Return where the vectors are kept."""
         ...
 
+    def is_empty(self) -> bool:
+        """Whether no chunk has a vector in any space, wherever they are kept."""
+        ...
+
     def move(self, url: str) -> None:
-        """Keep vectors there from now on: every chunk is pending again, and nothing is unsettled."""
+        """Keep vectors there from now on: every chunk is pending in every space, and nothing is unsettled."""
         ...
 
-    def remember(self, identity: Identity) -> None:
-        """Write down which embedder makes the vectors."""
+    def mark(self, identity: Identity, chunk_ids: Sequence[ChunkId]) -> None:
+        """Take note that the other place has acknowledged vectors; chunks that are gone are passed over."""
         ...
 
-    def mark(self, chunk_ids: Sequence[ChunkId]) -> None:
-        """Take note that the other place has acknowledged these chunks' vectors; passes over those gone."""
-        ...
-
-    def unmark(self, source_id: str) -> int:
-        """Make a source's chunks pending again; return how many were not."""
+    def unmark(self, identity: Identity, source_id: str) -> int:
+        """Make a source's chunks pending again in one space; return how many were not."""
         ...
 
     def unsettled(self, limit: int) -> list[tuple[int, ChunkId]]:
@@ -359,7 +434,7 @@ class EmbeddingCache(Protocol):
     """Vectors by text, so that no text is embedded twice. Keys are SHA-256 of the embeddable text."""
 
     def get(self, identity: Identity, keys: Sequence[bytes]) -> dict[bytes, Vector]:
-        """Return the vectors known for these keys under this identity."""
+        """Return the vectors known for these keys under this identity, counting what was known and not."""
         ...
 
     def put(self, identity: Identity, vectors: Mapping[bytes, Vector]) -> None:
@@ -367,7 +442,15 @@ class EmbeddingCache(Protocol):
         ...
 
     def entries(self) -> Iterator[tuple[Identity, bytes, Vector]]:
-        """Yield all that is remembered, in no order."""
+        """Yield all that is remembered, the least recently used first."""
+        ...
+
+    def usage(self) -> CacheUsage:
+        """Return how much is kept and how often it was of use."""
+        ...
+
+    def trim(self, max_bytes: int) -> int:
+        """Forget the least recently used until the vectors fit; return how many were forgotten."""
         ...
 
 
@@ -403,7 +486,8 @@ class Store(Protocol):
 
     catalog: Catalog
     lexical: LexicalIndex
-    vectors: VectorIndex
+    vectors: VectorIndex  # of the active space
+    spaces: VectorSpaces
     cache: EmbeddingCache
     ledger: Ledger
     journal: Journal

@@ -34,6 +34,7 @@ class Refit(Struct, frozen=True):
     foreign: int
     before: Trust
     after: Trust
+    feedback: int = 0  # queries of the user's own that somebody has judged results of
     path: Path | None = None
 
 
@@ -43,20 +44,25 @@ def refit(
     identity: Identity,
     others: Mapping[str, Sequence[str]],
     progress: Progress,
+    feedback: Sequence[Outcome] = (),
 ) -> Refit:
     """Fit a calibration to an indexed collection; queries of others are what it cannot answer.
+
+    `feedback` are answers of another knowledge base, as far as somebody has judged them: each counts for as
+    much as a query of the collection.
 
     Raises:
         BadValue: there are too few judged queries, or no embedding model to calibrate.
     """
     _check(collection, tools)
-    own = ask_own(collection, tools, progress)
+    own = [*ask_own(collection, tools, progress), *feedback]
     texts = [text for some in others.values() for text in some] or off_topic()
     foreign = ask(texts, tools, progress)
     prior, model = shipped_calibration(identity), model_key(identity)
     return Refit(
         calibration=fit([JudgedSet(collection.folder.name, own, foreign)], model, prior),
-        queries=len(own),
+        queries=len(own) - len(feedback),
+        feedback=len(feedback),
         foreign=len(foreign),
         before=_trust(own),
         after=_trust(_cross_fitted(own, foreign, model, prior)),

@@ -56,6 +56,7 @@ def refit_to_json(refit: Refit) -> dict[str, Any]:
         "model": refit.calibration.model,
         "queries": refit.queries,
         "foreign": refit.foreign,
+        "feedback": refit.feedback,
         "before": trust_to_json(refit.before),
         "after": trust_to_json(refit.after),
     }

@@ -1,7 +1,7 @@
 """Search, top to bottom:
 
-understand → poll → fuse → floor → read text → deleted files → entity boost → rerank → diversify → judge
-→ present.
+understand → poll → fuse → floor → read text → deleted files → entity boost → rerank → habit → diversify
+→ judge → present.
 
 Candidates carry no text: it is read once, after fusion, for the few that survive.
 """
@@ -107,6 +107,8 @@ def examine(request: Request, tools: Tools) -> Examined:
     with watch.lap("rerank"):
         look = _second_look(survivors, found.query, tools, _left_ms(request, tools.settings, watch))
         survivors = _reordered(survivors, look.ranked)
+    with watch.lap("usage"):
+        survivors, habits = _by_habit(survivors, tools)
     with watch.lap("diversify"):
         survivors = _diverse(survivors, found.query.limit, tools.settings["search.diversity"])
     with watch.lap("judge"):
@@ -118,7 +120,7 @@ def examine(request: Request, tools: Tools) -> Examined:
         hits = hits if deleted is None else _with_freshness(hits, files)
         if request.explain:
             hits = tuple(
-                _explained(hit, v, judgement, found, fusion, tools, look)
+                _explained(hit, v, judgement, found, fusion, tools, look, habits.get(hit.chunk.id))
                 for hit, v in zip(hits, judgement.verdicts, strict=True)
             )
     answer = Answer(
@@ -281,6 +283,16 @@ def _second_look(survivors: Sequence[Survivor], query: Query, tools: Tools, budg
     return second_look([s.ranked for s in survivors], texts, query, tools.reranker, budget_ms)
 
 
+def _by_habit(survivors: list[Survivor], tools: Tools) -> tuple[list[Survivor], Mapping[ChunkId, Json]]:
+    """Lift what is read often, where the user wants that, and tell by how much."""
+    if not tools.settings["usage.enabled"]:
+        return survivors, {}
+    from concord.habits import by_habit
+
+    habits = by_habit(survivors, tools.store)
+    return _reordered(survivors, habits.ranked), habits.reasons
+
+
 def _left_ms(request: Request, settings: Mapping[str, Any], watch: _Watch) -> float:
     """Return what is left of the time that a search may take."""
     return max(0.0, deadline_ms(request, settings) - watch.total_ms())
@@ -374,9 +386,11 @@ def _explained(
     fusion: str,
     tools: Tools,
     look: Look,
+    habit: Json,
 ) -> Hit:
     arithmetic: Json = explain.explain(hit.chunk.id, found.ballots, found.context, fusion)
     arithmetic["rerank"] = look.explain(hit.chunk.id)
+    arithmetic["usage"] = habit
     arithmetic["relevance"] = explain.explain_relevance(tools.calibration, verdict.features, judgement.search)
     arithmetic["label"] = explain.explain_label(verdict.evidence, verdict.label)
     return replace(hit, explanation=arithmetic)

@@ -17,6 +17,7 @@ from concord.types import Source, Trust
 from concord.walk import walk
 
 NOTES_NAME = "notes"
+UNREAD = -1  # a modification time that no file has: the next sync reads the file, whatever its own says
 TRIES = 3  # to store a source while others store theirs
 
 
@@ -57,15 +58,28 @@ def register(
         same = next((source for source in known if source.path == str(path)), None)
         if same is None:
             return new_source(path, known, name=name, patterns=patterns, tags=tags, trust=trust)
+        labels = tuple(dict.fromkeys(tags)) or same.tags
+        _take_back(set(same.tags) - set(labels), same, catalog)
         return replace(
             same,
             name=name or same.name,
             patterns=tuple(patterns) or same.patterns,
-            tags=tuple(dict.fromkeys(tags)) or same.tags,
+            tags=labels,
             trust="untrusted" if trust == "untrusted" else same.trust,
         )
 
     return _stored(catalog, wanted)
+
+
+def _take_back(labels: set[str], source: Source, catalog: Catalog) -> None:
+    """Take tags that a source no longer has from its documents, and have those read again by the next sync.
+
+    A file may give itself the same tag, and only the file knows.
+    """
+    for document in catalog.documents(source.id) if labels else ():
+        if labels.intersection(document.tags):
+            kept = tuple(tag for tag in document.tags if tag not in labels)
+            catalog.update_document(replace(document, tags=kept, mtime_ns=UNREAD, file_hash=""))
 
 
 def notes_source(catalog: Catalog) -> Source:

@@ -182,13 +182,41 @@ class Identity(Struct, frozen=True):
     prefix_version: str = ""  # changes when the text put before queries or documents changes
     metric: str = "cosine"
 
+    @property
+    def name(self) -> str:
+        """What a person calls the model."""
+        return f"{self.provider}/{self.model}"
+
+
+class Space(Struct, frozen=True):
+    """The vectors of one model. A store may keep several; searches use the active one."""
+
+    identity: Identity
+    recipe: Mapping[str, Json]  # the settings that open its embedder again; never a secret
+    is_active: bool
+    was_active: bool = True  # searches use it or have used it: going back to it needs no trial
+
+
+class CacheUsage(Struct, frozen=True):
+    """How much an embedding cache holds, and how often it was of use."""
+
+    entries: int
+    size_bytes: int  # of the vectors
+    hits: int  # texts that did not have to be embedded, since the store was made
+    misses: int
+
+    @property
+    def hit_rate(self) -> float | None:
+        """The share of texts that were known; None before the first was asked for."""
+        asked = self.hits + self.misses
+        return self.hits / asked if asked else None
+
 
 class Home(NamedTuple):
-    """Where a store's vectors are kept, as which store's, and who made them."""
+    """Where a store's vectors are kept, and as which store's."""
 
     url: str  # empty: in the store itself
     key: str  # tells this store from all others that keep vectors there; empty before it first did
-    identity: Identity | None
 
 
 # --- asked ------------------------------------------------------------------------------------------------
@@ -404,6 +432,8 @@ class Stats(Struct, frozen=True):
     identity: Identity | None  # whose vectors are stored
     generation: int
     types: Mapping[DocumentType, int]  # document type → how many
+    cache: CacheUsage | None = None  # of embeddings
+    feedback: Mapping[Opinion, int] = field(default_factory=dict)  # opinion → how many
 
 
 class Failure(NamedTuple):
@@ -429,6 +459,7 @@ class SyncReport(Struct, frozen=True):
     reused: int = 0  # vectors taken from the cache
     pending: int = 0  # chunks still without a vector
     degraded: str | None = None  # why embedding did not finish
+    overflowed: int = 0  # chunks longer than the model's window, which were embedded in parts
     generation: int = 0
     took_s: float = 0.0
 

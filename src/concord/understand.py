@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -63,13 +64,17 @@ def chosen_mode(request: Request, settings: Mapping[str, Any]) -> Mode:
 
 
 def find_source(name: str, sources: Sequence[Source]) -> Source:
-    """Return the source with this name, id or path.
+    """Return the source with this name, id or path, which may be relative to where the program runs.
 
     Raises:
         NotFound: there is none.
     """
     for source in sources:
         if name in (source.name, source.id, source.path):
+            return source
+    path = os.path.realpath(os.path.expanduser(name)) if "\0" not in name else None
+    for source in sources:
+        if path is not None and path == source.path:
             return source
     known = ", ".join(source.name for source in sources) or "none yet: `kb add PATH`"
     raise NotFound(f"there is no source called {name!r}", hint=f"sources: {known}")

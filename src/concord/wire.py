@@ -17,9 +17,14 @@ from concord.sources import file_of
 from concord.visible import json_text
 
 if TYPE_CHECKING:
+    from concord.backfill import Backfill
+    from concord.embedding import Embedding
     from concord.migrate import Migration
+    from concord.models import Built, ModelState, Switch
+    from concord.replay import Comparison, Trial
     from concord.types import (
         Answer,
+        CacheUsage,
         Document,
         Hit,
         Identity,
@@ -99,6 +104,7 @@ def sync_report_to_json(report: SyncReport) -> JsonObject:
         "reused": report.reused,
         "pending": report.pending,
         "degraded": report.degraded,
+        "overflowed": report.overflowed,
         "generation": report.generation,
         "took_s": round(report.took_s, 3),
     }
@@ -208,8 +214,74 @@ def stats_to_json(stats: Stats) -> JsonObject:
         "model": _model(stats.identity),
         "generation": stats.generation,
         "types": dict(stats.types),
+        "cache": _cache(stats.cache),
+        "feedback": {"good": 0, "bad": 0, **stats.feedback},
     }
     return _object(wire)
+
+
+def model_to_json(state: ModelState) -> JsonObject:
+    """Return a model whose vectors are kept."""
+    return {
+        "name": state.space.identity.name,
+        **(_model(state.space.identity) or {}),
+        "active": state.space.is_active,
+        "vectors": state.vectors,
+        "pending": state.pending,
+        "url": state.space.recipe.get("embed.url") or None,
+    }
+
+
+def built_to_json(built: Built) -> JsonObject:
+    """Return what building a model's vectors came to."""
+    return {
+        "name": built.identity.name,
+        **(_model(built.identity) or {}),
+        "active": built.is_active,
+        **_embedding(built.embedding),
+        "took_s": round(built.took_s, 3),
+    }
+
+
+def switch_to_json(switch: Switch) -> JsonObject:
+    """Return what became of the wish to use another model."""
+    return {
+        "outcome": switch.outcome,
+        "name": switch.identity.name,
+        "before": switch.before and switch.before.name,
+        "comparison": switch.comparison and comparison_to_json(switch.comparison),
+        **_embedding(switch.embedding),
+        "took_s": round(switch.took_s, 3),
+    }
+
+
+def comparison_to_json(comparison: Comparison) -> JsonObject:
+    """Return what two models found."""
+    return {
+        "queries": len(comparison.before.ranks),
+        "before": _trial(comparison.before),
+        "after": _trial(comparison.after),
+        "difference": round(comparison.difference, 4),
+        "worse": comparison.is_worse,
+    }
+
+
+def backfill_to_json(done: Backfill) -> JsonObject:
+    """Return what indexing anew came to."""
+    return {**done._asdict(), "took_s": round(done.took_s, 3)}
+
+
+def _embedding(done: Embedding) -> JsonObject:
+    return {key: value for key, value in done._asdict().items() if key != "refused"}
+
+
+def _trial(trial: Trial) -> JsonObject:
+    return {
+        "name": trial.identity.name,
+        "mrr": round(trial.mrr, 4),
+        "found": round(trial.found, 4),
+        "query_ms": round(trial.query_ms, 3),
+    }
 
 
 def iso_time(seconds: float | None) -> str | None:
@@ -351,6 +423,18 @@ def _size(value: Any) -> int:
 def _file(source: Source, document: Document) -> str | None:
     path = file_of(source, document.path)
     return None if path is None else str(path)
+
+
+def _cache(usage: CacheUsage | None) -> JsonObject | None:
+    if usage is None:
+        return None
+    return {
+        "entries": usage.entries,
+        "size_bytes": usage.size_bytes,
+        "hits": usage.hits,
+        "misses": usage.misses,
+        "hit_rate": usage.hit_rate,
+    }
 
 
 def _model(identity: Identity | None) -> JsonObject | None:

@@ -70,17 +70,19 @@ def opened_as(name: str, folder: Path, request: pytest.FixtureRequest) -> Store:
     return opened_outside(name, folder, request) if name in OUTSIDE else opened(name, folder)
 
 
-@pytest.fixture(params=URLS)
-def store(request: pytest.FixtureRequest, folder: Path) -> Iterator[Store]:
-    made = opened(request.param, folder)
+def opened_for_a_test(request: pytest.FixtureRequest, folder: Path) -> Iterator[Store]:
+    made = opened_as(request.param, folder, request)
     yield made
     made.close()
 
 
-@pytest.fixture(params=[backend for backend in URLS if backend != "memory"])
-def rivals(request: pytest.FixtureRequest, folder: Path) -> Iterator[tuple[Store, Store]]:
+def opened_with_the_reference(request: pytest.FixtureRequest, folder: Path) -> Iterator[tuple[Store, Store]]:
     """The reference implementation, and another one to compare with it."""
     pair = opened("memory", folder), opened_as(request.param, folder, request)
     yield pair
     for made in pair:
         made.close()
+
+
+store = pytest.fixture(params=URLS, name="store")(opened_for_a_test)
+rivals = pytest.fixture(params=[n for n in URLS if n != "memory"], name="rivals")(opened_with_the_reference)

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from concord.protocols import Store
+from concord.types import CacheUsage
 from contract.stored import IDENTITY, put, unit
 
 
@@ -51,13 +52,41 @@ def test_nothing_asked_is_nothing_found(store: Store):
     assert store.cache.get(IDENTITY, []) == {}
 
 
-def test_all_that_is_remembered_can_be_listed(store: Store):
+@pytest.mark.promise("E.cache.hit-rate")
+def test_what_was_known_and_what_had_to_be_made_is_counted(store: Store):
+    assert store.cache.usage() == CacheUsage(0, 0, 0, 0)
+    assert store.cache.usage().hit_rate is None
+    assert store.cache.get(IDENTITY, [key("a")]) == {}
+    store.cache.put(IDENTITY, {key("a"): unit(1, 0, 0, 0), key("b"): unit(0, 1, 0, 0)})
+    store.cache.get(IDENTITY, [key("a"), key("c")])
+    assert store.cache.usage() == CacheUsage(entries=2, size_bytes=32, hits=1, misses=2)
+    assert store.cache.usage().hit_rate == pytest.approx(1 / 3)
+    store.cache.put(IDENTITY, {key("a"): unit(0, 1, 0, 0)})
+    assert store.cache.usage().entries == 2
+
+
+@pytest.mark.promise("E.cache.eviction")
+def test_the_least_recently_used_are_forgotten_first(store: Store):
+    for name in "abcd":
+        store.cache.put(IDENTITY, {key(name): unit(1, 0, 0, 0)})
+    store.cache.get(IDENTITY, [key("a")])
+    assert store.cache.trim(4 * 16) == 0
+    assert store.cache.trim(2 * 16 + 15) == 2
+    assert set(store.cache.get(IDENTITY, list(map(key, "abcd")))) == {key("a"), key("d")}
+    assert store.cache.usage().size_bytes == 32
+    assert store.cache.trim(0) == 2
+    assert store.cache.usage().entries == 0
+
+
+def test_all_that_is_remembered_can_be_listed_the_least_recently_used_first(store: Store):
     other = replace(IDENTITY, model="other")
     assert list(store.cache.entries()) == []
-    store.cache.put(IDENTITY, {key("a"): unit(1, 0, 0, 0), key("b"): unit(0, 1, 0, 0)})
+    store.cache.put(IDENTITY, {key("a"): unit(1, 0, 0, 0)})
     store.cache.put(other, {key("a"): unit(0, 0, 1, 0)})
-    assert set(store.cache.entries()) == {
-        (IDENTITY, key("a"), unit(1, 0, 0, 0)),
-        (IDENTITY, key("b"), unit(0, 1, 0, 0)),
+    store.cache.put(IDENTITY, {key("b"): unit(0, 1, 0, 0)})
+    store.cache.get(IDENTITY, [key("a")])
+    assert list(store.cache.entries()) == [
         (other, key("a"), unit(0, 0, 1, 0)),
-    }
+        (IDENTITY, key("b"), unit(0, 1, 0, 0)),
+        (IDENTITY, key("a"), unit(1, 0, 0, 0)),
+    ]

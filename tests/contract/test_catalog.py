@@ -443,6 +443,17 @@ def test_documents_stored_together_are_as_if_stored_one_by_one(store: Store):
     store.catalog.put_documents([])
 
 
+@pytest.mark.promise("004.embed.backfill")
+def test_indexing_anew_changes_nothing_that_is_indexed_as_it_would_be_now(store: Store):
+    ids = put(store, "docs/a.md", "alpha", "beta", title="T", tags=("ops",))
+    put(store, "docs/b.md", "alpha")
+    embed(store, [(ids[0], unit(1, 0, 0, 0))])
+    before = store.lexical.search(Word("alpha"), EVERYTHING, 9)
+    assert store.catalog.reindex(["docs/a.md", "docs/b.md", "none"]) == 0
+    assert store.lexical.search(Word("alpha"), EVERYTHING, 9) == before
+    assert store.catalog.counts().vectors == 1
+
+
 def test_tags_are_embedded_with_notes_and_with_nothing_else(store: Store):
     (note,) = put(store, "notes/a", "a text", type="note", tags=("ops", "red"))
     (page,) = put(store, "docs/a.md", "a text", tags=("ops",))

@@ -12,6 +12,7 @@ from contract.stored import EVERYTHING, IDENTITY, embed, put, source, unit
 
 ELSEWHERE = "http://qdrant:6333/conduit_kb"
 NORTH = unit(1, 0, 0, 0)
+OTHER = replace(IDENTITY, model="other")
 
 
 def changed(store: Store) -> set[ChunkId]:
@@ -27,7 +28,7 @@ def pending(store: Store) -> list[ChunkId]:
 
 
 def test_at_first_vectors_are_kept_in_the_store(store: Store):
-    assert store.ledger.home() == Home("", "", None)
+    assert store.ledger.home() == Home("", "")
     put(store, "docs/a.md", "a")
     store.catalog.remove_source("docs")
     assert store.ledger.unsettled(10) == []
@@ -38,11 +39,12 @@ def test_moving_makes_every_chunk_pending_and_keeps_the_stores_key(store: Store)
     embed(store, [(a, NORTH)])
     store.ledger.move(ELSEWHERE)
     first = store.ledger.home()
-    assert (first.url, first.identity) == (ELSEWHERE, IDENTITY)
+    assert first.url == ELSEWHERE
     assert first.key
+    assert store.vectors.identity() == IDENTITY
     assert pending(store) == [a, b]
     assert store.catalog.counts().vectors == 0
-    store.ledger.mark([a])
+    store.ledger.mark(IDENTITY, [a])
     store.ledger.move("http://other")
     assert store.ledger.home() == first._replace(url="http://other")
     assert pending(store) == [a, b]
@@ -60,21 +62,30 @@ def test_two_stores_have_two_keys(store: Store):
     assert store.ledger.home().key != other.ledger.home().key
 
 
-def test_the_embedder_is_remembered(store: Store):
+def test_a_store_is_empty_until_a_chunk_has_a_vector_in_any_space(store: Store):
+    assert store.ledger.is_empty()
+    (a,) = put(store, "docs/a.md", "a")
+    assert store.ledger.is_empty()
+    embed(store, [(a, NORTH)])
+    store.spaces.add(OTHER, {})
+    assert not store.ledger.is_empty()
     store.ledger.move(ELSEWHERE)
-    store.ledger.remember(IDENTITY)
-    assert store.ledger.home().identity == store.vectors.identity() == IDENTITY
+    assert store.ledger.is_empty()
+    store.ledger.mark(OTHER, [a])
+    assert not store.ledger.is_empty()
+    assert (store.spaces.of(OTHER).waiting(), store.vectors.waiting()) == (0, 1)
 
 
 def test_a_chunk_counts_as_embedded_once_it_is_marked(store: Store):
+    store.vectors.prepare(IDENTITY)
     store.ledger.move(ELSEWHERE)
     a, b = put(store, "docs/a.md", "a", "b")
     (c,) = put(store, "wiki/c.md", "c")
-    store.ledger.mark([a, c, 999])
+    store.ledger.mark(IDENTITY, [a, c, 999])
     assert pending(store) == [b]
     assert store.catalog.counts().vectors == 2
-    assert store.ledger.unmark("docs") == 1
-    assert store.ledger.unmark("docs") == store.ledger.unmark("none") == 0
+    assert store.ledger.unmark(IDENTITY, "docs") == 1
+    assert store.ledger.unmark(IDENTITY, "docs") == store.ledger.unmark(IDENTITY, "none") == 0
     assert pending(store) == [a, b]
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord.protocols import Store
 from concord.types import AnyOf, Filter, Word
-from contract.conftest import OUTSIDE, URLS, opened, opened_as
+from contract.anywhere import rivals_anywhere  # noqa: F401
 from contract.stored import IDENTITY, put, unit
 
 PATHS = ("docs/a.md", "docs/sub/b.md", "wiki/a.md")
@@ -39,14 +36,6 @@ FILTERS = (
     Filter(path="docs/**"),
     Filter(path="**/a.md"),
 )
-
-
-@pytest.fixture(params=[name for name in (*URLS, *OUTSIDE) if name != "memory"])
-def rivals(request: pytest.FixtureRequest, folder: Path) -> Iterator[tuple[Store, Store]]:
-    pair = opened("memory", folder), opened_as(request.param, folder, request)
-    yield pair
-    for made in pair:
-        made.close()
 
 
 @given(STEPS)

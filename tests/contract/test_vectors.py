@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,26 +12,10 @@ from msgspec.structs import replace
 from concord.errors import BadValue, ModelMismatch
 from concord.protocols import Store
 from concord.types import Filter, Pending, Piece
-from contract.conftest import OUTSIDE, URLS, opened, opened_as
+from contract.anywhere import rivals_anywhere, store_anywhere  # noqa: F401
 from contract.stored import EVERYTHING, IDENTITY, embed, put, unit
 
 NORTH, EAST = unit(1, 0, 0, 0), unit(0, 1, 0, 0)
-
-
-@pytest.fixture(params=[*URLS, *OUTSIDE])
-def store(request: pytest.FixtureRequest, folder: Path) -> Iterator[Store]:
-    """A store with its vectors inside or outside: nobody can tell which."""
-    made = opened_as(request.param, folder, request)
-    yield made
-    made.close()
-
-
-@pytest.fixture(params=[name for name in (*URLS, *OUTSIDE) if name != "memory"])
-def rivals(request: pytest.FixtureRequest, folder: Path) -> Iterator[tuple[Store, Store]]:
-    pair = opened("memory", folder), opened_as(request.param, folder, request)
-    yield pair
-    for made in pair:
-        made.close()
 
 
 def ids(store: Store, vector: bytes, filter: Filter = EVERYTHING, limit: int = 100) -> list[int]:

@@ -37,7 +37,7 @@ def check_identity(stored: Identity | None, asked: Identity) -> None:
         maker = _describe(stored) if stored else "an unknown model"
         raise ModelMismatch(
             f"the index holds vectors of {maker}, not of {_describe(asked)}",
-            hint="choose that model again, or remove the sources and add them again with the new one",
+            hint="choose that model again, or build the new one's vectors beside them: `kb models add`",
         )
 
 

@@ -18,7 +18,7 @@ import msgspec
 from concord.backends.bm25 import InvertedIndex
 from concord.backends.columns import columns_of
 from concord.backends.memory import MemoryStore
-from concord.backends.shelves import Shelves
+from concord.backends.shelves import Held, Shelves
 from concord.backends.sqlite.location import check_org
 from concord.backends.sqlite.locks import file_lock
 from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
@@ -41,8 +41,10 @@ class Saved(msgspec.Struct):
     memos: dict[str, str] = {}
     documents: list[Document] = []
     chunks: list[Chunk] = []
-    identity: Identity | None = None
-    vectors: dict[ChunkId, Vector] = {}
+    spaces: list[tuple[Identity, Held]] = []
+    active: Identity | None = None
+    cache_hits: int = 0
+    cache_misses: int = 0
     cached: list[tuple[Identity, bytes, Vector]] = []
     home: str = ""
     key: str = ""
@@ -57,8 +59,9 @@ _SAME = [
     "generation",
     "last_chunk_id",
     "memos",
-    "identity",
-    "vectors",
+    "active",
+    "cache_hits",
+    "cache_misses",
     "home",
     "key",
     "unsettled",
@@ -128,6 +131,7 @@ class JsonShelves(Shelves, kw_only=True):
             sources=[*self.sources.values()],
             documents=[*self.documents.values()],
             chunks=[self.chunks[i] for ids in self.chunks_of.values() for i in ids],
+            spaces=[*self.spaces.items()],
             feedback=[*self.feedback.values()],
             cached=[(identity, key, vector) for (identity, key), vector in self.cached.items()],
             **same,
@@ -140,6 +144,7 @@ class JsonShelves(Shelves, kw_only=True):
         self.sources = {source.id: source for source in saved.sources}
         self.documents = {document.id: document for document in saved.documents}
         self.chunks = {chunk.id: chunk for chunk in saved.chunks}
+        self.spaces = dict(saved.spaces)
         self.feedback = {(one.query, one.document_id): one for one in saved.feedback}
         self.cached = {(identity, key): vector for identity, key, vector in saved.cached}
         self.chunks_of = {document_id: [] for document_id in self.documents}

@@ -5,18 +5,16 @@ It keeps nothing when it is closed, scans every vector, and one lock guards it a
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from operator import mul
 
 from msgspec.structs import replace
 
 from concord.backends.columns import WEIGHTS, columns_of
-from concord.backends.embeddings import check_identity, check_vector, refuse_elsewhere
-from concord.backends.memory_ledger import MemoryLedger, move_home
-from concord.backends.shelves import Shelves, allows
+from concord.backends.memory_ledger import MemoryLedger
+from concord.backends.memory_spaces import MemoryCache, MemorySpaces, MemoryVectors
+from concord.backends.shelves import Shelves, allows, best
 from concord.backends.supersession import rerouted
 from concord.errors import BadValue, NotFound
 from concord.text.nearness import similar, typed
@@ -31,13 +29,10 @@ from concord.types import (
     FileState,
     Filter,
     Finding,
-    Identity,
     Match,
-    Pending,
     Piece,
     Scored,
     Source,
-    Vector,
 )
 
 
@@ -125,6 +120,17 @@ class MemoryCatalog:
             for chunk_id in shelves.chunks_of[document.id]:
                 self._index(document, shelves.chunks[chunk_id])
 
+    def reindex(self, document_ids: Sequence[str]) -> int:
+        """Index the chunks of documents by words anew; return how many were indexed otherwise before."""
+        with self._shelves.changing():
+            shelves, before = self._shelves, dict(self._shelves.indexed)
+            for document_id in set(document_ids) & shelves.documents.keys():
+                for chunk_id in shelves.chunks_of[document_id]:
+                    self._index(shelves.documents[document_id], shelves.chunks[chunk_id])
+            changed = sum(shelves.indexed[chunk_id] != known for chunk_id, known in before.items())
+            shelves.generation += changed > 0
+            return changed
+
     def delete_documents(self, document_ids: Sequence[str]) -> int:
         """Delete documents with their chunks and vectors; return how many there were."""
         with self._shelves.changing():
@@ -162,7 +168,7 @@ class MemoryCatalog:
         with self._shelves.reading():
             chunks = self._shelves.chunk_ids(source_id)
             sources = sum(source_id in (None, known) for known in self._shelves.sources)
-            vectors = len(self._shelves.vectors.keys() & set(chunks))
+            vectors = len(self._shelves.vectors().keys() & set(chunks))
             return Counts(sources, len(list(self.documents(source_id))), len(chunks), vectors)
 
     def count_documents(self, filter: Filter) -> int:
@@ -280,7 +286,8 @@ class MemoryCatalog:
         del self._shelves.documents[document_id]
 
     def _delete_chunk(self, chunk_id: ChunkId) -> None:
-        self._shelves.vectors.pop(chunk_id, None)
+        for held in self._shelves.spaces.values():
+            held.vectors.pop(chunk_id, None)
         self._shelves.disturb(chunk_id)
         self._shelves.words.remove(chunk_id, self._shelves.indexed.pop(chunk_id))
         del self._shelves.chunks[chunk_id]
@@ -299,7 +306,7 @@ class MemoryLexical:
         with self._shelves.reading():
             scores = self._shelves.words.scores(match, weights)
             found = (Scored(*item) for item in scores.items() if self._shelves.allows(filter, item[0]))
-            return _best(found, limit)
+            return best(found, limit)
 
     def frequencies(self, words: Sequence[str]) -> tuple[int, dict[str, int]]:
         """Return how many chunks there are, and how many hold each word (by its stem)."""
@@ -317,116 +324,6 @@ class MemoryLexical:
             return similar(asked, index.vocabulary(), lambda token: index.spellings(token, columns), limit)
 
 
-class MemoryVectors:
-    """Chunks by meaning."""
-
-    def __init__(self, shelves: Shelves) -> None:
-        self._shelves = shelves
-
-    def identity(self) -> Identity | None:
-        """Return which embedder made the vectors; None before the first."""
-        with self._shelves.reading() as shelves:
-            return shelves.identity
-
-    def prepare(self, identity: Identity) -> None:
-        """Make ready for vectors of this identity, remembering it.
-
-        Raises:
-            ModelMismatch: vectors of another identity are stored.
-        """
-        with self._shelves.changing() as shelves:
-            if shelves.vectors:
-                self._check_here()
-                check_identity(shelves.identity, identity)
-            shelves.identity = identity
-            if shelves.home:
-                move_home(shelves, "")
-
-    def pending(self, after: ChunkId, limit: int, source_id: str | None = None) -> list[Pending]:
-        """Return chunks without a vector whose id is greater than `after`, in order of id."""
-        with self._shelves.reading():
-            ids = [
-                i for i in self._shelves.chunk_ids(source_id) if i > after and i not in self._shelves.vectors
-            ]
-            chunks = [self._shelves.chunks[chunk_id] for chunk_id in ids[: max(limit, 0)]]
-            return [_pending(chunk, self._shelves.documents[chunk.document_id]) for chunk in chunks]
-
-    def put(self, vectors: Iterable[tuple[ChunkId, Vector]]) -> int:
-        """Store vectors, all or none, replacing any of the same chunk; return how many."""
-        batch = list(vectors)
-        with self._shelves.changing():
-            self._check_here()
-            if self._shelves.identity is None:
-                raise BadValue(
-                    "no embedder has been prepared for", hint="call prepare() with its identity first"
-                )
-            for _, vector in batch:
-                check_vector(vector, self._shelves.identity.dimension)
-            alive = [(chunk_id, vector) for chunk_id, vector in batch if chunk_id in self._shelves.chunks]
-            self._shelves.vectors.update(alive)
-            return len(alive)
-
-    def search(
-        self, vector: Vector, filter: Filter, limit: int, *, ef_search: int | None = None
-    ) -> list[Scored]:
-        """Return the nearest chunks by cosine similarity, nearest first; ties by chunk id."""
-        with self._shelves.reading() as shelves:
-            self._check_here()
-            if shelves.identity is None:
-                return []
-            check_vector(vector, shelves.identity.dimension)
-            query = array("f", vector)
-            found = (
-                Scored(chunk_id, min(1.0, sum(map(mul, query, array("f", stored)))))
-                for chunk_id, stored in self._shelves.vectors.items()
-                if self._shelves.allows(filter, chunk_id)
-            )
-            return _best(found, limit)
-
-    def fetch(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, Vector]:
-        """Return the vectors of those chunks that have one."""
-        with self._shelves.reading():
-            self._check_here()
-            return {i: self._shelves.vectors[i] for i in chunk_ids if i in self._shelves.vectors}
-
-    def delete_source(self, source_id: str) -> int:
-        """Delete the vectors of a source's chunks; return how many there were."""
-        with self._shelves.changing():
-            doomed = self._shelves.vectors.keys() & set(self._shelves.chunk_ids(source_id))
-            if doomed:
-                self._check_here()
-            for chunk_id in doomed:
-                del self._shelves.vectors[chunk_id]
-            return len(doomed)
-
-    def _check_here(self) -> None:
-        if self._shelves.home:
-            refuse_elsewhere(self._shelves.home, "")
-
-
-class MemoryCache:
-    """Vectors by text."""
-
-    def __init__(self, shelves: Shelves) -> None:
-        self._shelves = shelves
-
-    def get(self, identity: Identity, keys: Sequence[bytes]) -> dict[bytes, Vector]:
-        """Return the vectors known for these keys under this identity."""
-        with self._shelves.reading() as shelves:
-            return {key: shelves.cached[identity, key] for key in keys if (identity, key) in shelves.cached}
-
-    def put(self, identity: Identity, vectors: Mapping[bytes, Vector]) -> None:
-        """Remember vectors."""
-        with self._shelves.changing() as shelves:
-            shelves.cached.update({(identity, key): vector for key, vector in vectors.items()})
-
-    def entries(self) -> Iterator[tuple[Identity, bytes, Vector]]:
-        """Yield all that is remembered."""
-        with self._shelves.reading() as shelves:
-            known = list(shelves.cached.items())
-        yield from ((identity, key, vector) for (identity, key), vector in known)
-
-
 class MemoryJournal:
     """What was read and what was judged."""
 
@@ -435,16 +332,16 @@ class MemoryJournal:
 
     def record_access(self, document_ids: Sequence[str], at: float) -> None:
         """Count one more reading of each document that exists."""
-        with self._shelves.changing() as shelves:
-            known = shelves.accesses
-            for document_id in shelves.documents.keys() & set(document_ids):
+        with self._shelves.changing():
+            known = self._shelves.accesses
+            for document_id in self._shelves.documents.keys() & set(document_ids):
                 before = known.get(document_id, Access(0, at))
                 known[document_id] = Access(before.times + 1, max(before.last_at, at))
 
     def accesses(self, document_ids: Sequence[str]) -> dict[str, Access]:
         """Return how often and when last each of these documents was read; those never read are left out."""
-        with self._shelves.reading() as shelves:
-            return {i: shelves.accesses[i] for i in document_ids if i in shelves.accesses}
+        with self._shelves.reading():
+            return {i: self._shelves.accesses[i] for i in document_ids if i in self._shelves.accesses}
 
     def put_accesses(self, accesses: Mapping[str, Access]) -> None:
         """Write down how often documents that exist were read, in place of what is known."""
@@ -470,6 +367,7 @@ class MemoryStore:
         self.catalog = MemoryCatalog(shelves)
         self.lexical = MemoryLexical(shelves)
         self.vectors = MemoryVectors(shelves)
+        self.spaces = MemorySpaces(shelves)
         self.cache = MemoryCache(shelves)
         self.ledger = MemoryLedger(shelves)
         self.journal = MemoryJournal(shelves)
@@ -493,12 +391,3 @@ class MemoryStore:
 def _embedded_labels(document: Document) -> tuple[str, ...]:
     """Return what is embedded with each text of a document: its title, and the tags of a note."""
     return (document.title, *(dict.fromkeys(document.tags) if document.type == "note" else ()))
-
-
-def _pending(chunk: Chunk, document: Document) -> Pending:
-    tags = document.tags if document.type == "note" else ()
-    return Pending(chunk.id, document.title, chunk.heading, chunk.text, tags)
-
-
-def _best(found: Iterable[Scored], limit: int) -> list[Scored]:
-    return sorted(found, key=lambda scored: (-scored.score, scored.chunk_id))[: max(limit, 0)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from itertools import islice
@@ -22,30 +21,33 @@ class MemoryLedger:
     def home(self) -> Home:
         """Return where the vectors are kept."""
         with self._shelves.reading() as shelves:
-            return Home(shelves.home, shelves.key, shelves.identity)
+            return Home(shelves.home, shelves.key)
+
+    def is_empty(self) -> bool:
+        """Whether no chunk has a vector in any space, wherever they are kept."""
+        with self._shelves.reading() as shelves:
+            return not any(held.vectors for held in shelves.spaces.values())
 
     def move(self, url: str) -> None:
-        """Keep vectors there from now on: every chunk is pending again, and nothing is unsettled."""
+        """Keep vectors there from now on: every chunk is pending in every space, and nothing is unsettled."""
         with self._shelves.changing() as shelves:
-            move_home(shelves, url)
+            shelves.move_home(url)
 
-    def remember(self, identity: Identity) -> None:
-        """Write down which embedder makes the vectors."""
-        with self._shelves.changing() as shelves:
-            shelves.identity = identity
-
-    def mark(self, chunk_ids: Sequence[ChunkId]) -> None:
+    def mark(self, identity: Identity, chunk_ids: Sequence[ChunkId]) -> None:
         """Take note that the other place has acknowledged these chunks' vectors."""
         with self._shelves.changing() as shelves:
-            shelves.vectors.update(dict.fromkeys(shelves.chunks.keys() & set(chunk_ids), _ELSEWHERE))
+            alive = shelves.chunks.keys() & set(chunk_ids)
+            if identity in shelves.spaces:
+                shelves.spaces[identity].vectors.update(dict.fromkeys(alive, _ELSEWHERE))
 
-    def unmark(self, source_id: str) -> int:
-        """Make a source's chunks pending again; return how many were not."""
+    def unmark(self, identity: Identity, source_id: str) -> int:
+        """Make a source's chunks pending again in one space; return how many were not."""
         with self._shelves.changing() as shelves:
-            marked = shelves.vectors.keys() & set(shelves.chunk_ids(source_id))
-            for chunk_id in marked:
-                del shelves.vectors[chunk_id]
-            return len(marked)
+            marked = shelves.spaces[identity].vectors if identity in shelves.spaces else {}
+            doomed = marked.keys() & set(shelves.chunk_ids(source_id))
+            for chunk_id in doomed:
+                del marked[chunk_id]
+            return len(doomed)
 
     def unsettled(self, limit: int) -> list[tuple[int, ChunkId]]:
         """Return the oldest changes that the other place has not been told of, each with its turn."""
@@ -76,11 +78,3 @@ class MemoryLedger:
             StoreBusy: somebody else holds it for longer than `wait_s`.
         """
         return self._shelves.exclusive("vectors kept elsewhere", wait_s)
-
-
-def move_home(shelves: Shelves, url: str) -> None:
-    """Forget all vectors, and keep those that come in another place."""
-    shelves.vectors.clear()
-    shelves.unsettled.clear()
-    shelves.home = url
-    shelves.key = shelves.key or secrets.token_hex(8)

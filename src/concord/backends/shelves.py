@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from msgspec import Struct, field
@@ -13,9 +13,29 @@ from concord.backends.bm25 import InvertedIndex
 from concord.backends.columns import Columns
 from concord.backends.globs import glob_matches
 from concord.errors import StoreBusy
-from concord.types import Access, Chunk, ChunkId, Document, Feedback, Filter, Identity, Source, Vector
+from concord.types import (
+    Access,
+    Chunk,
+    ChunkId,
+    Document,
+    Feedback,
+    Filter,
+    Identity,
+    Json,
+    Scored,
+    Source,
+    Vector,
+)
 
 _NANOSECONDS = 1e9
+
+
+class Held(Struct):
+    """What is kept of one model."""
+
+    recipe: dict[str, Json] = field(default_factory=dict)
+    was_active: bool = False
+    vectors: dict[ChunkId, Vector] = field(default_factory=dict)  # empty ones are kept elsewhere
 
 
 class Shelves(Struct):
@@ -28,9 +48,11 @@ class Shelves(Struct):
     chunks_of: dict[str, list[ChunkId]] = field(default_factory=dict)
     indexed: dict[ChunkId, Columns] = field(default_factory=dict)
     words: InvertedIndex = field(default_factory=InvertedIndex)
-    identity: Identity | None = None
-    vectors: dict[ChunkId, Vector] = field(default_factory=dict)  # empty ones are kept elsewhere
-    cached: dict[tuple[Identity, bytes], Vector] = field(default_factory=dict)
+    spaces: dict[Identity, Held] = field(default_factory=dict)
+    active: Identity | None = None  # whose space searches use
+    cached: dict[tuple[Identity, bytes], Vector] = field(default_factory=dict)  # least recently used first
+    cache_hits: int = 0
+    cache_misses: int = 0
     home: str = ""  # where vectors are kept when not here
     key: str = ""
     unsettled: dict[int, ChunkId] = field(default_factory=dict)  # turn → what changed and was not told there
@@ -75,6 +97,16 @@ class Shelves(Struct):
             self.last_turn += 1
             self.unsettled[self.last_turn] = chunk_id
 
+    def move_home(self, url: str) -> None:
+        """Forget all vectors, in every space, and keep those that come in another place."""
+        import secrets  # late: hardly anybody does
+
+        for held in self.spaces.values():
+            held.vectors.clear()
+        self.unsettled.clear()
+        self.home = url
+        self.key = self.key or secrets.token_hex(8)
+
     def chunk_ids(self, source_id: str | None) -> list[ChunkId]:
         """Return the chunks of a source, or all, in order of id."""
         return [
@@ -82,6 +114,15 @@ class Shelves(Struct):
             for chunk in sorted(self.chunks.values(), key=lambda chunk: chunk.id)
             if source_id in (None, self.documents[chunk.document_id].source_id)
         ]
+
+    def activate(self, identity: Identity) -> None:
+        """Let searches use a model's vectors."""
+        self.active = identity
+        self.spaces[identity].was_active = True
+
+    def vectors(self) -> dict[ChunkId, Vector]:
+        """Return the vectors of the active space."""
+        return {} if self.active is None else self.spaces[self.active].vectors
 
     def allows(self, filter: Filter, chunk_id: ChunkId) -> bool:
         """Whether a filter lets a chunk through."""
@@ -99,3 +140,8 @@ def allows(filter: Filter, document: Document) -> bool:
         and (filter.since is None or document.mtime_ns >= filter.since * _NANOSECONDS)
         and (filter.until is None or document.mtime_ns <= filter.until * _NANOSECONDS)
     )
+
+
+def best(found: Iterable[Scored], limit: int) -> list[Scored]:
+    """Return the best, ties by chunk id."""
+    return sorted(found, key=lambda scored: (-scored.score, scored.chunk_id))[: max(limit, 0)]

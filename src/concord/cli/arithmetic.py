@@ -23,6 +23,8 @@ def arithmetic(told: Told) -> list[str]:
     lines.append(_sum(told))
     if second := told.get("rerank"):
         lines.append(f"{second['reranker']}: {number(second['before'])} → {number(second['after'])}")
+    if habit := told.get("usage"):
+        lines.append(f"usage: read {habit['times']} times, habit {habit['habit']:.2f}, {habit['added']:+.4f}")
     if "relevance" in told:
         lines.extend(_relevance(told["relevance"]))
     if "label" in told:

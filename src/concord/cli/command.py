@@ -31,6 +31,29 @@ class ExampleCommand(click.Command):
             formatter.write("".join(f"  {example}\n" for example in self.examples))
 
 
+class ExampleGroup(click.Group):
+    """A command with commands of its own, whose help ends with examples."""
+
+    examples: tuple[str, ...] = ()
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples as they are."""
+        with formatter.section("Examples"):
+            formatter.write("".join(f"  {example}\n" for example in self.examples))
+
+
+def group(name: str, *examples: str) -> Callable[[Callable[..., Any]], ExampleGroup]:
+    """Make a function a group of commands: called without one of them, it is a command with `--json`."""
+
+    def decorate(function: Callable[..., Any]) -> ExampleGroup:
+        made = click.group(name, cls=ExampleGroup, invoke_without_command=True)(click.pass_context(function))
+        made.params.append(click.Option(["--json", "as_json"], is_flag=True, help="Print JSON."))
+        made.examples = examples
+        return made
+
+    return decorate
+
+
 def command(name: str, *examples: str) -> Callable[[Callable[..., Any]], click.Command]:
     """Make a function a command with `--json`; it is called with the global flags first."""
 

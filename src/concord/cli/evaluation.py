@@ -13,6 +13,7 @@ from concord.cli.command import Flags, command, opened
 
 if TYPE_CHECKING:
     from concord.evaluate import Evaluation
+    from concord.feedback import Review
     from concord.refit import Refit
     from concord.reliability import LabelPrecision, Trust
 
@@ -56,13 +57,14 @@ def evaluate(
         found = knowledge.evaluate(
             folder, unanswerable=unanswerable, split=split, limit=limit, progress=meter
         )
+        judged = knowledge.review(meter)
     _write(found, run, report)
     if as_json:
         from concord.report import evaluation_to_json
 
-        output.emit_json(evaluation_to_json(found))
+        output.emit_json({**evaluation_to_json(found), "feedback": judged._asdict()})
     else:
-        output.emit("\n\n".join(_sections(found)))
+        output.emit("\n\n".join([*_sections(found), *_feedback(judged)]))
 
 
 @command(
@@ -93,6 +95,7 @@ def calibrate(
 
     DIR is a collection as for `kb eval`, with 50 judged queries or more. What is fitted serves every later
     search with the same embedding model; remove the file that is named to go back to the fit that ships.
+    Queries that `kb feedback` was given on count as judged queries too.
     """
     with opened(flags) as knowledge, progress.shown() as meter:
         found = knowledge.calibrate(
@@ -104,6 +107,8 @@ def calibrate(
         output.emit_json(refit_to_json(found))
     else:
         output.emit(_before_and_after(found))
+        if found.feedback:
+            output.talk(f"with {found.feedback:,} queries that `kb feedback` was given on")
         output.talk(f"kept in {found.path}")
 
 
@@ -144,6 +149,16 @@ def _sections(found: Evaluation) -> Iterator[str]:
         ],
     )
     yield from _confidence(found)
+
+
+def _feedback(judged: Review) -> Iterator[str]:
+    """Yield how search does on results that were judged with `kb feedback`, if any were."""
+    if judged.good or judged.bad:
+        yield (
+            f"feedback on your own knowledge base: {judged.good:,} good, {judged.bad:,} bad; "
+            f"of {judged.queries:,} queries with a good result, {judged.found:,} have it in the first ten, "
+            f"{judged.first:,} at the top"
+        )
 
 
 def _confidence(found: Evaluation) -> Iterator[str]:

@@ -19,9 +19,12 @@ STAGES = {
     "index": "reading files",
     "embed": "embedding chunks",
     "copy": "copying documents",
-    "vectors": "copying vectors",
+    "moving": "copying vectors",
     "cache": "copying the embedding cache",
     "verify": "comparing",
+    "replay": "trying queries",
+    "words": "indexing words",
+    "vectors": "checking vectors",
 }
 
 

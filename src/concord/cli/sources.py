@@ -164,6 +164,11 @@ def _further_lines(report: SyncReport) -> Iterator[str]:
         yield from (f"  {one_line(failure.path)}: {one_line(failure.reason)}" for failure in report.failed)
     if report.embedded or report.reused:
         yield f"embedded {report.embedded:,} chunks, {report.reused:,} more were known already"
+    if report.overflowed:
+        yield (
+            f"{report.overflowed:,} chunks are longer than the model reads at once and were embedded in parts"
+            ": a lower ingest.chunk_tokens suits it better"
+        )
     if report.pending:
         why = f" ({one_line(report.degraded)})" if report.degraded else ""
         yield f"{report.pending:,} chunks left to embed{why}: `kb sync`"

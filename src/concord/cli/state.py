@@ -65,7 +65,13 @@ def _facts(state: Stats) -> Iterator[tuple[str, str]]:
         yield "model", f"{identity.provider}/{identity.model} ({identity.dimension} dimensions)"
     else:
         yield "model", "none yet: nothing has been embedded"
+    if state.cache:
+        rate = "" if state.cache.hit_rate is None else f", {state.cache.hit_rate:.0%} of texts were in it"
+        yield "cache", f"{state.cache.entries:,} embeddings ({_bytes(state.cache.size_bytes)}){rate}"
     yield "generation", f"{state.generation}"
+    if state.feedback:
+        said = ", ".join(f"{count:,} {opinion}" for opinion, count in state.feedback.items())
+        yield "feedback", f"{said} (`kb calibrate` learns from it)"
 
 
 def _bytes(size: float) -> str:
@@ -96,14 +102,12 @@ def _setting(key: str) -> Setting:
 
 
 def _row(setting: Setting, settings: Settings) -> dict[str, Any]:
-    from concord.wire import without_password
-
     value = settings[setting.key]
     if setting.is_secret and value:
         value = "(set)"
     return {
         "key": setting.key,
-        "value": without_password(value) if isinstance(value, str) else value,
+        "value": _visible(setting, value),
         "default": setting.default,
         "origin": settings.origin(setting.key),
         "environment": setting.environment_name,
@@ -112,6 +116,14 @@ def _row(setting: Setting, settings: Settings) -> dict[str, Any]:
         "choices": list(setting.choices) or None,
         "minimum": setting.minimum,
     }
+
+
+def _visible(setting: Setting, value: Any) -> Any:
+    from concord.wire import without_password
+
+    if setting.is_secret:
+        return "(set)" if value else ""
+    return without_password(value) if isinstance(value, str) else value
 
 
 def _paragraph(row: dict[str, Any]) -> str:

@@ -46,6 +46,11 @@ class BundledEmbedder:
         self._verdict = cache_dir / f"{MODEL}-trial-{encoder.GRAPH_VERSION}.json"
         self._encoder = self._text_encoder(self._chosen_model)
 
+    @property
+    def overflowed(self) -> int:
+        """How many texts were longer than the window, and were embedded in parts."""
+        return self._encoder.overflowed
+
     def token_starts(self, text: str) -> Sequence[int]:
         """Return the offset at which each of the model's tokens begins."""
         return self._starts.of(text)

@@ -33,6 +33,7 @@ class HashingEmbedder:
 
     identity = Identity(provider="hashing", model=f"hashing-{DIMENSION}", dimension=DIMENSION)
     max_tokens = 512  # no limit of the method: what callers cut their chunks by
+    overflowed = 0
     is_warm = True  # there is nothing to load
 
     def __init__(self, options: Mapping[str, Any], cache_dir: Path) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from concord.embedders.prefixes import prefix_version
 from concord.embedders.runtime import Blueprint, Pooling, TextEncoder
 from concord.embedders.tokens import Tokens
 from concord.errors import BadValue, EmbedderDown
@@ -55,14 +56,18 @@ class OnnxEmbedder:
     def identity(self) -> Identity:
         """Who made the vectors; a model whose directory does not say its dimension is asked for a vector."""
         dimension = self._card.dimension or len(self._encoder.embed([""])[0]) // _FLOAT_BYTES
-        prefixes = self._card.query_prefix, self._card.document_prefix
-        version = hashlib.sha256(repr(prefixes).encode()).hexdigest()[:8] if any(prefixes) else ""
+        version = prefix_version(self._card.query_prefix, self._card.document_prefix)
         return Identity("onnx", f"{self._home.name}-{self._fingerprint()}", dimension, version)
 
     @property
     def max_tokens(self) -> int:
         """How many tokens of text fit beside the special ones."""
         return self._card.window - self._tokens.special()
+
+    @property
+    def overflowed(self) -> int:
+        """How many texts were longer than the window, and were embedded in parts."""
+        return self._encoder.overflowed
 
     def token_starts(self, text: str) -> Sequence[int]:
         """Return the offset at which each of the model's tokens begins."""

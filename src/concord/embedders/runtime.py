@@ -52,6 +52,7 @@ class TextEncoder:
         self._threads = threads or physical_cores()
         self._loading = threading.Lock()
         self._session: Any = None
+        self.overflowed = 0  # texts that were longer than the window
 
     @property
     def is_warm(self) -> bool:
@@ -70,6 +71,7 @@ class TextEncoder:
             EmbedderDown: the model cannot be loaded or run, or what it returns is no vector.
         """
         windows = [self._tokens.windows(text, self._blueprint.window) for text in texts]
+        self.overflowed += sum(len(rows) > 1 for rows in windows)
         vectors = iter(self._encode([row for rows in windows for row in rows]))
         return [self._to_vector([next(vectors) for _ in rows]) for rows in windows]
 

@@ -46,10 +46,13 @@ class Bases:
                 self._opened[org] = KnowledgeBase(self.settings, org=org)
             return self._opened[org]
 
-    def warm_in_background(self, org: str | None = None) -> None:
-        """Begin to load the model, once, when no call is being worked on; nobody waits for it."""
+    def warm_in_background(self, org: str | None = None, *, again: bool = False) -> None:
+        """Begin to load the model, once, when no call is being worked on; nobody waits for it.
+
+        `again` is for one that has become cold since: another process may switch to another model.
+        """
         org = org or self.settings["org"]
-        if org not in self._warming:
+        if org not in self._warming or (again and not self._warming[org].is_alive()):
             thread = threading.Thread(target=self._warm, args=(org,), name="warm", daemon=True)
             self._warming[org] = thread
             thread.start()

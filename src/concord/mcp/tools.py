@@ -52,6 +52,8 @@ def search(desk: Desk, kb: KnowledgeBase, asked: given.SearchArguments) -> Reply
         include_superseded=asked.include_superseded,
         min_generation=asked.min_generation,
     )
+    if not kb.is_warm:
+        desk.bases.warm_in_background(kb.org, again=True)
     return pack_answer(answer, asked.max_tokens or given.DEFAULT_TOKENS)
 
 

@@ -22,7 +22,7 @@ def embeddable_text(title: str, heading: Sequence[str], text: str, tags: Sequenc
 
     Tags are those of a note, and come last.
     """
-    header = _header(_path(title, heading))
+    header = _header(_path(title, _unsaid(heading, text)))
     labels = _cut(" ".join(f"#{tag}" for tag in tags), _MAX_LABEL_BYTES)
     return "\n\n".join(part for part in (header, text, labels) if part)
 
@@ -37,6 +37,15 @@ def _path(title: str, heading: Sequence[str]) -> list[str]:
     parts = [part for part in parts if part]
     repeated = [part.casefold() == before.casefold() for before, part in pairwise(parts)]
     return parts[:1] + [part for part, again in zip(parts[1:], repeated, strict=True) if not again]
+
+
+def _unsaid(heading: Sequence[str], text: str) -> Sequence[str]:
+    """Return the headings without the last where the text begins with it.
+
+    Said twice, the name of a section or a function hides what it is about.
+    """
+    first_line = text.lstrip().partition("\n")[0].casefold()
+    return heading[:-1] if heading and heading[-1].casefold() in first_line else heading
 
 
 def _header(path: list[str]) -> str:

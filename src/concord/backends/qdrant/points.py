@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 from uuid import UUID
 
+from msgspec.structs import astuple
 from qdrant_client import models
 
 from concord.backends.globs import is_prefix, literal_prefix
-from concord.types import Chunk, ChunkId, Document, Filter
+from concord.types import Chunk, ChunkId, Document, Filter, Identity
 
 _CURRENT = "current"
 _CHUNK_BITS = 64
@@ -21,6 +22,7 @@ _ROUNDING_S = 1e-6  # a time is a 64-bit float there: what this lets through too
 INDEXES: dict[str, Any] = {
     "org": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True),
     "store": models.PayloadSchemaType.KEYWORD,
+    "space": models.PayloadSchemaType.KEYWORD,
     "source_id": models.PayloadSchemaType.KEYWORD,
     "document_id": models.PayloadSchemaType.KEYWORD,
     "folders": models.PayloadSchemaType.KEYWORD,
@@ -32,12 +34,13 @@ INDEXES: dict[str, Any] = {
 
 
 class Owner:
-    """Whose points they are: an organisation, in one of the stores that may share a collection."""
+    """Whose points they are: one organisation's, of one of the stores that share it, of one model."""
 
-    def __init__(self, org: str, store: str) -> None:
+    def __init__(self, org: str, store: str, identity: Identity) -> None:
         self.org = org
         self.store = store
-        digest = hashlib.sha256(f"{org}\0{store}".encode()).digest()
+        self.space = "/".join(map(str, astuple(identity)))
+        digest = hashlib.sha256(f"{org}\0{store}\0{self.space}".encode()).digest()
         self._prefix = int.from_bytes(digest[:8], "big") << _CHUNK_BITS
 
     def point_id(self, chunk_id: ChunkId) -> str:
@@ -58,6 +61,7 @@ class Owner:
             "chunk_index": chunk.index,
             "org": self.org,
             "store": self.store,
+            "space": self.space,
             "tags": list(document.tags),
             "type": document.type,
             "folders": list(_folders(document.path)),
@@ -65,13 +69,33 @@ class Owner:
             "modified": document.mtime_ns / _NANOSECONDS,
         }
 
-    def everything(self) -> list[models.Condition]:
+    def mine(self) -> models.Filter:
         """Return what every query asks for: that the points are ours."""
-        return [_is("org", self.org), _is("store", self.store)]
+        return models.Filter(must=[*self._ours()])
+
+    def relabelled(self, passages: Iterable[tuple[Chunk, Document]]) -> list[Any]:
+        """Return operations that label points as their documents are now.
+
+        By a filter, because naming a point that is not there yet would be an error.
+        """
+        return [
+            models.SetPayloadOperation(
+                set_payload=models.SetPayload(
+                    payload=self.labels(chunk, document),
+                    filter=models.Filter(must=[models.HasIdCondition(has_id=[self.point_id(chunk.id)])]),
+                )
+            )
+            for chunk, document in passages
+        ]
+
+    def deleted(self, chunk_ids: Iterable[ChunkId]) -> models.DeleteOperation:
+        """Return the operation that deletes points, whether or not they are there."""
+        points = models.PointIdsList(points=[self.point_id(chunk_id) for chunk_id in chunk_ids])
+        return models.DeleteOperation(delete=points)
 
     def condition(self, filter: Filter, documents: list[str] | None) -> models.Filter:
         """Return a filter in Qdrant's grammar; `documents` are those at its path, where they are few."""
-        must = self.everything()
+        must = self._ours()
         must += [_is("tags", tag) for tag in filter.tags]
         if not filter.include_superseded:
             must.append(_is("state", _CURRENT))
@@ -82,6 +106,9 @@ class Owner:
         if filter.since is not None or filter.until is not None:
             must.append(models.FieldCondition(key="modified", range=_range(filter)))
         return models.Filter(must=[*must, *_at_path(filter.path, documents)])
+
+    def _ours(self) -> list[models.Condition]:
+        return [_is("org", self.org), _is("store", self.store), _is("space", self.space)]
 
 
 def chunk_of(point_id: str | int | UUID) -> ChunkId:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from concord.backends.sqlite import changes
-from concord.backends.sqlite.connections import Connection, Readers, Writer
+from concord.backends.sqlite.connections import Readers, Writer, snapshot
 from concord.backends.sqlite.filters import condition
 from concord.backends.sqlite.location import Location
 from concord.backends.sqlite.locks import file_lock
@@ -46,16 +46,18 @@ _READ_DOCUMENTS = f"""
 SELECT d.key, {DOCUMENT_COLUMNS} FROM json_each(?) AS wanted
 CROSS JOIN kb_documents AS d ON d.key = wanted.value"""
 
-_COUNTS = """
+_PENDING = """
+SELECT chunk FROM kb_pending WHERE space = (SELECT value FROM kb_meta WHERE key = 'active_space')"""
+_COUNTS = f"""
 SELECT (SELECT count(*) FROM kb_sources), (SELECT count(*) FROM kb_documents), chunks,
-    chunks - (SELECT count(*) FROM kb_pending)
+    chunks - (SELECT count(*) FROM ({_PENDING}))
 FROM (SELECT value AS chunks FROM kb_meta WHERE key = 'chunks')"""
-_COUNTS_OF_SOURCE = """
+_COUNTS_OF_SOURCE = f"""
 WITH s (key) AS (SELECT key FROM kb_sources WHERE id = :source),
     c (id) AS (SELECT c.id FROM s CROSS JOIN kb_documents AS d ON d.source = s.key
                CROSS JOIN kb_chunks AS c ON c.document = d.key)
 SELECT (SELECT count(*) FROM s), (SELECT count(*) FROM s JOIN kb_documents AS d ON d.source = s.key),
-    (SELECT count(*) FROM c), (SELECT count(*) FROM c WHERE id NOT IN (SELECT chunk FROM kb_pending))"""
+    (SELECT count(*) FROM c), (SELECT count(*) FROM c WHERE id NOT IN ({_PENDING}))"""
 _COUNT_DOCUMENTS = "SELECT count(*) FROM kb_documents AS d"
 _COUNT_TYPES = "SELECT type, count(*) FROM kb_documents GROUP BY type ORDER BY type"
 
@@ -130,6 +132,11 @@ class SQLiteCatalog:
         with self._writer.transaction() as connection:
             changes.update_document(connection, document)
 
+    def reindex(self, document_ids: Sequence[str]) -> int:
+        """Index the chunks of documents by words anew; return how many were indexed otherwise before."""
+        with self._writer.transaction() as connection:
+            return changes.reindex(connection, document_ids)
+
     def delete_documents(self, document_ids: Sequence[str]) -> int:
         """Delete documents with their chunks and vectors; return how many there were."""
         with self._writer.transaction() as connection:
@@ -143,7 +150,7 @@ class SQLiteCatalog:
 
     def read(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, tuple[Chunk, Document]]:
         """Return the chunks that still exist, each with its document."""
-        with self._readers.connection() as connection, _snapshot(connection):
+        with self._readers.connection() as connection, snapshot(connection):
             found = connection.execute(_READ_CHUNKS, (json.dumps(list(chunk_ids)),)).fetchall()
             keys = json.dumps(list({row[0] for row in found}))
             documents = {row[0]: document_of(row[1:]) for row in connection.execute(_READ_DOCUMENTS, (keys,))}
@@ -204,13 +211,3 @@ class SQLiteCatalog:
             yield
             if is_worth_merging(self.generation() - before, self.counts().documents):
                 merge_words(self._writer)
-
-
-@contextmanager
-def _snapshot(connection: Connection) -> Iterator[None]:
-    """Let several statements see the same state."""
-    connection.execute("BEGIN")
-    try:
-        yield
-    finally:
-        connection.execute("COMMIT")

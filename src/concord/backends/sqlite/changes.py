@@ -56,6 +56,12 @@ _LABELS = """
 SELECT title, (SELECT json_group_array(tag ORDER BY position) FROM kb_document_tags WHERE document = key)
 FROM kb_documents WHERE id = ?"""
 _CHUNK_TEXTS = "SELECT id, heading, content FROM kb_chunks WHERE document = ? ORDER BY position"
+_INDEXED = """
+SELECT c.id, d.title,
+    (SELECT json_group_array(tag ORDER BY position) FROM kb_document_tags WHERE document = d.key),
+    c.heading, c.content, c.title, c.tags, c.terms
+FROM json_each(?) AS wanted CROSS JOIN kb_documents AS d ON d.id = wanted.value
+CROSS JOIN kb_chunks AS c ON c.document = d.key"""
 _RELABEL_CHUNK = "UPDATE kb_chunks SET title = ?, tags = ?, terms = ? WHERE id = ?"
 
 _SUPERSEDED = "SELECT id, superseded_by FROM kb_documents WHERE superseded_by IS NOT NULL"
@@ -129,6 +135,20 @@ def update_document(connection: Connection, document: Document) -> None:
     if earlier != connection.execute(_LABELS, (document.id,)).fetchone():
         _relabel_chunks(connection, key, document)
     _count_change(connection)
+
+
+def reindex(connection: Connection, document_ids: Sequence[str]) -> int:
+    """Write what is indexed of chunks as it is extracted now; return how many were indexed otherwise."""
+    rows: list[Any] = list(connection.execute(_INDEXED, (json.dumps(list(document_ids)),)))
+    changed = 0
+    for chunk_id, title, tags, heading, text, *before in rows:
+        now = columns_of(title, json.loads(tags), heading_of(heading), text)
+        if before != [now.title, now.tags, now.terms]:
+            connection.execute(_RELABEL_CHUNK, (now.title, now.tags, now.terms, chunk_id))
+            changed += 1
+    if changed:
+        _count_change(connection)
+    return changed
 
 
 def delete_documents(connection: Connection, document_ids: Sequence[str]) -> int:
@@ -216,7 +236,7 @@ def _delete_chunks(connection: Connection, chunk_ids: Iterable[ChunkId]) -> None
     doomed = [(chunk_id,) for chunk_id in chunk_ids]
     if not doomed:
         return
-    forget_vectors(connection, (chunk_id for (chunk_id,) in doomed))
+    forget_vectors(connection, [chunk_id for (chunk_id,) in doomed])
     chunks = connection.execute("SELECT value FROM kb_meta WHERE key = 'chunks'").get
     if len(doomed) > max(_MANY, chunks / 2):
         _delete_most(connection, doomed)
@@ -228,7 +248,7 @@ def _delete_most(connection: Connection, doomed: Sequence[tuple[ChunkId]]) -> No
     """Delete chunks and index what is left anew, which is faster than taking most of them out one by one."""
     connection.execute("DROP TRIGGER kb_chunks_deleted")
     connection.executemany("DELETE FROM kb_chunks WHERE id = ?", doomed)
-    connection.executemany("DELETE FROM kb_pending WHERE chunk = ?", doomed)
+    connection.execute("DELETE FROM kb_pending WHERE chunk NOT IN (SELECT id FROM kb_chunks)")
     connection.execute("UPDATE kb_meta SET value = (SELECT count(*) FROM kb_chunks) WHERE key = 'chunks'")
     connection.execute("INSERT INTO kb_chunks_fts (kb_chunks_fts) VALUES ('rebuild')")
     connection.execute(schema.DELETED_TRIGGER)

@@ -6,13 +6,13 @@ none of them; a disk, a crashed copy or another program may see to it that one d
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import apsw
 
 from concord.backends.sqlite.connections import Connection, Readers, Writer
 from concord.backends.sqlite.ledger import home_url
-from concord.backends.sqlite.vec_table import lacks_sentinel, stored_identity, vec_exists
+from concord.backends.sqlite.vec_table import all_keys, find_space, lacks_sentinel, vec_exists, vec_name
 from concord.types import Finding
 
 # Until then, a write-ahead log with several writers could damage the file (sqlite.org/wal.html, "WAL-reset").
@@ -23,15 +23,28 @@ _MOST_SHOWN = 3  # complaints of an integrity check that a sentence holds
 NO_DOCUMENT = "FROM kb_chunks WHERE document NOT IN (SELECT key FROM kb_documents)"
 NOT_IN_WORDS = "FROM kb_chunks WHERE id NOT IN (SELECT id FROM kb_chunks_fts_docsize)"
 ONLY_IN_WORDS = "FROM kb_chunks_fts_docsize WHERE id NOT IN (SELECT id FROM kb_chunks)"
-NO_CHUNK = "FROM kb_vec WHERE rowid NOT IN (SELECT id FROM kb_chunks)"
-NO_VECTOR = """
-FROM kb_chunks WHERE id NOT IN (SELECT chunk FROM kb_pending) AND id NOT IN (SELECT rowid FROM kb_vec)"""
-NO_VECTORS_AT_ALL = "FROM kb_chunks WHERE id NOT IN (SELECT chunk FROM kb_pending)"
-STALE_PENDING = """
-FROM kb_pending WHERE chunk NOT IN (SELECT id FROM kb_chunks) OR chunk IN (SELECT rowid FROM kb_vec)"""
-STALE_PENDING_AT_ALL = "FROM kb_pending WHERE chunk NOT IN (SELECT id FROM kb_chunks)"
+HIDDEN = """
+FROM kb_documents WHERE superseded_by IS NOT NULL AND superseded_by NOT IN (SELECT id FROM kb_documents)"""
 _COMPARE_WORDS = "INSERT INTO kb_chunks_fts (kb_chunks_fts, rank) VALUES ('integrity-check', 1)"
 _COUNTED = "SELECT (SELECT value FROM kb_meta WHERE key = 'chunks') IS (SELECT count(*) FROM kb_chunks)"
+
+
+def no_chunk(key: int) -> str:
+    """Return the condition for vectors of a space that belong to no chunk."""
+    return f"FROM {vec_name(key)} WHERE rowid NOT IN (SELECT id FROM kb_chunks)"
+
+
+def no_vector(connection: Connection, key: int) -> str:
+    """Return the condition for chunks that have no vector in a space and do not wait for one."""
+    settled = f"FROM kb_chunks WHERE id NOT IN (SELECT chunk FROM kb_pending WHERE space = {key:d})"
+    missing = f" AND id NOT IN (SELECT rowid FROM {vec_name(key)})"
+    return settled + missing if vec_exists(connection, key) else settled
+
+
+def stale_pending(connection: Connection, key: int) -> str:
+    """Return the condition for marks of chunks that wait for a vector which they have, or are gone."""
+    there = f" OR chunk IN (SELECT rowid FROM {vec_name(key)})" if vec_exists(connection, key) else ""
+    return f"FROM kb_pending WHERE space = {key:d} AND (chunk NOT IN (SELECT id FROM kb_chunks){there})"
 
 
 def find_faults(vec_readers: Readers, writer: Writer) -> list[Finding]:
@@ -72,7 +85,7 @@ def _integrity(connection: Connection) -> Finding | None:
 
 
 def _orphan_chunks(connection: Connection) -> Finding | None:
-    return _counted(connection, NO_DOCUMENT, "chunks", "{} of no document", "deletes them")
+    return _counted(connection, [NO_DOCUMENT], "chunks", "{} of no document", "deletes them")
 
 
 def _words(connection: Connection) -> Finding | None:
@@ -100,33 +113,39 @@ def _counter(connection: Connection) -> Finding | None:
 
 
 def _orphan_vectors(connection: Connection) -> Finding | None:
-    if not vec_exists(connection):
-        return None
-    return _counted(connection, NO_CHUNK, "vectors", "{} of no chunk", "deletes them")
+    conditions = [no_chunk(key) for key in all_keys(connection) if vec_exists(connection, key)]
+    return _counted(connection, conditions, "vectors", "{} of no chunk", "deletes them")
 
 
 def _lost_vectors(connection: Connection) -> Finding | None:
     if home_url(connection):  # nobody here can tell
         return None
-    condition = NO_VECTOR if vec_exists(connection) else NO_VECTORS_AT_ALL
+    conditions = [no_vector(connection, key) for key in all_keys(connection)]
     return _counted(
-        connection, condition, "lost-vectors", "{} without the vector they had", "embeds them again"
+        connection, conditions, "lost-vectors", "{} without the vector they had", "embeds them again"
     )
 
 
 def _stale_pending(connection: Connection) -> Finding | None:
-    condition = STALE_PENDING if vec_exists(connection) else STALE_PENDING_AT_ALL
+    conditions = [stale_pending(connection, key) for key in all_keys(connection)]
     said = "{} marked as waiting for a vector that have one, or are gone"
-    return _counted(connection, condition, "pending", said, "takes the marks away")
+    return _counted(connection, conditions, "pending", said, "takes the marks away")
+
+
+def _hidden(connection: Connection) -> Finding | None:
+    return _counted(
+        connection, [HIDDEN], "superseded", "{} superseded by one that is gone", "brings them back"
+    )
 
 
 def _model(connection: Connection) -> Finding | None:
     """Vectors that nobody can name the model of, or that do not measure cosine distance."""
-    if not vec_exists(connection) or (stored_identity(connection) and not lacks_sentinel(connection)):
-        return None
     if lacks_sentinel(connection):
         said = "the vectors are not known to measure cosine distance"
         return Finding("metric", said, "search once by meaning: they are rebuilt then")
+    space = find_space(connection, None)
+    if space is None or space.identity is not None or not vec_exists(connection, space.key):
+        return None
     return Finding("model", "it is not known which model made the vectors", "`kb backfill` makes them anew")
 
 
@@ -137,13 +156,16 @@ _CONTENT: tuple[Callable[[Connection], Finding | None], ...] = (
     _orphan_vectors,
     _lost_vectors,
     _stale_pending,
+    _hidden,
     _model,
 )
 
 
-def _counted(connection: Connection, condition: str, check: str, said: str, repair: str) -> Finding | None:
-    count = _count(connection, condition)
-    what = "vectors" if check == "vectors" else "chunks"
+def _counted(
+    connection: Connection, conditions: Sequence[str], check: str, said: str, repair: str
+) -> Finding | None:
+    count = sum(_count(connection, condition) for condition in conditions)
+    what = {"vectors": "vectors", "superseded": "documents"}.get(check, "chunks")
     return _repairable(check, said.format(f"{count:,} {what}"), repair) if count else None
 
 

@@ -164,6 +164,16 @@ def open_to_read(location: Location) -> Connection:
 
 
 @contextmanager
+def snapshot(connection: Connection) -> Iterator[None]:
+    """Let several statements see the same state."""
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        connection.execute("COMMIT")
+
+
+@contextmanager
 def closed_on_failure(connection: Connection) -> Iterator[None]:
     """Close a connection when the block fails."""
     try:

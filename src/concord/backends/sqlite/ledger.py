@@ -16,7 +16,7 @@ from concord.backends.sqlite.connections import Connection, Readers, Writer
 from concord.backends.sqlite.filters import CHUNKS, condition
 from concord.backends.sqlite.location import Location
 from concord.backends.sqlite.locks import file_lock
-from concord.backends.sqlite.vec_table import drop_vec, remember, remember_identity, stored_identity
+from concord.backends.sqlite.vec_table import all_keys, count_vectors, create_vec, find_space, identity_of
 from concord.types import ChunkId, Filter, Home, Identity
 
 _CHUNKS_OF = "INSERT INTO kb_unsettled (chunk) SELECT id FROM kb_chunks WHERE document ="
@@ -40,10 +40,13 @@ CREATE TABLE kb_unsettled (
 _HOME = "SELECT value FROM kb_vec_meta WHERE key = 'home'"
 _KEY = "SELECT value FROM kb_vec_meta WHERE key = 'key'"
 _HAS_UNSETTLED = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'kb_unsettled')"
-_MARK = "DELETE FROM kb_pending WHERE chunk IN (SELECT value FROM json_each(?))"
+_MARK = "DELETE FROM kb_pending WHERE space = ? AND chunk IN (SELECT value FROM json_each(?))"
 _UNMARK = f"""
-INSERT INTO kb_pending SELECT c.id FROM {CHUNKS} WHERE d.source = (SELECT key FROM kb_sources WHERE id = ?)
-AND c.id NOT IN (SELECT chunk FROM kb_pending) RETURNING 1"""
+INSERT INTO kb_pending SELECT :space, c.id FROM {CHUNKS}
+WHERE d.source = (SELECT key FROM kb_sources WHERE id = :source)
+    AND c.id NOT IN (SELECT chunk FROM kb_pending WHERE space = :space) RETURNING 1"""
+_REMEMBER = "INSERT OR REPLACE INTO kb_vec_meta VALUES (?, ?)"
+_NAMED_SPACES = "SELECT key, identity FROM kb_spaces WHERE identity IS NOT NULL"
 _ALLOWED = """
 SELECT c.id FROM json_each(:chunks) AS wanted CROSS JOIN kb_chunks AS c ON c.id = wanted.value
 CROSS JOIN kb_documents AS d ON d.key = c.document WHERE {condition}"""
@@ -60,28 +63,30 @@ class SQLiteLedger:
     def home(self) -> Home:
         """Return where the vectors are kept."""
         with self._readers.connection() as connection:
-            key = connection.execute(_KEY).get or ""
-            return Home(home_url(connection), key, stored_identity(connection))
+            return Home(home_url(connection), connection.execute(_KEY).get or "")
+
+    def is_empty(self) -> bool:
+        """Whether no chunk has a vector in any space, wherever they are kept."""
+        with self._readers.connection() as connection:
+            return _is_empty(connection)
 
     def move(self, url: str) -> None:
-        """Keep vectors there from now on: every chunk is pending again, and nothing is unsettled."""
+        """Keep vectors there from now on: every chunk is pending in every space, and nothing is unsettled."""
         with self._writer.transaction() as connection:
             move_home(connection, url)
 
-    def remember(self, identity: Identity) -> None:
-        """Write down which embedder makes the vectors."""
-        with self._writer.transaction() as connection:
-            remember_identity(connection, identity)
-
-    def mark(self, chunk_ids: Sequence[ChunkId]) -> None:
+    def mark(self, identity: Identity, chunk_ids: Sequence[ChunkId]) -> None:
         """Take note that the other place has acknowledged these chunks' vectors."""
         with self._writer.transaction() as connection:
-            connection.execute(_MARK, (json.dumps(list(chunk_ids)),))
+            if space := find_space(connection, identity):
+                connection.execute(_MARK, (space.key, json.dumps(list(chunk_ids))))
 
-    def unmark(self, source_id: str) -> int:
-        """Make a source's chunks pending again; return how many were not."""
+    def unmark(self, identity: Identity, source_id: str) -> int:
+        """Make a source's chunks pending again in one space; return how many were not."""
         with self._writer.transaction() as connection:
-            return len(connection.execute(_UNMARK, (source_id,)).fetchall())
+            space = find_space(connection, identity)
+            values = {"space": space.key if space else 0, "source": source_id}
+            return len(connection.execute(_UNMARK, values).fetchall()) if space else 0
 
     def unsettled(self, limit: int) -> list[tuple[int, ChunkId]]:
         """Return the oldest changes that the other place has not been told of, each with its turn."""
@@ -133,16 +138,36 @@ def check_here(connection: Connection) -> None:
         refuse_elsewhere(home, "")
 
 
+def claim(connection: Connection) -> None:
+    """Keep vectors in this file, unless there are some elsewhere.
+
+    Raises:
+        VectorsElsewhere: there are.
+    """
+    if home_url(connection):
+        if not _is_empty(connection):
+            check_here(connection)
+        move_home(connection, "")
+
+
 def move_home(connection: Connection, url: str) -> None:
-    """Forget all vectors, and keep those that come in another place."""
-    drop_vec(connection)
-    connection.execute("DELETE FROM kb_pending; INSERT INTO kb_pending SELECT id FROM kb_chunks")
+    """Forget all vectors, in every space, and keep those that come in another place."""
+    for key, identity in list(connection.execute(_NAMED_SPACES)):
+        made_by = identity_of(identity)
+        assert made_by is not None  # rows without one are not selected
+        create_vec(connection, key, made_by.dimension)  # empty
+        connection.execute("DELETE FROM kb_pending WHERE space = ?", (key,))
+        connection.execute("INSERT INTO kb_pending SELECT ?, id FROM kb_chunks", (key,))
     connection.execute("".join(f"DROP TRIGGER IF EXISTS {name};" for name in _TRIGGERS))
     connection.execute("DROP TABLE IF EXISTS kb_unsettled; DELETE FROM kb_vec_meta WHERE key = 'home'")
     if url:
         import secrets  # late: a search by words draws no lots
 
         key = connection.execute(_KEY).get or secrets.token_hex(8)
-        remember(connection, {"home": url, "key": key})
+        connection.executemany(_REMEMBER, (("home", url), ("key", key)))
         connection.execute(_UNSETTLED)
         connection.execute("".join(f"CREATE TRIGGER {name} {body};" for name, body in _TRIGGERS.items()))
+
+
+def _is_empty(connection: Connection) -> bool:
+    return not any(count_vectors(connection, key) for key in all_keys(connection))

@@ -1,4 +1,4 @@
-"""All vectors of a store as one matrix: exact search and look-up with numpy, which this file imports."""
+"""All vectors of a space as one matrix: exact search and look-up with numpy, which this file imports."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from concord.backends.sqlite.connections import Connection
-from concord.backends.sqlite.vec_table import version_of
+from concord.backends.sqlite.vec_table import SpaceRow
 from concord.types import ChunkId, Scored, Vector
 
 
 class Matrix:
-    """All vectors of one version, by chunk id."""
+    """All vectors of a space in one version, by chunk id."""
 
-    def __init__(self, version: int, ids: NDArray[np.int64], rows: NDArray[np.float32]) -> None:
-        self.version = version
+    def __init__(self, space: SpaceRow, ids: NDArray[np.int64], rows: NDArray[np.float32]) -> None:
+        self.space = space
         self._ids = ids  # ascending
         self._rows = rows
         self._lengths = np.linalg.norm(rows, axis=1)  # 1, but for what rounding to 16 bits did to some
@@ -45,20 +45,17 @@ class Matrix:
         return {chunk_id: row.tobytes() for chunk_id, row in zip(wanted[there].tolist(), rows, strict=True)}
 
 
-def read_matrix(connection: Connection) -> Matrix:
-    """Read all vectors."""
-    connection.execute("BEGIN")  # the version and the vectors are those of one moment
-    try:
-        version = version_of(connection)
-        dimension = connection.execute("SELECT value FROM kb_vec_meta WHERE key = 'dimension'").get
-        size = connection.execute("SELECT count(*) FROM kb_vec").get
-        ids, rows = np.empty(size, dtype=np.int64), np.empty((size, dimension), dtype="<f4")
-        for at, (chunk_id, vector) in enumerate(connection.execute("SELECT rowid, embedding FROM kb_vec")):
-            ids[at] = chunk_id
-            rows[at] = np.frombuffer(vector, dtype="<f4")
-    finally:
-        connection.execute("COMMIT")
+def read_matrix(connection: Connection, space: SpaceRow) -> Matrix:
+    """Read all vectors of a space; the connection holds the moment at which the space was looked up."""
+    assert space.identity is not None  # a space of nobody knows whom is not searched
+    size = connection.execute(f"SELECT count(*) FROM {space.table}").get
+    ids, rows = np.empty(size, dtype=np.int64), np.empty((size, space.identity.dimension), dtype="<f4")
+    for at, (chunk_id, vector) in enumerate(
+        connection.execute(f"SELECT rowid, embedding FROM {space.table}")
+    ):
+        ids[at] = chunk_id
+        rows[at] = np.frombuffer(vector, dtype="<f4")
     order = np.argsort(ids)
     if (np.diff(order) != 1).any():  # as after a vector was replaced; a copy of everything is else not needed
         ids, rows = ids[order], rows[order]
-    return Matrix(version, ids, rows)
+    return Matrix(space, ids, rows)

@@ -27,8 +27,13 @@ def _notes_and_journal(connection: Connection) -> None:
     connection.execute(schema.NOTES_AND_JOURNAL)
 
 
+def _spaces(connection: Connection) -> None:
+    """Several models beside each other, and a cache that knows what was used."""
+    connection.execute(schema.SPACES)
+
+
 # The step at index n leads from version n to version n + 1. A step that was released never changes.
-STEPS: tuple[Callable[[Connection], None], ...] = (_first, _notes_and_journal)
+STEPS: tuple[Callable[[Connection], None], ...] = (_first, _notes_and_journal, _spaces)
 VERSION = len(STEPS)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from concord.backends.sqlite import checks, schema
 from concord.backends.sqlite.connections import Connection, Writer
-from concord.backends.sqlite.vec_table import forget_vectors, vec_exists
+from concord.backends.sqlite.vec_table import all_keys, forget_in, forget_vectors, vec_exists
 from concord.types import Finding
 
 _REBUILD_WORDS = "INSERT INTO kb_chunks_fts (kb_chunks_fts) VALUES ('rebuild')"
@@ -31,7 +31,7 @@ def _delete_orphan_chunks(connection: Connection) -> None:
     forget_vectors(connection, orphans)
     connection.execute("DROP TRIGGER IF EXISTS kb_chunks_deleted")
     connection.executemany("DELETE FROM kb_chunks WHERE id = ?", ((chunk_id,) for chunk_id in orphans))
-    connection.executemany("DELETE FROM kb_pending WHERE chunk = ?", ((chunk_id,) for chunk_id in orphans))
+    connection.execute("DELETE FROM kb_pending WHERE chunk NOT IN (SELECT id FROM kb_chunks)")
     connection.execute(schema.DELETED_TRIGGER)
     _rebuild_words(connection)
     _count_anew(connection)
@@ -47,23 +47,27 @@ def _count_anew(connection: Connection) -> None:
 
 def _delete_orphan_vectors(connection: Connection) -> None:
     connection.load_vec0()
-    forget_vectors(connection, [rowid for (rowid,) in connection.execute(f"SELECT rowid {checks.NO_CHUNK}")])
+    for key in all_keys(connection):
+        if vec_exists(connection, key):
+            orphans = connection.execute(f"SELECT rowid {checks.no_chunk(key)}")
+            forget_in(connection, key, [rowid for (rowid,) in orphans])
 
 
 def _await_lost_vectors(connection: Connection) -> None:
-    condition = checks.NO_VECTORS_AT_ALL
-    if vec_exists(connection):
-        connection.load_vec0()
-        condition = checks.NO_VECTOR
-    connection.execute(f"INSERT INTO kb_pending SELECT id {condition}")
+    connection.load_vec0()
+    for key in all_keys(connection):
+        connection.execute(f"INSERT INTO kb_pending SELECT {key:d}, id {checks.no_vector(connection, key)}")
 
 
 def _unmark_pending(connection: Connection) -> None:
-    condition = checks.STALE_PENDING_AT_ALL
-    if vec_exists(connection):
-        connection.load_vec0()
-        condition = checks.STALE_PENDING
-    connection.execute(f"DELETE {condition}")
+    connection.load_vec0()
+    for key in all_keys(connection):
+        connection.execute(f"DELETE {checks.stale_pending(connection, key)}")
+
+
+def _bring_back(connection: Connection) -> None:
+    hidden = f"SELECT key {checks.HIDDEN}"
+    connection.execute(f"UPDATE kb_documents SET superseded_by = NULL WHERE key IN ({hidden})")
 
 
 # In this order: what comes later is reckoned from what comes before.
@@ -74,4 +78,5 @@ _REPAIRS: Mapping[str, Callable[[Connection], None]] = {
     "vectors": _delete_orphan_vectors,
     "lost-vectors": _await_lost_vectors,
     "pending": _unmark_pending,
+    "superseded": _bring_back,
 }

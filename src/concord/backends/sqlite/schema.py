@@ -1,8 +1,8 @@
 """The tables, as statements. Keys are integers inside; the text ids that everybody else knows are columns.
 
 kb_sources ─< kb_documents ─< kb_chunks ── kb_chunks_fts (words, by triggers)
-                    ├─< kb_document_tags  ├─ kb_vec        (vectors; made when the first embedder is known)
-                    └── kb_accesses       └─ kb_pending    (chunks without a vector, by triggers)
+                    ├─< kb_document_tags  ├─ kb_vec, kb_vec_2 … (vectors: a table for each row of kb_spaces)
+                    └── kb_accesses       └─ kb_pending    (chunks without a vector in a space, by triggers)
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ WHEN (old.title, old.content, old.tags, old.terms) IS NOT (new.title, new.conten
 END;
 """
 
-DELETED_TRIGGER = """
+_FIRST_DELETED_TRIGGER = """
 CREATE TRIGGER kb_chunks_deleted AFTER DELETE ON kb_chunks BEGIN
     INSERT INTO kb_chunks_fts (kb_chunks_fts, rowid, title, content, tags, terms)
         VALUES ('delete', old.id, old.title, old.content, old.tags, old.terms);
@@ -135,7 +135,10 @@ END;
 """
 
 FIRST = (
-    _TABLES + _FULL_TEXT + DELETED_TRIGGER + "INSERT INTO kb_meta VALUES ('generation', 0), ('chunks', 0);"
+    _TABLES
+    + _FULL_TEXT
+    + _FIRST_DELETED_TRIGGER
+    + "INSERT INTO kb_meta VALUES ('generation', 0), ('chunks', 0);"
 )
 
 # Notes keep what they were made of; who superseded whom is asked from both sides; what was read and judged.
@@ -158,3 +161,69 @@ CREATE TABLE kb_feedback (
     PRIMARY KEY (query, document_id)
 ) STRICT, WITHOUT ROWID;
 """
+
+DELETED_TRIGGER = """
+CREATE TRIGGER kb_chunks_deleted AFTER DELETE ON kb_chunks BEGIN
+    INSERT INTO kb_chunks_fts (kb_chunks_fts, rowid, title, content, tags, terms)
+        VALUES ('delete', old.id, old.title, old.content, old.tags, old.terms);
+    DELETE FROM kb_pending WHERE space IN (SELECT key FROM kb_spaces) AND chunk = old.id;
+    UPDATE kb_meta SET value = value - 1 WHERE key = 'chunks';
+END;
+"""
+
+# One space for each model. The first keeps the table that was there before there were others; its identity is
+# null until the first embedder is known. Keys are never reused: a version belongs to one space for ever.
+_SPACES = """
+CREATE TABLE kb_spaces (
+    key INTEGER PRIMARY KEY AUTOINCREMENT,
+    identity TEXT UNIQUE,
+    recipe TEXT NOT NULL DEFAULT '{}',
+    was_active INTEGER NOT NULL DEFAULT 0,
+    version INTEGER NOT NULL DEFAULT 0
+) STRICT;
+INSERT INTO kb_spaces (key, was_active, identity) SELECT 1, 1, json_array(
+    (SELECT value FROM kb_vec_meta WHERE key = 'provider'),
+    (SELECT value FROM kb_vec_meta WHERE key = 'model'),
+    (SELECT value FROM kb_vec_meta WHERE key = 'dimension'),
+    (SELECT value FROM kb_vec_meta WHERE key = 'prefix_version'),
+    'cosine')
+WHERE EXISTS (SELECT 1 FROM kb_vec_meta WHERE key = 'dimension');
+INSERT OR IGNORE INTO kb_spaces (key, was_active) VALUES (1, 1);
+INSERT INTO kb_meta VALUES ('active_space', 1);
+DELETE FROM kb_vec_meta WHERE key <> 'distance_metric';
+
+DROP TRIGGER kb_chunks_inserted;
+DROP TRIGGER kb_chunks_deleted;
+CREATE TABLE kb_waiting (
+    space INTEGER NOT NULL REFERENCES kb_spaces (key),
+    chunk INTEGER NOT NULL,
+    PRIMARY KEY (space, chunk)
+) STRICT, WITHOUT ROWID;
+INSERT INTO kb_waiting SELECT 1, chunk FROM kb_pending;
+DROP TABLE kb_pending;
+ALTER TABLE kb_waiting RENAME TO kb_pending;
+CREATE TRIGGER kb_chunks_inserted AFTER INSERT ON kb_chunks BEGIN
+    INSERT INTO kb_chunks_fts (rowid, title, content, tags, terms)
+        VALUES (new.id, new.title, new.content, new.tags, new.terms);
+    INSERT INTO kb_pending SELECT key, new.id FROM kb_spaces;
+    UPDATE kb_meta SET value = value + 1 WHERE key = 'chunks';
+END;
+"""
+
+# `used` is the number of look-ups there had been when a vector was last of use: time without a clock.
+_CACHE_USE = """
+ALTER TABLE kb_embedding_cache ADD COLUMN used INTEGER NOT NULL DEFAULT 0;
+INSERT INTO kb_meta SELECT 'cache_entries', count(*) FROM kb_embedding_cache;
+INSERT INTO kb_meta SELECT 'cache_bytes', ifnull(sum(length(vector)), 0) FROM kb_embedding_cache;
+INSERT INTO kb_meta VALUES ('cache_hits', 0), ('cache_misses', 0);
+CREATE TRIGGER kb_embedding_cache_inserted AFTER INSERT ON kb_embedding_cache BEGIN
+    UPDATE kb_meta SET value = value + 1 WHERE key = 'cache_entries';
+    UPDATE kb_meta SET value = value + length(new.vector) WHERE key = 'cache_bytes';
+END;
+CREATE TRIGGER kb_embedding_cache_deleted AFTER DELETE ON kb_embedding_cache BEGIN
+    UPDATE kb_meta SET value = value - 1 WHERE key = 'cache_entries';
+    UPDATE kb_meta SET value = value - length(old.vector) WHERE key = 'cache_bytes';
+END;
+"""
+
+SPACES = _SPACES + DELETED_TRIGGER + _CACHE_USE

@@ -12,6 +12,7 @@ from concord.backends.sqlite.ledger import SQLiteLedger
 from concord.backends.sqlite.lexical import SQLiteLexical
 from concord.backends.sqlite.location import Location, locate
 from concord.backends.sqlite.migrations import bring_up_to_date
+from concord.backends.sqlite.spaces import SQLiteSpaces
 from concord.backends.sqlite.vectors import SQLiteVectors
 from concord.types import Finding
 
@@ -28,6 +29,7 @@ class SQLiteStore:
         self.catalog = SQLiteCatalog(location, self._readers, self._writer)
         self.lexical = SQLiteLexical(self._readers)
         self.vectors = SQLiteVectors(self._readers, self._vec_readers, self._writer)
+        self.spaces = SQLiteSpaces(self._readers, self._vec_readers, self._writer)
         self.cache = SQLiteCache(self._readers, self._writer)
         self.ledger = SQLiteLedger(location, self._readers, self._writer)
         self.journal = SQLiteJournal(self._readers, self._writer)

@@ -1,26 +1,36 @@
-"""The `kb_vec` table: making it, taking vectors out of it, and what `kb_vec_meta` remembers of it.
+"""The tables of vectors, one for each space: making them, taking vectors out, and what is remembered of them.
 
-The sentinel is the row `distance_metric = cosine`. A table without it measures some other distance, L2 by
-default, which would pass for a similarity and rank by nonsense; such a table is rebuilt from its vectors.
+The sentinel is the row `distance_metric = cosine` of `kb_vec_meta`. A table without it measures some other
+distance, L2 by default, which would pass for a similarity and rank by nonsense; such a table is rebuilt from
+its vectors. Only the first space's can be so old.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from msgspec.structs import astuple
 
 from concord.backends.sqlite.connections import Connection
 from concord.types import FLOAT_BYTES, ChunkId, Identity
 
+FIRST = 1  # the key of the space that every store has from the start
 _METRIC = "cosine"
 # How many vectors sqlite-vec keeps in one value. With its default, 1024, reading or deleting one by its id
 # takes up to 5 times as long, because SQLite walks there from the start of the value; scans do not care.
 _VECTORS_A_VALUE = 128
 _SENTINEL = "distance_metric"
 
-_VERSION = "SELECT value FROM kb_vec_meta WHERE key = 'version'"
-_COUNT_CHANGE = """
-INSERT INTO kb_vec_meta VALUES ('version', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1"""
-_EXISTS = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'kb_vec')"
+_ROWS = "SELECT key, identity, version FROM kb_spaces"
+_ACTIVE = f"{_ROWS} WHERE key = (SELECT value FROM kb_meta WHERE key = 'active_space')"
+_OF_IDENTITY = f"{_ROWS} WHERE identity = ?"
+_COUNT_CHANGE = "UPDATE kb_spaces SET version = version + 1 WHERE key = ?"
+_EXISTS = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?)"
+_COUNT = """
+SELECT (SELECT value FROM kb_meta WHERE key = 'chunks')
+    - (SELECT count(*) FROM kb_pending WHERE space = ?)"""
 # A vector of length 0 has no direction: normalised it is NaN, and its distance, being NaN, is NULL in SQL.
 _MOVE_OUT = """
 CREATE TEMP TABLE kb_moved AS
@@ -28,78 +38,102 @@ SELECT rowid AS chunk, vec_normalize(embedding) AS embedding FROM kb_vec
 WHERE rowid IN (SELECT id FROM kb_chunks)
     AND vec_distance_l2(vec_normalize(embedding), embedding) IS NOT NULL"""
 _MOVE_BACK = "INSERT INTO kb_vec (rowid, embedding) SELECT chunk, embedding FROM kb_moved"
-_RECKON_PENDING = """
-DELETE FROM kb_pending;
-INSERT INTO kb_pending SELECT id FROM kb_chunks WHERE id NOT IN (SELECT chunk FROM kb_moved)"""
+_RECKON_PENDING = f"""
+DELETE FROM kb_pending WHERE space = {FIRST};
+INSERT INTO kb_pending SELECT {FIRST}, id FROM kb_chunks WHERE id NOT IN (SELECT chunk FROM kb_moved)"""
 
 
-def version_of(connection: Connection) -> int:
-    """Return a number that grows with every change to the vectors."""
-    return int(connection.execute(_VERSION).get or 0)
+class SpaceRow(NamedTuple):
+    """A space as the file knows it. Its key and version change whenever its vectors do."""
+
+    key: int
+    identity: Identity | None  # None before the first embedder, and when nobody wrote it down
+    version: int
+
+    @property
+    def table(self) -> str:
+        """The name of its table of vectors."""
+        return vec_name(self.key)
 
 
-def count_change(connection: Connection) -> None:
-    """Make the version another."""
-    connection.execute(_COUNT_CHANGE)
+def vec_name(key: int) -> str:
+    """Return the name of a space's table of vectors."""
+    return "kb_vec" if key == FIRST else f"kb_vec_{key:d}"
 
 
-def vec_exists(connection: Connection) -> bool:
-    """Whether vectors were ever prepared for."""
-    return bool(connection.execute(_EXISTS).get)
+def find_space(connection: Connection, identity: Identity | None) -> SpaceRow | None:
+    """Return the space of an identity, or with None the active one."""
+    asked = (_ACTIVE, ()) if identity is None else (_OF_IDENTITY, (identity_column(identity),))
+    row = connection.execute(*asked).fetchone()
+    return None if row is None else SpaceRow(row[0], identity_of(row[1]), row[2])
 
 
-def create_vec(connection: Connection, dimension: int) -> None:
-    """Make the table, empty, with its sentinel; an earlier one goes."""
+def make_active(connection: Connection, key: int) -> None:
+    """Let searches use a space."""
+    connection.execute("UPDATE kb_spaces SET was_active = 1 WHERE key = ?", (key,))
+    connection.execute("UPDATE kb_meta SET value = ? WHERE key = 'active_space'", (key,))
+
+
+def all_keys(connection: Connection) -> list[int]:
+    """Return the keys of all spaces."""
+    return [key for (key,) in connection.execute("SELECT key FROM kb_spaces ORDER BY key")]
+
+
+def identity_column(identity: Identity) -> str:
+    """Return an identity as it is stored; like JSON that SQLite itself makes, without spaces."""
+    return json.dumps(astuple(identity), ensure_ascii=False, separators=(",", ":"))
+
+
+def identity_of(column: str | None) -> Identity | None:
+    """Return an identity as it was stored."""
+    return None if column is None else Identity(*json.loads(column))
+
+
+def count_change(connection: Connection, key: int) -> None:
+    """Make the version of a space another."""
+    connection.execute(_COUNT_CHANGE, (key,))
+
+
+def count_vectors(connection: Connection, key: int) -> int:
+    """Return how many vectors a space has."""
+    return int(connection.execute(_COUNT, (key,)).get)
+
+
+def vec_exists(connection: Connection, key: int) -> bool:
+    """Whether vectors were ever prepared for in a space."""
+    return bool(connection.execute(_EXISTS, (vec_name(key),)).get)
+
+
+def create_vec(connection: Connection, key: int, dimension: int) -> None:
+    """Make a space's table, empty, with the sentinel; an earlier one goes."""
     connection.load_vec0()
-    connection.execute("DROP TABLE IF EXISTS kb_vec")
+    connection.execute(f"DROP TABLE IF EXISTS {vec_name(key)}")
     column = f"embedding float[{dimension:d}] distance_metric={_METRIC}"
-    connection.execute(f"CREATE VIRTUAL TABLE kb_vec USING vec0({column}, chunk_size={_VECTORS_A_VALUE})")
-    remember(connection, {_SENTINEL: _METRIC})
-    count_change(connection)
+    options = f"{column}, chunk_size={_VECTORS_A_VALUE}"
+    connection.execute(f"CREATE VIRTUAL TABLE {vec_name(key)} USING vec0({options})")
+    connection.execute("INSERT OR REPLACE INTO kb_vec_meta VALUES (?, ?)", (_SENTINEL, _METRIC))
+    count_change(connection, key)
 
 
-def drop_vec(connection: Connection) -> None:
-    """Take the table away, with all vectors in it."""
-    if vec_exists(connection):
+def forget_vectors(connection: Connection, chunk_ids: Sequence[ChunkId]) -> None:
+    """Take the vectors of chunks out of every space."""
+    for key in all_keys(connection):
+        forget_in(connection, key, chunk_ids)
+
+
+def forget_in(connection: Connection, key: int, chunk_ids: Sequence[ChunkId]) -> None:
+    """Take vectors out of a space. One by one, because sqlite-vec would scan the whole table for a list."""
+    if vec_exists(connection, key):
         connection.load_vec0()
-        connection.execute("DROP TABLE kb_vec")
-        count_change(connection)
-
-
-def forget_vectors(connection: Connection, chunk_ids: Iterable[ChunkId]) -> None:
-    """Take vectors out. One by one, because sqlite-vec would scan the whole table for a list."""
-    if vec_exists(connection):
-        connection.load_vec0()
-        connection.executemany("DELETE FROM kb_vec WHERE rowid = ?", ((chunk_id,) for chunk_id in chunk_ids))
-        count_change(connection)
-
-
-def stored_identity(connection: Connection) -> Identity | None:
-    """Return which embedder made the vectors; None before the first, and when nobody wrote it down."""
-    known = dict(connection.execute("SELECT key, value FROM kb_vec_meta"))
-    if not {"provider", "model", "dimension"} <= known.keys():
-        return None
-    prefix_version = known.get("prefix_version", "")
-    return Identity(known["provider"], known["model"], known["dimension"], prefix_version, _METRIC)
-
-
-def remember_identity(connection: Connection, identity: Identity) -> None:
-    """Write down which embedder makes the vectors."""
-    remember(
-        connection,
-        {
-            "provider": identity.provider,
-            "model": identity.model,
-            "dimension": identity.dimension,
-            "prefix_version": identity.prefix_version,
-        },
-    )
+        statement = f"DELETE FROM {vec_name(key)} WHERE rowid = ?"
+        connection.executemany(statement, ((chunk_id,) for chunk_id in chunk_ids))
+        count_change(connection, key)
 
 
 def lacks_sentinel(connection: Connection) -> bool:
     """Whether there is a table of vectors that is not known to measure cosine distance."""
     sentinel = connection.execute("SELECT value FROM kb_vec_meta WHERE key = ?", (_SENTINEL,)).get
-    return sentinel != _METRIC and vec_exists(connection)
+    return sentinel != _METRIC and vec_exists(connection, FIRST)
 
 
 def rebuild_as_cosine(connection: Connection) -> None:
@@ -108,14 +142,10 @@ def rebuild_as_cosine(connection: Connection) -> None:
     connection.execute(_MOVE_OUT)
     size = connection.execute("SELECT length(embedding) FROM kb_moved LIMIT 1").get
     if size:
-        create_vec(connection, size // FLOAT_BYTES)
+        create_vec(connection, FIRST, size // FLOAT_BYTES)
         connection.execute(_MOVE_BACK)
     else:  # nothing worth keeping; the next embedder makes its own
-        drop_vec(connection)
+        connection.execute("DROP TABLE kb_vec")
+        count_change(connection, FIRST)
     connection.execute(_RECKON_PENDING)
     connection.execute("DROP TABLE kb_moved")
-
-
-def remember(connection: Connection, rows: Mapping[str, str | int]) -> None:
-    """Write down facts about the vectors."""
-    connection.executemany("INSERT OR REPLACE INTO kb_vec_meta VALUES (?, ?)", rows.items())

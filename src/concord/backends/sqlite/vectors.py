@@ -7,23 +7,26 @@ import threading
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from concord.backends.embeddings import check_identity, check_vector, refuse_elsewhere
-from concord.backends.sqlite.connections import Connection, Readers, Writer
+from concord.backends.embeddings import check_identity, check_vector
+from concord.backends.sqlite.connections import Connection, Readers, Writer, snapshot
 from concord.backends.sqlite.filters import CHUNKS, condition, has_superseded
-from concord.backends.sqlite.ledger import check_here, home_url, move_home
+from concord.backends.sqlite.ledger import check_here, claim
 from concord.backends.sqlite.resident import MOST, Resident
 from concord.backends.sqlite.rows import heading_of
 from concord.backends.sqlite.vec_table import (
+    SpaceRow,
     count_change,
+    count_vectors,
     create_vec,
-    forget_vectors,
+    find_space,
+    forget_in,
+    identity_column,
     lacks_sentinel,
+    make_active,
     rebuild_as_cosine,
-    remember_identity,
-    stored_identity,
     vec_exists,
 )
-from concord.errors import BadValue
+from concord.errors import BadValue, ModelMismatch
 from concord.types import ChunkId, Filter, Identity, Pending, Scored, Vector
 
 _MAX_K = 4096  # sqlite-vec refuses more neighbours than this
@@ -31,44 +34,33 @@ _MAX_K = 4096  # sqlite-vec refuses more neighbours than this
 # are not read too, and 0.35 µs (384 dimensions, 100,000 vectors).
 _LOOKUP_COST = 64
 
-_STATE = """
-SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'kb_vec') AS has_vectors,
-    (SELECT value FROM kb_vec_meta WHERE key = 'dimension') AS dimension,
-    (SELECT value FROM kb_meta WHERE key = 'chunks') AS chunks,
-    ifnull((SELECT value FROM kb_vec_meta WHERE key = 'version'), 0) AS version,
-    ifnull((SELECT value FROM kb_vec_meta WHERE key = 'home'), '') AS home"""
+_CHUNKS = "SELECT value FROM kb_meta WHERE key = 'chunks'"
 _ALLOWED = f"SELECT c.id FROM {CHUNKS} WHERE {{condition}}"
-_NEAREST = "SELECT distance, rowid FROM kb_vec WHERE embedding MATCH :vector AND k = :k"
+_NEAREST = "SELECT distance, rowid FROM {vec} WHERE embedding MATCH :vector AND k = :k"
 _NEAREST_ALLOWED = _NEAREST + f" AND rowid IN ({_ALLOWED})"
 _BY_DISTANCE = """
 SELECT vec_distance_cosine(v.embedding, :vector) AS distance, v.rowid FROM {rows}
 ORDER BY distance, v.rowid LIMIT :limit"""
-_SCAN = _BY_DISTANCE.format(rows="kb_vec AS v")
-_SCAN_ALLOWED = _BY_DISTANCE.format(rows=f"({_ALLOWED}) AS a CROSS JOIN kb_vec AS v ON v.rowid = a.id")
+_SCAN = _BY_DISTANCE.format(rows="{vec} AS v")
+_SCAN_ALLOWED = _BY_DISTANCE.format(rows=f"({_ALLOWED}) AS a CROSS JOIN {{vec}} AS v ON v.rowid = a.id")
 
-_PENDING = """
+_WAITING = "FROM kb_pending AS p"
+_OF_SOURCE = """
+CROSS JOIN kb_chunks AS c ON c.id = p.chunk CROSS JOIN kb_documents AS d ON d.key = c.document
+WHERE p.space = :space AND (:source IS NULL OR d.source = (SELECT key FROM kb_sources WHERE id = :source))"""
+_COUNT_WAITING = f"SELECT count(*) {_WAITING} WHERE p.space = :space"
+_COUNT_WAITING_OF_SOURCE = f"SELECT count(*) {_WAITING} {_OF_SOURCE}"
+_PENDING = f"""
 SELECT p.chunk, d.title, c.heading, c.content, CASE d.type WHEN 'note' THEN
     (SELECT json_group_array(tag ORDER BY position) FROM kb_document_tags WHERE document = d.key)
     ELSE '[]' END
-FROM kb_pending AS p CROSS JOIN kb_chunks AS c ON c.id = p.chunk
-CROSS JOIN kb_documents AS d ON d.key = c.document
-WHERE p.chunk > :after AND (:source IS NULL OR d.source = (SELECT key FROM kb_sources WHERE id = :source))
+{_WAITING} {_OF_SOURCE} AND p.chunk > :after
 ORDER BY p.chunk LIMIT :limit"""
 _FETCH = """
-SELECT v.rowid, v.embedding FROM json_each(?) AS wanted CROSS JOIN kb_vec AS v ON v.rowid = wanted.value"""
+SELECT v.rowid, v.embedding FROM json_each(?) AS wanted CROSS JOIN {vec} AS v ON v.rowid = wanted.value"""
 _EMBEDDED_OF_SOURCE = f"""
 SELECT c.id FROM {CHUNKS} WHERE d.source = (SELECT key FROM kb_sources WHERE id = ?)
-AND c.id NOT IN (SELECT chunk FROM kb_pending)"""
-
-
-class _State(NamedTuple):
-    """What there is to search; as _STATE returns it."""
-
-    has_vectors: bool
-    dimension: int | None
-    chunks: int
-    version: int
-    home: str
+AND c.id NOT IN (SELECT chunk FROM kb_pending WHERE space = ?)"""
 
 
 class _Scope(NamedTuple):
@@ -80,16 +72,19 @@ class _Scope(NamedTuple):
     is_narrow: bool
 
 
-_EVERYTHING = _Scope(_NEAREST, _SCAN, {}, is_narrow=False)
-
-
 class SQLiteVectors:
-    """The vectors of one file. sqlite-vec is loaded when the first method needs it."""
+    """The vectors of one space of a file: of an identity, or without one of the space that is active.
 
-    def __init__(self, readers: Readers, vec_readers: Readers, writer: Writer) -> None:
+    sqlite-vec is loaded when the first method needs it.
+    """
+
+    def __init__(
+        self, readers: Readers, vec_readers: Readers, writer: Writer, identity: Identity | None = None
+    ) -> None:
         self._plain = readers
         self._readers = vec_readers
         self._writer = writer
+        self._bound = identity
         self._checking = threading.Lock()
         self._is_checked = False
         self._resident = Resident()
@@ -97,7 +92,8 @@ class SQLiteVectors:
     def identity(self) -> Identity | None:
         """Return which embedder made the vectors; None before the first."""
         with self._plain.connection() as connection:
-            return stored_identity(connection)
+            space = find_space(connection, self._bound)
+            return space and space.identity
 
     def prepare(self, identity: Identity) -> None:
         """Make ready for vectors of this identity, remembering it.
@@ -105,24 +101,29 @@ class SQLiteVectors:
         Raises:
             ModelMismatch: vectors of another identity are stored.
         """
-        self._ensure_cosine()
+        if self._bound:
+            check_identity(self._bound, identity)
+        self.ensure_cosine()
         with self._plain.connection() as connection:
-            if vec_exists(connection) and stored_identity(connection) == identity:
+            if _is_ready(connection, find_space(connection, self._bound), identity):
                 return
         with self._writer.transaction() as connection:
-            if (vec_exists(connection) or home_url(connection)) and _count_vectors(connection):
-                check_here(connection)
-                check_identity(stored_identity(connection), identity)
-            else:
-                if home_url(connection):
-                    move_home(connection, "")
-                create_vec(connection, identity.dimension)
-                remember_identity(connection, identity)
+            if not _is_ready(connection, find_space(connection, self._bound), identity):
+                _give_active(connection, identity)
+
+    def waiting(self, source_id: str | None = None) -> int:
+        """Return how many chunks have no vector, of all or of one source."""
+        statement = _COUNT_WAITING if source_id is None else _COUNT_WAITING_OF_SOURCE
+        with self._plain.connection() as connection, snapshot(connection):
+            # A space that is not there yet will be given the active one's place, or none.
+            key = _key(find_space(connection, self._bound) or find_space(connection, None))
+            return int(connection.execute(statement, {"space": key, "source": source_id}).get)
 
     def pending(self, after: ChunkId, limit: int, source_id: str | None = None) -> list[Pending]:
         """Return chunks without a vector whose id is greater than `after`, in order of id."""
         values = {"after": after, "limit": max(limit, 0), "source": source_id}
-        with self._plain.connection() as connection:
+        with self._plain.connection() as connection, snapshot(connection):
+            values["space"] = _key(find_space(connection, self._bound))
             rows = connection.execute(_PENDING, values)
             return [
                 Pending(chunk, title, heading_of(heading), text, tuple(json.loads(tags)))
@@ -132,19 +133,19 @@ class SQLiteVectors:
     def put(self, vectors: Iterable[tuple[ChunkId, Vector]]) -> int:
         """Store vectors in one transaction, replacing any of the same chunk; return how many."""
         batch = list(vectors)  # before the lock is taken: the iterable may be an embedder at work
-        self._ensure_cosine()
+        self.ensure_cosine()
         with self._writer.transaction() as connection:
-            check_here(connection)
-            identity = stored_identity(connection)
-            if identity is None or not vec_exists(connection):
+            claim(connection)
+            space = find_space(connection, self._bound)
+            if space is None or space.identity is None or not vec_exists(connection, space.key):
                 raise BadValue(
                     "no embedder has been prepared for", hint="call prepare() with its identity first"
                 )
             connection.load_vec0()
             for _, vector in batch:
-                check_vector(vector, identity.dimension)
-            count_change(connection)
-            return sum(_put(connection, chunk_id, vector) for chunk_id, vector in batch)
+                check_vector(vector, space.identity.dimension)
+            count_change(connection, space.key)
+            return sum(_put(connection, space, chunk_id, vector) for chunk_id, vector in batch)
 
     def search(
         self, vector: Vector, filter: Filter, limit: int, *, ef_search: int | None = None
@@ -152,49 +153,59 @@ class SQLiteVectors:
         """Return the nearest chunks by cosine similarity, nearest first; ties by chunk id.
 
         `ef_search` is for indexes that approximate; this one does not.
+
+        Raises:
+            ModelMismatch: the vectors of the model that this index is bound to are gone.
         """
         if limit < 1:
             return []
-        self._ensure_cosine()
-        with self._readers.connection() as connection:
-            state = _read_state(connection)
-            if not state.has_vectors or state.dimension is None:
+        self.ensure_cosine()
+        with self._readers.connection() as connection, snapshot(connection):
+            space = self._searchable(connection)
+            if space is None or space.identity is None:
                 return []
-            check_vector(vector, state.dimension)
+            check_vector(vector, space.identity.dimension)
+            check_here(connection)
+            chunks = connection.execute(_CHUNKS).get
             is_everything = filter.is_open and (filter.include_superseded or not has_superseded(connection))
-            is_small = state.chunks <= MOST
-            if is_everything and is_small and (matrix := self._resident.read(connection, state.version)):
+            is_small = chunks <= MOST
+            if is_everything and is_small and (matrix := self._resident.read(connection, space)):
                 return matrix.nearest(vector, limit)
-            scope = _EVERYTHING if is_everything else _scope(connection, filter, state.chunks)
+            scope = _everything(space) if is_everything else _scope(connection, space, filter, chunks)
             rows = _nearest(connection, scope, vector, limit)
             return [Scored(chunk_id, min(1.0, 1.0 - distance)) for distance, chunk_id in rows]
 
     def fetch(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, Vector]:
         """Return the vectors of those chunks that have one."""
-        self._ensure_cosine()
-        with self._readers.connection() as connection:
-            state = _read_state(connection)
-            if not chunk_ids or not state.has_vectors:
+        self.ensure_cosine()
+        with self._readers.connection() as connection, snapshot(connection):
+            space = find_space(connection, self._bound)
+            if not chunk_ids or space is None or not vec_exists(connection, space.key):
                 return {}
-            if matrix := self._resident.kept(state.version):
+            check_here(connection)
+            if matrix := self._resident.kept(space):
                 return matrix.fetch(chunk_ids)
-            return dict(connection.execute(_FETCH, (json.dumps(list(chunk_ids)),)))
+            statement = _FETCH.format(vec=space.table)
+            return dict(connection.execute(statement, (json.dumps(list(chunk_ids)),)))
 
     def delete_source(self, source_id: str) -> int:
         """Delete the vectors of a source's chunks; return how many there were."""
         with self._writer.transaction() as connection:
-            doomed = [chunk_id for (chunk_id,) in connection.execute(_EMBEDDED_OF_SOURCE, (source_id,))]
+            space = find_space(connection, self._bound)
+            if space is None:
+                return 0
+            rows = connection.execute(_EMBEDDED_OF_SOURCE, (source_id, space.key))
+            doomed = [chunk_id for (chunk_id,) in rows]
             if doomed:
                 check_here(connection)
-            identity = stored_identity(connection)
-            if doomed and identity and len(doomed) == _count_vectors(connection):
-                create_vec(connection, identity.dimension)  # emptied at once, not one by one
+            if doomed and space.identity and len(doomed) == count_vectors(connection, space.key):
+                create_vec(connection, space.key, space.identity.dimension)  # emptied at once, not one by one
             else:
-                forget_vectors(connection, doomed)
-            connection.executemany("INSERT INTO kb_pending VALUES (?)", ((chunk_id,) for chunk_id in doomed))
+                forget_in(connection, space.key, doomed)
+            connection.executemany("INSERT INTO kb_pending VALUES (?, ?)", ((space.key, i) for i in doomed))
         return len(doomed)
 
-    def _ensure_cosine(self) -> None:
+    def ensure_cosine(self) -> None:
         """Migrate vectors that measure another distance; looks once."""
         if self._is_checked:
             return
@@ -205,25 +216,54 @@ class SQLiteVectors:
                 self._migrate()
             self._is_checked = True
 
+    def _searchable(self, connection: Connection) -> SpaceRow | None:
+        """Return the space to search; None while nothing was ever prepared for."""
+        space = find_space(connection, self._bound)
+        if space is None and self._bound:
+            raise ModelMismatch(
+                f"the index holds no vectors of {self._bound.name}, or not any more", hint="`kb models list`"
+            )
+        return space if space and vec_exists(connection, space.key) else None
+
     def _migrate(self) -> None:
         with self._writer.transaction() as connection:
             if lacks_sentinel(connection):  # unless another process has done it meanwhile
                 rebuild_as_cosine(connection)
 
 
-def _read_state(connection: Connection) -> _State:
-    state = _State(*connection.execute(_STATE).get)
-    if state.home:
-        refuse_elsewhere(state.home, "")
-    return state
+def _is_ready(connection: Connection, space: SpaceRow | None, identity: Identity) -> bool:
+    return space is not None and space.identity == identity and vec_exists(connection, space.key)
 
 
-def _scope(connection: Connection, filter: Filter, chunks: int) -> _Scope:
+def _give_active(connection: Connection, identity: Identity) -> None:
+    """Give the active space to an identity, if there is no vector in it."""
+    space = find_space(connection, None)
+    assert space is not None  # there is one from the start, and it cannot be dropped
+    if vec_exists(connection, space.key) and count_vectors(connection, space.key):
+        check_identity(space.identity, identity)
+    if space.identity != identity and (known := find_space(connection, identity)):
+        make_active(connection, known.key)
+        return
+    create_vec(connection, space.key, identity.dimension)
+    if space.identity != identity:
+        values = (identity_column(identity), space.key)
+        connection.execute("UPDATE kb_spaces SET identity = ?, recipe = '{}' WHERE key = ?", values)
+
+
+def _key(space: SpaceRow | None) -> int:
+    return space.key if space else 0  # which no space has
+
+
+def _everything(space: SpaceRow) -> _Scope:
+    return _Scope(_NEAREST.format(vec=space.table), _SCAN.format(vec=space.table), {}, is_narrow=False)
+
+
+def _scope(connection: Connection, space: SpaceRow, filter: Filter, chunks: int) -> _Scope:
     sql, values = condition(filter)
     allowed = connection.execute(f"SELECT count(*) FROM {CHUNKS} WHERE {sql}", values).get
     return _Scope(
-        _NEAREST_ALLOWED.format(condition=sql),
-        _SCAN_ALLOWED.format(condition=sql),
+        _NEAREST_ALLOWED.format(vec=space.table, condition=sql),
+        _SCAN_ALLOWED.format(vec=space.table, condition=sql),
         values,
         allowed * _LOOKUP_COST <= chunks,
     )
@@ -243,20 +283,13 @@ def _nearest(
     return list(connection.execute(scope.scan, {"vector": vector, "limit": limit, **scope.values}))
 
 
-def _put(connection: Connection, chunk_id: ChunkId, vector: Vector) -> bool:
+def _put(connection: Connection, space: SpaceRow, chunk_id: ChunkId, vector: Vector) -> bool:
     """Store one vector; False when its chunk has gone."""
-    if not connection.execute("DELETE FROM kb_pending WHERE chunk = ? RETURNING 1", (chunk_id,)).get:
+    waited = "DELETE FROM kb_pending WHERE space = ? AND chunk = ? RETURNING 1"
+    if not connection.execute(waited, (space.key, chunk_id)).get:
         if not connection.execute("SELECT 1 FROM kb_chunks WHERE id = ?", (chunk_id,)).get:
             return False
         # sqlite-vec has no INSERT OR REPLACE
-        connection.execute("DELETE FROM kb_vec WHERE rowid = ?", (chunk_id,))
-    connection.execute("INSERT INTO kb_vec (rowid, embedding) VALUES (?, ?)", (chunk_id, vector))
+        connection.execute(f"DELETE FROM {space.table} WHERE rowid = ?", (chunk_id,))
+    connection.execute(f"INSERT INTO {space.table} (rowid, embedding) VALUES (?, ?)", (chunk_id, vector))
     return True
-
-
-def _count_vectors(connection: Connection) -> int:
-    return int(
-        connection.execute(
-            "SELECT (SELECT value FROM kb_meta WHERE key = 'chunks') - (SELECT count(*) FROM kb_pending)"
-        ).get
-    )

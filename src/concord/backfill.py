@@ -1,0 +1,136 @@
+"""Indexing anew what is stored, without reading a file: words as extracted now, vectors from the cache.
+
+For after an upgrade that changes what is indexed of a document, or a rename that changed a title. Everything
+is compared first and only what differs is written, in small transactions, so searches go on, and a run that
+was interrupted has less to do the next time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from concord.embedding import EMBED_BATCH, text_key, vectors_for
+from concord.errors import Unavailable
+from concord.notes import Workbench, kept_notes, store_notes
+from concord.protocols import Catalog, Embedder, Progress, Store, VectorIndex
+from concord.text.assemble import embeddable_text
+from concord.types import ChunkId, Document, Vector
+
+GROUP_DOCUMENTS = 64  # indexed in one transaction
+
+
+class _Labels(NamedTuple):
+    """What is embedded with each text of a document."""
+
+    title: str
+    tags: tuple[str, ...]  # of a note
+
+
+class Backfill(NamedTuple):
+    """What indexing anew came to, in chunks."""
+
+    documents: int = 0
+    notes: int = 0  # put together otherwise than before
+    chunks: int = 0
+    reworded: int = 0  # words were indexed otherwise before
+    unchanged: int = 0  # the vector is the one that it should be
+    reused: int = 0  # the vector came from the cache
+    embedded: int = 0  # the vector had to be made
+    pending: int = 0  # no vector could be had
+    degraded: str | None = None
+    took_s: float = 0.0
+
+
+def backfill(bench: Workbench, embedder: Embedder | None, progress: Progress) -> Backfill:
+    """Index everything anew that is indexed otherwise than it would be now.
+
+    A provider that is down leaves the vectors that it would have to make for the next time.
+    """
+    started = time.monotonic()
+    notes = _renewed_notes(bench)
+    store, labels = bench.store, {one.id: _labels(one) for one in bench.store.catalog.documents()}
+    done = Backfill(documents=len(labels), notes=notes, chunks=store.catalog.counts().chunks)
+    done = done._replace(reworded=_reindex_words(store.catalog, list(labels), progress))
+    if embedder is None:
+        done = done._replace(degraded="no embedding provider is configured")
+    else:
+        done = _reindex_vectors(store, embedder, labels, done, progress)
+    return done._replace(pending=store.vectors.waiting(), took_s=time.monotonic() - started)
+
+
+def _renewed_notes(bench: Workbench) -> int:
+    """Put every note together from its fields again; return how many came out otherwise than before."""
+    return sum(store_notes([kept], bench).changed for kept in list(kept_notes(bench.store.catalog)))
+
+
+def _labels(document: Document) -> _Labels:
+    return _Labels(document.title, document.tags if document.type == "note" else ())
+
+
+def _reindex_words(catalog: Catalog, document_ids: list[str], progress: Progress) -> int:
+    changed = 0
+    for at in range(0, len(document_ids), GROUP_DOCUMENTS):
+        group = document_ids[at : at + GROUP_DOCUMENTS]
+        changed += catalog.reindex(group)
+        progress("words", at + len(group), len(document_ids))
+    return changed
+
+
+def _reindex_vectors(
+    store: Store, embedder: Embedder, labels: Mapping[str, _Labels], done: Backfill, progress: Progress
+) -> Backfill:
+    seen = 0
+    try:
+        _forget_unknown(store)
+        space = store.spaces.of(embedder.identity)
+        space.prepare(embedder.identity)
+        for texts in _batches(store.catalog, labels):
+            done = _revector(texts, store, space, embedder, done)
+            seen += len(texts)
+            progress("vectors", seen, done.chunks)
+    except Unavailable as fault:
+        done = done._replace(degraded=fault.message)
+    return done
+
+
+def _forget_unknown(store: Store) -> None:
+    """Delete vectors that nobody can name the model of: there is nothing that they could be compared with."""
+    if store.vectors.identity() is None:
+        for source in store.catalog.sources():
+            store.vectors.delete_source(source.id)
+
+
+def _batches(catalog: Catalog, labels: Mapping[str, _Labels]) -> Iterator[dict[ChunkId, str]]:
+    """Yield the embeddable texts of all chunks, a few at a time; documents may change or go meanwhile."""
+    texts: dict[ChunkId, str] = {}
+    for document_id, (title, tags) in labels.items():
+        for chunk in catalog.chunks_of(document_id):
+            texts[chunk.id] = embeddable_text(title, chunk.heading, chunk.text, tags)
+            if len(texts) == EMBED_BATCH:
+                yield texts
+                texts = {}
+    if texts:
+        yield texts
+
+
+def _revector(
+    texts: Mapping[ChunkId, str], store: Store, space: VectorIndex, embedder: Embedder, done: Backfill
+) -> Backfill:
+    stored = space.fetch(list(texts))
+    result = vectors_for(texts.values(), store, embedder)
+    wanted: dict[ChunkId, Vector] = {
+        chunk_id: result.vectors[key]
+        for chunk_id, key in ((chunk_id, text_key(text)) for chunk_id, text in texts.items())
+        if key in result.vectors
+    }
+    differing = {chunk_id: vector for chunk_id, vector in wanted.items() if stored.get(chunk_id) != vector}
+    if differing:
+        space.put(differing.items())
+    return done._replace(
+        unchanged=done.unchanged + len(wanted) - len(differing),
+        reused=done.reused + max(0, len(differing) - result.made),
+        embedded=done.embedded + result.made,
+        degraded=result.refused or done.degraded,
+    )

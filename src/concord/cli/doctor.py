@@ -1,0 +1,64 @@
+"""`kb doctor`: what is wrong with a knowledge base, and what can be done about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from concord.cli import output
+from concord.cli.command import Flags, command, opened
+from concord.cli.faults import NOTHING_FOUND
+from concord.cli.progress import shown
+
+if TYPE_CHECKING:
+    from concord.doctor import Diagnosis
+    from concord.types import Finding
+
+UNWELL = NOTHING_FOUND  # 1: what it found is for the user to see to, and no error of the command's own
+
+
+@command("doctor", "kb doctor", "kb doctor --fix", "kb doctor --json")
+@click.option("--fix", is_flag=True, help="Put right what can be without losing anything.")
+def doctor(flags: Flags, fix: bool, as_json: bool) -> int:
+    """Look for what is wrong: the store, its files, its vectors, the model, the machine.
+
+    Checks that the database is whole, words and vectors are in step with the chunks, nothing is left over,
+    every source can be read, no file has gone, the embedding provider answers and there is room to work.
+    --fix builds indexes anew, deletes what is left over, embeds what has no vector and forgets deleted files.
+    Exit status: 0 all is well, 1 something is not.
+    """
+    with opened(flags) as knowledge, shown() as progress:
+        found = knowledge.doctor(fix=fix, progress=progress)
+    if as_json:
+        output.emit_json(_to_json(found))
+    else:
+        _show(found)
+    return UNWELL if found.findings else 0
+
+
+def _show(found: Diagnosis) -> None:
+    for finding in found.fixed:
+        output.emit(f"fixed: {finding.message}")
+    for finding in found.findings:
+        output.emit(f"{finding.check}: {finding.message}\n  {finding.hint}")
+    if not found.findings:
+        output.talk(f"all is well: {', '.join(found.checks)}")
+
+
+def _to_json(found: Diagnosis) -> dict[str, object]:
+    return {
+        "healthy": not found.findings,
+        "checks": list(found.checks),
+        "findings": [_finding(one) for one in found.findings],
+        "fixed": [_finding(one) for one in found.fixed],
+    }
+
+
+def _finding(finding: Finding) -> dict[str, object]:
+    return {
+        "check": finding.check,
+        "message": finding.message,
+        "hint": finding.hint,
+        "repairable": finding.is_repairable,
+    }

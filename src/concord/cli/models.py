@@ -1,0 +1,204 @@
+"""`kb models` and `kb backfill`: which model's vectors there are, which is used, and making them anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from concord.cli import output
+from concord.cli.command import Flags, command, group, opened
+from concord.cli.progress import shown
+from concord.visible import one_line
+
+if TYPE_CHECKING:
+    from concord.embedding import Embedding
+    from concord.models import ModelState
+    from concord.replay import Comparison, Trial
+
+NOT_SWITCHED = 1
+
+_queries_option = click.option(
+    "--queries",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help='Try these: a line each, {"query": …, "path": …}; else sentences of the documents are queries.',
+)
+
+
+@group("models", "kb models", "kb models add ollama nomic-embed-text", "kb models use nomic-embed-text")
+def models(ctx: click.Context, as_json: bool) -> None:
+    """List, add, use, remove and compare embedding models.
+
+    A new model's vectors are built beside those that are there, while searches go on with the old ones; an
+    interrupted `kb models add` goes on where it was. `kb models use` switches at once, for every process, and
+    only if the new model finds no less; going back is as quick. Without a command, lists the models.
+    """
+    if ctx.invoked_subcommand is None:
+        _list(ctx.obj, as_json=as_json)
+
+
+@command("list", "kb models list", "kb models list --json")
+def list_models(flags: Flags, as_json: bool) -> None:
+    """List the models whose vectors are kept."""
+    _list(flags, as_json=as_json)
+
+
+@command(
+    "add",
+    "kb models add ollama nomic-embed-text",
+    "kb models add openai bge-m3 --url http://127.0.0.1:8080/v1",
+    "kb models add onnx ./my-model",
+)
+@click.argument("provider")
+@click.argument("model", required=False, default="")
+@click.option("--url", metavar="URL", default="", help="Where its server is.")
+def add(flags: Flags, provider: str, model: str, url: str, as_json: bool) -> int:
+    """Add a model: build its vectors beside those that are there.
+
+    PROVIDER is bundled, onnx, ollama, openai or hashing. What the store remembers is how to open the model,
+    never a key.
+    """
+    with opened(flags) as knowledge, shown() as progress:
+        built = knowledge.models.add(provider, model, url, progress)
+    if as_json:
+        from concord.wire import built_to_json
+
+        output.emit_json(built_to_json(built))
+    else:
+        output.emit(f"{one_line(built.identity.name)}: {_made(built.embedding)} in {built.took_s:.1f} s")
+        if not built.is_active and not built.embedding.pending:
+            output.talk(f"searches still use the other model: `kb models use {built.identity.model}`")
+    return NOT_SWITCHED if built.embedding.pending > built.embedding.refused else 0
+
+
+@command("use", "kb models use nomic-embed-text", "kb models use 2 --force", "kb models use 1 --json")
+@click.argument("model")
+@click.option("--force", is_flag=True, help="Switch without trying it, and though chunks wait for a vector.")
+@_queries_option
+def use(flags: Flags, model: str, force: bool, queries: Path | None, as_json: bool) -> int:
+    """Use a model from now on, unless it finds less than the present one.
+
+    MODEL is a name, a part of one, or its number in `kb models list`. What has no vector of it yet is
+    embedded first. A model that was used before is not tried again, so going back is instant.
+    """
+    with opened(flags) as knowledge, shown() as progress:
+        switch = knowledge.models.use(model, force=force, queries=queries, progress=progress)
+    if as_json:
+        from concord.wire import switch_to_json
+
+        output.emit_json(switch_to_json(switch))
+    else:
+        name = one_line(switch.identity.name)
+        said = {"switched": f"searches use {name} now", "already": f"searches use {name} already"}
+        output.emit(said.get(switch.outcome, f"{name} finds less: nothing was switched (--force does)"))
+        if switch.comparison:
+            output.talk(_difference(switch.comparison))
+    return NOT_SWITCHED if switch.outcome == "worse" else 0
+
+
+@command("remove", "kb models remove granite", "kb models remove 1 --json")
+@click.argument("model")
+def remove(flags: Flags, model: str, as_json: bool) -> None:
+    """Remove a model's vectors; the one that searches use cannot be removed."""
+    with opened(flags) as knowledge:
+        identity, vectors = knowledge.models.remove(model)
+    if as_json:
+        output.emit_json({"name": identity.name, "vectors_deleted": vectors})
+    else:
+        output.emit(f"✓ Removed model: {one_line(identity.name)} ({vectors:,} vectors)")
+
+
+@command("compare", "kb models compare 1 2", "kb models compare granite nomic --queries asked.jsonl")
+@click.argument("first")
+@click.argument("second")
+@_queries_option
+def compare(flags: Flags, first: str, second: str, queries: Path | None, as_json: bool) -> None:
+    """Compare what two models find: both look for the same known passages."""
+    with opened(flags) as knowledge, shown() as progress:
+        comparison = knowledge.models.compare(first, second, queries=queries, progress=progress)
+    if as_json:
+        from concord.wire import comparison_to_json
+
+        output.emit_json(comparison_to_json(comparison))
+        return
+    heads = ("model", "MRR", "found", "ms a query")
+    output.emit(output.table(heads, map(_trial_row, (comparison.before, comparison.after))))
+    output.talk(_difference(comparison))
+
+
+for _command in (list_models, add, use, remove, compare):
+    models.add_command(_command)
+
+
+@command("backfill", "kb backfill", "kb backfill --json")
+def backfill(flags: Flags, as_json: bool) -> int:
+    """Index anew what is stored, without reading a file.
+
+    Words are extracted as this version does it, vectors come from the cache, and only what the cache does not
+    know is embedded. Searches go on meanwhile; an interrupted run has less to do the next time.
+    """
+    with opened(flags) as knowledge, shown() as progress:
+        done = knowledge.backfill(progress=progress)
+    if as_json:
+        from concord.wire import backfill_to_json
+
+        output.emit_json(backfill_to_json(done))
+    else:
+        output.emit(
+            f"{done.documents:,} documents, {done.chunks:,} chunks: words of {done.reworded:,} indexed anew;"
+            f" vectors of {done.unchanged:,} right, {done.reused:,} from the cache, {done.embedded:,} made"
+            f" in {done.took_s:.1f} s"
+        )
+        if done.pending:
+            output.talk(f"{done.pending:,} chunks are left without a vector: {done.degraded}")
+    return NOT_SWITCHED if done.pending else 0
+
+
+def _list(flags: Flags, *, as_json: bool) -> None:
+    with opened(flags) as knowledge:
+        states = knowledge.models.list()
+    if as_json:
+        from concord.wire import model_to_json
+
+        output.emit_json({"models": [model_to_json(state) for state in states]})
+    elif not states:
+        output.talk("there are no vectors yet: `kb add PATH` indexes a folder")
+    else:
+        heads = ("#", "model", "dimensions", "vectors", "pending", "used", "url")
+        output.emit(output.table(heads, _rows(states)))
+
+
+def _rows(states: list[ModelState]) -> Iterator[tuple[str, ...]]:
+    for number, state in enumerate(states, 1):
+        identity = state.space.identity
+        used = "active" if state.space.is_active else "before" if state.space.was_active else "never"
+        url = str(state.space.recipe.get("embed.url", ""))
+        counts = (f"{identity.dimension:,}", f"{state.vectors:,}", f"{state.pending:,}")
+        yield (str(number), identity.name, *counts, used, url)
+
+
+def _made(done: Embedding) -> str:
+    made = f"embedded {done.embedded:,} chunks, {done.reused:,} more were known already"
+    if not done.pending:
+        return made
+    why = f" ({one_line(done.degraded)})" if done.degraded else ""
+    return f"{made}; {done.pending:,} left{why}: run it again"
+
+
+def _trial_row(trial: Trial) -> tuple[str, ...]:
+    return (trial.identity.name, f"{trial.mrr:.3f}", f"{trial.found:.0%}", f"{trial.query_ms:.1f}")
+
+
+def _difference(comparison: Comparison) -> str:
+    count = len(comparison.before.ranks)
+    if not count:
+        return "there was nothing to try: no document has a sentence to look for"
+    after, before = comparison.after, comparison.before
+    verdict = "less, and not by chance" if comparison.is_worse else "no less than chance would explain"
+    return (
+        f"{count} queries: {after.identity.name} finds {after.found:.0%} (MRR {after.mrr:.3f}),"
+        f" {before.identity.name} {before.found:.0%} ({before.mrr:.3f}): {verdict}"
+    )

@@ -1,0 +1,200 @@
+"""Is a knowledge base well? The store is asked about itself; then its files, its model and the machine.
+
+Each check yields findings and changes nothing. `treat` puts right what is safe to: what is derived is built
+anew, what is gone from the disk is forgotten, what has no vector gets one.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from concord.errors import KBError, Unreadable
+from concord.freshness import Files
+from concord.ingest import embed_pending, entries
+from concord.protocols import Embedder, Progress, Store
+from concord.types import Document, Finding, Source, SyncReport
+
+LEAST_FREE_BYTES = 200_000_000  # and as much again as the store has: rewriting it takes so much for a while
+LEAST_MEMORY_BYTES = 500_000_000  # a process with the bundled model and 100,000 chunks takes a fifth of it
+_NAMED = 3  # examples in a sentence
+
+
+class Patient(NamedTuple):
+    """What is examined. Parts are opened by the checks: one that does not open is a finding."""
+
+    store: Callable[[], Store]
+    embedder: Callable[[], Embedder | None]
+    sync: Callable[[Source], SyncReport]
+    folder: Path  # where we keep things when the store is no file
+    max_bytes: int
+
+
+class Diagnosis(NamedTuple):
+    """What was looked at, what is wrong, and what was wrong before it was put right."""
+
+    checks: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    fixed: tuple[Finding, ...] = ()
+
+
+def diagnose(patient: Patient, *, fix: bool, progress: Progress) -> Diagnosis:
+    """Examine a knowledge base; with `fix` treat it, and examine it again to see what that came to."""
+    checks = tuple(check.__name__.lstrip("_").replace("_", " ") for check in (_open, *CHECKS))
+    found = examine(patient)
+    if not fix or not any(finding.is_repairable for finding in found):
+        return Diagnosis(checks, found)
+    treat(found, patient, progress)
+    left = examine(patient)
+    still = {finding.check for finding in left}
+    return Diagnosis(checks, left, tuple(finding for finding in found if finding.check not in still))
+
+
+def examine(patient: Patient) -> tuple[Finding, ...]:
+    """Run every check; without a store that opens, only those that need none."""
+    unopened = _open(patient)
+    if unopened is not None:
+        return (unopened, *_machine(patient))
+    return tuple(finding for check in CHECKS for finding in _guarded(check, patient))
+
+
+def treat(findings: Sequence[Finding], patient: Patient, progress: Progress) -> None:
+    """Put right what is repairable; a provider that is down leaves its part for another time."""
+    store = patient.store()
+    wanted = {finding.check for finding in findings if finding.is_repairable}
+    store.repair(findings)
+    if "ghosts" in wanted:
+        for source in {document.source_id: source for source, document in _ghosts(store)}.values():
+            patient.sync(source)
+    counts = store.catalog.counts()
+    if counts.chunks > counts.vectors and "provider" not in {finding.check for finding in findings}:
+        embed_pending(store, patient.embedder(), progress)
+
+
+def _open(patient: Patient) -> Finding | None:
+    """Whether the store opens at all."""
+    try:
+        patient.store().catalog.generation()
+    except KBError as fault:
+        return Finding("store", fault.message, fault.hint or "")
+    return None
+
+
+def _guarded(check: Callable[[Patient], Iterator[Finding]], patient: Patient) -> Iterator[Finding]:
+    """Run a check; what stops it is a finding too."""
+    try:
+        yield from check(patient)
+    except KBError as fault:
+        yield Finding(check.__name__.lstrip("_"), fault.message, fault.hint or "")
+
+
+def _storage(patient: Patient) -> Iterator[Finding]:
+    yield from patient.store().check()
+
+
+def _sources(patient: Patient) -> Iterator[Finding]:
+    """Folders and files that cannot be read any more."""
+    for source in patient.store().catalog.sources():
+        if source.path is None:
+            continue
+        try:
+            next(entries(source, patient.max_bytes), None)
+        except Unreadable as fault:
+            yield Finding("sources", f"{source.name}: {fault.message}", fault.hint or "")
+
+
+def _files(patient: Patient) -> Iterator[Finding]:
+    """Documents whose file is gone: searches leave them out, but they take room and time."""
+    gone = [document.path for _, document in _ghosts(patient.store())]
+    if gone:
+        some = ", ".join(gone[:_NAMED]) + (", …" if len(gone) > _NAMED else "")
+        said = f"{len(gone):,} documents whose file is gone: {some}"
+        yield Finding("ghosts", said, "`kb sync` forgets them, and so does `kb doctor --fix`", True)
+
+
+def _ghosts(store: Store) -> Iterator[tuple[Source, Document]]:
+    sources = store.catalog.sources()
+    for source in sources:
+        if source.path is not None:
+            files = Files([source])
+            yield from ((source, d) for d in store.catalog.documents(source.id) if files.is_deleted(d))
+
+
+def _vectors(patient: Patient) -> Iterator[Finding]:
+    """Chunks that meaning cannot find."""
+    counts = patient.store().catalog.counts()
+    waiting = counts.chunks - counts.vectors
+    if waiting > 0:
+        said = f"{waiting:,} of {counts.chunks:,} chunks have no vector and are found by words alone"
+        yield Finding("embedding", said, "`kb sync` embeds them, and so does `kb doctor --fix`", True)
+
+
+def _provider(patient: Patient) -> Iterator[Finding]:
+    """Whether the embedder answers, and is the one that made the vectors."""
+    embedder = patient.embedder()
+    theirs = patient.store().vectors.identity()
+    if embedder is None:
+        if theirs is not None:
+            hint = "set embed.provider, or search with --fts-only"
+            yield Finding("model", f"no provider is set, but {theirs.model} made the vectors", hint)
+        return
+    embedder.embed_query("Is anybody there?")
+    mine = embedder.identity
+    if theirs is not None and theirs != mine:
+        built, asked = f"{theirs.provider}/{theirs.model}", f"{mine.provider}/{mine.model}"
+        yield Finding("model", f"the vectors are of {built}, the settings say {asked}", _OTHER_MODEL)
+
+
+_OTHER_MODEL = "set embed.provider and embed.model back, or have `kb models` build vectors of the new one"
+
+
+def _machine(patient: Patient) -> Iterator[Finding]:
+    """Room on the disk and in memory."""
+    file = _file(patient)
+    home = file.parent if file else patient.folder
+    folder = next(one for one in (home, *home.parents) if one.is_dir())
+    size = file.stat().st_size if file and file.exists() else 0
+    free, wanted = shutil.disk_usage(folder).free, LEAST_FREE_BYTES + size
+    if free < wanted:
+        said = f"{free / 1e6:,.0f} MB are free on the disk of {folder}; {wanted / 1e6:,.0f} MB may be needed"
+        yield Finding("disk", said, "free some space, or move the store with --store")
+    memory = available_memory()
+    if memory is not None and memory < LEAST_MEMORY_BYTES:
+        wanted = LEAST_MEMORY_BYTES
+        said = f"{memory / 1e6:,.0f} MB of memory are free; the model may need {wanted / 1e6:,.0f} MB"
+        yield Finding("memory", said, "close other programs, or search with --fts-only")
+
+
+def _file(patient: Patient) -> Path | None:
+    """Return the file of a store that is one; None also for one that does not open."""
+    try:
+        found: Path | None = getattr(patient.store(), "path", None)
+    except KBError:
+        return None
+    return found
+
+
+def available_memory(report: Path = Path("/proc/meminfo")) -> int | None:
+    """Return the memory that a program may still take; None where the system does not say."""
+    try:
+        lines = dict(line.split(":", 1) for line in report.read_text("ascii").splitlines())
+        return int(lines["MemAvailable"].split()[0]) * 1024
+    except (OSError, ValueError, KeyError):
+        pass
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return None
+
+
+CHECKS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (
+    _storage,
+    _sources,
+    _files,
+    _vectors,
+    _provider,
+    _machine,
+)

@@ -1,0 +1,210 @@
+"""A model server over HTTP: kept-alive connections, and a bound on time, on tries and on what is read.
+
+What can succeed later is tried again: a refused or dropped connection, 429 and 5xx. What cannot is not: any
+other 4xx, a redirect, an answer that is no JSON, and whatever has used up its time.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import time
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from concord.errors import BadValue, EmbedderDown
+
+MOST_BYTES = 64 << 20  # of an answer; ten vectors of 4,096 numbers take 1 MB
+FIRST_PAUSE_S = 0.1  # before the second try; it doubles
+_MAX_IDLE = 4  # connections kept for the next request
+_TOLD = 200  # characters of what a server says about a fault
+_TRY_AGAIN = (408, 425, 429)
+
+
+class Refused(Exception):
+    """The server answered that it will not do this. `status` says why, `reason` says it in its words."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(f"{status}: {reason}")
+        self.status = status
+        self.reason = reason
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether the same request may succeed a moment later."""
+        return self.status >= 500 or self.status in _TRY_AGAIN
+
+
+class Server:
+    """One server. May be used by several threads at once."""
+
+    def __init__(self, url: str, *, name: str, key: str = "", timeout_s: float, start: str) -> None:
+        self._scheme, self._host, self._port, self._path = _parts(url)
+        self._timeout_s = timeout_s
+        self._start = start  # a hint how to start it
+        self._idle: list[http.client.HTTPConnection] = []
+        self._closings = 0
+        self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if key:
+            self._headers["Authorization"] = f"Bearer {key}"
+        self.name = f"{name} at {self._scheme}://{self._host}:{self._port}"
+
+    def ask(self, path: str, body: Mapping[str, Any] | None = None, *, tries: int = 1) -> Any:
+        """Return what the server answers, within the time allowed for all tries.
+
+        Raises:
+            Refused: it answers that it will not.
+            EmbedderDown: it does not answer, or not in time, or nonsense.
+        """
+        ends = time.monotonic() + self._timeout_s
+        pause = FIRST_PAUSE_S
+        for left in range(tries - 1, -1, -1):
+            try:
+                return self._try(path, body, ends)
+            except (Refused, ConnectionError, http.client.HTTPException) as fault:
+                passes = fault.may_pass if isinstance(fault, Refused) else True
+                if not left or not passes or time.monotonic() + pause >= ends:
+                    raise self._as_ours(fault) from fault
+            except OSError as fault:  # no such host, no route, no time left: trying again takes as long
+                raise self._as_ours(fault) from fault
+            time.sleep(pause)
+            pause *= 2
+        raise AssertionError("the last try returns or raises")
+
+    def close(self) -> None:
+        """Close the connections that nobody uses; the next request opens a new one."""
+        self._closings += 1  # what is in use now is closed as soon as it comes back
+        while self._idle:
+            self._idle.pop().close()
+
+    def _try(self, path: str, body: Mapping[str, Any] | None, ends: float) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        closings = self._closings
+        connection, is_new = self._take()
+        try:
+            response = self._exchange(connection, path, data, ends)
+        except (ConnectionError, http.client.HTTPException):
+            connection.close()
+            if is_new:
+                raise
+            # The server closed it while it was idle: that says nothing about the server.
+            connection, _ = self._take(fresh=True)
+            response = self._exchange(connection, path, data, ends)
+        content = self._content(connection, response, ends, closings)
+        if response.status != 200:
+            raise Refused(response.status, _reason(content, response.reason))
+        try:
+            return json.loads(content)
+        except ValueError as fault:
+            raise EmbedderDown(f"{self.name} answers with what is no JSON", hint=self._start) from fault
+
+    def _exchange(
+        self, connection: http.client.HTTPConnection, path: str, data: bytes | None, ends: float
+    ) -> http.client.HTTPResponse:
+        try:
+            connection.timeout = _left(ends)
+            if connection.sock is not None:
+                connection.sock.settimeout(_left(ends))
+            connection.request("GET" if data is None else "POST", self._path + path, data, self._headers)
+            if connection.sock is not None:
+                connection.sock.settimeout(_left(ends))
+            return connection.getresponse()
+        except BaseException:
+            connection.close()
+            raise
+
+    def _content(
+        self,
+        connection: http.client.HTTPConnection,
+        response: http.client.HTTPResponse,
+        ends: float,
+        closings: int,
+    ) -> bytes:
+        """Read what the server sends, and keep the connection for the next request."""
+        try:
+            data = _read(connection, response, ends)
+        except BaseException:
+            connection.close()
+            raise
+        if response.will_close or len(self._idle) >= _MAX_IDLE or closings != self._closings:
+            connection.close()
+        else:
+            self._idle.append(connection)
+        return data
+
+    def _take(self, *, fresh: bool = False) -> tuple[http.client.HTTPConnection, bool]:
+        """Return a connection, and whether it is a new one."""
+        try:
+            if not fresh:
+                return self._idle.pop(), False
+        except IndexError:
+            pass
+        kind = http.client.HTTPSConnection if self._scheme == "https" else http.client.HTTPConnection
+        return kind(self._host, self._port, timeout=self._timeout_s), True
+
+    def _as_ours(self, fault: Exception) -> Exception:
+        if isinstance(fault, Refused):
+            return fault
+        if isinstance(fault, TimeoutError | socket.timeout):
+            return EmbedderDown(
+                f"{self.name} did not answer within {self._timeout_s:g} s",
+                hint="it may be loading its model: try again, or raise embed.timeout_s",
+            )
+        why = getattr(fault, "strerror", None) or str(fault) or type(fault).__name__
+        return EmbedderDown(f"{self.name} does not answer: {why}", hint=self._start)
+
+
+def _parts(url: str) -> tuple[str, str, int, str]:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as fault:
+        raise BadValue(f"embed.url is no address: {fault}", hint=_EXAMPLE) from fault
+    if parts.username or parts.password:
+        raise BadValue("embed.url must not hold a password", hint="give it as embed.key")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise BadValue(f"embed.url is no address of a web server: {url!r}", hint=_EXAMPLE)
+    standard = 443 if parts.scheme == "https" else 80
+    return parts.scheme, parts.hostname, port or standard, parts.path.rstrip("/")
+
+
+def _read(connection: http.client.HTTPConnection, response: http.client.HTTPResponse, ends: float) -> bytes:
+    """Read an answer to its end, in no more time and no more bytes than are allowed."""
+    data = bytearray()
+    while True:
+        if connection.sock is not None:  # it is gone from the connection when the server will close it
+            connection.sock.settimeout(_left(ends))
+        part = response.read1(1 << 16)
+        if not part:
+            if response.length:  # the server broke off
+                raise http.client.IncompleteRead(bytes(data), response.length)
+            response.close()  # read1 does not, and the connection takes no request before
+            return bytes(data)
+        data += part
+        if len(data) > MOST_BYTES or time.monotonic() >= ends:
+            raise TimeoutError("the answer takes too long")
+
+
+def _left(ends: float) -> float:
+    left = ends - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("no time is left")
+    return left
+
+
+def _reason(data: bytes, phrase: str) -> str:
+    """Return what a server says about a fault: most put it under `error`, some under `message`."""
+    text = data.decode("utf-8", "replace")
+    try:
+        told = json.loads(text)
+    except ValueError:
+        return " ".join(text.split())[:_TOLD] or phrase
+    for key in ("error", "message", "detail"):
+        if isinstance(told, dict) and told.get(key):
+            told = told[key]
+    return (told if isinstance(told, str) else json.dumps(told))[:_TOLD]
+
+
+_EXAMPLE = "for example http://127.0.0.1:11434"

@@ -1,0 +1,147 @@
+"""Giving vectors to chunks: in small batches, each of which commits by itself, from the cache where it can.
+
+An interrupted run loses the batch it was at. A text that the provider refuses stays without a vector, found
+by words alone, and keeps nobody else from getting theirs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from concord.errors import EmbedderDown, TextsRefused, Unavailable
+from concord.protocols import Embedder, Progress, Store, VectorIndex
+from concord.text.assemble import embeddable_text
+from concord.types import FLOAT_BYTES, ChunkId, Pending, Vector
+
+EMBED_WINDOW = 2048  # chunks sorted by length together, so that a batch wastes little on padding
+EMBED_BATCH = 64  # chunks embedded and committed together: what an interruption loses at most
+
+
+class Embedding(NamedTuple):
+    """What embedding the waiting chunks came to."""
+
+    embedded: int = 0
+    reused: int = 0
+    pending: int = 0
+    degraded: str | None = None
+    refused: int = 0  # of the pending: texts that the provider will not have
+    overflowed: int = 0  # texts longer than the model's window, which were embedded in parts
+
+
+class Batch(NamedTuple):
+    """What became of a few texts."""
+
+    vectors: dict[bytes, Vector]  # by the key of the text
+    made: int
+    refused: str | None = None  # why some have none
+
+
+def text_key(text: str) -> bytes:
+    """Return what the vector of a text is cached under."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).digest()
+
+
+def embed_pending(
+    store: Store, embedder: Embedder | None, progress: Progress, *, source_id: str | None = None
+) -> Embedding:
+    """Give a vector to every chunk that has none; a provider that is down leaves the rest for next time."""
+    counts = store.catalog.counts(source_id)  # the catalog knows even while a vector store is down
+    waiting = counts.chunks - counts.vectors
+    if embedder is None or waiting <= 0:
+        return Embedding(pending=waiting)
+    return embed_space(store, embedder, progress, source_id=source_id, waiting=waiting)
+
+
+def embed_space(
+    store: Store,
+    embedder: Embedder,
+    progress: Progress,
+    *,
+    source_id: str | None = None,
+    waiting: int | None = None,
+) -> Embedding:
+    """Give a vector of this embedder to every chunk that has none of it, whichever space is active.
+
+    Raises:
+        ModelMismatch: the store holds another model's vectors and has no space for this one.
+    """
+    done, overflowed = Embedding(pending=waiting or 0), embedder.overflowed
+    try:
+        space = store.spaces.of(embedder.identity)
+        space.prepare(embedder.identity)
+        done = done._replace(pending=space.waiting(source_id))
+        for batch in _batches(space, source_id):
+            done = _count(done, len(batch), *_embed(batch, store, space, embedder))
+            finished = done.embedded + done.reused
+            progress("embed", finished, finished + done.pending)
+    except Unavailable as fault:
+        done = done._replace(degraded=fault.message)
+    return done._replace(overflowed=embedder.overflowed - overflowed)
+
+
+def vectors_for(texts: Iterable[str], store: Store, embedder: Embedder) -> Batch:
+    """Return the vectors of texts by their keys, making and caching those that are not known."""
+    wanted = {text_key(text): text for text in texts}
+    known = store.cache.get(embedder.identity, list(wanted))
+    fresh = {key: text for key, text in wanted.items() if key not in known}
+    made, refused = _made(fresh, embedder) if fresh else ({}, None)
+    store.cache.put(embedder.identity, made)
+    return Batch({**known, **made}, len(made), refused)
+
+
+def _batches(space: VectorIndex, source_id: str | None) -> Iterator[list[tuple[ChunkId, str]]]:
+    """Yield the waiting chunks with their embeddable texts, texts of like length together."""
+    after = 0
+    while window := space.pending(after, EMBED_WINDOW, source_id):
+        after = window[-1].chunk_id
+        texts = sorted(map(_text, window), key=lambda pair: len(pair[1]))
+        for start in range(0, len(texts), EMBED_BATCH):
+            yield texts[start : start + EMBED_BATCH]
+
+
+def _text(waiting: Pending) -> tuple[ChunkId, str]:
+    return waiting.chunk_id, embeddable_text(waiting.title, waiting.heading, waiting.text, waiting.tags)
+
+
+def _embed(
+    batch: Sequence[tuple[ChunkId, str]], store: Store, space: VectorIndex, embedder: Embedder
+) -> tuple[int, Batch]:
+    """Store a vector for each of the batch; return how many have one now, and what was made for that."""
+    result = vectors_for((text for _, text in batch), store, embedder)
+    keys = {chunk_id: text_key(text) for chunk_id, text in batch}
+    space.put((chunk_id, result.vectors[key]) for chunk_id, key in keys.items() if key in result.vectors)
+    return sum(key in result.vectors for key in keys.values()), result
+
+
+def _made(texts: dict[bytes, str], embedder: Embedder) -> tuple[dict[bytes, Vector], str | None]:
+    try:
+        made = embedder.embed_documents(list(texts.values()))
+        _check_dimension(made, embedder)
+        return dict(zip(texts, made, strict=True)), None
+    except TextsRefused as fault:
+        pairs = zip(texts, fault.vectors, strict=True)
+        return {key: vector for key, vector in pairs if vector is not None}, fault.message
+
+
+def _count(done: Embedding, size: int, having: int, batch: Batch) -> Embedding:
+    return done._replace(
+        embedded=done.embedded + batch.made,
+        reused=done.reused + having - batch.made,
+        pending=max(0, done.pending - having),
+        degraded=batch.refused or done.degraded,
+        refused=done.refused + size - having,
+    )
+
+
+def _check_dimension(vectors: Iterable[Vector], embedder: Embedder) -> None:
+    """Refuse vectors of another dimension before they reach the cache, which would keep them."""
+    wanted = embedder.identity.dimension
+    for vector in vectors:
+        if len(vector) != wanted * FLOAT_BYTES:
+            raise EmbedderDown(
+                f"{embedder.identity.model} answers with {len(vector) // FLOAT_BYTES} dimensions,"
+                f" not with {wanted}",
+                hint="see which model the provider has loaded",
+            )

@@ -1,0 +1,44 @@
+"""Counting what is read, and letting that lift results a little: only where `usage.enabled` says so."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from concord.errors import BackendDown, StoreBusy
+from concord.judge import Survivor
+from concord.protocols import Journal, Store
+from concord.ranking.usage import habit, lifted
+from concord.types import Access, ChunkId, Json, Ranked
+
+
+class Habits(NamedTuple):
+    """The order once what is read often was lifted, and why, by chunk."""
+
+    ranked: list[Ranked]
+    reasons: Mapping[ChunkId, Json]
+
+
+def by_habit(survivors: Sequence[Survivor], store: Store) -> Habits:
+    """Lift what was read lately and often."""
+    ranked = [survivor.ranked for survivor in survivors]
+    known = store.journal.accesses(list({survivor.document.id for survivor in survivors}))
+    now = time.time()
+    of_chunk = {s.chunk.id: known[s.document.id] for s in survivors if s.document.id in known}
+    habits = {chunk_id: habit(access, now) for chunk_id, access in of_chunk.items()}
+    after = lifted(ranked, habits)
+    scores = {one.chunk_id: one.score for one in ranked}
+    added = {one.chunk_id: one.score - scores[one.chunk_id] for one in after}
+    return Habits(after, {i: _reason(of_chunk[i], habits[i], added[i]) for i in habits})
+
+
+def record_reading(document_id: str, journal: Journal) -> None:
+    """Count that a document was read."""
+    with suppress(StoreBusy, BackendDown):  # whoever reads need not hear of bookkeeping that failed
+        journal.record_access([document_id], time.time())
+
+
+def _reason(access: Access, strength: float, added: float) -> Json:
+    return {"times": access.times, "last_at": access.last_at, "habit": strength, "added": added}

@@ -1,0 +1,36 @@
+"""The working set as a prior: what was read lately and often is a little likelier to be wanted again.
+
+Denning's working set keeps what was used within a window; here the window fades. The lift is a share of how
+far apart the scores are and bounded, so that it decides between passages that are about equally good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from concord.ranking.entities import score_range
+from concord.ranking.fuse import ordered
+from concord.types import Access, ChunkId, Ranked
+
+# A starting point until somebody has judged a log of their own: half of what a name of the query is worth,
+# because a habit says less about a query than its words do.
+MOST = 0.05
+HALF_LIFE_S = 7 * 86_400.0
+HALF_TIMES = 3.0  # readings that count for half of what any number of them does
+
+
+def habit(access: Access, now: float) -> float:
+    """Return how much of a habit a document is, from 0 to 1: how often it was read, fading since the last."""
+    recency = 0.5 ** (max(0.0, now - access.last_at) / HALF_LIFE_S)
+    return float(recency * access.times / (access.times + HALF_TIMES))
+
+
+def lifted(ranked: Sequence[Ranked], habits: Mapping[ChunkId, float]) -> list[Ranked]:
+    """Return the chunks in the order they have once each is lifted by its habit."""
+    most = MOST * score_range(ranked)
+    return ordered(
+        replace(one, score=one.score + most * habits[one.chunk_id]) if one.chunk_id in habits else one
+        for one in ranked
+    )

@@ -1,0 +1,41 @@
+"""Models to switch to: each is the hashing embedder under another name, in a space that nothing else fits."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from concord.embedders.hashing import HashingEmbedder
+from concord.types import Vector
+
+
+class Turned(HashingEmbedder):
+    """As good as the hashing embedder and of the same dimension, but its vectors are turned round.
+
+    What one of them calls nearest the other calls farthest: a query that met the wrong vectors would show.
+    """
+
+    identity = replace(HashingEmbedder.identity, model="turned")
+
+    def embed_query(self, text: str) -> Vector:
+        """Return the opposite vector."""
+        return array("f", [-number for number in array("f", super().embed_query(text))]).tobytes()
+
+
+class Muddled(HashingEmbedder):
+    """A model that is no good: queries come out as something else than documents."""
+
+    identity = replace(HashingEmbedder.identity, model="muddled")
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        """Return vectors of the documents."""
+        return [super(Muddled, self).embed_query(text) for text in texts]
+
+    def embed_query(self, text: str) -> Vector:
+        """Return a vector of something else."""
+        return super().embed_query(text[::-1] + "?")
+
+
+TABLE = {"turned": "other_embedders:Turned", "muddled": "other_embedders:Muddled"}

@@ -1,0 +1,239 @@
+"""Indexing anew what is stored: words as extracted now, vectors from the cache, while searches go on."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from msgspec.structs import replace
+
+from concord import plugins
+from concord.backfill import Backfill, backfill
+from concord.cli.main import main
+from concord.errors import EmbedderDown
+from concord.knowledge import KnowledgeBase, silent
+from concord.notes import Note
+from concord.types import Answer, Word
+from contract.stored import EVERYTHING
+from kb_process import BOUND_S
+from recorders import RecordingEmbedder, write
+
+PAGES = 150
+
+
+class Noted(RecordingEmbedder):
+    """The recording embedder, of which the last one that was opened is known."""
+
+    last: Noted
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        Noted.last = self
+
+
+@pytest.fixture(params=["sqlite", "memory"])
+def kb(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[KnowledgeBase]:
+    monkeypatch.setitem(plugins.TABLES["embedders"], "noted", "test_backfill:Noted")
+    for n in range(PAGES):
+        write(tmp_path / "docs" / f"page{n:03}.md", f"# Page {n}\n\nWords{n} about thing{n}.\n")
+    url = "memory://" if request.param == "memory" else f"sqlite://{tmp_path}/store"
+    with KnowledgeBase.open(store__url=url, embed__provider="noted") as made:
+        made.add(tmp_path / "docs")
+        Noted.last.texts.clear()
+        yield made
+
+
+def did(done: Backfill) -> dict[str, int]:
+    counts = ("reworded", "unchanged", "reused", "embedded", "pending")
+    return {name: getattr(done, name) for name in counts if getattr(done, name)}
+
+
+@pytest.mark.promise("004.backfill.cached")
+def test_where_all_is_as_it_should_be_nothing_is_written_or_embedded(kb: KnowledgeBase):
+    before = kb.generation
+    done = kb.backfill()
+    assert (done.documents, done.chunks, done.degraded) == (PAGES, PAGES, None)
+    assert did(done) == {"unchanged": PAGES}
+    assert Noted.last.texts == []
+    assert kb.generation == before
+
+
+@pytest.mark.promise("004.backfill.cached")
+def test_vectors_that_were_lost_come_back_from_the_cache(kb: KnowledgeBase):
+    (source,) = kb.sources()
+    before = kb.search("words7 about thing7", mode="semantic").hits[0].chunk.id
+    kb.store.vectors.delete_source(source.source.id)
+    assert did(kb.backfill()) == {"reused": PAGES}
+    assert Noted.last.texts == []
+    assert kb.search("words7 about thing7", mode="semantic").hits[0].chunk.id == before
+
+
+@pytest.mark.promise("004.backfill.cached")
+def test_only_what_reads_differently_now_is_embedded(kb: KnowledgeBase):
+    document = next(iter(kb.documents()))
+    kb.store.catalog.update_document(replace(document, title="Renamed"))  # which embeds nothing by itself
+    assert did(kb.backfill()) == {"unchanged": PAGES - 1, "embedded": 1}
+    assert [text.splitlines()[0] for text in Noted.last.texts] == ["Renamed > Page 0"]
+
+
+def test_what_the_cache_has_forgotten_is_embedded_anew(kb: KnowledgeBase):
+    kb.store.cache.trim(0)
+    assert did(kb.backfill()) == {"unchanged": PAGES, "embedded": PAGES}
+    assert did(kb.backfill()) == {"unchanged": PAGES}
+
+
+@pytest.mark.promise("004.backfill.words")
+def test_words_are_indexed_as_they_are_extracted_now(tmp_path: Path):
+    write(tmp_path / "docs" / "a.md", "# Board\n\nIt has a 386DX33 and getUserName in it.\n")
+    write(tmp_path / "docs" / "b.md", "# Other\n\nNothing of that kind.\n")
+    with KnowledgeBase.open(store__url=f"sqlite://{tmp_path}/store", embed__provider="hashing") as kb:
+        kb.add(tmp_path / "docs")
+        older = apsw.Connection(str(tmp_path / "store" / "default.db"))
+        older.execute("UPDATE kb_chunks SET terms = ''")  # as a version had it that knew no identifiers
+        older.close()
+        assert kb.store.lexical.search(Word("386"), EVERYTHING, 9) == []
+        assert did(kb.backfill()) == {"reworded": 1, "unchanged": 2}
+        assert len(kb.store.lexical.search(Word("386"), EVERYTHING, 9)) == 1
+        check = apsw.Connection(str(tmp_path / "store" / "default.db"))
+        check.execute("INSERT INTO kb_chunks_fts (kb_chunks_fts, rank) VALUES ('integrity-check', 1)")
+        check.close()
+
+
+@pytest.mark.promise("004.backfill.words")
+def test_notes_are_put_together_again_from_their_fields(tmp_path: Path):
+    with KnowledgeBase.open(store__url=f"sqlite://{tmp_path}/store", embed__provider="hashing") as kb:
+        kb.note(Note("A board.", title="Board", tags=("ops",), details={"cpu": {"model": "386DX33"}}))
+        assert did(kb.backfill()) == {"unchanged": 1}
+        older = apsw.Connection(str(tmp_path / "store" / "default.db"))
+        older.execute("UPDATE kb_chunks SET content = 'A board.', terms = ''")  # as before details were read
+        older.execute("UPDATE kb_documents SET content_hash = 'of another text'")
+        older.close()
+        done = kb.backfill()
+        assert (done.notes, done.pending) == (1, 0)
+        assert kb.search("386DX33", mode="fts5").hits[0].document.title == "Board"
+
+
+def test_vectors_of_an_unknown_model_are_made_anew(tmp_path: Path):
+    write(tmp_path / "docs" / "a.md", "# A\n\nSome text.\n")
+    with KnowledgeBase.open(store__url=f"sqlite://{tmp_path}/store", embed__provider="hashing") as kb:
+        kb.add(tmp_path / "docs")
+        older = apsw.Connection(str(tmp_path / "store" / "default.db"))
+        older.execute("UPDATE kb_spaces SET identity = NULL")
+        older.close()
+        assert did(kb.backfill()) == {"reused": 1}
+        assert kb.store.check() == []
+        assert kb.search("some text", mode="semantic").degraded == ()
+
+
+@pytest.mark.promise("E.backfill.resumable")
+def test_an_interrupted_run_has_less_to_do_the_next_time(kb: KnowledgeBase):
+    kb.store.cache.trim(0)
+    (source,) = kb.sources()
+    kb.store.vectors.delete_source(source.source.id)
+
+    def interrupt(stage: str, done: int, total: int | None) -> None:
+        if stage == "vectors" and done > PAGES // 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        kb.backfill(progress=interrupt)
+    first = len(Noted.last.texts)
+    assert 0 < first < PAGES
+    done = kb.backfill()
+    assert (done.unchanged, done.embedded, done.pending) == (first, PAGES - first, 0)
+    assert len(Noted.last.texts) == PAGES
+
+
+def test_a_provider_that_is_down_leaves_the_vectors_as_they_are_and_says_so(kb: KnowledgeBase):
+    kb.store.cache.trim(0)
+    Noted.last.fails_after = 0
+    Noted.last.fault = EmbedderDown("the provider does not answer", hint="start it")
+    done = kb.backfill()
+    assert (done.degraded, done.pending) == ("the provider does not answer", 0)
+    assert kb.store.catalog.counts().vectors == PAGES
+
+
+def test_without_a_provider_only_the_words_are_indexed_anew(kb: KnowledgeBase):
+    done = backfill(kb._workbench(), None, silent)
+    assert (done.documents, done.embedded, done.degraded) == (PAGES, 0, "no embedding provider is configured")
+
+
+@pytest.mark.promise("E.backfill.beside-searches")
+def test_searches_are_answered_while_a_backfill_runs(kb: KnowledgeBase):
+    failures: list[Answer] = []
+    over = threading.Event()
+
+    def ask() -> None:
+        while not over.is_set():
+            answer = kb.search("words7 about thing7", deadline_ms=60_000)
+            if answer.degraded or answer.hits[0].document.title != "Page 7":
+                failures.append(answer)
+
+    asker = threading.Thread(target=ask)
+    asker.start()
+    for _ in range(3):
+        kb.backfill()
+    over.set()
+    asker.join(BOUND_S)
+    assert failures == []
+
+
+def test_the_command_tells_what_was_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("KB_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
+    write(tmp_path / "docs" / "a.md", "# A\n\nSome text.\n")
+    main(["add", str(tmp_path / "docs")])
+    capsys.readouterr()
+    assert main(["backfill"]) == 0
+    assert "1 documents, 1 chunks: words of 0 indexed anew; vectors of 1 right" in capsys.readouterr().out
+    assert main(["backfill", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["documents"], told["unchanged"], told["embedded"], told["degraded"]) == (1, 1, 0, None)
+
+
+# The cache that it lives on.
+
+
+@pytest.mark.promise("E.cache.hit-rate")
+def test_stats_tell_how_much_the_cache_holds_and_how_often_it_helped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("KB_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
+    for n in range(4):
+        write(tmp_path / "docs" / f"{n}.md", f"# A\n\nText {n}.\n")
+    main(["add", str(tmp_path / "docs")])
+    main(["remove", "docs"])
+    main(["add", str(tmp_path / "docs")])
+    capsys.readouterr()
+    assert main(["stats", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["cache"] == {
+        "entries": 4,
+        "size_bytes": 4096,
+        "hits": 4,
+        "misses": 4,
+        "hit_rate": 0.5,
+    }
+    assert main(["stats"]) == 0
+    assert "4 embeddings (4.1 kB), 50% of texts were in it" in capsys.readouterr().out
+
+
+@pytest.mark.promise("E.cache.eviction")
+def test_the_cache_stays_within_its_limit(tmp_path: Path):
+    for n in range(40):
+        write(tmp_path / "docs" / f"{n:02}.md", f"# A\n\nText {n}.\n")
+    ten = 10 * 256 * 4 / 1_000_000
+    with KnowledgeBase.open(store__url="memory://", embed__provider="hashing", cache__max_mb=ten) as kb:
+        kb.add(tmp_path / "docs")
+        assert kb.stats().cache is not None
+        assert kb.stats().cache.entries == 10
+        assert kb.stats().counts.vectors == 40

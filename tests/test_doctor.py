@@ -1,0 +1,185 @@
+"""`kb doctor`: what is wrong is found and told, what can be is put right, and nothing else is touched."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+import kb_process
+from concord import doctor
+from concord.doctor import available_memory
+from concord.knowledge import KnowledgeBase
+from concord.notes import Note
+from concord.types import Finding
+from recorders import write
+from test_damage import FORGET_WORDS, harm
+
+
+@pytest.fixture
+def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
+    for n in range(3):
+        write(tmp_path / "docs" / f"{n}.md", f"# Page {n}\n\nThe heron number {n} waits.\n")
+    with opened(tmp_path) as knowledge:
+        knowledge.add(tmp_path / "docs")
+        knowledge.note(Note("A note about ospreys."))
+        yield knowledge
+
+
+def opened(tmp_path: Path, **options: str) -> KnowledgeBase:
+    return KnowledgeBase.open(
+        **{"store__url": f"sqlite://{tmp_path}/store", "embed__provider": "hashing", **options}
+    )
+
+
+def checks(findings: tuple[Finding, ...]) -> list[str]:
+    """Return what was found, but for what the machine that tests run on may lack."""
+    return [finding.check for finding in findings if finding.check not in ("disk", "memory")]
+
+
+@pytest.mark.promise("doctor.finds")
+def test_a_knowledge_base_in_order_has_no_findings(kb: KnowledgeBase):
+    found = kb.doctor()
+    assert checks(found.findings) == []
+    assert found.checks == ("open", "storage", "sources", "files", "vectors", "provider", "machine")
+
+
+def test_an_empty_knowledge_base_is_well(tmp_path: Path):
+    with opened(tmp_path) as empty:
+        assert checks(empty.doctor().findings) == []
+
+
+@pytest.mark.promise("doctor.finds", "doctor.fixes")
+def test_files_that_are_gone_are_ghosts_until_they_are_forgotten(kb: KnowledgeBase, tmp_path: Path):
+    (tmp_path / "docs" / "1.md").unlink()
+    (finding,) = kb.doctor().findings
+    assert (finding.check, "docs/1.md" in finding.message) == ("ghosts", True)
+    assert kb.stats().counts.documents == 4
+    found = kb.doctor(fix=True)
+    assert (checks(found.findings), checks(found.fixed)) == ([], ["ghosts"])
+    assert kb.stats().counts.documents == 3
+
+
+@pytest.mark.promise("doctor.finds")
+def test_a_source_that_cannot_be_read_is_told_of_and_keeps_its_index(kb: KnowledgeBase, tmp_path: Path):
+    shutil.rmtree(tmp_path / "docs")
+    found = kb.doctor(fix=True)
+    (finding,) = found.findings
+    assert (finding.check, finding.is_repairable) == ("sources", False)
+    assert "docs is not there any more" in finding.message
+    assert kb.stats().counts.documents == 4
+
+
+@pytest.mark.promise("doctor.finds", "doctor.fixes")
+def test_chunks_without_vectors_get_them(kb: KnowledgeBase):
+    kb.note(Note("Not embedded yet."), embed=False)
+    (finding,) = kb.doctor().findings
+    assert (finding.check, "1 of 5 chunks" in finding.message) == ("embedding", True)
+    assert checks(kb.doctor(fix=True).fixed) == ["embedding"]
+    assert kb.stats().pending == 0
+
+
+@pytest.mark.promise("doctor.fixes")
+def test_damage_behind_its_back_is_put_right_and_searches_answer_as_before(kb: KnowledgeBase, tmp_path: Path):
+    before = [(hit.citation, hit.found_by) for hit in kb.search("heron waits").hits]
+    kb.close()
+    harm(
+        tmp_path / "store" / "default.db",
+        FORGET_WORDS,
+        "DELETE FROM kb_vec WHERE rowid IN (1, 3)",
+        "INSERT INTO kb_vec (rowid, embedding) SELECT 99, embedding FROM kb_vec LIMIT 1",
+    )
+    with opened(tmp_path) as damaged:
+        found = damaged.doctor(fix=True)
+        assert (checks(found.findings), checks(found.fixed)) == ([], ["words", "vectors", "lost-vectors"])
+        assert sorted((h.citation, h.found_by) for h in damaged.search("heron waits").hits) == sorted(before)
+        assert damaged.stats().pending == 0
+
+
+_OTHER_MODEL = "UPDATE kb_spaces SET identity = json_set(identity, '$[1]', 'other')"
+_MODEL_THAT_IS_GONE = """
+UPDATE kb_spaces SET recipe = json_set(recipe, '$."embed.provider"', 'onnx', '$."embed.model"', '/nowhere')"""
+
+
+@pytest.mark.promise("doctor.finds")
+def test_vectors_of_another_model_are_told_of_and_left_alone(kb: KnowledgeBase, tmp_path: Path):
+    kb.close()
+    harm(tmp_path / "store" / "default.db", _OTHER_MODEL)
+    with opened(tmp_path) as other:
+        (finding,) = other.doctor(fix=True).findings
+        assert (finding.check, finding.is_repairable) == ("model", False)
+        assert other.stats().counts.vectors == 4
+    with opened(tmp_path, embed__provider="none") as without:
+        assert checks(without.doctor().findings) == ["model"]
+
+
+@pytest.mark.promise("doctor.finds")
+def test_a_provider_that_does_not_answer_is_a_finding_and_stops_no_other_check(
+    kb: KnowledgeBase, tmp_path: Path
+):
+    kb.note(Note("Not embedded yet."), embed=False)
+    (tmp_path / "docs" / "1.md").unlink()
+    kb.close()
+    harm(tmp_path / "store" / "default.db", _MODEL_THAT_IS_GONE)
+    with opened(tmp_path) as without:
+        assert checks(without.doctor().findings) == ["ghosts", "embedding", "provider"]
+        found = without.doctor(fix=True)
+        assert (checks(found.findings), checks(found.fixed)) == (["embedding", "provider"], ["ghosts"])
+
+
+@pytest.mark.promise("doctor.finds")
+@pytest.mark.parametrize(
+    "content", [b"this is no database, whatever its name says", b"SQLite format 3\0" * 100]
+)
+def test_a_store_that_does_not_open_is_a_finding_with_what_to_do(tmp_path: Path, content: bytes):
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "default.db").write_bytes(content)
+    with opened(tmp_path) as broken:
+        (finding,) = (one for one in broken.doctor(fix=True).findings if one.check == "store")
+        assert not finding.is_repairable
+        assert "backup" in finding.hint
+    assert (tmp_path / "store" / "default.db").read_bytes() == content
+
+
+@pytest.mark.promise("doctor.finds")
+def test_too_little_room_is_told_of(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(doctor, "LEAST_FREE_BYTES", 10**18)
+    monkeypatch.setattr(doctor, "LEAST_MEMORY_BYTES", 10**18)
+    assert {"disk", "memory"} <= {finding.check for finding in kb.doctor().findings}
+
+
+def test_free_memory_is_read_where_the_system_tells_it(tmp_path: Path):
+    report = tmp_path / "meminfo"
+    report.write_text("MemTotal:  100 kB\nMemAvailable:  42 kB\n", encoding="ascii")
+    assert available_memory(report) == 42 * 1024
+    assert available_memory(tmp_path / "nothing") != 0
+
+
+def test_an_older_sqlite_is_refused(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(apsw, "sqlite_lib_version", lambda: "3.51.2")
+    (finding,) = kb.doctor().findings
+    assert (finding.check, "3.51.3" in finding.message) == ("sqlite", True)
+
+
+@pytest.mark.promise("doctor.finds", "doctor.fixes")
+def test_the_command_exits_1_on_findings_and_0_once_they_are_fixed(tmp_path: Path):
+    environment = kb_process.environment(tmp_path / "home")
+    write(tmp_path / "docs" / "a.md", "# A\n\nfirst\n")
+    write(tmp_path / "docs" / "b.md", "# B\n\nsecond\n")
+    kb_process.run("add", tmp_path / "docs", env=environment)
+    (tmp_path / "docs" / "b.md").unlink()
+    status, out, _ = kb_process.run("doctor", "--json", env=environment)
+    told = json.loads(out)
+    assert (status, told["healthy"], "ghosts" in {one["check"] for one in told["findings"]}) == (
+        1,
+        False,
+        True,
+    )
+    _, out, _ = kb_process.run("doctor", "--fix", env=environment)
+    assert out.startswith("fixed: 1 documents whose file is gone: docs/b.md")
+    _, out, _ = kb_process.run("doctor", "--json", env=environment)
+    assert "ghosts" not in {one["check"] for one in json.loads(out)["findings"]}

@@ -1,0 +1,393 @@
+"""Another model's vectors are built beside the old, tried, used, gone back from; no query mixes the two."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from concord import plugins
+from concord.cli.main import main
+from concord.embedders.hashing import HashingEmbedder
+from concord.errors import BadValue, EmbedderDown, NotFound
+from concord.knowledge import KnowledgeBase, silent
+from concord.types import Answer
+from embedding_server import serving
+from kb_process import BOUND_S, assert_sound, environment
+from other_embedders import TABLE, Muddled, Turned
+from recorders import write
+
+ANIMALS = ("otter", "heron", "badger", "lynx", "marten", "stoat", "plover", "newt", "adder", "shrew")
+HASHING = HashingEmbedder.identity
+
+
+@pytest.fixture(autouse=True)
+def known(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, target in TABLE.items():
+        monkeypatch.setitem(plugins.TABLES["embedders"], name, target)
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    for n, animal in enumerate(ANIMALS * 3):
+        text = f"The {animal} number {n} sleeps under root{n} until the river{n} rises again."
+        write(tmp_path / "docs" / f"{animal}{n}.md", f"# {animal.title()} {n}\n\n{text}\n")
+    return tmp_path / "docs"
+
+
+def opened(tmp_path: Path, **more: Any) -> KnowledgeBase:
+    given = {"store__url": f"sqlite://{tmp_path}/store", "embed__provider": "hashing", **more}
+    return KnowledgeBase.open(**given)
+
+
+@pytest.fixture
+def kb(tmp_path: Path, docs: Path) -> Iterator[KnowledgeBase]:
+    with opened(tmp_path) as made:
+        made.add(docs)
+        yield made
+
+
+def nearest(kb: KnowledgeBase, text: str) -> str:
+    """Return the title of what meaning alone finds; a query that met the wrong vectors finds the farthest."""
+    answer = kb.search(text, mode="semantic")
+    assert answer.degraded == ()
+    return answer.hits[0].document.title
+
+
+def states(kb: KnowledgeBase) -> dict[str, tuple[int, int, bool]]:
+    return {s.space.identity.model: (s.vectors, s.pending, s.space.is_active) for s in kb.models.list()}
+
+
+@pytest.mark.promise("E.models.beside")
+def test_a_new_models_vectors_are_built_beside_the_old_and_searches_go_on(kb: KnowledgeBase):
+    built = kb.models.add("turned", "", "", silent)
+    assert (built.identity, built.is_active, built.embedding.embedded) == (Turned.identity, False, 30)
+    assert states(kb) == {"hashing-256": (30, 0, True), "turned": (30, 0, False)}
+    assert nearest(kb, "otter number 0 under root0") == "Otter 0"
+    assert kb.stats().identity == HASHING
+
+
+@pytest.mark.promise("E.models.switch")
+def test_using_a_model_that_finds_no_less_switches_and_going_back_tries_nothing(kb: KnowledgeBase):
+    kb.models.add("turned", "", "", silent)
+    switch = kb.models.use("turned", progress=silent)
+    assert (switch.outcome, switch.identity, switch.before) == ("switched", Turned.identity, HASHING)
+    assert switch.comparison is not None
+    assert len(switch.comparison.after.ranks) == 30
+    assert switch.comparison.after.mrr == pytest.approx(switch.comparison.before.mrr)
+    assert nearest(kb, "heron number 1 under root1") == "Heron 1"
+    back = kb.models.use("hashing-256", progress=silent)
+    assert (back.outcome, back.comparison) == ("switched", None)
+    assert nearest(kb, "heron number 1 under root1") == "Heron 1"
+    assert kb.models.use("hashing-256", progress=silent).outcome == "already"
+
+
+@pytest.mark.promise("E.models.guard")
+def test_a_model_that_finds_less_is_not_used_unless_it_is_forced(kb: KnowledgeBase):
+    kb.models.add("muddled", "", "", silent)
+    switch = kb.models.use("muddled", progress=silent)
+    assert switch.outcome == "worse"
+    assert switch.comparison is not None
+    assert switch.comparison.difference < -0.3
+    assert kb.stats().identity == HASHING
+    assert kb.models.use("muddled", force=True, progress=silent).outcome == "switched"
+    assert kb.stats().identity == Muddled.identity
+
+
+@pytest.mark.promise("E.models.guard")
+def test_recorded_queries_can_be_replayed(kb: KnowledgeBase, tmp_path: Path):
+    kb.models.add("turned", "", "", silent)
+    asked = tmp_path / "asked.jsonl"
+    rows = [{"query": "lynx number 3 root3", "path": "docs/lynx3.md"}, {"query": "x", "path": "docs/gone.md"}]
+    write(asked, "\n".join(map(json.dumps, rows)))
+    comparison = kb.models.compare("hashing-256", "turned", queries=asked, progress=silent)
+    assert comparison.before.ranks == comparison.after.ranks == (1.0,)
+    write(asked, "no json")
+    with pytest.raises(BadValue):
+        kb.models.compare("hashing-256", "turned", queries=asked, progress=silent)
+
+
+@pytest.mark.promise("E.models.complete")
+def test_what_is_stored_after_a_model_was_added_has_its_vector_before_the_model_is_used(
+    kb: KnowledgeBase, docs: Path
+):
+    kb.models.add("turned", "", "", silent)
+    write(docs / "quince.md", "# Quince\n\nA quince is a fruit that is cooked before it is eaten.\n")
+    (docs / "otter0.md").unlink()
+    kb.sync()
+    assert states(kb) == {"hashing-256": (30, 0, True), "turned": (29, 1, False)}
+    switch = kb.models.use("turned", progress=silent)
+    assert (switch.outcome, switch.embedding.embedded) == ("switched", 1)
+    assert states(kb)["turned"] == (30, 0, True)
+    assert nearest(kb, "a quince is a fruit that is cooked") == "Quince"
+    write(docs / "plum.md", "# Plum\n\nA plum is dried in the sun.\n")
+    kb.sync()
+    assert nearest(kb, "a plum is dried in the sun") == "Plum"
+
+
+def test_a_model_that_cannot_be_completed_is_not_used_unless_it_is_forced(tmp_path: Path, docs: Path):
+    with serving() as server, opened(tmp_path) as kb:
+        kb.add(docs)
+        kb.models.add("ollama", "granite", server.url, silent)
+        write(docs / "quince.md", "# Quince\n\nA quince is a fruit.\n")
+        kb.sync()
+        server.behaviour.refuses = 10_000
+        with pytest.raises(EmbedderDown, match="1 chunks have no vector of ollama/granite") as fault:
+            kb.models.use("granite", progress=silent)
+        assert "--force" in str(fault.value.hint)
+        assert kb.stats().identity == HASHING
+        assert kb.models.use("granite", force=True, progress=silent).outcome == "switched"
+        server.behaviour.refuses = 0
+        (report,) = kb.sync()
+        assert (report.embedded, report.pending) == (1, 0)
+        assert nearest(kb, "a quince is a fruit") == "Quince"
+
+
+@pytest.mark.promise("E.models.store-decides")
+def test_the_store_remembers_how_to_reach_its_model(tmp_path: Path, docs: Path):
+    with serving() as server:
+        with opened(tmp_path) as kb:
+            kb.add(docs)
+            kb.models.add("ollama", "granite", server.url, silent)
+            kb.models.use("granite", progress=silent)
+        with opened(tmp_path, embed__provider="bundled") as kb:
+            assert nearest(kb, "heron number 1 under root1") == "Heron 1"
+            (state,) = [state for state in kb.models.list() if state.space.is_active]
+            assert state.space.recipe == {
+                "embed.provider": "ollama",
+                "embed.model": "granite",
+                "embed.url": server.url,
+            }
+
+
+def test_removing_deletes_a_models_vectors_but_never_those_in_use(kb: KnowledgeBase):
+    kb.models.add("turned", "", "", silent)
+    with pytest.raises(BadValue, match="cannot be removed"):
+        kb.models.remove("hashing-256")
+    assert kb.models.remove("turned") == (Turned.identity, 30)
+    assert states(kb) == {"hashing-256": (30, 0, True)}
+    with pytest.raises(NotFound):
+        kb.models.use("turned", progress=silent)
+
+
+def test_a_model_is_found_by_its_name_a_part_of_it_or_its_number(kb: KnowledgeBase):
+    kb.models.add("turned", "", "", silent)
+    for name in ("hashing/turned", "turned", "urne", "2"):
+        assert kb.models.find(name).identity == Turned.identity
+    with pytest.raises(BadValue, match="fits several"):
+        kb.models.find("hashing/")
+    for name in ("", "9", "nobody"):
+        with pytest.raises(NotFound):
+            kb.models.find(name)
+
+
+def test_removing_a_source_deletes_its_vectors_of_every_model(kb: KnowledgeBase):
+    kb.models.add("turned", "", "", silent)
+    removal = kb.remove("docs")
+    assert (removal.documents_deleted, removal.vectors_deleted) == (30, 60)
+    assert states(kb) == {"hashing-256": (0, 0, True), "turned": (0, 0, False)}
+
+
+KILLED = """
+import os, signal, sys
+from concord import plugins
+from concord.knowledge import KnowledgeBase
+from other_embedders import TABLE, Turned
+
+plugins.TABLES["embedders"].update(TABLE)
+calls = 0
+embed = Turned.embed_documents
+
+def dying(self, texts):
+    global calls
+    calls += 1
+    if calls > int(sys.argv[2]):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return embed(self, texts)
+
+Turned.embed_documents = dying
+with KnowledgeBase.open(store__url=sys.argv[1], embed__provider="hashing") as kb:
+    kb.models.add("turned", "", "", lambda *news: None)
+"""
+
+
+@pytest.mark.promise("E.models.resumable")
+def test_building_goes_on_where_it_was_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for n in range(200):
+        write(tmp_path / "docs" / f"{n}.md", f"# Page {n}\n\nWords{n} about thing{n}.\n")
+    with opened(tmp_path) as kb:
+        kb.add(tmp_path / "docs")
+    url = f"sqlite://{tmp_path}/store"
+    env = environment(tmp_path / "home")
+    killed = subprocess.run([sys.executable, "-c", KILLED, url, "2"], env=env, timeout=BOUND_S, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert_sound(tmp_path / "store" / "default.db")
+    with opened(tmp_path) as kb:
+        assert states(kb) == {"hashing-256": (200, 0, True), "turned": (128, 72, False)}
+        assert nearest(kb, "words7 about thing7") == "Page 7"
+        built = kb.models.add("turned", "", "", silent)
+        assert (built.embedding.embedded, built.embedding.reused) == (72, 0)
+        assert kb.models.use("turned", progress=silent).outcome == "switched"
+
+
+SEARCHES = """
+import sys, time
+from concord import plugins
+from concord.knowledge import KnowledgeBase
+from other_embedders import TABLE
+
+plugins.TABLES["embedders"].update(TABLE)
+with KnowledgeBase.open(store__url=sys.argv[1], embed__provider="hashing") as kb:
+    print("ready", flush=True)
+    asked = wrong = 0
+    models = set()
+    while not sys.stdin.closed and asked < 100_000:
+        n = asked % 30
+        text = f"number {n} sleeps under root{n} until the river{n}"
+        answer = kb.search(text, mode="semantic", deadline_ms=60_000)
+        asked += 1
+        wrong += bool(answer.degraded) or not answer.hits[0].document.title.endswith(f" {n}")
+        models.add(kb.store.vectors.identity().model)
+        if asked % 10 == 0:
+            print(asked, wrong, *sorted(models), flush=True)
+"""
+
+
+@pytest.mark.promise("E.models.never-mixed", "E.models.switch")
+def test_no_query_fails_or_meets_the_wrong_vectors_while_models_are_built_switched_and_removed(
+    kb: KnowledgeBase, tmp_path: Path
+):
+    """In another process, which asks all the time; the two models call each other's nearest the farthest."""
+    with subprocess.Popen(
+        [sys.executable, "-c", SEARCHES, f"sqlite://{tmp_path}/store"],
+        env=environment(tmp_path / "home"),
+        stdout=subprocess.PIPE,
+        stdin=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    ) as searcher:
+        assert searcher.stdout is not None
+        lines: list[str] = []
+        reading = threading.Thread(target=lambda: lines.extend(searcher.stdout or ()), daemon=True)
+        reading.start()
+        wait_for(lambda: len(lines) > 1)
+        for _ in range(4):
+            kb.models.add("turned", "", "", silent)
+            for name in ("turned", "hashing-256", "turned"):
+                seen = len(lines)
+                kb.models.use(name, progress=silent)
+                wait_for(lambda seen=seen: len(lines) > seen + 1)
+            kb.models.use("hashing-256", progress=silent)
+            seen = len(lines)
+            wait_for(lambda seen=seen: len(lines) > seen + 1)
+            kb.models.remove("turned")
+        searcher.kill()
+        reading.join(BOUND_S)
+    asked, wrong, *models = lines[-1].split()
+    assert int(asked) > 100
+    assert int(wrong) == 0
+    assert models == ["hashing-256", "turned"]
+
+
+@pytest.mark.promise("E.models.never-mixed")
+def test_no_query_of_this_process_fails_or_meets_the_wrong_vectors_during_a_switch(kb: KnowledgeBase):
+    kb.models.add("turned", "", "", silent)
+    kb.models.use("turned", progress=silent)
+    failures: list[Answer] = []
+    over = threading.Event()
+
+    def ask(n: int) -> None:
+        while not over.is_set():
+            answer = kb.search(f"number {n} sleeps under root{n}", mode="semantic", deadline_ms=60_000)
+            if answer.degraded or not answer.hits[0].document.title.endswith(f" {n}"):
+                failures.append(answer)
+
+    askers = [threading.Thread(target=ask, args=(n,)) for n in range(3)]
+    for asker in askers:
+        asker.start()
+    for turn in range(40):
+        kb.models.use("hashing-256" if turn % 2 else "turned", progress=silent)
+    over.set()
+    for asker in askers:
+        asker.join(BOUND_S)
+    assert failures == []
+
+
+def wait_for(happened: Any) -> None:
+    ends = time.monotonic() + BOUND_S
+    while not happened():
+        assert time.monotonic() < ends
+        time.sleep(0.01)
+
+
+# The command line.
+
+
+def run(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, Any, str]:
+    status = main([*args, "--json"])
+    captured = capsys.readouterr()
+    return status, json.loads(captured.out), captured.err
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in [name for name in os.environ if name.startswith("KB_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("KB_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
+    return tmp_path
+
+
+@pytest.mark.promise("E.models.commands")
+def test_the_commands_list_add_compare_use_and_remove(
+    home: Path, docs: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert run(capsys, "models")[1] == {"models": []}
+    main(["add", str(docs)])
+    capsys.readouterr()
+    status, built, _ = run(capsys, "models", "add", "turned")
+    assert (status, built["name"], built["embedded"], built["active"]) == (0, "hashing/turned", 30, False)
+    _, listed, _ = run(capsys, "models", "list")
+    assert [(m["name"], m["active"], m["vectors"]) for m in listed["models"]] == [
+        ("hashing/hashing-256", True, 30),
+        ("hashing/turned", False, 30),
+    ]
+    _, compared, _ = run(capsys, "models", "compare", "1", "2")
+    assert (compared["queries"], compared["worse"]) == (30, False)
+    status, switched, _ = run(capsys, "models", "use", "turned")
+    assert (status, switched["outcome"], switched["before"]) == (0, "switched", "hashing/hashing-256")
+    status, removed, _ = run(capsys, "models", "remove", "1")
+    assert (status, removed) == (0, {"name": "hashing/hashing-256", "vectors_deleted": 30})
+    assert main(["models", "add", "muddled"]) == 0
+    capsys.readouterr()
+    status, kept, _ = run(capsys, "models", "use", "muddled")
+    assert (status, kept["outcome"], kept["comparison"]["worse"]) == (1, "worse", True)
+
+
+@pytest.mark.promise("E.models.commands")
+def test_what_the_commands_say_names_the_models_and_what_to_do(
+    home: Path, docs: Path, capsys: pytest.CaptureFixture[str]
+):
+    main(["add", str(docs)])
+    assert main(["models", "add", "turned"]) == 0
+    assert main(["models"]) == 0
+    assert main(["models", "use", "turned"]) == 0
+    assert main(["models", "compare", "1", "2"]) == 0
+    assert main(["models", "remove", "1"]) == 0
+    said = capsys.readouterr()
+    assert "hashing/turned: embedded 30 chunks" in said.out
+    assert "`kb models use turned`" in said.err
+    assert "searches use hashing/turned now" in said.out
+    assert "no less than chance would explain" in said.err
+    assert "✓ Removed model: hashing/hashing-256 (30 vectors)" in said.out
+    assert main(["models", "use", "nobody"]) == 2
+    assert "there are: hashing/turned" in capsys.readouterr().err
