@@ -43,9 +43,11 @@ if TYPE_CHECKING:
     from concord.backfill import Backfill
     from concord.collection import Collection
     from concord.doctor import Diagnosis
+    from concord.embedding import Embedding
     from concord.evaluate import Evaluation
     from concord.explaining import Explanation
     from concord.feedback import Review
+    from concord.migrate import Migration
     from concord.models import Models
     from concord.notes import Imported, KeptNote, Note, Workbench
     from concord.paging import Page
@@ -285,8 +287,7 @@ class KnowledgeBase:
 
     def warm(self) -> None:
         """Open the store and, where there are vectors to compare with, load the model."""
-        if self.store.vectors.identity() is not None and self.embedder is not None:
-            self.embedder.warm()
+        self.parts.warm()
 
     @property
     def is_warm(self) -> bool:
@@ -439,6 +440,31 @@ class KnowledgeBase:
             types=catalog.count_types(),
             feedback=Counter(one.opinion for one in self.store.journal.feedback()),
         )
+
+    def migrate(self, to: str, *, vectors: str | None = None, progress: Progress = silent) -> Migration:
+        """Copy everything to another store, with its vectors inside it or at the URL that is given.
+
+        Raises:
+            BadValue: that store holds something else, or is this one.
+            StoreError: the copy is not the same, because something changed meanwhile.
+        """
+        from concord.migrate import migrate
+
+        elsewhere = self.settings.replaced(store__url=to, vectors__url=vectors or "", org=self.org)
+        if elsewhere.store_url == self.settings.store_url:
+            raise BadValue(f"{to} is this store itself", hint="`kb migrate` without --to moves its vectors")
+        with KnowledgeBase(elsewhere) as other:
+            return migrate(self.store, other.store, progress, lock_wait_s=self.settings["sync.lock_wait_s"])
+
+    def migrate_vectors(self, *, progress: Progress = silent) -> Embedding:
+        """Bring the vectors of this store to where `vectors.url` says, from the embedding cache.
+
+        Raises:
+            BackendDown: nobody answers there; nothing has changed.
+        """
+        from concord.migrate import rehome
+
+        return rehome(self.store, self.parts.outside, self.embedder, progress)
 
     # Models.
 

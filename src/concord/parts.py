@@ -12,12 +12,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from concord import plugins
 from concord.config import Settings
 from concord.errors import KBError, Unavailable
-from concord.types import ChunkId, Degraded, Identity, Request, Space
+from concord.types import ChunkId, Degraded, Finding, Identity, Request, Space
 
 if TYPE_CHECKING:
     from concord import ingest
     from concord import search as searching
-    from concord.protocols import Embedder, FileReader, Reranker, Semantic, Store, Strategy
+    from concord.protocols import (
+        Embedder,
+        FileReader,
+        OutsideVectors,
+        Reranker,
+        Semantic,
+        Store,
+        Strategy,
+    )
     from concord.ranking.calibrate import Calibration
 
 RECIPE = ("embed.provider", "embed.model", "embed.url")  # what says which model is meant; none is a secret
@@ -31,6 +39,31 @@ class Meaning(NamedTuple):
 
     strategy: Semantic
     identity: Identity
+
+
+class Apart:
+    """A store whose vectors are kept outside it."""
+
+    def __init__(self, store: Store, outside: OutsideVectors) -> None:
+        self.catalog, self.lexical, self.cache = store.catalog, store.lexical, store.cache
+        self.ledger, self.journal = store.ledger, store.journal
+        self.vectors, self.spaces = outside.vectors, outside.spaces
+        self.outside = outside
+        self.path = getattr(store, "path", None)
+        self._store = store
+
+    def check(self) -> list[Finding]:
+        """Look into both."""
+        return [*self._store.check(), *self.outside.check()]
+
+    def repair(self, findings: Sequence[Finding]) -> None:
+        """Put right what the store can; what is amiss outside has its own cure."""
+        self._store.repair(findings)
+
+    def close(self) -> None:
+        """Close both."""
+        self.outside.close()
+        self._store.close()
 
 
 class Parts:
@@ -58,14 +91,32 @@ class Parts:
         opened = self._opened.get(_embedder_name(self._recipe(self._active_space())))
         return opened is not None and bool(opened.is_warm)  # asking for it would import its runtime
 
+    def warm(self) -> None:
+        """Load the model, and the client of a vector store outside, where anything has been embedded."""
+        if self.store.vectors.identity() is not None and self.embedder is not None:
+            self.embedder.warm()
+            if self.outside:
+                self.outside.warm()
+
     @property
     def store(self) -> Store:
-        """The store, by the scheme of its URL."""
-        url = self.settings.store_url
-        opened: Store = self._once(
-            "store", lambda: plugins.load("backends", url.partition(":")[0]).open(url, self.org)
-        )
+        """The store, by the scheme of its URL, with its vectors where `vectors.url` says."""
+        opened: Store = self._once("store", self._open_store)
         return opened
+
+    def _open_store(self) -> Store:
+        url, outside = self.settings.store_url, self.settings["vectors.url"]
+        store: Store = plugins.load("backends", url.partition(":")[0]).open(url, self.org)
+        if not outside:
+            return store
+        place = plugins.load("vectors", outside.partition(":")[0])
+        return Apart(store, place(store, outside, self.org, self.settings))
+
+    @property
+    def outside(self) -> OutsideVectors | None:
+        """The place outside where vectors are kept; None where the store keeps its own."""
+        store = self.store
+        return store.outside if isinstance(store, Apart) else None
 
     @property
     def embedder(self) -> Embedder | None:
@@ -195,6 +246,17 @@ class Parts:
             calibration=self._calibration(meaning.identity),
         )
 
+    def _guarded_semantic(self, identity: Identity, embedder: Embedder) -> Semantic:
+        from concord.breaker import Breaker, Guarded
+
+        if self.outside:
+            self.outside.warm()  # now, so that no search's deadline pays for it
+        inner = plugins.load("strategies", "semantic")(self.store.spaces.of(identity), embedder)
+        late_s = self.settings["search.deadline_ms"] / 1000
+        return Guarded(
+            inner, Breaker("semantic search", retry_s=self.settings["search.retry_s"], late_s=late_s)
+        )
+
     @property
     def reranker(self) -> Reranker | None:
         """Who takes a second look; None when the provider is `none`."""
@@ -240,10 +302,7 @@ class Parts:
     def _semantic(self, space: Space, embedder: Embedder) -> Semantic:
         """Return the strategy that is bound to one model: to its embedder and to its vectors."""
         name = f"{_SEMANTIC} {_embedder_name(self._recipe(space))} {space.identity}"
-        vectors = self.store.spaces.of(space.identity)
-        semantic: Semantic = self._once(
-            name, lambda: plugins.load("strategies", "semantic")(vectors, embedder)
-        )
+        semantic: Semantic = self._once(name, lambda: self._guarded_semantic(space.identity, embedder))
         self._forget_others(_SEMANTIC, name)
         return semantic
 

@@ -12,10 +12,11 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
+from concord.breaker import Cosines
 from concord.cascade import rescue
 from concord.errors import BackendDown, BadValue
 from concord.freshness import Files
@@ -36,7 +37,7 @@ from concord.types import Answer, ChunkId, Degraded, Hit, Json, Mode, Query, Ran
 from concord.understand import chosen_mode, is_literal, understand
 
 if TYPE_CHECKING:
-    from concord.protocols import Reranker, Store, Strategy
+    from concord.protocols import Reranker, Similarity, Store, Strategy
 
 FEEDBACK_HITS = 2  # that the query is drawn towards: more of them bring in what is wrong
 CODE = 0.5  # share of candidates from which a search is one of source code
@@ -44,16 +45,6 @@ POOL = 2  # texts read for each result asked for: duplicates, diversity and NOT 
 FILES_MS = 250.0  # how long files may be looked at: they take a millisecond, unless a disk does not answer
 UNSEEN = Degraded("files", f"the disk did not answer within {FILES_MS:.0f} ms: files may be gone or changed")
 FUSION_OF: Mapping[Mode, str] = {"auto": "blend", "hybrid": "rrf", "semantic": "rrf", "fts5": "rrf"}
-
-
-class Similarity(Protocol):
-    """Cosines of a query, drawn towards the chunks it should be `like`, and of chunks."""
-
-    def __call__(
-        self, text: str, chunk_ids: Sequence[ChunkId], like: Sequence[ChunkId] = (), /
-    ) -> Mapping[ChunkId, float]:
-        """Return the cosine of each chunk that has a vector."""
-        ...
 
 
 class Tools(NamedTuple):
@@ -98,6 +89,8 @@ def search(request: Request, tools: Tools) -> Answer:
 def examine(request: Request, tools: Tools) -> Examined:
     """Answer one request, and keep the evidence for whoever measures or fits confidence."""
     watch = _Watch()
+    cosines = Cosines(tools.similarity, deadline_ms(request, tools.settings)) if tools.similarity else None
+    tools = tools._replace(similarity=cosines)
     mode, fusion = chosen_mode(request, tools.settings), chosen_fusion(request, tools.settings)
     sources = tools.store.catalog.sources()
     found = retrieve(request, mode, tools, sources, watch)
@@ -145,7 +138,12 @@ def examine(request: Request, tools: Tools) -> Examined:
         strategies_matched=tuple(
             s.name for s in tools.strategies if any(s.name in hit.found_by for hit in hits)
         ),
-        degraded=(*found.votes.degraded, *look.degraded, *([UNSEEN] if deleted is None else [])),
+        degraded=(
+            *found.votes.degraded,
+            *(cosines.degraded if cosines else ()),
+            *look.degraded,
+            *([UNSEEN] if deleted is None else []),
+        ),
         omitted={"deleted": deleted or 0, "below_threshold": len(ranked) - len(kept)},
         timings_ms={**found.votes.timings_ms, **watch.laps},
     )
