@@ -29,7 +29,7 @@ from concord.types import ChunkId, Request
 
 GRID = [
     Recipe(*numbers)
-    for numbers in product((0.65, 0.75, 0.85), (0.2, 0.4, 0.6), (0.8, 0.9, 1.0), (0.0, 0.5, 1.0))
+    for numbers in product((0.65, 0.7, 0.75, 0.8, 0.85), (0.2, 0.3, 0.4, 0.5, 0.6), (0.8, 0.9, 1.0))
 ]
 LEAST, AVERAGE = 0.99, 1.06  # of the better single leg
 LEGS = ("bm25", "semantic")

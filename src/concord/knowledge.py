@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -43,9 +43,11 @@ if TYPE_CHECKING:
     from concord.backfill import Backfill
     from concord.collection import Collection
     from concord.doctor import Diagnosis
+    from concord.embedding import Embedding
     from concord.evaluate import Evaluation
     from concord.explaining import Explanation
     from concord.feedback import Review
+    from concord.migrate import Migration
     from concord.models import Models
     from concord.notes import Imported, KeptNote, Note, Workbench
     from concord.paging import Page
@@ -154,7 +156,9 @@ class KnowledgeBase:
         chosen = [self._named(name).id for name in names]
         watched = Watched(
             sources=lambda: [s for s in self.store.catalog.sources() if not chosen or s.id in chosen],
-            sync=lambda source: self._sync_or_report(source, embed=embed, progress=silent),
+            sync=lambda source, paths: self._sync_or_report(
+                source, embed=embed, progress=silent, changed=paths
+            ),
             own_folders=self._own_folders(),
             rescan_s=self.settings["sync.rescan_s"],
         )
@@ -283,8 +287,7 @@ class KnowledgeBase:
 
     def warm(self) -> None:
         """Open the store and, where there are vectors to compare with, load the model."""
-        if self.store.vectors.identity() is not None and self.embedder is not None:
-            self.embedder.warm()
+        self.parts.warm()
 
     @property
     def is_warm(self) -> bool:
@@ -438,6 +441,31 @@ class KnowledgeBase:
             feedback=Counter(one.opinion for one in self.store.journal.feedback()),
         )
 
+    def migrate(self, to: str, *, vectors: str | None = None, progress: Progress = silent) -> Migration:
+        """Copy everything to another store, with its vectors inside it or at the URL that is given.
+
+        Raises:
+            BadValue: that store holds something else, or is this one.
+            StoreError: the copy is not the same, because something changed meanwhile.
+        """
+        from concord.migrate import migrate
+
+        elsewhere = self.settings.replaced(store__url=to, vectors__url=vectors or "", org=self.org)
+        if elsewhere.store_url == self.settings.store_url:
+            raise BadValue(f"{to} is this store itself", hint="`kb migrate` without --to moves its vectors")
+        with KnowledgeBase(elsewhere) as other:
+            return migrate(self.store, other.store, progress, lock_wait_s=self.settings["sync.lock_wait_s"])
+
+    def migrate_vectors(self, *, progress: Progress = silent) -> Embedding:
+        """Bring the vectors of this store to where `vectors.url` says, from the embedding cache.
+
+        Raises:
+            BackendDown: nobody answers there; nothing has changed.
+        """
+        from concord.migrate import rehome
+
+        return rehome(self.store, self.parts.outside, self.embedder, progress)
+
     # Models.
 
     @property
@@ -554,18 +582,22 @@ class KnowledgeBase:
 
         return find_source(name, self.store.catalog.sources())
 
-    def _sync_or_report(self, source: Source, *, embed: bool, progress: Progress) -> SyncReport:
+    def _sync_or_report(
+        self, source: Source, *, embed: bool, progress: Progress, changed: Set[str] = frozenset()
+    ) -> SyncReport:
         from concord.errors import Unreadable
         from concord.types import Failure
 
         if source.kind == "notes":
             return self._embed_notes(source, embed=embed, progress=progress)
         try:
-            return self._sync_one(source, embed=embed, progress=progress)
+            return self._sync_one(source, embed=embed, progress=progress, changed=changed)
         except Unreadable as fault:
             return SyncReport(source, failed=(Failure(source.path or source.name, fault.message),))
 
-    def _sync_one(self, source: Source, *, embed: bool, progress: Progress) -> SyncReport:
+    def _sync_one(
+        self, source: Source, *, embed: bool, progress: Progress, changed: Set[str] = frozenset()
+    ) -> SyncReport:
         from concord import ingest
 
         tools = ingest.Tools(
@@ -576,7 +608,8 @@ class KnowledgeBase:
             limits=self.parts.limits(),
             progress=progress,
         )
-        report = ingest.sync(source, tools, lock_wait_s=self.settings["sync.lock_wait_s"])
+        wait_s = self.settings["sync.lock_wait_s"]
+        report = ingest.sync(source, tools, lock_wait_s=wait_s, changed=changed)
         if report.embedded or report.reused:
             self.parts.settle()
         return report

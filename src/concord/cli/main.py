@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "backfill": ("models:backfill", "Index anew what is stored, with vectors from the cache."),
     "stats": ("state:stats", "Show how much is stored, and where."),
     "doctor": ("doctor:doctor", "Look for what is wrong, and put right what can be."),
+    "migrate": ("migration:migrate", "Move everything to another store, or the vectors to another place."),
     "config": ("state:config", "Show the settings, their values and their reasons."),
     "eval": ("evaluation:evaluate", "Evaluate search on a judged collection."),
     "calibrate": ("evaluation:calibrate", "Calibrate confidence to your own documents."),

@@ -12,8 +12,7 @@ from psycopg.adapt import Dumper
 from psycopg.pq import Format
 from psycopg.types import TypeInfo
 
-from concord.backends.embeddings import FLOAT_BYTES
-from concord.types import Vector
+from concord.types import FLOAT_BYTES, Vector
 
 _HEAD_BYTES = 4
 _IS_LITTLE = sys.byteorder == "little"
