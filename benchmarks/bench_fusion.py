@@ -22,7 +22,8 @@ from benchmarks.measure import Row, absent, at_least
 from concord.cli.output import table
 from concord.collection import Qrels, read_collection
 from concord.evaluate import PATIENCE_MS, Owners, Run, measure
-from concord.knowledge import KnowledgeBase, silent
+from concord.knowledge import KnowledgeBase
+from concord.parts import silent
 from concord.ranking.fuse import FUSIONS, RECIPE, Ballots, Context, Recipe, blend
 from concord.search import retrieve
 from concord.types import ChunkId, Request
@@ -68,7 +69,7 @@ def _asked(knowledge: KnowledgeBase, name: str, split: str | None = None) -> Jud
     limit = int(os.environ.get("KB_BENCH_QUERIES", QUERIES))
     collection = read_collection(folder() / name, split).sampled(limit)
     found: dict[str, Asked] = {}
-    with knowledge.apart(collection, silent) as tools:
+    with knowledge.measuring.apart(collection, silent) as tools:
         sources, owners = tools.store.catalog.sources(), Owners(tools)
         for id, text in collection.judged.items():
             one = retrieve(Request(text, deadline_ms=PATIENCE_MS), "auto", tools, sources)

@@ -24,7 +24,8 @@ from benchmarks.measure import Cost, Row, at_least, at_most, cost_of, elapsed_ms
 from benchmarks.synthetic import cache_folder, write_markdown
 from concord import plugins
 from concord.embedders.hashing import HashingEmbedder
-from concord.knowledge import KnowledgeBase, silent
+from concord.knowledge import KnowledgeBase
+from concord.parts import silent
 from concord.types import Document, Identity, Piece, Source, Vector
 
 CHUNKS = 10_000

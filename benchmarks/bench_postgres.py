@@ -45,7 +45,8 @@ from concord.collection import Collection, read_collection
 from concord.embedders.bundled import BundledEmbedder
 from concord.evaluate import MODES, Evaluation, evaluate
 from concord.ingest import EMBED_BATCH, GROUP_CHUNKS
-from concord.knowledge import KnowledgeBase, silent
+from concord.knowledge import KnowledgeBase
+from concord.parts import silent
 from concord.protocols import Store
 from concord.search import Tools
 from concord.text.terms import tokenize
@@ -300,7 +301,7 @@ def _agreement(url: str) -> Iterator[Row]:
         return
     limit = int(os.environ.get("KB_BENCH_QUERIES", JUDGED_QUERIES))
     collection = read_collection(place, None).sampled(limit)
-    with KnowledgeBase.open() as kb, kb.apart(collection, silent) as tools:
+    with KnowledgeBase.open() as kb, kb.measuring.apart(collection, silent) as tools:
         sqlite = evaluate(collection, tools, silent)
         with KnowledgeBase.open(store__url=url, org="scifact") as other:
             _fill(tools.store, other.store)

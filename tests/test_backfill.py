@@ -16,8 +16,9 @@ from concord import plugins
 from concord.backfill import Backfill, backfill
 from concord.cli.main import main
 from concord.errors import EmbedderDown
-from concord.knowledge import KnowledgeBase, silent
+from concord.knowledge import KnowledgeBase
 from concord.notes import Note
+from concord.parts import silent
 from concord.types import Answer, Word
 from contract.stored import EVERYTHING
 from kb_process import BOUND_S

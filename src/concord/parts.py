@@ -34,6 +34,10 @@ _EMBEDDER, _SEMANTIC = "embedder", "semantic"  # how the names of such parts beg
 COLD = Degraded("semantic", "the model is still loading; ask again in a moment to search by meaning as well")
 
 
+def silent(stage: str, done: int, total: int | None) -> None:
+    """Report progress to nobody."""
+
+
 class Meaning(NamedTuple):
     """What looks for meaning, and the one model whose vectors it ever meets."""
 

@@ -21,17 +21,9 @@ from concord.backends.postgres.indexing import (
     insert_chunks,
     reindex_chunks,
 )
-from concord.backends.postgres.rows import (
-    document_values,
-    heading_column,
-    heading_of,
-    loaded,
-    place_values,
-    source_values,
-    stored,
-    stored_tags,
-)
+from concord.backends.postgres.rows import document_values, loaded, place_values, stored, stored_tags
 from concord.backends.postgres.words import Entry, entry_of
+from concord.backends.sql_values import heading_column, heading_of, source_values
 from concord.backends.supersession import rerouted
 from concord.errors import BadValue, NotFound
 from concord.types import ChunkId, Document, Piece, Source

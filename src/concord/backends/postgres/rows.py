@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from concord.backends import sql_values
+from concord.backends.sql_values import heading_of
 from concord.types import Chunk, Document, Piece, Source
 
 Row = Sequence[Any]  # columns are typed by the schema; mypy cannot see it
@@ -60,50 +62,11 @@ def chunk_of(row: Row) -> Chunk:
     return Chunk(*values)
 
 
-def heading_of(column: str) -> tuple[str, ...]:
-    """Return a heading path from its column."""
-    return tuple(json.loads(column)) if column != "[]" else ()
-
-
-def heading_column(heading: Sequence[str]) -> str:
-    """Return a heading path as its column keeps it."""
-    return json.dumps(heading) if heading else "[]"
-
-
-def source_values(source: Source) -> dict[str, Any]:
-    """Return the columns of a source."""
-    return {
-        "id": source.id,
-        "name": source.name,
-        "path": source.path,
-        "kind": source.kind,
-        "prefix": source.prefix,
-        "patterns": json.dumps(source.patterns),
-        "tags": json.dumps(source.tags),
-        "trust": source.trust,
-        "created_at": float(source.created_at),
-        "synced_at": None if source.synced_at is None else float(source.synced_at),
-    }
-
-
 def document_values(document: Document) -> dict[str, Any]:
     """Return the columns of a document."""
-    return {
-        "id": document.id,
-        "source": document.source_id,
-        "path": document.path,
-        "type": document.type,
-        "title": stored(document.title),
-        "tags": stored_tags(document.tags),
-        "details": json.dumps(dict(document.details), default=str),  # front matter may hold dates
-        "file_hash": document.file_hash,
-        "content_hash": document.content_hash,
-        "size": document.size,
-        "mtime_ns": document.mtime_ns,
-        "superseded_by": document.superseded_by,
-        "indexed_at": float(document.indexed_at),
-        "fields": json.dumps(dict(document.fields)) if document.fields else "{}",
-    }
+    values = sql_values.document_values(document)
+    own = {"source": values.pop("source_id"), "title": stored(document.title)}
+    return {**values, **own, "tags": stored_tags(document.tags)}
 
 
 def place_values(position: int, piece: Piece) -> tuple[Any, ...]:

@@ -11,10 +11,11 @@ from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.copying import move, staging
 from concord.backends.postgres.filters import ALLOWED, CHUNKS, SUPERSEDED, condition
 from concord.backends.postgres.ledger import check_here, claim
-from concord.backends.postgres.rows import heading_of, loaded
+from concord.backends.postgres.rows import loaded
 from concord.backends.postgres.schema import vector_table
 from concord.backends.postgres.space_rows import take_over
 from concord.backends.postgres.vector_form import Embedding, from_wire
+from concord.backends.sql_values import heading_of
 from concord.errors import BadValue, ModelMismatch
 from concord.types import ChunkId, Filter, Identity, Pending, Scored, Vector
 

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from concord.backends.columns import columns_of
 from concord.backends.postgres.connections import Connection
 from concord.backends.postgres.match import to_tsquery
-from concord.backends.postgres.rows import heading_of, loaded
+from concord.backends.postgres.rows import loaded
 from concord.backends.postgres.words import lexemes
+from concord.backends.sql_values import heading_of
 from concord.text.characters import separated
 from concord.text.nearness import ALIKE, SPELLINGS, Typed, similar, typed
 

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from concord.backends.embeddings import check_identity, check_vector
+from concord.backends.sql_values import heading_of
 from concord.backends.sqlite.connections import Connection, Readers, Writer, snapshot
 from concord.backends.sqlite.filters import CHUNKS, condition, has_superseded
 from concord.backends.sqlite.ledger import check_here, claim
 from concord.backends.sqlite.resident import MOST, Resident
-from concord.backends.sqlite.rows import heading_of
 from concord.backends.sqlite.vec_table import (
     SpaceRow,
     count_change,
