@@ -43,8 +43,9 @@ from concord.backends.postgres.store import PostgresStore
 from concord.backends.postgres.vector_form import Embedding, register_vectors
 from concord.collection import Collection, read_collection
 from concord.embedders.bundled import BundledEmbedder
+from concord.embedding import EMBED_BATCH
 from concord.evaluate import MODES, Evaluation, evaluate
-from concord.ingest import EMBED_BATCH, GROUP_CHUNKS
+from concord.ingest import GROUP_CHUNKS
 from concord.knowledge import KnowledgeBase
 from concord.parts import silent
 from concord.protocols import Store
