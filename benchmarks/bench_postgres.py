@@ -222,6 +222,8 @@ class BareStatements:
 
     def __init__(self, url: str, kb: KnowledgeBase) -> None:
         self._kb = kb
+        self._embedder = BundledEmbedder({}, kb.settings.paths.cache)
+        self._vectors: dict[str, Embedding] = {}
         self._connection = psycopg.connect(url, autocommit=True)
         register_vectors(self._connection)
         self._connection.execute("SELECT set_config('concord.org', 'synthetic', false)")
@@ -251,9 +253,9 @@ class BareStatements:
         self._connection.close()
 
     def _nearest(self, text: str) -> None:
-        vector = Embedding(
-            self._kb.parts.semantic._vectors.vector(text)
-        )  # known already: nothing is embedded
+        if text not in self._vectors:  # once, before anything is measured, as the library does
+            self._vectors[text] = Embedding(self._embedder.embed_query(text))
+        vector = self._vectors[text]
         self._connection.execute(
             _NEAREST, {"vector": vector, "org": self._org, "limit": CANDIDATES}
         ).fetchall()
