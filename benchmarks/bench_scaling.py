@@ -5,25 +5,31 @@
 Texts and vectors are made up (synthetic.py); the model that embeds the questions is the real one. One client
 asks one question after the other. A SQLite store is filled once and kept, with what that took. PostgreSQL is
 filled each time, at the sizes of KB_BENCH_SERVER_SIZES; its processor time is the server's and ours together.
+Of Qdrant there is the engine without a server (`qdrant-edge-py`), as one shard, and as four that are asked in
+turn and whose answers are merged, as a cluster does it on four machines.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import apsw
+import numpy as np
 
 from benchmarks.bench_memory import warm_mb
 from benchmarks.fitted import fit_line, fit_power
 from benchmarks.measure import Clock, Cost, cost_of, elapsed_ms, p95_ms, together
+from benchmarks.qdrant_shards import CANDIDATES, QdrantShards
 from benchmarks.server_time import clock_with_server
-from benchmarks.synthetic import Filling, fill, filled_store, filling_of, questions
+from benchmarks.synthetic import DIMENSION, Filling, fill, filled_store, filling_of, questions, unit_rows
 from concord.backends.sqlite.location import locate
 from concord.knowledge import KnowledgeBase
 from concord.types import Answer, Mode
@@ -33,6 +39,7 @@ QUERIES = 60  # more than the library remembers the vectors of
 WARM_UP = 12  # a small store has its vectors in memory after seven
 MODES: Mapping[str, Mode] = {"words": "fts5", "meaning": "semantic", "both": "auto"}
 ORG = "scaling"
+SHARDS = (1, 4)
 
 
 class Figure(NamedTuple):
@@ -56,11 +63,18 @@ Table = dict[int, list[Figure]]  # by number of chunks, the same figures in the 
 
 def main() -> None:
     """Measure each backend at each size; print what was measured and what is fitted to it."""
-    _print("SQLite", {chunks: list(_sqlite(chunks)) for chunks in _sizes("KB_BENCH_SIZES")})
+    sizes, server_sizes = _sizes("KB_BENCH_SIZES"), _sizes("KB_BENCH_SERVER_SIZES")
+    _report("SQLite", _sqlite, sizes)
+    _report("PostgreSQL", _postgres, server_sizes)
+    for shards in SHARDS:
+        _report(f"Qdrant's engine, shards: {shards}", partial(_qdrant, shards=shards), server_sizes)
+
+
+def _report(backend: str, measure: Callable[[int], Iterable[Figure]], sizes: Sequence[int]) -> None:
     try:
-        _print("PostgreSQL", {chunks: list(_postgres(chunks)) for chunks in _sizes("KB_BENCH_SERVER_SIZES")})
-    except ModuleNotFoundError as fault:
-        print(f"PostgreSQL: not measured: {fault}")
+        _print(backend, {chunks: list(measure(chunks)) for chunks in sizes})
+    except ImportError as fault:
+        print(f"{backend}: not measured: {fault}")
 
 
 def _sizes(variable: str) -> list[int]:
@@ -87,6 +101,21 @@ def _postgres(chunks: int) -> Iterator[Figure]:
         yield Figure("warm process (client), MB", warm_mb(url, ORG), is_fitted=False)
         yield from _searching(url, ORG, clock)
         connection.close()
+
+
+def _qdrant(chunks: int, shards: int) -> Iterator[Figure]:
+    with TemporaryDirectory() as folder:
+        cluster = QdrantShards(Path(folder), shards)
+        yield Figure("writing, cpu s", cost_of(lambda: cluster.fill(chunks)).cpu)
+        yield Figure("building the index, cpu s", cost_of(cluster.optimize).cpu)
+        size = sum(path.stat().st_blocks * 512 for path in Path(folder).rglob("*"))  # logs are sparse files
+        yield Figure("disk, MB", size / 1e6)
+        asked = unit_rows(np.random.default_rng(QUERIES).standard_normal((WARM_UP + QUERIES, DIMENSION)))
+        costs = [cost_of(partial(cluster.nearest, vector.tolist())) for vector in asked][WARM_UP:]
+        yield Figure(f"nearest {CANDIDATES}, cpu ms", together(costs).cpu / QUERIES * 1000)
+        yield Figure(f"nearest {CANDIDATES}, p50 ms", elapsed_ms(costs))
+        yield Figure(f"nearest {CANDIDATES}, p95 ms", p95_ms(costs))
+        cluster.close()
 
 
 def _disk(disk: Disk, chunks: int) -> Iterator[Figure]:
