@@ -26,7 +26,7 @@ import numpy as np
 
 from benchmarks.bench_memory import warm_mb
 from benchmarks.fitted import fit_line, fit_power
-from benchmarks.measure import Clock, Cost, cost_of, elapsed_ms, p95_ms, together
+from benchmarks.measure import Clock, Cost, cost_of, elapsed_ms, mean_cpu_ms, p95_ms
 from benchmarks.qdrant_shards import CANDIDATES, QdrantShards
 from benchmarks.server_time import clock_with_server
 from benchmarks.synthetic import DIMENSION, Filling, fill, filled_store, filling_of, questions, unit_rows
@@ -112,7 +112,7 @@ def _qdrant(chunks: int, shards: int) -> Iterator[Figure]:
         yield Figure("disk, MB", size / 1e6)
         asked = unit_rows(np.random.default_rng(QUERIES).standard_normal((WARM_UP + QUERIES, DIMENSION)))
         costs = [cost_of(partial(cluster.nearest, vector.tolist())) for vector in asked][WARM_UP:]
-        yield Figure(f"nearest {CANDIDATES}, cpu ms", together(costs).cpu / QUERIES * 1000)
+        yield Figure(f"nearest {CANDIDATES}, cpu ms", mean_cpu_ms(costs))
         yield Figure(f"nearest {CANDIDATES}, p50 ms", elapsed_ms(costs))
         yield Figure(f"nearest {CANDIDATES}, p95 ms", p95_ms(costs))
         cluster.close()
@@ -158,11 +158,10 @@ def _searching(url: str, org: str, clock: Clock) -> Iterator[Figure]:
         kb.warm()
         for name, mode in MODES.items():
             costs, degraded = _ask(kb, mode, clock)
-            cpu = together(costs).cpu / len(costs)  # the mean: what a core can do in an hour is a sum
-            yield Figure(f"{name}, cpu ms", cpu * 1000)
+            yield Figure(f"{name}, cpu ms", mean_cpu_ms(costs))
             yield Figure(f"{name}, p50 ms", elapsed_ms(costs))
             yield Figure(f"{name}, p95 ms", p95_ms(costs))
-            yield Figure(f"{name}, searches a cpu s", 1 / cpu, is_fitted=False)
+            yield Figure(f"{name}, searches a cpu s", 1000 / mean_cpu_ms(costs), is_fitted=False)
             yield Figure(f"{name}, answers without a strategy", degraded, is_fitted=False)
 
 
