@@ -35,6 +35,7 @@ from concord.knowledge import KnowledgeBase
 from concord.types import Answer, Mode
 
 SIZES = "10000,100000"
+SERVER_SIZES = "10000"  # 100,000 take ten minutes, most of it to build graphs
 QUERIES = 60  # more than the library remembers the vectors of
 WARM_UP = 12  # a small store has its vectors in memory after seven
 MODES: Mapping[str, Mode] = {"words": "fts5", "meaning": "semantic", "both": "auto"}
@@ -66,7 +67,8 @@ Table = dict[int, list[Figure]]  # by number of chunks, the same figures in the 
 
 def main() -> None:
     """Measure each backend at each size; print what was measured and what is fitted to it."""
-    sizes, server_sizes = _sizes("KB_BENCH_SIZES"), _sizes("KB_BENCH_SERVER_SIZES")
+    sizes = _sizes("KB_BENCH_SIZES", SIZES)
+    server_sizes = _sizes("KB_BENCH_SERVER_SIZES", SERVER_SIZES)
     _report("SQLite", _sqlite, sizes)
     _report("PostgreSQL", _postgres, server_sizes)
     for shards in SHARDS:
@@ -80,8 +82,8 @@ def _report(backend: str, measure: Callable[[int], Iterable[Figure]], sizes: Seq
         print(f"{backend}: not measured: {fault}")
 
 
-def _sizes(variable: str) -> list[int]:
-    return sorted(int(size) for size in os.environ.get(variable, SIZES).split(",") if size)
+def _sizes(variable: str, default: str) -> list[int]:
+    return sorted(int(size) for size in os.environ.get(variable, default).split(",") if size)
 
 
 def _sqlite(chunks: int) -> Iterator[Figure]:
