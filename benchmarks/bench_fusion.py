@@ -22,14 +22,15 @@ from benchmarks.measure import Row, absent, at_least
 from concord.cli.output import table
 from concord.collection import Qrels, read_collection
 from concord.evaluate import PATIENCE_MS, Owners, Run, measure
-from concord.knowledge import KnowledgeBase, silent
+from concord.knowledge import KnowledgeBase
+from concord.parts import silent
 from concord.ranking.fuse import FUSIONS, RECIPE, Ballots, Context, Recipe, blend
 from concord.search import retrieve
 from concord.types import ChunkId, Request
 
 GRID = [
     Recipe(*numbers)
-    for numbers in product((0.65, 0.75, 0.85), (0.2, 0.4, 0.6), (0.8, 0.9, 1.0), (0.0, 0.5, 1.0))
+    for numbers in product((0.65, 0.7, 0.75, 0.8, 0.85), (0.2, 0.3, 0.4, 0.5, 0.6), (0.8, 0.9, 1.0))
 ]
 LEAST, AVERAGE = 0.99, 1.06  # of the better single leg
 LEGS = ("bm25", "semantic")
@@ -68,7 +69,7 @@ def _asked(knowledge: KnowledgeBase, name: str, split: str | None = None) -> Jud
     limit = int(os.environ.get("KB_BENCH_QUERIES", QUERIES))
     collection = read_collection(folder() / name, split).sampled(limit)
     found: dict[str, Asked] = {}
-    with knowledge.apart(collection, silent) as tools:
+    with knowledge.measuring.apart(collection, silent) as tools:
         sources, owners = tools.store.catalog.sources(), Owners(tools)
         for id, text in collection.judged.items():
             one = retrieve(Request(text, deadline_ms=PATIENCE_MS), "auto", tools, sources)

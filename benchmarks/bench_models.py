@@ -20,16 +20,18 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from benchmarks.measure import Row, at_least, at_most, cost_of, elapsed_ms, milliseconds, p95_ms
+from benchmarks.measure import Cost, Row, at_least, at_most, cost_of, elapsed_ms, milliseconds, p95_ms
 from benchmarks.synthetic import cache_folder, write_markdown
 from concord import plugins
 from concord.embedders.hashing import HashingEmbedder
-from concord.knowledge import KnowledgeBase, silent
+from concord.knowledge import KnowledgeBase
+from concord.parts import silent
 from concord.types import Document, Identity, Piece, Source, Vector
 
 CHUNKS = 10_000
 BATCH = 500
-SWITCHES = 10
+SWITCHES = 40
+BETWEEN_S = 0.1  # switches: a few queries are answered by each model
 FILES = 12  # for indexing anew with the bundled model
 TIMES_FASTER = 20.0
 SEARCHES = 40
@@ -92,8 +94,7 @@ def _switch(url: str) -> Iterator[Row]:
             built = kb.models.add("turned", "", "", silent)
             first = kb.models.use("turned", progress=silent)
             assert first.outcome == "switched"
-            times = [cost_of(lambda n=n: _use(kb, n)) for n in range(SWITCHES)]
-            time.sleep(2)  # a while with the last one
+            times = [_switched(kb, turn) for turn in range(SWITCHES)]
             out, _ = searcher.communicate()
     told = json.loads(out.strip().splitlines()[-1])
     bad = told["failed"] + told["wrong"]
@@ -104,8 +105,11 @@ def _switch(url: str) -> Iterator[Row]:
     yield Row("switching to a model that was used before", milliseconds(elapsed_ms(times)))
 
 
-def _use(kb: KnowledgeBase, turn: int) -> None:
-    kb.models.use("turned" if turn % 2 else "hashing-256", progress=silent)
+def _switched(kb: KnowledgeBase, turn: int) -> Cost:
+    name = "turned" if turn % 2 else "hashing-256"
+    cost = cost_of(lambda: kb.models.use(name, progress=silent))
+    time.sleep(BETWEEN_S)
+    return cost
 
 
 def _fill(kb: KnowledgeBase) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 from concord.collection import foreign_queries, read_collection
 from concord.evaluate import Evaluation, evaluate
 from concord.fitting import JudgedSet
-from concord.knowledge import KnowledgeBase, silent
+from concord.knowledge import KnowledgeBase
+from concord.parts import silent
 from concord.ranking.calibrate import Calibration
 
 SETS = (
@@ -62,7 +63,7 @@ def measured(
     limit = int(os.environ.get("KB_BENCH_QUERIES", QUERIES))
     collection = read_collection(folder() / name, split).sampled(limit)
     others = foreign_queries(strangers(name, names), limit)
-    with knowledge.apart(collection, silent) as tools:
+    with knowledge.measuring.apart(collection, silent) as tools:
         if calibration is not None:
             tools = tools._replace(calibration=calibration)
         return evaluate(collection, tools, silent, others)

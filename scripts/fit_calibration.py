@@ -22,7 +22,8 @@ from concord.calibration import SHIPPED, save_calibration, shipped_calibration
 from concord.collection import Collection, read_collection
 from concord.evaluate import PATIENCE_MS, Owners, Run, measure
 from concord.fitting import fit
-from concord.knowledge import KnowledgeBase, silent
+from concord.knowledge import KnowledgeBase
+from concord.parts import silent
 from concord.ranking.agreement import Cuts
 from concord.ranking.calibrate import Calibration, Logistic, model_key
 from concord.ranking.fuse import blend
@@ -62,7 +63,7 @@ def _with_scripts(knowledge: KnowledgeBase, identity: Identity, names: list[str]
 
 def _by_weight(knowledge: KnowledgeBase, collection: Collection) -> dict[float, float]:
     """Return nDCG@10 for every weight that meaning may have among strange scripts."""
-    with knowledge.apart(collection, silent) as tools:
+    with knowledge.measuring.apart(collection, silent) as tools:
         runs = _runs(collection, tools)
     return {weight: measure(collection.qrels, run)["nDCG@10"] for weight, run in runs.items()}
 

@@ -34,6 +34,7 @@ class Behaviour:
     drops: int = 0  # the connection of this many requests is closed without an answer
     breaks_off: int = 0  # this many answers end in the middle
     frozen: threading.Event | None = None  # requests wait for it
+    freezes_above: int = 0  # texts in a request: only larger ones wait for it
     spoil: Callable[[list[list[Any]]], list[Any]] | None = None  # what becomes of the vectors
     requests: list[dict[str, Any]] = field(default_factory=list)
     most_at_once: int = 0
@@ -99,7 +100,7 @@ class _Talk(BaseHTTPRequestHandler):
                 told.at_once -= 1
 
     def _respond(self, asked: dict[str, Any], told: Behaviour) -> None:
-        if told.frozen:
+        if told.frozen and len(asked["input"]) > told.freezes_above:
             told.frozen.wait()
         if told.drops > 0:
             told.drops -= 1

@@ -148,8 +148,8 @@ class Desk:
     def add(self, path: Path, **options: Any) -> SyncReport:
         return self.sync(register(path, self.store.catalog, **options))
 
-    def sync(self, source: Source | None = None) -> SyncReport:
-        """Sync a source, or the only one."""
+    def sync(self, source: Source | None = None, changed: Sequence[str] = ()) -> SyncReport:
+        """Sync a source, or the only one; all of it, or what changed."""
         source = source or self.store.catalog.sources()[0]
         tools = ingest.Tools(
             store=self.store,
@@ -159,7 +159,7 @@ class Desk:
             limits=ingest.Limits(self.max_bytes, self.size),
             progress=self.progress,
         )
-        return ingest.sync(source, tools, lock_wait_s=30)
+        return ingest.sync(source, tools, lock_wait_s=30, changed=changed)
 
     def forget(self) -> None:
         """Begin a new record."""

@@ -87,6 +87,10 @@ PROMISES: dict[str, Promise] = {
         "002 Snippets", "240 characters around the match, with an ellipsis where text was cut"
     ),
     "002.title": Promise("002 Keyword search", "a word in the title counts for more"),
+    "002.hnsw": Promise("002 Vector search", "PostgreSQL finds vectors by an HNSW index over cosine"),
+    "002.ef-search": Promise(
+        "002 Vector search", "ef_search is 64 unless a query says otherwise, and never above 200, with a note"
+    ),
     # Seed 004, what the embedded core takes from it.
     "004.sentinel": Promise(
         "004 Distance metric", "a vector table without the cosine sentinel is migrated by itself"
@@ -254,6 +258,23 @@ PROMISES: dict[str, Promise] = {
     "000.rerank.blend": Promise(
         "000 §5.3", "the new score is weight × second look + (1 − weight) × fused score"
     ),
+    # Issue D: Qdrant, JSON, moving, degradation.
+    "000.qdrant.collection": Promise("000 §6.2", "the collection conduit_kb has the model's size and cosine"),
+    "000.qdrant.payload": Promise(
+        "000 §6.2", "a point carries its chunk's id, document, source, path, text and index"
+    ),
+    "000.qdrant.indexes": Promise("D part 2", "every field that a filter asks for is indexed in Qdrant"),
+    "000.pool": Promise("000 §7.2", "connections to Qdrant are kept alive"),
+    "000.degrade.log": Promise("000 §9", "an outage of meaning is one line in the log"),
+    "000.remove.retryable": Promise(
+        "000 §9.5", "removal while Qdrant is down deletes nothing and can be tried again"
+    ),
+    "004.json.file": Promise("004, search paths", "the JSON provider keeps everything in one file"),
+    "004.json.fusion": Promise("004, search paths", "the JSON provider combines scores by the same formula"),
+    "D.migrate.everything": Promise("D part 5", "everything moves, and nothing is embedded again"),
+    "D.migrate.resumable": Promise("D part 5", "a migration that was killed is taken up by the next"),
+    "D.migrate.verified": Promise("D part 5", "a copy that differs in anything is not called finished"),
+    "D.migrate.refuses": Promise("D part 5", "a target that holds something else is left alone"),
     # Issue C: the MCP server.
     "000.mcp.tools": Promise("000 §2.1", "the tools it names exist"),
     "000.mcp.tool-definition": Promise(

@@ -16,8 +16,9 @@ from concord import plugins
 from concord.backfill import Backfill, backfill
 from concord.cli.main import main
 from concord.errors import EmbedderDown
-from concord.knowledge import KnowledgeBase, silent
+from concord.knowledge import KnowledgeBase
 from concord.notes import Note
+from concord.parts import silent
 from concord.types import Answer, Word
 from contract.stored import EVERYTHING
 from kb_process import BOUND_S
@@ -80,7 +81,7 @@ def test_only_what_reads_differently_now_is_embedded(kb: KnowledgeBase):
     document = next(iter(kb.documents()))
     kb.store.catalog.update_document(replace(document, title="Renamed"))  # which embeds nothing by itself
     assert did(kb.backfill()) == {"unchanged": PAGES - 1, "embedded": 1}
-    assert [text.splitlines()[0] for text in Noted.last.texts] == ["Renamed > Page 0"]
+    assert [text.splitlines()[0] for text in Noted.last.texts] == ["Renamed"]
 
 
 def test_what_the_cache_has_forgotten_is_embedded_anew(kb: KnowledgeBase):

@@ -124,8 +124,10 @@ def command_lines() -> list[str]:
 
 @pytest.mark.parametrize("line", command_lines())
 def test_a_command_that_a_page_shows_can_be_given(line: str):
-    _, name, *args = shlex.split(line.partition(" > ")[0], comments=True)
-    command = kb.get_command(click.Context(kb), name)
+    given = shlex.split(line.partition(" > ")[0], comments=True)[1:]
+    context = click.Context(kb)
+    _, (name, *args), _ = kb.make_parser(context).parse_args(given)  # what stands before is for all commands
+    command = kb.get_command(context, name)
     assert command is not None
     with click.Context(kb, info_name="kb") as above:
         command.make_context(name, list(args), parent=above)

@@ -102,7 +102,7 @@ def test_a_folder_without_a_collection_says_what_it_needs(tmp_path: Path):
 
 @pytest.mark.promise("B.eval.modes")
 def test_every_mode_has_every_measure_and_each_is_a_share(knowledge: KnowledgeBase, tmp_path: Path):
-    found = knowledge.evaluate(things(tmp_path / "set"))
+    found = knowledge.measuring.evaluate(things(tmp_path / "set"))
     assert set(found.measures) == set(MODES)
     assert all(set(values) == set(MEASURES) for values in found.measures.values())
     assert all(0 <= value <= 1 for values in found.measures.values() for value in values.values())
@@ -114,9 +114,9 @@ def test_every_mode_has_every_measure_and_each_is_a_share(knowledge: KnowledgeBa
 @pytest.mark.promise("B.eval.auto")
 def test_the_run_of_auto_begins_with_what_a_search_returns(knowledge: KnowledgeBase, tmp_path: Path):
     folder = things(tmp_path / "set")
-    found = knowledge.evaluate(folder, limit=5)
+    found = knowledge.measuring.evaluate(folder, limit=5)
     collection = read_collection(folder).sampled(5)
-    with knowledge.apart(collection, lambda *_: None) as tools:
+    with knowledge.measuring.apart(collection, lambda *_: None) as tools:
         from concord.search import search
         from concord.types import Request
 
@@ -129,7 +129,7 @@ def test_the_run_of_auto_begins_with_what_a_search_returns(knowledge: KnowledgeB
 @pytest.mark.promise("B.eval.runs")
 def test_the_run_files_give_the_same_figures_to_another_reader(knowledge: KnowledgeBase, tmp_path: Path):
     folder = things(tmp_path / "set")
-    found = knowledge.evaluate(folder)
+    found = knowledge.measuring.evaluate(folder)
     write_runs(found.runs, tmp_path / "runs")
     assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == sorted(
         f"{mode}.run" for mode in MODES
@@ -154,30 +154,30 @@ def test_the_run_files_give_the_same_figures_to_another_reader(knowledge: Knowle
 def test_a_second_run_embeds_nothing_and_finds_the_same(knowledge: KnowledgeBase, tmp_path: Path):
     folder = things(tmp_path / "set")
     stages: list[str] = []
-    first = knowledge.evaluate(folder, progress=lambda stage, *_: stages.append(stage))
+    first = knowledge.measuring.evaluate(folder, progress=lambda stage, *_: stages.append(stage))
     assert "embed" in stages
     stages.clear()
-    second = knowledge.evaluate(folder, progress=lambda stage, *_: stages.append(stage))
+    second = knowledge.measuring.evaluate(folder, progress=lambda stage, *_: stages.append(stage))
     assert "embed" not in stages
     assert second.runs == first.runs
 
 
 def test_documents_that_left_the_collection_leave_its_index(knowledge: KnowledgeBase, tmp_path: Path):
     folder = things(tmp_path / "set")
-    assert knowledge.evaluate(folder).documents == 30
+    assert knowledge.measuring.evaluate(folder).documents == 30
     lines = (folder / "corpus.jsonl").read_text().splitlines(keepends=True)
     (folder / "corpus.jsonl").write_text("".join(lines[:20]))
-    assert knowledge.evaluate(folder).documents == 20
+    assert knowledge.measuring.evaluate(folder).documents == 20
 
 
 def test_an_evaluation_leaves_the_knowledge_base_as_it_was(knowledge: KnowledgeBase, tmp_path: Path):
-    knowledge.evaluate(things(tmp_path / "set"), limit=3)
+    knowledge.measuring.evaluate(things(tmp_path / "set"), limit=3)
     assert knowledge.sources() == []
 
 
 def test_without_an_embedder_words_alone_are_measured(knowledge: KnowledgeBase, tmp_path: Path):
     with KnowledgeBase.open(embed__provider="none") as words:
-        found = words.evaluate(things(tmp_path / "set"), limit=10)
+        found = words.measuring.evaluate(things(tmp_path / "set"), limit=10)
     assert found.measures["bm25"]["P@1"] > 0.5
     assert found.measures["semantic"]["nDCG@10"] == 0
     assert not found.calibrated
@@ -216,7 +216,9 @@ def test_the_area_under_the_curve_counts_ties_half():
 
 @pytest.mark.promise("B.eval.answerability")
 def test_queries_of_another_collection_are_told_from_its_own(knowledge: KnowledgeBase, tmp_path: Path):
-    found = knowledge.evaluate(things(tmp_path / "set"), unanswerable=[recipes(tmp_path / "recipes")])
+    found = knowledge.measuring.evaluate(
+        things(tmp_path / "set"), unanswerable=[recipes(tmp_path / "recipes")]
+    )
     known = found.answerability["recipes"]
     assert (known.foreign, len(found.foreign["recipes"])) == (3, 3)
     assert 30 < known.own <= 60

@@ -66,7 +66,9 @@ def knowledge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 @pytest.fixture
 def judged(knowledge: KnowledgeBase, tmp_path: Path) -> JudgedSet:
-    found = knowledge.evaluate(things(tmp_path / "set"), unanswerable=[recipes(tmp_path / "recipes")])
+    found = knowledge.measuring.evaluate(
+        things(tmp_path / "set"), unanswerable=[recipes(tmp_path / "recipes")]
+    )
     return JudgedSet("things", found.outcomes, found.foreign["recipes"])
 
 
@@ -131,7 +133,7 @@ def test_a_hit_is_thought_of_alike_however_many_are_asked_for_and_whatever_order
     knowledge: KnowledgeBase, tmp_path: Path
 ):
     collection = read_collection(things(tmp_path / "set"))
-    with knowledge.apart(collection, lambda *_: None) as tools:
+    with knowledge.measuring.apart(collection, lambda *_: None) as tools:
         for text in [*collection.judged.values()][:5]:
             asked = [Request(text), Request(text, top=25), Request(text, fusion="rrf")]
             first, *others = [_scores(examine(request, tools)) for request in asked]
@@ -270,7 +272,7 @@ def test_a_set_that_search_always_answers_can_be_fitted_too(knowledge: Knowledge
     folder = write_collection(
         tmp_path / "set", documents, queries, [(f"q{at}", f"d{at}", 1) for at in range(12)]
     )
-    found = knowledge.evaluate(folder)
+    found = knowledge.measuring.evaluate(folder)
     fitted = fit([JudgedSet("easy", found.outcomes, [])], "m")
     assert fitted.cuts.answerable is None
     assert all(0 <= one.judgement.confidence_score <= 1 for one in revised(found.outcomes, fitted))

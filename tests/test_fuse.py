@@ -354,12 +354,13 @@ def test_asking_a_blend_for_more_candidates_moves_none_of_the_first():
 
 @pytest.mark.parametrize("kind", ["exact_quote", "entity"])
 @pytest.mark.parametrize("code_share", [0.0, 1.0])
-def test_a_blend_puts_the_chunk_that_holds_a_whole_name_or_quotation_first(kind, code_share):
+def test_a_blend_puts_the_chunk_that_holds_a_whole_identifier_or_quotation_first(kind, code_share):
     near = [
         vote(chunk_id, "semantic", rank, 0.9 - rank / 100) for rank, chunk_id in enumerate(range(1, 21), 1)
     ]
     loose = [vote(chunk_id, "fts_relaxed", chunk_id, 9 - chunk_id / 10) for chunk_id in range(1, 11)]
     whole = [vote(30, "fts_exact", 1, 7.0), vote(30, "fts_relaxed", 11, 7.0)]
     given = ballots([*near, *loose, *whole], cosine={30: 0.6})
-    assert blend(given, Context(kind=kind, code_share=code_share))[0].chunk_id == 30
-    assert blend(given, Context(kind="conceptual", code_share=code_share))[0].chunk_id == 1
+    literal = Context(kind=kind, code_share=code_share, is_literal=True)
+    assert blend(given, literal)[0].chunk_id == 30
+    assert blend(given, replace(literal, is_literal=False))[0].chunk_id == 1

@@ -13,7 +13,7 @@ GROUND = {"types", "errors", "protocols", "config", "plugins"}
 PURE = {"text", "ranking"}
 ADAPTERS = {"extractors", "embedders", "rerankers", "strategies", "backends"}
 FACES = {"cli", "mcp", "web"}
-LIBRARY = {"knowledge", "parts", "wire"}
+LIBRARY = {"knowledge", "measuring", "parts", "syncing", "wire"}
 
 # layer of the importing module → top-level names within concord that it may import
 MAY_IMPORT = {

@@ -272,6 +272,28 @@ def test_a_frozen_server_is_given_up_after_the_time_allowed(remote: Open, server
     assert embedder.is_warm  # it has been asked: the next search asks again, and says so when it fails
 
 
+@pytest.mark.promise("E.providers.timeouts")
+def test_a_server_too_slow_for_a_batch_is_asked_for_less_at_a_time(remote: Open, server: EmbeddingServer):
+    server.behaviour.frozen, server.behaviour.freezes_above = threading.Event(), 2
+    embedder = remote(dimension=256, timeout_s=1.0, concurrency=1)
+    texts = many(10)
+    assert [numbers(vector) for vector in embedder.embed_documents(texts)] == expected(*texts)
+    assert [len(sent) for sent in server.behaviour.texts] == [10, 1, 2, 2, 2, 2, 1]
+    assert len(embedder.embed_documents(many(4))) == 4
+    assert max(len(sent) for sent in server.behaviour.texts[7:]) == 2
+
+
+def test_a_key_is_taken_without_the_line_end_of_its_file_and_refused_if_it_is_none(
+    server: EmbeddingServer, opened: Open
+):
+    server.behaviour.key = "sesame"
+    openai = partial(opened, "openai", url=f"{server.url}/v1", model="granite")
+    openai(key=" sesame\n").warm()
+    for broken in ("se\nsame", "sésame"):
+        with pytest.raises(BadValue):
+            openai(key=broken)
+
+
 def test_a_server_that_is_not_there_is_told_at_once_with_what_to_do(provider: str, opened: Open):
     with socket.socket() as taken:  # bound, but nobody listens
         taken.bind(("127.0.0.1", 0))
@@ -279,6 +301,11 @@ def test_a_server_that_is_not_there_is_told_at_once_with_what_to_do(provider: st
         with pytest.raises(EmbedderDown, match="does not answer: Connection refused") as fault:
             opened(provider, url=url, model="m").embed_query("a")
     assert "start it" in str(fault.value.hint)
+
+
+def test_a_host_that_cannot_be_one_is_told_like_one_that_is_not_there(provider: str, opened: Open):
+    with pytest.raises(EmbedderDown, match="does not answer"):
+        opened(provider, url="http://a..b", model="m").embed_query("a")
 
 
 @pytest.mark.parametrize(

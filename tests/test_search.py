@@ -23,6 +23,7 @@ from concord.strategies.semantic import CACHE_ENTRIES, CACHE_SECONDS, QueryVecto
 from concord.types import MODES, Answer, Vector
 from concord.wire import answer_to_json
 from pdf_samples import make_pdf
+from postgres_server import fresh_org, server_url
 from recorders import FrailStore, write
 
 PAGES = {
@@ -32,12 +33,16 @@ PAGES = {
     "deploy.py": '"""Deploy the service."""\n\n\ndef deploy(target: str) -> None:\n    """Go."""\n',
     "machines.txt": "The old machine has a 386DX33 and four megabytes.\n",
 }
-BOTH = ["memory", "sqlite"]
+BACKENDS = ["memory", "sqlite", "postgresql"]
 
 
 def opened(backend: str, folder: Path, **options: Any) -> KnowledgeBase:
-    url = "memory://" if backend == "memory" else f"sqlite://{folder}/store"
-    return KnowledgeBase.open(**{"store__url": url, "embed__provider": "hashing"} | options)
+    known = {"store__url": f"sqlite://{folder}/store", "embed__provider": "hashing"}
+    if backend == "memory":
+        known["store__url"] = "memory://"
+    if backend == "postgresql":
+        known |= {"store__url": server_url(), "org": fresh_org()}
+    return KnowledgeBase.open(**known | options)
 
 
 def plant(folder: Path) -> Path:
@@ -46,7 +51,7 @@ def plant(folder: Path) -> Path:
     return folder
 
 
-@pytest.fixture(params=BOTH, scope="module")
+@pytest.fixture(params=BACKENDS, scope="module")
 def kb(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
     """One to search, with the pages and a note."""
     folder = tmp_path_factory.mktemp(request.param)
@@ -191,7 +196,7 @@ def _named(answer: Answer) -> list[tuple[Any, str]]:
 
 
 @pytest.mark.promise("001.tags.join", "design.filters-inside-engines")
-@pytest.mark.parametrize("backend", BOTH)
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("mode", MODES)
 def test_a_filter_is_inside_the_engine_so_what_it_leaves_is_never_crowded_out(
     tmp_path: Path, backend: str, mode: str
@@ -521,7 +526,7 @@ def test_query_vectors_are_kept_for_a_minute_fifty_of_them():
 
 
 @pytest.mark.promise("002.cache")
-@pytest.mark.parametrize("backend", BOTH)
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_results_are_never_kept(tmp_path: Path, backend: str):
     with opened(backend, tmp_path) as kb:
         kb.add(plant(tmp_path / "docs"))
@@ -667,3 +672,14 @@ def test_no_length_and_no_lack_of_words_raises(kb: KnowledgeBase, query: str):
         answer = kb.search(query, mode=mode, top=3, deadline_ms=60_000)
         assert broken(answer) == [], mode
         assert len(answer.hits) <= 3
+
+
+@pytest.mark.promise("002.ef-search")
+def test_an_effort_above_the_most_is_taken_down_and_the_answer_says_so(kb: KnowledgeBase):
+    assert kb.search("deploy", ef_search=200).note is None
+    answer = kb.search("deploy", ef_search=201)
+    assert answer.hits
+    assert "200" in (answer.note or "")
+    nothing = kb.search("deploy", ef_search=1000, tags=("none",))
+    assert "200" in (nothing.note or "")
+    assert "filter" in (nothing.note or "")

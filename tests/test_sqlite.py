@@ -16,12 +16,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.backends.sqlite import changes, filters, lexical, schema, vectors
+from concord.backends.sqlite import changes, filters, lexical, migrations, schema, vectors
 from concord.backends.sqlite.connections import Connection
 from concord.backends.sqlite.match import to_match
 from concord.backends.sqlite.store import SQLiteStore
 from concord.errors import BackendDown, BadValue, ModelMismatch
-from concord.types import AllOf, AnyOf, Counts, Filter, Identity, Match, Phrase, Scored, Space, Without, Word
+from concord.types import (
+    AllOf,
+    AnyOf,
+    Counts,
+    Document,
+    Filter,
+    Identity,
+    Match,
+    Phrase,
+    Scored,
+    Space,
+    Without,
+    Word,
+)
 from contract.stored import EVERYTHING, IDENTITY, document, embed, pieces, put, source, unit
 
 NORTH = unit(1, 0, 0, 0)
@@ -461,3 +474,40 @@ INSERT INTO kb_vec_meta VALUES ('distance_metric', 'cosine'), ('version', 3),
     ('provider', 'test'), ('model', 'tiny'), ('dimension', 4), ('prefix_version', 'v1');
 INSERT INTO kb_embedders VALUES (1, '["test", "tiny", 4, "v1", "cosine"]');
 """
+
+
+def test_a_file_of_the_first_schema_is_brought_up_to_date_with_all_that_it_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    url = f"sqlite://{tmp_path}"
+    monkeypatch.setattr(migrations, "STEPS", migrations.STEPS[:1])
+    monkeypatch.setattr(migrations, "VERSION", 1)
+    SQLiteStore.open(url, "default").close()
+    monkeypatch.undo()
+    old = apsw.Connection(str(tmp_path / "default.db"))
+    old.execute("""
+        INSERT INTO kb_sources VALUES
+            (1, 'notes', 'notes', NULL, 'notes', 'notes', '[]', '[]', 'trusted', 0, NULL);
+        INSERT INTO kb_documents VALUES
+            (1, 'n', 1, 'notes/n', 'note', 'Old', '{"a": 1}', '', 'h', 4, 5, NULL, 6);
+        INSERT INTO kb_chunks (document, position, start_offset, end_offset, start_line, end_line, heading,
+            title, tags, terms, content) VALUES (1, 0, 0, 4, 1, 1, '[]', 'Old', '', '', 'text')""")
+    old.close()
+    store = SQLiteStore.open(url, "default")
+    assert store.catalog.document("n") == Document(
+        "n",
+        "notes",
+        "notes/n",
+        "note",
+        "Old",
+        details={"a": 1},
+        content_hash="h",
+        size=4,
+        mtime_ns=5,
+        indexed_at=6.0,
+    )
+    assert [scored.chunk_id for scored in store.lexical.search(Word("text"), Filter(), 5)] == [1]
+    assert store.check() == []
+    store.journal.record_access(["n"], 1.0)
+    assert store.journal.accesses(["n"])["n"].times == 1
+    store.close()

@@ -145,7 +145,7 @@ def test_a_review_tells_where_good_results_stand(kb: KnowledgeBase):
     kb.feedback(gone.id, "good", query="soon gone")
     kb.feedback("docs/stork.md", "good")
     kb.remove("notes")
-    found = kb.review()
+    found = kb.measuring.review()
     assert found == (4, 1, 2, 2, 2)
 
 

@@ -16,10 +16,11 @@ import pytest
 
 import kb_process
 from concord import watch
+from concord.backends.memory import MemoryStore
 from concord.errors import NotFound
 from concord.knowledge import KnowledgeBase
 from concord.types import Source, SyncReport
-from recorders import write
+from recorders import Desk, Did, did, write
 
 BOUND_S = 60.0
 
@@ -156,6 +157,54 @@ def test_a_source_of_one_file_is_followed_through_renames(watching: Watching, tm
     os.replace(tmp_path / "other", lone)
     watching.next(lambda report: report.changed == 1)
     assert len(watching.kb.search("osprey", mode="fts5").hits) == 1
+
+
+def test_where_only_known_files_were_saved_no_other_is_looked_at(docs: Path):
+    desk = Desk(MemoryStore())
+    write(docs / "binary", b"\x7fELF\x02\x01\x01\x00" + bytes(range(256)) * 20)
+    desk.add(docs)
+    write(docs / "a.md", "# A\n\nkingfisher\n", days_old=0.5)
+    write(docs / "sub" / "b.md", "# B\n\nunnoticed\n", days_old=0.5)
+    desk.forget()
+    assert did(desk.sync(changed=[str(docs / "a.md"), str(docs / "a.md.tmp~")])) == Did(changed=1)
+    assert desk.reader.names == ["a.md"]
+    desk.forget()
+    assert did(desk.sync()) == Did(changed=1, unchanged=1)
+    assert desk.reader.names == ["b.md"]  # what holds no text is still known not to
+
+
+@pytest.mark.parametrize("what", ["new", "gone", "folder", "empty", "ignored"])
+def test_anything_but_a_save_takes_a_walk(docs: Path, what: str):
+    desk = Desk(MemoryStore())
+    desk.add(docs)
+    path = {
+        "new": docs / "new.md",
+        "gone": docs / "a.md",
+        "folder": docs / "sub",
+        "empty": docs / "a.md",
+    }.get(what, docs / ".gitignore")
+    if what in ("new", "ignored"):
+        write(path, "a.md\n", days_old=0.5)
+    elif what == "gone":
+        path.unlink()
+    elif what == "empty":
+        path.write_bytes(b"")
+    write(docs / "sub" / "b.md", "# B\n\nchanged too\n", days_old=0.5)
+    assert desk.sync(changed=[str(path)]).changed == 1
+    expected = {
+        "new": {"docs/a.md", "docs/sub/b.md", "docs/new.md"},
+        "folder": {"docs/a.md", "docs/sub/b.md"},
+    }
+    paths = {document.path for document in desk.store.catalog.documents()}
+    assert paths == expected.get(what, {"docs/sub/b.md"})
+
+
+def test_a_known_file_that_no_longer_holds_text_is_forgotten_without_a_walk(docs: Path):
+    desk = Desk(MemoryStore())
+    desk.add(docs)
+    write(docs / "a.md", b"\x00\x01\x02" * 400, days_old=0.5)
+    assert desk.sync(changed=[str(docs / "a.md")]).removed == 1
+    assert [document.path for document in desk.store.catalog.documents()] == ["docs/sub/b.md"]
 
 
 def test_files_that_are_never_indexed_and_git_s_own_are_no_news():

@@ -140,7 +140,7 @@ def settings_apart(
     told = "\0".join([str(collection.folder), *cut, *map(str, astuple(identity))])
     name = f"{collection.folder.name}-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
     home = settings.paths.cache / "collections" / name
-    apart = {**recipe, "store.url": f"sqlite:///{home}", "org": "default"}
+    apart = {**recipe, "store.url": f"sqlite:///{home}", "vectors.url": "", "org": "default"}
     values = {key: Resolved(apart.get(key, settings[key]), settings.origin(key)) for key in settings}
     return Settings(values, settings.paths)
 

@@ -144,11 +144,8 @@ def _provider(patient: Patient) -> Iterator[Finding]:
     embedder.embed_query("Is anybody there?")
     mine = embedder.identity
     if theirs is not None and theirs != mine:
-        built, asked = f"{theirs.provider}/{theirs.model}", f"{mine.provider}/{mine.model}"
-        yield Finding("model", f"the vectors are of {built}, the settings say {asked}", _OTHER_MODEL)
-
-
-_OTHER_MODEL = "set embed.provider and embed.model back, or have `kb models` build vectors of the new one"
+        said = f"the vectors are of {theirs.name}, but the model that opens is {mine.name}"
+        yield Finding("model", said, "`kb models add` builds vectors of a model beside those that are there")
 
 
 def _machine(patient: Patient) -> Iterator[Finding]:

@@ -10,10 +10,10 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from concord.errors import TextsRefused, Unavailable
+from concord.errors import EmbedderDown, TextsRefused, Unavailable
 from concord.protocols import Embedder, Progress, Store, VectorIndex
 from concord.text.assemble import embeddable_text
-from concord.types import ChunkId, Pending, Vector
+from concord.types import FLOAT_BYTES, ChunkId, Pending, Vector
 
 EMBED_WINDOW = 2048  # chunks sorted by length together, so that a batch wastes little on padding
 EMBED_BATCH = 64  # chunks embedded and committed together: what an interruption loses at most
@@ -117,7 +117,9 @@ def _embed(
 
 def _made(texts: dict[bytes, str], embedder: Embedder) -> tuple[dict[bytes, Vector], str | None]:
     try:
-        return dict(zip(texts, embedder.embed_documents(list(texts.values())), strict=True)), None
+        made = embedder.embed_documents(list(texts.values()))
+        _check_dimension(made, embedder)
+        return dict(zip(texts, made, strict=True)), None
     except TextsRefused as fault:
         pairs = zip(texts, fault.vectors, strict=True)
         return {key: vector for key, vector in pairs if vector is not None}, fault.message
@@ -131,3 +133,15 @@ def _count(done: Embedding, size: int, having: int, batch: Batch) -> Embedding:
         degraded=batch.refused or done.degraded,
         refused=done.refused + size - having,
     )
+
+
+def _check_dimension(vectors: Iterable[Vector], embedder: Embedder) -> None:
+    """Refuse vectors of another dimension before they reach the cache, which would keep them."""
+    wanted = embedder.identity.dimension
+    for vector in vectors:
+        if len(vector) != wanted * FLOAT_BYTES:
+            raise EmbedderDown(
+                f"{embedder.identity.model} answers with {len(vector) // FLOAT_BYTES} dimensions,"
+                f" not with {wanted}",
+                hint="see which model the provider has loaded",
+            )

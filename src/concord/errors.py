@@ -11,6 +11,7 @@ KBError
 │  ├─ SchemaTooNew              written by a newer program
 │  ├─ CorruptStore              damaged, or not a Concord database
 │  ├─ ModelMismatch             the index was built with another embedding model
+│  ├─ VectorsElsewhere          its vectors are kept in another place than `vectors.url` says
 │  └─ StoreBusy                 another process holds it for too long
 ├─ ExtractionError              one file cannot be turned into text
 │  ├─ NotIndexable              there is nothing to index in it: skipped and counted, not a failure
@@ -77,6 +78,10 @@ class CorruptStore(StoreError):
 
 class ModelMismatch(StoreError):
     """The index was built with another embedding model."""
+
+
+class VectorsElsewhere(StoreError):
+    """The store's vectors are kept in another place than `vectors.url` says."""
 
 
 class StoreBusy(StoreError):

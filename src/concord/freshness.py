@@ -25,6 +25,10 @@ class Files:
         self._stats: dict[str, os.stat_result | None] = {}  # by document; None where there is no file
         self._is_mounted: dict[str, bool] = {}  # by source
 
+    def knows(self, document: Document) -> bool:
+        """Whether a document is of one of the sources."""
+        return document.source_id in self._sources
+
     def is_deleted(self, document: Document) -> bool:
         """Whether a document had a file that is gone while its source is still there; never opens a file."""
         source = self._sources[document.source_id]

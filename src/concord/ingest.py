@@ -12,7 +12,7 @@ import os
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,6 +31,7 @@ from concord.errors import (
     UsageError,
 )
 from concord.protocols import Embedder, FileReader, Progress, Store
+from concord.saved import Saved, saved_files
 from concord.settled import read_unchanging, settled_mtime
 from concord.text.chunk import ChunkSize, chunk
 from concord.textless import Textless
@@ -73,8 +74,11 @@ class Tools(NamedTuple):
     progress: Progress
 
 
-def sync(source: Source, tools: Tools, *, lock_wait_s: float) -> SyncReport:
+def sync(source: Source, tools: Tools, *, lock_wait_s: float, changed: Collection[str] = ()) -> SyncReport:
     """Bring the index of one source up to date with its files.
+
+    `changed` are paths that something is known to have happened to, and nothing elsewhere: where these are
+    saves of known files, no other is looked at.
 
     Raises:
         Unreadable: the source's folder or file is not there any more; its index is left as it is.
@@ -83,12 +87,12 @@ def sync(source: Source, tools: Tools, *, lock_wait_s: float) -> SyncReport:
     started = time.monotonic()
     with tools.store.catalog.sync_lock(source.id, wait_s=lock_wait_s):
         run = _Run(source, tools)
-        run.label_documents()
+        run.begin(saved_files(source, changed, tools.store.catalog, tools.limits.max_bytes))
         run.compare_files()
         run.index_new_files()
         run.store_waiting()
         run.delete_missing_files()
-        run.textless.save()
+        run.remember_textless()
         synced = replace(source, synced_at=time.time())
         tools.store.catalog.put_source(synced)
         embedding = _embed_source(source, tools)
@@ -129,9 +133,10 @@ class _Run:
     def __init__(self, source: Source, tools: Tools) -> None:
         self.source = source
         self.tools = tools
-        self.entries = entries(source, tools.limits.max_bytes)
-        self.known = tools.store.catalog.file_states(source.id)
-        self.first_time = not self.known
+        self.entries: Iterable[Found | Skipped] = ()
+        self.known: dict[str, FileState] = {}
+        self.first_time = False
+        self.is_whole = True  # whether every file of the source is looked at
         self.textless = Textless(tools.store.catalog, source.id)
         self.new: list[Found] = []
         self.unreadable_folders: list[str] = []
@@ -141,6 +146,18 @@ class _Run:
         self.skipped: Counter[str] = Counter()
         self.failed: list[Failure] = []
         self.done = 0
+
+    def begin(self, saved: Sequence[Saved] | None) -> None:
+        """Set out to look at the files that were saved, or at all of them where that is not known."""
+        self.is_whole = saved is None
+        if saved is not None:
+            self.entries = [one.found for one in saved]
+            self.known = {one.state.path: one.state for one in saved}
+            return
+        self.entries = entries(self.source, self.tools.limits.max_bytes)
+        self.known = self.tools.store.catalog.file_states(self.source.id)
+        self.first_time = not self.known
+        self.label_documents()
 
     def compare_files(self) -> None:
         """Walk the source; unchanged files cost one stat, changed ones are indexed at once.
@@ -197,6 +214,11 @@ class _Run:
         if missing:
             self.tools.store.catalog.delete_documents(missing)
             self.counts["removed"] += len(missing)
+
+    def remember_textless(self) -> None:
+        """Write down which files hold no text, after a walk that has met all of them."""
+        if self.is_whole:
+            self.textless.save()
 
     def report(self) -> SyncReport:
         """Return what has been done."""

@@ -10,8 +10,6 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from threading import Event
 from types import TracebackType
@@ -21,7 +19,7 @@ from msgspec.structs import replace
 
 from concord.config import Settings, load_settings
 from concord.errors import BadValue
-from concord.parts import COLD, Parts
+from concord.parts import COLD, Parts, silent
 from concord.types import (
     Answer,
     Document,
@@ -39,23 +37,18 @@ from concord.types import (
 )
 
 if TYPE_CHECKING:
-    from concord import search as searching
     from concord.backfill import Backfill
-    from concord.collection import Collection
     from concord.doctor import Diagnosis
-    from concord.evaluate import Evaluation
+    from concord.embedding import Embedding
     from concord.explaining import Explanation
-    from concord.feedback import Review
+    from concord.measuring import Measuring
+    from concord.migrate import Migration
     from concord.models import Models
     from concord.notes import Imported, KeptNote, Note, Workbench
     from concord.paging import Page
     from concord.progressive import Progressive
     from concord.protocols import Embedder, Progress, Store
-    from concord.refit import Refit
-
-
-def silent(stage: str, done: int, total: int | None) -> None:
-    """Report progress to nobody."""
+    from concord.syncing import Syncing
 
 
 def preliminary(answer: Answer) -> Answer:
@@ -127,7 +120,7 @@ class KnowledgeBase:
         source = register(
             absolute_path(path), self.store.catalog, name=name, patterns=patterns, tags=tags, trust=trust
         )
-        return self._sync_one(source, embed=embed, progress=progress)
+        return self._syncing.sync(source, embed=embed, progress=progress)
 
     def sync(
         self, names: Sequence[str] = (), *, embed: bool = True, progress: Progress = silent
@@ -139,7 +132,7 @@ class KnowledgeBase:
         """
         known = self.store.catalog.sources()
         chosen = [self._named(name) for name in names] or known
-        return [self._sync_or_report(source, embed=embed, progress=progress) for source in chosen]
+        return [self._syncing.reported(source, embed=embed, progress=progress) for source in chosen]
 
     def watch(
         self, names: Sequence[str] = (), *, embed: bool = True, stop: Event | None = None
@@ -154,7 +147,9 @@ class KnowledgeBase:
         chosen = [self._named(name).id for name in names]
         watched = Watched(
             sources=lambda: [s for s in self.store.catalog.sources() if not chosen or s.id in chosen],
-            sync=lambda source: self._sync_or_report(source, embed=embed, progress=silent),
+            sync=lambda source, paths: self._syncing.reported(
+                source, embed=embed, progress=silent, changed=paths
+            ),
             own_folders=self._own_folders(),
             rescan_s=self.settings["sync.rescan_s"],
         )
@@ -179,7 +174,7 @@ class KnowledgeBase:
         given = absolute_path(path)
         source = holder(given, self.store.catalog.sources())
         if source is not None:
-            self._sync_one(source, embed=embed, progress=progress)
+            self._syncing.sync(source, embed=embed, progress=progress)
             inside = _glob_under(source, given)
             part = Filter(source_id=source.id, path=inside, include_superseded=True)
             if inside is None or self.store.catalog.count_documents(part):
@@ -283,8 +278,7 @@ class KnowledgeBase:
 
     def warm(self) -> None:
         """Open the store and, where there are vectors to compare with, load the model."""
-        if self.store.vectors.identity() is not None and self.embedder is not None:
-            self.embedder.warm()
+        self.parts.warm()
 
     @property
     def is_warm(self) -> bool:
@@ -438,6 +432,31 @@ class KnowledgeBase:
             feedback=Counter(one.opinion for one in self.store.journal.feedback()),
         )
 
+    def migrate(self, to: str, *, vectors: str | None = None, progress: Progress = silent) -> Migration:
+        """Copy everything to another store, with its vectors inside it or at the URL that is given.
+
+        Raises:
+            BadValue: that store holds something else, or is this one.
+            StoreError: the copy is not the same, because something changed meanwhile.
+        """
+        from concord.migrate import migrate
+
+        elsewhere = self.settings.replaced(store__url=to, vectors__url=vectors or "", org=self.org)
+        if elsewhere.store_url == self.settings.store_url:
+            raise BadValue(f"{to} is this store itself", hint="`kb migrate` without --to moves its vectors")
+        with KnowledgeBase(elsewhere) as other:
+            return migrate(self.store, other.store, progress, lock_wait_s=self.settings["sync.lock_wait_s"])
+
+    def migrate_vectors(self, *, progress: Progress = silent) -> Embedding:
+        """Bring the vectors of this store to where `vectors.url` says, from the embedding cache.
+
+        Raises:
+            BackendDown: nobody answers there; nothing has changed.
+        """
+        from concord.migrate import rehome
+
+        return rehome(self.store, self.parts.outside, self.embedder, progress)
+
     # Models.
 
     @property
@@ -462,139 +481,29 @@ class KnowledgeBase:
         patient = Patient(
             store=lambda: self.store,
             embedder=lambda: self.embedder,
-            sync=lambda source: self._sync_or_report(source, embed=True, progress=progress),
+            sync=lambda source: self._syncing.reported(source, embed=True, progress=progress),
             folder=self.settings.paths.data,
             max_bytes=self.settings["ingest.max_bytes"],
         )
         return diagnose(patient, fix=fix, progress=progress)
 
-    # Measuring.
+    @property
+    def measuring(self) -> Measuring:
+        """How good the answers are on judged collections: evaluate, calibrate, review."""
+        from concord.measuring import Measuring
 
-    def evaluate(
-        self,
-        folder: str | os.PathLike[str],
-        *,
-        unanswerable: Sequence[str | os.PathLike[str]] = (),
-        split: str | None = None,
-        limit: int | None = None,
-        progress: Progress = silent,
-    ) -> Evaluation:
-        """Measure search on a judged collection, indexed in a store of its own under the cache directory.
+        return Measuring(self.parts)
 
-        Raises:
-            NotFound: the folder holds no collection.
-            BadValue: a file of it cannot be read.
-        """
-        from concord.collection import foreign_queries, read_collection
-        from concord.evaluate import evaluate
+    @property
+    def _syncing(self) -> Syncing:
+        from concord.syncing import Syncing
 
-        collection = read_collection(Path(folder), split).sampled(limit)
-        others = foreign_queries([*map(Path, unanswerable)], limit)
-        with self.apart(collection, progress) as tools:
-            return evaluate(collection, tools, progress, others)
-
-    def calibrate(
-        self,
-        folder: str | os.PathLike[str],
-        *,
-        unanswerable: Sequence[str | os.PathLike[str]] = (),
-        split: str | None = None,
-        limit: int | None = None,
-        progress: Progress = silent,
-    ) -> Refit:
-        """Fit confidence to a judged collection, and keep what was fitted as the user's own calibration.
-
-        Raises:
-            NotFound: the folder holds no collection.
-            BadValue: a file of it cannot be read, or it has too few judged queries to learn from.
-        """
-        from concord.calibration import save_calibration
-        from concord.collection import foreign_queries, read_collection
-        from concord.feedback import judged_outcomes
-        from concord.refit import refit
-
-        collection = read_collection(Path(folder), split).sampled(limit)
-        others = foreign_queries([*map(Path, unanswerable)], limit)
-        identity = self.parts.measure().identity
-        judged = judged_outcomes(self._own_tools(), progress)
-        with self.apart(collection, progress) as tools:
-            fitted = refit(collection, tools, identity, others, progress, judged)
-        return replace(fitted, path=save_calibration(fitted.calibration, identity, self.settings.paths.data))
-
-    def review(self, progress: Progress = silent) -> Review:
-        """Tell how search does on the results that somebody called good or bad."""
-        from concord.feedback import review
-
-        return review(self._own_tools(), progress)
-
-    def _own_tools(self) -> searching.Tools:
-        return self.parts.search_tools(Request(""), wait_for_model=True)[0]
-
-    @contextmanager
-    def apart(self, collection: Collection, progress: Progress) -> Iterator[searching.Tools]:
-        """Index a collection apart from the knowledge base, and yield what it is searched with."""
-        from concord.collection import complete, index_collection, settings_apart
-        from concord.embedding import embed_pending
-        from concord.search import Tools
-
-        identity, recipe = self.parts.measure().identity, self.parts.recipe()
-        apart = settings_apart(collection, self.settings, identity, recipe)
-        with KnowledgeBase(apart) as other:
-            index_collection(
-                collection, other.store, other.parts.measure(), other.parts.limits().chunk, progress
-            )
-            tools = Tools(other.store, other.parts.words, other.settings, other.org)
-            if other.embedder is not None:
-                complete(embed_pending(other.store, other.embedder, progress))
-                tools = other.parts.with_meaning(tools)
-            yield tools._replace(reranker=other.parts.reranker)
+        return Syncing(self.parts)
 
     def _named(self, name: str) -> Source:
         from concord.understand import find_source  # late: it loads all that understanding a query takes
 
         return find_source(name, self.store.catalog.sources())
-
-    def _sync_or_report(self, source: Source, *, embed: bool, progress: Progress) -> SyncReport:
-        from concord.errors import Unreadable
-        from concord.types import Failure
-
-        if source.kind == "notes":
-            return self._embed_notes(source, embed=embed, progress=progress)
-        try:
-            return self._sync_one(source, embed=embed, progress=progress)
-        except Unreadable as fault:
-            return SyncReport(source, failed=(Failure(source.path or source.name, fault.message),))
-
-    def _sync_one(self, source: Source, *, embed: bool, progress: Progress) -> SyncReport:
-        from concord import ingest
-
-        tools = ingest.Tools(
-            store=self.store,
-            reader=self.parts.reader,
-            measure=cache(self.parts.measure),
-            embedder=lambda: self.embedder if embed else None,
-            limits=self.parts.limits(),
-            progress=progress,
-        )
-        report = ingest.sync(source, tools, lock_wait_s=self.settings["sync.lock_wait_s"])
-        if report.embedded or report.reused:
-            self.parts.settle()
-        return report
-
-    def _embed_notes(self, source: Source, *, embed: bool, progress: Progress) -> SyncReport:
-        from concord.embedding import embed_pending
-
-        done = embed_pending(self.store, self.embedder if embed else None, progress, source_id=source.id)
-        self.parts.settle()
-        return SyncReport(
-            source,
-            unchanged=self.store.catalog.counts(source.id).documents,
-            embedded=done.embedded,
-            reused=done.reused,
-            pending=done.pending,
-            degraded=done.degraded,
-            generation=self.store.catalog.generation(),
-        )
 
 
 def _glob_under(source: Source, path: Path) -> str | None:

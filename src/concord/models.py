@@ -22,6 +22,10 @@ OpenEmbedder = Callable[[Mapping[str, Any], int], Embedder]  # recipe, dimension
 _LOCK = "models"  # no source is called so: their ids are random
 
 
+def nobody(stage: str, done: int, total: int | None) -> None:
+    """Report progress to nobody."""
+
+
 class ModelState(NamedTuple):
     """A model whose vectors are kept."""
 
@@ -67,7 +71,7 @@ class Models:
             states.append(ModelState(space, chunks - waiting, waiting))
         return states
 
-    def add(self, provider: str, model: str, url: str, progress: Progress) -> Built:
+    def add(self, provider: str, model: str = "", url: str = "", progress: Progress = nobody) -> Built:
         """Build the vectors of a model beside those that are there; one that was interrupted goes on.
 
         Raises:
@@ -85,7 +89,7 @@ class Models:
         return Built(identity, is_active, embedding, time.monotonic() - started)
 
     def use(
-        self, name: str, *, force: bool = False, queries: Path | None = None, progress: Progress
+        self, name: str, *, force: bool = False, queries: Path | None = None, progress: Progress = nobody
     ) -> Switch:
         """Search with another model from now on, unless it finds less than the present one.
 
@@ -121,7 +125,7 @@ class Models:
         return identity, self._store.spaces.drop(identity)
 
     def compare(
-        self, first: str, second: str, *, queries: Path | None = None, progress: Progress
+        self, first: str, second: str, *, queries: Path | None = None, progress: Progress = nobody
     ) -> Comparison:
         """Let two models look for the same passages.
 

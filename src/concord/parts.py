@@ -7,23 +7,67 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from concord import plugins
 from concord.config import Settings
 from concord.errors import KBError, Unavailable
-from concord.types import ChunkId, Degraded, Identity, Request, Space
+from concord.types import ChunkId, Degraded, Finding, Identity, Request, Space
 
 if TYPE_CHECKING:
     from concord import ingest
     from concord import search as searching
-    from concord.protocols import Embedder, FileReader, Reranker, Semantic, Store, Strategy
+    from concord.protocols import (
+        Embedder,
+        FileReader,
+        OutsideVectors,
+        Reranker,
+        Semantic,
+        Store,
+        Strategy,
+    )
     from concord.ranking.calibrate import Calibration
 
 RECIPE = ("embed.provider", "embed.model", "embed.url")  # what says which model is meant; none is a secret
 NONE = "none"  # the provider that is nobody
 _EMBEDDER, _SEMANTIC = "embedder", "semantic"  # how the names of such parts begin
 COLD = Degraded("semantic", "the model is still loading; ask again in a moment to search by meaning as well")
+
+
+def silent(stage: str, done: int, total: int | None) -> None:
+    """Report progress to nobody."""
+
+
+class Meaning(NamedTuple):
+    """What looks for meaning, and the one model whose vectors it ever meets."""
+
+    strategy: Semantic
+    identity: Identity
+
+
+class Apart:
+    """A store whose vectors are kept outside it."""
+
+    def __init__(self, store: Store, outside: OutsideVectors) -> None:
+        self.catalog, self.lexical, self.cache = store.catalog, store.lexical, store.cache
+        self.ledger, self.journal = store.ledger, store.journal
+        self.vectors, self.spaces = outside.vectors, outside.spaces
+        self.outside = outside
+        self.path = getattr(store, "path", None)
+        self._store = store
+
+    def check(self) -> list[Finding]:
+        """Look into both."""
+        return [*self._store.check(), *self.outside.check()]
+
+    def repair(self, findings: Sequence[Finding]) -> None:
+        """Put right what the store can; what is amiss outside has its own cure."""
+        self._store.repair(findings)
+
+    def close(self) -> None:
+        """Close both."""
+        self.outside.close()
+        self._store.close()
 
 
 class Parts:
@@ -51,14 +95,32 @@ class Parts:
         opened = self._opened.get(_embedder_name(self._recipe(self._active_space())))
         return opened is not None and bool(opened.is_warm)  # asking for it would import its runtime
 
+    def warm(self) -> None:
+        """Load the model, and the client of a vector store outside, where anything has been embedded."""
+        if self.store.vectors.identity() is not None and self.embedder is not None:
+            self.embedder.warm()
+            if self.outside:
+                self.outside.warm()
+
     @property
     def store(self) -> Store:
-        """The store, by the scheme of its URL."""
-        url = self.settings.store_url
-        opened: Store = self._once(
-            "store", lambda: plugins.load("backends", url.partition(":")[0]).open(url, self.org)
-        )
+        """The store, by the scheme of its URL, with its vectors where `vectors.url` says."""
+        opened: Store = self._once("store", self._open_store)
         return opened
+
+    def _open_store(self) -> Store:
+        url, outside = self.settings.store_url, self.settings["vectors.url"]
+        store: Store = plugins.load("backends", url.partition(":")[0]).open(url, self.org)
+        if not outside:
+            return store
+        place = plugins.load("vectors", outside.partition(":")[0])
+        return Apart(store, place(store, outside, self.org, self.settings))
+
+    @property
+    def outside(self) -> OutsideVectors | None:
+        """The place outside where vectors are kept; None where the store keeps its own."""
+        store = self.store
+        return store.outside if isinstance(store, Apart) else None
 
     @property
     def embedder(self) -> Embedder | None:
@@ -97,24 +159,28 @@ class Parts:
         recipe, dimension = self._recipe(space), space.identity.dimension if space else 0
         name = _embedder_name(recipe)
         embedder: Embedder = self._once(name, lambda: self.new_embedder(recipe, dimension))
-        self._free_embedders_but(name)
+        self._forget_others(_EMBEDDER, name)
         return embedder
 
     def _recipe(self, space: Space | None) -> Mapping[str, Any]:
         """Return the settings that open a space's model: its own, or where none were written down, ours."""
         return (space and space.recipe) or {key: self.settings[key] for key in RECIPE}
 
-    def _free_embedders_but(self, name: str) -> None:
-        """Free the models of before a switch; one that a search still uses loads again."""
+    def _forget_others(self, kind: str, name: str) -> None:
+        """Free what was there before a switch; a model that a search still uses loads again."""
         with self._lock:
-            for other in [known for known in self._opened if known.startswith(_EMBEDDER) and known != name]:
-                self._opened.pop(other).close()
+            for other in [known for known in self._opened if known.startswith(kind) and known != name]:
+                part = self._opened.pop(other)
+                if hasattr(part, "close"):
+                    part.close()
 
     def settle(self) -> None:
         """After embedding: write down how the model is opened, and keep the cache within its limit."""
         space = self._active_space()
         if space and not space.recipe and (made := self.embedder) and made.identity == space.identity:
-            self.store.spaces.add(space.identity, {key: self.settings[key] for key in RECIPE})
+            from concord.models import recipe_for
+
+            self.store.spaces.add(space.identity, recipe_for(*(self.settings[key] for key in RECIPE)))
         self.store.cache.trim(int(self.settings["cache.max_mb"] * 1_000_000))
 
     @property
@@ -165,34 +231,35 @@ class Parts:
         tools = Tools(self.store, self.words, self.settings, self.org)
         if (request.mode or self.settings["search.mode"]) == "fts5":
             return tools, None
-        absent = self.why_no_meaning(wait_for_model)
-        if absent is COLD:
-            return tools, absent  # an answer at once: it does not wait for a reranker's model either
-        tools = tools if absent else self.with_meaning(tools)
-        return tools._replace(reranker=self.reranker), absent
+        meaning = self._meaning(wait_for_model)
+        if meaning is COLD:
+            return tools, COLD  # an answer at once: it does not wait for a reranker's model either
+        if isinstance(meaning, Degraded):
+            return tools._replace(reranker=self.reranker), meaning
+        return self._with_meaning(tools, meaning)._replace(reranker=self.reranker), None
 
     def with_meaning(self, tools: searching.Tools) -> searching.Tools:
-        """Return the tools with the semantic strategy and what was fitted for its model."""
-        semantic, identity = self._meaning()
+        """Return the tools with the semantic strategy, if it can vote, and what was fitted for its model."""
+        meaning = self._meaning(wait_for_model=True)
+        return tools if isinstance(meaning, Degraded) else self._with_meaning(tools, meaning)
+
+    def _with_meaning(self, tools: searching.Tools, meaning: Meaning) -> searching.Tools:
         return tools._replace(
-            strategies=[*tools.strategies, semantic],
-            similarity=semantic.similarities,
-            calibration=self._calibration(identity),
+            strategies=[*tools.strategies, meaning.strategy],
+            similarity=meaning.strategy.similarities,
+            calibration=self._calibration(meaning.identity),
         )
 
-    def _meaning(self) -> tuple[Semantic, Identity]:
-        """Return the strategy that looks for meaning, and the one model whose vectors it ever meets."""
-        space = self.store.spaces.active()
-        embedder = self._embedder_of(space)
-        identity = space.identity if space else embedder.identity
-        name = f"{_SEMANTIC} {identity}"
-        if name not in self._opened:  # a switch: what the old one kept in memory goes with it
-            for old in [known for known in self._opened if known.startswith(_SEMANTIC)]:
-                self._opened.pop(old, None)
-        semantic: Semantic = self._once(
-            name, lambda: plugins.load("strategies", "semantic")(self.store.spaces.of(identity), embedder)
+    def _guarded_semantic(self, identity: Identity, embedder: Embedder) -> Semantic:
+        from concord.breaker import Breaker, Guarded
+
+        if self.outside:
+            self.outside.warm()  # now, so that no search's deadline pays for it
+        inner = plugins.load("strategies", "semantic")(self.store.spaces.of(identity), embedder)
+        late_s = self.settings["search.deadline_ms"] / 1000
+        return Guarded(
+            inner, Breaker("semantic search", retry_s=self.settings["search.retry_s"], late_s=late_s)
         )
-        return semantic, identity
 
     @property
     def reranker(self) -> Reranker | None:
@@ -207,11 +274,11 @@ class Parts:
 
     def _similarity(self, text: str, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, float]:
         """Return cosines for a reranker, which outlives the search it was opened in; none without meaning."""
-        absent = self.why_no_meaning(wait_for_model=True)
-        return {} if absent else self._meaning()[0].similarities(text, chunk_ids)
+        meaning = self._meaning(wait_for_model=True)
+        return {} if isinstance(meaning, Degraded) else meaning.strategy.similarities(text, chunk_ids)
 
-    def why_no_meaning(self, wait_for_model: bool) -> Degraded | None:
-        """Return why the semantic strategy cannot vote; None when it can."""
+    def _meaning(self, wait_for_model: bool) -> Meaning | Degraded:
+        """Return what looks for meaning, or why nothing can. The active space is asked for once a search."""
         try:
             space = self.store.spaces.active()
         except Unavailable as fault:
@@ -222,18 +289,26 @@ class Parts:
             return Degraded("semantic", "no embedding provider is configured")
         if space is None:
             return Degraded("semantic", "nothing has been embedded yet: `kb sync`")
-        return self._why_no_model(space)
+        return self._meaning_of(space)
 
-    def _why_no_model(self, space: Space) -> Degraded | None:
+    def _meaning_of(self, space: Space) -> Meaning | Degraded:
         try:
-            mine = self._embedder_of(space).identity
+            embedder = self._embedder_of(space)
+            mine = embedder.identity
         except KBError as fault:
             if not space.recipe:  # it is the user's own configuration that is wrong
                 raise
             return Degraded("semantic", fault.message)
         if space.identity != mine:
             return Degraded("semantic", f"the index was built with {space.identity.name}, not {mine.name}")
-        return None
+        return Meaning(self._semantic(space, embedder), space.identity)
+
+    def _semantic(self, space: Space, embedder: Embedder) -> Semantic:
+        """Return the strategy that is bound to one model: to its embedder and to its vectors."""
+        name = f"{_SEMANTIC} {_embedder_name(self._recipe(space))} {space.identity}"
+        semantic: Semantic = self._once(name, lambda: self._guarded_semantic(space.identity, embedder))
+        self._forget_others(_SEMANTIC, name)
+        return semantic
 
     def _calibration(self, identity: Identity) -> Calibration | None:
         """Return what was fitted for a model; None for one that nobody fitted."""

@@ -19,6 +19,14 @@ TABLES: dict[str, dict[str, str]] = {
     "backends": {
         "sqlite": "concord.backends.sqlite.store:SQLiteStore",
         "memory": "concord.backends.memory:MemoryStore",
+        "postgresql": "concord.backends.postgres.store:PostgresStore",
+        "postgres": "concord.backends.postgres.store:PostgresStore",
+        "json": "concord.backends.json_file:JsonStore",
+    },
+    "vectors": {  # kept outside the store, by the scheme of `vectors.url`
+        "http": "concord.backends.qdrant.place:QdrantPlace",
+        "https": "concord.backends.qdrant.place:QdrantPlace",
+        "qdrant-local": "concord.backends.qdrant.place:QdrantPlace",
     },
     "extractors": {
         "markdown": "concord.extractors.markdown:MarkdownExtractor",

@@ -87,11 +87,14 @@ def _vote(strategy: Strategy, query: Query) -> _Ballot:
     reason = ""
     try:
         candidates = strategy.candidates(query)
-    except KBError as fault:
-        reason = fault.message
     except Exception as fault:  # whatever an engine raises is reported in the answer
-        reason = f"{type(fault).__name__}: {fault}"
+        reason = reason_of(fault)
     return _Ballot(strategy.name, candidates, reason, (time.perf_counter() - started) * 1000)
+
+
+def reason_of(fault: Exception) -> str:
+    """Return what an answer says of a fault."""
+    return fault.message if isinstance(fault, KBError) else f"{type(fault).__name__}: {fault}"
 
 
 def _count(result: Poll, ballot: _Ballot) -> None:

@@ -25,6 +25,7 @@ from concord.types import (
     FileState,
     Filter,
     Finding,
+    Home,
     Identity,
     Json,
     Match,
@@ -347,6 +348,88 @@ class VectorSpaces(Protocol):
         ...
 
 
+class OutsideVectors(Protocol):
+    """A place outside a store where its vectors are kept, in all spaces. The store says which there are."""
+
+    home: str  # as a ledger writes it down
+    vectors: VectorIndex  # of the active space
+    spaces: VectorSpaces
+
+    def warm(self) -> None:
+        """Load what takes long to load; whether anybody answers is not asked."""
+        ...
+
+    def reach(self, dimension: int) -> None:
+        """See that vectors of this dimension could be kept there.
+
+        Raises:
+            BackendDown: nobody answers.
+        """
+        ...
+
+    def check(self) -> list[Finding]:
+        """Look for what only the place itself can see is wrong; that it does not answer is a finding too."""
+        ...
+
+    def close(self) -> None:
+        """Free connections."""
+        ...
+
+
+class Ledger(Protocol):
+    """What a store writes down about vectors that are kept outside it, so that none is lost or left behind.
+
+    `VectorIndex.pending` and `Catalog.counts` of the store follow what is marked here.
+    """
+
+    def home(self) -> Home:
+        """Return where the vectors are kept."""
+        ...
+
+    def is_empty(self) -> bool:
+        """Whether no chunk has a vector in any space, wherever they are kept."""
+        ...
+
+    def move(self, url: str) -> None:
+        """Keep vectors there from now on: every chunk is pending in every space, and nothing is unsettled."""
+        ...
+
+    def mark(self, identity: Identity, chunk_ids: Sequence[ChunkId]) -> None:
+        """Take note that the other place has acknowledged vectors; chunks that are gone are passed over."""
+        ...
+
+    def unmark(self, identity: Identity, source_id: str) -> int:
+        """Make a source's chunks pending again in one space; return how many were not."""
+        ...
+
+    def unsettled(self, limit: int) -> list[tuple[int, ChunkId]]:
+        """Return the oldest chunks that were deleted, or whose place or document changed, since `move`.
+
+        Each comes with its turn; a chunk that changes again gets another.
+        """
+        ...
+
+    def settle(self, turns: Sequence[int]) -> None:
+        """Take note that the other place knows of the changes that had these turns."""
+        ...
+
+    def allowed(self, chunk_ids: Sequence[ChunkId], filter: Filter) -> set[ChunkId]:
+        """Return those of the chunks that exist and that a filter lets through."""
+        ...
+
+    def matching(self, filter: Filter, most: int) -> list[str] | None:
+        """Return the ids of the documents that a filter lets through; None when they are more than `most`."""
+        ...
+
+    def exclusive(self, *, wait_s: float) -> AbstractContextManager[None]:
+        """Hold the right to change what is kept outside, across processes; it is freed when the holder dies.
+
+        Raises:
+            StoreBusy: another process holds it for longer than `wait_s`.
+        """
+        ...
+
+
 class EmbeddingCache(Protocol):
     """Vectors by text, so that no text is embedded twice. Keys are SHA-256 of the embeddable text."""
 
@@ -356,6 +439,10 @@ class EmbeddingCache(Protocol):
 
     def put(self, identity: Identity, vectors: Mapping[bytes, Vector]) -> None:
         """Remember vectors."""
+        ...
+
+    def entries(self) -> Iterator[tuple[Identity, bytes, Vector]]:
+        """Yield all that is remembered, the least recently used first."""
         ...
 
     def usage(self) -> CacheUsage:
@@ -381,6 +468,10 @@ class Journal(Protocol):
         """Return how often and when last each of these documents was read; those never read are left out."""
         ...
 
+    def put_accesses(self, accesses: Mapping[str, Access]) -> None:
+        """Write down how often documents that exist were read, in place of what is known."""
+        ...
+
     def record_feedback(self, feedback: Feedback) -> None:
         """Keep an opinion, in place of an earlier one on the same document for the same query."""
         ...
@@ -398,6 +489,7 @@ class Store(Protocol):
     vectors: VectorIndex  # of the active space
     spaces: VectorSpaces
     cache: EmbeddingCache
+    ledger: Ledger
     journal: Journal
 
     def check(self) -> list[Finding]:
@@ -431,6 +523,16 @@ class Strategy(Protocol):
         Raises:
             Exception: whatever its engine raises; the poll names the strategy in the answer and goes on.
         """
+        ...
+
+
+class Similarity(Protocol):
+    """Cosines of a query, drawn towards the chunks it should be `like`, and of chunks."""
+
+    def __call__(
+        self, text: str, chunk_ids: Sequence[ChunkId], like: Sequence[ChunkId] = (), /
+    ) -> Mapping[ChunkId, float]:
+        """Return the cosine of each chunk that has a vector."""
         ...
 
 

@@ -14,6 +14,7 @@ from concord.ranking.fuse import rrf
 from concord.suggest import related_titles, suggested_words, suggestions
 from concord.text.parse import contains
 from concord.types import Answer, Filter, Source
+from concord.understand import MAX_EF_SEARCH
 
 if TYPE_CHECKING:
     from concord.search import Retrieval, Tools
@@ -31,19 +32,27 @@ NOBODY = "nothing was searched: what is missing is named with its reason"
 NOTHING = "nothing found, not even by parts of words: try other or fewer words"
 NO_TIME = "nothing found; similar words could not be looked for in the time allowed (search.partial_ms)"
 ALL_SUPERSEDED = "every document has been superseded; --include-superseded searches those as well"
+CLAMPED = f"--ef-search was taken down to {MAX_EF_SEARCH}: more costs time and finds nothing more"
 MATCHES_SUPERSEDED = "all that was found has been superseded; --include-superseded shows it"
 
 
 def remarked(answer: Answer, rescued: Rescue, tools: Tools) -> Answer:
     """Return the answer with a note on how it was reached, or why it is empty, and with suggestions."""
     found_by = {name for hit in answer.hits for name in hit.found_by}
-    note = RUNG_NOTES.get(rescued.rung) if rescued.rung else None
     return replace(
         answer,
-        note=note if answer.hits else _why_empty(answer, rescued.found, tools),
+        note=_note(answer, rescued, tools),
         suggestions=_suggested(answer, rescued, tools),
         strategies_matched=tuple(dict.fromkeys((*answer.strategies_matched, *sorted(found_by)))),
     )
+
+
+def _note(answer: Answer, rescued: Rescue, tools: Tools) -> str | None:
+    rung = RUNG_NOTES.get(rescued.rung) if rescued.rung else None
+    notes = [rung if answer.hits else _why_empty(answer, rescued.found, tools)]
+    if (answer.request.ef_search or 0) > MAX_EF_SEARCH:
+        notes.append(CLAMPED)
+    return "; ".join(filter(None, notes)) or None
 
 
 def _suggested(answer: Answer, rescued: Rescue, tools: Tools) -> tuple[str, ...]:

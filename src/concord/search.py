@@ -11,10 +11,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
+from concord.breaker import Cosines
 from concord.cascade import rescue
 from concord.errors import BackendDown, BadValue
 from concord.freshness import Files
@@ -32,10 +34,10 @@ from concord.text.citation import cite
 from concord.text.parse import contains
 from concord.text.snippet import snippet
 from concord.types import Answer, ChunkId, Degraded, Hit, Json, Mode, Query, Ranked, Request, Source
-from concord.understand import chosen_mode, understand
+from concord.understand import chosen_mode, is_literal, understand
 
 if TYPE_CHECKING:
-    from concord.protocols import Reranker, Store, Strategy
+    from concord.protocols import Reranker, Similarity, Store, Strategy
 
 FEEDBACK_HITS = 2  # that the query is drawn towards: more of them bring in what is wrong
 CODE = 0.5  # share of candidates from which a search is one of source code
@@ -43,16 +45,6 @@ POOL = 2  # texts read for each result asked for: duplicates, diversity and NOT 
 FILES_MS = 250.0  # how long files may be looked at: they take a millisecond, unless a disk does not answer
 UNSEEN = Degraded("files", f"the disk did not answer within {FILES_MS:.0f} ms: files may be gone or changed")
 FUSION_OF: Mapping[Mode, str] = {"auto": "blend", "hybrid": "rrf", "semantic": "rrf", "fts5": "rrf"}
-
-
-class Similarity(Protocol):
-    """Cosines of a query, drawn towards the chunks it should be `like`, and of chunks."""
-
-    def __call__(
-        self, text: str, chunk_ids: Sequence[ChunkId], like: Sequence[ChunkId] = (), /
-    ) -> Mapping[ChunkId, float]:
-        """Return the cosine of each chunk that has a vector."""
-        ...
 
 
 class Tools(NamedTuple):
@@ -97,6 +89,8 @@ def search(request: Request, tools: Tools) -> Answer:
 def examine(request: Request, tools: Tools) -> Examined:
     """Answer one request, and keep the evidence for whoever measures or fits confidence."""
     watch = _Watch()
+    cosines = Cosines(tools.similarity, deadline_ms(request, tools.settings)) if tools.similarity else None
+    tools = tools._replace(similarity=cosines)
     mode, fusion = chosen_mode(request, tools.settings), chosen_fusion(request, tools.settings)
     sources = tools.store.catalog.sources()
     found = retrieve(request, mode, tools, sources, watch)
@@ -107,10 +101,8 @@ def examine(request: Request, tools: Tools) -> Examined:
         ranked = FUSIONS[fusion](found.ballots, found.context)
         kept = _above(ranked, found, request.threshold, rescued.floor)
     with watch.lap("read"):
-        survivors = _without_excluded(_read(kept, found.query, tools.store), found.query)
-    with watch.lap("files"):
         files = Files(sources)
-        survivors, deleted = _without_deleted(survivors, files)
+        survivors, deleted = _read_present(kept, found.query, tools.store, files)
     with watch.lap("rerank"):
         look = _second_look(survivors, found.query, tools, _left_ms(request, tools.settings, watch))
         survivors = _reordered(survivors, look.ranked)
@@ -146,7 +138,12 @@ def examine(request: Request, tools: Tools) -> Examined:
         strategies_matched=tuple(
             s.name for s in tools.strategies if any(s.name in hit.found_by for hit in hits)
         ),
-        degraded=(*found.votes.degraded, *look.degraded, *([UNSEEN] if deleted is None else [])),
+        degraded=(
+            *found.votes.degraded,
+            *(cosines.degraded if cosines else ()),
+            *look.degraded,
+            *([UNSEEN] if deleted is None else []),
+        ),
         omitted={"deleted": deleted or 0, "below_threshold": len(ranked) - len(kept)},
         timings_ms={**found.votes.timings_ms, **watch.laps},
     )
@@ -229,6 +226,7 @@ def _context(given: Ballots, query: Query, tools: Tools) -> Context:
         max_bm25=rarity.ceiling(weights.values()),
         code_share=sum(kind == "code" for kind in types.values()) / max(1, len(types)),
         model_reads=reads,
+        is_literal=is_literal(query),
     )
 
 
@@ -253,24 +251,43 @@ def _above(ranked: Sequence[Ranked], found: Retrieval, threshold: float | None, 
     return diversify.floor(wanted, floor, scores)
 
 
-def _read(ranked: Sequence[Ranked], query: Query, store: Store) -> list[Survivor]:
-    few = ranked[: max(diversify.STRETCH, query.limit * POOL)]
+def _read_present(
+    kept: Sequence[Ranked], query: Query, store: Store, files: Files
+) -> tuple[list[Survivor], int | None]:
+    """Read the best passages whose files are still there, and count those whose are not.
+
+    As many are read as may be chosen from; more only where deleted files leave too few. None is counted where
+    the disk does not answer in time, and then nothing is left out.
+    """
+    survivors: list[Survivor] = []
+    deleted = 0
+    pool = max(diversify.STRETCH, query.limit * POOL)
+    for start in range(0, len(kept), pool):
+        found = _without_excluded(_read(kept[start : start + pool], store, files), query)
+        left = bounded(partial(_with_files, found, files), FILES_MS)
+        if left is None:
+            return [*survivors, *found], None
+        survivors += left
+        deleted += len(found) - len(left)
+        if len(left) == len(found) or len(survivors) >= query.limit:
+            break
+    return survivors, deleted
+
+
+def _with_files(survivors: Sequence[Survivor], files: Files) -> list[Survivor]:
+    return [survivor for survivor in survivors if not files.is_deleted(survivor.document)]
+
+
+def _read(few: Sequence[Ranked], store: Store, files: Files) -> list[Survivor]:
+    """Read passages; those of a source that was added while the search was under way are for the next one."""
     passages = store.catalog.read([one.chunk_id for one in few])
-    return [Survivor(one, *passages[one.chunk_id]) for one in few if one.chunk_id in passages]
+    found = [Survivor(one, *passages[one.chunk_id]) for one in few if one.chunk_id in passages]
+    return [survivor for survivor in found if files.knows(survivor.document)]
 
 
 def _without_excluded(survivors: Sequence[Survivor], query: Query) -> list[Survivor]:
     """Drop passages that hold an excluded word: the vectors know nothing of NOT."""
     return [s for s in survivors if not any(contains(s.chunk.text, term) for term in query.excluded)]
-
-
-def _without_deleted(survivors: list[Survivor], files: Files) -> tuple[list[Survivor], int | None]:
-    """Drop passages whose file is gone, and count them; None where the disk does not answer in time."""
-    gone = bounded(lambda: {s.document.id for s in survivors if files.is_deleted(s.document)}, FILES_MS)
-    if not gone:
-        return survivors, None if gone is None else 0
-    left = [survivor for survivor in survivors if survivor.document.id not in gone]
-    return left, len(survivors) - len(left)
 
 
 def _with_freshness(hits: tuple[Hit, ...], files: Files) -> tuple[Hit, ...]:

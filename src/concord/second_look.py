@@ -10,8 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from concord.errors import KBError
-from concord.poll import bounded
+from concord.poll import bounded, reason_of
 from concord.ranking.entities import boost, mentioned
 from concord.types import ChunkId, Degraded, Json, Query, Ranked
 
@@ -55,10 +54,8 @@ def _reranked(
 ) -> Look:
     try:
         better = bounded(lambda: reranker.rerank(query, ranked, texts), budget_ms)
-    except KBError as fault:
-        return _left_alone(ranked, fault.message)
     except Exception as fault:  # whatever a model's runtime raises is reported in the answer
-        return _left_alone(ranked, f"{type(fault).__name__}: {fault}")
+        return _left_alone(ranked, reason_of(fault))
     if better is None:
         return _left_alone(ranked, f"no answer within {budget_ms:.0f} ms")
     if not _is_order_of(better, ranked):

@@ -13,6 +13,7 @@ from msgspec import Struct, field
 
 ChunkId = int  # never reused, so a vector that arrives late can never belong to another chunk
 Vector = bytes  # little-endian float32, length 1: the form every store keeps and no import is needed for
+FLOAT_BYTES = 4  # of each number of a vector
 Json = Any  # what json.loads returns
 
 DocumentType = Literal["pdf", "markdown", "code", "note", "html", "office", "text", "data"]
@@ -209,6 +210,13 @@ class CacheUsage(Struct, frozen=True):
         """The share of texts that were known; None before the first was asked for."""
         asked = self.hits + self.misses
         return self.hits / asked if asked else None
+
+
+class Home(NamedTuple):
+    """Where a store's vectors are kept, and as which store's."""
+
+    url: str  # empty: in the store itself
+    key: str  # tells this store from all others that keep vectors there; empty before it first did
 
 
 # --- asked ------------------------------------------------------------------------------------------------

@@ -51,7 +51,7 @@ def understand(
         words=parsed.words,
         frequencies=frequencies,
         chunks=chunks,
-        ef_search=None if request.ef_search is None else min(request.ef_search, MAX_EF_SEARCH),
+        ef_search=min(request.ef_search or settings["search.ef_search"], MAX_EF_SEARCH),
     )
 
 
@@ -106,3 +106,8 @@ def _filter(request: Request, sources: Sequence[Source]) -> Filter:
 def _pruned(parsed: Parsed, frequencies: Mapping[str, int], most: float) -> Match | None:
     """Return the loose match without the words that are in too many chunks to tell anything."""
     return prune(parsed, lambda word: frequencies.get(word, 0) <= most)
+
+
+def is_literal(query: Query) -> bool:
+    """Whether the query is to be found as it stands: it quotes, or it is one identifier."""
+    return query.kind == "exact_quote" or (query.kind == "entity" and len(query.text.split()) == 1)

@@ -1,9 +1,10 @@
 """Keeping sources current: the operating system tells that something changed, a sync finds out what.
 
 A notice is only ever a reason to look: which files changed is decided by walking the source, so that notices
-which were lost, doubled or about files of no interest do no harm. What nobody tells of (a source's own folder
-removed and made anew, a file replaced under the same name, a source added by another process) is seen by a
-glance at the roots, twice a second.
+which were lost, doubled or about files of no interest do no harm. Only where they tell of nothing but saves
+of known files are those alone looked at, and a rescan follows in time. What nobody tells of (a source's own
+folder removed and made anew, a file replaced under the same name, a source added by another process) is seen
+by a glance at the roots, twice a second.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from threading import Event
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from concord.errors import StoreBusy, Unavailable
 from concord.types import Failure, Source, SyncReport
@@ -30,7 +33,7 @@ UNNOTIFIED_S = 2.0  # between two scans where the system gives no notices, …
 UNNOTIFIED_SHARE = 50.0  # … and at least so many times what a scan takes
 _VERSIONED = frozenset({".git", ".hg", ".svn", ".jj"})  # programs' own books: changed with every command
 
-Sync = Callable[[Source], SyncReport]
+Sync = Callable[[Source, set[str]], SyncReport]  # of all its files, or only of some paths where any are given
 _State = tuple[int, ...] | None  # what a glance at a path shows; None where nothing is
 
 
@@ -53,8 +56,8 @@ def watch(watched: Watched, stop: Event) -> Iterator[SyncReport]:
         sources = _with_files(watched.sources())
         for at, changed in enumerate(_notices(sources, watched, stop)):
             started = time.monotonic()
-            for source in _affected(changed, sources) if at else sources:
-                report = _synced(source, watched.sync)
+            for source, paths in _affected(changed, sources) if at else ((one, set()) for one in sources):
+                report = _synced(source, paths, watched.sync)
                 if source.id not in told or _is_news(report):
                     yield report
                 told.add(source.id)
@@ -74,7 +77,9 @@ def _notices(sources: Sequence[Source], watched: Watched, stop: Event) -> Iterat
         if is_first or changed:
             yield changed
         is_first = False
-        if time.monotonic() >= ends or _glance(_with_files(watched.sources())) != before:
+        # A root that was removed may be back by now and look the same, but there are no more notices of it.
+        is_root_gone = any(source.path in changed for source in sources if source.kind == "directory")
+        if is_root_gone or time.monotonic() >= ends or _glance(_with_files(watched.sources())) != before:
             return
 
 
@@ -107,7 +112,7 @@ def _unnotified(folders: Sequence[str | None], stop: Event) -> Iterator[set[str]
     """Yield every folder from time to time: the more seldom, the longer it takes to look through them."""
     while not stop.is_set():
         started = time.monotonic()
-        yield {folder for folder in folders if folder}
+        yield {os.path.join(folder, "") for folder in folders if folder}
         pause = max(UNNOTIFIED_S, UNNOTIFIED_SHARE * (time.monotonic() - started))
         stop.wait(pause if folders else TICK_MS / 1000)
 
@@ -119,18 +124,18 @@ def is_news(path: str) -> bool:
     return not (dot and ending in NO_TEXT) and _VERSIONED.isdisjoint(folders)
 
 
-def _affected(changed: set[str], sources: Sequence[Source]) -> list[Source]:
-    return [
-        source
-        for source in sources
-        if any(path == source.path or path.startswith(f"{source.path}{os.sep}") for path in changed)
-    ]
+def _affected(changed: set[str], sources: Sequence[Source]) -> Iterator[tuple[Source, set[str]]]:
+    """Yield the sources in which something changed, and what."""
+    for source in sources:
+        own = {path for path in changed if path == source.path or path.startswith(f"{source.path}{os.sep}")}
+        if own:
+            yield source, own
 
 
-def _synced(source: Source, sync: Sync) -> SyncReport:
+def _synced(source: Source, paths: set[str], sync: Sync) -> SyncReport:
     """Sync, or say why not: what fails today is tried again with the next change."""
     try:
-        return sync(source)
+        return sync(source, paths)
     except (Unavailable, StoreBusy) as fault:
         return SyncReport(source, failed=(Failure(source.path or source.name, fault.message),))
 
@@ -147,7 +152,7 @@ def _with_files(sources: Sequence[Source]) -> list[Source]:
 def _glance(sources: Sequence[Source]) -> list[tuple[object, ...]]:
     """Return what decides how sources are watched: what they are, and which folder is at their root."""
     return [
-        (source.id, source.path, source.patterns, source.tags, source.kind == "directory" and _folder(source))
+        (replace(source, synced_at=None), source.kind == "directory" and _folder(source))
         for source in sources
     ]
 

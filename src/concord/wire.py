@@ -19,6 +19,7 @@ from concord.visible import json_text
 if TYPE_CHECKING:
     from concord.backfill import Backfill
     from concord.embedding import Embedding
+    from concord.migrate import Migration
     from concord.models import Built, ModelState, Switch
     from concord.replay import Comparison, Trial
     from concord.types import (
@@ -138,6 +139,22 @@ def removal_to_json(removal: Removal) -> JsonObject:
         "source": removal.source.name,
         "documents_deleted": removal.documents_deleted,
         "vectors_deleted": removal.vectors_deleted,
+    }
+    return _object(wire)
+
+
+def migration_to_json(migration: Migration, store: str) -> JsonObject:
+    """Return what a migration moved."""
+    wire = {
+        "store": without_password(store),
+        "sources": migration.counts.sources,
+        "documents": migration.counts.documents,
+        "chunks": migration.counts.chunks,
+        "vectors": migration.counts.vectors,
+        "cached": migration.cached,
+        "checksum": migration.checksum,
+        "copied": migration.copied,
+        "took_s": migration.took_s,
     }
     return _object(wire)
 

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from secrets import token_hex
 from tempfile import TemporaryDirectory
 
 import pytest
 
 from concord import plugins
+from concord.config import load_settings
+from concord.parts import Parts
 from concord.protocols import Store
+from postgres_server import fresh_org, server_url
 
 RAM = Path("/dev/shm")
 URLS: dict[str, Callable[[Path], str]] = {
     "memory": lambda folder: "memory://",
     "sqlite": lambda folder: f"sqlite://{folder}",
+    "postgresql": lambda folder: server_url(),
+    "json": lambda folder: f"json://{folder}",
+}
+# The same suites with vectors kept outside: store, and where its vectors are.
+OUTSIDE = {
+    "sqlite+qdrant-local": "qdrant-local::memory:",
+    "memory+qdrant-local": "qdrant-local::memory:",
+    "sqlite+qdrant-shim": "shim",
+    "sqlite+qdrant-server": os.environ.get("KB_TEST_QDRANT_URL", ""),
 }
 
 
@@ -25,22 +39,52 @@ def folder() -> Iterator[Path]:
         yield Path(made)
 
 
+@pytest.fixture(scope="session")
+def shim() -> Iterator[str]:
+    """A server on Qdrant's own engine, shared by all tests: each has a collection of its own."""
+    from qdrant_shim import QdrantShim
+
+    server = QdrantShim()
+    yield server.url
+    server.close()
+
+
 def opened(backend: str, folder: Path) -> Store:
-    store: Store = plugins.load("backends", backend).open(URLS[backend](folder), "default")
+    store: Store = plugins.load("backends", backend).open(URLS[backend](folder), fresh_org())
     return store
 
 
-@pytest.fixture(params=URLS)
-def store(request: pytest.FixtureRequest, folder: Path) -> Iterator[Store]:
-    made = opened(request.param, folder)
+def opened_outside(name: str, folder: Path, request: pytest.FixtureRequest) -> Store:
+    """Open a store with its vectors outside, as `vectors.url` does."""
+    outside = OUTSIDE[name]
+    if not outside:
+        pytest.skip("KB_TEST_QDRANT_URL names no server")
+    pytest.importorskip("qdrant_client", reason="pip install 'concord-kb[qdrant]'")
+    settings = {
+        "store.url": URLS[name.partition("+")[0]](folder),
+        "vectors.url": request.getfixturevalue("shim") if outside == "shim" else outside,
+        "vectors.collection": f"test_{token_hex(8)}",
+    }
+    return Parts(load_settings(settings, {"KB_HOME": str(folder)}), "default").store
+
+
+def opened_as(name: str, folder: Path, request: pytest.FixtureRequest) -> Store:
+    return opened_outside(name, folder, request) if name in OUTSIDE else opened(name, folder)
+
+
+def opened_for_a_test(request: pytest.FixtureRequest, folder: Path) -> Iterator[Store]:
+    made = opened_as(request.param, folder, request)
     yield made
     made.close()
 
 
-@pytest.fixture(params=[backend for backend in URLS if backend != "memory"])
-def rivals(request: pytest.FixtureRequest, folder: Path) -> Iterator[tuple[Store, Store]]:
+def opened_with_the_reference(request: pytest.FixtureRequest, folder: Path) -> Iterator[tuple[Store, Store]]:
     """The reference implementation, and another one to compare with it."""
-    pair = opened("memory", folder), opened(request.param, folder)
+    pair = opened("memory", folder), opened_as(request.param, folder, request)
     yield pair
     for made in pair:
         made.close()
+
+
+store = pytest.fixture(params=URLS, name="store")(opened_for_a_test)
+rivals = pytest.fixture(params=[n for n in URLS if n != "memory"], name="rivals")(opened_with_the_reference)

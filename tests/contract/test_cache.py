@@ -76,3 +76,17 @@ def test_the_least_recently_used_are_forgotten_first(store: Store):
     assert store.cache.usage().size_bytes == 32
     assert store.cache.trim(0) == 2
     assert store.cache.usage().entries == 0
+
+
+def test_all_that_is_remembered_can_be_listed_the_least_recently_used_first(store: Store):
+    other = replace(IDENTITY, model="other")
+    assert list(store.cache.entries()) == []
+    store.cache.put(IDENTITY, {key("a"): unit(1, 0, 0, 0)})
+    store.cache.put(other, {key("a"): unit(0, 0, 1, 0)})
+    store.cache.put(IDENTITY, {key("b"): unit(0, 1, 0, 0)})
+    store.cache.get(IDENTITY, [key("a")])
+    assert list(store.cache.entries()) == [
+        (other, key("a"), unit(0, 0, 1, 0)),
+        (IDENTITY, key("b"), unit(0, 1, 0, 0)),
+        (IDENTITY, key("a"), unit(1, 0, 0, 0)),
+    ]

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from concord.errors import BadValue, ModelMismatch, NotFound
 from concord.protocols import Store
 from concord.types import Space
+from contract.anywhere import store_anywhere  # noqa: F401
 from contract.stored import EVERYTHING, IDENTITY, embed, put, unit
 
 NORTH, EAST = unit(1, 0, 0, 0), unit(0, 1, 0, 0)

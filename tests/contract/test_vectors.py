@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from concord.errors import BadValue, ModelMismatch
 from concord.protocols import Store
 from concord.types import Filter, Pending, Piece
+from contract.anywhere import rivals_anywhere, store_anywhere  # noqa: F401
 from contract.stored import EVERYTHING, IDENTITY, embed, put, unit
 
 NORTH, EAST = unit(1, 0, 0, 0), unit(0, 1, 0, 0)

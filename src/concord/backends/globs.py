@@ -9,6 +9,7 @@ from concord.text.pattern import pattern
 
 _WILDCARD = pattern(r"[*?]")
 _ACROSS = pattern(r"((?<![^/])\*\*/|\*\*+)")  # with its slash where it stands for whole folders
+_STEP = pattern(r"((?<![^/])\*\*/|\*\*+|[*?])")
 _ANYTHING = "(?s:.*?)"
 _FOLDERS = "(?:(?s:.*?)/)??"  # `docs/**/a.md` finds docs/a.md too
 
@@ -21,6 +22,11 @@ def literal_prefix(glob: str) -> str:
 def is_prefix(glob: str) -> bool:
     """Whether a path matches exactly when it begins with the literal prefix."""
     return glob == literal_prefix(glob) + "**"
+
+
+def sections(glob: str) -> list[str]:
+    """Return a glob taken apart: `**/`, `**`, `*`, `?` and the literal text between them."""
+    return ["**" if step.startswith("***") else step for step in _STEP.split(glob) if step]
 
 
 def glob_matches(glob: str, path: str) -> bool:

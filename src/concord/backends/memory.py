@@ -5,18 +5,18 @@ It keeps nothing when it is closed, scans every vector, and one lock guards it a
 
 from __future__ import annotations
 
-import threading
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from msgspec.structs import replace
 
 from concord.backends.columns import WEIGHTS, columns_of
+from concord.backends.memory_ledger import MemoryLedger
 from concord.backends.memory_spaces import MemoryCache, MemorySpaces, MemoryVectors
 from concord.backends.shelves import Shelves, allows, best
 from concord.backends.supersession import rerouted
-from concord.errors import BadValue, NotFound, StoreBusy
+from concord.errors import BadValue, NotFound
 from concord.text.nearness import similar, typed
 from concord.types import (
     Access,
@@ -41,11 +41,10 @@ class MemoryCatalog:
 
     def __init__(self, shelves: Shelves) -> None:
         self._shelves = shelves
-        self._sync_locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     def sources(self) -> list[Source]:
         """Return all sources, by name."""
-        with self._shelves.lock:
+        with self._shelves.reading():
             return sorted(self._shelves.sources.values(), key=lambda source: source.name)
 
     def put_source(self, source: Source) -> None:
@@ -77,13 +76,14 @@ class MemoryCatalog:
 
     def documents(self, source_id: str | None = None) -> Iterator[Document]:
         """Yield documents in order of path, all or one source's."""
-        with self._shelves.lock:
+        with self._shelves.reading():
             documents = sorted(self._shelves.documents.values(), key=lambda document: document.path)
         yield from (document for document in documents if source_id in (None, document.source_id))
 
     def document(self, document_id: str) -> Document | None:
         """Return a document by id."""
-        return self._shelves.documents.get(document_id)
+        with self._shelves.reading() as shelves:
+            return shelves.documents.get(document_id)
 
     def documents_at(self, path: str) -> list[Document]:
         """Return the document with exactly this citation path, else those whose path ends in /path."""
@@ -105,7 +105,7 @@ class MemoryCatalog:
 
     def put_documents(self, documents: Iterable[tuple[Document, Sequence[Piece]]]) -> None:
         """Store several documents."""
-        with self._shelves.lock:
+        with self._shelves.changing():
             for document, pieces in documents:
                 self.put_document(document, pieces)
 
@@ -122,7 +122,7 @@ class MemoryCatalog:
 
     def reindex(self, document_ids: Sequence[str]) -> int:
         """Index the chunks of documents by words anew; return how many were indexed otherwise before."""
-        with self._shelves.lock:
+        with self._shelves.changing():
             shelves, before = self._shelves, dict(self._shelves.indexed)
             for document_id in set(document_ids) & shelves.documents.keys():
                 for chunk_id in shelves.chunks_of[document_id]:
@@ -133,7 +133,7 @@ class MemoryCatalog:
 
     def delete_documents(self, document_ids: Sequence[str]) -> int:
         """Delete documents with their chunks and vectors; return how many there were."""
-        with self._shelves.lock:
+        with self._shelves.changing():
             doomed = self._shelves.documents.keys() & set(document_ids)
             if doomed:
                 self._shelves.generation += 1
@@ -146,7 +146,7 @@ class MemoryCatalog:
 
     def read(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, tuple[Chunk, Document]]:
         """Return the chunks that still exist, each with its document."""
-        with self._shelves.lock:
+        with self._shelves.reading():
             found = [
                 self._shelves.chunks[chunk_id] for chunk_id in chunk_ids if chunk_id in self._shelves.chunks
             ]
@@ -158,14 +158,14 @@ class MemoryCatalog:
 
     def chunks_of(self, document_id: str) -> list[Chunk]:
         """Return a document's chunks in order."""
-        with self._shelves.lock:
+        with self._shelves.reading():
             return [
                 self._shelves.chunks[chunk_id] for chunk_id in self._shelves.chunks_of.get(document_id, [])
             ]
 
     def counts(self, source_id: str | None = None) -> Counts:
         """Return how much is stored, in all or in one source."""
-        with self._shelves.lock:
+        with self._shelves.reading():
             chunks = self._shelves.chunk_ids(source_id)
             sources = sum(source_id in (None, known) for known in self._shelves.sources)
             vectors = len(self._shelves.vectors().keys() & set(chunks))
@@ -173,7 +173,7 @@ class MemoryCatalog:
 
     def count_documents(self, filter: Filter) -> int:
         """Return how many documents a filter lets through."""
-        with self._shelves.lock:
+        with self._shelves.reading():
             return sum(allows(filter, document) for document in self._shelves.documents.values())
 
     def count_types(self) -> dict[DocumentType, int]:
@@ -182,38 +182,33 @@ class MemoryCatalog:
 
     def generation(self) -> int:
         """Return a number that grows with every change to sources, documents or chunks."""
-        return self._shelves.generation
+        with self._shelves.reading() as shelves:
+            return shelves.generation
 
     def memo(self, source_id: str) -> str:
         """Return what the last sync wrote down about a source for the next one; empty when nothing."""
-        return self._shelves.memos.get(source_id, "")
+        with self._shelves.reading() as shelves:
+            return shelves.memos.get(source_id, "")
 
     def put_memo(self, source_id: str, memo: str) -> None:
         """Keep a memo for as long as the source exists."""
-        with self._shelves.lock:
+        with self._shelves.changing():
             if source_id in self._shelves.sources:
                 self._shelves.memos[source_id] = memo
 
-    @contextmanager
-    def sync_lock(self, source_id: str, *, wait_s: float) -> Iterator[None]:
-        """Hold the right to sync one source, within this process.
+    def sync_lock(self, source_id: str, *, wait_s: float) -> AbstractContextManager[None]:
+        """Hold the right to sync one source.
 
         Raises:
-            StoreBusy: another thread holds it for longer than `wait_s`.
+            StoreBusy: somebody else holds it for longer than `wait_s`.
         """
-        lock = self._sync_locks[source_id]
-        if not lock.acquire(timeout=wait_s):
-            raise StoreBusy("another sync of this source is under way", hint="wait for it to finish")
-        try:
-            yield
-        finally:
-            lock.release()
+        return self._shelves.exclusive(f"sync {source_id}", wait_s)
 
     @contextmanager
     def _changing(self) -> Iterator[Shelves]:
-        with self._shelves.lock:
-            yield self._shelves
-            self._shelves.generation += 1
+        with self._shelves.changing() as shelves:
+            yield shelves
+            shelves.generation += 1
 
     def _write(self, document: Document) -> None:
         if document.source_id not in self._shelves.sources:
@@ -227,6 +222,8 @@ class MemoryCatalog:
                     hint="delete it first, or give this one another path",
                 )
         self._shelves.documents[document.id] = replace(document, tags=tuple(dict.fromkeys(document.tags)))
+        for chunk_id in self._shelves.chunks_of.get(document.id, ()):
+            self._shelves.disturb(chunk_id)
 
     def _reusable(self, document: Document) -> dict[tuple[str, tuple[str, ...]], deque[ChunkId]]:
         """Return the chunks whose ids and vectors may be kept, by text and heading."""
@@ -291,6 +288,7 @@ class MemoryCatalog:
     def _delete_chunk(self, chunk_id: ChunkId) -> None:
         for held in self._shelves.spaces.values():
             held.vectors.pop(chunk_id, None)
+        self._shelves.disturb(chunk_id)
         self._shelves.words.remove(chunk_id, self._shelves.indexed.pop(chunk_id))
         del self._shelves.chunks[chunk_id]
 
@@ -305,14 +303,14 @@ class MemoryLexical:
         self, match: Match, filter: Filter, limit: int, *, weights: Sequence[float] = WEIGHTS
     ) -> list[Scored]:
         """Return the best chunks by BM25, best first; ties by chunk id."""
-        with self._shelves.lock:
+        with self._shelves.reading():
             scores = self._shelves.words.scores(match, weights)
             found = (Scored(*item) for item in scores.items() if self._shelves.allows(filter, item[0]))
             return best(found, limit)
 
     def frequencies(self, words: Sequence[str]) -> tuple[int, dict[str, int]]:
         """Return how many chunks there are, and how many hold each word (by its stem)."""
-        with self._shelves.lock:
+        with self._shelves.reading():
             index = self._shelves.words
             return len(index), {word: index.frequency(word) for word in words}
 
@@ -321,7 +319,7 @@ class MemoryLexical:
         asked = typed(word)
         if asked is None or limit < 1:
             return []
-        with self._shelves.lock:
+        with self._shelves.reading():
             index, columns = self._shelves.words, self._shelves.indexed
             return similar(asked, index.vocabulary(), lambda token: index.spellings(token, columns), limit)
 
@@ -331,11 +329,10 @@ class MemoryJournal:
 
     def __init__(self, shelves: Shelves) -> None:
         self._shelves = shelves
-        self._feedback: dict[tuple[str, str], Feedback] = {}
 
     def record_access(self, document_ids: Sequence[str], at: float) -> None:
         """Count one more reading of each document that exists."""
-        with self._shelves.lock:
+        with self._shelves.changing():
             known = self._shelves.accesses
             for document_id in self._shelves.documents.keys() & set(document_ids):
                 before = known.get(document_id, Access(0, at))
@@ -343,28 +340,36 @@ class MemoryJournal:
 
     def accesses(self, document_ids: Sequence[str]) -> dict[str, Access]:
         """Return how often and when last each of these documents was read; those never read are left out."""
-        with self._shelves.lock:
+        with self._shelves.reading():
             return {i: self._shelves.accesses[i] for i in document_ids if i in self._shelves.accesses}
+
+    def put_accesses(self, accesses: Mapping[str, Access]) -> None:
+        """Write down how often documents that exist were read, in place of what is known."""
+        with self._shelves.changing() as shelves:
+            shelves.accesses.update({i: one for i, one in accesses.items() if i in shelves.documents})
 
     def record_feedback(self, feedback: Feedback) -> None:
         """Keep an opinion, in place of an earlier one on the same document for the same query."""
-        self._feedback[feedback.query, feedback.document_id] = feedback
+        with self._shelves.changing() as shelves:
+            shelves.feedback[feedback.query, feedback.document_id] = feedback
 
     def feedback(self) -> list[Feedback]:
         """Return all opinions, oldest first."""
-        return sorted(self._feedback.values(), key=lambda one: (one.at, one.query, one.document_id))
+        with self._shelves.reading() as shelves:
+            return sorted(shelves.feedback.values(), key=lambda one: (one.at, one.query, one.document_id))
 
 
 class MemoryStore:
     """The storage of one organisation, until it is closed. Each one that is opened is new and empty."""
 
-    def __init__(self) -> None:
-        shelves = Shelves()
+    def __init__(self, shelves: Shelves | None = None) -> None:
+        shelves = shelves or Shelves()
         self.catalog = MemoryCatalog(shelves)
         self.lexical = MemoryLexical(shelves)
         self.vectors = MemoryVectors(shelves)
         self.spaces = MemorySpaces(shelves)
-        self.cache = MemoryCache()
+        self.cache = MemoryCache(shelves)
+        self.ledger = MemoryLedger(shelves)
         self.journal = MemoryJournal(shelves)
 
     @classmethod

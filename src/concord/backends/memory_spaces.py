@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import mul
 
-from concord.backends.embeddings import check_identity, check_vector
+from concord.backends.embeddings import check_identity, check_vector, refuse_elsewhere
 from concord.backends.shelves import Held, Shelves, best
 from concord.errors import BadValue, ModelMismatch, NotFound
 from concord.types import (
@@ -34,7 +33,7 @@ class MemoryVectors:
 
     def identity(self) -> Identity | None:
         """Return which embedder made the vectors; None before the first."""
-        with self._shelves.lock:
+        with self._shelves.reading():
             if self._bound is None:
                 return self._shelves.active
             return self._bound if self._bound in self._shelves.spaces else None
@@ -47,7 +46,7 @@ class MemoryVectors:
         """
         if self._bound:
             check_identity(self._bound, identity)
-        with self._shelves.lock:
+        with self._shelves.changing():
             if self.identity() == identity:
                 return
             active = self._shelves.active
@@ -60,12 +59,12 @@ class MemoryVectors:
 
     def waiting(self, source_id: str | None = None) -> int:
         """Return how many chunks have no vector, of all or of one source."""
-        with self._shelves.lock:
+        with self._shelves.reading():
             return len(set(self._shelves.chunk_ids(source_id)) - self._vectors().keys())
 
     def pending(self, after: ChunkId, limit: int, source_id: str | None = None) -> list[Pending]:
         """Return chunks without a vector whose id is greater than `after`, in order of id."""
-        with self._shelves.lock:
+        with self._shelves.reading():
             vectors = self._vectors()
             ids = [i for i in self._shelves.chunk_ids(source_id) if i > after and i not in vectors]
             chunks = [self._shelves.chunks[chunk_id] for chunk_id in ids[: max(limit, 0)]]
@@ -74,7 +73,8 @@ class MemoryVectors:
     def put(self, vectors: Iterable[tuple[ChunkId, Vector]]) -> int:
         """Store vectors, all or none, replacing any of the same chunk; return how many."""
         batch = list(vectors)
-        with self._shelves.lock:
+        with self._shelves.changing():
+            self._claim()
             identity = self.identity()
             if identity is None:
                 raise BadValue(
@@ -94,7 +94,7 @@ class MemoryVectors:
         Raises:
             ModelMismatch: the vectors of the model that this index is bound to are gone.
         """
-        with self._shelves.lock:
+        with self._shelves.reading():
             identity = self.identity()
             if identity is None and self._bound:
                 raise ModelMismatch(
@@ -104,6 +104,7 @@ class MemoryVectors:
             if identity is None:
                 return []
             check_vector(vector, identity.dimension)
+            self._check_here()
             query = array("f", vector)
             found = (
                 Scored(chunk_id, min(1.0, sum(map(mul, query, array("f", stored)))))
@@ -114,18 +115,33 @@ class MemoryVectors:
 
     def fetch(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, Vector]:
         """Return the vectors of those chunks that have one."""
-        with self._shelves.lock:
+        with self._shelves.reading():
             vectors = self._vectors()
+            if vectors:
+                self._check_here()
             return {i: vectors[i] for i in chunk_ids if i in vectors}
 
     def delete_source(self, source_id: str) -> int:
         """Delete the vectors of a source's chunks; return how many there were."""
-        with self._shelves.lock:
+        with self._shelves.changing():
             vectors = self._vectors()
             doomed = vectors.keys() & set(self._shelves.chunk_ids(source_id))
+            if doomed:
+                self._check_here()
             for chunk_id in doomed:
                 del vectors[chunk_id]
             return len(doomed)
+
+    def _claim(self) -> None:
+        """Keep vectors here, unless there are some elsewhere."""
+        if self._shelves.home:
+            if any(held.vectors for held in self._shelves.spaces.values()):
+                self._check_here()
+            self._shelves.move_home("")
+
+    def _check_here(self) -> None:
+        if self._shelves.home:
+            refuse_elsewhere(self._shelves.home, "")
 
     def _vectors(self) -> dict[ChunkId, Vector]:
         identity = self.identity()
@@ -145,7 +161,7 @@ class MemorySpaces:
 
     def all(self) -> list[Space]:
         """Return every space, in the order in which they were added."""
-        with self._shelves.lock:
+        with self._shelves.reading():
             active, spaces = self._shelves.active, self._shelves.spaces
             return [
                 Space(who, dict(held.recipe), who == active, held.was_active) for who, held in spaces.items()
@@ -161,7 +177,7 @@ class MemorySpaces:
 
     def add(self, identity: Identity, recipe: Mapping[str, Json]) -> None:
         """Make an empty space beside the others; of one that is there, only the recipe is written anew."""
-        with self._shelves.lock:
+        with self._shelves.changing():
             self._shelves.spaces.setdefault(identity, Held()).recipe = dict(recipe)
             self._shelves.activate(self._shelves.active or identity)
 
@@ -171,7 +187,7 @@ class MemorySpaces:
         Raises:
             NotFound: there is no such space.
         """
-        with self._shelves.lock:
+        with self._shelves.changing():
             self._known(identity)
             self._shelves.activate(identity)
 
@@ -182,7 +198,7 @@ class MemorySpaces:
             NotFound: there is no such space.
             BadValue: it is the active one.
         """
-        with self._shelves.lock:
+        with self._shelves.changing():
             held = self._known(identity)
             if identity == self._shelves.active:
                 raise BadValue(
@@ -203,40 +219,52 @@ class MemorySpaces:
 class MemoryCache:
     """Vectors by text, the least recently used first."""
 
-    def __init__(self) -> None:
-        self._vectors: dict[tuple[Identity, bytes], Vector] = {}
-        self._hits = self._misses = 0
-        self._lock = threading.Lock()
+    def __init__(self, shelves: Shelves) -> None:
+        self._shelves = shelves
 
     def get(self, identity: Identity, keys: Sequence[bytes]) -> dict[bytes, Vector]:
         """Return the vectors known for these keys under this identity."""
-        with self._lock:
-            found = {key: self._vectors[identity, key] for key in keys if (identity, key) in self._vectors}
-            self._hits += len(found)
-            self._use(identity, found)
-            return found
+        with self._shelves.reading() as shelves:
+            known = shelves.cached
+            found = {key: known[identity, key] for key in keys if (identity, key) in known}
+        if found:
+            with self._shelves.changing() as shelves:
+                shelves.cache_hits += len(found)
+                self._use(identity, found)
+        return found
 
     def put(self, identity: Identity, vectors: Mapping[bytes, Vector]) -> None:
         """Remember vectors; each was missed by somebody who looked for it."""
-        with self._lock:
-            self._misses += len(vectors)
+        if not vectors:
+            return
+        with self._shelves.changing() as shelves:
+            shelves.cache_misses += len(vectors)
             self._use(identity, vectors)
+
+    def entries(self) -> Iterator[tuple[Identity, bytes, Vector]]:
+        """Yield all that is remembered, the least recently used first."""
+        with self._shelves.reading() as shelves:
+            known = list(shelves.cached.items())
+        yield from ((identity, key, vector) for (identity, key), vector in known)
 
     def usage(self) -> CacheUsage:
         """Return how much is kept and how often it was of use."""
-        with self._lock:
-            size = sum(map(len, self._vectors.values()))
-            return CacheUsage(len(self._vectors), size, self._hits, self._misses)
+        with self._shelves.reading() as shelves:
+            size = sum(map(len, shelves.cached.values()))
+            return CacheUsage(len(shelves.cached), size, shelves.cache_hits, shelves.cache_misses)
 
     def trim(self, max_bytes: int) -> int:
         """Forget the least recently used until the vectors fit; return how many were forgotten."""
-        with self._lock:
-            before, size = len(self._vectors), sum(map(len, self._vectors.values()))
+        if self.usage().size_bytes <= max_bytes:
+            return 0
+        with self._shelves.changing() as shelves:
+            before, size = len(shelves.cached), sum(map(len, shelves.cached.values()))
             while size > max_bytes:
-                size -= len(self._vectors.pop(next(iter(self._vectors))))
-            return before - len(self._vectors)
+                size -= len(shelves.cached.pop(next(iter(shelves.cached))))
+            return before - len(shelves.cached)
 
     def _use(self, identity: Identity, vectors: Mapping[bytes, Vector]) -> None:
+        known = self._shelves.cached
         for key, vector in vectors.items():
-            self._vectors.pop((identity, key), None)
-            self._vectors[identity, key] = vector
+            known.pop((identity, key), None)
+            known[identity, key] = vector

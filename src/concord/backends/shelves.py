@@ -1,16 +1,31 @@
-"""What a memory store holds, and what a filter lets through."""
+"""What a memory store holds, who may look and who may change it, and what a filter lets through."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from msgspec import Struct, field
 
 from concord.backends.bm25 import InvertedIndex
 from concord.backends.columns import Columns
 from concord.backends.globs import glob_matches
-from concord.types import Access, Chunk, ChunkId, Document, Filter, Identity, Json, Scored, Source, Vector
+from concord.errors import StoreBusy
+from concord.types import (
+    Access,
+    Chunk,
+    ChunkId,
+    Document,
+    Feedback,
+    Filter,
+    Identity,
+    Json,
+    Scored,
+    Source,
+    Vector,
+)
 
 _NANOSECONDS = 1e9
 
@@ -20,7 +35,7 @@ class Held(Struct):
 
     recipe: dict[str, Json] = field(default_factory=dict)
     was_active: bool = False
-    vectors: dict[ChunkId, Vector] = field(default_factory=dict)
+    vectors: dict[ChunkId, Vector] = field(default_factory=dict)  # empty ones are kept elsewhere
 
 
 class Shelves(Struct):
@@ -35,10 +50,62 @@ class Shelves(Struct):
     words: InvertedIndex = field(default_factory=InvertedIndex)
     spaces: dict[Identity, Held] = field(default_factory=dict)
     active: Identity | None = None  # whose space searches use
+    cached: dict[tuple[Identity, bytes], Vector] = field(default_factory=dict)  # least recently used first
+    cache_hits: int = 0
+    cache_misses: int = 0
+    home: str = ""  # where vectors are kept when not here
+    key: str = ""
+    unsettled: dict[int, ChunkId] = field(default_factory=dict)  # turn → what changed and was not told there
+    last_turn: int = 0
     accesses: dict[str, Access] = field(default_factory=dict)  # document id → how often it was read
+    feedback: dict[tuple[str, str], Feedback] = field(default_factory=dict)  # query and document id → opinion
     last_chunk_id: ChunkId = 0
     generation: int = 0
     lock: threading.RLock = field(default_factory=threading.RLock)
+    turns: defaultdict[str, threading.Lock] = field(default_factory=lambda: defaultdict(threading.Lock))
+
+    @contextmanager
+    def reading(self) -> Iterator[Shelves]:
+        """Let nobody change anything during the block."""
+        with self.lock:
+            yield self
+
+    @contextmanager
+    def changing(self) -> Iterator[Shelves]:
+        """Let nobody else read or change anything during the block."""
+        with self.lock:
+            yield self
+
+    @contextmanager
+    def exclusive(self, name: str, wait_s: float) -> Iterator[None]:
+        """Hold the right to long work of this name.
+
+        Raises:
+            StoreBusy: somebody else holds it for longer than `wait_s`.
+        """
+        turn = self.turns[name]
+        if not turn.acquire(timeout=wait_s):
+            raise StoreBusy("another thread is at the same work", hint="wait for it to finish")
+        try:
+            yield
+        finally:
+            turn.release()
+
+    def disturb(self, chunk_id: ChunkId) -> None:
+        """Take note that a chunk was deleted or is no longer where it was, for a vector store elsewhere."""
+        if self.home:
+            self.last_turn += 1
+            self.unsettled[self.last_turn] = chunk_id
+
+    def move_home(self, url: str) -> None:
+        """Forget all vectors, in every space, and keep those that come in another place."""
+        import secrets  # late: hardly anybody does
+
+        for held in self.spaces.values():
+            held.vectors.clear()
+        self.unsettled.clear()
+        self.home = url
+        self.key = self.key or secrets.token_hex(8)
 
     def chunk_ids(self, source_id: str | None) -> list[ChunkId]:
         """Return the chunks of a source, or all, in order of id."""

@@ -54,10 +54,10 @@ def evaluate(
     base, in the cache directory, and only once. A --limit always picks the same queries.
     """
     with opened(flags) as knowledge, progress.shown() as meter:
-        found = knowledge.evaluate(
+        found = knowledge.measuring.evaluate(
             folder, unanswerable=unanswerable, split=split, limit=limit, progress=meter
         )
-        judged = knowledge.review(meter)
+        judged = knowledge.measuring.review(meter)
     _write(found, run, report)
     if as_json:
         from concord.report import evaluation_to_json
@@ -98,7 +98,7 @@ def calibrate(
     Queries that `kb feedback` was given on count as judged queries too.
     """
     with opened(flags) as knowledge, progress.shown() as meter:
-        found = knowledge.calibrate(
+        found = knowledge.measuring.calibrate(
             folder, unanswerable=unanswerable, split=split, limit=limit, progress=meter
         )
     if as_json:

@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "backfill": ("models:backfill", "Index anew what is stored, with vectors from the cache."),
     "stats": ("state:stats", "Show how much is stored, and where."),
     "doctor": ("doctor:doctor", "Look for what is wrong, and put right what can be."),
+    "migrate": ("migration:migrate", "Move everything to another store, or the vectors to another place."),
     "config": ("state:config", "Show the settings, their values and their reasons."),
     "eval": ("evaluation:evaluate", "Evaluate search on a judged collection."),
     "calibrate": ("evaluation:calibrate", "Calibrate confidence to your own documents."),
@@ -69,7 +70,9 @@ class Commands(click.Group):
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.option("--store", metavar="URL", help="Use the knowledge base kept there (sqlite:///DIRECTORY).")
+@click.option(
+    "--store", metavar="URL", help="Use the knowledge base kept there (sqlite:///… or postgresql://…)."
+)
 @click.option("--org", metavar="ORG", help="Use this organisation's knowledge base.")
 @click.option("--debug", is_flag=True, help="Show where an unexpected fault came from.")
 @click.version_option(__version__, prog_name="kb", message="%(prog)s %(version)s")

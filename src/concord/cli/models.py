@@ -147,6 +147,8 @@ def backfill(flags: Flags, as_json: bool) -> int:
 
         output.emit_json(backfill_to_json(done))
     else:
+        if done.notes:
+            output.emit(f"{done.notes:,} notes were put together anew")
         output.emit(
             f"{done.documents:,} documents, {done.chunks:,} chunks: words of {done.reworded:,} indexed anew;"
             f" vectors of {done.unchanged:,} right, {done.reused:,} from the cache, {done.embedded:,} made"

@@ -18,6 +18,10 @@ LINE_EVERY_S = 10.0
 STAGES = {
     "index": "reading files",
     "embed": "embedding chunks",
+    "copy": "copying documents",
+    "moving": "copying vectors",
+    "cache": "copying the embedding cache",
+    "verify": "comparing",
     "replay": "trying queries",
     "words": "indexing words",
     "vectors": "checking vectors",

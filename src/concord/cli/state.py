@@ -103,6 +103,8 @@ def _setting(key: str) -> Setting:
 
 def _row(setting: Setting, settings: Settings) -> dict[str, Any]:
     value = settings[setting.key]
+    if setting.is_secret and value:
+        value = "(set)"
     return {
         "key": setting.key,
         "value": _visible(setting, value),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import socket
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -48,7 +47,7 @@ class Server:
         self._closings = 0
         self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if key:
-            self._headers["Authorization"] = f"Bearer {key}"
+            self._headers["Authorization"] = f"Bearer {_printable(key)}"
         self.name = f"{name} at {self._scheme}://{self._host}:{self._port}"
 
     def ask(self, path: str, body: Mapping[str, Any] | None = None, *, tries: int = 1) -> Any:
@@ -56,7 +55,7 @@ class Server:
 
         Raises:
             Refused: it answers that it will not.
-            EmbedderDown: it does not answer, or not in time, or nonsense.
+            EmbedderDown: it does not answer, or not in time (then because of a TimeoutError), or nonsense.
         """
         ends = time.monotonic() + self._timeout_s
         pause = FIRST_PAUSE_S
@@ -67,7 +66,7 @@ class Server:
                 passes = fault.may_pass if isinstance(fault, Refused) else True
                 if not left or not passes or time.monotonic() + pause >= ends:
                     raise self._as_ours(fault) from fault
-            except OSError as fault:  # no such host, no route, no time left: trying again takes as long
+            except (OSError, UnicodeError) as fault:  # no such host, no time left: a second try takes as long
                 raise self._as_ours(fault) from fault
             time.sleep(pause)
             pause *= 2
@@ -86,7 +85,6 @@ class Server:
         try:
             response = self._exchange(connection, path, data, ends)
         except (ConnectionError, http.client.HTTPException):
-            connection.close()
             if is_new:
                 raise
             # The server closed it while it was idle: that says nothing about the server.
@@ -147,13 +145,21 @@ class Server:
     def _as_ours(self, fault: Exception) -> Exception:
         if isinstance(fault, Refused):
             return fault
-        if isinstance(fault, TimeoutError | socket.timeout):
+        if isinstance(fault, TimeoutError):
             return EmbedderDown(
                 f"{self.name} did not answer within {self._timeout_s:g} s",
                 hint="it may be loading its model: try again, or raise embed.timeout_s",
             )
         why = getattr(fault, "strerror", None) or str(fault) or type(fault).__name__
         return EmbedderDown(f"{self.name} does not answer: {why}", hint=self._start)
+
+
+def _printable(key: str) -> str:
+    """Return a key without the line end that files and shells add to it."""
+    key = key.strip()
+    if not (key.isascii() and key.isprintable()):
+        raise BadValue("embed.key holds characters that no key has", hint="check how it was pasted")
+    return key
 
 
 def _parts(url: str) -> tuple[str, str, int, str]:

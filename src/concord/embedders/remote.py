@@ -29,6 +29,7 @@ TRIES = (
 _SHORTEST_HALF = (
     16  # characters; a text that is refused as too long although it is shorter is another's fault
 )
+_LESS = 4  # times smaller batches for a server that was too slow for one
 _NOT_THE_TEXT = (401, 403, 404, 405, 429)  # a key, a model or an address that is wrong, or too many requests
 _TOO_LONG = re.compile(
     r"context|too (long|large|many)|exceed|maximum|less than \d+ tokens|input length", re.I
@@ -136,11 +137,22 @@ class RemoteEmbedder:
         """Return a vector a text, or why it has none."""
         try:
             return list(self._vectors(texts, TRIES))
+        except EmbedderDown as fault:
+            if len(texts) == 1 or not isinstance(fault.__cause__, TimeoutError):
+                raise
+            return self._unhurried(texts)
         except _Unfit as fault:
             if len(texts) == 1:
                 return [self._alone(texts[0], fault)]
         half = len(texts) // 2
         return self._isolating(texts[:half]) + self._isolating(texts[half:])
+
+    def _unhurried(self, texts: Sequence[str]) -> list[Vector | _Unfit]:
+        """Ask for less at a time, from now on; a server that cannot do one text in time is down."""
+        first = self._isolating(texts[:1])
+        self._batch = size = max(1, min(self._batch, len(texts)) // _LESS)
+        rest = [texts[at : at + size] for at in range(1, len(texts), size)]
+        return first + [result for few in rest for result in self._isolating(few)]
 
     def _alone(self, text: str, fault: _Unfit) -> Vector | _Unfit:
         if fault.is_long and len(text) >= 2 * _SHORTEST_HALF:

@@ -33,12 +33,10 @@ class Recipe(NamedTuple):
     flat: float = 0.75  # semantic share where the lexical ballot is flat
     margin: float = 0.4  # what a lexical first that stands out takes off it
     code: float = 0.9  # semantic share among source code
-    whole: float = 0.5  # what a chunk gains that holds every word, in standard deviations
 
 
 RECIPE = Recipe()
-# Whoever quotes, or names an identifier, wants the passage that has it: the same gain for these queries.
-WHOLE_OF: Mapping[QueryKind, float] = MappingProxyType({"exact_quote": 3.0, "entity": 2.0})
+LITERAL_GAIN = 3.0  # standard deviations: more than any other chunk can be ahead, but for a freak
 
 _ORDER = {name: place for place, name in enumerate(STRATEGIES)}
 
@@ -66,6 +64,7 @@ class Context(Struct, frozen=True):
     semantic_weight: float = SEMANTIC_WEIGHT
     code_share: float = 0.0  # of the candidates that are source code
     model_reads: float = 1.0  # how well the embedding model reads the query's script, from 0 to 1
+    is_literal: bool = False  # the query is a quotation or one identifier: who has it whole is wanted
     recipe: Recipe = RECIPE
 
 
@@ -150,7 +149,7 @@ def blend_weight(given: Ballots, context: Context) -> float:
     margin = _margin([score for chunk_id, score in given.bm25.items() if chunk_id in given.lexical])
     recipe = context.recipe
     weight = recipe.flat - recipe.margin * margin
-    if context.kind in WHOLE_OF and _whole(given):
+    if context.is_literal and _whole(given):
         weight = min(weight, WEIGHTS[context.kind].semantic)
     else:
         weight += (recipe.code - weight) * context.code_share
@@ -318,9 +317,10 @@ def _blend_shares(given: Ballots, context: Context) -> Shares:
         chunk_id: Share((1 - weight) * words[chunk_id], weight * meaning[chunk_id])
         for chunk_id in given.votes
     }
-    gain = WHOLE_OF.get(context.kind, context.recipe.whole)
+    if not context.is_literal:
+        return found
     return found | {
-        chunk_id: found[chunk_id]._replace(lexical=found[chunk_id].lexical + gain)
+        chunk_id: found[chunk_id]._replace(lexical=found[chunk_id].lexical + LITERAL_GAIN)
         for chunk_id in _whole(given)
     }
 

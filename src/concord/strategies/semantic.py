@@ -7,8 +7,9 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
+from concord.errors import EmbedderDown
 from concord.protocols import Embedder, VectorIndex
-from concord.types import Candidate, ChunkId, Family, Query, Vector
+from concord.types import FLOAT_BYTES, Candidate, ChunkId, Family, Query, Vector
 
 CACHE_ENTRIES = 50
 CACHE_SECONDS = 60.0
@@ -37,6 +38,12 @@ class QueryVectors:
                 self._kept.move_to_end(key)
                 return kept[1]
         vector = self._embedder.embed_query(text)
+        if len(vector) != identity.dimension * FLOAT_BYTES:  # kept, it would outlive the fault that made it
+            raise EmbedderDown(
+                f"{identity.model} answers with {len(vector) // FLOAT_BYTES} dimensions,"
+                f" not with {identity.dimension}",
+                hint="see which model the provider has loaded",
+            )
         with self._lock:
             self._kept[key] = (self._clock(), vector)
             self._kept.move_to_end(key)

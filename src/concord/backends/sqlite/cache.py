@@ -7,7 +7,7 @@ be told without a clock.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import astuple
 
@@ -26,6 +26,9 @@ _USED = "UPDATE kb_embedding_cache SET used = ? WHERE rowid IN (SELECT value FRO
 _COUNT = "UPDATE kb_meta SET value = value + ? WHERE key = ?"
 _LOOKUPS = "SELECT sum(value) FROM kb_meta WHERE key IN ('cache_hits', 'cache_misses')"
 _COUNTERS = "SELECT substr(key, 7), value FROM kb_meta WHERE key LIKE 'cache\\_%' ESCAPE '\\'"
+_ENTRIES = """
+SELECT identity, text_hash, vector FROM kb_embedders JOIN kb_embedding_cache ON embedder = key
+ORDER BY used, kb_embedding_cache.rowid"""
 _TRIM = """
 DELETE FROM kb_embedding_cache WHERE rowid IN (
     SELECT id FROM (
@@ -62,6 +65,12 @@ class SQLiteCache:
             connection.execute("INSERT OR IGNORE INTO kb_embedders (identity) VALUES (?)", (made_by,))
             used = _count(connection, "cache_misses", len(vectors))
             connection.executemany(_PUT, ((made_by, key, vector, used) for key, vector in vectors.items()))
+
+    def entries(self) -> Iterator[tuple[Identity, bytes, Vector]]:
+        """Yield all that is remembered, the least recently used first, as it was when the first was read."""
+        with self._readers.connection() as connection:
+            for identity, key, vector in connection.execute(_ENTRIES):
+                yield Identity(*json.loads(identity)), key, vector
 
     def usage(self) -> CacheUsage:
         """Return how much is kept and how often it was of use."""

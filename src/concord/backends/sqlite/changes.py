@@ -10,15 +10,10 @@ from typing import Any
 import apsw
 
 from concord.backends.columns import columns_of
+from concord.backends.sql_values import document_values, heading_column, heading_of, source_values
 from concord.backends.sqlite import schema
 from concord.backends.sqlite.connections import Connection
-from concord.backends.sqlite.rows import (
-    chunk_values,
-    document_values,
-    heading_column,
-    heading_of,
-    source_values,
-)
+from concord.backends.sqlite.rows import chunk_values
 from concord.backends.sqlite.vec_table import forget_vectors
 from concord.backends.supersession import rerouted
 from concord.errors import BadValue, NotFound

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from concord.backends.sqlite.connections import Readers, Writer
 from concord.types import Access, Feedback
@@ -12,6 +12,9 @@ _RECORD_ACCESS = """
 INSERT INTO kb_accesses (document, count, last_at)
 SELECT d.key, 1, :at FROM json_each(:ids) AS wanted JOIN kb_documents AS d ON d.id = wanted.value WHERE TRUE
 ON CONFLICT (document) DO UPDATE SET count = count + 1, last_at = max(last_at, excluded.last_at)"""
+_PUT_ACCESS = """
+INSERT OR REPLACE INTO kb_accesses (document, count, last_at)
+SELECT key, ?, ? FROM kb_documents WHERE id = ?"""
 _ACCESSES = """
 SELECT d.id, a.count, a.last_at FROM json_each(?) AS wanted
 CROSS JOIN kb_documents AS d ON d.id = wanted.value CROSS JOIN kb_accesses AS a ON a.document = d.key"""
@@ -39,6 +42,12 @@ class SQLiteJournal:
         with self._readers.connection() as connection:
             rows = connection.execute(_ACCESSES, (json.dumps(list(document_ids)),))
             return {document_id: Access(count, last_at) for document_id, count, last_at in rows}
+
+    def put_accesses(self, accesses: Mapping[str, Access]) -> None:
+        """Write down how often documents that exist were read, in place of what is known."""
+        rows = ((times, float(last_at), i) for i, (times, last_at) in accesses.items())
+        with self._writer.transaction() as connection:
+            connection.executemany(_PUT_ACCESS, rows)
 
     def record_feedback(self, feedback: Feedback) -> None:
         """Keep an opinion, in place of an earlier one on the same document for the same query."""

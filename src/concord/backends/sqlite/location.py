@@ -13,14 +13,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from concord.backends.organisations import check_org
 from concord.errors import BadValue
-from concord.text.pattern import pattern
 
 SCHEME = "sqlite://"
 BUSY_TIMEOUT_MS = (
     5000  # a transaction of ours takes milliseconds: whoever holds the lock longer is stuck or huge
 )
-_ORG = pattern(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 
 
 class Location(Struct, frozen=True):
@@ -41,11 +40,7 @@ def locate(url: str, org: str) -> Location:
     written, _, options = url.removeprefix(SCHEME).partition("?")
     if not url.startswith(SCHEME) or not written.startswith("/") or "\0" in written:
         raise BadValue(f"{url!r} names no SQLite store", hint="write sqlite:///absolute/folder")
-    if not _ORG.fullmatch(org):
-        raise BadValue(
-            f"{org!r} cannot name an organisation",
-            hint="use up to 64 letters, digits, - _ and . and begin with none of the dots",
-        )
+    check_org(org)
     path = Path("/" + written.lstrip("/"))  # sqlite:/// + /folder is as good as sqlite:// + /folder
     return _with_options(Location(path if path.suffix == ".db" else path / f"{org}.db", org), options)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from concord.backends.matches import kept_and_dropped, wanted
 from concord.text.characters import separated
-from concord.types import AllOf, AnyOf, Match, Phrase, Without, Word
+from concord.types import AllOf, Match, Phrase, Without, Word
 
 # FTS5's parser gives up at about 30 nested brackets. Nothing that a person types comes near.
 _MAX_DEPTH = 16
@@ -18,7 +19,7 @@ def _render(match: Match, depth: int) -> str | None:
     if isinstance(match, Word | Phrase):
         return _quoted(match)
     if depth == 0:
-        return _joined(_wanted(match), " OR ", 1)
+        return _joined(wanted(match), " OR ", 1)
     if isinstance(match, Without):
         return _without(match, depth)
     return _joined(match.parts, " AND " if isinstance(match, AllOf) else " OR ", depth)
@@ -38,26 +39,6 @@ def _joined(parts: tuple[Match, ...], operator: str, depth: int) -> str | None:
 
 
 def _without(match: Without, depth: int) -> str | None:
-    """Render `a NOT b NOT c …` as `a NOT (b OR c …)`, so that a long row of them nests no deeper than one."""
-    dropped: list[Match] = []
-    keep: Match = match
-    while isinstance(keep, Without):
-        dropped.append(keep.drop)
-        keep = keep.keep
-    kept, drop = _render(keep, depth - 1), _joined(tuple(dropped), " OR ", depth)
+    keep, dropped = kept_and_dropped(match)
+    kept, drop = _render(keep, depth - 1), _joined(dropped, " OR ", depth)
     return f"({kept} NOT {drop})" if kept and drop else kept
-
-
-def _wanted(match: Match) -> tuple[Match, ...]:
-    """Return the words of a match that is nested too deep, except those that it wants absent."""
-    found: list[Match] = []
-    waiting = [match]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, Without):
-            waiting.append(part.keep)
-        elif isinstance(part, AllOf | AnyOf):
-            waiting.extend(reversed(part.parts))
-        else:
-            found.append(part)
-    return tuple(found)

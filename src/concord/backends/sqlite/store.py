@@ -8,6 +8,7 @@ from concord.backends.sqlite.cache import SQLiteCache
 from concord.backends.sqlite.catalog import SQLiteCatalog
 from concord.backends.sqlite.connections import Connection, Readers, Writer
 from concord.backends.sqlite.journal import SQLiteJournal
+from concord.backends.sqlite.ledger import SQLiteLedger
 from concord.backends.sqlite.lexical import SQLiteLexical
 from concord.backends.sqlite.location import Location, locate
 from concord.backends.sqlite.migrations import bring_up_to_date
@@ -30,6 +31,7 @@ class SQLiteStore:
         self.vectors = SQLiteVectors(self._readers, self._vec_readers, self._writer)
         self.spaces = SQLiteSpaces(self._readers, self._vec_readers, self._writer)
         self.cache = SQLiteCache(self._readers, self._writer)
+        self.ledger = SQLiteLedger(location, self._readers, self._writer)
         self.journal = SQLiteJournal(self._readers, self._writer)
 
     @classmethod

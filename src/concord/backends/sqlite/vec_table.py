@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 from msgspec.structs import astuple
 
-from concord.backends.embeddings import FLOAT_BYTES
 from concord.backends.sqlite.connections import Connection
-from concord.types import ChunkId, Identity
+from concord.types import FLOAT_BYTES, ChunkId, Identity
 
 FIRST = 1  # the key of the space that every store has from the start
 _METRIC = "cosine"

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from concord.backends.embeddings import check_identity, check_vector
+from concord.backends.sql_values import heading_of
 from concord.backends.sqlite.connections import Connection, Readers, Writer, snapshot
 from concord.backends.sqlite.filters import CHUNKS, condition, has_superseded
+from concord.backends.sqlite.ledger import check_here, claim
 from concord.backends.sqlite.resident import MOST, Resident
-from concord.backends.sqlite.rows import heading_of
 from concord.backends.sqlite.vec_table import (
     SpaceRow,
     count_change,
@@ -134,6 +135,7 @@ class SQLiteVectors:
         batch = list(vectors)  # before the lock is taken: the iterable may be an embedder at work
         self.ensure_cosine()
         with self._writer.transaction() as connection:
+            claim(connection)
             space = find_space(connection, self._bound)
             if space is None or space.identity is None or not vec_exists(connection, space.key):
                 raise BadValue(
@@ -163,6 +165,7 @@ class SQLiteVectors:
             if space is None or space.identity is None:
                 return []
             check_vector(vector, space.identity.dimension)
+            check_here(connection)
             chunks = connection.execute(_CHUNKS).get
             is_everything = filter.is_open and (filter.include_superseded or not has_superseded(connection))
             is_small = chunks <= MOST
@@ -179,6 +182,7 @@ class SQLiteVectors:
             space = find_space(connection, self._bound)
             if not chunk_ids or space is None or not vec_exists(connection, space.key):
                 return {}
+            check_here(connection)
             if matrix := self._resident.kept(space):
                 return matrix.fetch(chunk_ids)
             statement = _FETCH.format(vec=space.table)
@@ -192,6 +196,8 @@ class SQLiteVectors:
                 return 0
             rows = connection.execute(_EMBEDDED_OF_SOURCE, (source_id, space.key))
             doomed = [chunk_id for (chunk_id,) in rows]
+            if doomed:
+                check_here(connection)
             if doomed and space.identity and len(doomed) == count_vectors(connection, space.key):
                 create_vec(connection, space.key, space.identity.dimension)  # emptied at once, not one by one
             else:

@@ -1,0 +1,251 @@
+"""A memory store that is kept as one JSON file an organisation: what `json:///folder` URLs open.
+
+For small collections, where a file that any program can read matters more than speed: every change writes
+the whole file, under another name first, so that a crash leaves the old one or the new one and never a half.
+Other processes may read and write it too: each looks whether the file has changed before it reads its own
+copy, and writers take turns.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from concord.backends.bm25 import InvertedIndex
+from concord.backends.columns import columns_of
+from concord.backends.memory import MemoryStore
+from concord.backends.organisations import check_org
+from concord.backends.shelves import Held, Shelves
+from concord.backends.sqlite.locks import file_lock
+from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
+from concord.types import Access, Chunk, ChunkId, Document, Feedback, Identity, Source, Vector
+
+SCHEME = "json://"
+VERSION = 1
+WRITE_WAIT_S = 60.0  # for another process that writes: it takes as long as writing the file takes
+
+_Signature = tuple[int, int, int]
+
+
+class Saved(msgspec.Struct):
+    """The file. Vectors are base64 of their float32 bytes."""
+
+    version: int = VERSION
+    generation: int = 0
+    last_chunk_id: ChunkId = 0
+    sources: list[Source] = []
+    memos: dict[str, str] = {}
+    documents: list[Document] = []
+    chunks: list[Chunk] = []
+    spaces: list[tuple[Identity, Held]] = []
+    active: Identity | None = None
+    cache_hits: int = 0
+    cache_misses: int = 0
+    cached: list[tuple[Identity, bytes, Vector]] = []
+    home: str = ""
+    key: str = ""
+    unsettled: dict[int, ChunkId] = {}
+    accesses: dict[str, Access] = {}
+    feedback: list[Feedback] = []
+    last_turn: int = 0
+
+
+# What the file and the shelves hold in the same form.
+_SAME = [
+    "generation",
+    "last_chunk_id",
+    "memos",
+    "active",
+    "cache_hits",
+    "cache_misses",
+    "home",
+    "key",
+    "unsettled",
+    "last_turn",
+    "accesses",
+]
+
+
+class JsonShelves(Shelves, kw_only=True):
+    """Shelves that are as the file says whenever they are looked at."""
+
+    path: Path
+    seen: _Signature | None = None  # the file that was read last; None: whatever is held is not to be trusted
+    depth: int = 0  # of blocks within each other: only the outermost looks at the file
+
+    @contextmanager
+    def reading(self) -> Iterator[Shelves]:
+        """Let nobody in this process change anything during the block, and see what others changed before."""
+        with self.lock:
+            if not self.depth:
+                self.catch_up()
+            with self._within():
+                yield self
+
+    @contextmanager
+    def changing(self) -> Iterator[Shelves]:
+        """Let nobody else change anything during the block; write the file at its end, unless it fails."""
+        with self.lock:
+            if self.depth:
+                yield self
+                return
+            with file_lock(self.path, "writing", WRITE_WAIT_S), self._within():
+                self.catch_up()
+                self.seen = None  # which stays so if the block or the disk fails
+                yield self
+                self.save()
+
+    @contextmanager
+    def exclusive(self, name: str, wait_s: float) -> Iterator[None]:
+        """Hold the right to long work of this name, across processes.
+
+        Raises:
+            StoreBusy: somebody else holds it for longer than `wait_s`.
+        """
+        with file_lock(self.path, name, wait_s):
+            yield
+
+    @contextmanager
+    def _within(self) -> Iterator[None]:
+        self.depth += 1
+        try:
+            yield
+        finally:
+            self.depth -= 1
+
+    def catch_up(self) -> None:
+        """Read the file, unless it is the one that was read or written last."""
+        signature = _signature(self.path)
+        if signature != self.seen or signature is None:
+            self._fill(_read(self.path) if signature else Saved())
+            self.seen = signature
+
+    def save(self) -> None:
+        """Replace the file."""
+        same = {name: getattr(self, name) for name in _SAME}
+        saved = Saved(
+            sources=[*self.sources.values()],
+            documents=[*self.documents.values()],
+            chunks=[self.chunks[i] for ids in self.chunks_of.values() for i in ids],
+            spaces=[*self.spaces.items()],
+            feedback=[*self.feedback.values()],
+            cached=[(identity, key, vector) for (identity, key), vector in self.cached.items()],
+            **same,
+        )
+        self.seen = _write(self.path, msgspec.json.encode(saved))
+
+    def _fill(self, saved: Saved) -> None:
+        for name in _SAME:
+            setattr(self, name, getattr(saved, name))
+        self.sources = {source.id: source for source in saved.sources}
+        self.documents = {document.id: document for document in saved.documents}
+        self.chunks = {chunk.id: chunk for chunk in saved.chunks}
+        self.spaces = dict(saved.spaces)
+        self.feedback = {(one.query, one.document_id): one for one in saved.feedback}
+        self.cached = {(identity, key): vector for identity, key, vector in saved.cached}
+        self.chunks_of = {document_id: [] for document_id in self.documents}
+        for chunk in saved.chunks:
+            self.chunks_of[chunk.document_id].append(chunk.id)
+        self._index()
+
+    def _index(self) -> None:
+        """Index the words of every chunk."""
+        self.indexed, self.words = {}, InvertedIndex()
+        for chunk in self.chunks.values():
+            document = self.documents[chunk.document_id]
+            columns = columns_of(document.title, document.tags, chunk.heading, chunk.text)
+            self.indexed[chunk.id] = columns
+            self.words.add(chunk.id, columns)
+
+
+class JsonStore(MemoryStore):
+    """The storage of one organisation in one file."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(JsonShelves(path=path))
+        self.path = path
+
+    @classmethod
+    def open(cls, url: str, org: str) -> JsonStore:
+        """Open an organisation's file; there need not be one before the first change.
+
+        Raises:
+            BadValue: the URL or the organisation's name is not of the form it must have.
+            StoreError: the file cannot be used as it is.
+            BackendDown: the disk refuses.
+        """
+        folder = url.removeprefix(SCHEME)
+        if not url.startswith(SCHEME) or not folder.startswith("/") or "\0" in folder:
+            raise BadValue(f"{url!r} names no JSON store", hint="write json:///absolute/folder")
+        check_org(org)
+        with _told(Path(folder)):
+            Path(folder).mkdir(parents=True, exist_ok=True)
+        store = cls(Path("/" + folder.lstrip("/")) / f"{org}.json")
+        store.catalog.generation()  # reads the file: a damaged one is told of now
+        return store
+
+
+def _signature(path: Path) -> _Signature | None:
+    """Return what tells one version of the file from the next: each is a new file."""
+    with _told(path):
+        try:
+            found = os.stat(path)
+        except FileNotFoundError:
+            return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _read(path: Path) -> Saved:
+    with _told(path):
+        data = path.read_bytes()
+    try:
+        version = msgspec.json.decode(data, type=dict[str, msgspec.Raw]).get("version")
+        if version is not None and int(bytes(version)) > VERSION:
+            raise SchemaTooNew(
+                f"{path} was written by a newer program", hint="pip install --upgrade concord-kb"
+            )
+        return msgspec.json.decode(data, type=Saved)
+    except (msgspec.DecodeError, ValueError) as fault:
+        raise CorruptStore(
+            f"{path} is damaged, or is no knowledge base: {fault}", hint="move it away, or restore a copy"
+        ) from fault
+
+
+def _write(path: Path, data: bytes) -> _Signature | None:
+    """Replace a file by another, all or nothing, also when the power fails."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}.draft")
+    with _told(path):
+        try:
+            with open(draft, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(draft, path)
+        except OSError:
+            draft.unlink(missing_ok=True)
+            raise
+        _sync_folder(path.parent)
+    return _signature(path)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Write down that the name leads to the new file."""
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as fault:
+        raise BackendDown(
+            f"{path} cannot be used: {fault.strerror}", hint="check the folder, or use another --store"
+        ) from fault

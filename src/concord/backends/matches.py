@@ -1,0 +1,30 @@
+"""Matches of any depth and length, brought to what an engine can take: the same way for every engine."""
+
+from __future__ import annotations
+
+from concord.types import AllOf, AnyOf, Match, Without
+
+
+def wanted(match: Match) -> tuple[Match, ...]:
+    """Return the words of a match that is nested too deep, except those that it wants absent."""
+    found: list[Match] = []
+    waiting = [match]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Without):
+            waiting.append(part.keep)
+        elif isinstance(part, AllOf | AnyOf):
+            waiting.extend(reversed(part.parts))
+        else:
+            found.append(part)
+    return tuple(found)
+
+
+def kept_and_dropped(match: Without) -> tuple[Match, tuple[Match, ...]]:
+    """Return `a NOT b NOT c …` as a and (b, c …), so that a long row of them nests no deeper than one."""
+    dropped: list[Match] = []
+    keep: Match = match
+    while isinstance(keep, Without):
+        dropped.append(keep.drop)
+        keep = keep.keep
+    return keep, tuple(dropped)

@@ -1,0 +1,80 @@
+"""What a memory store knows of vectors that are kept elsewhere: an empty one stands for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from itertools import islice
+
+from concord.backends.shelves import Shelves, allows
+from concord.types import ChunkId, Filter, Home, Identity
+
+_ELSEWHERE = b""
+
+
+class MemoryLedger:
+    """The ledger of one memory store."""
+
+    def __init__(self, shelves: Shelves) -> None:
+        self._shelves = shelves
+
+    def home(self) -> Home:
+        """Return where the vectors are kept."""
+        with self._shelves.reading() as shelves:
+            return Home(shelves.home, shelves.key)
+
+    def is_empty(self) -> bool:
+        """Whether no chunk has a vector in any space, wherever they are kept."""
+        with self._shelves.reading() as shelves:
+            return not any(held.vectors for held in shelves.spaces.values())
+
+    def move(self, url: str) -> None:
+        """Keep vectors there from now on: every chunk is pending in every space, and nothing is unsettled."""
+        with self._shelves.changing() as shelves:
+            shelves.move_home(url)
+
+    def mark(self, identity: Identity, chunk_ids: Sequence[ChunkId]) -> None:
+        """Take note that the other place has acknowledged these chunks' vectors."""
+        with self._shelves.changing() as shelves:
+            alive = shelves.chunks.keys() & set(chunk_ids)
+            if identity in shelves.spaces:
+                shelves.spaces[identity].vectors.update(dict.fromkeys(alive, _ELSEWHERE))
+
+    def unmark(self, identity: Identity, source_id: str) -> int:
+        """Make a source's chunks pending again in one space; return how many were not."""
+        with self._shelves.changing() as shelves:
+            marked = shelves.spaces[identity].vectors if identity in shelves.spaces else {}
+            doomed = marked.keys() & set(shelves.chunk_ids(source_id))
+            for chunk_id in doomed:
+                del marked[chunk_id]
+            return len(doomed)
+
+    def unsettled(self, limit: int) -> list[tuple[int, ChunkId]]:
+        """Return the oldest changes that the other place has not been told of, each with its turn."""
+        with self._shelves.reading() as shelves:
+            return list(islice(shelves.unsettled.items(), limit))
+
+    def settle(self, turns: Sequence[int]) -> None:
+        """Take note that the other place knows of the changes that had these turns."""
+        with self._shelves.changing() as shelves:
+            for turn in turns:
+                shelves.unsettled.pop(turn, None)
+
+    def allowed(self, chunk_ids: Sequence[ChunkId], filter: Filter) -> set[ChunkId]:
+        """Return those of the chunks that exist and that a filter lets through."""
+        with self._shelves.reading() as shelves:
+            return {i for i in chunk_ids if i in shelves.chunks and shelves.allows(filter, i)}
+
+    def matching(self, filter: Filter, most: int) -> list[str] | None:
+        """Return the ids of the documents that a filter lets through; None when they are more than `most`."""
+        with self._shelves.reading() as shelves:
+            found = [document.id for document in shelves.documents.values() if allows(filter, document)]
+        return found if len(found) <= most else None
+
+    def exclusive(self, *, wait_s: float) -> AbstractContextManager[None]:
+        """Hold the right to change what is kept outside.
+
+        Raises:
+            StoreBusy: somebody else holds it for longer than `wait_s`.
+        """
+        return self._shelves.exclusive("vectors kept elsewhere", wait_s)

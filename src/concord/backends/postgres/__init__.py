@@ -1,0 +1,1 @@
+"""How are things kept in PostgreSQL?"""

@@ -1,0 +1,355 @@
+"""What a change to the catalog does, statement by statement, inside a transaction that the caller holds.
+
+Whoever changes an organisation's catalog locks its row in `kb_orgs` first: writers of one organisation take
+turns, a group of documents at a time, so counters stay true and nobody meets in a deadlock. Readers never
+wait.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from psycopg.errors import UniqueViolation
+
+from concord.backends.columns import columns_of
+from concord.backends.postgres.connections import Connection
+from concord.backends.postgres.indexing import (
+    NewChunk,
+    delete_chunks,
+    insert_chunks,
+    reindex_chunks,
+)
+from concord.backends.postgres.rows import document_values, loaded, place_values, stored, stored_tags
+from concord.backends.postgres.words import Entry, entry_of
+from concord.backends.sql_values import heading_column, heading_of, source_values
+from concord.backends.supersession import rerouted
+from concord.errors import BadValue, NotFound
+from concord.types import ChunkId, Document, Piece, Source
+
+_LOCK_ORG = "SELECT last_chunk FROM kb_orgs WHERE key = %s FOR UPDATE"
+_COUNT_CHANGE = "UPDATE kb_orgs SET generation = generation + %s WHERE key = %s"
+
+_SOURCE_FIELDS = ("name", "path", "kind", "prefix", "patterns", "tags", "trust", "created_at", "synced_at")
+_DOCUMENT_FIELDS = (
+    "source",
+    "path",
+    "type",
+    "title",
+    "tags",
+    "details",
+    "file_hash",
+    "content_hash",
+    "size",
+    "mtime_ns",
+    "superseded_by",
+    "indexed_at",
+    "fields",
+)
+
+
+def _upsert(table: str, fields: Sequence[str]) -> str:
+    names, values = ", ".join(fields), ", ".join(f"%({field})s" for field in fields)
+    changes = ", ".join(f"{field} = excluded.{field}" for field in fields)
+    return (
+        f"INSERT INTO {table} (org, id, {names}) VALUES (%(org)s, %(id)s, {values}) "
+        f"ON CONFLICT (org, id) DO UPDATE SET {changes}"
+    )
+
+
+_PUT_SOURCE = _upsert("kb_sources", _SOURCE_FIELDS)
+_PUT_DOCUMENT = _upsert("kb_documents", _DOCUMENT_FIELDS)
+_PUT_MEMO = "UPDATE kb_sources SET memo = %s WHERE org = %s AND id = %s"
+_KNOWN_SOURCES = "SELECT id FROM kb_sources WHERE org = %s AND id = ANY(%s)"
+_LABELS = "SELECT id, title, tags FROM kb_documents WHERE org = %s AND id = ANY(%s)"
+_CHUNK_TEXTS = """
+SELECT document, id, heading, content, position, start_offset, end_offset, start_line, end_line, page
+FROM kb_chunks WHERE org = %s AND document = ANY(%s) ORDER BY document, position"""
+_INDEXED = """
+SELECT c.id, d.title, d.tags, c.heading, c.content
+FROM kb_documents AS d JOIN kb_chunks AS c ON c.org = d.org AND c.document = d.id
+WHERE d.org = %s AND d.id = ANY(%s)"""
+_INDEXED_OTHERWISE = """
+SELECT c.id FROM unnest(%s::bigint[], %s::text[]) AS given (id, words)
+JOIN kb_chunks AS c ON c.org = %s AND c.id = given.id WHERE c.words <> given.words::tsvector"""
+_MOVE_CHUNK = """
+UPDATE kb_chunks
+SET position = %s, start_offset = %s, end_offset = %s, start_line = %s, end_line = %s, page = %s
+WHERE org = %s AND id = %s"""
+_SUPERSEDED = "SELECT id, superseded_by FROM kb_documents WHERE org = %s AND superseded_by IS NOT NULL"
+_SUPERSEDE = "UPDATE kb_documents SET superseded_by = %s WHERE org = %s AND id = %s"
+_EXISTING = "SELECT id FROM kb_documents WHERE org = %s AND id = ANY(%s)"
+_CHUNKS_OF = "SELECT id FROM kb_chunks WHERE org = %s AND document = ANY(%s)"
+_OF_SOURCE = "SELECT id FROM kb_documents WHERE org = %s AND source = %s"
+
+
+class _Old(NamedTuple):
+    """A chunk that an earlier version of a document has."""
+
+    id: ChunkId
+    place: tuple[object, ...]
+
+
+class _Labels(NamedTuple):
+    """What a document's chunks are found by besides their text; as stored."""
+
+    title: str
+    tags: list[str]
+
+
+_Kept = dict[tuple[str, str], deque[_Old]]  # heading and text → chunks that have them, in order
+
+
+def lock_org(connection: Connection, org: int) -> ChunkId:
+    """Wait for one's turn to change an organisation; return the last chunk id that was given out."""
+    row = connection.execute(_LOCK_ORG, (org,)).fetchone()
+    if row is None:
+        raise NotFound("the organisation has been removed from the store", hint="open the store again")
+    return int(row[0])
+
+
+def put_source(connection: Connection, org: int, source: Source) -> None:
+    """Insert or replace a source."""
+    lock_org(connection, org)
+    try:
+        connection.execute(_PUT_SOURCE, {"org": org, **source_values(source)})
+    except UniqueViolation as fault:
+        raise BadValue(
+            f"another source is called {source.name!r} or has the prefix {source.prefix!r}",
+            hint="choose another name with --name",
+        ) from fault
+    _count_changes(connection, org, 1)
+
+
+def remove_source(connection: Connection, org: int, source_id: str) -> int:
+    """Delete a source and all that came from it; return how many documents."""
+    lock_org(connection, org)
+    documents = [name for (name,) in connection.execute(_OF_SOURCE, (org, source_id)).fetchall()]
+    _delete_documents(connection, org, documents)
+    gone = connection.execute("DELETE FROM kb_sources WHERE org = %s AND id = %s", (org, source_id))
+    if gone.rowcount:
+        _count_changes(connection, org, 1)
+    return len(documents)
+
+
+def put_memo(connection: Connection, org: int, source_id: str, memo: str) -> None:
+    """Keep a memo about a source that exists."""
+    connection.execute(_PUT_MEMO, (memo, org, source_id))
+
+
+def put_documents(
+    connection: Connection, org: int, given: Iterable[tuple[Document, Sequence[Piece]]]
+) -> list[list[ChunkId]]:
+    """Store documents and their chunks, keeping those that did not change; return the ids of each one's."""
+    batch = list(given)
+    ids: list[list[ChunkId]] = []
+    for group in _without_repeats(batch):
+        ids += _put_group(connection, org, group, lock_org(connection, org))
+    _count_changes(connection, org, len(batch))
+    return ids
+
+
+def update_document(connection: Connection, org: int, document: Document) -> None:
+    """Store a document's own fields, and in the index what its chunks are found by."""
+    lock_org(connection, org)
+    earlier = _labels(connection, org, [document.id]).get(document.id)
+    if earlier is None:
+        raise NotFound(f"there is no document {document.id!r}", hint="it may have been removed meanwhile")
+    _write_documents(connection, org, [document])
+    if earlier != _labels_of(document):
+        reindex_chunks(connection, org, _entries(connection, org, [document.id]))
+    _count_changes(connection, org, 1)
+
+
+def reindex(connection: Connection, org: int, document_ids: Sequence[str]) -> int:
+    """Index chunks as they are extracted now; return how many were indexed otherwise."""
+    lock_org(connection, org)
+    entries = _entries(connection, org, list(document_ids))
+    words = [entry.words for entry in entries.values()]
+    changed = connection.execute(_INDEXED_OTHERWISE, (list(entries), words, org)).fetchall()
+    reindex_chunks(connection, org, {chunk_id: entries[chunk_id] for (chunk_id,) in changed})
+    if changed:
+        _count_changes(connection, org, 1)
+    return len(changed)
+
+
+def _entries(connection: Connection, org: int, document_ids: list[str]) -> dict[ChunkId, Entry]:
+    """Return what is to be indexed of documents' chunks."""
+    rows = connection.execute(_INDEXED, (org, document_ids)).fetchall()
+    return {
+        chunk_id: entry_of(
+            columns_of(loaded(title), [loaded(tag) for tag in tags], heading_of(heading), loaded(text))
+        )
+        for chunk_id, title, tags, heading, text in rows
+    }
+
+
+def delete_documents(connection: Connection, org: int, document_ids: Sequence[str]) -> int:
+    """Delete documents and all that belongs to them; return how many there were."""
+    lock_org(connection, org)
+    deleted = _delete_documents(connection, org, list(document_ids))
+    if deleted:
+        _count_changes(connection, org, 1)
+    return deleted
+
+
+_Group = Sequence[tuple[Document, Sequence[Piece]]]
+
+
+def _put_group(connection: Connection, org: int, group: _Group, last: ChunkId) -> list[list[ChunkId]]:
+    """Store documents of which none comes twice; ids go on from the last."""
+    known = [document.id for document, _ in group]
+    earlier = _labels(connection, org, known)
+    _write_documents(connection, org, [document for document, _ in group])
+    old = _old_chunks(connection, org, [name for name in known if name in earlier])
+    plan = _Plan(org, last)
+    for document, pieces in group:
+        plan.add(document, pieces, old.get(document.id, {}), earlier.get(document.id))
+    plan.carry_out(connection)
+    return plan.ids
+
+
+class _Plan:
+    """Which chunks of a group of documents are new, moved, indexed anew or gone."""
+
+    def __init__(self, org: int, last: ChunkId) -> None:
+        self.org = org
+        self.last = last
+        self.ids: list[list[ChunkId]] = []
+        self.new: list[NewChunk] = []
+        self.moved: list[tuple[object, ...]] = []
+        self.relabelled: dict[ChunkId, Piece] = {}
+        self.gone: list[ChunkId] = []
+        self._document_of: dict[ChunkId, Document] = {}
+
+    def add(self, document: Document, pieces: Sequence[Piece], old: _Kept, earlier: _Labels | None) -> None:
+        """Decide about one document's chunks."""
+        labels = _labels_of(document)
+        is_embedded_alike = earlier is not None and _embedded(earlier, document) == _embedded(
+            labels, document
+        )
+        ids = []
+        for at, piece in enumerate(pieces):
+            kept = _claim(old, piece) if is_embedded_alike else None
+            ids.append(self._create(document, at, piece) if kept is None else self._keep(at, piece, kept))
+            if kept is not None and earlier != labels:
+                self.relabelled[kept.id] = piece
+                self._document_of[kept.id] = document
+        self.ids.append(ids)
+        self.gone += [chunk.id for left in old.values() for chunk in left]
+
+    def carry_out(self, connection: Connection) -> None:
+        """Write it all."""
+        delete_chunks(connection, self.org, self.gone)
+        with connection.cursor() as cursor:
+            if self.moved:
+                cursor.executemany(_MOVE_CHUNK, self.moved)
+        entries = {
+            chunk_id: entry_of(
+                columns_of(
+                    self._document_of[chunk_id].title,
+                    self._document_of[chunk_id].tags,
+                    piece.heading,
+                    piece.text,
+                )
+            )
+            for chunk_id, piece in self.relabelled.items()
+        }
+        reindex_chunks(connection, self.org, entries)
+        insert_chunks(connection, self.org, self.new)
+
+    def _create(self, document: Document, at: int, piece: Piece) -> ChunkId:
+        self.last += 1
+        columns = columns_of(document.title, document.tags, piece.heading, piece.text)
+        row = (document.id, *place_values(at, piece), heading_column(piece.heading), stored(piece.text))
+        self.new.append(NewChunk(self.last, row, columns))
+        return self.last
+
+    def _keep(self, at: int, piece: Piece, kept: _Old) -> ChunkId:
+        place = place_values(at, piece)
+        if place != kept.place:
+            self.moved.append((*place, self.org, kept.id))
+        return kept.id
+
+
+def _embedded(labels: _Labels, document: Document) -> tuple[object, ...]:
+    """Return what is embedded with each text: the title, and the tags of a note."""
+    return labels if document.type == "note" else (labels.title,)
+
+
+def _claim(old: _Kept, piece: Piece) -> _Old | None:
+    same = old.get((heading_column(piece.heading), stored(piece.text)))
+    return same.popleft() if same else None
+
+
+def _without_repeats(batch: _Group) -> Iterable[_Group]:
+    """Yield groups in which no document comes twice: a later version replaces an earlier one."""
+    group: dict[str, tuple[Document, Sequence[Piece]]] = {}
+    for document, pieces in batch:
+        if document.id in group:
+            yield list(group.values())
+            group = {}
+        group[document.id] = document, pieces
+    if group:
+        yield list(group.values())
+
+
+def _write_documents(connection: Connection, org: int, documents: Sequence[Document]) -> None:
+    wanted = {document.source_id for document in documents}
+    known = {name for (name,) in connection.execute(_KNOWN_SOURCES, (org, list(wanted))).fetchall()}
+    if missing := sorted(wanted - known):
+        raise NotFound(f"there is no source {missing[0]!r}", hint="it may have been removed meanwhile")
+    rows = [{"org": org, **document_values(document)} for document in documents]
+    try:
+        with connection.cursor() as cursor:
+            cursor.executemany(_PUT_DOCUMENT, rows)
+    except UniqueViolation as fault:
+        which = "one of the paths" if len(rows) > 1 else repr(rows[0]["path"])
+        raise BadValue(
+            f"another document is stored under {which}",
+            hint="delete it first, or give this one another path",
+        ) from fault
+
+
+def _labels(connection: Connection, org: int, document_ids: Sequence[str]) -> dict[str, _Labels]:
+    rows = connection.execute(_LABELS, (org, document_ids)).fetchall()
+    return {name: _Labels(title, tags) for name, title, tags in rows}
+
+
+def _labels_of(document: Document) -> _Labels:
+    return _Labels(stored(document.title), stored_tags(document.tags))
+
+
+def _old_chunks(connection: Connection, org: int, document_ids: Sequence[str]) -> dict[str, _Kept]:
+    found: dict[str, _Kept] = defaultdict(lambda: defaultdict(deque))
+    if document_ids:
+        for document, chunk_id, heading, text, *place in connection.execute(
+            _CHUNK_TEXTS, (org, document_ids)
+        ):
+            found[document][heading, text].append(_Old(chunk_id, tuple(place)))
+    return found
+
+
+def _delete_documents(connection: Connection, org: int, asked: list[str]) -> int:
+    """Delete those of the documents that exist: chunks with their words and vectors, then the documents."""
+    document_ids = [name for (name,) in connection.execute(_EXISTING, (org, asked)).fetchall()]
+    _release_superseded(connection, org, document_ids)
+    chunks = [chunk_id for (chunk_id,) in connection.execute(_CHUNKS_OF, (org, document_ids)).fetchall()]
+    delete_chunks(connection, org, chunks)
+    connection.execute("DELETE FROM kb_accesses WHERE org = %s AND document = ANY(%s)", (org, document_ids))
+    connection.execute("DELETE FROM kb_documents WHERE org = %s AND id = ANY(%s)", (org, document_ids))
+    return len(document_ids)
+
+
+def _release_superseded(connection: Connection, org: int, doomed: list[str]) -> None:
+    """Bring back what only the doomed documents supersede."""
+    superseded: dict[str, str] = dict(connection.execute(_SUPERSEDED, (org,)).fetchall())
+    moved = rerouted(superseded, set(doomed))
+    if moved:
+        with connection.cursor() as cursor:
+            cursor.executemany(_SUPERSEDE, [(new, org, old) for old, new in moved.items()])
+
+
+def _count_changes(connection: Connection, org: int, changes: int) -> None:
+    connection.execute(_COUNT_CHANGE, (changes, org))

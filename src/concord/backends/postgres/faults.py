@@ -1,0 +1,128 @@
+"""What PostgreSQL's errors mean to a user: the one place where they become ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import psycopg
+from psycopg import errors
+from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
+
+from concord.errors import BackendDown, BadValue, CorruptStore, KBError, StoreBusy, StoreError
+
+_AGAIN = "nothing was lost: start it again or check the network, then repeat the command"
+
+
+@contextmanager
+def translated(server: str) -> Iterator[None]:
+    """Turn what psycopg raises in the block into a KBError; what only a fault of ours can cause passes."""
+    try:
+        yield
+    except (psycopg.Error, PoolClosed) as fault:
+        error = kb_error(fault, server)
+        if error is None:
+            raise
+        raise error from fault
+    except UnicodeEncodeError as fault:  # a lone surrogate, as in a file name that is not UTF-8
+        raise BadValue(
+            "text that is not valid Unicode cannot be stored", hint="rename or convert it"
+        ) from fault
+
+
+def is_lost(fault: BaseException) -> bool:
+    """Whether a fault means that the connection is gone, not that a statement was refused."""
+    if isinstance(fault, errors.AdminShutdown | errors.CrashShutdown | errors.CannotConnectNow):
+        return True
+    return isinstance(fault, psycopg.OperationalError | psycopg.InterfaceError) and not fault.sqlstate
+
+
+def kb_error(fault: Exception, server: str) -> KBError | None:
+    """Return what to tell the user; None for a fault of ours."""
+    for kinds, explain in _EXPLANATIONS:
+        if isinstance(fault, kinds):
+            return explain(fault, server)
+    return None
+
+
+def _first_line(fault: Exception) -> str:
+    return str(fault).strip().partition("\n")[0]
+
+
+def _down(fault: Exception, server: str) -> KBError:
+    return BackendDown(f"PostgreSQL at {server} does not answer: {_first_line(fault)}", hint=_AGAIN)
+
+
+def _crowded(fault: Exception, server: str) -> KBError:
+    return StoreBusy(
+        f"all connections to PostgreSQL at {server} are in use", hint="wait a moment, then try again"
+    )
+
+
+def _busy(fault: Exception, server: str) -> KBError:
+    return StoreBusy(
+        "another process keeps what is to be changed locked", hint="wait for it to finish, then try again"
+    )
+
+
+def _full(fault: Exception, server: str) -> KBError:
+    return BackendDown(
+        f"PostgreSQL at {server} has no room left: {_first_line(fault)}",
+        hint="free some space there, then run the command again",
+    )
+
+
+def _read_only(fault: Exception, server: str) -> KBError:
+    return BackendDown(
+        f"PostgreSQL at {server} is read-only", hint="write to the primary server, not to a replica"
+    )
+
+
+def _refused(fault: Exception, server: str) -> KBError:
+    return StoreError(
+        f"PostgreSQL at {server} does not allow it: {_first_line(fault)}",
+        hint="give the role what it needs, or let an administrator run the command once",
+    )
+
+
+def _no_extension(fault: Exception, server: str) -> KBError:
+    return StoreError(
+        f"PostgreSQL at {server} lacks an extension: {_first_line(fault)}",
+        hint="install pgvector (0.8 or newer) and the contrib package on the server",
+    )
+
+
+def _altered(fault: Exception, server: str) -> KBError:
+    return CorruptStore(
+        f"the tables in PostgreSQL at {server} are not as they were made: {_first_line(fault)}",
+        hint="restore them from a backup, or drop the kb_ tables and run `kb add` again",
+    )
+
+
+def _unstorable(fault: Exception, server: str) -> KBError:
+    return BadValue(f"PostgreSQL cannot store a value: {_first_line(fault)}", hint="rename or convert it")
+
+
+def _too_big(fault: Exception, server: str) -> KBError:
+    return BadValue("a text or value is too large to be stored", hint="split the file, or leave it out")
+
+
+def _pattern(fault: Exception, server: str) -> KBError:
+    return BadValue("the path pattern is too long or too complex", hint="use fewer wildcards")
+
+
+_Kinds = type[Exception] | tuple[type[Exception], ...]
+# The first row that fits decides.
+_EXPLANATIONS: tuple[tuple[_Kinds, Callable[[Exception, str], KBError]], ...] = (
+    ((PoolTimeout, TooManyRequests, errors.TooManyConnections), _crowded),
+    ((errors.LockNotAvailable, errors.DeadlockDetected, errors.SerializationFailure), _busy),
+    ((errors.DiskFull, errors.OutOfMemory), _full),
+    (errors.ReadOnlySqlTransaction, _read_only),
+    (errors.InsufficientPrivilege, _refused),
+    ((errors.FeatureNotSupported, errors.UndefinedFile), _no_extension),
+    ((errors.UndefinedTable, errors.UndefinedColumn, errors.UndefinedFunction), _altered),
+    (errors.InvalidRegularExpression, _pattern),
+    (errors.ProgramLimitExceeded, _too_big),
+    ((psycopg.OperationalError, psycopg.InterfaceError, PoolClosed), _down),
+    (psycopg.DataError, _unstorable),
+)

@@ -1,0 +1,152 @@
+"""A match in SQL: every part becomes a relation of chunks and their BM25 scores, and parts become a whole.
+
+The formula is FTS5's, as `backends/bm25.py` has it: k1 = 1.2, b = 0.75, the chunk with all its columns as the
+unit of length and of document frequency, a column's weight multiplying how often a token occurs there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from concord.backends.matches import kept_and_dropped, wanted
+from concord.backends.postgres.words import LABELS, lexemes
+from concord.types import AllOf, Match, Phrase, Without, Word
+
+_MAX_DEPTH = 16  # of nested parts; nothing that a person types comes near
+_LAST_CHARACTER = "\U0010ffff"
+_LONGEST_PHRASE = 256  # tokens; the rest of a longer one could hardly tell two chunks apart
+
+_IDF = "CASE WHEN 2 * {df} < n.chunks THEN ln((n.chunks - {df} + 0.5) / ({df} + 0.5)) ELSE 1e-6 END"
+# tf · (k1 + 1) / (tf + k1 · (1 - b + b · length / mean)), divided by tf: a long expression is then read once.
+_SATURATED = "2.2 / (1 + (0.3 + n.slope * {length}) / {tf})"
+_WEIGHTED = """((e.packed & 255) * %(w0)s::float8 + (e.packed >> 8 & 255) * %(w1)s::float8
+    + (e.packed >> 16 & 255) * %(w2)s::float8 + (e.packed >> 24 & 255) * %(w3)s::float8)"""
+_LENGTH = "(e.packed >> 32)"
+_POSTINGS = "CROSS JOIN LATERAL unnest(p.chunks, p.packed) AS e (chunk, packed)"
+
+# In how many chunks a token is: those that were written, without those that were deleted.
+DOCUMENT_FREQUENCY = """
+SELECT sum(p.size)
+    - coalesce((SELECT g.chunks FROM kb_gone AS g WHERE g.org = %(org)s AND g.term = {term}), 0) AS chunks
+FROM kb_postings AS p WHERE p.org = %(org)s AND p.term = {term}"""
+
+# Every relation reads `n`: how many chunks the organisation has, and k1 · b divided by their mean length.
+STATISTICS = """n AS MATERIALIZED (
+    SELECT chunks::float8 AS chunks, 0.9::float8 * chunks / greatest(tokens, 1) AS slope, stale
+    FROM kb_orgs WHERE key = %(org)s)"""
+
+_WORDS = f"""
+SELECT e.chunk, t.idf * {_SATURATED.format(tf=_WEIGHTED, length=_LENGTH)} AS score
+FROM n CROSS JOIN LATERAL (
+    SELECT w.term, w.times * {_IDF.format(df="d.chunks")} AS idf
+    FROM unnest(%(terms{{at}})s::text[], %(times{{at}})s::float8[]) AS w (term, times)
+    CROSS JOIN LATERAL ({DOCUMENT_FREQUENCY.format(term="w.term")}) AS d WHERE d.chunks > 0
+    OFFSET 0  -- so that it is not computed anew for every posting
+) AS t JOIN kb_postings AS p ON p.org = %(org)s AND p.term = t.term {_POSTINGS}"""
+
+_SCORED = f"""
+SELECT f.chunk, {_IDF.format(df="f.df")} * {_SATURATED.format(tf="f.tf", length="f.length")} AS score
+FROM n CROSS JOIN ({{found}}) AS f"""
+
+_PREFIX = _SCORED.format(
+    found=f"""
+    SELECT e.chunk, sum({_WEIGHTED}) AS tf, min({_LENGTH}) AS length, count(*) OVER () AS df
+    FROM kb_postings AS p {_POSTINGS} JOIN kb_chunks AS c ON c.org = %(org)s AND c.id = e.chunk
+    WHERE p.org = %(org)s AND p.term >= %(from{{at}})s AND p.term < %(to{{at}})s GROUP BY e.chunk"""
+)
+
+# Where each token stands, moved back by its place in the phrase: a place that all of them share is an
+# occurrence of the whole.
+_PHRASE = _SCORED.format(
+    found=f"""
+    SELECT o.chunk, sum((ARRAY[%(w0)s, %(w1)s, %(w2)s, %(w3)s]::float8[])[strpos('{LABELS}', o.label)]) AS tf,
+        min(o.length) AS length, count(*) OVER () AS df
+    FROM (
+        SELECT c.id AS chunk, c.length, s.at - t.at AS start, min(s.label) AS label
+        FROM kb_chunks AS c CROSS JOIN LATERAL unnest(c.words) AS l
+        JOIN unnest(%(terms{{at}})s::text[], %(last{{at}})s::boolean[])
+            WITH ORDINALITY AS t (term, is_begun, at)
+            ON CASE WHEN t.is_begun THEN starts_with(l.lexeme, t.term) ELSE l.lexeme = t.term END
+        CROSS JOIN LATERAL unnest(l.positions, l.weights) AS s (at, label)
+        WHERE c.org = %(org)s AND c.words @@ %(query{{at}})s::tsquery
+        GROUP BY c.id, c.length, start HAVING count(*) = %(size{{at}})s
+    ) AS o GROUP BY o.chunk"""
+)
+
+_ANY = "SELECT u.chunk, sum(u.score) AS score FROM ({parts}) AS u GROUP BY u.chunk"
+_ALL = _ANY + " HAVING count(*) = {size}"
+_WITHOUT = """SELECT k.chunk, k.score FROM ({keep}) AS k
+WHERE NOT EXISTS (SELECT 1 FROM ({drop}) AS x WHERE x.chunk = k.chunk)"""
+
+
+class Relation:
+    """The SQL of a match and the values that it names, gathered part by part."""
+
+    def __init__(self, match: Match) -> None:
+        self.values: dict[str, Any] = {}
+        self.sql = self._render(match, _MAX_DEPTH)  # None when there is nothing to find
+
+    def _render(self, match: Match, depth: int) -> str | None:
+        if isinstance(match, Word | Phrase):
+            return self._joined((match,), _ANY, depth)
+        if depth == 0:
+            return self._joined(wanted(match), _ANY, 1)
+        if isinstance(match, Without):
+            return self._without(match, depth)
+        return self._joined(match.parts, _ALL if isinstance(match, AllOf) else _ANY, depth)
+
+    def _joined(self, parts: Sequence[Match], template: str, depth: int) -> str | None:
+        """Return the parts as one; plain words, which are most of them, are read together."""
+        words: Counter[str] = Counter()
+        relations: list[str] = []
+        for part in parts:
+            if isinstance(part, Word | Phrase):
+                tokens = lexemes(part.text)
+                if len(tokens) == 1 and not _is_begun(part):
+                    words[tokens[0]] += 1
+                elif tokens:
+                    relations.append(self._leaf(tokens, _is_begun(part)))
+            elif rendered := self._render(part, depth - 1):
+                relations.append(rendered)
+        if words:
+            relations.append(self._words(words))
+        if not relations:
+            return None
+        size = len(relations) - bool(words) + len(words)
+        union = " UNION ALL ".join(f"({relation})" for relation in relations)
+        return relations[0] if size == 1 else template.format(parts=union, size=size)
+
+    def _words(self, words: Counter[str]) -> str:
+        return _WORDS.format(at=self._named(terms=list(words), times=list(map(float, words.values()))))
+
+    def _leaf(self, tokens: list[str], is_begun: bool) -> str:
+        if len(tokens) == 1:
+            start = tokens[0]
+            return _PREFIX.format(at=self._named(**{"from": start, "to": start + _LAST_CHARACTER}))
+        tokens = tokens[:_LONGEST_PHRASE]
+        last = [False] * (len(tokens) - 1) + [is_begun]
+        query = to_tsquery(tokens, is_begun)
+        return _PHRASE.format(at=self._named(terms=tokens, last=last, size=len(tokens), query=query))
+
+    def _without(self, match: Without, depth: int) -> str | None:
+        keep, dropped = kept_and_dropped(match)
+        kept, drop = self._render(keep, depth - 1), self._joined(dropped, _ANY, depth)
+        return _WITHOUT.format(keep=kept, drop=drop) if kept and drop else kept
+
+    def _named(self, **values: Any) -> int:
+        """Keep the values of a part under names of their own; return the number in these names."""
+        at = len(self.values)
+        self.values.update({f"{name}{at}": value for name, value in values.items()})
+        return at
+
+
+def to_tsquery(tokens: Sequence[str], is_begun: bool = False) -> str:
+    """Return tokens next to each other in tsquery's own form; with `is_begun`, the last is a beginning."""
+    quoted = [f"'{token}'" for token in tokens]  # a token holds neither quote nor backslash
+    return " <-> ".join(quoted) + (":*" if is_begun else "")
+
+
+def _is_begun(leaf: Word | Phrase) -> bool:
+    return isinstance(leaf, Word) and leaf.prefix

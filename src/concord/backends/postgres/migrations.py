@@ -1,0 +1,114 @@
+"""Bringing a database to this program's schema: from nothing, or from an older one, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from concord.backends.postgres import schema
+from concord.backends.postgres.connections import Connection, connect
+from concord.backends.postgres.faults import translated
+from concord.backends.postgres.location import Location
+from concord.errors import CorruptStore, SchemaTooNew, StoreError
+
+_LOCK = 0x6B62636F  # one migration at a time, whoever starts it
+
+OLDEST_PGVECTOR = (0, 8)
+
+_IS_KNOWN = "SELECT to_regclass('kb_schema') IS NOT NULL"
+_MAKE_KNOWN = "CREATE TABLE kb_schema (version integer NOT NULL); INSERT INTO kb_schema VALUES (0)"
+_FOREIGN = "SELECT to_regclass('kb_chunks') IS NOT NULL"
+_PUT_ORG = "INSERT INTO kb_orgs (name) VALUES (%s) ON CONFLICT (name) DO NOTHING"
+# A space of vectors is there from the start: chunks wait for a vector in it before anybody knows whose.
+_PUT_SPACE = """
+INSERT INTO kb_spaces (org, key, is_active, was_active) SELECT key, 1, true, true FROM kb_orgs
+WHERE name = %(name)s AND NOT EXISTS (SELECT FROM kb_spaces AS s WHERE s.org = kb_orgs.key)
+ON CONFLICT DO NOTHING"""
+_ORG = "SELECT key FROM kb_orgs WHERE name = %s"
+
+
+def _first(connection: Connection) -> None:
+    for extension in schema.EXTENSIONS:
+        connection.execute(f"CREATE EXTENSION IF NOT EXISTS {extension}")
+    _refuse_old_pgvector(connection)
+    connection.execute(schema.FIRST)
+
+
+def _refuse_old_pgvector(connection: Connection) -> None:
+    """Refuse a pgvector whose graph cannot be walked on until a filter has let enough through."""
+    version = str(_value(connection, "SELECT extversion FROM pg_extension WHERE extname = 'vector'"))
+    if tuple(map(int, version.split(".")[:2])) < OLDEST_PGVECTOR:
+        wanted = ".".join(map(str, OLDEST_PGVECTOR))
+        raise StoreError(
+            f"the server has pgvector {version}; {wanted} or newer is needed",
+            hint="upgrade it, then run ALTER EXTENSION vector UPDATE",
+        )
+
+
+# The step at index n leads from version n to version n + 1. A step that was released never changes.
+STEPS: tuple[Callable[[Connection], None], ...] = (_first,)
+VERSION = len(STEPS)
+
+
+def bring_up_to_date(location: Location) -> int:
+    """Make the database usable for an organisation and return the organisation's key.
+
+    Raises:
+        SchemaTooNew: a newer program wrote it.
+        CorruptStore: it holds another program's tables.
+        BackendDown: the server does not answer.
+        StoreError: it lacks an extension, or the role may not make tables.
+    """
+    with translated(location.server), connect(location) as connection:
+        if _version(connection, location) < VERSION:
+            _migrate(connection, location)
+        return _org(connection, location.org)
+
+
+def _migrate(connection: Connection, location: Location) -> None:
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        # Read again under the lock: another process may have done the work meanwhile.
+        version = _version(connection, location)
+        if not version:
+            _refuse_foreign(connection, location)
+            connection.execute(_MAKE_KNOWN)
+        for step in STEPS[version:]:
+            step(connection)
+        connection.execute("UPDATE kb_schema SET version = %s", (VERSION,))
+
+
+def _version(connection: Connection, location: Location) -> int:
+    if not _value(connection, _IS_KNOWN):
+        return 0
+    version = int(_value(connection, "SELECT version FROM kb_schema"))
+    if version > VERSION:
+        raise SchemaTooNew(
+            f"PostgreSQL at {location.server} has schema {version}; this program knows up to {VERSION}",
+            hint="pip install --upgrade concord-kb",
+        )
+    return version
+
+
+def _refuse_foreign(connection: Connection, location: Location) -> None:
+    if _value(connection, _FOREIGN):
+        raise CorruptStore(
+            f"PostgreSQL at {location.server} holds another program's tables",
+            hint="use another database, or drop its kb_ tables",
+        )
+
+
+def _org(connection: Connection, name: str) -> int:
+    found = connection.execute(_ORG, (name,)).fetchone()
+    if found is None:
+        with connection.transaction():
+            connection.execute(_PUT_ORG, (name,))
+            connection.execute(_PUT_SPACE, {"name": name})
+        found = connection.execute(_ORG, (name,)).fetchone()
+    assert found is not None
+    return int(found[0])
+
+
+def _value(connection: Connection, statement: str) -> Any:
+    row = connection.execute(statement).fetchone()
+    return row[0] if row else 0

@@ -1,0 +1,219 @@
+"""The tables, as statements. Every one begins with the organisation, and a policy keeps the others' rows out.
+
+kb_orgs ─< kb_sources ─< kb_documents ─< kb_chunks ── kb_pending      (chunks without a vector)
+                                       ├─ kb_vectors_<dimension>   (made when the first embedder is known)
+                  kb_accesses (of documents)  └─ kb_postings, kb_segments, kb_gone     (BM25's statistics)
+
+Words are kept twice, for two questions. `kb_chunks.words`, a tsvector under a GIN index, knows where each
+token stands: it answers phrases. `kb_postings` holds what BM25 needs, as arrays: one row for a token and a
+*segment* (the chunks that were written together), so that reading a frequent token touches a few rows, not
+one for each chunk. A deleted chunk stays in its segment until that is merged: no id is used again, so it is
+known by having no row any more, and `kb_gone` counts such chunks by token.
+"""
+
+from __future__ import annotations
+
+EXTENSIONS = ("vector", "btree_gin")
+
+_TABLES = """
+CREATE TABLE kb_orgs (
+    key integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name text COLLATE "C" NOT NULL UNIQUE,
+    generation bigint NOT NULL DEFAULT 0,
+    last_chunk bigint NOT NULL DEFAULT 0,
+    chunks bigint NOT NULL DEFAULT 0,
+    tokens bigint NOT NULL DEFAULT 0,
+    stale bigint NOT NULL DEFAULT 0
+);
+
+CREATE TABLE kb_spaces (
+    org integer NOT NULL,
+    key integer NOT NULL,
+    identity text COLLATE "C",
+    dimension integer,
+    recipe text NOT NULL DEFAULT '{}',
+    is_active boolean NOT NULL DEFAULT false,
+    was_active boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (org, key),
+    UNIQUE (org, identity)
+);
+
+CREATE TABLE kb_sources (
+    org integer NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    path text,
+    kind text NOT NULL,
+    prefix text COLLATE "C" NOT NULL,
+    patterns text NOT NULL,
+    tags text NOT NULL,
+    trust text NOT NULL,
+    created_at double precision NOT NULL,
+    synced_at double precision,
+    memo text NOT NULL DEFAULT '',
+    PRIMARY KEY (org, id),
+    UNIQUE (org, name),
+    UNIQUE (org, prefix)
+);
+
+CREATE TABLE kb_documents (
+    org integer NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    source text COLLATE "C" NOT NULL,
+    path text COLLATE "C" NOT NULL,
+    type text COLLATE "C" NOT NULL,
+    title text NOT NULL,
+    tags text[] COLLATE "C" NOT NULL,
+    details text NOT NULL,
+    file_hash text NOT NULL,
+    content_hash text NOT NULL,
+    size bigint NOT NULL,
+    mtime_ns bigint NOT NULL,
+    superseded_by text COLLATE "C",
+    indexed_at double precision NOT NULL,
+    fields text NOT NULL,
+    PRIMARY KEY (org, id),
+    UNIQUE (org, path)
+);
+CREATE INDEX kb_documents_source ON kb_documents (org, source, path);
+CREATE INDEX kb_documents_tags ON kb_documents USING gin (org, tags);
+CREATE INDEX kb_documents_superseded ON kb_documents (org, superseded_by, id) WHERE superseded_by IS NOT NULL;
+
+CREATE TABLE kb_chunks (
+    org integer NOT NULL,
+    id bigint NOT NULL,
+    document text COLLATE "C" NOT NULL,
+    position integer NOT NULL,
+    start_offset integer NOT NULL,
+    end_offset integer NOT NULL,
+    start_line integer NOT NULL,
+    end_line integer NOT NULL,
+    page integer,
+    length integer NOT NULL,
+    heading text NOT NULL,
+    content text NOT NULL,
+    words tsvector NOT NULL,
+    PRIMARY KEY (org, id)
+);
+CREATE INDEX kb_chunks_document ON kb_chunks (org, document, id);
+CREATE INDEX kb_chunks_words ON kb_chunks USING gin (org, words);
+
+CREATE TABLE kb_pending (
+    org integer NOT NULL,
+    space integer NOT NULL,
+    chunk bigint NOT NULL,
+    PRIMARY KEY (org, space, chunk)
+);
+
+CREATE TABLE kb_segments (
+    org integer NOT NULL,
+    segment bigint NOT NULL,
+    chunks integer NOT NULL,
+    PRIMARY KEY (org, segment)
+);
+
+CREATE TABLE kb_postings (
+    org integer NOT NULL,
+    segment bigint NOT NULL,
+    term text COLLATE "C" NOT NULL,
+    size integer NOT NULL,
+    chunks bigint[] NOT NULL,
+    packed bigint[] NOT NULL
+);
+CREATE INDEX kb_postings_term ON kb_postings (org, term);
+CREATE INDEX kb_postings_segment ON kb_postings USING brin (org, segment);
+
+CREATE TABLE kb_gone (
+    org integer NOT NULL,
+    term text COLLATE "C" NOT NULL,
+    chunks bigint NOT NULL,
+    PRIMARY KEY (org, term)
+);
+
+CREATE TABLE kb_accesses (
+    org integer NOT NULL,
+    document text COLLATE "C" NOT NULL,
+    count bigint NOT NULL,
+    last_at double precision NOT NULL,
+    PRIMARY KEY (org, document)
+);
+
+CREATE TABLE kb_feedback (
+    org integer NOT NULL,
+    query text COLLATE "C" NOT NULL,
+    document_id text COLLATE "C" NOT NULL,
+    citation text NOT NULL,
+    opinion text NOT NULL,
+    at double precision NOT NULL,
+    PRIMARY KEY (org, query, document_id)
+);
+
+CREATE TABLE kb_embedding_cache (
+    org integer NOT NULL,
+    text_hash bytea NOT NULL,
+    identity text COLLATE "C" NOT NULL,
+    vector bytea NOT NULL,
+    used bigint NOT NULL,
+    PRIMARY KEY (org, text_hash, identity)
+);
+CREATE TABLE kb_cache_usage (
+    org integer PRIMARY KEY,
+    hits bigint NOT NULL,
+    misses bigint NOT NULL
+);
+ALTER TABLE kb_embedding_cache ALTER vector SET STORAGE EXTERNAL;
+"""
+
+# The sub-select is asked once a statement, not once a row.
+_OWN_ROWS = "{column} = (SELECT {value} FROM kb_orgs WHERE name = current_setting('concord.org', true))"
+_POLICY = """
+ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;
+ALTER TABLE {table} FORCE ROW LEVEL SECURITY;
+CREATE POLICY kb_own_rows ON {table} USING ({condition}) WITH CHECK ({condition});
+"""
+_KEYED = (
+    "kb_spaces",
+    "kb_cache_usage",
+    "kb_sources",
+    "kb_documents",
+    "kb_chunks",
+    "kb_pending",
+    "kb_segments",
+    "kb_postings",
+    "kb_gone",
+    "kb_accesses",
+    "kb_feedback",
+    "kb_embedding_cache",
+)
+
+
+def policy(table: str) -> str:
+    """Return the statements that keep a table's rows to the organisation of the connection."""
+    return _POLICY.format(table=table, condition=_OWN_ROWS.format(column="org", value="key"))
+
+
+FIRST = (
+    _TABLES
+    + "".join(map(policy, _KEYED))
+    + _POLICY.format(table="kb_orgs", condition="name = current_setting('concord.org', true)")
+)
+
+
+def vector_table(dimension: int) -> str:
+    """Return the name of the table of vectors of a dimension; its index is called the same with `_hnsw`."""
+    return f"kb_vectors_{dimension:d}"
+
+
+def vectors(dimension: int) -> str:
+    """Return the statements that make the table of vectors of a dimension."""
+    table = vector_table(dimension)
+    return f"""
+CREATE TABLE {table} (
+    org integer NOT NULL,
+    space integer NOT NULL,
+    chunk bigint NOT NULL,
+    embedding vector({dimension:d}) NOT NULL,
+    PRIMARY KEY (org, space, chunk)
+);
+ALTER TABLE {table} ALTER embedding SET STORAGE PLAIN;
+{policy(table)}"""

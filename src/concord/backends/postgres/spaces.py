@@ -1,0 +1,95 @@
+"""The spaces of an organisation: the vectors of each model, and which of them searches use."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from concord.backends.postgres.cache import identity_of
+from concord.backends.postgres.connections import Connection, Connections
+from concord.backends.postgres.space_rows import (
+    SpaceRow,
+    add_space,
+    find_space,
+    forget_space,
+    lock_spaces,
+    make_active,
+)
+from concord.backends.postgres.vectors import PostgresVectors
+from concord.errors import BadValue, NotFound
+from concord.types import Identity, Json, Space
+
+_SPACES = """
+SELECT identity, recipe, is_active, was_active FROM kb_spaces WHERE org = %s AND identity IS NOT NULL
+ORDER BY key"""
+_REMEMBER = "UPDATE kb_spaces SET recipe = %s WHERE org = %s AND key = %s"
+
+
+class PostgresSpaces:
+    """The spaces of one organisation."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._org = connections.org
+
+    def all(self) -> list[Space]:
+        """Return every space, in the order in which they were added."""
+        rows = self._connections.read(lambda connection: connection.execute(_SPACES, (self._org,)).fetchall())
+        return [_space(*row) for row in rows]
+
+    def active(self) -> Space | None:
+        """Return the space that searches use; None before the first embedder."""
+        return next((space for space in self.all() if space.is_active), None)
+
+    def of(self, identity: Identity) -> PostgresVectors:
+        """Return the index bound to one identity, whether or not there is such a space yet."""
+        return PostgresVectors(self._connections, identity)
+
+    def add(self, identity: Identity, recipe: Mapping[str, Json]) -> None:
+        """Make an empty space beside the others; of one that is there, only the recipe is written anew."""
+        with self._connections.transaction() as connection:
+            lock_spaces(connection, self._org)
+            known = find_space(connection, self._org, identity)
+            key = known.key if known else add_space(connection, self._org, identity)
+            connection.execute(_REMEMBER, (json.dumps(dict(recipe)), self._org, key))
+
+    def activate(self, identity: Identity) -> None:
+        """Let searches use this space from now on, in every process.
+
+        Raises:
+            NotFound: there is no such space.
+        """
+        with self._connections.transaction() as connection:
+            lock_spaces(connection, self._org)
+            make_active(connection, self._org, self._known(connection, identity).key)
+
+    def drop(self, identity: Identity) -> int:
+        """Delete a space with its vectors; return how many there were.
+
+        Raises:
+            NotFound: there is no such space.
+            BadValue: it is the active one.
+        """
+        with self._connections.transaction() as connection:
+            lock_spaces(connection, self._org)
+            space = self._known(connection, identity)
+            if space.is_active:
+                raise BadValue(
+                    f"searches use {identity.name}, so it cannot be removed",
+                    hint="`kb models use` another one first",
+                )
+            return forget_space(connection, self._org, space)
+
+    def _known(self, connection: Connection, identity: Identity) -> SpaceRow:
+        space = find_space(connection, self._org, identity)
+        if space is None:
+            raise NotFound(
+                f"there are no vectors of {identity.name}", hint="`kb models list` shows what there is"
+            )
+        return space
+
+
+def _space(identity: str, recipe: str, is_active: bool, was_active: bool) -> Space:
+    known = identity_of(identity)
+    assert known is not None  # rows without one are not selected
+    return Space(known, json.loads(recipe), is_active, was_active)

@@ -1,0 +1,57 @@
+"""One organisation in a PostgreSQL database: what `postgresql://` URLs open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from concord.backends.postgres.cache import PostgresCache
+from concord.backends.postgres.catalog import PostgresCatalog
+from concord.backends.postgres.connections import Connections
+from concord.backends.postgres.journal import PostgresJournal
+from concord.backends.postgres.lexical import PostgresLexical
+from concord.backends.postgres.location import Location, locate
+from concord.backends.postgres.migrations import bring_up_to_date
+from concord.backends.postgres.spaces import PostgresSpaces
+from concord.backends.postgres.vectors import PostgresVectors
+from concord.types import Finding
+
+
+class PostgresStore:
+    """The storage of one organisation, until it is closed."""
+
+    def __init__(self, location: Location, org: int) -> None:
+        self._connections = Connections(location, org)
+        self.catalog = PostgresCatalog(self._connections)
+        self.lexical = PostgresLexical(self._connections)
+        self.vectors = PostgresVectors(self._connections)
+        self.spaces = PostgresSpaces(self._connections)
+        self.cache = PostgresCache(self._connections)
+        self.journal = PostgresJournal(self._connections)
+
+    @classmethod
+    def open(cls, url: str, org: str) -> PostgresStore:
+        """Open an organisation's rows, making the tables when there are none and migrating them when old.
+
+        Raises:
+            BadValue: the URL or the organisation's name is not of the form it must have.
+            StoreError: the database cannot be used as it is.
+            BackendDown: the server does not answer.
+        """
+        location = locate(url, org)
+        return cls(location, bring_up_to_date(location))
+
+    def check(self) -> list[Finding]:
+        """Look for indexes and counters out of step, orphans and lost vectors; changes nothing."""
+        from concord.backends.postgres.checks import find_faults  # no search needs to load it
+
+        return find_faults(self._connections)
+
+    def repair(self, findings: Sequence[Finding]) -> None:
+        """Put right what can be: indexes are built anew, orphans deleted, lost vectors made again."""
+        from concord.backends.postgres.repairs import put_right
+
+        put_right(findings, self._connections)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._connections.close()

@@ -1,0 +1,1 @@
+"""How are vectors kept in Qdrant?"""

@@ -1,0 +1,190 @@
+"""Qdrant as the place where a store's vectors are kept: which collection they are in, and what it is told.
+
+The store's catalog stays the truth. Chunks that it dropped, and documents whose fields changed, wait in the
+store's ledger until Qdrant has been told; every write and every search tells it first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from concord.backends.embeddings import refuse_elsewhere
+from concord.backends.qdrant.connection import Connection
+from concord.backends.qdrant.spaces import QdrantSpaces
+from concord.backends.qdrant.vectors import QdrantVectors
+from concord.errors import BackendDown, MissingExtra, StoreBusy
+from concord.types import Chunk, ChunkId, Document, Finding, Home, Identity
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+
+    from concord.backends.qdrant.points import Owner
+    from concord.protocols import Store
+
+TOLD = 256  # changes in a request
+TOLD_REQUESTS = 4  # that one call may spend on telling Qdrant what changed; the rest can wait
+TELL_WAIT_S = 0.2  # for another process that tells: whoever does not wait checks what it finds anyway
+
+
+class QdrantPlace:
+    """The vectors of one store, in collections that other stores and organisations may share."""
+
+    def __init__(self, store: Store, url: str, org: str, options: Mapping[str, Any]) -> None:
+        self.store = store
+        self.connection = Connection(url, options)
+        self._org = org
+        self._options = options
+        self._base: str = options["vectors.collection"]
+        self._names: dict[int, str] = {}  # dimension → the collection that was found for it
+        self.home = f"{self.connection.url}/{self._base}"
+        self.vectors = QdrantVectors(self, store.vectors)
+        self.spaces = QdrantSpaces(self)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.connection.close()
+
+    def warm(self) -> None:
+        """Import the client, which takes a second."""
+        with suppress(MissingExtra, BackendDown):  # told by the first call that needs it
+            self.connection.opened()
+
+    def reach(self, dimension: int) -> None:
+        """See that vectors of this dimension could be kept there.
+
+        Raises:
+            BackendDown: Qdrant does not answer.
+        """
+        self.make_collection(dimension)
+
+    def check(self) -> list[Finding]:
+        """Compare how many vectors of the active space Qdrant has with how many it has acknowledged."""
+        home, space = self.store.ledger.home(), self.store.spaces.active()
+        marked = self.store.catalog.counts().vectors
+        if home.url != self.home or space is None or not marked:
+            return []
+        try:
+            with self.connection.client() as client:
+                name = self.collection(space.identity.dimension)
+                mine = self.owner(home, space.identity).mine()
+                there = client.count(name, count_filter=mine, exact=True).count
+        except BackendDown as fault:
+            return [Finding("outside", fault.message, fault.hint or "")]
+        if there >= marked:  # more may wait to be deleted
+            return []
+        said = f"{self.home} holds {there:,} vectors of the {marked:,} that were sent there"
+        return [Finding("outside", said, "`kb migrate` sends all of them again")]
+
+    def owner(self, home: Home, identity: Identity) -> Owner:
+        """Return whose points those of a space are."""
+        from concord.backends.qdrant.points import Owner  # with the client's models: a second to import
+
+        return Owner(self._org, home.key, identity)
+
+    def claim(self) -> Home:
+        """Keep the store's vectors here, unless there are some elsewhere.
+
+        Raises:
+            VectorsElsewhere: there are.
+        """
+        ledger = self.store.ledger
+        home = ledger.home()
+        if home.url != self.home:
+            if not ledger.is_empty():
+                refuse_elsewhere(home.url, self.home)
+            ledger.move(self.home)
+        return ledger.home()
+
+    def found_home(self) -> Home | None:
+        """Return the home when it is here, None while there is nothing to find anywhere.
+
+        Raises:
+            VectorsElsewhere: the store has vectors in another place.
+        """
+        home = self.store.ledger.home()
+        if home.url == self.home:
+            return home
+        if not self.store.ledger.is_empty():
+            refuse_elsewhere(home.url, self.home)
+        return None
+
+    def collection(self, dimension: int) -> str:
+        """Return the collection for vectors of a dimension."""
+        if dimension not in self._names and not self._find(dimension):
+            return self._base  # Qdrant will say that it is not there
+        return self._names[dimension]
+
+    def ensure_collection(self, dimension: int) -> None:
+        """Make the collection for a dimension, unless this process has met it."""
+        if dimension not in self._names:
+            self.make_collection(dimension)
+
+    def make_collection(self, dimension: int) -> bool:
+        """Make the collection for a dimension, unless it is there; say whether."""
+        from qdrant_client import models
+
+        from concord.backends.qdrant.points import INDEXES
+
+        if self._find(dimension):
+            return False
+        with self.connection.client() as client:
+            name = f"{self._base}_{dimension}" if client.collection_exists(self._base) else self._base
+            client.create_collection(
+                name,
+                models.VectorParams(size=dimension, distance=models.Distance.COSINE),
+                shard_number=self._options["vectors.shards"] or None,
+                replication_factor=self._options["vectors.replicas"] or None,
+            )
+            if not self.connection.is_local:  # which would warn that indexes are not for it
+                for field, schema in INDEXES.items():
+                    client.create_payload_index(name, field, schema, wait=True)
+        self._names[dimension] = name
+        return True
+
+    def _find(self, dimension: int) -> bool:
+        """Ask for the collection of a dimension: the configured one belongs to the first that comes."""
+        self._names.pop(dimension, None)
+        with self.connection.client() as client:
+            for name in (self._base, f"{self._base}_{dimension}"):
+                if client.collection_exists(name) and _dimension(client, name) == dimension:
+                    self._names[dimension] = name
+        return dimension in self._names
+
+    def tell(self, home: Home) -> None:
+        """Tell Qdrant what has changed in the catalog, unless another process is at it."""
+        ledger = self.store.ledger
+        if not ledger.unsettled(1):
+            return
+        with suppress(StoreBusy), ledger.exclusive(wait_s=TELL_WAIT_S):
+            for _ in range(TOLD_REQUESTS):
+                if not (changes := ledger.unsettled(TOLD)):
+                    return
+                chunk_ids = list({chunk_id for _, chunk_id in changes})
+                alive = self.store.catalog.read(chunk_ids)
+                for space in self.store.spaces.all():
+                    self._tell_of(self.owner(home, space.identity), space.identity, chunk_ids, alive)
+                ledger.settle([turn for turn, _ in changes])
+
+    def _tell_of(
+        self,
+        owner: Owner,
+        identity: Identity,
+        chunk_ids: Sequence[ChunkId],
+        alive: Mapping[ChunkId, tuple[Chunk, Document]],
+    ) -> None:
+        """Delete the points of chunks that are gone, and label the others as their documents are now."""
+        operations = owner.relabelled(alive.values())
+        if gone := [i for i in chunk_ids if i not in alive]:
+            operations.append(owner.deleted(gone))
+        if identity.dimension in self._names or self._find(
+            identity.dimension
+        ):  # else no vector was ever sent
+            with self.connection.client() as client:
+                client.batch_update_points(self._names[identity.dimension], operations, wait=True)
+
+
+def _dimension(client: QdrantClient, name: str) -> int | None:
+    """Return the size of a collection's one vector; None when it is not one of ours."""
+    return getattr(client.get_collection(name).config.params.vectors, "size", None)

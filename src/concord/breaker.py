@@ -1,0 +1,153 @@
+"""When a part keeps failing, stop asking it for a while: a circuit breaker around looking for meaning.
+
+It stands around the strategy, so that one breaker covers the embedder and the vector store alike. A few
+failures in a row open it; then searches answer from words at once, and say when meaning is tried again. After
+a delay one search tries, and closes it or leaves it open. An outage is logged once, when it begins.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from concord.errors import Unavailable
+from concord.poll import bounded, reason_of
+from concord.types import Candidate, ChunkId, Degraded, Family, Query
+
+if TYPE_CHECKING:
+    from concord.protocols import Semantic, Similarity
+
+T = TypeVar("T")
+
+FAILURES = 3  # in a row: one may be a server that restarts, three are an outage
+
+
+class Breaker:
+    """Counts what fails in a row. A call that takes longer than `late_s` has failed, whatever it returns."""
+
+    def __init__(
+        self, what: str, *, retry_s: float, late_s: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._what = what
+        self._retry_s = retry_s
+        self._late_s = late_s
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._started: dict[object, float] = {}  # calls under way
+        self._failures = 0
+        self._reason = ""
+        self._retry_at = 0.0
+        self._trial: object | None = None  # the one call that may find out whether it works again
+
+    def call(self, work: Callable[[], T]) -> T:
+        """Return what a piece of work comes to.
+
+        Raises:
+            Unavailable: it has failed too often of late to be tried now.
+            Exception: whatever the work raises.
+        """
+        turn = object()
+        with self._lock:
+            self._admit(turn)
+        try:
+            value = work()
+        except Exception as fault:
+            with self._lock:
+                self._end(turn, reason_of(fault))
+            raise
+        with self._lock:
+            self._end(turn, None)
+        return value
+
+    def _admit(self, turn: object) -> None:
+        now = self._clock()
+        for late in [call for call, began in self._started.items() if now - began > self._late_s]:
+            self._end(late, None)
+        if self._failures >= FAILURES:
+            if self._trial is not None or now < self._retry_at:
+                self._refuse(now)
+            self._trial = turn
+        self._started[turn] = now
+
+    def _refuse(self, now: float) -> None:
+        left = max(0.0, self._retry_at - now)
+        when = f"in {left:.0f} s" if self._trial is None else "right now"
+        raise Unavailable(
+            f"{self._what} has failed {self._failures} times in a row ({self._reason});"
+            f" it is tried again {when}",
+            hint="until then answers come from words alone",
+        )
+
+    def _end(self, turn: object, reason: str | None) -> None:
+        """Count a call as failed, or as late, or as a success that ends whatever outage there was."""
+        began = self._started.pop(turn, None)
+        if began is None:  # it was given up as late already
+            return
+        self._trial = None if turn is self._trial else self._trial
+        now = self._clock()
+        if reason is None and now - began > self._late_s:
+            reason = f"no answer within {self._late_s:g} s"
+        if reason is None:
+            self._failures = 0
+            return
+        self._failures += 1
+        self._reason = reason
+        self._retry_at = now + self._retry_s
+        if self._failures == 1:
+            self._log(reason)
+
+    def _log(self, reason: str) -> None:
+        import logging  # 5 ms, for those who need it
+
+        logging.getLogger(__name__).warning(
+            "%s is unavailable, answering from words alone: %s", self._what, reason
+        )
+
+
+class Guarded:
+    """The semantic strategy behind a breaker."""
+
+    name = "semantic"
+    family: Family = "semantic"
+
+    def __init__(self, inner: Semantic, breaker: Breaker) -> None:
+        self._inner = inner
+        self._breaker = breaker
+
+    def candidates(self, query: Query) -> list[Candidate]:
+        """Return the strategy's votes."""
+        return self._breaker.call(lambda: self._inner.candidates(query))
+
+    def similarities(
+        self, text: str, chunk_ids: Sequence[ChunkId], like: Sequence[ChunkId] = ()
+    ) -> Mapping[ChunkId, float]:
+        """Return the cosines of a query and of chunks."""
+        return self._breaker.call(lambda: self._inner.similarities(text, chunk_ids, like))
+
+
+class Cosines:
+    """The cosines of one search. If they fail or are late, that is named, and from then on there are none."""
+
+    def __init__(self, similarity: Similarity, budget_ms: float) -> None:
+        self._similarity = similarity
+        self._ends = time.perf_counter() + budget_ms / 1000
+        self.degraded: tuple[Degraded, ...] = ()
+
+    def __call__(
+        self, text: str, chunk_ids: Sequence[ChunkId], like: Sequence[ChunkId] = (), /
+    ) -> Mapping[ChunkId, float]:
+        """Return the cosine of each chunk that has a vector."""
+        if self.degraded:
+            return {}
+        left_ms = max(0.0, self._ends - time.perf_counter()) * 1000
+        try:
+            found = bounded(lambda: self._similarity(text, chunk_ids, like), left_ms)
+        except Exception as fault:  # whatever an engine raises is reported in the answer
+            return self._none(reason_of(fault))
+        return self._none("no answer before the deadline") if found is None else found
+
+    def _none(self, reason: str) -> Mapping[ChunkId, float]:
+        self.degraded = (Degraded("semantic", reason),)
+        return {}

@@ -1,0 +1,108 @@
+"""How good are the answers? What a knowledge base is measured and calibrated with, on judged collections."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from concord.parts import Parts, silent
+from concord.types import Request
+
+if TYPE_CHECKING:
+    from concord import search as searching
+    from concord.collection import Collection
+    from concord.evaluate import Evaluation
+    from concord.feedback import Review
+    from concord.protocols import Progress
+    from concord.refit import Refit
+
+
+class Measuring:
+    """Measures the search that a knowledge base's settings and model make."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def evaluate(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        unanswerable: Sequence[str | os.PathLike[str]] = (),
+        split: str | None = None,
+        limit: int | None = None,
+        progress: Progress = silent,
+    ) -> Evaluation:
+        """Measure search on a judged collection, indexed in a store of its own under the cache directory.
+
+        Raises:
+            NotFound: the folder holds no collection.
+            BadValue: a file of it cannot be read.
+        """
+        from concord.collection import foreign_queries, read_collection
+        from concord.evaluate import evaluate
+
+        collection = read_collection(Path(folder), split).sampled(limit)
+        others = foreign_queries([*map(Path, unanswerable)], limit)
+        with self.apart(collection, progress) as tools:
+            return evaluate(collection, tools, progress, others)
+
+    def calibrate(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        unanswerable: Sequence[str | os.PathLike[str]] = (),
+        split: str | None = None,
+        limit: int | None = None,
+        progress: Progress = silent,
+    ) -> Refit:
+        """Fit confidence to a judged collection, and keep what was fitted as the user's own calibration.
+
+        Raises:
+            NotFound: the folder holds no collection.
+            BadValue: a file of it cannot be read, or it has too few judged queries to learn from.
+        """
+        from concord.calibration import save_calibration
+        from concord.collection import foreign_queries, read_collection
+        from concord.feedback import judged_outcomes
+        from concord.refit import refit
+
+        collection = read_collection(Path(folder), split).sampled(limit)
+        others = foreign_queries([*map(Path, unanswerable)], limit)
+        identity = self._parts.measure().identity
+        judged = judged_outcomes(self._own_tools(), progress)
+        with self.apart(collection, progress) as tools:
+            fitted = refit(collection, tools, identity, others, progress, judged)
+        return replace(
+            fitted, path=save_calibration(fitted.calibration, identity, self._parts.settings.paths.data)
+        )
+
+    def review(self, progress: Progress = silent) -> Review:
+        """Tell how search does on the results that somebody called good or bad."""
+        from concord.feedback import review
+
+        return review(self._own_tools(), progress)
+
+    def _own_tools(self) -> searching.Tools:
+        return self._parts.search_tools(Request(""), wait_for_model=True)[0]
+
+    @contextmanager
+    def apart(self, collection: Collection, progress: Progress) -> Iterator[searching.Tools]:
+        """Index a collection apart from the knowledge base, and yield what it is searched with."""
+        from concord.collection import complete, index_collection, settings_apart
+        from concord.embedding import embed_pending
+        from concord.search import Tools
+
+        identity, recipe = self._parts.measure().identity, self._parts.recipe()
+        apart = settings_apart(collection, self._parts.settings, identity, recipe)
+        with closing(Parts(apart, apart["org"])) as other:
+            index_collection(collection, other.store, other.measure(), other.limits().chunk, progress)
+            tools = Tools(other.store, other.words, other.settings, other.org)
+            if other.embedder is not None:
+                complete(embed_pending(other.store, other.embedder, progress))
+                tools = other.with_meaning(tools)
+            yield tools._replace(reranker=other.reranker)

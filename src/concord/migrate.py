@@ -1,0 +1,315 @@
+"""Moving to another store, top to bottom: refuse → sources → documents → vectors → cache → notes → verify.
+
+Nothing is embedded again, and the origin is only read. A document and its chunks arrive in one transaction,
+and vectors go to chunks that have none, so a run that was killed is taken up by the next one: what is there
+already is part of what is here, and that is also how a target that holds something else is told apart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import groupby, islice
+from operator import mul
+from typing import Any, NamedTuple, NoReturn, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from concord.embedding import Embedding, embed_pending, text_key
+from concord.errors import BadValue, StoreError
+from concord.protocols import Embedder, OutsideVectors, Progress, Store
+from concord.text.assemble import embeddable_text
+from concord.types import Chunk, ChunkId, Counts, Document, Identity, Piece, Vector
+
+T = TypeVar("T")
+
+GROUP_DOCUMENTS = 64
+GROUP_CHUNKS = 1024  # bounds what a group takes of memory
+VECTORS = 512  # moved at once
+SAME_DIRECTION = 1 - 1e-5  # a store may normalise a vector again, which changes its last bits
+DECIMALS = 3  # of a time: the clocks of stores are not all as fine
+
+
+class Migration(Struct, frozen=True):
+    """What a finished migration moved, and that it is all there."""
+
+    counts: Counts
+    cached: int  # vectors in the embedding cache
+    checksum: str  # of sources, documents and chunks: the same on both sides
+    copied: int  # documents that this run had to copy
+    took_s: float
+
+
+def migrate(origin: Store, target: Store, progress: Progress, *, lock_wait_s: float) -> Migration:
+    """Copy everything and see that it has arrived.
+
+    Raises:
+        BadValue: the target holds something else.
+        ModelMismatch: it holds vectors of another model.
+        StoreBusy: a source is being synced for too long.
+        StoreError: the copy is not the same, because something changed meanwhile.
+    """
+    started = time.monotonic()
+    refuse_strangers(origin, target)
+    with ExitStack() as held:
+        for source in origin.catalog.sources():
+            held.enter_context(origin.catalog.sync_lock(source.id, wait_s=lock_wait_s))
+        _make_spaces(origin, target)  # first: it may refuse, and nothing must have changed then
+        copied = _copy_documents(origin, target, progress)
+        for space in origin.spaces.all():
+            _copy_vectors(space.identity, origin, target, progress)
+        cached = _copy_cache(origin, target, progress)
+        _copy_what_was_noted(origin, target)
+        checksum = verify(origin, target, progress)
+    return Migration(target.catalog.counts(), cached, checksum, copied, time.monotonic() - started)
+
+
+def rehome(
+    store: Store, outside: OutsideVectors | None, embedder: Embedder | None, progress: Progress
+) -> Embedding:
+    """Keep a store's vectors outside it, or inside again; they are taken from the embedding cache.
+
+    Interrupted, what has not arrived is pending for the next sync.
+
+    Raises:
+        BackendDown: nobody answers there; nothing has changed.
+    """
+    spaces = store.spaces.all()
+    if outside:
+        for space in spaces:
+            outside.reach(space.identity.dimension)
+    store.ledger.move(outside.home if outside else "")
+    for space in spaces:
+        if not space.is_active:
+            _refill(space.identity, store)
+    return embed_pending(store, embedder, progress)
+
+
+def _refill(identity: Identity, store: Store) -> None:
+    """Give the chunks of a space the vectors that the cache has for them; the others wait for its model."""
+    space, after = store.spaces.of(identity), 0
+    while window := space.pending(after, VECTORS):
+        after = window[-1].chunk_id
+        keys = {one.chunk_id: text_key(embeddable_text(*one[1:])) for one in window}
+        known = store.cache.get(identity, list(set(keys.values())))
+        space.put((chunk_id, known[key]) for chunk_id, key in keys.items() if key in known)
+
+
+def refuse_strangers(origin: Store, target: Store) -> None:
+    """Refuse a target that holds anything but what comes from here.
+
+    Raises:
+        BadValue: it does.
+    """
+    sources = {source.id for source in origin.catalog.sources()}
+    others = [source.name for source in target.catalog.sources() if source.id not in sources]
+    if not others and target.catalog.counts().documents:
+        documents = {document.id for document in origin.catalog.documents()}
+        others = [document.path for document in target.catalog.documents() if document.id not in documents]
+    if others:
+        raise BadValue(
+            f"the target holds a knowledge base of its own: {others[0]!r} is not of this one",
+            hint="choose an empty store, or another organisation with --org",
+        )
+
+
+def _copy_documents(origin: Store, target: Store, progress: Progress) -> int:
+    """Copy sources, then the documents that are not there as they are here; return how many."""
+    for source in origin.catalog.sources():
+        target.catalog.put_source(source)
+    there = {document.id: _plain(document) for document in target.catalog.documents()}
+    total, copied = origin.catalog.counts().documents - len(there), 0
+    missing = (one for one in origin.catalog.documents() if there.get(one.id) != _plain(one))
+    for group in _groups(missing, origin):
+        target.catalog.put_documents(group)
+        copied += len(group)
+        progress("copy", copied, max(copied, total))
+    return copied
+
+
+def _groups(documents: Iterable[Document], origin: Store) -> Iterator[list[tuple[Document, list[Piece]]]]:
+    group: list[tuple[Document, list[Piece]]] = []
+    for document in documents:
+        group.append((document, [_piece(chunk) for chunk in origin.catalog.chunks_of(document.id)]))
+        if len(group) >= GROUP_DOCUMENTS or sum(len(pieces) for _, pieces in group) >= GROUP_CHUNKS:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def _make_spaces(origin: Store, target: Store) -> None:
+    """Make the spaces there that are here, and let searches use the same one.
+
+    Raises:
+        ModelMismatch: there are vectors of a model that is not known here.
+    """
+    active = origin.spaces.active()
+    if active is None:
+        return
+    target.vectors.prepare(active.identity)
+    for space in origin.spaces.all():
+        target.spaces.add(space.identity, space.recipe)
+    target.spaces.activate(active.identity)
+
+
+def _copy_vectors(identity: Identity, origin: Store, target: Store, progress: Progress) -> None:
+    """Give every chunk that has no vector there the one that it has here, in one space."""
+    mine, theirs = origin.spaces.of(identity), target.spaces.of(identity)
+    theirs.prepare(identity)
+    after, done, total = 0, 0, theirs.waiting()
+    while window := theirs.pending(after, VECTORS):
+        after = window[-1].chunk_id
+        here = _counterparts([waiting.chunk_id for waiting in window], origin, target)
+        found = mine.fetch(list(here.values()))
+        theirs.put((there, found[one]) for there, one in here.items() if one in found)
+        done += len(window)
+        progress("moving", done, total)
+
+
+def _counterparts(chunk_ids: Sequence[ChunkId], origin: Store, target: Store) -> dict[ChunkId, ChunkId]:
+    """Return chunk there → chunk here: ids differ, a chunk's place in its document does not."""
+    places = {i: (chunk.document_id, chunk.index) for i, (chunk, _) in target.catalog.read(chunk_ids).items()}
+    mine = {
+        (document_id, chunk.index): chunk.id
+        for document_id in {document_id for document_id, _ in places.values()}
+        for chunk in origin.catalog.chunks_of(document_id)
+    }
+    return {there: mine[place] for there, place in places.items() if place in mine}
+
+
+def _copy_cache(origin: Store, target: Store, progress: Progress) -> int:
+    """Copy what is remembered of texts, also of those that are no longer indexed; return how many."""
+    copied = 0
+    for identity, entries in groupby(origin.cache.entries(), key=lambda entry: entry[0]):
+        for batch in _batches(entries, VECTORS):
+            _remember(identity, {key: vector for _, key, vector in batch}, target)
+            copied += len(batch)
+            progress("cache", copied, None)
+    return copied
+
+
+def _remember(identity: Identity, vectors: Mapping[bytes, Vector], target: Store) -> None:
+    known = target.cache.get(identity, list(vectors))
+    if missing := {key: vector for key, vector in vectors.items() if key not in known}:
+        target.cache.put(identity, missing)
+
+
+def _copy_what_was_noted(origin: Store, target: Store) -> None:
+    """Copy the memos of syncs, how often documents were read, and opinions on results."""
+    for source in origin.catalog.sources():
+        target.catalog.put_memo(source.id, origin.catalog.memo(source.id))
+    for group in _batches(origin.catalog.documents(), VECTORS):
+        if accesses := origin.journal.accesses([document.id for document in group]):
+            target.journal.put_accesses(accesses)
+    known = set(target.journal.feedback())
+    for opinion in origin.journal.feedback():
+        if opinion not in known:
+            target.journal.record_feedback(opinion)
+
+
+def verify(origin: Store, target: Store, progress: Progress) -> str:
+    """Compare two stores, all of it; return the checksum that they share.
+
+    Raises:
+        StoreError: they differ.
+    """
+    here, there = origin.catalog.counts(), target.catalog.counts()
+    if here != there:
+        _differ(f"{_told(here)} here, {_told(there)} there")
+    known = {source.id: _plain(source) for source in target.catalog.sources()}
+    digest = hashlib.sha256()
+    for source in origin.catalog.sources():
+        if known.get(source.id) != _plain(source):
+            _differ(f"the source {source.name}")
+        digest.update(_bytes(_plain(source)))
+    if origin.journal.feedback() != target.journal.feedback():
+        _differ("opinions on results")
+    done = 0
+    for group in _batches(origin.catalog.documents(), GROUP_DOCUMENTS):
+        digest.update(_verified(group, origin, target))
+        done += len(group)
+        progress("verify", done, here.documents)
+    return digest.hexdigest()
+
+
+class _Copy(NamedTuple):
+    """A document as one store has it."""
+
+    checksum: bytes
+    chunk_ids: list[ChunkId]
+
+
+def _verified(group: Sequence[Document], origin: Store, target: Store) -> bytes:
+    """Return the checksums of documents that are the same in both stores, with their chunks and vectors."""
+    here, there = ([_read(document.id, store) for document in group] for store in (origin, target))
+    ids = [document.id for document in group]
+    if origin.journal.accesses(ids) != target.journal.accesses(ids):
+        _differ("how often documents were read")
+    for document, a, b in zip(group, here, there, strict=True):
+        if a.checksum != b.checksum:
+            _differ(document.path)
+    for space in origin.spaces.all():
+        _compare_vectors(space.identity, (origin, here), (target, there))
+    return b"".join(copy.checksum for copy in here)
+
+
+def _compare_vectors(identity: Identity, *sides: tuple[Store, Sequence[_Copy]]) -> None:
+    """See that chunks in the same places have the same vectors, in one space."""
+    ids = [[chunk_id for copy in copies for chunk_id in copy.chunk_ids] for _, copies in sides]
+    found = [store.spaces.of(identity).fetch(wanted) for (store, _), wanted in zip(sides, ids, strict=True)]
+    if not all(_is_same(found[0].get(a), found[1].get(b)) for a, b in zip(*ids, strict=True)):
+        _differ(f"vectors of {identity.name}")
+
+
+def _read(document_id: str, store: Store) -> _Copy:
+    document, chunks = store.catalog.document(document_id), store.catalog.chunks_of(document_id)
+    fields = [_plain(document) if document else None, *map(_plain, chunks)]
+    return _Copy(hashlib.sha256(_bytes(fields)).digest(), [chunk.id for chunk in chunks])
+
+
+def _is_same(one: Vector | None, other: Vector | None) -> bool:
+    if one is None or other is None or one == other:
+        return one == other
+    return len(one) == len(other) and sum(map(mul, array("f", one), array("f", other))) > SAME_DIRECTION
+
+
+def _plain(noun: Struct) -> dict[str, Any]:
+    """Return the fields of a source, document or chunk that every store keeps alike: all but a chunk's id."""
+    fields = asdict(noun)
+    if isinstance(noun, Chunk):
+        del fields["id"]
+    return {
+        name: round(value, DECIMALS) if isinstance(value, float) else value for name, value in fields.items()
+    }
+
+
+def _bytes(plain: Any) -> bytes:
+    return json.dumps(plain, sort_keys=True, default=dict).encode()
+
+
+def _piece(chunk: Chunk) -> Piece:
+    fields = asdict(chunk)
+    return Piece(**{name: fields[name] for name in Piece.__struct_fields__})
+
+
+def _told(counts: Counts) -> str:
+    return ", ".join(f"{number:,} {name}" for name, number in asdict(counts).items())
+
+
+def _differ(what: str) -> NoReturn:
+    raise StoreError(
+        f"the copy differs from what it was made of: {what}",
+        hint="something changed meanwhile: run the same command again, it copies what is missing",
+    )
+
+
+def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    rest = iter(items)
+    while batch := list(islice(rest, size)):
+        yield batch

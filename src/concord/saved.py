@@ -1,0 +1,71 @@
+"""Which known files were saved, if that is all that happened? Then a sync need not walk the whole source.
+
+Notices name paths. One that is neither indexed nor there any more (an editor's temporary file) is nothing; an
+indexed one that is a file is a save; all else (new, gone, a folder, a rule of what to ignore) takes a walk.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Collection
+from typing import NamedTuple
+
+from concord.protocols import Catalog
+from concord.types import Document, FileState, Source
+from concord.walk import Found
+
+MOST = 32  # paths: looking up more of them one by one is no quicker than a walk
+
+
+class Saved(NamedTuple):
+    """A file that was saved, and what is stored of it."""
+
+    found: Found
+    state: FileState
+
+
+def saved_files(
+    source: Source, paths: Collection[str], catalog: Catalog, max_bytes: int
+) -> list[Saved] | None:
+    """Return the files that were saved; None where only a walk can tell what happened."""
+    if source.kind != "directory" or not 0 < len(paths) <= MOST:
+        return None
+    saved = []
+    for path in sorted(paths):
+        relative = os.path.relpath(path, source.path).replace(os.sep, "/")
+        document = _document(f"{source.prefix}/{relative}", catalog)
+        status = _status(path)
+        if document is None and status is None:
+            continue
+        if document is None or status is None or not _is_readable(status, max_bytes):
+            return None
+        found = Found(source.path or "", relative, status.st_size, status.st_mtime_ns)
+        saved.append(Saved(found, _state(document)))
+    return saved
+
+
+def _document(path: str, catalog: Catalog) -> Document | None:
+    return next((document for document in catalog.documents_at(path) if document.path == path), None)
+
+
+def _status(path: str) -> os.stat_result | None:
+    try:
+        return os.lstat(path)
+    except (OSError, ValueError):
+        return None
+
+
+def _is_readable(status: os.stat_result, max_bytes: int) -> bool:
+    return stat.S_ISREG(status.st_mode) and 0 < status.st_size <= max_bytes
+
+
+def _state(document: Document) -> FileState:
+    return FileState(
+        document.id,
+        document.path,
+        document.size,
+        document.mtime_ns,
+        document.file_hash,
+        document.content_hash,
+    )

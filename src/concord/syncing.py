@@ -1,0 +1,68 @@
+"""How is a source of this knowledge base brought up to date? Ingest, with the parts that are open."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from functools import cache
+
+from concord import ingest
+from concord.embedding import embed_pending
+from concord.errors import Unreadable
+from concord.parts import Parts
+from concord.protocols import Progress
+from concord.types import Failure, Source, SyncReport
+
+
+class Syncing:
+    """Syncs sources, and embeds what waits for it."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def reported(
+        self, source: Source, *, embed: bool, progress: Progress, changed: Set[str] = frozenset()
+    ) -> SyncReport:
+        """Sync a source; one whose folder is gone is reported, not raised."""
+        if source.kind == "notes":
+            return self._embed_notes(source, embed=embed, progress=progress)
+        try:
+            return self.sync(source, embed=embed, progress=progress, changed=changed)
+        except Unreadable as fault:
+            return SyncReport(source, failed=(Failure(source.path or source.name, fault.message),))
+
+    def sync(
+        self, source: Source, *, embed: bool, progress: Progress, changed: Set[str] = frozenset()
+    ) -> SyncReport:
+        """Bring a source up to date; with `changed`, look at those of its files alone.
+
+        Raises:
+            Unreadable: its folder is gone.
+        """
+        tools = ingest.Tools(
+            store=self._parts.store,
+            reader=self._parts.reader,
+            measure=cache(self._parts.measure),
+            embedder=lambda: self._parts.embedder if embed else None,
+            limits=self._parts.limits(),
+            progress=progress,
+        )
+        wait_s = self._parts.settings["sync.lock_wait_s"]
+        report = ingest.sync(source, tools, lock_wait_s=wait_s, changed=changed)
+        if report.embedded or report.reused:
+            self._parts.settle()
+        return report
+
+    def _embed_notes(self, source: Source, *, embed: bool, progress: Progress) -> SyncReport:
+        done = embed_pending(
+            self._parts.store, self._parts.embedder if embed else None, progress, source_id=source.id
+        )
+        self._parts.settle()
+        return SyncReport(
+            source,
+            unchanged=self._parts.store.catalog.counts(source.id).documents,
+            embedded=done.embedded,
+            reused=done.reused,
+            pending=done.pending,
+            degraded=done.degraded,
+            generation=self._parts.store.catalog.generation(),
+        )

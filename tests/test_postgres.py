@@ -1,0 +1,530 @@
+"""What PostgreSQL alone has to prove: walls between organisations, migrations, indexes, several writers."""
+
+from __future__ import annotations
+
+import random
+import re
+import shlex
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from concord.backends.globs import glob_matches
+from concord.backends.memory import MemoryStore
+from concord.cli.main import main
+from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew, StoreBusy, StoreError
+from concord.protocols import Store
+from concord.types import AllOf, AnyOf, Feedback, Filter, Match, Phrase, Without, Word
+from contract.stored import EVERYTHING, IDENTITY, document, embed, pieces, put, source, unit
+from postgres_server import fresh_org, server_url
+from recorders import write
+
+psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
+from concord.backends.postgres import migrations, upkeep, vectors  # noqa: E402
+from concord.backends.postgres.filters import _pattern  # noqa: E402
+from concord.backends.postgres.rows import loaded, stored  # noqa: E402
+from concord.backends.postgres.store import PostgresStore  # noqa: E402
+from concord.backends.postgres.vector_form import Embedding  # noqa: E402
+
+DOCS = Path(__file__).parent.parent / "docs"
+TABLES = (
+    "kb_sources",
+    "kb_documents",
+    "kb_chunks",
+    "kb_pending",
+    "kb_spaces",
+    "kb_cache_usage",
+    "kb_gone",
+    "kb_accesses",
+    "kb_feedback",
+    "kb_segments",
+    "kb_postings",
+    "kb_embedding_cache",
+    "kb_vectors_4",
+)
+
+
+@pytest.fixture
+def store() -> Iterator[PostgresStore]:
+    with closing(PostgresStore.open(server_url(), fresh_org())) as made:
+        yield made
+
+
+@pytest.fixture
+def administrator() -> Iterator[Any]:
+    """A connection that no policy holds back."""
+    with psycopg.connect(server_url(), autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def database(administrator: Any) -> Iterator[str]:
+    """The URL of a database in which nothing has been made yet."""
+    name = fresh_org().replace("-", "_")
+    administrator.execute(f"CREATE DATABASE {name}")
+    yield server_url().replace("/postgres?", f"/{name}?")
+    administrator.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(scope="module")
+def guest() -> str:
+    """The URL for a role that is no administrator: for such a one the policies are in force."""
+    with closing(PostgresStore.open(server_url(), fresh_org())) as made:
+        made.vectors.prepare(IDENTITY)
+    with psycopg.connect(server_url(), autocommit=True) as connection:
+        connection.execute("CREATE ROLE guest LOGIN")
+        connection.execute(
+            "GRANT ALL ON SCHEMA public TO guest; GRANT ALL ON ALL TABLES IN SCHEMA public TO guest"
+        )
+    return server_url().replace("postgres:@", "guest:@")
+
+
+# No query crosses organisations.
+
+CASES = 10_000
+WORDS = ("alpha", "beta", "gamma", "delta", "ops", "web", "one", "two")
+PATHS = tuple(f"{name}/{n}.md" for name in ("docs", "wiki") for n in range(4))
+TAGS = ((), ("ops",), ("ops", "web"))
+Case = Callable[[Store], object]
+
+
+def some_match(chance: random.Random) -> Match:
+    words = [Word(word, prefix=chance.random() < 0.2) for word in chance.sample(WORDS, 3)]
+    return chance.choice(
+        [
+            words[0],
+            AnyOf(tuple(words)),
+            AllOf(tuple(words[:2])),
+            Without(AnyOf(tuple(words[:2])), words[2]),
+            Phrase(f"{words[0].text} {words[1].text}"),
+        ]
+    )
+
+
+def some_filter(chance: random.Random) -> Filter:
+    return Filter(
+        tags=chance.choice(TAGS),
+        source_id=chance.choice([None, None, "docs"]),
+        path=chance.choice([None, None, "docs/**", "*/1.md"]),
+        include_superseded=chance.random() < 0.3,
+    )
+
+
+class Scores(dict[int, float]):
+    """Scores by chunk, equal when they are so but for what floating-point numbers lose."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scores) and dict(self) == pytest.approx(dict(other), abs=1e-5)
+
+
+def some_change(chance: random.Random) -> Case:
+    path, texts = chance.choice(PATHS), [" ".join(chance.choices(WORDS, k=3)) for _ in range(2)]
+    fields = {"tags": chance.choice(TAGS), "superseded_by": chance.choice([None, None, "docs/0.md"])}
+    number, kind = chance.randint(1, 9), chance.random()
+    if kind < 0.6:
+        return lambda store: put(store, path, *texts, **fields)
+    if kind < 0.8:
+        return lambda store: embed(
+            store,
+            [(each.chunk_id, unit(each.chunk_id, number, 1, 0)) for each in store.vectors.pending(0, 5)],
+        )
+    if kind < 0.85:
+        return lambda store: store.journal.record_access([path], number)
+    if kind < 0.9:
+        return lambda store: store.journal.record_feedback(Feedback(path, path, "good", texts[0], number))
+    if kind < 0.92:
+        return lambda store: store.catalog.put_memo("docs", texts[0])
+    if kind < 0.97:
+        return lambda store: store.catalog.delete_documents([path])
+    return lambda store: store.catalog.remove_source(path.split("/")[0])
+
+
+def some_question(chance: random.Random) -> Case:
+    match, filter, path = some_match(chance), some_filter(chance), chance.choice(PATHS)
+    vector, ids = unit(chance.random(), chance.random(), 1, 0), [chance.randint(1, 200) for _ in range(5)]
+    cases: list[Case] = [
+        lambda store: Scores(store.lexical.search(match, filter, 500)),
+        lambda store: Scores(store.vectors.search(vector, filter, 500)),
+        lambda store: store.lexical.frequencies(WORDS),
+        lambda store: sorted(store.lexical.similar_words("alphas", 3)),
+        lambda store: store.catalog.read(ids),
+        lambda store: store.catalog.types_of(ids),
+        lambda store: store.vectors.fetch(ids),
+        lambda store: (store.catalog.document(path), store.catalog.chunks_of(path)),
+        lambda store: store.catalog.documents_at(path.split("/")[1]),
+        lambda store: (list(store.catalog.documents()), store.catalog.file_states("docs")),
+        lambda store: (store.catalog.counts(), store.catalog.counts("docs")),
+        lambda store: store.catalog.count_documents(filter),
+        lambda store: store.vectors.pending(0, 5, "docs"),
+        lambda store: ([known.id for known in store.catalog.sources()], store.catalog.memo("docs")),
+        lambda store: (store.catalog.superseded("docs/0.md"), store.catalog.count_types()),
+        lambda store: (store.journal.accesses(PATHS), store.journal.feedback()),
+        lambda store: store.cache.get(IDENTITY, [bytes(range(n % 7, 32)) for n in ids]),
+        lambda store: (store.cache.usage(), store.spaces.all(), store.vectors.waiting()),
+    ]
+    return chance.choice(cases)
+
+
+@pytest.mark.promise("design.organisations-apart")
+def test_every_organisation_is_answered_as_if_it_were_alone(guest: str):
+    """Each has a store of its own in memory, which knows of no other: both must say the same, always.
+
+    Ids, paths, words and sources are the same in all of them. One is an administrator's, whom no policy
+    stops: there the statements alone keep the others out.
+    """
+    chance = random.Random(5)
+    urls = [server_url(), guest, guest]
+    pairs = [(MemoryStore.open("memory://", ""), PostgresStore.open(url, fresh_org())) for url in urls]
+    for number, pair in enumerate(pairs):
+        for each in pair:
+            each.cache.put(IDENTITY, {bytes(range(number, 32)): unit(number + 1, 0, 0, 1)})
+    for number in range(CASES):
+        alone, among = pairs[number % len(pairs)]
+        case = some_change(chance) if chance.random() < 0.06 else some_question(chance)
+        assert case(among) == case(alone)
+    for _, among in pairs:
+        among.close()
+
+
+@pytest.mark.promise("design.organisations-apart")
+def test_a_policy_hides_the_rows_of_others_from_statements_that_forget_to_ask(
+    guest: str, store: PostgresStore
+):
+    (theirs,) = put(store, "docs/a.md", "secret text")
+    embed(store, [(theirs, unit(1, 0, 0, 0))])
+    store.cache.put(IDENTITY, {b"key": unit(1, 0, 0, 0)})
+    org = fresh_org()
+    with (
+        closing(PostgresStore.open(guest, org)) as own,
+        psycopg.connect(guest, autocommit=True) as connection,
+    ):
+        put(own, "docs/a.md", "own text")
+        for table in TABLES:
+            assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
+        connection.execute("SELECT set_config('concord.org', %s, false)", (org,))
+        assert connection.execute("SELECT count(*) FROM kb_orgs").fetchone() == (1,)
+        assert connection.execute("SELECT content FROM kb_chunks").fetchall() == [("own text",)]
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("INSERT INTO kb_pending SELECT max(org) + 1, 1, 1 FROM kb_chunks")
+
+
+def test_every_table_with_rows_of_an_organisation_has_a_policy(store: PostgresStore, administrator: Any):
+    store.vectors.prepare(IDENTITY)
+    unguarded = administrator.execute(
+        "SELECT relname FROM pg_class WHERE relname LIKE 'kb\\_%' AND relkind = 'r'"
+        " AND NOT (relrowsecurity AND relforcerowsecurity)"
+    ).fetchall()
+    assert unguarded == [("kb_schema",)]
+
+
+# Opening and migrating.
+
+
+def test_a_newer_schema_is_refused_with_what_to_do(database: str):
+    PostgresStore.open(database, "default").close()
+    with psycopg.connect(database) as connection:
+        connection.execute("UPDATE kb_schema SET version = version + 1")
+    with pytest.raises(SchemaTooNew) as refusal:
+        PostgresStore.open(database, "default")
+    assert str(migrations.VERSION + 1) in refusal.value.message
+    assert "upgrade" in (refusal.value.hint or "")
+
+
+def test_tables_of_another_program_are_left_alone(database: str):
+    with psycopg.connect(database) as connection:
+        connection.execute("CREATE TABLE kb_chunks (whatever text)")
+    with pytest.raises(CorruptStore):
+        PostgresStore.open(database, "default")
+
+
+def test_a_migration_that_fails_leaves_nothing_behind(database: str, monkeypatch: pytest.MonkeyPatch):
+    def fails(connection: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(migrations, "STEPS", (*migrations.STEPS, fails))
+    monkeypatch.setattr(migrations, "VERSION", migrations.VERSION + 1)
+    with pytest.raises(KeyboardInterrupt):
+        PostgresStore.open(database, "default")
+    monkeypatch.undo()
+    with closing(PostgresStore.open(database, "default")) as made:
+        assert put(made, "docs/a.md", "text") == [1]
+
+
+def test_several_may_open_a_new_database_at_once(database: str):
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            PostgresStore.open(database, "default").close()
+        except BaseException as fault:
+            failures.append(fault)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert failures == []
+
+
+@pytest.mark.parametrize("url", ["postgresql://h/x?nonsense=1", "postgresql://[h/x"])
+def test_a_url_that_means_nothing_is_refused(url: str):
+    with pytest.raises(BadValue):
+        PostgresStore.open(url, "default")
+
+
+@pytest.mark.parametrize("org", ["", "a/b", "x" * 65, "a'b"])
+def test_an_organisation_has_a_name_that_every_backend_can_keep(org: str):
+    with pytest.raises(BadValue):
+        PostgresStore.open(server_url(), org)
+
+
+# Text.
+
+
+@given(st.text(alphabet="a\0\x1be0é"))
+def test_any_text_comes_back_as_it_was_stored(text: str):
+    assert loaded(stored(text)) == text
+    assert "\0" not in stored(text)
+
+
+GLOBS = st.lists(
+    st.sampled_from(["a", "b", "/", "*", "**", "**/", "?", ".", "[", "\\", "+"]), max_size=7
+).map("".join)
+
+
+@given(st.lists(st.tuples(GLOBS, st.text(alphabet="ab/.[\\+", max_size=6)), min_size=20, max_size=40))
+@settings(deadline=None, max_examples=20)
+def test_a_glob_means_the_same_to_postgresql(cases: list[tuple[str, str]]):
+    with psycopg.connect(server_url()) as connection:
+        statement = "SELECT path ~ pattern FROM unnest(%s::text[], %s::text[]) AS given (path, pattern)"
+        values = [path for _, path in cases], [_pattern(glob) for glob, _ in cases]
+        found = [matched for (matched,) in connection.execute(statement, values)]
+    assert found == [glob_matches(glob, path) for glob, path in cases]
+
+
+# The vector index.
+
+POINTS, DIMENSION = 2400, 24
+RARE = 3  # 0.1 % and a little
+
+
+@pytest.fixture(scope="module")
+def many() -> Iterator[PostgresStore]:
+    """More vectors than are compared one by one, some of them with a rare tag."""
+    with closing(PostgresStore.open(server_url(), fresh_org())) as made:
+        made.catalog.put_source(source("docs"))
+        with made.catalog.sync_lock("docs", wait_s=0):
+            made.catalog.put_documents(
+                (
+                    document(
+                        f"docs/{n}.md", tags=("rare",) if n % (POINTS // RARE) == 7 else ("half",) * (n % 2)
+                    ),
+                    pieces(f"text {n}"),
+                )
+                for n in range(POINTS)
+            )
+            chance = random.Random(3)
+            made.vectors.prepare(replace(IDENTITY, dimension=DIMENSION))
+            made.vectors.put((each.chunk_id, point(chance)) for each in made.vectors.pending(0, POINTS))
+        yield made
+
+
+def point(chance: random.Random) -> bytes:
+    return unit(*(chance.gauss(0, 1) for _ in range(DIMENSION)))
+
+
+def exactly(store: PostgresStore, vector: bytes, ids: set[int], limit: int) -> list[int]:
+    known = store.vectors.fetch(sorted(ids))
+    matrix = np.frombuffer(b"".join(known.values()), "<f4").reshape(len(known), -1)
+    nearest = np.argsort(-(matrix @ np.frombuffer(vector, "<f4")), kind="stable")[:limit]
+    return [list(known)[place] for place in nearest]
+
+
+def plan(store: PostgresStore, filter: Filter) -> str:
+    """Return how the server would walk the graph under a filter."""
+    with store._connections.transaction() as connection:
+        state = store.vectors._state(connection)
+        scope = store.vectors._scope(connection, filter, state)
+        values = {
+            "vector": Embedding(point(random.Random())),
+            "org": store._connections.org,
+            "space": 1,
+            **scope.values,
+        }
+        connection.execute(vectors._EFFORT, ("64",))
+        statement = vectors._NEAREST.format(table="kb_vectors_24", allowed=scope.each, limit=10)
+        return "\n".join(line for (line,) in connection.execute("EXPLAIN " + statement, values))
+
+
+@pytest.mark.promise("002.hnsw")
+@pytest.mark.parametrize("filter", [EVERYTHING, Filter(tags=("half",))], ids=str)
+def test_many_vectors_are_indexed_when_a_sync_ends_and_the_index_answers(many: PostgresStore, filter: Filter):
+    assert "kb_vectors_24_hnsw" in plan(many, filter)
+    chance = random.Random(8)
+    allowed = set(range(1, POINTS + 1)) if filter.is_open else set(range(2, POINTS + 1, 2))
+    hits = 0
+    for _ in range(10):
+        vector = point(chance)
+        found = [scored.chunk_id for scored in many.vectors.search(vector, filter, 10)]
+        assert len(found) == 10
+        assert set(found) <= allowed
+        hits += len(set(found) & set(exactly(many, vector, allowed, 10)))
+    assert hits >= 95
+
+
+@pytest.mark.promise("design.narrow-filters-are-exact")
+def test_under_a_narrow_filter_nothing_is_lost(many: PostgresStore):
+    rare = {n + 1 for n in range(POINTS) if n % (POINTS // RARE) == 7}
+    chance = random.Random(9)
+    for _ in range(10):
+        vector = point(chance)
+        scored = many.vectors.search(vector, Filter(tags=("rare",)), 10, ef_search=1)
+        assert [each.chunk_id for each in scored] == exactly(many, vector, rare, 10)
+
+
+def test_more_than_the_graph_would_show_is_found_all_the_same(many: PostgresStore):
+    found = many.vectors.search(point(random.Random(1)), EVERYTHING, POINTS + 10, ef_search=1)
+    assert {scored.chunk_id for scored in found} == set(range(1, POINTS + 1))
+
+
+@pytest.mark.promise("002.ef-search")
+def test_the_effort_is_that_of_one_search_alone(many: PostgresStore):
+    def recall(ef_search: int) -> int:
+        chance, hits = random.Random(4), 0
+        for _ in range(20):
+            vector = point(chance)
+            found = {
+                each.chunk_id for each in many.vectors.search(vector, EVERYTHING, 3, ef_search=ef_search)
+            }
+            hits += len(found & set(exactly(many, vector, set(range(1, POINTS + 1)), 3)))
+        return hits
+
+    assert recall(1) < recall(200)
+    left = many._connections.read(lambda connection: connection.execute("SHOW hnsw.ef_search").fetchone())
+    assert left == ("40",)
+
+
+# Several writers, and what is done for searches to stay fast.
+
+
+def test_two_processes_may_write_to_one_organisation():
+    org = fresh_org()
+    stores = [PostgresStore.open(server_url(), org) for _ in range(2)]
+    stores[0].catalog.put_source(source("docs"))
+    failures: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            for n in range(12):
+                put(stores[number], f"docs/{number}-{n}.md", f"shared word{n}", "tail", tags=(f"t{n}",))
+                put(stores[number], f"docs/{number}-{n}.md", f"shared word{n}", tags=("ops",))
+        except BaseException as fault:
+            failures.append(fault)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert failures == []
+    assert stores[0].lexical.frequencies(["shared", "word3", "tail", "ops"]) == (
+        24,
+        {"shared": 24, "word3": 2, "tail": 0, "ops": 24},
+    )
+    for each in stores:
+        each.close()
+
+
+def test_the_lock_of_a_sync_is_freed_when_its_holder_dies(store: PostgresStore, administrator: Any):
+    other = PostgresStore.open(server_url(), store._connections.location.org)
+    with closing(other), other.catalog.sync_lock("docs", wait_s=0):
+        with pytest.raises(StoreBusy), store.catalog.sync_lock("docs", wait_s=0.05):
+            pytest.fail("the lock was given twice")
+        holders = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted"
+        administrator.execute(holders)
+        with store.catalog.sync_lock("docs", wait_s=30):
+            pass
+
+
+def test_many_small_writes_are_merged_and_found_as_before(store: PostgresStore, administrator: Any):
+    def found() -> list[Any]:
+        return [
+            store.lexical.search(match, EVERYTHING, 99) for match in (Word("shared"), Word("w", prefix=True))
+        ]
+
+    def rows(table: str) -> int:
+        statement = f"SELECT count(*) FROM {table} WHERE org = %s"
+        return int(administrator.execute(statement, (store._connections.org,)).fetchone()[0])
+
+    many = upkeep._MANY + 4
+    with store.catalog.sync_lock("docs", wait_s=0):
+        for n in range(many):
+            put(store, f"docs/{n}.md", f"shared w{n}", "more")
+        before, segments, postings = found(), rows("kb_segments"), rows("kb_postings")
+    assert found() == before
+    assert (rows("kb_segments"), segments) == (1, many)
+    assert rows("kb_postings") < postings / 2
+    with store.catalog.sync_lock("docs", wait_s=0):
+        store.catalog.delete_documents([f"docs/{n}.md" for n in range(10)])
+        left = found()
+    assert found() == left
+    assert store.lexical.frequencies(["w3", "w15", "shared"]) == (
+        2 * many - 20,
+        {"w3": 0, "w15": 1, "shared": many - 10},
+    )
+    stale = administrator.execute(
+        "SELECT stale FROM kb_orgs WHERE key = %s", (store._connections.org,)
+    ).fetchone()
+    assert stale == (0,)
+    assert rows("kb_gone") == 0
+
+
+def test_a_document_given_twice_is_as_it_was_given_last(store: PostgresStore):
+    store.catalog.put_source(source("docs"))
+    store.catalog.put_documents([(document(), pieces("first")), (document(), pieces("second", "third"))])
+    assert [chunk.text for chunk in store.catalog.chunks_of("docs/a.md")] == ["second", "third"]
+    assert store.lexical.frequencies(["first", "second"]) == (2, {"first": 0, "second": 1})
+
+
+def test_a_password_is_in_no_message():
+    with pytest.raises(BackendDown) as refusal:
+        PostgresStore.open("postgresql://someone:hunter2@localhost:1/base", "default")
+    assert "localhost:1" in refusal.value.message
+    assert refusal.value.hint
+    assert "hunter2" not in f"{refusal.value.message} {refusal.value.hint}"
+
+
+def test_a_pgvector_that_is_too_old_is_refused(database: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(migrations, "OLDEST_PGVECTOR", (99, 0))
+    with pytest.raises(StoreError) as refusal:
+        PostgresStore.open(database, "default")
+    assert "99.0" in refusal.value.message
+    assert "ALTER EXTENSION" in (refusal.value.hint or "")
+
+
+def test_the_commands_of_the_manual_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], database: str
+):
+    monkeypatch.chdir(tmp_path)
+    for name, value in (
+        ("HOME", str(tmp_path / "home")),
+        ("EMBED_PROVIDER", "hashing"),
+        ("STORE_URL", database),
+    ):
+        monkeypatch.setenv(f"KB_{name}", value)
+    write(tmp_path / "docs" / "login.md", "# Login\n\nHow login works: by password.\n")
+    page = (DOCS / "postgresql.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^\$ kb (.*)$", page, re.MULTILINE)
+    assert len(commands) >= 5
+    for command in commands:
+        assert main(shlex.split(command)) == 0, capsys.readouterr().err
+    assert "docs/login.md" in capsys.readouterr().out

@@ -1,0 +1,186 @@
+"""A real PostgreSQL that stops in the middle of things: a clear error, nothing lost, no restart of ours."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from concord.cli.main import main
+from concord.errors import BackendDown
+from concord.knowledge import KnowledgeBase
+from concord.protocols import Store
+from concord.types import Word
+from contract.stored import EVERYTHING, embed, put, unit
+from postgres_server import Server, fresh_org, server_url, shared_server
+from recorders import Desk, write
+
+psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
+from concord.backends.postgres.store import PostgresStore  # noqa: E402
+
+FILES = 90  # more than are stored together, so that a server can go between two groups
+BOUND_S = 30.0
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    """The shared server, running again when the test is over."""
+    server_url()
+    yield shared_server()
+    shared_server().ensure_running()
+
+
+@pytest.fixture
+def store(server: Server) -> Iterator[PostgresStore]:
+    with closing(PostgresStore.open(server.url, fresh_org())) as made:
+        yield made
+
+
+def found(store: Store, word: str) -> list[int]:
+    return [scored.chunk_id for scored in store.lexical.search(Word(word), EVERYTHING, 10)]
+
+
+def is_refused(store: Store) -> bool:
+    """Whether every part of a store says that the server is gone, and what to do."""
+    for ask in (
+        lambda: store.catalog.sources(),
+        lambda: found(store, "text"),
+        lambda: store.vectors.search(unit(1, 0, 0, 0), EVERYTHING, 3),
+        lambda: put(store, "docs/b.md", "more"),
+    ):
+        with pytest.raises(BackendDown) as refusal:
+            ask()
+        assert "does not answer" in refusal.value.message
+        assert refusal.value.hint
+    return True
+
+
+def test_a_stopped_server_is_named_and_the_same_store_works_when_it_is_back(
+    server: Server, store: PostgresStore
+):
+    (a,) = put(store, "docs/a.md", "text")
+    embed(store, [(a, unit(1, 0, 0, 0))])
+    server.stop()
+    assert is_refused(store)
+    server.start()
+    assert found(store, "text") == [a]
+    assert store.vectors.fetch([a]) == {a: unit(1, 0, 0, 0)}
+    assert put(store, "docs/b.md", "more") == [a + 1]
+
+
+def test_a_server_that_was_restarted_meanwhile_is_not_even_noticed_by_readers(
+    server: Server, store: PostgresStore
+):
+    (a,) = put(store, "docs/a.md", "text")
+    server.stop()
+    server.start()
+    assert found(store, "text") == [a]
+
+
+@pytest.mark.promise("000.degrade.lexical")
+def test_a_server_that_stops_in_the_middle_of_a_search_is_a_clear_error(server: Server, store: PostgresStore):
+    (a,) = put(store, "docs/a.md", "text")
+    said: list[BaseException | list[int]] = []
+
+    def search() -> None:
+        try:
+            said.append(found(store, "text"))
+        except BaseException as fault:
+            said.append(fault)
+
+    with closing(psycopg.connect(server.url)) as other:
+        other.execute("LOCK TABLE kb_postings IN ACCESS EXCLUSIVE MODE")
+        searching = threading.Thread(target=search)
+        searching.start()
+        wait_for_a_waiter(other)
+        server.stop()
+        searching.join(BOUND_S)
+    (fault,) = said
+    assert isinstance(fault, BackendDown)
+    assert fault.hint
+    server.start()
+    assert found(store, "text") == [a]
+
+
+def wait_for_a_waiter(connection: Any) -> None:
+    """Return when somebody waits for what this connection has locked."""
+    waiting = "SELECT pg_sleep(0.01) FROM pg_locks WHERE NOT granted AND relation = 'kb_postings'::regclass"
+    bound = f"SELECT clock_timestamp() > now() + interval '{BOUND_S} s'"
+    while not connection.execute(waiting).fetchall():
+        assert connection.execute(bound).fetchone() == (False,)
+
+
+def test_a_sync_cut_off_by_the_server_is_finished_by_the_next_one(
+    server: Server, store: PostgresStore, tmp_path: Path
+):
+    for n in range(FILES):
+        write(tmp_path / "docs" / f"{n:03}.md", f"# Page {n}\n\nShared text of page{n}.\n")
+    desk = Desk(store)
+
+    def stop_halfway(stage: str, done: int, total: int | None) -> None:
+        if (stage, done) == ("index", FILES * 8 // 10):
+            server.stop()
+
+    desk.progress = stop_halfway
+    with pytest.raises(BackendDown):
+        desk.add(tmp_path / "docs")
+    server.start()
+    kept = len(desk.paths())
+    assert 0 < kept < FILES
+    desk.progress = lambda stage, done, total: None
+    report = desk.sync()
+    assert (report.added, report.unchanged, report.pending) == (FILES - kept, kept, 0)
+    counts = store.catalog.counts()
+    assert (counts.documents, counts.vectors) == (FILES, counts.chunks)
+    assert len(store.lexical.search(Word("shared"), EVERYTHING, 999)) == FILES
+
+
+def test_vectors_cut_off_by_the_server_are_made_by_the_next_sync(
+    server: Server, store: PostgresStore, tmp_path: Path
+):
+    for n in range(FILES):
+        write(tmp_path / "docs" / f"{n:03}.md", f"# Page {n}\n\nShared text of page{n}.\n")
+    desk = Desk(store)
+
+    def stop_while_embedding(stage: str, done: int, total: int | None) -> None:
+        if stage == "embed" and done < FILES:
+            server.stop()
+
+    desk.progress = stop_while_embedding
+    with pytest.raises(BackendDown):
+        desk.add(tmp_path / "docs")
+    server.start()
+    assert 0 < store.catalog.counts().vectors < FILES
+    desk.progress = lambda stage, done, total: None
+    assert desk.sync().pending == 0
+    assert store.catalog.counts().vectors == FILES
+
+
+def test_the_command_line_says_so_in_one_sentence(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("KB_HOME", str(tmp_path))
+    server.stop()
+    status = main(["--store", server.url, "search", "anything", "--fts-only"])
+    said = capsys.readouterr().err
+    assert status == 2
+    assert "PostgreSQL" in said
+    assert "Traceback" not in said
+
+
+def test_a_search_without_its_server_is_an_error_and_not_an_empty_answer(server: Server, tmp_path: Path):
+    write(tmp_path / "docs" / "a.md", "Some text.\n")
+    with KnowledgeBase.open(store__url=server.url, org=fresh_org(), embed__provider="hashing") as kb:
+        kb.add(tmp_path / "docs")
+        assert kb.search("text").hits
+        server.stop()
+        with pytest.raises(BackendDown):
+            kb.search("text")
+        server.start()
+        answer = kb.search("text")
+        assert answer.hits
+        assert answer.degraded == ()

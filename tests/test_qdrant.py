@@ -1,0 +1,412 @@
+"""Vectors in Qdrant: what is kept there, what is told there, and what never comes back from there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from concord.config import load_settings
+from concord.errors import BackendDown, VectorsElsewhere
+from concord.parts import Parts
+from concord.protocols import Store
+from concord.types import Filter, Piece
+from contract.stored import EVERYTHING, IDENTITY, embed, put, source, unit
+
+pytest.importorskip("qdrant_client", reason="pip install 'concord-kb[qdrant]'")
+pytest.importorskip("qdrant_edge", reason="pip install qdrant-edge-py")
+
+from qdrant_shim import QdrantShim
+
+NORTH, EAST = unit(1, 0, 0, 0), unit(0, 1, 0, 0)
+COLLECTION = "conduit_kb"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[QdrantShim]:
+    made = QdrantShim()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def shim(server: QdrantShim) -> Iterator[QdrantShim]:
+    """The server, without a collection and without a fault."""
+    server.requests.clear()
+    yield server
+    server.status = None
+    for name in list(server.shards):
+        server.answer("DELETE", f"/collections/{name}", None)
+
+
+def opened(shim: QdrantShim | str, folder: Path, org: str = "default", **more: object) -> Store:
+    url = shim if isinstance(shim, str) else shim.url
+    given = {"store.url": f"sqlite://{folder}", "vectors.url": url, **more}
+    return Parts(load_settings(given, {"KB_HOME": str(folder)}), org).store
+
+
+@pytest.fixture
+def store(shim: QdrantShim, tmp_path: Path) -> Iterator[Store]:
+    made = opened(shim, tmp_path)
+    yield made
+    made.close()
+
+
+def points(shim: QdrantShim) -> list[dict]:
+    """Every point of the collection."""
+    import qdrant_edge as edge
+
+    request = edge.ScrollRequest(limit=1000, with_payload=True, with_vector=True)
+    return [
+        {"id": str(record.id), "vector": record.vector, **record.payload}
+        for record in shim.shards[COLLECTION][0].scroll(request)[0]
+    ]
+
+
+def ids(store: Store, filter: Filter = EVERYTHING) -> list[int]:
+    return [each.chunk_id for each in store.vectors.search(NORTH, filter, 100)]
+
+
+@pytest.mark.promise("000.qdrant.collection")
+def test_the_collection_is_made_with_the_models_dimension_and_cosine(store: Store, shim: QdrantShim):
+    store.vectors.prepare(IDENTITY)
+    assert shim.shards[COLLECTION][1]["vectors"] == {"size": 4, "distance": "Cosine"}
+
+
+def test_shards_and_replicas_are_asked_for_when_they_are_set(shim: QdrantShim, tmp_path: Path):
+    store = opened(shim, tmp_path, **{"vectors.shards": 6, "vectors.replicas": 2})
+    store.vectors.prepare(IDENTITY)
+    made = shim.shards[COLLECTION][1]
+    assert (made["shard_number"], made["replication_factor"]) == (6, 2)
+    store.close()
+
+
+@pytest.mark.promise("000.qdrant.payload")
+def test_a_point_carries_its_chunks_place_text_and_labels(store: Store, shim: QdrantShim):
+    _, b = put(store, "docs/api/a.md", "first", "second", tags=("ops", "web"), mtime_ns=1_500_000_000)
+    embed(store, [(b, EAST)])
+    (point,) = points(shim)
+    known = {"chunk_id": str(b), "document_id": "docs/api/a.md", "source_id": "docs", "path": "docs/api/a.md"}
+    assert point.items() >= {**known, "content": "second", "chunk_index": 1, "org": "default"}.items()
+    assert (point["tags"], point["type"], point["modified"]) == (["ops", "web"], "markdown", 1.5)
+
+
+@pytest.mark.promise("000.qdrant.indexes")
+def test_what_filters_ask_for_is_indexed(store: Store, shim: QdrantShim):
+    store.vectors.prepare(IDENTITY)
+    indexed = shim.shards[COLLECTION][0].info().payload_schema
+    whose = {"org", "store", "space"}
+    asked_for = {"source_id", "document_id", "folders", "tags", "type", "state", "modified"}
+    assert indexed.keys() == whose | asked_for
+
+
+@pytest.mark.promise("000.pool")
+def test_connections_are_kept_open(store: Store, shim: QdrantShim):
+    stored = put(store, "docs/a.md", *(str(n) for n in range(20)))
+    embed(store, [(chunk_id, NORTH) for chunk_id in stored])
+    before, asked = shim.connections, len(shim.requests)
+    for _ in range(10):
+        ids(store)
+    assert len(shim.requests) == asked + 10
+    assert shim.connections == before
+
+
+def test_vectors_are_sent_in_batches(store: Store, shim: QdrantShim):
+    from concord.backends.qdrant.vectors import BATCH
+
+    stored = put(store, "docs/a.md", *(str(n) for n in range(BATCH + 1)))
+    embed(store, [(chunk_id, NORTH) for chunk_id in stored])
+    assert shim.requests.count(f"PUT /collections/{COLLECTION}/points") == 2
+    assert len(points(shim)) == BATCH + 1
+
+
+def test_a_source_is_deleted_by_one_filter(store: Store, shim: QdrantShim):
+    embed(store, [(chunk_id, NORTH) for chunk_id in put(store, "docs/a.md", "a", "b", "c")])
+    (other,) = put(store, "wiki/b.md", "d")
+    embed(store, [(other, NORTH)])
+    shim.requests.clear()
+    assert store.vectors.delete_source("docs") == 3
+    assert shim.requests == [f"POST /collections/{COLLECTION}/points/delete"]
+    assert [point["chunk_id"] for point in points(shim)] == [str(other)]
+
+
+def test_a_source_without_vectors_is_deleted_without_asking_the_server(store: Store, shim: QdrantShim):
+    put(store, "docs/a.md", "a")
+    shim.requests.clear()
+    assert store.vectors.delete_source("docs") == 0
+    assert not shim.requests
+
+
+def test_chunks_that_the_catalog_dropped_are_dropped_there_too(store: Store, shim: QdrantShim):
+    a, b = put(store, "docs/a.md", "a", "b")
+    (c,) = put(store, "docs/c.md", "c")
+    embed(store, [(chunk_id, NORTH) for chunk_id in (a, b, c)])
+    put(store, "docs/a.md", "b")
+    store.catalog.delete_documents(["docs/c.md"])
+    assert len(points(shim)) == 3  # nobody has told it yet
+    assert ids(store) == [b]
+    assert [point["chunk_id"] for point in points(shim)] == [str(b)]
+    assert store.ledger.unsettled(10) == []
+
+
+def test_a_whole_sources_chunks_are_dropped_there_also_without_asking_for_it(store: Store, shim: QdrantShim):
+    embed(store, [(chunk_id, NORTH) for chunk_id in put(store, "docs/a.md", *(str(n) for n in range(1500)))])
+    store.catalog.remove_source("docs")
+    store.catalog.put_source(source("docs"))
+    while store.ledger.unsettled(1):
+        assert ids(store) == []
+    assert points(shim) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "filter"),
+    [
+        ({"tags": ("new",)}, Filter(tags=("new",))),
+        ({"type": "code"}, Filter(type="code")),
+        ({"path": "docs/moved/a.md"}, Filter(path="docs/moved/**")),
+        ({"path": "docs/moved/a.md"}, Filter(path="**/moved/*.md")),
+        ({"mtime_ns": 50 * 10**9}, Filter(since=49, until=51)),
+        ({"superseded_by": "docs/b.md"}, Filter(include_superseded=True)),
+    ],
+    ids=str,
+)
+def test_a_document_is_found_by_what_it_has_become(store: Store, change: dict, filter: Filter):
+    (a,) = put(store, "docs/a.md", "a", tags=("old",))
+    embed(store, [(a, NORTH)])
+    (document,) = store.catalog.documents()
+    store.catalog.update_document(replace(document, **change))
+    assert ids(store, filter) == [a]
+    assert ids(store, Filter(tags=("old",))) == ([a] if change.keys() & {"type", "path", "mtime_ns"} else [])
+
+
+def test_a_chunks_new_place_is_told(store: Store, shim: QdrantShim):
+    (a,) = put(store, "docs/a.md", "a")
+    embed(store, [(a, NORTH)])
+    put(store, "docs/a.md", "before", "a")
+    ids(store)
+    assert [point["chunk_index"] for point in points(shim)] == [1]
+
+
+def test_what_is_gone_or_superseded_is_not_found_even_where_the_server_cannot_be_told(
+    store: Store, shim: QdrantShim
+):
+    a, b, c = (put(store, f"docs/{name}.md", name)[0] for name in "abc")
+    embed(store, [(chunk_id, NORTH) for chunk_id in (a, b, c)])
+    store.catalog.delete_documents(["docs/a.md"])
+    (document,) = store.catalog.documents_at("docs/b.md")
+    store.catalog.update_document(replace(document, superseded_by="docs/c.md"))
+    with store.ledger.exclusive(wait_s=1):  # as another process that is at it
+        assert ids(store) == [c]
+        assert store.vectors.fetch([a, c]) == {c: NORTH}
+    assert len(points(shim)) == 3
+
+
+def test_a_vector_that_was_sent_but_not_marked_is_sent_again_under_the_same_id(
+    store: Store, shim: QdrantShim
+):
+    a, b = put(store, "docs/a.md", "a", "b")
+    embed(store, [(a, NORTH), (b, NORTH)])
+    store.ledger.unmark(IDENTITY, "docs")  # as a crash between the two leaves it
+    assert [each.chunk_id for each in store.vectors.pending(0, 10)] == [a, b]
+    embed(store, [(a, EAST)])
+    assert len(points(shim)) == 2
+    assert store.vectors.fetch([a]) == {a: EAST}
+
+
+def test_a_vector_that_was_sent_but_not_marked_is_deleted_with_its_chunk(store: Store, shim: QdrantShim):
+    (a,) = put(store, "docs/a.md", "a")
+    embed(store, [(a, NORTH)])
+    store.ledger.unmark(IDENTITY, "docs")
+    store.catalog.delete_documents(["docs/a.md"])
+    ids(store)
+    assert points(shim) == []
+
+
+@pytest.mark.promise("000.remove.retryable")
+def test_removal_while_the_server_is_down_deletes_nothing_and_can_be_tried_again(
+    store: Store, shim: QdrantShim
+):
+    embed(store, [(chunk_id, NORTH) for chunk_id in put(store, "docs/a.md", "a", "b")])
+    before = store.catalog.counts()
+    shim.stop()
+    try:
+        with pytest.raises(BackendDown) as fault:
+            store.vectors.delete_source("docs")
+        assert fault.value.hint
+        assert store.catalog.counts() == before
+    finally:
+        shim.start()
+    assert store.vectors.delete_source("docs") == 2
+    assert points(shim) == []
+
+
+def test_a_store_that_keeps_its_own_vectors_says_where_they_are(shim: QdrantShim, tmp_path: Path):
+    inside = opened("", tmp_path)
+    (a,) = put(inside, "docs/a.md", "a")
+    embed(inside, [(a, NORTH)])
+    outside = opened(shim, tmp_path)
+    for act in (lambda: outside.vectors.prepare(IDENTITY), lambda: ids(outside), lambda: embed(outside, [])):
+        with pytest.raises(VectorsElsewhere, match="the store itself"):
+            act()
+    assert ids(inside) == [a]
+    inside.close()
+    outside.close()
+
+
+def test_a_store_whose_vectors_are_outside_says_so_when_that_is_not_set(
+    store: Store, shim: QdrantShim, tmp_path: Path
+):
+    (a,) = put(store, "docs/a.md", "a")
+    embed(store, [(a, NORTH)])
+    inside = opened("", tmp_path)
+    for act in (
+        lambda: ids(inside),
+        lambda: inside.vectors.fetch([a]),
+        lambda: inside.vectors.put([(a, NORTH)]),
+        lambda: inside.vectors.delete_source("docs"),
+    ):
+        with pytest.raises(VectorsElsewhere, match=shim.url):
+            act()
+    assert inside.vectors.identity() == IDENTITY
+    assert inside.catalog.counts().vectors == 1
+    inside.close()
+
+
+def test_a_store_without_vectors_may_keep_them_anywhere(shim: QdrantShim, tmp_path: Path):
+    outside, inside = opened(shim, tmp_path), opened("", tmp_path)
+    (a,) = put(outside, "docs/a.md", "a")
+    outside.vectors.prepare(IDENTITY)
+    embed(inside, [(a, NORTH)])
+    assert ids(inside) == [a]
+    assert inside.ledger.home().url == ""
+    inside.vectors.delete_source("docs")
+    embed(outside, [(a, EAST)])
+    assert ids(outside) == [a]
+    inside.close()
+    outside.close()
+
+
+def test_a_collection_that_somebody_dropped_is_filled_again(store: Store, shim: QdrantShim):
+    a, b = put(store, "docs/a.md", "a", "b")
+    embed(store, [(a, NORTH)])
+    shim.answer("DELETE", f"/collections/{COLLECTION}", None)
+    with pytest.raises(BackendDown, match="kb migrate"):
+        ids(store)
+    store.vectors.prepare(IDENTITY)
+    assert [waiting.chunk_id for waiting in store.vectors.pending(0, 10)] == [a, b]
+    embed(store, [(a, NORTH)])
+    assert ids(store) == [a]
+
+
+def test_a_check_says_what_the_server_has_lost(store: Store, shim: QdrantShim):
+    a, b = put(store, "docs/a.md", "a", "b")
+    embed(store, [(a, NORTH), (b, NORTH)])
+    assert store.check() == []
+    import qdrant_edge as edge
+
+    (first, _) = (point["id"] for point in points(shim))
+    shim.shards[COLLECTION][0].update(edge.UpdateOperation.delete_points([first]))
+    (finding,) = store.check()
+    assert "1 vectors of the 2" in finding.message
+    assert "kb migrate" in finding.hint
+    shim.status = 503
+    assert ["503" in finding.message for finding in store.check()] == [True]
+
+
+def test_another_dimension_has_a_collection_of_its_own(store: Store, shim: QdrantShim, tmp_path: Path):
+    embed(store, [(chunk_id, NORTH) for chunk_id in put(store, "docs/a.md", "a")])
+    other = opened(shim, tmp_path, "other")
+    (a,) = put(other, "docs/a.md", "a")
+    wide = unit(*[1.0] * 8)
+    other.vectors.prepare(replace(IDENTITY, dimension=8))
+    other.vectors.put([(a, wide)])
+    assert sorted(shim.shards) == [COLLECTION, f"{COLLECTION}_8"]
+    assert other.vectors.fetch([a]).keys() == {a}
+    assert ids(store) == [1]
+    other.close()
+
+
+def test_dropping_a_model_deletes_its_points_alone_and_waits_for_the_server(store: Store, shim: QdrantShim):
+    other = replace(IDENTITY, model="other")
+    (a,) = put(store, "docs/a.md", "a")
+    embed(store, [(a, NORTH)])
+    store.spaces.add(other, {})
+    store.spaces.of(other).put([(a, EAST)])
+    assert len(points(shim)) == 2
+    shim.status = 503
+    with pytest.raises(BackendDown):
+        store.spaces.drop(other)
+    shim.status = None
+    assert store.spaces.drop(other) == 1
+    assert len(points(shim)) == 1
+    assert ids(store) == [a]
+
+
+def test_two_stores_of_the_same_organisation_share_a_collection_without_meeting(
+    shim: QdrantShim, tmp_path: Path
+):
+    here, there = opened(shim, tmp_path / "here"), opened(shim, tmp_path / "there")
+    (a,) = put(here, "docs/a.md", "here")
+    (b,) = put(there, "docs/b.md", "there")
+    assert a == b  # each counts its own chunks
+    embed(here, [(a, NORTH)])
+    embed(there, [(b, EAST)])
+    assert (here.vectors.fetch([a]), there.vectors.fetch([b])) == ({a: NORTH}, {b: EAST})
+    assert there.vectors.delete_source("docs") == 1
+    assert ids(here) == [a]
+    here.close()
+    there.close()
+
+
+ORGS = {"alpha": NORTH, "beta": EAST, "gamma": unit(0, 0, 1, 0)}  # each embeds in a direction of its own
+WILD = st.lists(
+    st.tuples(
+        st.sampled_from([*ORGS]),
+        st.sampled_from(["add", "embed", "delete", "remove"]),
+        st.sampled_from(["docs/a.md", "docs/b.md", "wiki/a.md"]),
+    ),
+    max_size=12,
+)
+FILTERS = st.builds(
+    Filter,
+    tags=st.sampled_from([(), ("t",)]),
+    source_id=st.sampled_from([None, "docs"]),
+    path=st.sampled_from([None, "docs/**", "**/a.md"]),
+    include_superseded=st.booleans(),
+)
+
+
+@pytest.fixture(scope="module")
+def tenants(server: QdrantShim, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Store]]:
+    folder = tmp_path_factory.mktemp("orgs")
+    made = {org: opened(server, folder, org, **{"vectors.collection": "shared"}) for org in ORGS}
+    yield made
+    for store in made.values():
+        store.close()
+
+
+@pytest.mark.promise("design.organisations-apart")
+@given(WILD, FILTERS, st.sampled_from([*ORGS]))
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_query_crosses_an_organisation(tenants: dict[str, Store], work: list, filter: Filter, asking: str):
+    for org, act, path in work:
+        store = tenants[org]
+        if act == "add":
+            put(store, path, Piece(f"{org} {path}", 0, 5, 1, 1), tags=("t",))
+        elif act == "embed":
+            embed(store, [(waiting.chunk_id, ORGS[org]) for waiting in store.vectors.pending(0, 100)])
+        elif act == "delete":
+            store.catalog.delete_documents([path])
+        else:
+            store.vectors.delete_source(path.split("/")[0])
+            store.catalog.remove_source(path.split("/")[0])
+    store = tenants[asking]
+    found = store.vectors.search(ORGS[asking], filter, 100)
+    waiting = {each.chunk_id for each in store.vectors.pending(0, 100)}
+    mine = {chunk.id for known in store.catalog.documents() for chunk in store.catalog.chunks_of(known.id)}
+    assert {each.chunk_id for each in found} == store.ledger.allowed(sorted(mine - waiting), filter)
+    assert all(each.score == pytest.approx(1) for each in found)  # no vector is another's
