@@ -111,7 +111,7 @@ def _postgres(chunks: int) -> Iterator[Figure]:
 def _qdrant(chunks: int, shards: int) -> Iterator[Figure]:
     with TemporaryDirectory() as folder:
         cluster = QdrantShards(Path(folder), shards)
-        yield Figure("writing, cpu s", cost_of(lambda: cluster.fill(chunks)).cpu)
+        yield Figure("making up and writing, cpu s", cost_of(lambda: cluster.fill(chunks)).cpu)
         yield Figure("building the index, cpu s", cost_of(cluster.optimize).cpu)
         size = sum(path.stat().st_blocks * 512 for path in Path(folder).rglob("*"))  # logs are sparse files
         yield Figure("disk, MB", size / 1e6)
