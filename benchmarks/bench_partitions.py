@@ -10,7 +10,6 @@ that our searches use, with the same settings.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import import_module
 from statistics import mean
 from typing import Any
 
@@ -40,12 +39,14 @@ SELECT chunk FROM {table} WHERE org = %(org)s ORDER BY embedding <=> %(vector)s:
 def run() -> Iterator[Row]:
     """Fill both tables with the same vectors and ask them the same."""
     try:
-        postgres = import_module("benchmarks.bench_postgres")
+        import psycopg
+
+        from benchmarks.bench_postgres import _points, _server
     except ImportError as fault:
         yield absent("partitions by organisation", str(fault))
         return
-    vectors, queries = postgres._points(ORGS * VECTORS_EACH, SEED), postgres._points(QUERIES, SEED + 1)
-    with postgres._server() as url, import_module("psycopg").connect(url, autocommit=True) as connection:
+    vectors, queries = _points(ORGS * VECTORS_EACH, SEED), _points(QUERIES, SEED + 1)
+    with _server() as url, psycopg.connect(url, autocommit=True) as connection:
         _make_tables(connection, vectors)
         clock = clock_with_server(connection.info.backend_pid)
         took = {name: _ask(connection, name, vectors, queries, clock) for name in ("parted", "whole")}

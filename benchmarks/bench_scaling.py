@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -96,16 +95,19 @@ def _sqlite(chunks: int) -> Iterator[Figure]:
 
 def _postgres(chunks: int) -> Iterator[Figure]:
     """Fill and search a server of its own: a vector index holds the vectors of all organisations."""
-    with import_module("benchmarks.bench_postgres")._server() as url:
-        connection = import_module("psycopg").connect(url, autocommit=True)
+    import psycopg
+
+    from benchmarks.bench_postgres import _server
+    from concord.backends.postgres.store import PostgresStore
+
+    with _server() as url, psycopg.connect(url, autocommit=True) as connection:
         clock = clock_with_server(connection.info.backend_pid)
-        with closing(import_module("concord.backends.postgres.store").PostgresStore.open(url, ORG)) as store:
+        with closing(PostgresStore.open(url, ORG)) as store:
             filling = fill(store, chunks, clock)
         yield from _disk(_server_bytes(connection), chunks)
         yield from _building(filling)
         yield Figure("warm process (client), MB", warm_mb(url, ORG), is_fitted=False)
         yield from _searching(url, ORG, clock)
-        connection.close()
 
 
 def _qdrant(chunks: int, shards: int) -> Iterator[Figure]:
