@@ -19,9 +19,9 @@ PG_TEXT, PG_WORDS, PG_VECTORS = 2240, 3010, 3720
 PG_GRAPH = (
     2050  # of PG_VECTORS: four elements to a page of 8 kB; the rest is the table, which searches hardly read
 )
-PG_WRITE_S = 0.000645
-PG_GRAPH_S = Power(3.02e-5, 1.35, 0.03)  # of one graph
-PG_SEARCH_MS, PG_SEARCH_MS_A_CHUNK = 32.3, 0.000328
+PG_WRITE_S = 0.000568
+PG_GRAPH_S = Power(1.95e-4, 1.17, 0.03)  # of one graph
+PG_SEARCH_MS, PG_SEARCH_MS_A_CHUNK = 36.1, 0.000241
 # The same, Qdrant's engine; its memory is the formula of Qdrant's own capacity planning.
 QD_DISK = 7100  # with the text in the payload, and the log
 QD_GRAPH_S = Power(4.31e-5, 1.33, 0.04)
