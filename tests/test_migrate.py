@@ -22,11 +22,13 @@ from concord.types import Access, Feedback, Filter
 from contract.conftest import RAM
 from contract.stored import IDENTITY, document, put, unit
 from kb_process import environment, finish, start
+from postgres_server import fresh_org, server_url
 from recorders import write
 
 STORES: dict[str, dict[str, str]] = {
     "sqlite": {"store.url": "sqlite://{folder}"},
     "json": {"store.url": "json://{folder}"},
+    "postgresql": {"store.url": "{server}"},
     "sqlite+qdrant": {"store.url": "sqlite://{folder}", "vectors.url": "qdrant-local:{folder}/vectors"},
 }
 
@@ -40,8 +42,9 @@ def folder() -> Iterator[Path]:
 def opened(kind: str, folder: Path) -> Store:
     if "qdrant" in kind:
         pytest.importorskip("qdrant_client", reason="pip install 'concord-kb[qdrant]'")
-    given = {key: value.format(folder=folder) for key, value in STORES[kind].items()}
-    return Parts(load_settings(given, {"KB_HOME": str(folder)}), "default").store
+    url = server_url() if kind == "postgresql" else ""
+    given = {key: value.format(folder=folder, server=url) for key, value in STORES[kind].items()}
+    return Parts(load_settings(given, {"KB_HOME": str(folder)}), fresh_org()).store
 
 
 def silent(stage: str, done: int, total: int | None) -> None:

@@ -47,6 +47,7 @@ TABLES = (
     "kb_feedback",
     "kb_segments",
     "kb_postings",
+    "kb_unsettled",
     "kb_embedding_cache",
     "kb_vectors_4",
 )
@@ -169,6 +170,8 @@ def some_question(chance: random.Random) -> Case:
         lambda store: (store.journal.accesses(PATHS), store.journal.feedback()),
         lambda store: store.cache.get(IDENTITY, [bytes(range(n % 7, 32)) for n in ids]),
         lambda store: (store.cache.usage(), store.spaces.all(), store.vectors.waiting()),
+        lambda store: (store.ledger.allowed(ids, filter), sorted(store.ledger.matching(filter, 8) or [])),
+        lambda store: (store.ledger.is_empty(), store.ledger.home(), list(store.cache.entries())),
     ]
     return chance.choice(cases)
 
@@ -201,6 +204,9 @@ def test_a_policy_hides_the_rows_of_others_from_statements_that_forget_to_ask(
     (theirs,) = put(store, "docs/a.md", "secret text")
     embed(store, [(theirs, unit(1, 0, 0, 0))])
     store.cache.put(IDENTITY, {b"key": unit(1, 0, 0, 0)})
+    store.ledger.move("http://elsewhere")
+    put(store, "docs/a.md", "secret text", tags=("told",))
+    assert store.ledger.unsettled(9)
     org = fresh_org()
     with (
         closing(PostgresStore.open(guest, org)) as own,
@@ -214,6 +220,23 @@ def test_a_policy_hides_the_rows_of_others_from_statements_that_forget_to_ask(
         assert connection.execute("SELECT content FROM kb_chunks").fetchall() == [("own text",)]
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             connection.execute("INSERT INTO kb_pending SELECT max(org) + 1, 1, 1 FROM kb_chunks")
+
+
+@pytest.mark.promise("design.organisations-apart")
+def test_where_one_keeps_its_vectors_is_nothing_to_the_others(guest: str):
+    with (
+        closing(PostgresStore.open(guest, fresh_org())) as outside,
+        closing(PostgresStore.open(guest, fresh_org())) as inside,
+    ):
+        for each in (outside, inside):
+            (a,) = put(each, "docs/a.md", "text")
+            embed(each, [(a, unit(1, 0, 0, 0))])
+        outside.ledger.move("http://elsewhere")
+        inside.catalog.delete_documents(["docs/a.md"])
+        assert (inside.ledger.unsettled(9), outside.ledger.unsettled(9)) == ([], [])
+        outside.catalog.delete_documents(["docs/a.md"])
+        assert (inside.ledger.unsettled(9), [i for _, i in outside.ledger.unsettled(9)]) == ([], [a])
+        assert inside.ledger.home().url == ""
 
 
 def test_every_table_with_rows_of_an_organisation_has_a_policy(store: PostgresStore, administrator: Any):
@@ -256,6 +279,20 @@ def test_a_migration_that_fails_leaves_nothing_behind(database: str, monkeypatch
     monkeypatch.undo()
     with closing(PostgresStore.open(database, "default")) as made:
         assert put(made, "docs/a.md", "text") == [1]
+
+
+def test_a_database_from_before_vectors_could_be_elsewhere_is_brought_up_to_date(
+    database: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(migrations, "STEPS", migrations.STEPS[:1])
+    monkeypatch.setattr(migrations, "VERSION", 1)
+    with closing(PostgresStore.open(database, "default")) as old:
+        (a,) = put(old, "docs/a.md", "text")
+    monkeypatch.undo()
+    with closing(PostgresStore.open(database, "default")) as made:
+        made.ledger.move("http://elsewhere")
+        made.catalog.delete_documents(["docs/a.md"])
+        assert [chunk_id for _, chunk_id in made.ledger.unsettled(9)] == [a]
 
 
 def test_several_may_open_a_new_database_at_once(database: str):

@@ -27,6 +27,7 @@ URLS: dict[str, Callable[[Path], str]] = {
 OUTSIDE = {
     "sqlite+qdrant-local": "qdrant-local::memory:",
     "memory+qdrant-local": "qdrant-local::memory:",
+    "postgresql+qdrant-local": "qdrant-local::memory:",
     "sqlite+qdrant-shim": "shim",
     "sqlite+qdrant-server": os.environ.get("KB_TEST_QDRANT_URL", ""),
 }
@@ -65,7 +66,7 @@ def opened_outside(name: str, folder: Path, request: pytest.FixtureRequest) -> S
         "vectors.url": request.getfixturevalue("shim") if outside == "shim" else outside,
         "vectors.collection": f"test_{token_hex(8)}",
     }
-    return Parts(load_settings(settings, {"KB_HOME": str(folder)}), "default").store
+    return Parts(load_settings(settings, {"KB_HOME": str(folder)}), fresh_org()).store
 
 
 def opened_as(name: str, folder: Path, request: pytest.FixtureRequest) -> Store:

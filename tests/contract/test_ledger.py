@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from concord.errors import StoreBusy
+from concord.errors import StoreBusy, VectorsElsewhere
 from concord.protocols import Store
 from concord.types import ChunkId, Filter, Home
 from contract.stored import EVERYTHING, IDENTITY, embed, put, source, unit
@@ -87,6 +87,26 @@ def test_a_chunk_counts_as_embedded_once_it_is_marked(store: Store):
     assert store.ledger.unmark(IDENTITY, "docs") == 1
     assert store.ledger.unmark(IDENTITY, "docs") == store.ledger.unmark(IDENTITY, "none") == 0
     assert pending(store) == [a, b]
+
+
+def test_vectors_that_are_elsewhere_are_not_looked_for_in_the_store(store: Store):
+    (a,) = put(store, "docs/a.md", "a")
+    store.vectors.prepare(IDENTITY)
+    store.ledger.move(ELSEWHERE)
+    assert store.vectors.delete_source("docs") == 0
+    store.ledger.mark(IDENTITY, [a])
+    for act in (
+        lambda: store.vectors.search(NORTH, EVERYTHING, 9),
+        lambda: store.vectors.fetch([a]),
+        lambda: store.vectors.put([(a, NORTH)]),
+        lambda: store.vectors.delete_source("docs"),
+    ):
+        with pytest.raises(VectorsElsewhere, match=ELSEWHERE):
+            act()
+    assert store.check() == []
+    store.ledger.unmark(IDENTITY, "docs")
+    assert store.vectors.put([(a, NORTH)]) == 1
+    assert store.ledger.home().url == ""
 
 
 def test_deleted_chunks_wait_to_be_told_of(store: Store):

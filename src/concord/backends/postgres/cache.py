@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import astuple
 
@@ -25,6 +25,9 @@ ON CONFLICT (org, text_hash, identity) DO UPDATE SET vector = excluded.vector, u
 _COUNT = """
 INSERT INTO kb_cache_usage AS u VALUES (%s, %s, %s) ON CONFLICT (org) DO UPDATE
 SET hits = u.hits + excluded.hits, misses = u.misses + excluded.misses RETURNING hits + misses"""
+_ENTRIES = """
+SELECT identity, text_hash, vector FROM kb_embedding_cache WHERE org = %s
+ORDER BY used, text_hash, identity"""
 _USAGE = """
 SELECT (SELECT count(*) FROM kb_embedding_cache WHERE org = %(org)s),
     (SELECT coalesce(sum(length(vector)), 0) FROM kb_embedding_cache WHERE org = %(org)s),
@@ -64,6 +67,15 @@ class PostgresCache:
             (used,) = connection.execute(_COUNT, (self._org, 0, len(vectors))).fetchone() or (0,)
             made_by = identity_column(identity)
             connection.execute(_PUT, (self._org, made_by, used, list(vectors), list(vectors.values())))
+
+    def entries(self) -> Iterator[tuple[Identity, bytes, Vector]]:
+        """Yield all that is remembered, the least recently used first, as it was when the first was read."""
+        with (
+            self._connections.transaction() as connection,
+            connection.cursor(name="kb_entries") as cursor,  # the server keeps what has not been asked for
+        ):
+            for identity, key, vector in cursor.execute(_ENTRIES, (self._org,), binary=True):
+                yield Identity(*json.loads(identity)), key, vector
 
     def usage(self) -> CacheUsage:
         """Return how much is kept and how often it was of use."""

@@ -9,7 +9,7 @@ from typing import Any
 from concord.backends.postgres import changes
 from concord.backends.postgres.connections import Connections
 from concord.backends.postgres.filters import condition
-from concord.backends.postgres.locks import source_lock
+from concord.backends.postgres.locks import shared_lock
 from concord.backends.postgres.rows import (
     CHUNK_COLUMNS,
     DOCUMENT_COLUMNS,
@@ -201,7 +201,7 @@ class PostgresCatalog:
         Raises:
             StoreBusy: another process holds it for longer than `wait_s`.
         """
-        with source_lock(self._connections, source_id, wait_s):
+        with shared_lock(self._connections, source_id, "syncing this source", wait_s):
             yield
             tidy_up(self._connections)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from concord.backends.postgres.connections import Connections
 from concord.types import Access, Feedback
@@ -12,6 +12,12 @@ INSERT INTO kb_accesses AS a SELECT org, id, 1, %(at)s FROM kb_documents
 WHERE org = %(org)s AND id = ANY(%(ids)s) ORDER BY id
 ON CONFLICT (org, document) DO UPDATE
 SET count = a.count + 1, last_at = greatest(a.last_at, excluded.last_at)"""
+_PUT_ACCESSES = """
+INSERT INTO kb_accesses
+SELECT d.org, d.id, given.count, given.last_at
+FROM unnest(%s::text[], %s::bigint[], %s::float8[]) AS given (id, count, last_at)
+JOIN kb_documents AS d ON d.org = %s AND d.id = given.id ORDER BY d.id
+ON CONFLICT (org, document) DO UPDATE SET count = excluded.count, last_at = excluded.last_at"""
 _ACCESSES = "SELECT document, count, last_at FROM kb_accesses WHERE org = %s AND document = ANY(%s)"
 _RECORD_FEEDBACK = """
 INSERT INTO kb_feedback (org, document_id, citation, opinion, query, at) VALUES (%s, %s, %s, %s, %s, %s)
@@ -40,6 +46,13 @@ class PostgresJournal:
         values = (self._org, list(document_ids))
         rows = self._connections.read(lambda connection: connection.execute(_ACCESSES, values).fetchall())
         return {document_id: Access(count, last_at) for document_id, count, last_at in rows}
+
+    def put_accesses(self, accesses: Mapping[str, Access]) -> None:
+        """Write down how often documents that exist were read, in place of what is known."""
+        counts = [access.times for access in accesses.values()]
+        times = [float(access.last_at) for access in accesses.values()]
+        with self._connections.transaction() as connection:
+            connection.execute(_PUT_ACCESSES, (list(accesses), counts, times, self._org))
 
     def record_feedback(self, feedback: Feedback) -> None:
         """Keep an opinion, in place of an earlier one on the same document for the same query."""

@@ -14,18 +14,16 @@ from concord.errors import StoreBusy
 
 
 @contextmanager
-def source_lock(connections: Connections, source_id: str, wait_s: float) -> Iterator[None]:
-    """Hold the right to sync a source.
+def shared_lock(connections: Connections, name: str, doing: str, wait_s: float) -> Iterator[None]:
+    """Hold an organisation's lock of this name; whoever is refused is told what its holder is doing.
 
     Raises:
         StoreBusy: somebody else holds it for longer than `wait_s`.
     """
-    key = _key(connections.org, source_id)
+    key = _key(connections.org, name)
     with connections.session() as connection:
         if not _is_acquired(connection, key, wait_s):
-            raise StoreBusy(
-                "another process is syncing this source", hint="wait for it to finish, then try again"
-            )
+            raise StoreBusy(f"another process is {doing}", hint="wait for it to finish, then try again")
         try:
             yield
         finally:

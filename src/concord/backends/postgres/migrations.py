@@ -34,6 +34,11 @@ def _first(connection: Connection) -> None:
     connection.execute(schema.FIRST)
 
 
+def _ledger(connection: Connection) -> None:
+    """Vectors that are kept elsewhere."""
+    connection.execute(schema.LEDGER)
+
+
 def _refuse_old_pgvector(connection: Connection) -> None:
     """Refuse a pgvector whose graph cannot be walked on until a filter has let enough through."""
     version = str(_value(connection, "SELECT extversion FROM pg_extension WHERE extname = 'vector'"))
@@ -46,7 +51,7 @@ def _refuse_old_pgvector(connection: Connection) -> None:
 
 
 # The step at index n leads from version n to version n + 1. A step that was released never changes.
-STEPS: tuple[Callable[[Connection], None], ...] = (_first,)
+STEPS: tuple[Callable[[Connection], None], ...] = (_first, _ledger)
 VERSION = len(STEPS)
 
 

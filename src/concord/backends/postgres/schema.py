@@ -2,7 +2,8 @@
 
 kb_orgs ─< kb_sources ─< kb_documents ─< kb_chunks ── kb_pending      (chunks without a vector)
                                        ├─ kb_vectors_<dimension>   (made when the first embedder is known)
-                  kb_accesses (of documents)  └─ kb_postings, kb_segments, kb_gone     (BM25's statistics)
+                  kb_accesses (of documents)  ├─ kb_postings, kb_segments, kb_gone     (BM25's statistics)
+                                              └─ kb_unsettled      (for vectors elsewhere; by triggers)
 
 Words are kept twice, for two questions. `kb_chunks.words`, a tsvector under a GIN index, knows where each
 token stands: it answers phrases. `kb_postings` holds what BM25 needs, as arrays: one row for a token and a
@@ -196,6 +197,56 @@ FIRST = (
     _TABLES
     + "".join(map(policy, _KEYED))
     + _POLICY.format(table="kb_orgs", condition="name = current_setting('concord.org', true)")
+)
+
+# Vectors may be kept elsewhere: `kb_orgs` says whose and where, `kb_unsettled` what was not told there.
+# A document or a chunk that is changed calls a function only when that place keeps what changed, too.
+_NOTED = """
+CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO kb_unsettled (org, chunk) {chunks};
+    RETURN NULL;
+END $$;
+CREATE TRIGGER {name} AFTER {event} EXECUTE FUNCTION {name}();
+"""
+_LABELS = (
+    "source",
+    "path",
+    "type",
+    "tags",
+    "mtime_ns",
+    "superseded_by",
+)  # of a document, that filters ask for
+_OLD, _NEW = (", ".join(f"{row}.{field}" for field in _LABELS) for row in ("old", "new"))
+LEDGER = (
+    """
+ALTER TABLE kb_orgs ADD COLUMN home text NOT NULL DEFAULT '', ADD COLUMN home_key text NOT NULL DEFAULT '';
+CREATE TABLE kb_unsettled (
+    org integer NOT NULL,
+    turn bigint GENERATED ALWAYS AS IDENTITY,
+    chunk bigint NOT NULL,
+    PRIMARY KEY (org, turn)
+);
+"""
+    + policy("kb_unsettled")
+    + _NOTED.format(
+        name="kb_note_deleted_chunks",
+        event="DELETE ON kb_chunks REFERENCING OLD TABLE AS gone FOR EACH STATEMENT",
+        chunks="""SELECT g.org, g.id FROM gone AS g
+        JOIN kb_orgs AS o ON o.key = g.org AND o.home <> '' ORDER BY g.id""",
+    )
+    + _NOTED.format(
+        name="kb_note_moved_chunk",
+        event="UPDATE OF position ON kb_chunks FOR EACH ROW WHEN (old.position <> new.position)",
+        chunks="SELECT o.key, new.id FROM kb_orgs AS o WHERE o.key = new.org AND o.home <> ''",
+    )
+    + _NOTED.format(
+        name="kb_note_changed_document",
+        event=f"UPDATE ON kb_documents FOR EACH ROW WHEN (({_OLD}) IS DISTINCT FROM ({_NEW}))",
+        chunks="""SELECT c.org, c.id FROM kb_orgs AS o
+        JOIN kb_chunks AS c ON c.org = o.key AND c.document = new.id
+        WHERE o.key = new.org AND o.home <> '' ORDER BY c.id""",
+    )
 )
 
 

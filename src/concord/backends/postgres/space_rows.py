@@ -12,6 +12,9 @@ from concord.types import Identity
 
 _ROW = "SELECT key, identity, dimension, is_active FROM kb_spaces WHERE org = %s AND "
 _LOCK = "SELECT FROM kb_orgs WHERE key = %s FOR UPDATE"
+_COUNT_VECTORS = """
+SELECT o.chunks - (SELECT count(*) FROM kb_pending WHERE org = %(org)s AND space = %(space)s)
+FROM kb_orgs AS o WHERE o.key = %(org)s"""
 _GIVE = "UPDATE kb_spaces SET identity = %s, dimension = %s WHERE org = %s AND key = %s"
 _ACTIVATE = """
 UPDATE kb_spaces SET is_active = (key = %(key)s), was_active = was_active OR key = %(key)s
@@ -40,12 +43,18 @@ def find_space(connection: Connection, org: int, identity: Identity | None) -> S
     return SpaceRow(*row) if row else None
 
 
+def count_vectors(connection: Connection, org: int, key: int) -> int:
+    """Return how many chunks have a vector in a space, wherever it is kept."""
+    row = connection.execute(_COUNT_VECTORS, {"org": org, "space": key}).fetchone()
+    return int(row[0]) if row else 0
+
+
 def take_over(connection: Connection, org: int, identity: Identity) -> None:
     """Make the active space that of an identity; refused while it holds vectors of another."""
     connection.execute(_LOCK, (org,))
     active, own = find_space(connection, org, None), find_space(connection, org, identity)
     assert active is not None  # there is always one
-    if active.dimension is not None and _has_vectors(connection, org, active):
+    if count_vectors(connection, org, active.key):
         check_identity(identity_of(active.identity), identity)
     if own is None:
         give(connection, org, active.key, identity)
@@ -82,11 +91,12 @@ def make_active(connection: Connection, org: int, key: int) -> None:
 def forget_space(connection: Connection, org: int, space: SpaceRow) -> int:
     """Delete a space and all that is in it; return how many vectors. Its row goes first: see `put`."""
     connection.execute("DELETE FROM kb_spaces WHERE org = %s AND key = %s", (org, space.key))
+    gone = count_vectors(connection, org, space.key)
     connection.execute("DELETE FROM kb_pending WHERE org = %s AND space = %s", (org, space.key))
-    if space.dimension is None:
-        return 0
-    statement = f"DELETE FROM {vector_table(space.dimension)} WHERE org = %s AND space = %s"
-    return connection.execute(statement, (org, space.key)).rowcount
+    if space.dimension is not None:
+        table = vector_table(space.dimension)
+        connection.execute(f"DELETE FROM {table} WHERE org = %s AND space = %s", (org, space.key))
+    return gone
 
 
 def lock_spaces(connection: Connection, org: int) -> None:
@@ -100,9 +110,3 @@ def make_table(connection: Connection, dimension: int) -> None:
     connection.execute("SELECT pg_advisory_xact_lock(hashtext('kb_vectors'))")  # two may need it at once
     if connection.execute(exists, (vector_table(dimension),)).fetchone() == (False,):
         connection.execute(vectors(dimension))
-
-
-def _has_vectors(connection: Connection, org: int, space: SpaceRow) -> bool:
-    table = vector_table(space.dimension or 0)
-    statement = f"SELECT FROM {table} WHERE org = %s AND space = %s LIMIT 1"
-    return connection.execute(statement, (org, space.key)).fetchone() is not None

@@ -8,6 +8,7 @@ from concord.backends.postgres.cache import PostgresCache
 from concord.backends.postgres.catalog import PostgresCatalog
 from concord.backends.postgres.connections import Connections
 from concord.backends.postgres.journal import PostgresJournal
+from concord.backends.postgres.ledger import PostgresLedger
 from concord.backends.postgres.lexical import PostgresLexical
 from concord.backends.postgres.location import Location, locate
 from concord.backends.postgres.migrations import bring_up_to_date
@@ -26,6 +27,7 @@ class PostgresStore:
         self.vectors = PostgresVectors(self._connections)
         self.spaces = PostgresSpaces(self._connections)
         self.cache = PostgresCache(self._connections)
+        self.ledger = PostgresLedger(self._connections)
         self.journal = PostgresJournal(self._connections)
 
     @classmethod

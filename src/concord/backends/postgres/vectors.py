@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from concord.backends.embeddings import check_identity, check_vector
+from concord.backends.embeddings import check_identity, check_vector, refuse_elsewhere
 from concord.backends.postgres.cache import identity_column, identity_of
 from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.copying import move, staging
 from concord.backends.postgres.filters import ALLOWED, CHUNKS, SUPERSEDED, condition
+from concord.backends.postgres.ledger import check_here, claim
 from concord.backends.postgres.rows import loaded
 from concord.backends.postgres.schema import vector_table
 from concord.backends.postgres.space_rows import take_over
@@ -26,7 +27,7 @@ MOST_EXACT = 10_000
 NARROW_SHARE = 0.05  # of all vectors in the table, other organisations' among them: the graph holds them all
 
 _STATE = """
-SELECT s.key, s.identity, s.dimension, o.chunks,
+SELECT s.key, s.identity, s.dimension, o.home, o.chunks,
     (SELECT greatest(c.reltuples, 0) FROM pg_class AS c
      WHERE c.oid = to_regclass('kb_vectors_' || s.dimension)),
     coalesce((SELECT i.indisvalid FROM pg_index AS i
@@ -65,6 +66,9 @@ SELECT id FROM kb_chunks WHERE org = %s AND id = ANY(%s) ORDER BY id FOR KEY SHA
 _DELETE_VECTORS = "DELETE FROM {table} WHERE org = %s AND space = %s AND chunk = ANY(%s)"
 _FIELDS = ("org", "space", "chunk", "embedding")
 _FETCH = "SELECT chunk, vector_send(embedding) FROM {table} WHERE org = %s AND space = %s AND chunk = ANY(%s)"
+_IS_MARKED = f"""
+SELECT EXISTS (SELECT FROM {CHUNKS} WHERE d.org = %(org)s AND d.source = %(source)s AND NOT EXISTS (
+    SELECT FROM kb_pending AS p WHERE p.org = c.org AND p.space = %(space)s AND p.chunk = c.id))"""
 _DELETE_SOURCE = """
 WITH gone AS (
     DELETE FROM {table} AS v USING kb_documents AS d, kb_chunks AS c
@@ -80,6 +84,7 @@ class _State(NamedTuple):
     space: int
     identity: str | None
     dimension: int | None
+    home: str
     chunks: int
     table_size: float  # about how many vectors all organisations have
     is_indexed: bool
@@ -137,7 +142,9 @@ class PostgresVectors:
         """Store vectors in one transaction, replacing any of the same chunk; return how many."""
         batch = dict(vectors)  # before a transaction begins: the iterable may be an embedder at work
         with self._connections.transaction() as connection:
+            claim(connection, self._org)
             state = self._state(connection, _LOCK_SPACE)
+            check_here(connection, self._org)  # who moves them needs the lock, and may have had it meanwhile
             if state is None or state.dimension is None:
                 raise BadValue(
                     "no embedder has been prepared for", hint="call prepare() with its identity first"
@@ -171,6 +178,7 @@ class PostgresVectors:
             state = self._state(connection)
             if state is None or state.dimension is None or not chunk_ids:
                 return []
+            _check_here(state)
             statement = _FETCH.format(table=vector_table(state.dimension))
             cursor = connection.cursor(binary=True)
             return cursor.execute(statement, (self._org, state.space, list(chunk_ids))).fetchall()
@@ -184,8 +192,10 @@ class PostgresVectors:
             state = self._state(connection)
             if state is None or state.dimension is None:
                 return 0
-            statement = _DELETE_SOURCE.format(table=vector_table(state.dimension))
             values = {"org": self._org, "space": state.space, "source": source_id}
+            if state.home and connection.execute(_IS_MARKED, values).fetchone() == (True,):
+                _check_here(state)
+            statement = _DELETE_SOURCE.format(table=vector_table(state.dimension))
             return connection.execute(statement, values).rowcount
 
     def _state(self, connection: Connection, locked: str = "") -> _State | None:
@@ -214,6 +224,7 @@ class PostgresVectors:
         if state.dimension is None:
             return []
         check_vector(vector, state.dimension)
+        _check_here(state)
         scope = self._scope(connection, filter, state)
         known = {"vector": Embedding(vector), "limit": limit, "org": self._org, "space": state.space}
         values = {**known, **scope.values}
@@ -239,6 +250,11 @@ class PostgresVectors:
         asked = {"org": self._org, "most": MOST_EXACT + 1, **values}
         (size,) = connection.execute(count, asked).fetchone() or (0,)
         return _Scope(_IS_ALLOWED.format(condition=sql), together, values, size)
+
+
+def _check_here(state: _State) -> None:
+    if state.home:
+        refuse_elsewhere(state.home, "")
 
 
 def _is_narrow(size: int, table_size: float) -> bool:

@@ -1,0 +1,154 @@
+"""What an organisation's rows know of vectors that are kept elsewhere: which are there, what is not told yet.
+
+kb_pending says, as for vectors in the database, which chunks have none. kb_unsettled is filled by triggers,
+in the transaction that changes a chunk or its document, so that a crash at any moment forgets nothing.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from concord.backends.embeddings import refuse_elsewhere
+from concord.backends.postgres.connections import Connection, Connections
+from concord.backends.postgres.filters import ALLOWED, CHUNKS, condition
+from concord.backends.postgres.locks import shared_lock
+from concord.backends.postgres.schema import vector_table
+from concord.backends.postgres.space_rows import find_space, lock_spaces
+from concord.types import ChunkId, Filter, Home, Identity
+
+_HOME = "SELECT home, home_key FROM kb_orgs WHERE key = %s"
+_IS_EMPTY = """
+SELECT NOT EXISTS (
+    SELECT FROM kb_spaces AS s WHERE s.org = o.key
+    AND o.chunks > (SELECT count(*) FROM kb_pending AS p WHERE p.org = s.org AND p.space = s.key))
+FROM kb_orgs AS o WHERE o.key = %s"""
+# Whoever puts a vector holds its space until it is there, and then it is deleted as well.
+_LOCK_EVERY_SPACE = "SELECT dimension FROM kb_spaces WHERE org = %s ORDER BY key FOR UPDATE"
+_ALL_WAIT = """
+INSERT INTO kb_pending SELECT s.org, s.key, c.id
+FROM kb_spaces AS s JOIN kb_chunks AS c ON c.org = s.org WHERE s.org = %s ON CONFLICT DO NOTHING"""
+_MOVE = """
+UPDATE kb_orgs SET home = %(url)s,
+    home_key = CASE WHEN home_key = '' AND %(url)s <> '' THEN %(key)s ELSE home_key END
+WHERE key = %(org)s"""
+_MARK = "DELETE FROM kb_pending WHERE org = %s AND space = %s AND chunk = ANY(%s)"
+_UNMARK = f"""
+INSERT INTO kb_pending SELECT c.org, %(space)s, c.id FROM {CHUNKS}
+WHERE d.org = %(org)s AND d.source = %(source)s ON CONFLICT DO NOTHING"""
+_UNSETTLED = "SELECT turn, chunk FROM kb_unsettled WHERE org = %s ORDER BY turn LIMIT %s"
+_SETTLE = "DELETE FROM kb_unsettled WHERE org = %s AND turn = ANY(%s)"
+_MATCHING = "SELECT d.id FROM kb_documents AS d WHERE d.org = %(org)s AND {condition} LIMIT %(most)s"
+
+
+class PostgresLedger:
+    """The ledger of one organisation."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._org = connections.org
+
+    def home(self) -> Home:
+        """Return where the vectors are kept."""
+        ((url, key),) = self._rows(_HOME, (self._org,))
+        return Home(url, key)
+
+    def is_empty(self) -> bool:
+        """Whether no chunk has a vector in any space, wherever they are kept."""
+        return self._connections.read(lambda connection: _is_empty(connection, self._org))
+
+    def move(self, url: str) -> None:
+        """Keep vectors there from now on: every chunk is pending in every space, and nothing is unsettled."""
+        with self._connections.transaction() as connection:
+            lock_spaces(connection, self._org)
+            _move_home(connection, self._org, url)
+
+    def mark(self, identity: Identity, chunk_ids: Sequence[ChunkId]) -> None:
+        """Take note that the other place has acknowledged these chunks' vectors."""
+        with self._connections.transaction() as connection:
+            if space := find_space(connection, self._org, identity):
+                connection.execute(_MARK, (self._org, space.key, list(chunk_ids)))
+
+    def unmark(self, identity: Identity, source_id: str) -> int:
+        """Make a source's chunks pending again in one space; return how many were not."""
+        with self._connections.transaction() as connection:
+            lock_spaces(connection, self._org)  # or a chunk that goes meanwhile would wait for ever
+            space = find_space(connection, self._org, identity)
+            values = {"org": self._org, "space": space and space.key, "source": source_id}
+            return connection.execute(_UNMARK, values).rowcount if space else 0
+
+    def unsettled(self, limit: int) -> list[tuple[int, ChunkId]]:
+        """Return the oldest changes that the other place has not been told of, each with its turn."""
+        return [(turn, chunk_id) for turn, chunk_id in self._rows(_UNSETTLED, (self._org, limit))]
+
+    def settle(self, turns: Sequence[int]) -> None:
+        """Take note that the other place knows of the changes that had these turns."""
+        with self._connections.transaction() as connection:
+            connection.execute(_SETTLE, (self._org, list(turns)))
+
+    def allowed(self, chunk_ids: Sequence[ChunkId], filter: Filter) -> set[ChunkId]:
+        """Return those of the chunks that exist and that a filter lets through."""
+        sql, values = condition(filter)
+        statement = ALLOWED.format(condition=f"c.id = ANY(%(ids)s) AND {sql}")
+        rows = self._rows(statement, {"org": self._org, "ids": list(chunk_ids), **values})
+        return {chunk_id for (chunk_id,) in rows}
+
+    def matching(self, filter: Filter, most: int) -> list[str] | None:
+        """Return the ids of the documents that a filter lets through; None when they are more than `most`."""
+        sql, values = condition(filter)
+        rows = self._rows(_MATCHING.format(condition=sql), {"org": self._org, "most": most + 1, **values})
+        return [document_id for (document_id,) in rows] if len(rows) <= most else None
+
+    def exclusive(self, *, wait_s: float) -> AbstractContextManager[None]:
+        """Hold the right to change what is kept outside, across processes and machines.
+
+        Raises:
+            StoreBusy: somebody else holds it for longer than `wait_s`.
+        """
+        return shared_lock(self._connections, "vectors kept elsewhere", "changing the vectors", wait_s)
+
+    def _rows(self, statement: str, values: Any) -> list[tuple[Any, ...]]:
+        return self._connections.read(lambda connection: connection.execute(statement, values).fetchall())
+
+
+def check_here(connection: Connection, org: int) -> None:
+    """Refuse to use vectors of the database when they are kept elsewhere.
+
+    Raises:
+        VectorsElsewhere: they are.
+    """
+    if home := _home_url(connection, org):
+        refuse_elsewhere(home, "")
+
+
+def claim(connection: Connection, org: int) -> None:
+    """Keep vectors in the database, unless there are some elsewhere.
+
+    Raises:
+        VectorsElsewhere: there are.
+    """
+    if _home_url(connection, org):
+        lock_spaces(connection, org)
+        if not _is_empty(connection, org):
+            check_here(connection, org)
+        _move_home(connection, org, "")
+
+
+def _home_url(connection: Connection, org: int) -> str:
+    row = connection.execute(_HOME, (org,)).fetchone()
+    return str(row[0]) if row else ""
+
+
+def _is_empty(connection: Connection, org: int) -> bool:
+    return connection.execute(_IS_EMPTY, (org,)).fetchone() == (True,)
+
+
+def _move_home(connection: Connection, org: int, url: str) -> None:
+    """Forget all vectors, in every space, and keep those that come elsewhere; it is our turn to change."""
+    dimensions = {dimension for (dimension,) in connection.execute(_LOCK_EVERY_SPACE, (org,)).fetchall()}
+    for table in ("kb_unsettled", *(vector_table(dimension) for dimension in dimensions if dimension)):
+        connection.execute(f"DELETE FROM {table} WHERE org = %s", (org,))
+    connection.execute(_ALL_WAIT, (org,))
+    connection.execute(_MOVE, {"org": org, "url": url, "key": secrets.token_hex(8)})
