@@ -328,26 +328,25 @@ DOCUMENTS = st.lists(
     st.tuples(TEXT, TEXT, st.lists(st.sampled_from(VOCABULARY), max_size=2)), min_size=1, max_size=12
 )
 LEAF = st.builds(Word, st.sampled_from([*VOCABULARY, "absent"]), st.booleans()) | st.builds(Phrase, TEXT)
-PLAIN = st.recursive(
-    LEAF,
-    lambda inner: (
-        st.builds(AllOf, st.lists(inner, min_size=1, max_size=3).map(tuple))
-        | st.builds(AnyOf, st.lists(inner, min_size=1, max_size=4).map(tuple))
-    ),
-    max_leaves=6,
-)
+
+
+def groups(inner: st.SearchStrategy[Match], most: int) -> st.SearchStrategy[Match]:
+    members = st.lists(inner, min_size=1, max_size=most).map(tuple)
+    return st.builds(AllOf, members) | st.builds(AnyOf, members)
+
+
+def without(inner: st.SearchStrategy[Match]) -> st.SearchStrategy[Match]:
+    return st.builds(Without, inner, inner) | st.builds(AnyOf, st.tuples(inner, inner))
+
+
+# Levels, not st.recursive: its budget of leaves is kept beside the choices that an example is replayed from.
+SHALLOW = LEAF | groups(LEAF, 4)
+PLAIN = SHALLOW | groups(SHALLOW, 3)
 # FTS5's scores (never its matches) stray where NOT meets phrases or stands within OR: a dropped word may add
 # to them, a kept one be forgotten. So `Without` is scored on words alone; beyond that its finds are compared.
 FLAT = st.lists(st.builds(Word, st.sampled_from(VOCABULARY)), min_size=1, max_size=3).map(tuple)
 SCORED = PLAIN | st.builds(Without, st.builds(AnyOf, FLAT) | st.builds(AllOf, FLAT), st.builds(AnyOf, FLAT))
-NESTED = st.recursive(
-    PLAIN,
-    lambda inner: (
-        st.builds(Without, inner, inner)
-        | st.builds(AnyOf, st.lists(inner, min_size=2, max_size=3).map(tuple))
-    ),
-    max_leaves=4,
-)
+NESTED = PLAIN | without(PLAIN) | without(PLAIN | without(PLAIN))
 FILTERS = st.builds(
     Filter,
     tags=st.sampled_from([(), ("red",), ("red", "blue")]),

@@ -214,7 +214,8 @@ class QdrantVectors:
 
         from concord.backends.qdrant.points import chunk_of
 
-        params = models.SearchParams(hnsw_ef=max(ef_search, k)) if ef_search else None
+        is_exact = self._connection.is_local  # and would warn that no effort is asked of it
+        params = models.SearchParams(hnsw_ef=max(ef_search, k)) if ef_search and not is_exact else None
         name = self._place.collection(len(vector))
         with self._connection.client() as client:
             points = client.query_points(
