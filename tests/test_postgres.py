@@ -6,6 +6,7 @@ import random
 import re
 import shlex
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -479,6 +480,34 @@ def test_two_processes_may_write_to_one_organisation():
     )
     for each in stores:
         each.close()
+
+
+def waiters(administrator: Any, wanted: int) -> None:
+    """Return once so many wait for somebody's lock."""
+    waiting = "SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted"
+    deadline = time.monotonic() + 30
+    while administrator.execute(waiting).fetchone() != (wanted,):
+        assert time.monotonic() < deadline, "nobody waits"
+
+
+def test_vectors_that_come_while_they_are_moved_are_forgotten_too(store: PostgresStore, administrator: Any):
+    (a,) = put(store, "docs/a.md", "text")
+    store.vectors.prepare(IDENTITY)
+    work = [lambda: embed(store, [(a, unit(1, 0, 0, 0))]), lambda: store.ledger.move("http://elsewhere")]
+    threads = [threading.Thread(target=each) for each in work]
+    with administrator.transaction():  # the vector cannot be written yet, though its space is held
+        own = (store._connections.org, a)
+        administrator.execute("SELECT FROM kb_chunks WHERE org = %s AND id = %s FOR UPDATE", own)
+        for number, thread in enumerate(threads, 1):
+            thread.start()
+            waiters(administrator, number)
+    for thread in threads:
+        thread.join(60)
+    assert store.ledger.is_empty()
+    assert [waiting.chunk_id for waiting in store.vectors.pending(0, 9)] == [a]
+    store.ledger.move("")
+    assert store.vectors.fetch([a]) == {}
+    assert store.check() == []
 
 
 def test_the_lock_of_a_sync_is_freed_when_its_holder_dies(store: PostgresStore, administrator: Any):
