@@ -26,13 +26,14 @@ class Cost(NamedTuple):
 
 
 Work = Callable[[], object]
+Clock = Callable[[], float]
 
 
-def cost_of(work: Work) -> Cost:
+def cost_of(work: Work, processor: Clock = time.process_time) -> Cost:
     """Do it in this process, with all threads it starts, and return what it took."""
-    started, cpu_started = time.perf_counter(), time.process_time()
+    started, cpu_started = time.perf_counter(), processor()
     work()
-    return Cost(time.process_time() - cpu_started, time.perf_counter() - started)
+    return Cost(processor() - cpu_started, time.perf_counter() - started)
 
 
 def command_cost(command: Sequence[str], environment: Mapping[str, str]) -> Cost:
@@ -45,6 +46,11 @@ def command_cost(command: Sequence[str], environment: Mapping[str, str]) -> Cost
     if process.returncode:
         raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
     return Cost(usage.ru_utime + usage.ru_stime, time.perf_counter() - started)
+
+
+def together(costs: Sequence[Cost]) -> Cost:
+    """Return what all of them took."""
+    return Cost(sum(cost.cpu for cost in costs), sum(cost.elapsed for cost in costs))
 
 
 def in_turn(rounds: int, works: Mapping[str, Callable[[], Cost]]) -> dict[str, list[Cost]]:
@@ -61,6 +67,11 @@ def in_turn(rounds: int, works: Mapping[str, Callable[[], Cost]]) -> dict[str, l
 def cpu_ms(costs: Iterable[Cost]) -> float:
     """Return the median processor time."""
     return median(cost.cpu for cost in costs) * 1000
+
+
+def mean_cpu_ms(costs: Sequence[Cost]) -> float:
+    """Return the mean processor time: what a core can do in an hour, and right for clocks of coarse steps."""
+    return together(costs).cpu / len(costs) * 1000
 
 
 def elapsed_ms(costs: Iterable[Cost]) -> float:

@@ -7,23 +7,29 @@ from its vocabulary and from invented words, so that full-text search meets freq
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import random
 import re
 import shutil
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import cache
+from contextlib import ExitStack, closing
+from functools import cache, partial
 from pathlib import Path
 from pydoc_data.topics import topics
+from typing import NamedTuple
 
 import numpy as np
 import platformdirs
 from numpy.typing import NDArray
 
+from benchmarks.measure import Clock, Cost, cost_of, together
 from concord.backends.sqlite import schema
 from concord.backends.sqlite.store import SQLiteStore
 from concord.embedders.bundled import BundledEmbedder
+from concord.protocols import Store
 from concord.types import ChunkId, Document, Piece, Source, Vector
 
 SEED = 2026
@@ -96,29 +102,58 @@ def _vocabulary() -> list[str]:
     return list(dict.fromkeys([*real, *invented]))[:VOCABULARY]
 
 
+class Filling(NamedTuple):
+    """What filling a store took; making up the texts and vectors is not counted."""
+
+    words: Cost
+    vectors: Cost
+    settling: Cost  # what a sync does last: merging words, and on a server building the vector index
+
+
+_FILLING = "filling.json"  # beside a store that is kept: what filling it took
+
+
 def filled_store(chunks: int) -> str:
     """Return the URL of a store with so many chunks and vectors, filled now or by an earlier run."""
-    told = f"{schema.FIRST}{SEED}{VOCABULARY}{WORDS_A_CHUNK}{CHUNKS_A_DOCUMENT}"
-    folder = cache_folder() / f"store-{chunks}-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
-    if not folder.is_dir():
+    folder = _folder(chunks)
+    if not (folder / _FILLING).is_file():
         making = folder.with_name(folder.name + ".making")
         shutil.rmtree(making, ignore_errors=True)
         print(f"  filling a store with {chunks:,} chunks, once", flush=True)
-        _fill(SQLiteStore.open(f"sqlite://{making.absolute()}", "default"), chunks)
+        with closing(SQLiteStore.open(f"sqlite://{making.absolute()}", "default")) as store:
+            taken = fill(store, chunks)
+        (making / _FILLING).write_text(json.dumps(taken), encoding="utf-8")
+        shutil.rmtree(folder, ignore_errors=True)
         making.rename(folder)
     return f"sqlite://{folder.absolute()}"
 
 
-def _fill(store: SQLiteStore, chunks: int) -> None:
+def filling_of(chunks: int) -> Filling:
+    """Return what filling the store of that size took when it was made."""
+    costs = json.loads((_folder(chunks) / _FILLING).read_text(encoding="utf-8"))
+    return Filling(*(Cost(*cost) for cost in costs))
+
+
+def _folder(chunks: int) -> Path:
+    told = f"{schema.FIRST}{SEED}{VOCABULARY}{WORDS_A_CHUNK}{CHUNKS_A_DOCUMENT}"
+    return cache_folder() / f"store-{chunks}-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
+
+
+def fill(store: Store, chunks: int, processor: Clock = time.process_time) -> Filling:
+    """Store texts and vectors for so many chunks, and do what is done at the end of a sync."""
     source = Source("synthetic", "synthetic", None, "notes", "synthetic")
     store.catalog.put_source(source)
     store.vectors.prepare(BundledEmbedder.identity)
-    with store.catalog.sync_lock(source.id, wait_s=0):  # which merges the full-text index when it is let go
+    words, vectors = list[Cost](), list[Cost]()
+    with ExitStack() as held:
+        held.enter_context(store.catalog.sync_lock(source.id, wait_s=0))
         for number, texts in enumerate(_texts(chunks)):
-            store.catalog.put_documents(_documents(source, number, texts))
-            ids = [one.chunk_id for one in store.vectors.pending(0, BATCH)]
-            store.vectors.put(_vectors(ids, seed=number))
-    store.close()
+            documents = list(_documents(source, number, texts))
+            words.append(cost_of(partial(store.catalog.put_documents, documents), processor))
+            made = _vectors([one.chunk_id for one in store.vectors.pending(0, BATCH)], seed=number)
+            vectors.append(cost_of(partial(store.vectors.put, made), processor))
+        settling = cost_of(held.close, processor)
+    return Filling(together(words), together(vectors), settling)
 
 
 def _texts(chunks: int) -> Iterator[list[str]]:

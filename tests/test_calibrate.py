@@ -176,6 +176,14 @@ def test_with_a_calibration_relevance_and_confidence_are_its_probabilities():
     assert cuts(calibration).strong == 0.8
 
 
+def test_an_answer_is_no_less_sure_than_its_surest_hit():
+    _, _, search = gathered()
+    calibration = load(DATA)
+    alone = confidence_score(calibration, search)
+    assert confidence_score(calibration, search, [alone / 2]) == alone
+    assert confidence_score(calibration, search, [0.2, 0.99]) == 0.99
+
+
 def test_relevance_is_explained_feature_by_feature():
     given_ballots, ranked, search = gathered()
     hit = hit_evidence(given_ballots, ranked[0], 1, coverage=0.5)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -137,3 +139,9 @@ def test_every_link_between_pages_leads_somewhere():
     for path in DOCS.glob("*.md"):
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
             assert (DOCS / target).exists(), f"{path.name} → {target}"
+
+
+def test_the_arithmetic_of_scaling_is_what_its_program_prints():
+    command = [sys.executable, "-m", "benchmarks.sizing"]
+    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, encoding="utf-8")
+    assert done.stdout in page("scaling.md")

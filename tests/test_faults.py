@@ -168,11 +168,7 @@ def test_a_run_that_is_killed_at_a_known_file_has_kept_what_came_before(
 def test_ctrl_c_at_any_moment_is_one_line_and_the_next_run_completes_the_work(
     reference: Reference, home: Path, env: dict[str, str], moment: float
 ):
-    # Whoever runs the tests may ignore the signal, and a child inherits that.
-    def default_handler() -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    process = start("add", reference.folder, env=env, before=default_handler)
+    process = start("add", reference.folder, env=env)
     wait_for_store(process, database(home), and_s=reference.took_s * moment)
     process.send_signal(signal.SIGINT)
     status, out, err = finish(process)

@@ -81,7 +81,8 @@ def rejudged(judgement: Judgement, calibration: Calibration | None) -> Judgement
     """Return what another calibration would have said of the same evidence."""
     cuts = calibrate.cuts(calibration)
     verdicts = tuple(_revised(verdict, judgement, calibration, cuts) for verdict in judgement.verdicts)
-    score = calibrate.confidence_score(calibration, judgement.search) if verdicts else 0.0
+    relevances = [verdict.relevance for verdict in verdicts]
+    score = calibrate.confidence_score(calibration, judgement.search, relevances) if verdicts else 0.0
     return replace(
         judgement,
         verdicts=verdicts,

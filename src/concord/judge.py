@@ -75,7 +75,8 @@ def judge(
         _verdict(survivor, known, query, search, calibration, rung)
         for survivor, known in zip(survivors, features, strict=True)
     )
-    score = calibrate.confidence_score(calibration, search) if survivors else 0.0
+    relevances = [verdict.relevance for verdict in verdicts]
+    score = calibrate.confidence_score(calibration, search, relevances) if survivors else 0.0
     cuts = calibrate.cuts(calibration)
     return Judgement(
         verdicts,

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, count
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from concord.errors import BadValue, NotFound
-from concord.protocols import Catalog
 from concord.types import Source, Trust
-from concord.walk import walk
+
+if TYPE_CHECKING:
+    from concord.protocols import Catalog
 
 NOTES_NAME = "notes"
 UNREAD = -1  # a modification time that no file has: the next sync reads the file, whatever its own says
@@ -52,6 +53,8 @@ def register(
     Raises:
         UsageError: the path may not be indexed, or the name is taken.
     """
+    from concord.walk import walk  # late: every search loads this module, and walks nowhere
+
     walk(path, patterns, max_bytes=0)  # refuses now what every later sync would have to refuse
 
     def wanted(known: Sequence[Source]) -> Source:
@@ -111,7 +114,7 @@ def new_source(
             f"a source called {name!r} exists already", hint="give another --name, or `kb sync` that one"
         )
     return Source(
-        id=secrets.token_hex(6),
+        id=_new_id(),
         name=name or _first_free(_tails(path), lambda tried: tried not in names),
         path=str(path),
         kind="directory" if path.is_dir() else "file",
@@ -158,7 +161,7 @@ def _new_notes(existing: Sequence[Source]) -> Source:
     names = {source.name for source in existing}
     is_apart = _apart_from(existing)
     name = _first_free(_numbered(NOTES_NAME), lambda tried: tried not in names and is_apart(tried))
-    return Source(secrets.token_hex(6), name, None, "notes", name, created_at=time.time())
+    return Source(_new_id(), name, None, "notes", name, created_at=time.time())
 
 
 def _apart_from(existing: Sequence[Source]) -> Callable[[str], bool]:
@@ -185,3 +188,9 @@ def _tails(path: Path) -> Iterator[str]:
 
 def _numbered(name: str) -> Iterator[str]:
     return chain([name], (f"{name}-{n}" for n in count(2)))
+
+
+def _new_id() -> str:
+    import secrets  # late: every search loads this module, and few make a source
+
+    return secrets.token_hex(6)

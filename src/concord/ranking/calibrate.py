@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
 
@@ -63,11 +63,16 @@ def relevance(calibration: Calibration | None, hit: HitEvidence, search: SearchE
     return probability(calibration.hit, features_hit(hit, search))
 
 
-def confidence_score(calibration: Calibration | None, search: SearchEvidence) -> float:
-    """Return the probability that the top results hold what was asked for, or its stand-in."""
+def confidence_score(
+    calibration: Calibration | None, search: SearchEvidence, relevances: Iterable[float] = ()
+) -> float:
+    """Return the probability that the top results hold what was asked for, or its stand-in.
+
+    It is no less than that of any one of them: what holds of a hit holds of the answer that has it.
+    """
     if calibration is None:
         return stand_in(search.first_cosine, share_of_bound(search.first_bm25, search))
-    return probability(calibration.answer, features_answer(search))
+    return max([probability(calibration.answer, features_answer(search)), *relevances])
 
 
 def cuts(calibration: Calibration | None) -> Cuts:
