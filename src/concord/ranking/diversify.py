@@ -15,6 +15,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from concord.ranking.lexicon import UNSPACED_SCRIPTS
+from concord.text.characters import is_near
+from concord.text.pattern import pattern
 from concord.types import ChunkId, Ranked
 
 LAMBDA = 0.7  # seed 000 §5.1: relevance against diversity
@@ -26,6 +28,7 @@ DUPLICATE = 0.9  # word-set similarity from which two chunks are one text
 FLOOR = 0.001  # seed 000 §5.2: at 0.01 a chunk that one strategy alone found (0.008) was dropped
 RELAXED_FLOOR = 0.0001  # of the cascade's first rung
 
+_WORDS = pattern(r"\w+")
 _SPACED = str.maketrans(dict.fromkeys("!\"#$%&'()*+,-./:;<=>?@[\\]^`{|}~", " "))
 
 
@@ -48,6 +51,8 @@ def shingles(text: str) -> frozenset[str]:
     lowered = text.lower()
     if lowered.isascii():  # twice as fast as a regular expression, and most text
         return frozenset(lowered.translate(_SPACED).split())
+    if is_near(lowered):
+        return frozenset(_WORDS.findall(lowered))
     return frozenset(part for found in _runs().finditer(lowered) for part in _parts(found))
 
 

@@ -11,6 +11,7 @@ from functools import cache
 from typing import NamedTuple
 
 from concord.ranking.lexicon import UNSPACED_SCRIPTS
+from concord.text.characters import is_near
 from concord.text.pattern import pattern
 
 READ_CHARS = 4000  # a query shows its kind early; the rest of a pasted page would only cost time
@@ -39,7 +40,7 @@ class Word(NamedTuple):
 
 def words(text: str) -> list[Word]:
     """Split a query at white space and where the script changes, and strip what surrounds each word."""
-    parts = text.split() if text.isascii() else _by_script().findall(text)
+    parts = text.split() if is_near(text) else _by_script().findall(text)
     found = map(_word, parts)
     return [word for word in found if any(map(str.isalnum, word.text)) or word.text in _LONE_UNITS]
 
@@ -62,7 +63,7 @@ def is_initials(text: str) -> bool:
 
 def has_unspaced(text: str) -> bool:
     """Whether a text holds a script that is written without spaces."""
-    return not text.isascii() and _unspaced().search(text) is not None
+    return not is_near(text) and _unspaced().search(text) is not None
 
 
 @cache

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import NamedTuple
 
+from concord.text.characters import has_foreign_case
 from concord.text.pattern import pattern
 
 # More parts than this, and shorter on average than that: a hash or a key, not an identifier.
@@ -76,7 +77,7 @@ def symbol_name(word: str) -> str | None:
 
 
 def _patterns_for(text: str) -> _Patterns:
-    return _ascii_patterns() if text.isascii() else _cased_patterns()
+    return _cased_patterns() if has_foreign_case(text) else _ascii_patterns()
 
 
 @cache

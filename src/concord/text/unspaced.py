@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import NamedTuple
 from unicodedata import normalize
 
-from concord.text.characters import is_token_character
+from concord.text.characters import is_near, is_token_character
 
 # Vowel signs and tone marks end a token in FTS5, so they are stored as private-use characters, which do not.
 # That range is itself listed as unspaced, so that what was mapped once stays as it is.
@@ -45,12 +45,12 @@ class Segment(NamedTuple):
 
 def is_plain(text: str) -> bool:
     """Whether a text holds nothing for which FTS5's own tokens would not do."""
-    return text.isascii() or not _pattern(f"[{_UNSPACED}{_WIDE}{_EMOJI}]").search(text)
+    return is_near(text) or not _pattern(f"[{_UNSPACED}{_WIDE}{_EMOJI}]").search(text)
 
 
 def has_unspaced(text: str) -> bool:
     """Whether any character of a text belongs to a script without spaces."""
-    return not text.isascii() and _pattern(f"[{_UNSPACED}]").search(text) is not None
+    return not is_near(text) and _pattern(f"[{_UNSPACED}]").search(text) is not None
 
 
 def segments(text: str) -> Iterator[Segment]:
@@ -62,7 +62,7 @@ def segments(text: str) -> Iterator[Segment]:
 
 def narrowed(text: str) -> str:
     """Return a text with its full-width and half-width forms as the usual ones."""
-    if text.isascii():
+    if is_near(text):
         return text
     return _pattern(f"[{_WIDE}]+").sub(lambda run: normalize("NFKC", run[0]), text)
 
