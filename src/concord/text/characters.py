@@ -105,8 +105,6 @@ class _Folded(_Separated):
 _SEPARATED = _Separated(dict.fromkeys(map(ord, _DIACRITICS)))
 _FOLDED_TABLE = _Folded(dict.fromkeys(map(ord, _DIACRITICS)))
 _ALIGNED = _Folded()
-# Wider than what it stands for, and compiled in a tenth of the time: dashes and accents are not in it.
-_FAR = pattern(r"[\u0e00-\u17ff\u20bf\u2e80-\U0010ffff]")
 _CASED = pattern(r"[\u00aa-\u052f\u1e00-\u1eff]")
 _NOT_ASCII = pattern(r"([^\x00-\x7f]+)")
 
@@ -135,7 +133,15 @@ def aligned(text: str) -> str:
 
 def is_near(text: str) -> bool:
     """Whether a text surely holds no script without spaces, no wide form and no emoji."""
-    return text.isascii() or _FAR.search(text) is None
+    return text.isascii() or not any(map(_is_far, set(text)))
+
+
+def _is_far(character: str) -> bool:
+    """Whether a character comes after the alphabets and is no dash, arrow or the like.
+
+    A pattern of these ranges takes longer to compile than a quick search takes.
+    """
+    return character >= "\u0e00" and (not "\u1800" <= character < "\u2e80" or character == "\u20bf")
 
 
 def has_foreign_case(text: str) -> bool:
