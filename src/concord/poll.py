@@ -1,19 +1,19 @@
 """The one place with threads: ask every strategy at once, and wait no longer than the deadline.
 
-A strategy that fails or is late is named and stops nobody. Threads are daemons, so a finished command never
-waits for a hung one at exit.
+A strategy that fails or is late is named and stops nobody.
 """
 
 from __future__ import annotations
 
 import queue
-import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct, field
 
+from concord import crew
 from concord.errors import KBError
 from concord.types import Candidate, Degraded, Query
 
@@ -43,7 +43,7 @@ def poll(strategies: Sequence[Strategy], query: Query, deadline_ms: float) -> Po
     ends = time.perf_counter() + deadline_ms / 1000
     box: queue.SimpleQueue[_Ballot] = queue.SimpleQueue()
     for strategy in strategies:
-        threading.Thread(target=lambda s=strategy: box.put(_vote(s, query)), daemon=True).start()
+        crew.do(partial(_cast, strategy, query, box))
     result = Poll()
     waiting = {strategy.name for strategy in strategies}
     while waiting:
@@ -64,7 +64,7 @@ def bounded(work: Callable[[], T], budget_ms: float) -> T | None:
         Exception: whatever the work raises in time.
     """
     box: queue.SimpleQueue[tuple[T | None, Exception | None]] = queue.SimpleQueue()
-    threading.Thread(target=lambda: box.put(_outcome(work)), daemon=True).start()
+    crew.do(lambda: box.put(_outcome(work)))
     try:
         value, fault = box.get(timeout=budget_ms / 1000)
     except queue.Empty:
@@ -79,6 +79,10 @@ def _outcome(work: Callable[[], T]) -> tuple[T | None, Exception | None]:
         return work(), None
     except Exception as fault:  # raised again by whoever waits
         return None, fault
+
+
+def _cast(strategy: Strategy, query: Query, box: queue.SimpleQueue[_Ballot]) -> None:
+    box.put(_vote(strategy, query))
 
 
 def _vote(strategy: Strategy, query: Query) -> _Ballot:
