@@ -3,6 +3,22 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from recorders import Desk, opened
 
 # A shell starts what runs in the background with Ctrl-C ignored, and every child inherits that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Desk]:
+    """Give what a sync works with, over each of two stores."""
+    store = opened("memory://" if request.param == "memory" else f"sqlite://{tmp_path}/store")
+    made = Desk(store)
+    yield made
+    made.reader.close()
+    store.close()

@@ -25,15 +25,6 @@ from recorders import Desk, Did, FrailSpaces, FrailVectors, RecordingReader, did
 EVERYTHING = Filter()
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Desk]:
-    store = opened("memory://" if request.param == "memory" else f"sqlite://{tmp_path}/store")
-    made = Desk(store)
-    yield made
-    made.reader.close()
-    store.close()
-
-
 @pytest.fixture
 def docs(tmp_path: Path) -> Path:
     folder = tmp_path / "docs"

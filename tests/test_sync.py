@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,15 +18,6 @@ from concord.walk import Found
 from recorders import MAX_BYTES, Desk, Did, age, did, opened, write
 
 EVERYTHING = Filter()
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Desk]:
-    store = opened("memory://" if request.param == "memory" else f"sqlite://{tmp_path}/store")
-    made = Desk(store)
-    yield made
-    made.reader.close()
-    store.close()
 
 
 @pytest.fixture

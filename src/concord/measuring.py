@@ -43,11 +43,9 @@ class Measuring:
             NotFound: the folder holds no collection.
             BadValue: a file of it cannot be read.
         """
-        from concord.collection import foreign_queries, read_collection
         from concord.evaluate import evaluate
 
-        collection = read_collection(Path(folder), split).sampled(limit)
-        others = foreign_queries([*map(Path, unanswerable)], limit)
+        collection, others = _asked_of(folder, unanswerable, split, limit)
         with self.apart(collection, progress) as tools:
             return evaluate(collection, tools, progress, others)
 
@@ -67,12 +65,10 @@ class Measuring:
             BadValue: a file of it cannot be read, or it has too few judged queries to learn from.
         """
         from concord.calibration import save_calibration
-        from concord.collection import foreign_queries, read_collection
         from concord.feedback import judged_outcomes
         from concord.refit import refit
 
-        collection = read_collection(Path(folder), split).sampled(limit)
-        others = foreign_queries([*map(Path, unanswerable)], limit)
+        collection, others = _asked_of(folder, unanswerable, split, limit)
         identity = self._parts.measure().identity
         judged = judged_outcomes(self._own_tools(), progress)
         with self.apart(collection, progress) as tools:
@@ -106,3 +102,16 @@ class Measuring:
                 complete(embed_pending(other.store, other.embedder, progress))
                 tools = other.with_meaning(tools)
             yield tools._replace(reranker=other.reranker)
+
+
+def _asked_of(
+    folder: str | os.PathLike[str],
+    unanswerable: Sequence[str | os.PathLike[str]],
+    split: str | None,
+    limit: int | None,
+) -> tuple[Collection, dict[str, list[str]]]:
+    """Return a collection to ask its own queries of, and others' queries by name."""
+    from concord.collection import foreign_queries, read_collection
+
+    collection = read_collection(Path(folder), split).sampled(limit)
+    return collection, foreign_queries([*map(Path, unanswerable)], limit)

@@ -7,13 +7,13 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
+# With all that a search by words takes: it costs the hello a tenth more, and a search that follows at once,
+# before the model is there, waits for no import.
+import concord.search  # noqa: F401
 from concord.config import Settings
 from concord.errors import KBError
-
-if TYPE_CHECKING:
-    from concord.knowledge import KnowledgeBase
+from concord.knowledge import KnowledgeBase
 
 log = logging.getLogger(__name__)
 
@@ -36,10 +36,6 @@ class Bases:
 
     def of(self, org: str | None = None) -> KnowledgeBase:
         """Return the knowledge base of an organisation; None is the one of the settings."""
-        from concord.knowledge import (
-            KnowledgeBase,  # with all of search: not while a client waits for a hello
-        )
-
         org = org or self.settings["org"]
         with self._lock:
             if org not in self._opened:
@@ -72,8 +68,6 @@ class Bases:
         """Make words ready first, then the model: loading it would slow down a search that is on its way."""
         try:
             knowledge = self.of(org)
-            import concord.search  # noqa: F401
-
             _ = knowledge.generation
             if self.calls.wait_for_quiet():
                 knowledge.warm()
