@@ -4,7 +4,9 @@
 
 Rankings are those of the program as it is. Confidence is measured leave-one-set-out: each set is judged by a
 calibration that was fitted to the other sets alone. Sets that are not there are named and left out, and
-KB_BENCH_SETS (names, separated by commas) chooses among them; the first run embeds their documents.
+KB_BENCH_SETS (names, separated by commas) chooses among them; the first run embeds their documents. An error
+of calibration stands beside the one that chance would give true probabilities; hits of one query are not
+independent, so that theirs is the least it can be.
 """
 
 from __future__ import annotations
@@ -19,7 +21,15 @@ from concord.cli.output import table
 from concord.evaluate import MODES, Evaluation, Outcome
 from concord.fitting import JudgedSet, fit, revised
 from concord.knowledge import KnowledgeBase
-from concord.reliability import Answerability, LabelPrecision, Trust, answerability, falls, trust
+from concord.reliability import (
+    Answerability,
+    LabelPrecision,
+    Reliability,
+    Trust,
+    answerability,
+    falls,
+    trust,
+)
 
 LEGS = ("bm25", "semantic")
 GOALS = {"scifact": 0.755, "cranfield": 0.44}  # nDCG@10 of auto
@@ -99,6 +109,9 @@ def confidence(tested: Mapping[str, JudgedSet], train: Mapping[str, JudgedSet]) 
         )
         everything += own
     kept["all together"] = _trust(everything)
+    rows = [(name, *_promises(one.confidence_score), *_promises(one.score)) for name, one in kept.items()]
+    heads = ("left out", "answers promised", "came true", "hits promised", "came true")
+    print("\n" + table(heads, rows), flush=True)
     for of in ("hit", "answer"):
         rows = [(name, _labels(getattr(one, f"{of}_labels"))) for name, one in kept.items()]
         print("\n" + table((f"{of}s by label, left out", "precision (n)"), rows), flush=True)
@@ -111,7 +124,10 @@ def confidence(tested: Mapping[str, JudgedSet], train: Mapping[str, JudgedSet]) 
 
 def _reliability(name: str, kept: Trust) -> Iterator[Row]:
     for what, one in (("confidence_score", kept.confidence_score), ("score", kept.score)):
-        yield _at_most(f"{name}: ECE of {what}", one.ece, one.n, ECE)
+        beside = f"n {one.n:,}, {one.ece_by_chance:.3f} by chance"
+        yield Row(
+            f"{name}: ECE of {what}", f"{one.ece:.3f}", beside, target=f"≤ {ECE:g}", is_met=one.ece <= ECE
+        )
     for what, labels in (("hits", kept.hit_labels), ("answers", kept.answer_labels)):
         is_falling = falls(labels)
         yield Row(f"{name}: labels of {what}", "fall" if is_falling else "do not fall", is_met=is_falling)
@@ -132,6 +148,12 @@ def _at_most(what: str, value: float, n: int, limit: float) -> Row:
 
 def _at_least(what: str, value: float, n: int, limit: float) -> Row:
     return Row(what, f"{value:.3f}", f"n {n:,}", target=f"≥ {limit:g}", is_met=value >= limit)
+
+
+def _promises(found: Reliability) -> tuple[str, str]:
+    promised = sum(one.n * one.promised for one in found.bins) / max(1, found.n)
+    true = sum(one.n * one.true for one in found.bins) / max(1, found.n)
+    return f"{promised:.3f}", f"{true:.3f}"
 
 
 def _labels(found: Sequence[LabelPrecision]) -> str:

@@ -45,6 +45,7 @@ evidences = st.builds(
     cuts=st.builds(Cuts, strong=st.floats(), weak=st.floats()),
     kind=st.sampled_from(KINDS),
     rung=st.sampled_from([None, "relaxed", "partial"]),
+    unread=flags,
 )
 
 
@@ -101,6 +102,9 @@ def test_nobody_found_what_has_no_votes():
         (Evidence(exact=True, relaxed=True), "medium"),
         (Evidence(relaxed=True), "low"),
         (Evidence(relaxed=True, entity=True), "low"),
+        (Evidence(relaxed=True, unread=True), "high"),  # if its relevance is enough: the cap decides
+        (Evidence(relaxed=True, semantic=True, unread=True), "high"),
+        (Evidence(rung="partial", relaxed=True, unread=True), "speculative"),
         (Evidence(rung="relaxed", relaxed=True), "low"),
         (Evidence(rung="relaxed", semantic=True, cosine=0.99), "low"),
         (Evidence(rung="partial", relaxed=True), "speculative"),
@@ -120,9 +124,9 @@ def test_every_combination_of_evidence_has_exactly_one_row():
     yes_no = (False, True)
     cosines = (None, math.nan, -1.0, 0.59, 0.6, 0.79, 0.8, 1.0)
     rungs = (None, "relaxed", "partial")
-    for exact, relaxed, semantic, entity, verbatim in itertools.product(yes_no, repeat=5):
+    for exact, relaxed, semantic, entity, verbatim, unread in itertools.product(yes_no, repeat=6):
         for cosine, kind, rung in itertools.product(cosines, KINDS, rungs):
-            evidence = Evidence(exact, relaxed, semantic, entity, verbatim, cosine, CUTS, kind, rung)
+            evidence = Evidence(exact, relaxed, semantic, entity, verbatim, cosine, CUTS, kind, rung, unread)
             assert sum(one.applies(evidence) for one in TABLE) == 1, evidence
 
 
@@ -135,8 +139,8 @@ def test_whatever_the_cosine_and_the_cuts_one_row_applies(evidence: Evidence):
 
 def test_every_row_of_the_table_is_reached():
     reached = {
-        row(Evidence(exact, relaxed, semantic, entity, verbatim, cosine, CUTS, kind, rung)).name
-        for exact, relaxed, semantic, entity, verbatim in itertools.product((False, True), repeat=5)
+        row(Evidence(exact, relaxed, semantic, entity, verbatim, cosine, CUTS, kind, rung, unread)).name
+        for exact, relaxed, semantic, entity, verbatim, unread in itertools.product((False, True), repeat=6)
         for cosine, kind in itertools.product((0.1, 0.7, 0.9), KINDS)
         for rung in (None, "relaxed", "partial")
     }

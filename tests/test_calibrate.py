@@ -37,6 +37,7 @@ from concord.ranking.features import (
     hit_evidence,
     leg,
     search_evidence,
+    with_documents,
 )
 from concord.ranking.fuse import ballots, rrf
 from concord.types import Candidate, Identity
@@ -108,6 +109,56 @@ def test_features_have_the_values_their_names_promise():
     assert (hit["cosine"], hit["bm25_share"], hit["bm25_ratio"]) == (0.75, pytest.approx(0.8), 1.0)
     assert (hit["agreement"], hit["exact"], hit["entity"], hit["verbatim"]) == (1.0, 1.0, 1.0, 0.0)
     assert (hit["lexical_rank"], hit["semantic_rank"], hit["coverage"]) == (1.0, 0.5, 0.9)
+
+
+def test_what_few_have_found_falls_to_nothing_by_the_tenth_place():
+    assert leg([8.0, 6.0]).fall == 1.0
+    assert leg([8.0, *[6.0] * 9]).fall == pytest.approx(0.25)
+    assert leg([8.0] * 10).fall == 0.0
+    assert leg([]).fall == leg([0.0]).fall == 0.0
+
+
+def test_a_search_knows_how_far_its_first_candidate_stands_above_the_tenth():
+    def margin(*standings: float) -> float:
+        search = search_evidence(
+            ballots([]),
+            [],
+            kind="factual",
+            terms=0,
+            unknown=0.0,
+            max_bm25=0.0,
+            coverage=0.0,
+            standings=standings,
+        )
+        return features_answer(search)["standing_margin"]
+
+    assert margin(*range(20, 0, -1)) == 9
+    assert margin(3.0, 1.0) == 2
+    assert margin(3.0) == margin() == 0
+
+
+def test_a_hit_is_as_near_as_the_better_hits_of_its_document_and_no_worse_one_lifts_it():
+    hits = [
+        HitEvidence(rank=1, cosine=0.6, standing=3.0, coverage=0.2),
+        HitEvidence(rank=2, cosine=0.9, standing=2.0, coverage=0.9),
+        HitEvidence(rank=3, cosine=0.7, standing=1.0, coverage=0.1),
+        HitEvidence(rank=4, cosine=None, standing=0.5, coverage=0.5),
+    ]
+    told = with_documents(hits, ["a", "b", "a", "a"])
+    assert [_of_document(one) for one in told] == [
+        (0.6, 3.0, 0.2),
+        (0.9, 2.0, 0.9),
+        (0.7, 3.0, 0.2),
+        (0.7, 3.0, 0.5),
+    ]
+    assert with_documents(hits[:2], ["a", "b"]) == told[:2]
+    turned = with_documents(hits[::-1], ["a", "a", "b", "a"])
+    assert turned[::-1] == told
+
+
+def _of_document(hit: HitEvidence) -> tuple[float, float, float]:
+    values = features_hit(hit, SearchEvidence())
+    return values["document_cosine"], values["document_standing"], values["document_coverage"]
 
 
 def test_a_search_that_found_nothing_has_finite_features():

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from pathlib import Path
+from statistics import mean
 from xml.etree import ElementTree
 
 import ir_measures
@@ -193,7 +195,17 @@ def test_what_is_promised_as_often_as_it_comes_true_has_no_calibration_error():
     broken = reliability([(0.9, False), (0.9, False), (0.1, False), (0.1, False)])
     assert broken.ece == pytest.approx((0.9 + 0.1) / 2)
     assert [one.n for one in broken.bins if one.n] == [2, 2]
-    assert reliability([]).ece == 0
+    assert reliability([]).ece == reliability([]).ece_by_chance == 0
+
+
+def test_the_error_by_chance_is_what_true_probabilities_show_when_cases_are_few():
+    draw = random.Random(7)
+    promised = [draw.random() ** 0.2 for _ in range(300)]
+    drawn = [reliability((one, draw.random() < one) for one in promised) for _ in range(200)]
+    by_chance = drawn[0].ece_by_chance
+    assert 0.01 < by_chance < 0.05
+    assert mean(one.ece for one in drawn) == pytest.approx(by_chance, rel=0.15)
+    assert reliability([(1.0, True), (0.0, False)]).ece_by_chance == 0
 
 
 def test_labels_come_best_first_with_how_often_they_are_right():

@@ -104,6 +104,15 @@ def test_a_prior_over_other_features_is_passed_over():
     assert fit_logistic(cases(), ("a", "b"), prior) == fit_logistic(cases(), ("a", "b"))
 
 
+def test_what_speaks_for_an_answer_never_counts_against_it():
+    given_cases = cases()  # of which the second feature truly speaks against
+    free = fit_logistic(given_cases, ("coverage", "b"))
+    bound = fit_logistic(given_cases, ("b", "coverage"))
+    assert free.coef[1] < -0.5
+    assert bound.coef[1] == 0
+    assert fit_logistic(given_cases, ("unknown", "b")).coef[0] == 0
+
+
 def test_the_table_takes_back_what_a_regression_promises_too_much_of():
     bent = cases()
     promised = np.asarray(said(fit_logistic(bent, ("a", "b")), bent))
@@ -124,6 +133,26 @@ def test_a_table_rises_on_both_sides_whatever_it_is_fitted_to(drawn):
     assert [x for x, _ in points] == sorted({x for x, _ in points})
     assert [y for _, y in points] == sorted(y for _, y in points)
     assert all(0 <= value <= 1 for point in points for value in point)
+
+
+def test_who_weighs_little_in_the_table_has_places_in_it_and_hardly_moves_those_of_others():
+    promised = np.linspace(0.01, 0.99, 400)
+    foreign = np.arange(400) < 100
+    true = np.where(foreign, 0.0, 1.0)
+    true[100:200:2] = 0.0
+    even = np.full(400, 1 / 400)
+    rare = np.where(foreign, 1e-4, 1 / 300)
+    points = dict(isotonic(promised, true, even, rare))
+    low = [after for before, after in points.items() if before < 0.24]
+    assert low == [0.0] * 5  # where the table begins, and four of its sixteen bins
+    assert max(points.values()) == 1.0
+
+
+def test_below_its_first_bin_a_table_still_promises_less_for_less():
+    points = isotonic(np.full(100, 0.5) + np.arange(100) / 1000, np.ones(100), np.ones(100))
+    assert points[0] == (0.0, 0.0)
+    model = Logistic(("a",), (1.0,), 0.0, (0.0,), (1.0,), points)
+    assert probability(model, {"a": -3.0}) < probability(model, {"a": -1.0}) < 1
 
 
 # Evidence.

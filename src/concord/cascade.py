@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
-from concord.judge import evidence_of
+from concord.judge import evidence_of, standings
 from concord.poll import Poll, poll
 from concord.ranking import calibrate
 from concord.ranking.agreement import Rung, answerable
@@ -132,7 +132,8 @@ def _is_answerable(fusion: str, found: Retrieval, tools: Tools) -> bool:
     With a model that nobody fitted, a cosine above the weak cut stands in for the probability.
     """
     ranked = FUSIONS[fusion](found.ballots, found.context)
-    evidence = evidence_of(found.ballots, ranked, found.query, coverage=0.0)
+    standing = standings(found.ballots, found.context)
+    evidence = evidence_of(found.ballots, ranked, found.query, standing, coverage=0.0)
     cuts = calibrate.cuts(tools.calibration)
     judged = answerable(calibrate.confidence_score(tools.calibration, evidence), cuts)
     return evidence.semantic.top >= cuts.weak if judged is None else judged

@@ -26,18 +26,23 @@ from concord.ranking.features import features_answer, features_hit
 Array = npt.NDArray[np.float64]
 
 # Chosen leave-one-set-out on the development sets from all of `ranking.features`: few, and such that mean the
-# same from one collection to the next. The number of chunks helped on known sets and failed on strange ones.
-HIT_FEATURES = ("cosine", "standing", "bm25_ratio", "coverage", "cosine_margin_tenth")
+# same from one collection to the next. The number of chunks helped on known sets and failed on strange ones,
+# and so did BM25 as a share of what the query could score: short queries reach much of it anywhere.
+HIT_FEATURES = ("document_cosine", "document_standing", "bm25_ratio", "document_coverage")
 ANSWER_FEATURES = (
     "top_cosine",
-    "top_bm25_share",
-    "bm25_margin_tenth",
+    "first_cosine",
+    "standing_margin",
+    "bm25_fall",
     "coverage",
     "unknown",
-    "shared_rank",
 )
-FOREIGN_SHARE_OF_ANSWERS = 0.3  # enough to be refused, and answers to own queries keep their probability
-FOREIGN_SHARE_OF_HITS = 0.1  # hits of foreign queries are wrong, and shall look it, without ruling the fit
+# What speaks for a hit or an answer may count for nothing, never against it, and the other way round. Left to
+# themselves the sets that are there once made a query whose words were all found the less likely answered.
+FOR = frozenset({*HIT_FEATURES, *ANSWER_FEATURES} - {"unknown"})
+AGAINST = frozenset({"unknown"})
+FOREIGN_SHARE = 0.3  # of what regressions learn from: enough to tell what cannot be answered
+FOREIGN_SHARE_OF_TABLE = 0.03  # of what the table holds: a probability is meant for a corpus's own queries
 PENALTY = 1e-3  # on squared standardised coefficients: ten times less or more changes nothing
 PRIOR_PENALTY = 0.02  # on leaving the shipped fit: some hundred judged queries outweigh it
 FOLDS = 5
@@ -46,8 +51,8 @@ CASES_A_POINT = 25
 
 # The least probability for each label: what even its weakest cases are to keep. Most of its cases are well
 # above its cut, so its precision is higher; `kb eval` measures it.
-HIT_CUTS = {"very_high": 0.80, "high": 0.50, "medium_high": 0.30, "medium": 0.15}
-ANSWER_CUTS = {"very_high": 0.90, "high": 0.75, "medium_high": 0.55, "medium": 0.35}
+HIT_CUTS = {"very_high": 0.85, "high": 0.60, "medium_high": 0.30, "medium": 0.15}
+ANSWER_CUTS = {"very_high": 0.95, "high": 0.75, "medium_high": 0.55, "medium": 0.35}
 OWN_REFUSED, FOREIGN_ANSWERED = 0.05, 0.10  # shares that are allowed, on any set
 STRONG, WEAK = 0.99, 0.50  # share of foreign queries whose nearest chunk is farther than a strong, a weak one
 
@@ -72,7 +77,8 @@ class Cases(Struct, frozen=True):
 def fit(sets: Sequence[JudgedSet], model: str, prior: Calibration | None = None) -> Calibration:
     """Fit a calibration for an embedding model to judged sets; a prior is what to stay near to."""
     hit = fit_logistic(hit_cases(sets), HIT_FEATURES, prior.hit if prior else None)
-    answer = straightened(answer_cases(sets), ANSWER_FEATURES, prior.answer if prior else None)
+    asked, told = answer_cases(sets, FOREIGN_SHARE), answer_cases(sets, FOREIGN_SHARE_OF_TABLE)
+    answer = straightened(asked, ANSWER_FEATURES, prior.answer if prior else None, told.weight)
     reads = prior.other_scripts if prior else 1.0
     return Calibration(model, hit, answer, fit_cuts(sets, answer), reads)
 
@@ -101,22 +107,27 @@ def hit_cases(sets: Sequence[JudgedSet]) -> Cases:
     """Return every hit of every set: true when its document is relevant."""
     rows = [
         (_hit_row(verdict, outcome.judgement), true, weight, group)
-        for outcome, weight, group in _weighted(sets, FOREIGN_SHARE_OF_HITS)
+        for outcome, weight, group in _weighted(sets, FOREIGN_SHARE)
         for verdict, true in zip(outcome.judgement.verdicts, outcome.relevant, strict=True)
     ]
     return _cases(rows)
 
 
-def answer_cases(sets: Sequence[JudgedSet]) -> Cases:
+def answer_cases(sets: Sequence[JudgedSet], foreign_share: float) -> Cases:
     """Return every answer of every set: true when one of its hits is relevant."""
     return _cases(
         (_answer_row(outcome.judgement), any(outcome.relevant), weight, group)
-        for outcome, weight, group in _weighted(sets, FOREIGN_SHARE_OF_ANSWERS)
+        for outcome, weight, group in _weighted(sets, foreign_share)
     )
 
 
-def straightened(cases: Cases, names: Sequence[str], prior: Logistic | None = None) -> Logistic:
-    """Fit a regression, and the table that straightens what it says of cases left out."""
+def straightened(
+    cases: Cases, names: Sequence[str], prior: Logistic | None = None, weight: Array | None = None
+) -> Logistic:
+    """Fit a regression, and the table that straightens what it says of cases left out.
+
+    In the table cases may weigh otherwise than in the regression.
+    """
     model = fit_logistic(cases, names, prior)
     groups = np.unique(cases.group)
     if len(groups) < 3:
@@ -125,7 +136,7 @@ def straightened(cases: Cases, names: Sequence[str], prior: Logistic | None = No
     for group in groups:
         out = cases.group == group
         unseen[out] = _raw(fit_logistic(_only(cases, ~out), names, prior), cases.features[out])
-    return replace(model, isotonic=isotonic(unseen, cases.true, cases.weight))
+    return replace(model, isotonic=isotonic(unseen, cases.true, cases.weight, weight))
 
 
 def fit_logistic(cases: Cases, names: Sequence[str], prior: Logistic | None = None) -> Logistic:
@@ -138,13 +149,25 @@ def fit_logistic(cases: Cases, names: Sequence[str], prior: Logistic | None = No
     start = np.array([*near.coef, near.intercept]) if near else np.zeros(x.shape[1])
     penalty = np.full(x.shape[1], PRIOR_PENALTY if near else PENALTY)
     penalty[-1] = PRIOR_PENALTY if near else 0.0  # the intercept is as it is, unless something is known of it
-    found = minimize(_loss(x, cases, start, penalty), start, jac=True, method="L-BFGS-B")
+    bounds = [*map(_bounds, names), (None, None)]
+    found = minimize(_loss(x, cases, start, penalty), start, jac=True, method="L-BFGS-B", bounds=bounds)
     coef = [round(float(value), 6) for value in found.x]
     return Logistic(tuple(names), tuple(coef[:-1]), coef[-1], _rounded(mean), _rounded(scale))
 
 
-def isotonic(promised: Array, true: Array, weight: Array) -> tuple[tuple[float, float], ...]:
-    """Return points (promised, came true), both rising, over bins of equal weight."""
+def _bounds(name: str) -> tuple[float | None, float | None]:
+    return (0.0 if name in FOR else None, 0.0 if name in AGAINST else None)
+
+
+def isotonic(
+    promised: Array, true: Array, weight: Array, inside: Array | None = None
+) -> tuple[tuple[float, float], ...]:
+    """Return points (promised, came true), both rising, over bins of equal weight.
+
+    They begin at nothing for nothing: below the first bin, too, less is promised for less. `inside` is
+    what cases weigh against others of their bin, where that differs: who is rarely asked can so have bins of
+    its own, and count for little in those that it shares.
+    """
     from scipy.optimize import isotonic_regression
 
     points = min(POINTS, len(true) // CASES_A_POINT)
@@ -153,13 +176,15 @@ def isotonic(promised: Array, true: Array, weight: Array) -> tuple[tuple[float, 
     order = np.argsort(promised, kind="stable")
     share = np.cumsum(weight[order]) / weight.sum()
     at = np.minimum((share * points).astype(int), points - 1)
-    held = np.bincount(at, weight[order], points)
+    shared = weight if inside is None else inside
+    held = np.bincount(at, shared[order], points)
     filled = held > 0
-    x = np.bincount(at, (weight * promised)[order], points)[filled] / held[filled]
-    y = np.bincount(at, (weight * true)[order], points)[filled] / held[filled]
+    x = np.bincount(at, (shared * promised)[order], points)[filled] / held[filled]
+    y = np.bincount(at, (shared * true)[order], points)[filled] / held[filled]
     level = isotonic_regression(y, weights=held[filled]).x
     rising = np.flatnonzero(np.diff(x, prepend=-1.0) > 1e-9)  # equal promises cannot have two meanings
-    return tuple((round(float(x[i]), 6), round(float(level[i]), 6)) for i in rising)
+    found = [(round(float(x[i]), 6), round(float(level[i]), 6)) for i in rising]
+    return tuple(found if found[0][0] == 0 else [(0.0, 0.0), *found])
 
 
 def fit_cuts(sets: Sequence[JudgedSet], answer: Logistic) -> Cuts:

@@ -6,20 +6,27 @@ for the table and `ranking.calibrate` for what was fitted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from concord.ranking import calibrate, rarity
 from concord.ranking.agreement import Evidence, Label, Rung, answer_label, answerable, cap, label
 from concord.ranking.calibrate import Calibration
 from concord.ranking.entities import mentioned
-from concord.ranking.features import HitEvidence, SearchEvidence, hit_evidence, search_evidence
+from concord.ranking.features import (
+    HitEvidence,
+    SearchEvidence,
+    hit_evidence,
+    search_evidence,
+    with_documents,
+)
 from concord.ranking.fuse import Ballots, Context, blend
 from concord.ranking.plan import STRATEGIES
 from concord.text.parse import contains
-from concord.types import Chunk, Document, Query, Ranked
+from concord.types import Chunk, ChunkId, Document, Query, Ranked
 
 
 class Survivor(NamedTuple):
@@ -65,14 +72,17 @@ def judge(
     """
     weights = rarity.idfs(query.chunks, query.frequencies)
     covered = [_coverage(survivor, query, weights) for survivor in survivors]
-    search = evidence_of(given, ranked, query, coverage=covered[0] if covered else 0.0)
-    standing = {one.chunk_id: one.score for one in blend(given, context)}
-    features = [
-        _features(at, survivor, query, given, standing.get(survivor.ranked.chunk_id, 0.0), coverage)
-        for at, (survivor, coverage) in enumerate(zip(survivors, covered, strict=True), 1)
-    ]
+    standing = standings(given, context)
+    search = evidence_of(given, ranked, query, standing, coverage=covered[0] if covered else 0.0)
+    features = with_documents(
+        [
+            _features(at, survivor, query, given, standing.get(survivor.ranked.chunk_id, 0.0), coverage)
+            for at, (survivor, coverage) in enumerate(zip(survivors, covered, strict=True), 1)
+        ],
+        [survivor.document.id for survivor in survivors],
+    )
     verdicts = tuple(
-        _verdict(survivor, known, query, search, calibration, rung)
+        _verdict(survivor, known, query, search, calibration, rung, unread=context.model_reads < 1)
         for survivor, known in zip(survivors, features, strict=True)
     )
     relevances = [verdict.relevance for verdict in verdicts]
@@ -87,7 +97,22 @@ def judge(
     )
 
 
-def evidence_of(given: Ballots, ranked: Sequence[Ranked], query: Query, *, coverage: float) -> SearchEvidence:
+def standings(given: Ballots, context: Context) -> dict[ChunkId, float]:
+    """Return how high candidates stand, falling, whichever order they are shown in.
+
+    What a quotation or an identifier gains there for being found whole is left out: it was never fitted.
+    """
+    return {one.chunk_id: one.score for one in blend(given, replace(context, is_literal=False))}
+
+
+def evidence_of(
+    given: Ballots,
+    ranked: Sequence[Ranked],
+    query: Query,
+    standing: Mapping[ChunkId, float],
+    *,
+    coverage: float,
+) -> SearchEvidence:
     """Sum up a search; `coverage` is the share of the query's words, by rarity, that its first hit holds."""
     return search_evidence(
         given,
@@ -97,6 +122,7 @@ def evidence_of(given: Ballots, ranked: Sequence[Ranked], query: Query, *, cover
         unknown=rarity.unknown(query.chunks, query.frequencies),
         max_bm25=rarity.ceiling(rarity.idfs(query.chunks, query.frequencies).values()),
         coverage=coverage,
+        standings=[*standing.values()],
     )
 
 
@@ -127,6 +153,8 @@ def _verdict(
     search: SearchEvidence,
     calibration: Calibration | None,
     rung: Rung | None,
+    *,
+    unread: bool,
 ) -> Verdict:
     found = {vote.strategy for vote in survivor.ranked.votes}
     cuts = calibrate.cuts(calibration)
@@ -140,6 +168,7 @@ def _verdict(
         cuts=cuts,
         kind=query.kind,
         rung=None if found.intersection(STRATEGIES) else rung,
+        unread=unread,
     )
     relevance = calibrate.relevance(calibration, features, search)
     return Verdict(relevance, cap(label(evidence), relevance, cuts), evidence, features)

@@ -1,7 +1,8 @@
 """Does confidence hold? What was said against what was true: probabilities, labels, refusals.
 
 The expected calibration error is the mean distance between what is promised and what comes true, over ten
-bins of equal width (Naeini et al. 2015). Every figure comes with the number of cases it rests on.
+bins of equal width (Naeini et al. 2015). Every figure comes with the number of cases it rests on, and this
+error with what chance alone would make of it: true probabilities have one, too, when cases are few.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class Reliability(Struct, frozen=True):
 
     n: int
     ece: float
+    ece_by_chance: float  # expected of the same promises if each were exactly true, cases being independent
     brier: float
     bins: tuple[Bin, ...]
 
@@ -105,6 +107,7 @@ def reliability(cases: Iterable[tuple[float, bool]]) -> Reliability:
     return Reliability(
         n=n,
         ece=math.fsum(b.n * abs(b.promised - b.true) for b in bins) / n if n else 0.0,
+        ece_by_chance=math.fsum(map(_missed_by_chance, filled)) / n if n else 0.0,
         brier=math.fsum((promised - true) ** 2 for promised, true in known) / n if n else 0.0,
         bins=bins,
     )
@@ -163,6 +166,11 @@ def _bin(at: int, inside: Sequence[tuple[float, bool]]) -> Bin:
     promised = math.fsum(p for p, _ in inside) / n if n else 0.0
     true = sum(t for _, t in inside) / n if n else 0.0
     return Bin(at / BINS, (at + 1) / BINS, n, promised, true)
+
+
+def _missed_by_chance(inside: Sequence[tuple[float, bool]]) -> float:
+    """Return how far the cases that come true are expected from their promised number: of a normal spread."""
+    return math.sqrt(2 / math.pi * math.fsum(promised * (1 - promised) for promised, _ in inside))
 
 
 def _flagged(judgements: Sequence[Judgement]) -> float:

@@ -148,7 +148,8 @@ def _y(value: float) -> float:
 
 
 def _figure(name: str, question: str, found: Reliability) -> str:
-    told = f"<b>{name}</b>: {question} ECE {found.ece:.3f}, Brier {found.brier:.3f}, n = {found.n:,}."
+    told = f"<b>{name}</b>: {question} ECE {found.ece:.3f} (by chance {found.ece_by_chance:.3f}), "
+    told += f"Brier {found.brier:.3f}, n = {found.n:,}."
     return f"<figure>{reliability_plot(found)}<figcaption>{told}</figcaption></figure>"
 
 
@@ -201,6 +202,7 @@ def _reliability_to_json(found: Reliability) -> dict[str, Any]:
     return {
         "n": found.n,
         "ece": found.ece,
+        "ece_by_chance": found.ece_by_chance,
         "brier": found.brier,
         "bins": [one._asdict() for one in found.bins if one.n],
     }

@@ -164,7 +164,7 @@ def _feedback(judged: Review) -> Iterator[str]:
 def _confidence(found: Evaluation) -> Iterator[str]:
     uncalibrated = "" if found.calibrated else " (uncalibrated: scores are stand-ins, not probabilities)"
     yield f"confidence{uncalibrated}\n" + output.table(
-        ("", "n", "ECE", "Brier"), [*_reliability_rows(found.trust)]
+        ("", "n", "ECE", "by chance", "Brier"), [*_reliability_rows(found.trust)]
     )
     yield output.table(
         ("label", "hits", "relevant", "answers", "right in top 3"), [*_label_rows(found.trust)]
@@ -192,7 +192,7 @@ def _confidence(found: Evaluation) -> Iterator[str]:
 
 def _reliability_rows(trust: Trust) -> Iterator[tuple[str, ...]]:
     for name, one in (("score", trust.score), ("confidence_score", trust.confidence_score)):
-        yield name, f"{one.n:,}", f"{one.ece:.3f}", f"{one.brier:.3f}"
+        yield name, f"{one.n:,}", f"{one.ece:.3f}", f"{one.ece_by_chance:.3f}", f"{one.brier:.3f}"
 
 
 def _label_rows(trust: Trust) -> Iterator[tuple[str, ...]]:

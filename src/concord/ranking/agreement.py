@@ -61,6 +61,7 @@ class Evidence(Struct, frozen=True):
     cuts: Cuts = field(default_factory=Cuts)
     kind: QueryKind = "exploratory"
     rung: Rung | None = None
+    unread: bool = False  # the query is in a script that the model hardly reads
 
     @property
     def lexical(self) -> bool:
@@ -78,6 +79,11 @@ class Evidence(Struct, frozen=True):
         if self.cosine is None or not self.cosine >= self.cuts.weak:
             return "weak"
         return "strong" if self.cosine >= self.cuts.strong else "middling"
+
+    @property
+    def alone(self) -> bool:
+        """Whether words found it, and meaning, which reads the query, did not."""
+        return self.lexical and not self.semantic and not self.unread
 
     @property
     def quoted(self) -> bool:
@@ -110,9 +116,11 @@ PRIMARY: tuple[Row, ...] = (
     ),
     Row("fairly near in meaning", lambda e: e.bare and e.strength == "middling", "medium"),
     Row("far in meaning", lambda e: e.bare and e.strength == "weak", "low"),
-    Row("the quotation itself", lambda e: not e.semantic and e.exact and e.quoted, "high"),
-    Row("all words", lambda e: not e.semantic and e.exact and not e.quoted, "medium"),
-    Row("some words", lambda e: not e.semantic and e.relaxed and not e.exact, "low"),
+    Row("the quotation itself", lambda e: e.alone and e.exact and e.quoted, "high"),
+    Row("all words", lambda e: e.alone and e.exact and not e.quoted, "medium"),
+    Row("some words", lambda e: e.alone and not e.exact, "low"),
+    # That meaning is silent says nothing here, so it is for the cap to say how far words can be trusted.
+    Row("words that the model cannot read", lambda e: e.unread and e.lexical and not e.semantic, "high"),
     Row("nothing", lambda e: not e.semantic and not e.lexical, "no_results"),
 )
 CASCADE: tuple[Row, ...] = (

@@ -4,7 +4,8 @@ A calibration names the features it was fitted on, so one more here is one more 
 model that does not name it. A leg that did not vote leaves its features at 0 and says so in `…_voted`.
 
 Only the first forty of each ballot are looked at, and a hit's standing is what one fusion gives it whichever
-ordered the hits: what is thought of them depends on neither the order nor how many were asked for.
+ordered the hits: what is thought of them depends on neither the order nor how many were asked for. A hit is
+taken together with the better hits of its document, for relevance is judged of documents.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from concord.ranking.agreement import agreed
 from concord.ranking.fuse import POOL, Ballots
@@ -36,6 +38,12 @@ class Leg(Struct, frozen=True):
         """How many standard deviations a score stands above the leg's mean; 0 where the leg has no spread."""
         return (score - self.mean) / self.spread if self.spread > 1e-9 else 0.0
 
+    @property
+    def fall(self) -> float:
+        """How much of the first score is lost by the tenth place; all of it where fewer were found."""
+        tenth = self.tenth if self.count >= DEPTH else 0.0
+        return 1 - tenth / self.top if self.top > 0 else 0.0
+
 
 class SearchEvidence(Struct, frozen=True):
     """One search, without its hits' texts."""
@@ -53,6 +61,7 @@ class SearchEvidence(Struct, frozen=True):
     first_cosine: float = 0.0  # of the hit that fusion put first
     first_bm25: float = 0.0
     first_agreement: float = 0.0
+    standing_margin: float = 0.0  # of the candidate that stands highest above the tenth
 
 
 class HitEvidence(Struct, frozen=True):
@@ -69,6 +78,9 @@ class HitEvidence(Struct, frozen=True):
     exact: bool = False
     entity: bool = False
     verbatim: bool = False
+    document_cosine: float = 0.0  # the most of these that it or a better hit of its document has
+    document_standing: float = 0.0
+    document_coverage: float = 0.0
 
 
 def search_evidence(
@@ -80,8 +92,9 @@ def search_evidence(
     unknown: float,
     max_bm25: float,
     coverage: float,
+    standings: Sequence[float] = (),
 ) -> SearchEvidence:
-    """Sum up a search from its ballots and their fused order."""
+    """Sum up a search from its ballots, their fused order, and how high candidates stand, falling."""
     first = ranked[0] if ranked else None
     return SearchEvidence(
         kind=kind,
@@ -97,6 +110,7 @@ def search_evidence(
         first_cosine=given.cosine.get(first.chunk_id, 0.0) if first else 0.0,
         first_bm25=given.bm25.get(first.chunk_id, 0.0) if first else 0.0,
         first_agreement=agreed(first.votes) if first else 0.0,
+        standing_margin=standings[0] - standings[:DEPTH][-1] if standings else 0.0,
     )
 
 
@@ -124,6 +138,23 @@ def hit_evidence(
         entity=entity,
         verbatim=verbatim,
     )
+
+
+def with_documents(hits: Sequence[HitEvidence], documents: Sequence[str]) -> list[HitEvidence]:
+    """Return hits that know of the best evidence for their document, that of worse hits left out.
+
+    What ranks below a hit can then not change what is thought of it, however many are asked for.
+    """
+    best: dict[str, tuple[float, float, float]] = {}
+    known: dict[int, HitEvidence] = {}
+    for at in sorted(range(len(hits)), key=lambda at: -hits[at].standing):
+        own = (hits[at].cosine or 0.0, hits[at].standing, hits[at].coverage)
+        cosine, standing, coverage = map(max, own, best.get(documents[at], own))
+        best[documents[at]] = (cosine, standing, coverage)
+        known[at] = replace(
+            hits[at], document_cosine=cosine, document_standing=standing, document_coverage=coverage
+        )
+    return [known[at] for at in range(len(hits))]
 
 
 def leg(scores: Iterable[float]) -> Leg:
@@ -206,6 +237,8 @@ ANSWER_FEATURES: Mapping[str, Callable[[SearchEvidence], float]] = MappingProxyT
     {
         **_OF_BOTH,
         "bm25_margin_tenth": lambda s: share_of_bound(s.lexical.top - s.lexical.tenth, s),
+        "bm25_fall": lambda s: s.lexical.fall,
+        "standing_margin": lambda s: s.standing_margin,
         "top_bm25_z": lambda s: s.lexical.z(s.lexical.top),
         "coverage": lambda s: s.coverage,
         "first_cosine": lambda s: s.first_cosine,
@@ -237,5 +270,8 @@ HIT_FEATURES: Mapping[str, Callable[[HitEvidence, SearchEvidence], float]] = Map
         "exact": lambda h, s: h.exact,
         "entity": lambda h, s: h.entity,
         "verbatim": lambda h, s: h.verbatim,
+        "document_cosine": lambda h, s: h.document_cosine,
+        "document_standing": lambda h, s: h.document_standing,
+        "document_coverage": lambda h, s: h.document_coverage,
     }
 )
