@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from concord.ranking.explain import explain, explain_boosts
 from concord.ranking.fuse import (
     FUSIONS,
+    LITERAL_GAIN,
     Ballots,
     Context,
     adaptive,
@@ -23,6 +24,7 @@ from concord.ranking.fuse import (
     logodds,
     rrf,
     shares,
+    standings,
     zscores,
 )
 from concord.ranking.plan import WEIGHTS, Weights
@@ -364,3 +366,18 @@ def test_a_blend_puts_the_chunk_that_holds_a_whole_identifier_or_quotation_first
     literal = Context(kind=kind, code_share=code_share, is_literal=True)
     assert blend(given, literal)[0].chunk_id == 30
     assert blend(given, replace(literal, is_literal=False))[0].chunk_id == 1
+
+
+def test_chunks_that_all_hold_a_quotation_share_as_evidence_what_each_gains_in_the_order():
+    def quoted(holders: int) -> tuple[dict[int, float], dict[int, float]]:
+        votes = [vote(at, "fts_relaxed", at, 9.0 - at / 10) for at in range(1, 41)]
+        given = ballots([*votes, *(vote(at, "fts_exact", at, 9.0 - at / 10) for at in range(1, holders + 1))])
+        context = Context(kind="exact_quote", is_literal=True)
+        return {one.chunk_id: one.score for one in blend(given, context)}, standings(given, context)
+
+    for holders in (1, 4, 40):
+        order, standing = quoted(holders)
+        shared = min(LITERAL_GAIN, math.log(holders))
+        assert standing[1] == pytest.approx(order[1] - shared)
+        assert holders == 40 or standing[40] == order[40]
+        assert [*standing.values()] == sorted(standing.values(), reverse=True)

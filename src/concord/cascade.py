@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
-from concord.judge import evidence_of, standings
+from concord.judge import evidence_of
 from concord.poll import Poll, poll
 from concord.ranking import calibrate
 from concord.ranking.agreement import Rung, answerable
 from concord.ranking.diversify import RELAXED_FLOOR
-from concord.ranking.fuse import FUSIONS, Ballots, ballots
+from concord.ranking.fuse import FUSIONS, Ballots, ballots, standings
 from concord.ranking.plan import polled
 from concord.suggest import MAX_WORDS, NEAR, Near
 from concord.text.characters import folded

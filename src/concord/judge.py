@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from concord.ranking import calibrate, rarity
 from concord.ranking.agreement import Evidence, Label, Rung, answer_label, answerable, cap, label
@@ -23,7 +22,7 @@ from concord.ranking.features import (
     search_evidence,
     with_documents,
 )
-from concord.ranking.fuse import Ballots, Context, blend
+from concord.ranking.fuse import Ballots, Context, standings
 from concord.ranking.plan import STRATEGIES
 from concord.text.parse import contains
 from concord.types import Chunk, ChunkId, Document, Query, Ranked
@@ -97,14 +96,6 @@ def judge(
     )
 
 
-def standings(given: Ballots, context: Context) -> dict[ChunkId, float]:
-    """Return how high candidates stand, falling, whichever order they are shown in.
-
-    What a quotation or an identifier gains there for being found whole is left out: it was never fitted.
-    """
-    return {one.chunk_id: one.score for one in blend(given, replace(context, is_literal=False))}
-
-
 def evidence_of(
     given: Ballots,
     ranked: Sequence[Ranked],
@@ -113,7 +104,10 @@ def evidence_of(
     *,
     coverage: float,
 ) -> SearchEvidence:
-    """Sum up a search; `coverage` is the share of the query's words, by rarity, that its first hit holds."""
+    """Sum up a search; `coverage` is the share of the query's words, by rarity, that its first hit holds.
+
+    `standing` is that of every candidate, falling.
+    """
     return search_evidence(
         given,
         ranked,

@@ -139,6 +139,18 @@ def blend(given: Ballots, context: Context) -> list[Ranked]:
     return _ranked(given, _blend_shares(given, context))
 
 
+def standings(given: Ballots, context: Context) -> dict[ChunkId, float]:
+    """Return how high candidates stand above the others, falling: what a blend gives them, but for one thing.
+
+    The more chunks hold a quotation whole, the less likely each is the one that is meant: as evidence, they
+    share what every one of them gains in the order.
+    """
+    whole = _whole(given) if context.is_literal else []
+    taken = dict.fromkeys(whole, min(LITERAL_GAIN, math.log(max(1, len(whole)))))
+    found = {one.chunk_id: one.score - taken.get(one.chunk_id, 0.0) for one in blend(given, context)}
+    return dict(sorted(found.items(), key=lambda pair: -pair[1]))
+
+
 def blend_weight(given: Ballots, context: Context) -> float:
     """Return the semantic share of a blend.
 
