@@ -15,7 +15,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import mean
 
-from benchmarks.development import SETS, TRAIN, folder, judged, measured, present
+from benchmarks.development import SETS, TRAIN, folder, judged, measured, present, strangers
 from benchmarks.measure import Row, absent, at_least
 from concord.cli.output import table
 from concord.evaluate import MODES, Evaluation, Outcome
@@ -109,9 +109,8 @@ def confidence(tested: Mapping[str, JudgedSet], train: Mapping[str, JudgedSet]) 
         )
         everything += own
     kept["all together"] = _trust(everything)
-    rows = [(name, *_promises(one.confidence_score), *_promises(one.score)) for name, one in kept.items()]
-    heads = ("left out", "answers promised", "came true", "hits promised", "came true")
-    print("\n" + table(heads, rows), flush=True)
+    _print_promises(kept)
+    _print_strange(tested, train)
     for of in ("hit", "answer"):
         rows = [(name, _labels(getattr(one, f"{of}_labels"))) for name, one in kept.items()]
         print("\n" + table((f"{of}s by label, left out", "precision (n)"), rows), flush=True)
@@ -120,6 +119,25 @@ def confidence(tested: Mapping[str, JudgedSet], train: Mapping[str, JudgedSet]) 
         yield from _reliability(name, one)
     for name, answers in known.items():
         yield from _answerability(name, answers)
+
+
+def _print_promises(kept: Mapping[str, Trust]) -> None:
+    rows = [(name, *_promises(one.confidence_score), *_promises(one.score)) for name, one in kept.items()]
+    heads = ("left out", "answers promised", "came true", "hits promised", "came true")
+    print("\n" + table(heads, rows), flush=True)
+
+
+def _print_strange(tested: Mapping[str, JudgedSet], train: Mapping[str, JudgedSet]) -> None:
+    """Print the errors on sets whose translations are left out of the fit, too: ground of a stranger kind."""
+    rows = []
+    for name, held in tested.items():
+        others = [path.name for path in strangers(name, [*train])]
+        if FEWEST_SETS <= len(others) < len(train) - 1:
+            kept = _trust(revised(held.own, fit([train[other] for other in others], "left out")))
+            rows.append((name, f"{kept.confidence_score.ece:.3f}", f"{kept.score.ece:.3f}"))
+    if rows:
+        heads = ("left out with its kin", "ECE of confidence_score", "ECE of score")
+        print("\n" + table(heads, rows), flush=True)
 
 
 def _reliability(name: str, kept: Trust) -> Iterator[Row]:
