@@ -36,7 +36,6 @@ from benchmarks.measure import (
     milliseconds,
 )
 from benchmarks.synthetic import BATCH, DIMENSION, SEED, Floats, _documents, _texts, questions, unit_rows
-from concord.backends.columns import WEIGHTS
 from concord.backends.postgres import lexical, vectors
 from concord.backends.postgres.match import Relation
 from concord.backends.postgres.store import PostgresStore
@@ -240,11 +239,7 @@ class BareStatements:
         """Run our own BM25 statement by hand, and the vector statement."""
         query = understand(Request(text), self._kb.settings, [], self._kb.store.lexical)
         assert query.loose
-        relation = Relation(query.loose)
-        allowed, values = lexical._allowed(Filter())
-        values |= relation.values | {f"w{at}": weight for at, weight in enumerate(WEIGHTS)}
-        values |= {"org": self._org, "limit": CANDIDATES}
-        statement = lexical._SEARCH.format(scored=relation.sql, condition=allowed)
+        statement, values = lexical.best(Relation(query.loose), self._org, Filter(), CANDIDATES)
         self._connection.execute(statement, values).fetchall()
         self._nearest(text)
 
