@@ -246,7 +246,7 @@ class Parts:
     def _with_meaning(self, tools: searching.Tools, meaning: Meaning) -> searching.Tools:
         return tools._replace(
             strategies=[*tools.strategies, meaning.strategy],
-            similarity=meaning.strategy.similarities,
+            similarity=meaning.strategy.compare,
             calibration=self._calibration(meaning.identity),
         )
 
@@ -275,7 +275,7 @@ class Parts:
     def _similarity(self, text: str, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, float]:
         """Return cosines for a reranker, which outlives the search it was opened in; none without meaning."""
         meaning = self._meaning(wait_for_model=True)
-        return {} if isinstance(meaning, Degraded) else meaning.strategy.similarities(text, chunk_ids)
+        return {} if isinstance(meaning, Degraded) else meaning.strategy.compare(text, chunk_ids).cosines()
 
     def _meaning(self, wait_for_model: bool) -> Meaning | Degraded:
         """Return what looks for meaning, or why nothing can. The active space is asked for once a search."""
