@@ -8,7 +8,7 @@ from typing import Any
 from concord.backends.columns import WEIGHTS
 from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.filters import ALLOWED, SUPERSEDED, condition
-from concord.backends.postgres.match import DOCUMENT_FREQUENCY, Relation
+from concord.backends.postgres.match import DOCUMENT_FREQUENCY, UNSCORED, Relation
 from concord.backends.postgres.vocabulary import similar_words
 from concord.backends.postgres.words import lexemes
 from concord.types import Filter, Match, Phrase, Scored
@@ -94,9 +94,9 @@ def _frequencies(connection: Connection, org: int, words: Sequence[str]) -> tupl
 
 def _count_phrase(connection: Connection, org: int, word: str) -> int:
     """Count a word that is several tokens: side by side."""
-    relation = Relation(Phrase(word))
+    relation = Relation(Phrase(word), UNSCORED)
     if relation.sql is None:
         return 0
     statement = _COUNT.format(reads=relation.reads, scored=relation.sql)
-    row = connection.execute(statement, {"org": org, **relation.values, **_weighed(WEIGHTS)}).fetchone()
+    row = connection.execute(statement, {"org": org, **relation.values}).fetchone()
     return int(row[0]) if row else 0

@@ -66,28 +66,30 @@ _PREFIX = _SCORED.format(
     WHERE p.org = %(org)s AND p.term >= %(from{{at}})s AND p.term < %(to{{at}})s GROUP BY e.chunk"""
 )
 
-# The chunks that hold all tokens of a phrase, wherever. Then where each token stands, moved back by its place
-# in the phrase: a place that all of them share is an occurrence of the whole.
+# The chunks that hold a phrase: of those that hold all its tokens, the ones in which these stand together.
+_HOLDERS = """
+SELECT c.id AS chunk, c.length, c.words FROM (
+    SELECT e.chunk FROM t{at} AS t JOIN kb_postings AS p ON p.org = %(org)s AND p.term = t.term
+    CROSS JOIN LATERAL unnest(p.chunks) AS e (chunk) JOIN r{at} AS r ON r.chunk = e.chunk
+    GROUP BY e.chunk HAVING count(*) = cardinality(%(terms{at})s::text[])
+) AS h JOIN kb_chunks AS c ON c.org = %(org)s AND c.id = h.chunk WHERE c.words @@ %(query{at})s::tsquery"""
+# Where each token stands, moved back by its place in the phrase: a place that all of them share is an
+# occurrence of the whole.
 _PHRASE = _SCORED.format(
     found=f"""
     SELECT o.chunk, sum((ARRAY[%(w0)s, %(w1)s, %(w2)s, %(w3)s]::float8[])[strpos('{LABELS}', o.label)]) AS tf,
         min(o.length) AS length, count(*) OVER () AS df
     FROM (
-        SELECT c.id AS chunk, c.length, s.at - t.at AS start, min(s.label) AS label
-        FROM (
-            SELECT e.chunk FROM t{{at}} AS t JOIN kb_postings AS p ON p.org = %(org)s AND p.term = t.term
-            CROSS JOIN LATERAL unnest(p.chunks) AS e (chunk) JOIN r{{at}} AS r ON r.chunk = e.chunk
-            GROUP BY e.chunk HAVING count(*) = cardinality(%(terms{{at}})s::text[])
-        ) AS h JOIN kb_chunks AS c ON c.org = %(org)s AND c.id = h.chunk
-            AND c.words @@ %(query{{at}})s::tsquery
-        CROSS JOIN LATERAL unnest(c.words) AS l
+        SELECT c.chunk, c.length, s.at - t.at AS start, min(s.label) AS label
+        FROM ({_HOLDERS}) AS c CROSS JOIN LATERAL unnest(c.words) AS l
         JOIN unnest(%(phrase{{at}})s::text[], %(last{{at}})s::boolean[])
             WITH ORDINALITY AS t (term, is_begun, at)
             ON CASE WHEN t.is_begun THEN starts_with(l.lexeme, t.term) ELSE l.lexeme = t.term END
         CROSS JOIN LATERAL unnest(l.positions, l.weights) AS s (at, label)
-        GROUP BY c.id, c.length, start HAVING count(*) = cardinality(%(phrase{{at}})s::text[])
+        GROUP BY c.chunk, c.length, start HAVING count(*) = cardinality(%(phrase{{at}})s::text[])
     ) AS o GROUP BY o.chunk"""
 )
+UNSCORED = f"SELECT h.chunk, 0 AS score FROM ({_HOLDERS}) AS h"  # of a phrase whose chunks are only counted
 
 _ANY = "SELECT u.chunk, sum(u.score) AS score FROM ({parts}) AS u GROUP BY u.chunk"
 _ALL = _ANY + " HAVING count(*) = {size}"
@@ -98,7 +100,8 @@ WHERE NOT EXISTS (SELECT 1 FROM ({drop}) AS x WHERE x.chunk = k.chunk)"""
 class Relation:
     """The SQL of a match, what it reads, and the values that it names, gathered part by part."""
 
-    def __init__(self, match: Match) -> None:
+    def __init__(self, match: Match, phrase: str = _PHRASE) -> None:
+        self._phrase = phrase
         self.values: dict[str, Any] = {}
         self._read = [STATISTICS]
         self.sql = self._render(match, _MAX_DEPTH)  # None when there is nothing to find
@@ -149,7 +152,7 @@ class Relation:
         last = [False] * (len(tokens) - 1) + [is_begun]
         whole = Counter(tokens[:-1] if is_begun else tokens)
         query = to_tsquery(tokens, is_begun)
-        return _PHRASE.format(at=self._terms(whole, True, phrase=tokens, last=last, query=query))
+        return self._phrase.format(at=self._terms(whole, True, phrase=tokens, last=last, query=query))
 
     def _terms(self, words: Counter[str], are_together: bool, **values: Any) -> int:
         """Have tokens looked up, and with them the chunks of the rarest."""

@@ -28,8 +28,7 @@ _ORG = "SELECT key FROM kb_orgs WHERE name = %s"
 
 
 def _first(connection: Connection) -> None:
-    for extension in schema.EXTENSIONS:
-        connection.execute(f"CREATE EXTENSION IF NOT EXISTS {extension}")
+    connection.execute(f"CREATE EXTENSION IF NOT EXISTS {schema.EXTENSION}")
     _refuse_old_pgvector(connection)
     connection.execute(schema.FIRST)
 
@@ -37,6 +36,11 @@ def _first(connection: Connection) -> None:
 def _ledger(connection: Connection) -> None:
     """Vectors that are kept elsewhere."""
     connection.execute(schema.LEDGER)
+
+
+def _without_gin(connection: Connection) -> None:
+    """Indexes that policies kept from being used: words are found through postings alone."""
+    connection.execute(schema.WITHOUT_GIN)
 
 
 def _refuse_old_pgvector(connection: Connection) -> None:
@@ -51,7 +55,7 @@ def _refuse_old_pgvector(connection: Connection) -> None:
 
 
 # The step at index n leads from version n to version n + 1. A step that was released never changes.
-STEPS: tuple[Callable[[Connection], None], ...] = (_first, _ledger)
+STEPS: tuple[Callable[[Connection], None], ...] = (_first, _ledger, _without_gin)
 VERSION = len(STEPS)
 
 

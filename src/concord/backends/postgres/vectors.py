@@ -10,7 +10,6 @@ import psycopg
 from concord.backends.embeddings import check_identity, check_vector, refuse_elsewhere
 from concord.backends.postgres.cache import identity_column, identity_of
 from concord.backends.postgres.connections import Connection, Connections
-from concord.backends.postgres.copying import move, staging
 from concord.backends.postgres.filters import ALLOWED, CHUNKS, SUPERSEDED, condition
 from concord.backends.postgres.ledger import check_here, claim
 from concord.backends.postgres.rows import loaded
@@ -66,10 +65,15 @@ _PENDING = f"""
 SELECT c.id, d.title, c.heading, c.content, CASE d.type WHEN 'note' THEN d.tags ELSE '{{}}' END
 {_WAITING} AND c.id > %(after)s ORDER BY c.id LIMIT %(limit)s"""
 _LOCK_SPACE = " FOR KEY SHARE OF s"  # whoever drops the space waits until the vectors are in it
-_LOCK_CHUNKS = """
-SELECT id FROM kb_chunks WHERE org = %s AND id = ANY(%s) ORDER BY id FOR KEY SHARE"""
-_DELETE_VECTORS = "DELETE FROM {table} WHERE org = %s AND space = %s AND chunk = ANY(%s)"
-_FIELDS = ("org", "space", "chunk", "embedding")
+# Chunks that are gone, or go before this holds them, get no vector.
+_PUT = """
+WITH alive AS (
+    SELECT id FROM kb_chunks WHERE org = %(org)s AND id = ANY(%(ids)s) ORDER BY id FOR KEY SHARE),
+waiting AS (DELETE FROM kb_pending WHERE org = %(org)s AND space = %(space)s AND chunk = ANY(%(ids)s))
+INSERT INTO {table} (org, space, chunk, embedding)
+SELECT %(org)s, %(space)s, given.id, given.embedding
+FROM unnest(%(ids)s::bigint[], %(vectors)b::vector[]) AS given (id, embedding) JOIN alive USING (id)
+ON CONFLICT (org, space, chunk) DO UPDATE SET embedding = excluded.embedding"""
 _FETCH = "SELECT chunk, vector_send(embedding) FROM {table} WHERE org = %s AND space = %s AND chunk = ANY(%s)"
 _IS_MARKED = f"""
 SELECT EXISTS (SELECT FROM {CHUNKS} WHERE d.org = %(org)s AND d.source = %(source)s AND NOT EXISTS (
@@ -161,10 +165,10 @@ class PostgresVectors:
                 )
             for vector in batch.values():
                 check_vector(vector, state.dimension)
-            alive = connection.execute(_LOCK_CHUNKS, (self._org, list(batch))).fetchall()
-            rows = [(chunk_id, batch[chunk_id]) for (chunk_id,) in alive]
-            _write(connection, self._org, state.space, vector_table(state.dimension), rows)
-            return len(rows)
+            values: dict[str, Any] = {"org": self._org, "space": state.space, "ids": list(batch)}
+            statement = _PUT.format(table=vector_table(state.dimension))
+            values["vectors"] = [Embedding(vector) for vector in batch.values()]
+            return connection.execute(statement, values).rowcount
 
     def search(
         self, vector: Vector, filter: Filter, limit: int, *, ef_search: int | None = None
@@ -313,18 +317,3 @@ def _check_here(state: _State) -> None:
 def _is_narrow(size: int, table_size: float) -> bool:
     """Whether so few may be found that comparing each is sure, and fast enough."""
     return size <= ALWAYS_EXACT or size <= min(MOST_EXACT, NARROW_SHARE * table_size)
-
-
-def _write(
-    connection: Connection, org: int, space: int, table: str, rows: Sequence[tuple[ChunkId, Vector]]
-) -> None:
-    """Write vectors of chunks that exist; only those that had one already are deleted first."""
-    ids = [chunk_id for chunk_id, _ in rows]
-    waiting = connection.execute(_DELETE_VECTORS.format(table="kb_pending"), (org, space, ids)).rowcount
-    if waiting < len(ids):
-        connection.execute(_DELETE_VECTORS.format(table=table), (org, space, ids))
-    with staging(connection, table, _FIELDS, binary=True) as copy:
-        copy.set_types(["int4", "int4", "int8", "vector"])
-        for chunk_id, vector in rows:
-            copy.write_row((org, space, chunk_id, Embedding(vector)))
-    move(connection, table, _FIELDS)
