@@ -21,7 +21,9 @@ from msgspec.structs import replace
 from concord.backends.globs import glob_matches
 from concord.backends.memory import MemoryStore
 from concord.cli.main import main
+from concord.config import load_settings
 from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew, StoreBusy, StoreError
+from concord.parts import Parts
 from concord.protocols import Store
 from concord.types import AllOf, AnyOf, Feedback, Filter, Match, Phrase, Without, Word
 from contract.stored import EVERYTHING, IDENTITY, document, embed, pieces, put, source, unit
@@ -374,6 +376,18 @@ def many() -> Iterator[PostgresStore]:
             made.vectors.prepare(replace(IDENTITY, dimension=DIMENSION))
             made.vectors.put((each.chunk_id, point(chance)) for each in made.vectors.pending(0, POINTS))
         yield made
+
+
+def test_the_server_builds_the_index_with_the_memory_that_is_set(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(upkeep, "INDEX_FROM", 1)
+    values = {"store.url": server_url(), "store.index_memory_mb": 1 << 40}  # more than any server takes
+    store = Parts(load_settings(values, {}), fresh_org()).store
+    (a,) = put(store, "docs/a.md", "text")
+    store.vectors.prepare(replace(IDENTITY, dimension=3))  # of which there is no index yet
+    store.vectors.put([(a, unit(1, 0, 0))])
+    with pytest.raises(BadValue, match="maintenance_work_mem"), store.catalog.sync_lock("docs", wait_s=0):
+        pass
+    store.close()
 
 
 def point(chance: random.Random) -> bytes:

@@ -110,7 +110,7 @@ class Parts:
 
     def _open_store(self) -> Store:
         url, outside = self.settings.store_url, self.settings["vectors.url"]
-        store: Store = plugins.load("backends", url.partition(":")[0]).open(url, self.org)
+        store: Store = plugins.load("backends", url.partition(":")[0]).open(url, self.org, self.settings)
         if not outside:
             return store
         place = plugins.load("vectors", outside.partition(":")[0])

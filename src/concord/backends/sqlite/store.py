@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from concord.backends.sqlite.cache import SQLiteCache
 from concord.backends.sqlite.catalog import SQLiteCatalog
@@ -35,7 +36,7 @@ class SQLiteStore:
         self.journal = SQLiteJournal(self._readers, self._writer)
 
     @classmethod
-    def open(cls, url: str, org: str) -> SQLiteStore:
+    def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> SQLiteStore:
         """Open an organisation's file, making it when there is none and migrating it when it is old.
 
         Raises:
