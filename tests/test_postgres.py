@@ -417,6 +417,27 @@ def plan(store: PostgresStore, filter: Filter) -> str:
         return "\n".join(line for (line,) in connection.execute("EXPLAIN " + statement, values))
 
 
+def test_what_was_last_seen_of_the_vectors_is_not_what_is_searched(many: PostgresStore):
+    """State and vectors are asked for in one trip, of the space as it was: another may be active by now."""
+    with closing(PostgresStore.open(server_url(), many._connections.location.org)) as other:
+        small = replace(IDENTITY, model="other")
+        many.vectors.search(point(random.Random(1)), EVERYTHING, 3)
+        (first,) = many.vectors.fetch([1])
+        was = many.vectors.identity()
+        other.spaces.add(small, {})
+        other.spaces.of(small).put([(1, unit(0, 0, 0, 1))])
+        other.spaces.activate(small)
+        try:
+            assert many.vectors.fetch([1, 2]) == {first: unit(0, 0, 0, 1)}
+            assert many.vectors.search(unit(0, 0, 0, 1), EVERYTHING, 3) == [(1, pytest.approx(1.0))]
+            with pytest.raises(BadValue):
+                many.vectors.search(point(random.Random(1)), EVERYTHING, 3)
+        finally:
+            other.spaces.activate(was)
+            other.spaces.drop(small)
+        assert len(many.vectors.search(point(random.Random(1)), EVERYTHING, 3)) == 3
+
+
 @pytest.mark.promise("002.hnsw")
 @pytest.mark.parametrize("filter", [EVERYTHING, Filter(tags=("half",))], ids=str)
 def test_many_vectors_are_indexed_when_a_sync_ends_and_the_index_answers(many: PostgresStore, filter: Filter):

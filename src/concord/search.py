@@ -33,7 +33,19 @@ from concord.text.characters import is_latin
 from concord.text.citation import cite
 from concord.text.parse import contains
 from concord.text.snippet import snippet
-from concord.types import Answer, ChunkId, Degraded, Hit, Json, Mode, Query, Ranked, Request, Source
+from concord.types import (
+    Answer,
+    Candidate,
+    ChunkId,
+    Degraded,
+    Hit,
+    Json,
+    Mode,
+    Query,
+    Ranked,
+    Request,
+    Source,
+)
 from concord.understand import chosen_mode, is_literal, understand
 
 if TYPE_CHECKING:
@@ -162,8 +174,9 @@ def retrieve(
     votes = poll(asked, query, deadline_ms(request, tools.settings))
     _need_words(votes, mode)
     with watch.lap("complete"):
-        compared = _compared(votes, query, tools.similarity)
-        given = _ballots(votes, query, compared)
+        voted = [one for some in votes.votes.values() for one in some if one.rank <= query.candidates]
+        compared = _compared(voted, query, tools.similarity)
+        given = _ballots(votes, voted, compared)
         context = _context(given, query, tools)
         given = _with_feedback(given, context, compared)
     return Retrieval(query, votes, given, context)
@@ -199,24 +212,21 @@ def _need_words(votes: Poll, mode: Mode) -> None:
         )
 
 
-def _compared(votes: Poll, query: Query, similarity: Similarity | None) -> Comparison | None:
+def _compared(voted: Sequence[Candidate], query: Query, similarity: Similarity | None) -> Comparison | None:
     """Fetch the vectors of all candidates; None where nobody looked for meaning, or it found nothing."""
-    voted = [one for some in votes.votes.values() for one in some if one.rank <= query.candidates]
     if similarity is None or all(one.family != "semantic" for one in voted):
         return None
     return similarity(query.text, sorted({one.chunk_id for one in voted}))
 
 
-def _ballots(votes: Poll, query: Query, compared: Comparison | None) -> Ballots:
+def _ballots(votes: Poll, voted: Sequence[Candidate], compared: Comparison | None) -> Ballots:
     """Merge the votes, and complete them with the scores that candidates have with the other family.
 
     Word search knows the score of many more chunks than it votes for; of the rest the vectors are compared.
     """
-    known = [candidate for candidates in votes.votes.values() for candidate in candidates]
-    voted = [candidate for candidate in known if candidate.rank <= query.candidates]
     bm25: dict[ChunkId, float] = {}
-    for candidate in known:
-        if candidate.family == "lexical" and candidate.score > bm25.get(candidate.chunk_id, 0.0):
+    for candidate in (one for some in votes.votes.values() for one in some if one.family == "lexical"):
+        if candidate.score > bm25.get(candidate.chunk_id, 0.0):
             bm25[candidate.chunk_id] = candidate.score
     return ballots(voted, bm25=bm25, cosine=compared.cosines() if compared else {})
 

@@ -18,7 +18,7 @@ from concord.backends.postgres.space_rows import take_over
 from concord.backends.postgres.vector_form import Embedding, from_wire
 from concord.backends.sql_values import heading_of
 from concord.errors import BadValue, ModelMismatch
-from concord.types import ChunkId, Filter, Identity, Pending, Scored, Vector
+from concord.types import FLOAT_BYTES, ChunkId, Filter, Identity, Pending, Scored, Vector
 
 Cursor = psycopg.Cursor[tuple[Any, ...]]
 
@@ -263,8 +263,8 @@ class PostgresVectors:
             statement = _NEAREST.format(table=table, allowed=allowed, limit=limit)
             return connection.execute(statement, {**values, "space": state.space})
 
-        is_plain = filter.is_open and self._seen is not None and self._seen.is_indexed
-        state, found = self._state_with(connection, walk if is_plain else None)
+        may_walk = filter.is_open and _is_walked(self._seen, vector)
+        state, found = self._state_with(connection, walk if may_walk else None)
         if state is None:
             name = self._bound.name if self._bound else "the model"
             raise ModelMismatch(
@@ -307,6 +307,16 @@ def _state_of(cursor: Cursor) -> _State | None:
 def _current(filter: Filter) -> str:
     """Return what a vector `v` must satisfy under an open filter."""
     return "TRUE" if filter.include_superseded else f"v.chunk NOT IN ({SUPERSEDED})"
+
+
+def _is_walked(seen: _State | None, vector: Vector) -> bool:
+    """Whether a search for this vector most likely walks the graph; one that cannot be sent is refused."""
+    if seen is None or seen.dimension is None or not seen.is_indexed:
+        return False
+    if len(vector) != seen.dimension * FLOAT_BYTES:
+        return False
+    check_vector(vector, seen.dimension)
+    return True
 
 
 def _check_here(state: _State) -> None:
