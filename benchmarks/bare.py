@@ -59,7 +59,7 @@ def _padded(rows: Sequence[Sequence[int]]) -> tuple[Ids, Ids]:
 
 def _model_file() -> Path:
     """Return the model's file as the library keeps it, making it when there is none."""
-    cache = load_settings().paths.cache
+    cache = Path(load_settings().paths.cache)
     embedder = BundledEmbedder({}, cache)
     embedder.warm()
     chosen = embedder._chosen_model()  # the only way to run the same file

@@ -248,14 +248,14 @@ def test_the_users_own_fit_comes_before_the_one_that_ships(judged: JudgedSet, kn
     paths = knowledge.settings.paths
     assert find_calibration(identity, paths) is None
     fitted = fit([judged], model_key(identity))
-    assert save_calibration(fitted, identity, paths.data).name == file_name(identity)
+    assert save_calibration(fitted, identity, Path(paths.data)).name == file_name(identity)
     assert find_calibration(identity, paths) == fitted
     assert shipped_calibration(identity) is None
 
 
 def test_a_calibration_of_another_model_is_not_used(judged: JudgedSet, knowledge: KnowledgeBase):
     identity = Identity("hashing", "some-model", 64)
-    save_calibration(fit([judged], "another/model"), identity, knowledge.settings.paths.data)
+    save_calibration(fit([judged], "another/model"), identity, Path(knowledge.settings.paths.data))
     assert find_calibration(identity, knowledge.settings.paths) is None
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from concord.backends.globs import glob_matches
 from concord.backends.memory import MemoryStore
@@ -153,8 +153,8 @@ def some_question(chance: random.Random) -> Case:
     match, filter, path = some_match(chance), some_filter(chance), chance.choice(PATHS)
     vector, ids = unit(chance.random(), chance.random(), 1, 0), [chance.randint(1, 200) for _ in range(5)]
     cases: list[Case] = [
-        lambda store: Scores(store.lexical.search(match, filter, 500)),
-        lambda store: Scores(store.vectors.search(vector, filter, 500)),
+        lambda store: Scores(map(astuple, store.lexical.search(match, filter, 500))),
+        lambda store: Scores(map(astuple, store.vectors.search(vector, filter, 500))),
         lambda store: store.lexical.frequencies(WORDS),
         lambda store: sorted(store.lexical.similar_words("alphas", 3)),
         lambda store: store.catalog.read(ids),

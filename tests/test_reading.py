@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from concord.errors import BadValue, KBError, NotFound
 from concord.knowledge import KnowledgeBase
-from concord.text.citation import parse_citation
+from concord.text.citation import Citation, parse_citation
 from pdf_samples import make_pdf
 from recorders import age, write
 
@@ -243,5 +243,5 @@ def test_any_reference_is_read_or_refused(kb: KnowledgeBase, reference: str):
 
 @given(path=st.text("ab:/-p1", min_size=1, max_size=12), first=st.integers(1, 99), more=st.integers(0, 9))
 def test_a_citation_is_read_as_it_was_written(path: str, first: int, more: int):
-    assert parse_citation(f"{path}:{first}-{first + more}") == (path, (first, first + more), None)
-    assert parse_citation(f"{path}:p{first}") == (path, None, (first, first))
+    assert parse_citation(f"{path}:{first}-{first + more}") == Citation(path, (first, first + more), None)
+    assert parse_citation(f"{path}:p{first}") == Citation(path, None, (first, first))

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from concord.text.pattern import pattern
 from concord.types import Chunk, Document
@@ -15,7 +16,7 @@ _LINES = pattern(r"^(?P<path>.+):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?$", re
 _PAGES = pattern(r"^(?P<path>.+):p(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?$", re.DOTALL)
 
 
-class Citation(NamedTuple):
+class Citation(Struct, frozen=True):
     """A citation taken apart; lines or pages are inclusive, and at most one of the two is given."""
 
     path: str

@@ -23,7 +23,7 @@ from concord.backends.postgres.indexing import (
 )
 from concord.backends.postgres.rows import document_values, loaded, place_values, stored, stored_tags
 from concord.backends.postgres.words import Entry, entry_of
-from concord.backends.sql_values import heading_column, heading_of, source_values
+from concord.backends.sql_values import list_column, list_of, source_values
 from concord.backends.supersession import rerouted
 from concord.errors import BadValue, NotFound
 from concord.types import ChunkId, Document, Piece, Source
@@ -179,7 +179,7 @@ def _entries(connection: Connection, org: int, document_ids: list[str]) -> dict[
     rows = connection.execute(_INDEXED, (org, document_ids)).fetchall()
     return {
         chunk_id: entry_of(
-            columns_of(loaded(title), [loaded(tag) for tag in tags], heading_of(heading), loaded(text))
+            columns_of(loaded(title), [loaded(tag) for tag in tags], list_of(heading), loaded(text))
         )
         for chunk_id, title, tags, heading, text in rows
     }
@@ -262,7 +262,7 @@ class _Plan:
     def _create(self, document: Document, at: int, piece: Piece) -> ChunkId:
         self.last += 1
         columns = columns_of(document.title, document.tags, piece.heading, piece.text)
-        row = (document.id, *place_values(at, piece), heading_column(piece.heading), stored(piece.text))
+        row = (document.id, *place_values(at, piece), list_column(piece.heading), stored(piece.text))
         self.new.append(NewChunk(self.last, row, columns))
         return self.last
 
@@ -279,7 +279,7 @@ def _embedded(labels: _Labels, document: Document) -> tuple[object, ...]:
 
 
 def _claim(old: _Kept, piece: Piece) -> _Old | None:
-    same = old.get((heading_column(piece.heading), stored(piece.text)))
+    same = old.get((list_column(piece.heading), stored(piece.text)))
     return same.popleft() if same else None
 
 

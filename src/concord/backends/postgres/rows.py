@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from concord.backends import sql_values
-from concord.backends.sql_values import heading_of
+from concord.backends.sql_values import list_of
 from concord.types import Chunk, Document, Piece, Source
 
 Row = Sequence[Any]  # columns are typed by the schema; mypy cannot see it
@@ -58,7 +58,7 @@ def document_of(row: Row) -> Document:
 
 def chunk_of(row: Row) -> Chunk:
     """Return the chunk in a row of CHUNK_COLUMNS."""
-    values = [*row[:3], loaded(row[3]), *row[4:9], heading_of(row[9])]
+    values = [*row[:3], loaded(row[3]), *row[4:9], list_of(row[9])]
     return Chunk(*values)
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import starmap
 
+from concord.backends.sql_values import list_column
 from concord.backends.sqlite import changes
 from concord.backends.sqlite.connections import Readers, Writer, snapshot
 from concord.backends.sqlite.filters import condition
 from concord.backends.sqlite.location import Location
-from concord.backends.sqlite.locks import file_lock
 from concord.backends.sqlite.rows import (
     CHUNK_COLUMNS,
     DOCUMENT_COLUMNS,
@@ -19,7 +19,6 @@ from concord.backends.sqlite.rows import (
     document_of,
     source_of,
 )
-from concord.backends.sqlite.upkeep import is_worth_merging, merge_words
 from concord.types import Chunk, ChunkId, Counts, Document, DocumentType, FileState, Filter, Piece, Source
 
 _SOURCES = f"SELECT {SOURCE_COLUMNS} FROM kb_sources AS s ORDER BY s.name"
@@ -89,7 +88,7 @@ class SQLiteCatalog:
         """Return path → state of every document of a source."""
         with self._readers.connection() as connection:
             rows = connection.execute(_FILE_STATES, {"source": source_id})
-            return {state.path: state for state in map(FileState._make, rows)}
+            return {state.path: state for state in starmap(FileState, rows)}
 
     def documents(self, source_id: str | None = None) -> Iterator[Document]:
         """Yield documents in order of path, all or one source's, as they were when the first was read."""
@@ -151,8 +150,8 @@ class SQLiteCatalog:
     def read(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, tuple[Chunk, Document]]:
         """Return the chunks that still exist, each with its document."""
         with self._readers.connection() as connection, snapshot(connection):
-            found = connection.execute(_READ_CHUNKS, (json.dumps(list(chunk_ids)),)).fetchall()
-            keys = json.dumps(list({row[0] for row in found}))
+            found = connection.execute(_READ_CHUNKS, (list_column(chunk_ids),)).fetchall()
+            keys = list_column({row[0] for row in found})
             documents = {row[0]: document_of(row[1:]) for row in connection.execute(_READ_DOCUMENTS, (keys,))}
             chunks = [(chunk_of(row[1:]), documents[row[0]]) for row in found]
             return {chunk.id: (chunk, document) for chunk, document in chunks}
@@ -160,7 +159,7 @@ class SQLiteCatalog:
     def types_of(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, DocumentType]:
         """Return the document types of the chunks that still exist, without reading their text."""
         with self._readers.connection() as connection:
-            return dict(connection.execute(_TYPES_OF, (json.dumps(list(chunk_ids)),)))
+            return dict(connection.execute(_TYPES_OF, (list_column(chunk_ids),)))
 
     def chunks_of(self, document_id: str) -> list[Chunk]:
         """Return a document's chunks in order."""
@@ -206,6 +205,9 @@ class SQLiteCatalog:
         Raises:
             StoreBusy: another process holds it for longer than `wait_s`.
         """
+        from concord.backends.sqlite.locks import file_lock  # late: no search needs either
+        from concord.backends.sqlite.upkeep import is_worth_merging, merge_words
+
         with file_lock(self._location.path, source_id, wait_s), self._writer.patience():
             before = self.generation()
             yield

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import apsw
 
 from concord.backends.columns import columns_of
-from concord.backends.sql_values import document_values, heading_column, heading_of, source_values
+from concord.backends.sql_values import document_values, list_column, list_of, source_values
 from concord.backends.sqlite import schema
 from concord.backends.sqlite.connections import Connection
 from concord.backends.sqlite.rows import chunk_values
@@ -134,10 +133,10 @@ def update_document(connection: Connection, document: Document) -> None:
 
 def reindex(connection: Connection, document_ids: Sequence[str]) -> int:
     """Write what is indexed of chunks as it is extracted now; return how many were indexed otherwise."""
-    rows: list[Any] = list(connection.execute(_INDEXED, (json.dumps(list(document_ids)),)))
+    rows: list[Any] = list(connection.execute(_INDEXED, (list_column(document_ids),)))
     changed = 0
     for chunk_id, title, tags, heading, text, *before in rows:
-        now = columns_of(title, json.loads(tags), heading_of(heading), text)
+        now = columns_of(title, list_of(tags), list_of(heading), text)
         if before != [now.title, now.tags, now.terms]:
             connection.execute(_RELABEL_CHUNK, (now.title, now.tags, now.terms, chunk_id))
             changed += 1
@@ -149,7 +148,7 @@ def reindex(connection: Connection, document_ids: Sequence[str]) -> int:
 def delete_documents(connection: Connection, document_ids: Sequence[str]) -> int:
     """Delete documents and all that belongs to them; return how many there were."""
     doomed = "SELECT key FROM kb_documents WHERE id IN (SELECT value FROM json_each(?))"
-    deleted = _delete_documents(connection, doomed, json.dumps(list(document_ids)))
+    deleted = _delete_documents(connection, doomed, list_column(document_ids))
     if deleted:
         _count_change(connection)
     return deleted
@@ -184,16 +183,16 @@ def _has_labels_of(connection: Connection, document: Document) -> bool:
         title = connection.execute("SELECT title FROM kb_documents WHERE id = ?", (document.id,)).get
         return bool(title == document.title)
     stored = connection.execute(_LABELS, (document.id,)).fetchone()
-    return stored is not None and (stored[0], json.loads(stored[1])) == (
+    return stored is not None and (stored[0], list_of(stored[1])) == (
         document.title,
-        list(dict.fromkeys(document.tags)),
+        tuple(dict.fromkeys(document.tags)),
     )
 
 
 def _relabel_chunks(connection: Connection, key: int, document: Document) -> None:
     """Rewrite the title and tags that a document's chunks are indexed under."""
     for chunk_id, heading, text in list(connection.execute(_CHUNK_TEXTS, (key,))):
-        indexed = columns_of(document.title, document.tags, heading_of(heading), text)
+        indexed = columns_of(document.title, document.tags, list_of(heading), text)
         connection.execute(_RELABEL_CHUNK, (indexed.title, indexed.tags, indexed.terms, chunk_id))
 
 
@@ -205,7 +204,7 @@ def _chunks_by_text(connection: Connection, document: int) -> _Kept:
 
 
 def _claim(old: _Kept, piece: Piece) -> ChunkId | None:
-    same = old.get((heading_column(piece.heading), piece.text))
+    same = old.get((list_column(piece.heading), piece.text))
     return same.popleft() if same else None
 
 
