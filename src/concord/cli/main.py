@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -101,9 +104,24 @@ def main(args: Sequence[str] | None = None) -> int:
     if "_KB_COMPLETE" in os.environ:  # a shell asks how a line may go on
         kb.main(given, prog_name="kb")
     status = faults.guarded(lambda: _run(given), given)
-    if args is None:
-        gc.freeze()  # the process ends: sweeping what it loaded is a tenth of what a quick command takes
+    if args is None and not _is_watched():
+        _leave(status)
     return status
+
+
+def _leave(status: int) -> NoReturn:
+    """End the process without taking Python down piece by piece, a twentieth of what a quick search takes."""
+    atexit._run_exitfuncs()
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # there are none where the caller has closed them
+        with suppress(OSError, ValueError):  # nobody reads it any more
+            stream.flush()
+    os._exit(status)
+
+
+def _is_watched() -> bool:
+    """Whether a debugger or profiler has a report to make at the end, or a thread has work to finish."""
+    others = (thread for thread in threading.enumerate() if thread is not threading.main_thread())
+    return bool(sys.gettrace() or sys.getprofile()) or not all(thread.daemon for thread in others)
 
 
 def _run(given: list[str]) -> Any:
