@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from concord import KnowledgeBase
 from concord.calibration import file_name, find_calibration, save_calibration, shipped_calibration
-from concord.cli.main import main
 from concord.collection import read_collection
 from concord.errors import BadValue
 from concord.evaluate import Outcome
@@ -184,18 +183,6 @@ def _turned(outcome: Outcome) -> Outcome:
 
 
 # The command.
-
-
-@pytest.fixture
-def kb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("KB_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
-
-    def run(*args: str) -> tuple[int, str, str]:
-        return main(args), *capsys.readouterr()
-
-    return run
 
 
 @pytest.mark.promise("B.calibration.refit")
