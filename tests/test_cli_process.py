@@ -225,3 +225,15 @@ def test_a_thread_that_is_not_done_is_waited_for(environment: dict[str, str]):
         [sys.executable, "-c", code, "list"], env=environment, capture_output=True, check=False
     )
     assert done.stdout.splitlines() == [b"the thread is done", b"done at the end"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("args", [("--help",), ("search", "zebra"), ("list", "--json"), ("get", "d/a.md")])
+def test_an_output_that_is_full_is_told_in_a_line(
+    folder: Path, environment: dict[str, str], args: tuple[str, ...]
+):
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([*KB, *args], env=environment, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 2
+    assert b"No space left" in done.stderr
+    assert b"Traceback" not in done.stderr
