@@ -101,6 +101,16 @@ def test_a_page_of_a_pdf_is_read_by_its_number(kb: KnowledgeBase):
     assert "about apples" in both.text
 
 
+def test_a_passage_that_goes_over_to_the_next_page_is_cited_by_both(own: KnowledgeBase):
+    folder = Path(own.source("docs").source.path or "")
+    write(folder / "short.pdf", make_pdf([["Kiwis are green"], ["and lemons are yellow."]]))
+    own.sync()
+    (hit,) = own.search("lemons", mode="fts5").hits
+    assert hit.citation == "docs/short.pdf:p1-2"
+    for reference in (hit.citation, "docs/short.pdf:p1", "docs/short.pdf:p2"):
+        assert own.get(reference).citation == hit.citation
+
+
 @pytest.mark.parametrize(
     "reference",
     ["docs/guide.md", "guide.md", "docs/guide.md:1-99", "id", "file", "relative"],

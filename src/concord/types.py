@@ -92,8 +92,9 @@ class Piece(Struct, frozen=True):
     end: int
     start_line: int  # lines of the file itself, from 1, inclusive
     end_line: int
-    page: int | None = None
+    page: int | None = None  # where its own text begins, after what it repeats of the piece before
     heading: tuple[str, ...] = ()
+    last_page: int | None = None
 
 
 class Chunk(Struct, frozen=True):
@@ -109,6 +110,12 @@ class Chunk(Struct, frozen=True):
     end_line: int
     page: int | None = None
     heading: tuple[str, ...] = ()
+    last_page: int | None = None
+
+    @property
+    def pages(self) -> tuple[int, int] | None:
+        """The first page and the last; None where the document has no pages."""
+        return None if self.page is None else (self.page, max(self.page, self.last_page or 0))
 
 
 class FileState(Struct, frozen=True):

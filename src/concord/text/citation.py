@@ -1,6 +1,7 @@
 """Citations: the one spelling of "this passage of that document", written and read.
 
-`docs/auth.md:12-31` are lines, `report.pdf:p3` is a page, `docs/auth.md` is a whole document.
+`docs/auth.md:12-31` are lines, `report.pdf:p3` is a page, `report.pdf:p3-4` two of them, and `docs/auth.md`
+a whole document.
 """
 
 from __future__ import annotations
@@ -25,10 +26,15 @@ class Citation(Struct, frozen=True):
 
 
 def cite(document: Document, chunk: Chunk) -> str:
-    """Return the citation of a chunk: its page where the document has pages, else its lines."""
-    if chunk.page is not None:
-        return f"{document.path}:p{chunk.page}"
+    """Return the citation of a chunk: its pages where the document has any, else its lines."""
+    if chunk.pages:
+        return f"{document.path}:{page_span(*chunk.pages)}"
     return f"{document.path}:{chunk.start_line}-{chunk.end_line}"
+
+
+def page_span(first: int, last: int) -> str:
+    """Return how a citation writes these pages."""
+    return f"p{first}" if first == last else f"p{first}-{last}"
 
 
 def parse_citation(text: str) -> Citation:

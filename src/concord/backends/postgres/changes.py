@@ -64,7 +64,8 @@ _PUT_MEMO = "UPDATE kb_sources SET memo = %s WHERE org = %s AND id = %s"
 _KNOWN_SOURCES = "SELECT id FROM kb_sources WHERE org = %s AND id = ANY(%s)"
 _LABELS = "SELECT id, title, tags FROM kb_documents WHERE org = %s AND id = ANY(%s)"
 _CHUNK_TEXTS = """
-SELECT document, id, heading, content, position, start_offset, end_offset, start_line, end_line, page
+SELECT document, id, heading, content, position, start_offset, end_offset, start_line, end_line, page,
+    last_page
 FROM kb_chunks WHERE org = %s AND document = ANY(%s) ORDER BY document, position"""
 _INDEXED = """
 SELECT c.id, d.title, d.tags, c.heading, c.content
@@ -75,7 +76,8 @@ SELECT c.id FROM unnest(%s::bigint[], %s::text[]) AS given (id, words)
 JOIN kb_chunks AS c ON c.org = %s AND c.id = given.id WHERE c.words <> given.words::tsvector"""
 _MOVE_CHUNK = """
 UPDATE kb_chunks
-SET position = %s, start_offset = %s, end_offset = %s, start_line = %s, end_line = %s, page = %s
+SET position = %s, start_offset = %s, end_offset = %s, start_line = %s, end_line = %s, page = %s,
+    last_page = %s
 WHERE org = %s AND id = %s"""
 _SUPERSEDED = "SELECT id, superseded_by FROM kb_documents WHERE org = %s AND superseded_by IS NOT NULL"
 _SUPERSEDE = "UPDATE kb_documents SET superseded_by = %s WHERE org = %s AND id = %s"

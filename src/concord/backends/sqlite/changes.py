@@ -38,13 +38,14 @@ ON CONFLICT (id) DO UPDATE SET source = :source, path = :path, type = :type, tit
 RETURNING key"""
 _INSERT_CHUNK = """
 INSERT INTO kb_chunks (document, position, start_offset, end_offset, start_line, end_line, page, heading,
-    title, tags, terms, content)
+    title, tags, terms, content, last_page)
 VALUES (:document, :position, :start_offset, :end_offset, :start_line, :end_line, :page, :heading,
-    :title, :tags, :terms, :content)
+    :title, :tags, :terms, :content, :last_page)
 RETURNING id"""
 _MOVE_CHUNK = """
 UPDATE kb_chunks SET position = :position, start_offset = :start_offset, end_offset = :end_offset,
-    start_line = :start_line, end_line = :end_line, page = :page, title = :title, tags = :tags, terms = :terms
+    start_line = :start_line, end_line = :end_line, page = :page, last_page = :last_page,
+    title = :title, tags = :tags, terms = :terms
 WHERE id = :id"""
 _LABELS = """
 SELECT title, (SELECT json_group_array(tag ORDER BY position) FROM kb_document_tags WHERE document = key)

@@ -33,8 +33,12 @@ def _spaces(connection: Connection) -> None:
     connection.execute(schema.SPACES)
 
 
+def _last_pages(connection: Connection) -> None:
+    connection.execute(schema.LAST_PAGES)
+
+
 # The step at index n leads from version n to version n + 1. A step that was released never changes.
-STEPS: tuple[Callable[[Connection], None], ...] = (_first, _notes_and_journal, _spaces)
+STEPS: tuple[Callable[[Connection], None], ...] = (_first, _notes_and_journal, _spaces, _last_pages)
 VERSION = len(STEPS)
 
 
