@@ -69,6 +69,13 @@ def test_a_search_by_words_loads_no_model_runtime(tmp_path: Path):
     assert not loaded & {"pathlib", "json", "concord.protocols", "concord.rungs"}
 
 
+def test_indexing_words_loads_the_tokenizer_and_no_model_runtime(tmp_path: Path):
+    (tmp_path / "a.md").write_text("# Git\n\nHow to install git.\n", encoding="utf-8")
+    loaded = loaded_by(tmp_path, "add", "a.md", "--no-embed")
+    assert "tokenizers" in loaded
+    assert not loaded & {"numpy", "onnxruntime"}
+
+
 @pytest.mark.parametrize("args", [("stats",), ("list",), ("config",)])
 def test_looking_loads_nothing_heavy_either(tmp_path: Path, args: tuple[str, ...]):
     assert not loaded_by(tmp_path, *args) & HEAVY
