@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from itertools import starmap
+from typing import TYPE_CHECKING
 
 from concord.backends.sql_values import list_column
-from concord.backends.sqlite import changes
 from concord.backends.sqlite.connections import Readers, Writer, snapshot
 from concord.backends.sqlite.filters import condition
 from concord.backends.sqlite.location import Location
@@ -20,6 +21,9 @@ from concord.backends.sqlite.rows import (
     source_of,
 )
 from concord.types import Chunk, ChunkId, Counts, Document, DocumentType, FileState, Filter, Piece, Source
+
+if TYPE_CHECKING:
+    from concord.backends.sqlite.changes import Changes
 
 _SOURCES = f"SELECT {SOURCE_COLUMNS} FROM kb_sources AS s ORDER BY s.name"
 _OF_SOURCE = "d.source = (SELECT key FROM kb_sources WHERE id = :source)"
@@ -58,6 +62,7 @@ WITH s (key) AS (SELECT key FROM kb_sources WHERE id = :source),
 SELECT (SELECT count(*) FROM s), (SELECT count(*) FROM s JOIN kb_documents AS d ON d.source = s.key),
     (SELECT count(*) FROM c), (SELECT count(*) FROM c WHERE id NOT IN ({_PENDING}))"""
 _COUNT_DOCUMENTS = "SELECT count(*) FROM kb_documents AS d"
+_MEMO = "SELECT value FROM kb_meta WHERE key = 'memo ' || ?"
 _COUNT_TYPES = "SELECT type, count(*) FROM kb_documents GROUP BY type ORDER BY type"
 
 
@@ -69,6 +74,12 @@ class SQLiteCatalog:
         self._readers = readers
         self._writer = writer
 
+    @cached_property
+    def _changes(self) -> Changes:
+        from concord.backends.sqlite.changes import Changes  # late: a search changes nothing
+
+        return Changes(self._writer)
+
     def sources(self) -> list[Source]:
         """Return all sources, by name."""
         with self._readers.connection() as connection:
@@ -76,13 +87,11 @@ class SQLiteCatalog:
 
     def put_source(self, source: Source) -> None:
         """Insert a source, or replace the one with its id."""
-        with self._writer.transaction() as connection:
-            changes.put_source(connection, source)
+        self._changes.put_source(source)
 
     def remove_source(self, source_id: str) -> int:
         """Delete a source with its FTS rows, chunks and documents; return how many documents."""
-        with self._writer.transaction() as connection:
-            return changes.remove_source(connection, source_id)
+        return self._changes.remove_source(source_id)
 
     def file_states(self, source_id: str) -> dict[str, FileState]:
         """Return path → state of every document of a source."""
@@ -114,32 +123,27 @@ class SQLiteCatalog:
 
         Pieces that equal an old chunk in text, title and heading keep its id and vector.
         """
-        with self._writer.transaction() as connection:
-            return changes.put_document(connection, document, pieces)
+        (chunk_ids,) = self._changes.put_documents([(document, pieces)])
+        return chunk_ids
 
     def put_documents(self, documents: Iterable[tuple[Document, Sequence[Piece]]]) -> None:
         """Store several documents in one transaction."""
-        with self._writer.transaction() as connection:
-            for document, pieces in documents:
-                changes.put_document(connection, document, pieces)
+        self._changes.put_documents(documents)
 
     def update_document(self, document: Document) -> None:
         """Store a document's own fields (path, stat, title, tags, superseded_by …); its chunks' text stays.
 
         Their vectors stay too, although the title was embedded with them: a rename embeds nothing again.
         """
-        with self._writer.transaction() as connection:
-            changes.update_document(connection, document)
+        self._changes.update_document(document)
 
     def reindex(self, document_ids: Sequence[str]) -> int:
         """Index the chunks of documents by words anew; return how many were indexed otherwise before."""
-        with self._writer.transaction() as connection:
-            return changes.reindex(connection, document_ids)
+        return self._changes.reindex(document_ids)
 
     def delete_documents(self, document_ids: Sequence[str]) -> int:
         """Delete documents with their chunks and vectors; return how many there were."""
-        with self._writer.transaction() as connection:
-            return changes.delete_documents(connection, document_ids)
+        return self._changes.delete_documents(document_ids)
 
     def superseded(self, document_id: str) -> list[Document]:
         """Return the documents that this one superseded directly, by path."""
@@ -191,12 +195,11 @@ class SQLiteCatalog:
     def memo(self, source_id: str) -> str:
         """Return what the last sync wrote down about a source for the next one; empty when nothing."""
         with self._readers.connection() as connection:
-            return str(connection.execute(changes.MEMO, (changes.memo_key(source_id),)).get or "")
+            return str(connection.execute(_MEMO, (source_id,)).get or "")
 
     def put_memo(self, source_id: str, memo: str) -> None:
         """Keep a memo for as long as the source exists."""
-        with self._writer.transaction() as connection:
-            changes.put_memo(connection, source_id, memo)
+        self._changes.put_memo(source_id, memo)
 
     @contextmanager
     def sync_lock(self, source_id: str, *, wait_s: float) -> Iterator[None]:
