@@ -15,7 +15,7 @@ from concord.types import ChunkId
 
 _CHUNK_FIELDS = (
     *("org", "id", "document", "position", "start_offset", "end_offset", "start_line", "end_line", "page"),
-    *("heading", "content", "length", "words"),
+    *("last_page", "heading", "content", "length", "words"),
 )
 _POSTING_FIELDS = ("org", "segment", "term", "size", "chunks", "packed")
 _LINES = 2000  # of postings, sent at once

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import starmap
 from typing import Any
 
 from concord.backends.columns import WEIGHTS
@@ -45,7 +46,7 @@ class PostgresLexical:
         rows = self._connections.read(  # in binary form: a thousand numbers are not written out and parsed
             lambda connection: connection.cursor(binary=True).execute(statement, values).fetchall()
         )
-        return list(map(Scored._make, rows))
+        return list(starmap(Scored, rows))
 
     def frequencies(self, words: Sequence[str]) -> tuple[int, dict[str, int]]:
         """Return how many chunks there are, and how many hold each word (by its stem)."""

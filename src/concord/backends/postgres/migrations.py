@@ -38,6 +38,11 @@ def _ledger(connection: Connection) -> None:
     connection.execute(schema.LEDGER)
 
 
+def _last_pages(connection: Connection) -> None:
+    """Passages that end on a later page than they begin on."""
+    connection.execute("ALTER TABLE kb_chunks ADD COLUMN last_page integer")
+
+
 def _without_gin(connection: Connection) -> None:
     """Indexes that policies kept from being used: words are found through postings alone."""
     connection.execute(schema.WITHOUT_GIN)
@@ -55,7 +60,7 @@ def _refuse_old_pgvector(connection: Connection) -> None:
 
 
 # The step at index n leads from version n to version n + 1. A step that was released never changes.
-STEPS: tuple[Callable[[Connection], None], ...] = (_first, _ledger, _without_gin)
+STEPS: tuple[Callable[[Connection], None], ...] = (_first, _ledger, _last_pages, _without_gin)
 VERSION = len(STEPS)
 
 
