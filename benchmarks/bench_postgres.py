@@ -41,6 +41,7 @@ from concord.backends.postgres.match import Relation
 from concord.backends.postgres.store import PostgresStore
 from concord.backends.postgres.vector_form import Embedding, register_vectors
 from concord.collection import Collection, read_collection
+from concord.config import load_settings
 from concord.embedders.bundled import BundledEmbedder
 from concord.embedding import EMBED_BATCH
 from concord.evaluate import MODES, Evaluation, evaluate
@@ -70,7 +71,7 @@ def run() -> Iterator[Row]:
     """Take all figures on one server."""
     with _server() as url:
         yield from _writing(url)
-        with closing(PostgresStore.open(url, "synthetic")) as store:
+        with closing(PostgresStore.open(url, "synthetic", load_settings())) as store:
             yield from _filling(store, url)
             yield _recall(store)
         yield from _searching(url)
@@ -127,7 +128,9 @@ def _written(url: str, org: str, load: _Load) -> tuple[float, float]:
     with closing(PostgresStore.open(url, org)) as store:
         store.catalog.put_source(SOURCE)
         store.vectors.prepare(BundledEmbedder.identity)
-        return cost_of(lambda: _write(store, load)).elapsed, _copy_time(url, org)
+        spent = cost_of(lambda: _write(store, load)).elapsed, _copy_time(url, org)
+        store.catalog.remove_source(SOURCE.id)  # or its vectors would be in the index that is built later
+        return spent
 
 
 def _filling(store: PostgresStore, url: str) -> Iterator[Row]:
@@ -344,7 +347,7 @@ def _tools(kb: KnowledgeBase) -> Tools:
 
 
 def _compared(collection: Collection, mode: str, sqlite: Evaluation, postgres: Evaluation) -> Iterator[Row]:
-    queries = list(collection.qrels)
+    queries = list(collection.judged)
     shared = [_overlap(sqlite.runs[mode].get(one, {}), postgres.runs[mode].get(one, {})) for one in queries]
     what = f"scifact, {mode}"
     yield Row(

@@ -266,10 +266,7 @@ class PostgresVectors:
         may_walk = filter.is_open and _is_walked(self._seen, vector)
         state, found = self._state_with(connection, walk if may_walk else None)
         if state is None:
-            name = self._bound.name if self._bound else "the model"
-            raise ModelMismatch(
-                f"the index holds no vectors of {name}, or not any more", hint="`kb models list`"
-            )
+            raise self._is_gone()
         if state.dimension is None:
             return []
         check_vector(vector, state.dimension)
@@ -285,6 +282,12 @@ class PostgresVectors:
                 return sorted(found, key=lambda row: (row[1], row[0]))
         statement = _EXACT.format(table=vector_table(state.dimension), allowed=scope.together)
         return connection.execute(statement, {**values, "space": state.space}).fetchall()
+
+    def _is_gone(self) -> ModelMismatch:
+        name = self._bound.name if self._bound else "the model"
+        return ModelMismatch(
+            f"the index holds no vectors of {name}, or not any more", hint="`kb models list`"
+        )
 
     def _scope(self, connection: Connection, filter: Filter, state: _State) -> _Scope:
         if filter.is_open:
