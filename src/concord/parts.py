@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from concord import plugins
 from concord.config import Settings
@@ -38,7 +41,7 @@ def silent(stage: str, done: int, total: int | None) -> None:
     """Report progress to nobody."""
 
 
-class Meaning(NamedTuple):
+class Meaning(Struct, frozen=True):
     """What looks for meaning, and the one model whose vectors it ever meets."""
 
     strategy: Semantic
@@ -110,7 +113,7 @@ class Parts:
 
     def _open_store(self) -> Store:
         url, outside = self.settings.store_url, self.settings["vectors.url"]
-        store: Store = plugins.load("backends", url.partition(":")[0]).open(url, self.org)
+        store: Store = plugins.load("backends", url.partition(":")[0]).open(url, self.org, self.settings)
         if not outside:
             return store
         place = plugins.load("vectors", outside.partition(":")[0])
@@ -150,10 +153,7 @@ class Parts:
         options |= {**recipe, "embed.dimension": dimension}
         if recipe.get("embed.url", options["embed.url"]) != self.settings["embed.url"]:
             options["embed.key"] = ""  # it belongs to the server that the settings name, and to no other
-        made: Embedder = plugins.load("embedders", options["embed.provider"])(
-            options, self.settings.paths.cache
-        )
-        return made
+        return self._made(options["embed.provider"], options)
 
     def _embedder_of(self, space: Space | None) -> Embedder:
         recipe, dimension = self._recipe(space), space.identity.dimension if space else 0
@@ -221,8 +221,13 @@ class Parts:
         embedder = self.embedder
         if embedder is not None:
             return embedder
-        stand_in: Embedder = plugins.load("embedders", "hashing")({}, self.settings.paths.cache)
-        return stand_in
+        return self._made("hashing", {})
+
+    def _made(self, provider: str, options: Mapping[str, Any]) -> Embedder:
+        from pathlib import Path  # late: 5 ms, which a search by words need not pay
+
+        made: Embedder = plugins.load("embedders", provider)(options, Path(self.settings.paths.cache))
+        return made
 
     def search_tools(self, request: Request, wait_for_model: bool) -> tuple[searching.Tools, Degraded | None]:
         """Return what a request is answered with, and why meaning is no part of it when it should be."""
@@ -235,8 +240,8 @@ class Parts:
         if meaning is COLD:
             return tools, COLD  # an answer at once: it does not wait for a reranker's model either
         if isinstance(meaning, Degraded):
-            return tools._replace(reranker=self.reranker), meaning
-        return self._with_meaning(tools, meaning)._replace(reranker=self.reranker), None
+            return replace(tools, reranker=self.reranker), meaning
+        return replace(self._with_meaning(tools, meaning), reranker=self.reranker), None
 
     def with_meaning(self, tools: searching.Tools) -> searching.Tools:
         """Return the tools with the semantic strategy, if it can vote, and what was fitted for its model."""
@@ -244,9 +249,10 @@ class Parts:
         return tools if isinstance(meaning, Degraded) else self._with_meaning(tools, meaning)
 
     def _with_meaning(self, tools: searching.Tools, meaning: Meaning) -> searching.Tools:
-        return tools._replace(
+        return replace(
+            tools,
             strategies=[*tools.strategies, meaning.strategy],
-            similarity=meaning.strategy.similarities,
+            similarity=meaning.strategy.compare,
             calibration=self._calibration(meaning.identity),
         )
 
@@ -275,7 +281,7 @@ class Parts:
     def _similarity(self, text: str, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, float]:
         """Return cosines for a reranker, which outlives the search it was opened in; none without meaning."""
         meaning = self._meaning(wait_for_model=True)
-        return {} if isinstance(meaning, Degraded) else meaning.strategy.similarities(text, chunk_ids)
+        return {} if isinstance(meaning, Degraded) else meaning.strategy.compare(text, chunk_ids).cosines()
 
     def _meaning(self, wait_for_model: bool) -> Meaning | Degraded:
         """Return what looks for meaning, or why nothing can. The active space is asked for once a search."""

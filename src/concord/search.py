@@ -12,17 +12,17 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.breaker import Cosines
 from concord.cascade import rescue
 from concord.errors import BackendDown, BadValue
 from concord.freshness import Files
 from concord.judge import Judgement, Survivor, Verdict, judge
 from concord.poll import Poll, bounded, poll
-from concord.ranking import diversify, explain, rarity
+from concord.ranking import diversify, rarity
 from concord.ranking.agreement import agreement
 from concord.ranking.calibrate import Calibration
 from concord.ranking.fuse import FUSIONS, Ballots, Context, ballots, blend, rrf
@@ -33,11 +33,24 @@ from concord.text.characters import is_latin
 from concord.text.citation import cite
 from concord.text.parse import contains
 from concord.text.snippet import snippet
-from concord.types import Answer, ChunkId, Degraded, Hit, Json, Mode, Query, Ranked, Request, Source
+from concord.types import (
+    Answer,
+    Candidate,
+    ChunkId,
+    Degraded,
+    Hit,
+    Json,
+    Mode,
+    Query,
+    Ranked,
+    Request,
+    Source,
+)
 from concord.understand import chosen_mode, is_literal, understand
 
 if TYPE_CHECKING:
-    from concord.protocols import Reranker, Similarity, Store, Strategy
+    from concord.breaker import Cosines
+    from concord.protocols import Comparison, Reranker, Similarity, Store, Strategy
 
 FEEDBACK_HITS = 2  # that the query is drawn towards: more of them bring in what is wrong
 CODE = 0.5  # share of candidates from which a search is one of source code
@@ -47,7 +60,7 @@ UNSEEN = Degraded("files", f"the disk did not answer within {FILES_MS:.0f} ms: f
 FUSION_OF: Mapping[Mode, str] = {"auto": "blend", "hybrid": "rrf", "semantic": "rrf", "fts5": "rrf"}
 
 
-class Tools(NamedTuple):
+class Tools(Struct, frozen=True):
     """What a search works with."""
 
     store: Store
@@ -59,7 +72,7 @@ class Tools(NamedTuple):
     reranker: Reranker | None = None
 
 
-class Retrieval(NamedTuple):
+class Retrieval(Struct, frozen=True):
     """What the strategies found, before any of it is put in order."""
 
     query: Query
@@ -68,7 +81,7 @@ class Retrieval(NamedTuple):
     context: Context
 
 
-class Examined(NamedTuple):
+class Examined(Struct, frozen=True):
     """An answer, and the evidence that its confidence rests on."""
 
     answer: Answer
@@ -89,8 +102,8 @@ def search(request: Request, tools: Tools) -> Answer:
 def examine(request: Request, tools: Tools) -> Examined:
     """Answer one request, and keep the evidence for whoever measures or fits confidence."""
     watch = _Watch()
-    cosines = Cosines(tools.similarity, deadline_ms(request, tools.settings)) if tools.similarity else None
-    tools = tools._replace(similarity=cosines)
+    cosines = _cosines(request, tools)
+    tools = replace(tools, similarity=cosines)
     mode, fusion = chosen_mode(request, tools.settings), chosen_fusion(request, tools.settings)
     sources = tools.store.catalog.sources()
     found = retrieve(request, mode, tools, sources, watch)
@@ -151,6 +164,14 @@ def examine(request: Request, tools: Tools) -> Examined:
     return Examined(replace(answer, search_time_ms=watch.total_ms()), judgement)
 
 
+def _cosines(request: Request, tools: Tools) -> Cosines | None:
+    if tools.similarity is None:
+        return None
+    from concord.breaker import Cosines  # late: a search by words alone asks for none
+
+    return Cosines(tools.similarity, deadline_ms(request, tools.settings))
+
+
 def retrieve(
     request: Request, mode: Mode, tools: Tools, sources: Sequence[Source], watch: _Watch | None = None
 ) -> Retrieval:
@@ -162,9 +183,11 @@ def retrieve(
     votes = poll(asked, query, deadline_ms(request, tools.settings))
     _need_words(votes, mode)
     with watch.lap("complete"):
-        given = _ballots(votes, query, tools.similarity)
+        voted = [one for some in votes.votes.values() for one in some if one.rank <= query.candidates]
+        compared = _compared(voted, query, tools.similarity)
+        given = _ballots(votes, voted, compared)
         context = _context(given, query, tools)
-        given = _with_feedback(given, context, query, tools.similarity)
+        given = _with_feedback(given, context, compared)
     return Retrieval(query, votes, given, context)
 
 
@@ -198,21 +221,23 @@ def _need_words(votes: Poll, mode: Mode) -> None:
         )
 
 
-def _ballots(votes: Poll, query: Query, similarity: Similarity | None) -> Ballots:
+def _compared(voted: Sequence[Candidate], query: Query, similarity: Similarity | None) -> Comparison | None:
+    """Fetch the vectors of all candidates; None where nobody looked for meaning, or it found nothing."""
+    if similarity is None or all(one.family != "semantic" for one in voted):
+        return None
+    return similarity(query.text, sorted({one.chunk_id for one in voted}))
+
+
+def _ballots(votes: Poll, voted: Sequence[Candidate], compared: Comparison | None) -> Ballots:
     """Merge the votes, and complete them with the scores that candidates have with the other family.
 
-    Word search knows the score of many more chunks than it votes for; a vector is fetched for the rest.
+    Word search knows the score of many more chunks than it votes for; of the rest the vectors are compared.
     """
-    known = [candidate for candidates in votes.votes.values() for candidate in candidates]
-    voted = [candidate for candidate in known if candidate.rank <= query.candidates]
     bm25: dict[ChunkId, float] = {}
-    for candidate in known:
-        if candidate.family == "lexical" and candidate.score > bm25.get(candidate.chunk_id, 0.0):
+    for candidate in (one for some in votes.votes.values() for one in some if one.family == "lexical"):
+        if candidate.score > bm25.get(candidate.chunk_id, 0.0):
             bm25[candidate.chunk_id] = candidate.score
-    near = {candidate.chunk_id for candidate in voted if candidate.family == "semantic"}
-    missing = sorted({candidate.chunk_id for candidate in voted} - near)
-    cosine = similarity(query.text, missing) if similarity and near and missing else {}
-    return ballots(voted, bm25=bm25, cosine=cosine)
+    return ballots(voted, bm25=bm25, cosine=compared.cosines() if compared else {})
 
 
 def _context(given: Ballots, query: Query, tools: Tools) -> Context:
@@ -230,15 +255,15 @@ def _context(given: Ballots, query: Query, tools: Tools) -> Context:
     )
 
 
-def _with_feedback(given: Ballots, context: Context, query: Query, similarity: Similarity | None) -> Ballots:
+def _with_feedback(given: Ballots, context: Context, compared: Comparison | None) -> Ballots:
     """Draw the query towards the first hits and measure again how near every candidate is.
 
     Among source code the first hits are too often wrong for that to help.
     """
-    if similarity is None or not given.semantic or context.code_share > CODE:
+    if compared is None or context.code_share > CODE:
         return given
     first = [one.chunk_id for one in blend(given, context)[:FEEDBACK_HITS]]
-    return replace(given, feedback=similarity(query.text, list(given.votes), first))
+    return replace(given, feedback=compared.cosines(first))
 
 
 def _above(ranked: Sequence[Ranked], found: Retrieval, threshold: float | None, floor: float) -> list[Ranked]:
@@ -319,7 +344,7 @@ def _left_ms(request: Request, settings: Mapping[str, Any], watch: _Watch) -> fl
 
 def _reordered(survivors: Sequence[Survivor], ranked: Sequence[Ranked]) -> list[Survivor]:
     by_id = {survivor.ranked.chunk_id: survivor for survivor in survivors}
-    return [by_id[one.chunk_id]._replace(ranked=one) for one in ranked]
+    return [replace(by_id[one.chunk_id], ranked=one) for one in ranked]
 
 
 def _diverse(survivors: Sequence[Survivor], limit: int, trade: float) -> list[Survivor]:
@@ -332,7 +357,7 @@ def _diverse(survivors: Sequence[Survivor], limit: int, trade: float) -> list[Su
     elsewhere = {one.ranked.chunk_id: one.duplicates for one in collapsed}
     by_id = {s.ranked.chunk_id: s for s in survivors}
     return [
-        survivor._replace(also_at=tuple(_cited(by_id[i]) for i in elsewhere[survivor.ranked.chunk_id]))
+        replace(survivor, also_at=tuple(_cited(by_id[i]) for i in elsewhere[survivor.ranked.chunk_id]))
         for survivor in _reordered(survivors, chosen)
     ]
 
@@ -407,6 +432,8 @@ def _explained(
     look: Look,
     habit: Json,
 ) -> Hit:
+    from concord.ranking import explain  # late: few searches are explained
+
     arithmetic: Json = explain.explain(hit.chunk.id, found.ballots, found.context, fusion)
     arithmetic["rerank"] = look.explain(hit.chunk.id)
     arithmetic["usage"] = habit

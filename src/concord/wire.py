@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from concord.budget import BYTES_PER_TOKEN, Costs, choose
-from concord.sources import file_of
 from concord.visible import json_text
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def passage_to_json(passage: Passage) -> JsonObject:
     wire = {
         "citation": passage.citation,
         "path": document.path,
-        "file": _file(passage.source, document),
+        "file": passage.source.file_of(document.path),
         "title": document.title,
         "source": passage.source.name,
         "type": document.type,
@@ -185,7 +184,7 @@ def document_to_json(document: Document, source: Source | None = None) -> JsonOb
     wire = {
         "document_id": document.id,
         "path": document.path,
-        "file": _file(source, document) if source else None,
+        "file": source.file_of(document.path) if source else None,
         "title": document.title,
         "source": source.name if source else None,
         "type": document.type,
@@ -368,7 +367,7 @@ def _result(hit: Hit, *, explain: bool) -> JsonObject:
         "document_id": document.id,
         "chunk_id": str(chunk.id),
         "citation": hit.citation,
-        "file": _file(hit.source, document),
+        "file": hit.source.file_of(document.path),
         "start_line": chunk.start_line,
         "end_line": chunk.end_line,
         "page": chunk.page,
@@ -418,11 +417,6 @@ def _fit(wire: JsonObject, texts: Sequence[str], max_bytes: int) -> None:
 def _size(value: Any) -> int:
     """Return the bytes of a value on the wire."""
     return len(to_text(value).encode("utf-8"))
-
-
-def _file(source: Source, document: Document) -> str | None:
-    path = file_of(source, document.path)
-    return None if path is None else str(path)
 
 
 def _cache(usage: CacheUsage | None) -> JsonObject | None:

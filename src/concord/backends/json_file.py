@@ -9,9 +9,10 @@ copy, and writers take turns.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -93,7 +94,7 @@ class JsonShelves(Shelves, kw_only=True):
             if self.depth:
                 yield self
                 return
-            with file_lock(self.path, "writing", WRITE_WAIT_S), self._within():
+            with file_lock(str(self.path), "writing", WRITE_WAIT_S), self._within():
                 self.catch_up()
                 self.seen = None  # which stays so if the block or the disk fails
                 yield self
@@ -106,7 +107,7 @@ class JsonShelves(Shelves, kw_only=True):
         Raises:
             StoreBusy: somebody else holds it for longer than `wait_s`.
         """
-        with file_lock(self.path, name, wait_s):
+        with file_lock(str(self.path), name, wait_s):
             yield
 
     @contextmanager
@@ -170,7 +171,7 @@ class JsonStore(MemoryStore):
         self.path = path
 
     @classmethod
-    def open(cls, url: str, org: str) -> JsonStore:
+    def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> JsonStore:
         """Open an organisation's file; there need not be one before the first change.
 
         Raises:

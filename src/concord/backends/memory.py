@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -258,6 +259,7 @@ class MemoryCatalog:
             piece.end_line,
             piece.page,
             piece.heading,
+            piece.last_page,
         )
         self._shelves.chunks[chunk_id] = chunk
         self._index(document, chunk)
@@ -373,7 +375,7 @@ class MemoryStore:
         self.journal = MemoryJournal(shelves)
 
     @classmethod
-    def open(cls, url: str, org: str) -> MemoryStore:
+    def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> MemoryStore:
         """Return a new store; `memory://` says all there is to say."""
         return cls()
 

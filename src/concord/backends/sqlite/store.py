@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from concord.backends.sqlite.cache import SQLiteCache
 from concord.backends.sqlite.catalog import SQLiteCatalog
 from concord.backends.sqlite.connections import Connection, Readers, Writer
-from concord.backends.sqlite.journal import SQLiteJournal
-from concord.backends.sqlite.ledger import SQLiteLedger
 from concord.backends.sqlite.lexical import SQLiteLexical
 from concord.backends.sqlite.location import Location, locate
 from concord.backends.sqlite.migrations import bring_up_to_date
-from concord.backends.sqlite.spaces import SQLiteSpaces
-from concord.backends.sqlite.vectors import SQLiteVectors
 from concord.types import Finding
+
+if TYPE_CHECKING:
+    from concord.backends.sqlite.cache import SQLiteCache
+    from concord.backends.sqlite.journal import SQLiteJournal
+    from concord.backends.sqlite.ledger import SQLiteLedger
+    from concord.backends.sqlite.spaces import SQLiteSpaces
+    from concord.backends.sqlite.vectors import SQLiteVectors
 
 
 class SQLiteStore:
-    """The storage of one organisation, until it is closed."""
+    """The storage of one organisation, until it is closed.
+
+    What a search by words does not touch is made, and its module imported, when it is first asked for.
+    """
 
     def __init__(self, location: Location) -> None:
         self._location = location
@@ -28,14 +35,9 @@ class SQLiteStore:
         self._writer = Writer(location)
         self.catalog = SQLiteCatalog(location, self._readers, self._writer)
         self.lexical = SQLiteLexical(self._readers)
-        self.vectors = SQLiteVectors(self._readers, self._vec_readers, self._writer)
-        self.spaces = SQLiteSpaces(self._readers, self._vec_readers, self._writer)
-        self.cache = SQLiteCache(self._readers, self._writer)
-        self.ledger = SQLiteLedger(location, self._readers, self._writer)
-        self.journal = SQLiteJournal(self._readers, self._writer)
 
     @classmethod
-    def open(cls, url: str, org: str) -> SQLiteStore:
+    def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> SQLiteStore:
         """Open an organisation's file, making it when there is none and migrating it when it is old.
 
         Raises:
@@ -51,6 +53,41 @@ class SQLiteStore:
             store.close()
             raise
         return store
+
+    @cached_property
+    def vectors(self) -> SQLiteVectors:
+        """The vectors of the active space."""
+        from concord.backends.sqlite.vectors import SQLiteVectors
+
+        return SQLiteVectors(self._readers, self._vec_readers, self._writer)
+
+    @cached_property
+    def spaces(self) -> SQLiteSpaces:
+        """The spaces of vectors, one a model."""
+        from concord.backends.sqlite.spaces import SQLiteSpaces
+
+        return SQLiteSpaces(self._readers, self._vec_readers, self._writer)
+
+    @cached_property
+    def cache(self) -> SQLiteCache:
+        """The embeddings of texts seen before."""
+        from concord.backends.sqlite.cache import SQLiteCache
+
+        return SQLiteCache(self._readers, self._writer)
+
+    @cached_property
+    def ledger(self) -> SQLiteLedger:
+        """What vectors kept elsewhere have yet to learn."""
+        from concord.backends.sqlite.ledger import SQLiteLedger
+
+        return SQLiteLedger(self._location, self._readers, self._writer)
+
+    @cached_property
+    def journal(self) -> SQLiteJournal:
+        """How often documents are read, and what people think of results."""
+        from concord.backends.sqlite.journal import SQLiteJournal
+
+        return SQLiteJournal(self._readers, self._writer)
 
     def check(self) -> list[Finding]:
         """Look for damage, indexes out of step, orphans and lost vectors; changes nothing."""
