@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         Embedder,
         FileReader,
         OutsideVectors,
+        Progress,
         Reranker,
         Semantic,
         Store,
@@ -63,6 +64,13 @@ class Apart:
     def repair(self, findings: Sequence[Finding]) -> None:
         """Put right what the store can; what is amiss outside has its own cure."""
         self._store.repair(findings)
+
+    def tend(self, progress: Progress) -> None:
+        """Let the store tidy up after vectors that it had; the place outside looks after its own index."""
+        self._store.tend(progress)
+
+    def index_state(self) -> None:
+        """Return nothing: the place outside has an index of its own."""
 
     def close(self) -> None:
         """Close both."""
@@ -110,7 +118,7 @@ class Parts:
 
     def _open_store(self) -> Store:
         url, outside = self.settings.store_url, self.settings["vectors.url"]
-        store: Store = plugins.load("backends", url.partition(":")[0]).open(url, self.org)
+        store: Store = plugins.load("backends", url.partition(":")[0]).open(url, self.org, self.settings)
         if not outside:
             return store
         place = plugins.load("vectors", outside.partition(":")[0])

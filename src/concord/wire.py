@@ -215,6 +215,7 @@ def stats_to_json(stats: Stats) -> JsonObject:
         "generation": stats.generation,
         "types": dict(stats.types),
         "cache": _cache(stats.cache),
+        "vector_index": stats.index._asdict() if stats.index else None,
         "feedback": {"good": 0, "bad": 0, **stats.feedback},
     }
     return _object(wire)

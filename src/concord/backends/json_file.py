@@ -9,9 +9,10 @@ copy, and writers take turns.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -170,7 +171,7 @@ class JsonStore(MemoryStore):
         self.path = path
 
     @classmethod
-    def open(cls, url: str, org: str) -> JsonStore:
+    def open(cls, url: str, org: str, settings: Mapping[str, Any] | None = None) -> JsonStore:
         """Open an organisation's file; there need not be one before the first change.
 
         Raises:

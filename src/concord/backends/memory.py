@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -17,6 +18,7 @@ from concord.backends.memory_spaces import MemoryCache, MemorySpaces, MemoryVect
 from concord.backends.shelves import Shelves, allows, best
 from concord.backends.supersession import rerouted
 from concord.errors import BadValue, NotFound
+from concord.protocols import Progress
 from concord.text.nearness import similar, typed
 from concord.types import (
     Access,
@@ -373,7 +375,7 @@ class MemoryStore:
         self.journal = MemoryJournal(shelves)
 
     @classmethod
-    def open(cls, url: str, org: str) -> MemoryStore:
+    def open(cls, url: str, org: str, settings: Mapping[str, Any] | None = None) -> MemoryStore:
         """Return a new store; `memory://` says all there is to say."""
         return cls()
 
@@ -383,6 +385,12 @@ class MemoryStore:
 
     def repair(self, findings: Sequence[Finding]) -> None:
         """Do nothing: there is never a finding."""
+
+    def tend(self, progress: Progress) -> None:
+        """Do nothing: nothing is derived."""
+
+    def index_state(self) -> None:
+        """Return nothing: every vector is compared."""
 
     def close(self) -> None:
         """Forget nothing: the store goes with its last reference."""

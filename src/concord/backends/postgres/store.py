@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from concord.backends.postgres.cache import PostgresCache
 from concord.backends.postgres.catalog import PostgresCatalog
@@ -14,6 +15,7 @@ from concord.backends.postgres.location import Location, locate
 from concord.backends.postgres.migrations import bring_up_to_date
 from concord.backends.postgres.spaces import PostgresSpaces
 from concord.backends.postgres.vectors import PostgresVectors
+from concord.protocols import Progress
 from concord.types import Finding
 
 
@@ -31,7 +33,7 @@ class PostgresStore:
         self.journal = PostgresJournal(self._connections)
 
     @classmethod
-    def open(cls, url: str, org: str) -> PostgresStore:
+    def open(cls, url: str, org: str, settings: Mapping[str, Any] | None = None) -> PostgresStore:
         """Open an organisation's rows, making the tables when there are none and migrating them when old.
 
         Raises:
@@ -53,6 +55,12 @@ class PostgresStore:
         from concord.backends.postgres.repairs import put_right
 
         put_right(findings, self._connections)
+
+    def tend(self, progress: Progress) -> None:
+        """Do nothing: the end of a sync builds what is worth building, and the server keeps it current."""
+
+    def index_state(self) -> None:
+        """Return nothing: the server's index has no file to look at."""
 
     def close(self) -> None:
         """Close all connections."""

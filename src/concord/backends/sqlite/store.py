@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from concord.backends.sqlite.cache import SQLiteCache
 from concord.backends.sqlite.catalog import SQLiteCatalog
@@ -12,31 +13,39 @@ from concord.backends.sqlite.ledger import SQLiteLedger
 from concord.backends.sqlite.lexical import SQLiteLexical
 from concord.backends.sqlite.location import Location, locate
 from concord.backends.sqlite.migrations import bring_up_to_date
+from concord.backends.sqlite.shortcut import Plan
 from concord.backends.sqlite.spaces import SQLiteSpaces
 from concord.backends.sqlite.vectors import SQLiteVectors
-from concord.types import Finding
+from concord.types import Finding, VectorIndexState
+
+if TYPE_CHECKING:
+    from concord.backends.sqlite.graph_upkeep import Graphs
+    from concord.protocols import Progress
 
 
 class SQLiteStore:
     """The storage of one organisation, until it is closed."""
 
-    def __init__(self, location: Location) -> None:
+    def __init__(self, location: Location, plan: Plan | None = None) -> None:
         self._location = location
+        self._plan = plan or Plan(location.path)
         self.path = location.path
         self._readers = Readers(location)
         self._vec_readers = Readers(location, Connection.load_vec0)
         self._writer = Writer(location)
         self.catalog = SQLiteCatalog(location, self._readers, self._writer)
         self.lexical = SQLiteLexical(self._readers)
-        self.vectors = SQLiteVectors(self._readers, self._vec_readers, self._writer)
-        self.spaces = SQLiteSpaces(self._readers, self._vec_readers, self._writer)
+        self.vectors = SQLiteVectors(self._readers, self._vec_readers, self._writer, self._plan)
+        self.spaces = SQLiteSpaces(self._readers, self._vec_readers, self._writer, self._plan)
         self.cache = SQLiteCache(self._readers, self._writer)
         self.ledger = SQLiteLedger(location, self._readers, self._writer)
         self.journal = SQLiteJournal(self._readers, self._writer)
 
     @classmethod
-    def open(cls, url: str, org: str) -> SQLiteStore:
+    def open(cls, url: str, org: str, settings: Mapping[str, Any] | None = None) -> SQLiteStore:
         """Open an organisation's file, making it when there is none and migrating it when it is old.
+
+        Of the settings it heeds `vectors.index` and `vectors.index_from`.
 
         Raises:
             BadValue: the URL or the organisation's name is not of the form it must have.
@@ -44,7 +53,7 @@ class SQLiteStore:
             BackendDown: the disk refuses.
         """
         location = locate(url, org)
-        store = cls(location)
+        store = cls(location, _plan(location, settings or {}))
         try:
             bring_up_to_date(location, store._readers)
         except BaseException:
@@ -59,17 +68,42 @@ class SQLiteStore:
         # On connections of its own: one that has read the full-text index remembers what a repair replaces.
         readers = Readers(self._location, Connection.load_vec0)
         try:
-            return find_faults(readers, self._writer)
+            found = find_faults(readers, self._writer)
+            is_damaged = any(finding.check == "integrity" for finding in found)
+            return found if is_damaged else [*found, *self._graphs().check()]
         finally:
             readers.close()
 
     def repair(self, findings: Sequence[Finding]) -> None:
-        """Put right what can be: indexes are built anew, orphans deleted, lost vectors made again."""
+        """Put right what can be: indexes are built anew, orphans deleted, lost vectors made again.
+
+        A damaged index of vectors is only forgotten: `tend` builds it, which takes long.
+        """
         from concord.backends.sqlite.repairs import put_right
 
         put_right(findings, self._writer)
+        self._graphs().forget_damaged()
+
+    def tend(self, progress: Progress) -> None:
+        """Build or grow the indexes of vectors where that is worth it."""
+        self._graphs().tend(progress)
+
+    def index_state(self) -> VectorIndexState:
+        """Tell whether there is an index of the vectors that searches use."""
+        return self._graphs().state()
+
+    def _graphs(self) -> Graphs:
+        from concord.backends.sqlite.graph_upkeep import Graphs  # no search needs to load it
+
+        return Graphs(self._plan, self._vec_readers, self._writer)
 
     def close(self) -> None:
         """Close all connections."""
         for connections in (self._readers, self._vec_readers, self._writer):
             connections.close()
+
+
+def _plan(location: Location, settings: Mapping[str, Any]) -> Plan:
+    usual = Plan(location.path)
+    is_wanted = settings.get("vectors.index", "auto") != "off"
+    return Plan(location.path, is_wanted, settings.get("vectors.index_from", usual.least))
