@@ -18,14 +18,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from concord import plugins
 from concord.backends.sqlite import graph_upkeep
 from concord.backends.sqlite.graph_table import GraphRow, graph_row
 from concord.backends.sqlite.store import SQLiteStore
 from concord.backends.sqlite.vec_table import find_space
+from concord.cli.main import main
+from concord.knowledge import KnowledgeBase
 from concord.parts import silent
-from concord.types import Filter, Identity, Scored
+from concord.types import Filter, Identity, Scored, VectorIndexState
+from concord.wire import stats_to_json
 from contract.conftest import RAM, folder  # noqa: F401
 from contract.stored import EVERYTHING, IDENTITY, document, pieces, source, unit
+from other_embedders import TABLE
+from recorders import write
 
 pytest.importorskip("usearch", reason="pip install 'concord-kb[index]'")
 
@@ -123,6 +129,7 @@ def asked(
     return store.vectors.search(query, filter, limit, ef_search=effort)
 
 
+@pytest.mark.promise("scale.exact-rescoring")
 def test_a_store_with_an_index_answers_like_one_without(store: SQLiteStore, exact: SQLiteStore):
     fill(store, 600)
     store.tend(silent)
@@ -131,6 +138,7 @@ def test_a_store_with_an_index_answers_like_one_without(store: SQLiteStore, exac
     assert not uses_index(exact)
 
 
+@pytest.mark.promise("scale.derived-vector-index")
 def test_most_of_the_nearest_are_found_among_many(store: SQLiteStore, exact: SQLiteStore):
     fill(store, 6000)
     store.tend(silent)
@@ -161,6 +169,7 @@ FILTERS = (
 )
 
 
+@pytest.mark.promise("scale.exact-rescoring")
 @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(STEP, max_size=14), st.integers(0, 99))
 def test_any_sequence_of_changes_is_seen_at_once(steps: list[tuple[str, int]], seed: int):
@@ -219,6 +228,7 @@ def compared(store: SQLiteStore, exact: SQLiteStore, chance: random.Random, limi
         assert asked(store, query, filter, limit) == asked(exact, query, filter, limit)
 
 
+@pytest.mark.promise("design.narrow-filters-are-exact")
 @pytest.mark.parametrize("filter", FILTERS, ids=str)
 def test_filters_lose_nothing(store: SQLiteStore, exact: SQLiteStore, filter: Filter):
     fill(store, 1200)
@@ -414,6 +424,7 @@ def test_what_other_processes_change_is_seen_by_an_open_store(store: SQLiteStore
 
 KILLED = """
 import os, signal, sys
+from concord import plugins
 from concord.backends.sqlite import graph_upkeep
 from concord.backends.sqlite.store import SQLiteStore
 from concord.parts import silent
@@ -508,6 +519,70 @@ def test_without_the_library_every_vector_is_compared(
     assert "concord-kb[index]" in str(store.index_state().absent)
     (finding,) = store.check()
     assert (finding.hint, finding.is_repairable) == ("pip install 'concord-kb[index]'", False)
+
+
+@pytest.fixture
+def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
+    for n in range(30):
+        write(tmp_path / "docs" / f"{n}.md", f"# Page {n}\n\nThe heron number {n} waits.\n")
+    with opened_kb(tmp_path) as knowledge:
+        knowledge.add(tmp_path / "docs")
+        yield knowledge
+
+
+def opened_kb(place: Path, **options: object) -> KnowledgeBase:
+    usual = {"store__url": f"sqlite://{place}/store", "embed__provider": "hashing", "vectors__index_from": 10}
+    return KnowledgeBase.open(**usual | options)
+
+
+def index_of(kb: KnowledgeBase) -> VectorIndexState:
+    state = kb.stats().index
+    assert state is not None
+    return state
+
+
+@pytest.mark.promise("scale.derived-vector-index")
+def test_a_sync_builds_the_index_and_keeps_it(kb: KnowledgeBase, tmp_path: Path):
+    assert index_of(kb).covered == kb.stats().counts.vectors == 30
+    assert [hit.citation for hit in kb.search("heron number 7").hits][:1] == ["docs/7.md:1-3"]
+    for path in (tmp_path / "store").glob("*-graph-*"):
+        path.unlink()
+    assert [hit.citation for hit in kb.search("heron number 7").hits][:1] == ["docs/7.md:1-3"]
+    kb.sync()
+    assert index_of(kb).covered == 30
+
+
+@pytest.mark.promise("scale.derived-vector-index", "doctor.fixes")
+def test_the_doctor_finds_a_lost_index_and_builds_it(kb: KnowledgeBase, tmp_path: Path):
+    for path in (tmp_path / "store").glob("*-graph-*"):
+        path.unlink()
+    assert "vector-index" in {finding.check for finding in kb.doctor().findings}
+    treated = kb.doctor(fix=True)
+    assert [finding.check for finding in treated.fixed] == ["vector-index"]
+    assert index_of(kb).covered == 30
+
+
+def test_switched_off_there_is_none_and_the_next_sync_deletes_it(kb: KnowledgeBase, tmp_path: Path):
+    assert list((tmp_path / "store").glob("*-graph-*"))
+    with opened_kb(tmp_path, vectors__index="off") as other:
+        assert index_of(other).absent == "vectors.index is off"
+        other.sync()
+        assert not list((tmp_path / "store").glob("*-graph-*"))
+
+
+def test_another_models_vectors_get_an_index_with_them(
+    kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setitem(plugins.TABLES["embedders"], "turned", TABLE["turned"])
+    kb.models.add("turned")
+    assert len(list((tmp_path / "store").glob("*-graph-*"))) == 2
+
+
+def test_stats_tell_of_the_index(kb: KnowledgeBase, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    store = f"sqlite://{tmp_path}/store"
+    assert main(["--store", store, "stats"]) == 0
+    assert "none (from 50,000 vectors on): every vector is compared" in capsys.readouterr().out
+    assert stats_to_json(kb.stats())["vector_index"] == index_of(kb)._asdict()
 
 
 def test_files_of_other_organisations_are_left_alone(store: SQLiteStore, tmp_path: Path):
