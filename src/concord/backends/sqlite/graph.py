@@ -42,7 +42,7 @@ class Graph:
     def __init__(self, path: Path, dimension: int) -> None:
         self._index = _empty(dimension)
         self._index.view(path)
-        self._turn = threading.Lock()  # usearch gives threads that it did not start the same scratch space
+        self._turn = threading.Lock()  # usearch does not say that two threads may ask at once
 
     def nearest(self, vector: Vector, count: int) -> Proposals:
         """Return the chunks that seem nearest, nearest first; one that was replaced may seem what it was."""
