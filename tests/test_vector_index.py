@@ -273,6 +273,18 @@ def test_an_index_of_mostly_deleted_vectors_is_built_anew(store: SQLiteStore, ex
     assert_like_exact(store, exact)
 
 
+def test_what_is_dead_in_an_index_that_has_grown_is_no_reason_to_write_it_again(store: SQLiteStore):
+    ids = fill(store, 6000)
+    store.tend(silent)
+    store.vectors.put(list(store.vectors.fetch(ids[:1100]).items()))
+    store.tend(silent)
+    row = row_of(store)
+    assert row is not None
+    assert (row.vectors, row.alive) == (7100, 6000)
+    store.tend(silent)
+    assert row_of(store) == row
+
+
 def test_below_the_threshold_there_is_none_and_one_that_was_there_goes(tmp_path: Path):
     with_index, without = opened(tmp_path), opened(tmp_path, {"vectors.index_from": 101})
     fill(with_index, 100)
@@ -284,6 +296,9 @@ def test_below_the_threshold_there_is_none_and_one_that_was_there_goes(tmp_path:
     without.tend(silent)
     assert not graphs(without)
     assert row_of(without) is None
+    fill(without, 10, seed=1)  # of which nobody takes note now
+    with without._readers.connection() as connection:
+        assert not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'kb_unindexed'").get
     with_index.close()
     without.close()
 

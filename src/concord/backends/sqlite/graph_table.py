@@ -78,6 +78,12 @@ def begin_noting(connection: Connection) -> None:
     connection.execute(_TABLE)
 
 
+def end_noting(connection: Connection) -> None:
+    """Note nothing any more, if no graph is left. The caller holds the lock under which graphs are built."""
+    if not graph_files(connection):
+        connection.execute("DROP TABLE IF EXISTS kb_unindexed")
+
+
 def note_unindexed(connection: Connection, key: int, chunk_ids: Iterable[ChunkId]) -> None:
     """Note that these vectors are in no graph yet, where there is any."""
     if connection.execute(_IS_THERE).get:

@@ -17,6 +17,7 @@ from concord.backends.sqlite.graph_table import (
     GraphRow,
     begin_noting,
     count_unindexed,
+    end_noting,
     forget_graph,
     graph_files,
     graph_row,
@@ -61,17 +62,23 @@ class _State(NamedTuple):
         return max(0, self.row.vectors + self.unindexed - self.vectors) if self.row else 0
 
     @property
+    def is_worn(self) -> bool:
+        """Whether so much of it is dead that it should be built anew."""
+        return self.dead > _DEAD_SHARE * self.vectors
+
+    @property
     def is_behind(self) -> bool:
-        """Whether it does not know of so many changes that searches are slower for it."""
-        return self.unindexed + self.dead > max(_MOST_UNINDEXED, _UNINDEXED_SHARE * self.vectors)
+        """Whether searches are slower for what it does not know."""
+        return self.is_worn or self.unindexed > max(_MOST_UNINDEXED, _UNINDEXED_SHARE * self.vectors)
 
 
 class Graphs:
     """The graphs of one file."""
 
-    def __init__(self, plan: Plan, vec_readers: Readers, writer: Writer) -> None:
+    def __init__(self, plan: Plan, readers: Readers, vec_readers: Readers, writer: Writer) -> None:
         self._plan = plan
-        self._readers = vec_readers
+        self._readers = readers  # whether anything is to be done is asked by every sync: sqlite-vec can wait
+        self._vec_readers = vec_readers
         self._writer = writer
 
     def tend(self, progress: Progress) -> None:
@@ -112,7 +119,8 @@ class Graphs:
         """Forget graphs that are damaged, also where only reading them shows it: `tend` builds them anew."""
         for state in self._states():
             if state.row and not self._is_whole(state.row, thorough=True):
-                self._forget(state.space)
+                with self._writer.transaction() as connection:
+                    forget_graph(connection, state.space.key)
 
     def _fault(self, state: _State) -> tuple[str, str, bool] | None:
         row = state.row
@@ -124,7 +132,7 @@ class Graphs:
         elif not self._is_whole(row, thorough=True):
             said = f"the vector index {row.file} is missing or damaged: every search compares all vectors"
         elif state.is_behind:
-            said = f"the vector index does not know of {state.unindexed + state.dead:,} changes: it is slow"
+            said = f"the vector index lacks {state.unindexed:,} vectors, and {state.dead:,} of it are gone"
         else:
             return None
         return said, "`kb sync` builds it anew, and so does `kb doctor --fix`", True
@@ -141,10 +149,11 @@ class Graphs:
         return is_installed() and (state.row is None or state.is_behind or not self._is_whole(state.row))
 
     def _renew(self, state: _State, progress: Progress) -> None:
-        if not self._plan.wants(state.vectors):
-            self._forget(state.space)
-            return
         with self._writer.transaction() as connection:
+            if not self._plan.wants(state.vectors):
+                forget_graph(connection, state.space.key)
+                end_noting(connection)
+                return
             begin_noting(connection)
         try:
             self._build(state.space, progress)
@@ -155,7 +164,7 @@ class Graphs:
 
     def _build(self, space: SpaceRow, progress: Progress) -> None:
         """Write a new file and let the database name it, unless the space is another's by then."""
-        with self._readers.connection() as connection, snapshot(connection):
+        with self._vec_readers.connection() as connection, snapshot(connection):
             now = next((one for one in all_spaces(connection) if _is_same(one, space)), None)
             if now is None:
                 return
@@ -174,8 +183,7 @@ class Graphs:
 
         space, row = state.space, state.row
         assert space.identity is not None  # others are passed over
-        is_usable = row is not None and state.dead <= _DEAD_SHARE * state.vectors
-        if row and is_usable and self._is_whole(row, thorough=True):
+        if row and not state.is_worn and self._is_whole(row, thorough=True):
             growing = Growing(space.identity.dimension, self._path(row))
             statement = _FRESH.format(vec=space.table, space=space.key, version=row.version)
         else:
@@ -183,10 +191,6 @@ class Graphs:
             statement = _ALL.format(vec=space.table)
         growing.take(connection.execute(statement))
         return growing
-
-    def _forget(self, space: SpaceRow) -> None:
-        with self._writer.transaction() as connection:
-            forget_graph(connection, space.key)
 
     def _is_whole(self, row: GraphRow, *, thorough: bool = False) -> bool:
         return is_whole(self._path(row), row, thorough=thorough)

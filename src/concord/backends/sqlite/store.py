@@ -95,7 +95,7 @@ class SQLiteStore:
     def _graphs(self) -> Graphs:
         from concord.backends.sqlite.graph_upkeep import Graphs  # no search needs to load it
 
-        return Graphs(self._plan, self._vec_readers, self._writer)
+        return Graphs(self._plan, self._readers, self._vec_readers, self._writer)
 
     def close(self) -> None:
         """Close all connections."""
