@@ -15,9 +15,9 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import closing, suppress
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, suppress
+from functools import cache, partial
 from itertools import count
 from pathlib import Path
 from statistics import mean
@@ -38,11 +38,12 @@ from benchmarks.measure import (
     milliseconds,
     quick_environment,
 )
-from benchmarks.synthetic import DIMENSION, SEED, Floats, cache_folder, unit_rows
+from benchmarks.synthetic import DIMENSION, SEED, Floats, cache_folder, filled_store, questions, unit_rows
 from concord.backends.sqlite.shortcut import LEAST
 from concord.backends.sqlite.store import SQLiteStore
 from concord.embedders.bundled import BundledEmbedder
 from concord.errors import KBError
+from concord.knowledge import KnowledgeBase
 from concord.parts import silent
 from concord.types import ChunkId, Document, Filter, Piece, Source
 
@@ -64,6 +65,7 @@ FILTERS = {
     "a hundredth of the documents": Filter(tags=("rare",)),
     "five documents": Filter(tags=("rarest",)),
 }
+LIBRARY = 100_000
 ON, OFF = {"vectors.index_from": 1}, {"vectors.index": "off"}
 
 _BUILD = """
@@ -93,6 +95,7 @@ def run() -> Iterator[Row]:
     for size in os.environ.get("KB_BENCH_SIZES", SIZES).split(","):
         yield from _at(int(size))
     yield from _real()
+    yield from _library()
 
 
 def _at(size: int) -> Iterator[Row]:
@@ -128,16 +131,12 @@ def _searching(
         for store in stores.values():
             store.vectors.search(query, filter, CANDIDATES)
     found: dict[str, list[list[ChunkId]]] = {name: [] for name in stores}
-    turns = {name: count() for name in stores}
 
-    def ask(name: str) -> Cost:
-        query = queries[next(turns[name])]
-        answer = []
-        cost = cost_of(lambda: answer.extend(stores[name].vectors.search(query, filter, CANDIDATES)))
-        found[name].append([hit.chunk_id for hit in answer])
-        return cost
+    def ask(name: str, number: int) -> None:
+        hits = stores[name].vectors.search(queries[number], filter, CANDIDATES)
+        found[name].append([hit.chunk_id for hit in hits])
 
-    costs = in_turn(QUERIES, {"ours": lambda: ask("ours"), "exact": lambda: ask("exact")})
+    costs = _in_turn(ask)
     work, bare = cpu_ms(costs["ours"]), cpu_ms(costs["exact"])
     row = at_most(f"{what}: search, cpu", milliseconds(work), milliseconds(bare), work / bare, MOST_SHARE)
     is_held = filter == Filter() and ours.catalog.counts().vectors >= LEAST
@@ -148,6 +147,17 @@ def _searching(
         recall = _recall(found["ours"], found["exact"], top)
         all_found = "1: all compared"
         yield at_least(f"{what}: recall@{top}", f"{recall:.3f}", all_found, recall, LEAST_RECALL)
+
+
+def _in_turn(ask: Callable[[str, int], object]) -> dict[str, list[Cost]]:
+    """Ask every question of both, and return what that took each."""
+    numbers = {name: count() for name in ("ours", "exact")}
+
+    def once(name: str) -> Cost:
+        number = next(numbers[name])
+        return cost_of(lambda: ask(name, number))
+
+    return in_turn(QUERIES, {name: partial(once, name) for name in numbers})
 
 
 def _recall(found: Sequence[Sequence[ChunkId]], right: Sequence[Sequence[ChunkId]], top: int) -> float:
@@ -228,6 +238,31 @@ def _clustered(size: int, number: int, seed: int) -> Floats:
     subjects, chance = _subjects(size), np.random.default_rng([SEED, size, seed + 1])
     around = unit_rows(chance.standard_normal((number, DIMENSION)))
     return unit_rows(subjects[chance.integers(len(subjects), size=number)] + CHUNK_SPREAD * around)
+
+
+def _library() -> Iterator[Row]:
+    """Search by words and meaning through the library, in a copy of the store of `benchmarks search`."""
+    texts = questions(QUERIES + WARM_UP)
+    with TemporaryDirectory() as scratch, ExitStack() as opened:
+        for file in Path(filled_store(LIBRARY).removeprefix("sqlite://")).glob("*.db*"):
+            shutil.copy(file, scratch)
+        choices = {"ours": "auto", "exact": "off"}
+        bases = {
+            name: KnowledgeBase.open(store__url=f"sqlite://{scratch}", vectors__index=index)
+            for name, index in choices.items()
+        }
+        for kb in bases.values():
+            opened.enter_context(kb)
+        bases["ours"].store.tend(silent)
+        for kb in bases.values():
+            kb.warm()
+            for text in texts[QUERIES:]:
+                kb.search(text)
+        costs = _in_turn(lambda name, number: bases[name].search(texts[number]))
+    for name, figure in (("cpu", cpu_ms), ("p50", elapsed_ms)):
+        ours, exact = figure(costs["ours"]), figure(costs["exact"])
+        what = f"search by words and meaning, {LIBRARY:,} chunks, {name}"
+        yield Row(what, milliseconds(ours), milliseconds(exact), ours / exact)
 
 
 def _real() -> Iterator[Row]:
