@@ -13,8 +13,10 @@ from tokenizers import Tokenizer
 from benchmarks.synthetic import cache_folder
 from concord.config import load_settings
 from concord.embedders import pack
-from concord.embedders.bundled import MODEL, WINDOW, BundledEmbedder, pack_path
+from concord.embedders.bundled import MODEL, WINDOW, pack_path
+from concord.embedders.bundled_network import Network
 from concord.embedders.runtime import BATCH_TOKENS, Blueprint, batches, open_session, physical_cores
+from concord.embedders.tokens import Tokens
 
 Ids = NDArray[np.int64]
 
@@ -59,11 +61,9 @@ def _padded(rows: Sequence[Sequence[int]]) -> tuple[Ids, Ids]:
 
 def _model_file() -> Path:
     """Return the model's file as the library keeps it, making it when there is none."""
-    cache = load_settings().paths.cache
-    embedder = BundledEmbedder({}, cache)
-    embedder.warm()
-    chosen = embedder._chosen_model()  # the only way to run the same file
-    embedder.close()
+    cache = Path(load_settings().paths.cache)
+    tokens = Tokens(lambda: pack.read_tokenizer(pack_path()))
+    chosen = Network({}, cache, tokens, pack_path).chosen_model()
     if isinstance(chosen, bytes):
         raise RuntimeError(f"{cache_folder()} cannot be written, so the model has no file to compare with")
     return chosen

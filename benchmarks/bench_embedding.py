@@ -56,7 +56,7 @@ class Adding:
     def __init__(self, tree: Path, store: Path) -> None:
         self._tree = tree
         self._store = store
-        self.embedder = BundledEmbedder({}, load_settings().paths.cache)
+        self.embedder = BundledEmbedder({}, Path(load_settings().paths.cache))
         self.embedder.warm()
         self.embedder.token_starts("")
 

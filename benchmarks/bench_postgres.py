@@ -222,7 +222,7 @@ class BareStatements:
 
     def __init__(self, url: str, kb: KnowledgeBase) -> None:
         self._kb = kb
-        self._embedder = BundledEmbedder({}, kb.settings.paths.cache)
+        self._embedder = BundledEmbedder({}, Path(kb.settings.paths.cache))
         self._vectors: dict[str, Embedding] = {}
         self._connection = psycopg.connect(url, autocommit=True)
         register_vectors(self._connection)

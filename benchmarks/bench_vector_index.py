@@ -119,7 +119,7 @@ def _building(folder: Path, what: str) -> Iterator[Row]:
     cpu, elapsed, peak = json.loads(done.stdout)
     yield Row(f"{what}: building", f"{cpu:.0f} s cpu", f"{elapsed:.0f} s elapsed, peak {peak / 1024:,.0f} MB")
     with closing(_opened(folder, ON)) as store:
-        size, whole = store.index_state().size_bytes, store.path.stat().st_size
+        size, whole = store.index_state().size_bytes, os.path.getsize(store.path)
     yield Row(f"{what}: file", f"{size / 1e6:,.0f} MB", f"{whole / 1e6:,.0f} MB the store", size / whole)
 
 
@@ -179,7 +179,7 @@ def _memory(folder: Path, queries: Sequence[bytes], what: str) -> Row:
 def _with_unindexed(store: SQLiteStore, queries: Sequence[bytes], what: str) -> Row:
     """Put vectors again, spread over all, so that they have to be compared one by one."""
     chunks = store.catalog.counts().chunks
-    ids = range(1, chunks + 1, max(1, chunks // UNINDEXED))
+    ids = list(range(1, chunks + 1, max(1, chunks // UNINDEXED)))
     store.vectors.put(store.vectors.fetch(ids).items())
     costs = [cost_of(lambda q=query: store.vectors.search(q, Filter(), CANDIDATES)) for query in queries]
     return Row(f"{what}: search with {len(ids):,} not in the index, cpu", milliseconds(cpu_ms(costs)))
@@ -290,6 +290,6 @@ def _embedded() -> Floats:
                 shutil.copy(file, scratch)
             with closing(_opened(Path(scratch), OFF)) as store:
                 if store.vectors.identity() == BundledEmbedder.identity:
-                    found = store.vectors.fetch(range(1, 10 * store.catalog.counts().chunks))
+                    found = store.vectors.fetch(list(range(1, 10 * store.catalog.counts().chunks)))
                     rows += [np.frombuffer(vector, dtype="<f4") for vector in found.values()]
     return np.array(rows, dtype="<f4")

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from concord.collection import foreign_queries, read_collection
 from concord.evaluate import Evaluation, evaluate
 from concord.fitting import JudgedSet
@@ -65,7 +67,7 @@ def measured(
     others = foreign_queries(strangers(name, names), limit)
     with knowledge.measuring.apart(collection, silent) as tools:
         if calibration is not None:
-            tools = tools._replace(calibration=calibration)
+            tools = replace(tools, calibration=calibration)
         return evaluate(collection, tools, silent, others)
 
 

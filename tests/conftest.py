@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
+from concord.cli.main import main
+from kb_command import Kb, Run
 from recorders import Desk, opened
+
+# The same cases in every run, so that a failure is always news of the change at hand; and with
+# HYPOTHESIS_PROFILE=explore others each time, to look for what nobody has met yet.
+settings.register_profile("steady", derandomize=True)
+settings.register_profile("explore", print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 # A shell starts what runs in the background with Ctrl-C ignored, and every child inherits that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def kb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Kb:
+    """Run `kb` with a home and a working directory of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KB_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
+
+    def run(*args: str | Path) -> Run:
+        capsys.readouterr()
+        return Run(main([str(arg) for arg in args]), *capsys.readouterr())
+
+    return run
 
 
 @pytest.fixture(params=["memory", "sqlite"])

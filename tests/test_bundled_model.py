@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from msgspec.structs import asdict, replace
 from numpy.typing import NDArray
 
-from concord.embedders import bundled, model_cache, pack, precision
+from concord.embedders import bundled, bundled_network, model_cache, pack, precision
 from concord.embedders.bundled import BundledEmbedder
 from concord.embedders.precision import SENTENCES, Trial
 from concord.embedders.runtime import batches
@@ -197,7 +197,7 @@ def test_a_pack_of_another_content_is_refused(tmp_path: Path):
         file.seek(-1, os.SEEK_END)
         file.write(b"\x55")
     with pytest.raises(EmbedderDown, match="damaged") as raised:
-        pack.verify(forged, bundled.SHA256)
+        pack.verify(forged, bundled_network.SHA256)
     assert "reinstall" in str(raised.value.hint)
 
 

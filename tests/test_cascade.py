@@ -9,11 +9,12 @@ import pytest
 from msgspec.structs import replace
 
 from concord import KnowledgeBase, Note
-from concord.cascade import Step, beginnings
+from concord.cascade import Step
 from concord.ranking.agreement import Cuts
 from concord.ranking.calibrate import Calibration, Logistic
 from concord.ranking.features import ANSWER_FEATURES
 from concord.remarks import EMPTY, NO_TIME, NO_WORD, NOTHING, RUNG_NOTES
+from concord.rungs import beginnings
 from concord.search import Tools, search
 from concord.strategies.lexical import ExactWords, RelaxedWords
 from concord.strategies.semantic import Semantic
@@ -287,7 +288,7 @@ def test_a_rung_that_takes_too_long_is_named_and_left_behind():
     used = tools(kb)
     store = _Shelf(kb.store, Stuck(kb.store.lexical, release))
     try:
-        answer = search(Request("qqqqzzzz aaaa", mode="fts5"), used._replace(store=store))
+        answer = search(Request("qqqqzzzz aaaa", mode="fts5"), replace(used, store=store))
     finally:
         release.set()
     assert [(one.strategy, one.reason) for one in answer.degraded] == [
@@ -326,7 +327,7 @@ def test_a_rung_has_no_more_time_than_the_caller_gave_the_whole_search():
     release = threading.Event()
     store = _Shelf(kb.store, Stuck(kb.store.lexical, release))
     try:
-        answer = search(Request("qqqqzzzz", mode="fts5", deadline_ms=800), tools(kb)._replace(store=store))
+        answer = search(Request("qqqqzzzz", mode="fts5", deadline_ms=800), replace(tools(kb), store=store))
     finally:
         release.set()
     assert [one.reason for one in answer.degraded] == ["no answer within 800 ms"]

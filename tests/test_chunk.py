@@ -302,7 +302,13 @@ def test_a_piece_has_the_page_on_which_it_begins_and_pages_are_preferred_borders
     starts = tuple(text.index(page) for page in pages)
     size = ChunkSize(target=40, maximum=56, overlap=0)
     pieces = assert_valid(Extracted(text, "pdf", page_starts=starts), size)
-    assert [piece.page for piece in pieces] == [1, 2, 3, 4]
+    assert [(piece.page, piece.last_page) for piece in pieces] == [(1, 1), (2, 2), (3, 3), (4, 4)]
+
+
+def test_a_piece_that_goes_over_to_another_page_ends_there():
+    text = "A sentence begins on one page and ends on the next one."
+    (piece,) = assert_valid(Extracted(text, "pdf", page_starts=(0, text.index("and"))))
+    assert (piece.page, piece.last_page) == (1, 2)
 
 
 def test_an_empty_page_does_not_shift_the_numbers():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import astuple
 
 from concord.ranking.classify import classify
 from concord.ranking.entities import MAX_ENTITIES, boost, entities, mentioned
@@ -510,7 +511,7 @@ def test_no_pattern_explodes_on_one_word_of_a_hundred_kilobytes(unit: str):
 
 @pytest.mark.promise("003.weights.matrix")
 def test_the_weight_matrix_is_the_seeds():
-    assert {kind: tuple(weights) for kind, weights in WEIGHTS.items()} == {
+    assert {kind: astuple(weights) for kind, weights in WEIGHTS.items()} == {
         "exact_quote": (0.1, 0.9),
         "entity": (0.4, 0.6),
         "conceptual": (0.8, 0.2),
@@ -521,7 +522,7 @@ def test_the_weight_matrix_is_the_seeds():
 
 @pytest.mark.parametrize("kind", sorted(WEIGHTS))
 def test_multipliers_average_one(kind: QueryKind):
-    assert sum(multipliers(kind)) / 2 == pytest.approx(1)
+    assert sum(astuple(multipliers(kind))) / 2 == pytest.approx(1)
 
 
 @pytest.mark.promise("000.candidates.forty", "001.vec.candidates")

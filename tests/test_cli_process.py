@@ -197,3 +197,43 @@ def test_shells_can_complete_commands_and_options(environment: dict[str, str]):
     assert b"plain,search" in done.stdout.split()
     done = run(environment=environment, COMP_WORDS="kb search --mo", **{**ask, "COMP_CWORD": "2"})
     assert done.stdout.split() == [b"plain,--mode"]
+
+
+REGISTERED = """
+import atexit, sys
+from concord.cli.main import main
+atexit.register(print, "done at the end")
+{before}
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("before", ["", "sys.setprofile(lambda *event: None)"], ids=["quick", "profiled"])
+def test_what_was_left_for_the_end_is_done_however_the_process_ends(environment: dict[str, str], before: str):
+    code = REGISTERED.format(before=before)
+    done = subprocess.run(
+        [sys.executable, "-c", code, "search", "zebra"], env=environment, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, b"done at the end\n")
+
+
+def test_a_thread_that_is_not_done_is_waited_for(environment: dict[str, str]):
+    code = REGISTERED.format(
+        before="import threading; threading.Timer(0.2, print, ['the thread is done']).start()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "list"], env=environment, capture_output=True, check=False
+    )
+    assert done.stdout.splitlines() == [b"the thread is done", b"done at the end"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("args", [("--help",), ("search", "zebra"), ("list", "--json"), ("get", "d/a.md")])
+def test_an_output_that_is_full_is_told_in_a_line(
+    folder: Path, environment: dict[str, str], args: tuple[str, ...]
+):
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([*KB, *args], env=environment, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 2
+    assert b"No space left" in done.stderr
+    assert b"Traceback" not in done.stderr

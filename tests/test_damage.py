@@ -26,7 +26,7 @@ def file(tmp_path: Path) -> Path:
         (chunk_id,) = put(store, f"docs/{word}.md", f"{word} and some more words")
         embed(store, [(chunk_id, unit(1, at, 0, 0))])
     assert store.check() == []
-    path = store.path
+    path = Path(store.path)
     store.close()
     return path
 

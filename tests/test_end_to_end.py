@@ -2,50 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 
-from concord.cli.main import main
 from concord.knowledge import KnowledgeBase
+from kb_command import Kb
 from pdf_samples import make_pdf
 from recorders import write
 
 ROOT = Path(__file__).parent.parent
-
-
-class Run(NamedTuple):
-    status: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-    @property
-    def paths(self) -> list[str]:
-        return [result["path"] for result in self.json["results"]]
-
-
-Kb = Callable[..., Run]
-
-
-@pytest.fixture
-def kb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Kb:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("KB_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
-
-    def run(*args: str | Path) -> Run:
-        capsys.readouterr()
-        return Run(main([str(arg) for arg in args]), *capsys.readouterr())
-
-    return run
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ import ir_measures
 import pytest
 
 from concord import KnowledgeBase
-from concord.cli.main import main
 from concord.collection import read_collection
 from concord.errors import BadValue, NotFound
 from concord.evaluate import MEASURES, MODES, write_runs
@@ -232,18 +231,6 @@ def test_nothing_asked_is_nothing_flagged():
 
 
 # The command and the report.
-
-
-@pytest.fixture
-def kb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("KB_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
-
-    def run(*args: str) -> tuple[int, str, str]:
-        return main(args), *capsys.readouterr()
-
-    return run
 
 
 def test_kb_eval_prints_a_table_for_people(kb, tmp_path: Path):

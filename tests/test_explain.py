@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from concord import KnowledgeBase, Note
 from concord.cli.arithmetic import arithmetic, votes
-from concord.cli.main import main
 from concord.errors import BadValue, NotFound
 from concord.explaining import Explanation, to_json
+from kb_command import Kb
 from small_library import library
 
 
@@ -190,31 +189,15 @@ def test_an_explanation_is_plain_data():
     assert wire["words"][0] == {"text": "login", "held": False, "chunks": 61, "pruned": True}
 
 
-class Run(NamedTuple):
-    status: int
-    out: str
-    err: str
-
-
-Kb = Callable[..., Run]
-
-
 @pytest.fixture
-def kb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Kb:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("KB_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
+def kb(kb: Kb, tmp_path: Path) -> Kb:
     folder = tmp_path / "docs"
     folder.mkdir()
     (folder / "auth.md").write_text("# Login\n\nA token is issued after login.\n", encoding="utf-8")
     (folder / "ops.md").write_text("# Backup\n\nBackups are kept for a month.\n", encoding="utf-8")
 
-    def run(*args: str) -> Run:
-        status = main(args)
-        return Run(status, *capsys.readouterr())
-
-    assert run("add", "docs").status == 0
-    return run
+    assert kb("add", "docs").status == 0
+    return kb
 
 
 @pytest.mark.promise("B.explain")

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from concord import KnowledgeBase
 from concord.calibration import file_name, find_calibration, save_calibration, shipped_calibration
-from concord.cli.main import main
 from concord.collection import read_collection
 from concord.errors import BadValue
 from concord.evaluate import Outcome
@@ -186,18 +185,6 @@ def _turned(outcome: Outcome) -> Outcome:
 # The command.
 
 
-@pytest.fixture
-def kb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("KB_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
-
-    def run(*args: str) -> tuple[int, str, str]:
-        return main(args), *capsys.readouterr()
-
-    return run
-
-
 @pytest.mark.promise("B.calibration.refit")
 def test_kb_calibrate_makes_scores_probabilities_and_says_how_much_better_they_hold(kb, tmp_path: Path):
     things(tmp_path / "set", queries=90)
@@ -248,14 +235,14 @@ def test_the_users_own_fit_comes_before_the_one_that_ships(judged: JudgedSet, kn
     paths = knowledge.settings.paths
     assert find_calibration(identity, paths) is None
     fitted = fit([judged], model_key(identity))
-    assert save_calibration(fitted, identity, paths.data).name == file_name(identity)
+    assert save_calibration(fitted, identity, Path(paths.data)).name == file_name(identity)
     assert find_calibration(identity, paths) == fitted
     assert shipped_calibration(identity) is None
 
 
 def test_a_calibration_of_another_model_is_not_used(judged: JudgedSet, knowledge: KnowledgeBase):
     identity = Identity("hashing", "some-model", 64)
-    save_calibration(fit([judged], "another/model"), identity, knowledge.settings.paths.data)
+    save_calibration(fit([judged], "another/model"), identity, Path(knowledge.settings.paths.data))
     assert find_calibration(identity, knowledge.settings.paths) is None
 
 

@@ -78,10 +78,10 @@ def test_weights_of_a_half_give_the_seeds_numbers():
     given_ballots = ballots(
         [vote(1, "fts_exact", 1), vote(1, "semantic", 3), vote(2, "fts_exact", 1), vote(3, "semantic", 1)]
     )
-    ranked = rrf(given_ballots, weights=(0.5, 0.5))
+    ranked = rrf(given_ballots, weights=Weights(0.5, 0.5))
     assert round(score_of(ranked, 1), 4) == 0.0161
     assert round(score_of(ranked, 3), 4) == 0.0082
-    alone = rrf(ballots([vote(2, "fts_relaxed", 1)]), weights=(0.5, 0.5))
+    alone = rrf(ballots([vote(2, "fts_relaxed", 1)]), weights=Weights(0.5, 0.5))
     assert round(score_of(alone, 2), 4) == 0.0082
 
 
@@ -286,7 +286,7 @@ def test_a_better_rank_never_lowers_the_score(name, candidates, data):
 
 
 def replace_rank(one: Candidate, rank: int) -> Candidate:
-    return one._replace(rank=rank)
+    return replace(one, rank=rank)
 
 
 @pytest.mark.parametrize("name", sorted(FUSIONS))

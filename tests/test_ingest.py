@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from concord import embedding, ingest
 from concord.errors import BackendDown, DeadlinePassed, ExtractionError, MissingExtra, ModelMismatch
 from concord.extractors.reader import SandboxedReader
-from concord.types import Counts, Extracted, Filter, Identity, Word
+from concord.types import Counts, Extracted, Failure, Filter, Identity, Word
 from pdf_samples import make_pdf
 from recorders import Desk, Did, FrailSpaces, FrailVectors, RecordingReader, did, opened, write
 
@@ -274,7 +274,7 @@ def test_a_file_whose_reader_is_not_installed_is_named_and_stops_nobody(desk: De
     desk.reader = Missing(desk.reader.inner)
     report = desk.add(docs)
     assert did(report) == Did(added=199, failed=1)
-    assert report.failed[0] == ("docs/page003.md", "this format needs a package")
+    assert report.failed[0] == Failure("docs/page003.md", "this format needs a package")
 
 
 def test_a_document_that_no_store_can_keep_does_not_take_its_neighbours_with_it(tmp_path: Path, docs: Path):
@@ -313,7 +313,7 @@ from pathlib import Path
 from recorders import Desk, opened, write
 
 def tell(what, report):
-    print(f"{what}: {report.added} added", *(f"{path} {reason}" for path, reason in report.failed), sep=", ")
+    print(f"{what}: {report.added} added", *(f"{one.path} {one.reason}" for one in report.failed), sep=", ")
 
 folder = Path(sys.argv[1])
 known, new = Desk(opened("memory://")), Desk(opened("memory://"))

@@ -16,14 +16,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from concord.backends.globs import glob_matches
 from concord.backends.memory import MemoryStore
 from concord.cli.main import main
 from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew, StoreBusy, StoreError
 from concord.protocols import Store
-from concord.types import AllOf, AnyOf, Feedback, Filter, Match, Phrase, Without, Word
+from concord.types import AllOf, AnyOf, Feedback, Filter, Match, Phrase, Piece, Without, Word
 from contract.stored import EVERYTHING, IDENTITY, document, embed, pieces, put, source, unit
 from postgres_server import fresh_org, server_url
 from recorders import write
@@ -153,8 +153,8 @@ def some_question(chance: random.Random) -> Case:
     match, filter, path = some_match(chance), some_filter(chance), chance.choice(PATHS)
     vector, ids = unit(chance.random(), chance.random(), 1, 0), [chance.randint(1, 200) for _ in range(5)]
     cases: list[Case] = [
-        lambda store: Scores(store.lexical.search(match, filter, 500)),
-        lambda store: Scores(store.vectors.search(vector, filter, 500)),
+        lambda store: Scores(map(astuple, store.lexical.search(match, filter, 500))),
+        lambda store: Scores(map(astuple, store.vectors.search(vector, filter, 500))),
         lambda store: store.lexical.frequencies(WORDS),
         lambda store: sorted(store.lexical.similar_words("alphas", 3)),
         lambda store: store.catalog.read(ids),
@@ -282,15 +282,19 @@ def test_a_migration_that_fails_leaves_nothing_behind(database: str, monkeypatch
         assert put(made, "docs/a.md", "text") == [1]
 
 
-def test_a_database_from_before_vectors_could_be_elsewhere_is_brought_up_to_date(
+def test_a_database_of_the_first_schema_is_brought_up_to_date_with_all_that_it_holds(
     database: str, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(migrations, "STEPS", migrations.STEPS[:1])
     monkeypatch.setattr(migrations, "VERSION", 1)
-    with closing(PostgresStore.open(database, "default")) as old:
-        (a,) = put(old, "docs/a.md", "text")
+    with closing(PostgresStore.open(database, "default")) as old, psycopg.connect(database) as connection:
+        connection.execute("ALTER TABLE kb_chunks ADD COLUMN last_page integer")
+        connection.commit()
+        (a,) = put(old, "docs/a.md", Piece("text", 0, 4, 1, 1, page=7))
+        connection.execute("ALTER TABLE kb_chunks DROP COLUMN last_page")
     monkeypatch.undo()
     with closing(PostgresStore.open(database, "default")) as made:
+        assert [chunk.pages for chunk in made.catalog.chunks_of("docs/a.md")] == [(7, 7)]
         made.ledger.move("http://elsewhere")
         made.catalog.delete_documents(["docs/a.md"])
         assert [chunk_id for _, chunk_id in made.ledger.unsettled(9)] == [a]

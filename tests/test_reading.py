@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from concord.errors import BadValue, KBError, NotFound
 from concord.knowledge import KnowledgeBase
-from concord.text.citation import parse_citation
+from concord.text.citation import Citation, parse_citation
 from pdf_samples import make_pdf
 from recorders import age, write
 
@@ -99,6 +99,16 @@ def test_a_page_of_a_pdf_is_read_by_its_number(kb: KnowledgeBase):
     both = kb.get("docs/book.pdf:p1-2")
     assert both.citation == "docs/book.pdf:p1-2"
     assert "about apples" in both.text
+
+
+def test_a_passage_that_goes_over_to_the_next_page_is_cited_by_both(own: KnowledgeBase):
+    folder = Path(own.source("docs").source.path or "")
+    write(folder / "short.pdf", make_pdf([["Kiwis are green"], ["and lemons are yellow."]]))
+    own.sync()
+    (hit,) = own.search("lemons", mode="fts5").hits
+    assert hit.citation == "docs/short.pdf:p1-2"
+    for reference in (hit.citation, "docs/short.pdf:p1", "docs/short.pdf:p2"):
+        assert own.get(reference).citation == hit.citation
 
 
 @pytest.mark.parametrize(
@@ -243,5 +253,5 @@ def test_any_reference_is_read_or_refused(kb: KnowledgeBase, reference: str):
 
 @given(path=st.text("ab:/-p1", min_size=1, max_size=12), first=st.integers(1, 99), more=st.integers(0, 9))
 def test_a_citation_is_read_as_it_was_written(path: str, first: int, more: int):
-    assert parse_citation(f"{path}:{first}-{first + more}") == (path, (first, first + more), None)
-    assert parse_citation(f"{path}:p{first}") == (path, None, (first, first))
+    assert parse_citation(f"{path}:{first}-{first + more}") == Citation(path, (first, first + more), None)
+    assert parse_citation(f"{path}:p{first}") == Citation(path, None, (first, first))

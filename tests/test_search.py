@@ -347,7 +347,7 @@ def frail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Knowledge
 
 
 def reasons(answer: Answer) -> dict[str, str]:
-    return dict(answer.degraded)
+    return {one.strategy: one.reason for one in answer.degraded}
 
 
 @pytest.mark.promise("000.degrade.semantic")
@@ -616,7 +616,7 @@ def test_a_store_without_the_sentinel_is_searched_after_the_next_sync_as_before(
 
 def broken(answer: Answer) -> list[str]:
     """Return why strategies failed; one that was late on a busy machine did not fail."""
-    return [reason for _, reason in answer.degraded if not reason.startswith("no answer within")]
+    return [one.reason for one in answer.degraded if not one.reason.startswith("no answer within")]
 
 
 WORDS = ["AND", "OR", "NOT", "NEAR", "the", "of", '"', "(", ")", "*", "-", "deploy", "git*", "-git", "title:"]

@@ -15,7 +15,7 @@ from concord import plugins
 from concord.backends.memory import MemoryStore
 from concord.errors import BackendDown, BadValue, NotFound, UsageError
 from concord.knowledge import KnowledgeBase
-from concord.sources import absolute_path, file_of, new_source, notes_source, register
+from concord.sources import absolute_path, new_source, notes_source, register
 from concord.types import Counts, Filter, Source, Word
 from contract.stored import EVERYTHING
 from recorders import FrailStore, write
@@ -100,7 +100,7 @@ def test_a_file_is_a_source_too(kb: KnowledgeBase, docs: Path):
     report = kb.add(docs / "auth.md")
     assert (report.added, report.source.kind, report.source.name) == (1, "file", "auth.md")
     assert citations(kb, "tokens") == {"auth.md:1-3"}
-    assert file_of(report.source, "auth.md") == docs / "auth.md"
+    assert report.source.file_of("auth.md") == str(docs / "auth.md")
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def store(tmp_path: Path) -> Iterator[SQLiteStore]:
 
 def beside(store: SQLiteStore) -> Connection:
     """A connection of our own to the store's file."""
-    connection = Connection(str(store.path))
+    connection = Connection(store.path)
     connection.load_vec0()
     return connection
 
@@ -67,7 +67,7 @@ def beside(store: SQLiteStore) -> Connection:
 def test_a_url_and_an_organisation_name_one_file(url: str, org: str, path: str):
     from concord.backends.sqlite.location import locate
 
-    assert str(locate(url, org).path) == path
+    assert locate(url, org).path == path
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_organisations_share_nothing(tmp_path: Path):
     a, b = (SQLiteStore.open(f"sqlite://{tmp_path}", org) for org in ("a", "b"))
     put(a, "docs/a.md", "secret plan")
     put(b, "docs/b.md", "public plan")
-    assert (a.path, b.path) == (tmp_path / "a.db", tmp_path / "b.db")
+    assert (a.path, b.path) == (f"{tmp_path}/a.db", f"{tmp_path}/b.db")
     assert b.lexical.search(Word("secret"), EVERYTHING, 5) == []
     assert b.lexical.frequencies(["secret", "plan"]) == (1, {"secret": 0, "plan": 1})
     a.close()
@@ -269,7 +269,7 @@ def test_a_table_without_vectors_worth_keeping_goes_when_it_is_migrated(store: S
     other = beside(store)
     other.execute("DELETE FROM kb_vec_meta WHERE key = 'distance_metric'")
     other.close()
-    again = SQLiteStore.open(f"sqlite://{store.path.parent}", "default")
+    again = SQLiteStore.open(f"sqlite://{Path(store.path).parent}", "default")
     assert again.vectors.search(NORTH, EVERYTHING, 5) == []
     assert embed(again, [(a, NORTH)]) == 1
     assert again.vectors.search(NORTH, EVERYTHING, 5) == [Scored(a, 1.0)]

@@ -114,7 +114,7 @@ def test_a_failed_migration_of_vectors_leaves_them_as_they_were(tmp_path: Path, 
     ids = put(store, "docs/a.md", "a", "b")
     embed(store, [(ids[0], unit(1, 0, 0, 0)), (ids[1], unit(0, 1, 0, 0))])
     store.close()
-    other = apsw.Connection(str(store.path))
+    other = apsw.Connection(store.path)
     other.execute("DELETE FROM kb_vec_meta WHERE key = 'distance_metric'")
     other.close()
     store = opened(tmp_path, "?vfs=faulty")
@@ -274,7 +274,7 @@ def damaged(folder: Path, change: Callable[[bytes], bytes]) -> None:
     store = opened(folder)
     put(store, "docs/a.md", *(f"text {n} " * 50 for n in range(100)))
     store.close()
-    store.path.write_bytes(change(store.path.read_bytes()))
+    Path(store.path).write_bytes(change(Path(store.path).read_bytes()))
 
 
 def use_everything(folder: Path) -> None:
@@ -345,7 +345,7 @@ def test_the_database_of_another_program_is_left_alone(tmp_path: Path):
 def test_a_store_of_a_newer_program_is_refused_and_left_alone(tmp_path: Path):
     store = opened(tmp_path)
     store.close()
-    newer = apsw.Connection(str(store.path))
+    newer = apsw.Connection(store.path)
     newer.pragma("user_version", 1000)
     newer.close()
     with pytest.raises(SchemaTooNew) as failure:
@@ -355,7 +355,7 @@ def test_a_store_of_a_newer_program_is_refused_and_left_alone(tmp_path: Path):
 
 def test_a_table_that_somebody_dropped_is_damage(tmp_path: Path):
     store = opened(tmp_path)
-    other = apsw.Connection(str(store.path))
+    other = apsw.Connection(store.path)
     other.execute("DROP TABLE kb_sources")
     other.close()
     with pytest.raises(CorruptStore):

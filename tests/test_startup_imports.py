@@ -66,6 +66,14 @@ def test_a_search_by_words_loads_no_model_runtime(tmp_path: Path):
     assert "apsw" in loaded
     assert not loaded & HEAVY
     assert not loaded & {"concord.ingest", "concord.wire", "asyncio", "platformdirs", "importlib.metadata"}
+    assert not loaded & {"pathlib", "json", "concord.protocols", "concord.rungs"}
+
+
+def test_indexing_words_loads_the_tokenizer_and_no_model_runtime(tmp_path: Path):
+    (tmp_path / "a.md").write_text("# Git\n\nHow to install git.\n", encoding="utf-8")
+    loaded = loaded_by(tmp_path, "add", "a.md", "--no-embed")
+    assert "tokenizers" in loaded
+    assert not loaded & {"numpy", "onnxruntime"}
 
 
 @pytest.mark.parametrize("args", [("stats",), ("list",), ("config",)])

@@ -17,7 +17,7 @@ SHIPPED = Path(__file__).parent / "data"
 
 def find_calibration(identity: Identity, paths: Paths) -> Calibration | None:
     """Return the calibration for a model; None when none was fitted, and scores are then stand-ins."""
-    return _find(paths.data, identity) or shipped_calibration(identity)
+    return _find(Path(paths.data), identity) or shipped_calibration(identity)
 
 
 def shipped_calibration(identity: Identity) -> Calibration | None:

@@ -139,7 +139,7 @@ def settings_apart(
     cut = [str(settings[key]) for key in ("ingest.chunk_tokens", "ingest.chunk_overlap")]
     told = "\0".join([str(collection.folder), *cut, *map(str, astuple(identity))])
     name = f"{collection.folder.name}-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
-    home = settings.paths.cache / "collections" / name
+    home = Path(settings.paths.cache, "collections", name)
     apart = {**recipe, "store.url": f"sqlite:///{home}", "vectors.url": "", "org": "default"}
     values = {key: Resolved(apart.get(key, settings[key]), settings.origin(key)) for key in settings}
     return Settings(values, settings.paths)

@@ -10,8 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -22,7 +21,7 @@ APP = "concord"
 _HAS_XDG = sys.platform == "linux"
 
 
-class Setting(NamedTuple):
+class Setting(Struct, frozen=True):
     """One knob: its key, its default, what it does and why the default is what it is."""
 
     key: str
@@ -377,7 +376,7 @@ TABLE: Mapping[str, Setting] = {setting.key: setting for setting in SETTINGS}
 _OURS = ("KB_HOME", "KB_TEST_", "KB_BENCH_")  # variables with our prefix that are not settings
 
 
-class Resolved(NamedTuple):
+class Resolved(Struct, frozen=True):
     """A setting's value and who set it."""
 
     value: Any
@@ -385,16 +384,16 @@ class Resolved(NamedTuple):
 
 
 class Paths(Struct, frozen=True):
-    """The three directories that belong to us."""
+    """The three directories that belong to us. As text: pathlib is 5 ms, which a search need not pay."""
 
-    data: Path
-    cache: Path
-    config: Path
+    data: str
+    cache: str
+    config: str
 
     @property
-    def config_file(self) -> Path:
+    def config_file(self) -> str:
         """The one configuration file that is obeyed."""
-        return self.config / "config.toml"
+        return os.path.join(self.config, "config.toml")
 
 
 class Settings(Mapping[str, Any]):
@@ -459,8 +458,8 @@ def load_settings(
 def find_paths(environment: Mapping[str, str]) -> Paths:
     """Return our directories: under KB_HOME when it is set, else where the platform wants them."""
     if home := environment.get("KB_HOME"):
-        root = Path(home).expanduser().absolute()
-        return Paths(root / "data", root / "cache", root)
+        root = os.path.abspath(os.path.expanduser(home))
+        return Paths(os.path.join(root, "data"), os.path.join(root, "cache"), root)
     if _HAS_XDG:
         return Paths(
             _xdg(environment, "XDG_DATA_HOME", ".local/share"),
@@ -470,22 +469,24 @@ def find_paths(environment: Mapping[str, str]) -> Paths:
     import platformdirs  # late: it loads a dozen modules, a tenth of the time of a quick search
 
     return Paths(
-        platformdirs.user_data_path(APP),
-        platformdirs.user_cache_path(APP),
-        platformdirs.user_config_path(APP),
+        platformdirs.user_data_dir(APP),
+        platformdirs.user_cache_dir(APP),
+        platformdirs.user_config_dir(APP),
     )
 
 
-def _xdg(environment: Mapping[str, str], name: str, otherwise: str) -> Path:
+def _xdg(environment: Mapping[str, str], name: str, otherwise: str) -> str:
     """Return our part of a base directory; the specification has relative ones ignored."""
-    given = Path(environment.get(name, ""))
-    return (given if given.is_absolute() else Path.home() / otherwise) / APP
+    given = environment.get(name, "")
+    base = given if os.path.isabs(given) else os.path.join(os.path.expanduser("~"), otherwise)
+    return os.path.join(base, APP)
 
 
-def read_file(path: Path) -> dict[str, Any]:
+def read_file(path: str) -> dict[str, Any]:
     """Return the keys and values of a configuration file, dotted; nothing when there is no file."""
     try:
-        text = path.read_text(encoding="utf-8")
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as fault:

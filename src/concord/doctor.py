@@ -29,7 +29,7 @@ class Patient(NamedTuple):
     store: Callable[[], Store]
     embedder: Callable[[], Embedder | None]
     sync: Callable[[Source], SyncReport]
-    folder: Path  # where we keep things when the store is no file
+    folder: str  # where we keep things when the store is no file
     max_bytes: int
 
 
@@ -152,7 +152,7 @@ def _provider(patient: Patient) -> Iterator[Finding]:
 def _machine(patient: Patient) -> Iterator[Finding]:
     """Room on the disk and in memory."""
     file = _file(patient)
-    home = file.parent if file else patient.folder
+    home = file.parent if file else Path(patient.folder)
     folder = next(one for one in (home, *home.parents) if one.is_dir())
     size = file.stat().st_size if file and file.exists() else 0
     free, wanted = shutil.disk_usage(folder).free, LEAST_FREE_BYTES + size
@@ -169,10 +169,10 @@ def _machine(patient: Patient) -> Iterator[Finding]:
 def _file(patient: Patient) -> Path | None:
     """Return the file of a store that is one; None also for one that does not open."""
     try:
-        found: Path | None = getattr(patient.store(), "path", None)
+        found: str | os.PathLike[str] | None = getattr(patient.store(), "path", None)
     except KBError:
         return None
-    return found
+    return None if found is None else Path(found)
 
 
 def available_memory(report: Path = Path("/proc/meminfo")) -> int | None:

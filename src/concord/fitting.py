@@ -197,8 +197,8 @@ def _misjudged(own: Array, foreign: Array, cut: float) -> float:
 def _revised(verdict: Verdict, judgement: Judgement, calibration: Calibration | None, cuts: Cuts) -> Verdict:
     evidence = replace(verdict.evidence, cuts=cuts)
     relevance = calibrate.relevance(calibration, verdict.features, judgement.search)
-    return verdict._replace(
-        relevance=relevance, label=cap(label(evidence), relevance, cuts), evidence=evidence
+    return replace(
+        verdict, relevance=relevance, label=cap(label(evidence), relevance, cuts), evidence=evidence
     )
 
 

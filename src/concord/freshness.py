@@ -10,7 +10,6 @@ import os
 from collections.abc import Sequence
 
 from concord.settled import UNSETTLED_NS
-from concord.sources import file_of
 from concord.types import Document, Freshness, Source
 
 MAX_HASHED = 1_000_000  # bytes; a larger file whose stat changed is taken as changed, to answer in time
@@ -42,12 +41,12 @@ class Files:
             return "fresh"
         if status is None:
             return "deleted" if self._has_root(source) else None
-        return _compared(document, str(file_of(source, document.path)), status)
+        return _compared(document, source.file_of(document.path) or "", status)
 
     def _stat(self, document: Document) -> os.stat_result | None:
         if document.id not in self._stats:
-            path = file_of(self._sources[document.source_id], document.path)
-            self._stats[document.id] = None if path is None else _stat(str(path))
+            path = self._sources[document.source_id].file_of(document.path)
+            self._stats[document.id] = None if path is None else _stat(path)
         return self._stats[document.id]
 
     def _has_root(self, source: Source) -> bool:
@@ -60,11 +59,11 @@ class Files:
 
 def freshness(document: Document, source: Source) -> Freshness:
     """Compare a document with its file: by size and time first, by content where those differ."""
-    path = file_of(source, document.path)
+    path = source.file_of(document.path)
     if path is None:
         return "fresh"
-    status = _stat(str(path))
-    return "deleted" if status is None else _compared(document, str(path), status)
+    status = _stat(path)
+    return "deleted" if status is None else _compared(document, path, status)
 
 
 def _stat(path: str) -> os.stat_result | None:

@@ -7,7 +7,6 @@ for the table and `ranking.calibrate` for what was fitted.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -22,7 +21,7 @@ from concord.text.parse import contains
 from concord.types import Chunk, Document, Query, Ranked
 
 
-class Survivor(NamedTuple):
+class Survivor(Struct, frozen=True):
     """A ranked chunk whose text has been read."""
 
     ranked: Ranked
@@ -31,7 +30,7 @@ class Survivor(NamedTuple):
     also_at: tuple[str, ...] = ()  # citations of the same text elsewhere
 
 
-class Verdict(NamedTuple):
+class Verdict(Struct, frozen=True):
     """What is thought of one hit, and why."""
 
     relevance: float

@@ -10,11 +10,11 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from threading import Event
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.config import Settings, load_settings
@@ -37,6 +37,8 @@ from concord.types import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from concord.backfill import Backfill
     from concord.doctor import Diagnosis
     from concord.embedding import Embedding
@@ -56,7 +58,7 @@ def preliminary(answer: Answer) -> Answer:
     return replace(answer, confidence="fts_only", answerable=None) if answer.hits else answer
 
 
-class Scope(NamedTuple):
+class Scope(Struct, frozen=True):
     """A part of the knowledge base: a source, or what lies under a path of one."""
 
     source: str
@@ -155,11 +157,11 @@ class KnowledgeBase:
         )
         return watch(watched, stop or Event())
 
-    def _own_folders(self) -> list[Path]:
+    def _own_folders(self) -> list[str]:
         """Return where a sync writes: watching that, it would never end."""
-        path: Path | None = getattr(self.store, "path", None)
+        path: str | None = getattr(self.store, "path", None)
         paths = self.settings.paths
-        return [paths.data, paths.cache, *([path.parent] if path else [])]
+        return [paths.data, paths.cache, *([os.path.dirname(path)] if path else [])]
 
     def ensure(
         self, path: str | os.PathLike[str], *, embed: bool = True, progress: Progress = silent
@@ -376,7 +378,7 @@ class KnowledgeBase:
         from concord.note_files import read_notes
         from concord.notes import store_notes
 
-        done = store_notes(read_notes(Path(path)), self._workbench())
+        done = store_notes(read_notes(path), self._workbench())
         if done.added or done.changed:
             self._embed_some(None, embed=embed)
         return done
@@ -389,7 +391,7 @@ class KnowledgeBase:
         """
         from concord.note_files import write_notes
 
-        return write_notes(self.notes(), Path(path))
+        return write_notes(self.notes(), path)
 
     def history(self, reference: str) -> list[Document]:
         """Return what a document superseded and what superseded it, oldest first, itself included.
@@ -418,11 +420,11 @@ class KnowledgeBase:
         """Return the state of the knowledge base."""
         catalog = self.store.catalog
         counts = catalog.counts()
-        path: Path | None = getattr(self.store, "path", None)
+        path: str | None = getattr(self.store, "path", None)
         return Stats(
             org=self.org,
             store=self.settings.store_url,
-            size_bytes=path.stat().st_size if path and path.exists() else None,
+            size_bytes=os.path.getsize(path) if path and os.path.exists(path) else None,
             counts=counts,
             pending=counts.chunks - counts.vectors,
             identity=self.store.vectors.identity(),

@@ -73,9 +73,8 @@ class Measuring:
         judged = judged_outcomes(self._own_tools(), progress)
         with self.apart(collection, progress) as tools:
             fitted = refit(collection, tools, identity, others, progress, judged)
-        return replace(
-            fitted, path=save_calibration(fitted.calibration, identity, self._parts.settings.paths.data)
-        )
+        folder = Path(self._parts.settings.paths.data)
+        return replace(fitted, path=save_calibration(fitted.calibration, identity, folder))
 
     def review(self, progress: Progress = silent) -> Review:
         """Tell how search does on the results that somebody called good or bad."""
@@ -101,7 +100,7 @@ class Measuring:
             if other.embedder is not None:
                 complete(embed_pending(other.store, other.embedder, progress))
                 tools = other.with_meaning(tools)
-            yield tools._replace(reranker=other.reranker)
+            yield replace(tools, reranker=other.reranker)
 
 
 def _asked_of(

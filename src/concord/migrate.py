@@ -18,7 +18,7 @@ from operator import mul
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, astuple
 
 from concord.embedding import Embedding, embed_pending, text_key
 from concord.errors import BadValue, StoreError
@@ -98,7 +98,7 @@ def _refill(identity: Identity, store: Store) -> None:
     space, after = store.spaces.of(identity), 0
     while window := space.pending(after, VECTORS):
         after = window[-1].chunk_id
-        keys = {one.chunk_id: text_key(embeddable_text(*one[1:])) for one in window}
+        keys = {one.chunk_id: text_key(embeddable_text(*astuple(one)[1:])) for one in window}
         known = store.cache.get(identity, list(set(keys.values())))
         space.put((chunk_id, known[key]) for chunk_id, key in keys.items() if key in known)
 

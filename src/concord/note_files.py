@@ -37,13 +37,14 @@ _LISTS = {"tags": ("tags",), "highlights": ("highlights",), "aliases": ("aliases
 _HEAD = re.compile(r"---\n((?:[a-z_]+: .*\n)*)---\n")
 
 
-def read_notes(path: Path) -> list[KeptNote]:
+def read_notes(place: str | os.PathLike[str]) -> list[KeptNote]:
     """Return the notes in a file, or in all files of a folder, by name.
 
     Raises:
         NotFound: there is nothing there.
         BadValue: a file cannot be read as notes.
     """
+    path = Path(place)
     if path.is_dir():
         files = sorted(one for one in path.rglob("*") if one.suffix.lower() in ENDINGS and one.is_file())
     elif path.is_file():
@@ -53,7 +54,7 @@ def read_notes(path: Path) -> list[KeptNote]:
     return [note for file in files for note in _read_file(file)]
 
 
-def write_notes(notes: Iterable[KeptNote], path: Path) -> int:
+def write_notes(notes: Iterable[KeptNote], place: str | os.PathLike[str]) -> int:
     """Write notes to a file by its ending, or as Markdown into a folder; return how many there were.
 
     A file is replaced whole or not at all.
@@ -61,6 +62,7 @@ def write_notes(notes: Iterable[KeptNote], path: Path) -> int:
     Raises:
         BadValue: the ending says nothing, or one Markdown file is to hold several notes.
     """
+    path = Path(place)
     try:
         if path.suffix.lower() in ENDINGS and not path.is_dir():
             return _write_file(list(notes), path)

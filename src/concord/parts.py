@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from concord import plugins
 from concord.config import Settings
@@ -39,7 +42,7 @@ def silent(stage: str, done: int, total: int | None) -> None:
     """Report progress to nobody."""
 
 
-class Meaning(NamedTuple):
+class Meaning(Struct, frozen=True):
     """What looks for meaning, and the one model whose vectors it ever meets."""
 
     strategy: Semantic
@@ -158,10 +161,7 @@ class Parts:
         options |= {**recipe, "embed.dimension": dimension}
         if recipe.get("embed.url", options["embed.url"]) != self.settings["embed.url"]:
             options["embed.key"] = ""  # it belongs to the server that the settings name, and to no other
-        made: Embedder = plugins.load("embedders", options["embed.provider"])(
-            options, self.settings.paths.cache
-        )
-        return made
+        return self._made(options["embed.provider"], options)
 
     def _embedder_of(self, space: Space | None) -> Embedder:
         recipe, dimension = self._recipe(space), space.identity.dimension if space else 0
@@ -229,8 +229,13 @@ class Parts:
         embedder = self.embedder
         if embedder is not None:
             return embedder
-        stand_in: Embedder = plugins.load("embedders", "hashing")({}, self.settings.paths.cache)
-        return stand_in
+        return self._made("hashing", {})
+
+    def _made(self, provider: str, options: Mapping[str, Any]) -> Embedder:
+        from pathlib import Path  # late: 5 ms, which a search by words need not pay
+
+        made: Embedder = plugins.load("embedders", provider)(options, Path(self.settings.paths.cache))
+        return made
 
     def search_tools(self, request: Request, wait_for_model: bool) -> tuple[searching.Tools, Degraded | None]:
         """Return what a request is answered with, and why meaning is no part of it when it should be."""
@@ -243,8 +248,8 @@ class Parts:
         if meaning is COLD:
             return tools, COLD  # an answer at once: it does not wait for a reranker's model either
         if isinstance(meaning, Degraded):
-            return tools._replace(reranker=self.reranker), meaning
-        return self._with_meaning(tools, meaning)._replace(reranker=self.reranker), None
+            return replace(tools, reranker=self.reranker), meaning
+        return replace(self._with_meaning(tools, meaning), reranker=self.reranker), None
 
     def with_meaning(self, tools: searching.Tools) -> searching.Tools:
         """Return the tools with the semantic strategy, if it can vote, and what was fitted for its model."""
@@ -252,7 +257,8 @@ class Parts:
         return tools if isinstance(meaning, Degraded) else self._with_meaning(tools, meaning)
 
     def _with_meaning(self, tools: searching.Tools, meaning: Meaning) -> searching.Tools:
-        return tools._replace(
+        return replace(
+            tools,
             strategies=[*tools.strategies, meaning.strategy],
             similarity=meaning.strategy.similarities,
             calibration=self._calibration(meaning.identity),

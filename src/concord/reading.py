@@ -10,7 +10,7 @@ from concord.errors import BadValue, NotFound
 from concord.freshness import freshness
 from concord.protocols import Catalog
 from concord.sources import holder
-from concord.text.citation import Citation, cite, parse_citation
+from concord.text.citation import Citation, cite, page_span, parse_citation
 from concord.types import Chunk, Document, Passage, Source
 
 
@@ -65,11 +65,9 @@ def passage_of(located: Located) -> Passage:
     """Return the text that was located, with where it is and whether the file still says so."""
     document, source, chunks, first, last = located
     part = chunks[first : last + 1]
-    pages = None if part[0].page is None else (part[0].page, part[-1].page or part[0].page)
-    if pages:
-        where = f"p{pages[0]}" if pages[0] == pages[1] else f"p{pages[0]}-{pages[1]}"
-    else:
-        where = f"{part[0].start_line}-{max(c.end_line for c in part)}"
+    reach = [chunk.pages for chunk in part if chunk.pages]
+    pages = (reach[0][0], reach[-1][1]) if reach else None
+    where = page_span(*pages) if pages else f"{part[0].start_line}-{max(c.end_line for c in part)}"
     return Passage(
         document=document,
         source=source,
@@ -134,8 +132,7 @@ def _span(
     if chunk_id is not None:
         within = [i for i, chunk in enumerate(chunks) if chunk.id == chunk_id]
     elif citation.pages:
-        first, last = citation.pages
-        within = [i for i, chunk in enumerate(chunks) if chunk.page and first <= chunk.page <= last]
+        within = _on_pages(chunks, *citation.pages)
     elif citation.lines:
         within = _holding(chunks, *citation.lines)
     else:
@@ -146,6 +143,12 @@ def _span(
             hint=f"{citation.path} has lines 1-{chunks[-1].end_line}",
         )
     return within[0], within[-1]
+
+
+def _on_pages(chunks: Sequence[Chunk], first: int, last: int) -> list[int]:
+    """Return the chunks that hold something of these pages."""
+    reach = ((i, chunk.pages) for i, chunk in enumerate(chunks))
+    return [i for i, pages in reach if pages and pages[0] <= last and pages[1] >= first]
 
 
 def _holding(chunks: Sequence[Chunk], first: int, last: int) -> list[int]:

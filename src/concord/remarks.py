@@ -11,7 +11,6 @@ from concord.cascade import RUNG_STRATEGIES, Rescue, budget_ms
 from concord.poll import bounded
 from concord.ranking.agreement import Rung
 from concord.ranking.fuse import rrf
-from concord.suggest import related_titles, suggested_words, suggestions
 from concord.text.parse import contains
 from concord.types import Answer, Filter, Source
 from concord.understand import MAX_EF_SEARCH
@@ -65,6 +64,8 @@ def _suggested(answer: Answer, rescued: Rescue, tools: Tools) -> tuple[str, ...]
     is_sound = answer.hits and is_likely and rescued.rung != "partial"
     if is_sound or not found.query.chunks:
         return ()
+    from concord.suggest import suggested_words, suggestions  # late: most answers need none
+
     titles = () if answer.hits else _titles(found, tools)
     words = bounded(
         lambda: suggested_words(found.query, rescued.near, tools.store.lexical),
@@ -74,6 +75,8 @@ def _suggested(answer: Answer, rescued: Rescue, tools: Tools) -> tuple[str, ...]
 
 
 def _titles(found: Retrieval, tools: Tools) -> tuple[str, ...]:
+    from concord.suggest import related_titles
+
     nearest = [one.chunk_id for one in rrf(found.ballots, found.context.k)[:RELATED]]
     excluded = found.query.excluded
     return related_titles(

@@ -12,17 +12,17 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.breaker import Cosines
 from concord.cascade import rescue
 from concord.errors import BackendDown, BadValue
 from concord.freshness import Files
 from concord.judge import Judgement, Survivor, Verdict, judge
 from concord.poll import Poll, bounded, poll
-from concord.ranking import diversify, explain, rarity
+from concord.ranking import diversify, rarity
 from concord.ranking.agreement import agreement
 from concord.ranking.calibrate import Calibration
 from concord.ranking.fuse import FUSIONS, Ballots, Context, ballots, blend, rrf
@@ -37,6 +37,7 @@ from concord.types import Answer, ChunkId, Degraded, Hit, Json, Mode, Query, Ran
 from concord.understand import chosen_mode, is_literal, understand
 
 if TYPE_CHECKING:
+    from concord.breaker import Cosines
     from concord.protocols import Reranker, Similarity, Store, Strategy
 
 FEEDBACK_HITS = 2  # that the query is drawn towards: more of them bring in what is wrong
@@ -47,7 +48,7 @@ UNSEEN = Degraded("files", f"the disk did not answer within {FILES_MS:.0f} ms: f
 FUSION_OF: Mapping[Mode, str] = {"auto": "blend", "hybrid": "rrf", "semantic": "rrf", "fts5": "rrf"}
 
 
-class Tools(NamedTuple):
+class Tools(Struct, frozen=True):
     """What a search works with."""
 
     store: Store
@@ -59,7 +60,7 @@ class Tools(NamedTuple):
     reranker: Reranker | None = None
 
 
-class Retrieval(NamedTuple):
+class Retrieval(Struct, frozen=True):
     """What the strategies found, before any of it is put in order."""
 
     query: Query
@@ -68,7 +69,7 @@ class Retrieval(NamedTuple):
     context: Context
 
 
-class Examined(NamedTuple):
+class Examined(Struct, frozen=True):
     """An answer, and the evidence that its confidence rests on."""
 
     answer: Answer
@@ -89,8 +90,8 @@ def search(request: Request, tools: Tools) -> Answer:
 def examine(request: Request, tools: Tools) -> Examined:
     """Answer one request, and keep the evidence for whoever measures or fits confidence."""
     watch = _Watch()
-    cosines = Cosines(tools.similarity, deadline_ms(request, tools.settings)) if tools.similarity else None
-    tools = tools._replace(similarity=cosines)
+    cosines = _cosines(request, tools)
+    tools = replace(tools, similarity=cosines)
     mode, fusion = chosen_mode(request, tools.settings), chosen_fusion(request, tools.settings)
     sources = tools.store.catalog.sources()
     found = retrieve(request, mode, tools, sources, watch)
@@ -149,6 +150,14 @@ def examine(request: Request, tools: Tools) -> Examined:
     )
     answer = remarked(answer, rescued, tools)
     return Examined(replace(answer, search_time_ms=watch.total_ms()), judgement)
+
+
+def _cosines(request: Request, tools: Tools) -> Cosines | None:
+    if tools.similarity is None:
+        return None
+    from concord.breaker import Cosines  # late: a search by words alone asks for none
+
+    return Cosines(tools.similarity, deadline_ms(request, tools.settings))
 
 
 def retrieve(
@@ -319,7 +328,7 @@ def _left_ms(request: Request, settings: Mapping[str, Any], watch: _Watch) -> fl
 
 def _reordered(survivors: Sequence[Survivor], ranked: Sequence[Ranked]) -> list[Survivor]:
     by_id = {survivor.ranked.chunk_id: survivor for survivor in survivors}
-    return [by_id[one.chunk_id]._replace(ranked=one) for one in ranked]
+    return [replace(by_id[one.chunk_id], ranked=one) for one in ranked]
 
 
 def _diverse(survivors: Sequence[Survivor], limit: int, trade: float) -> list[Survivor]:
@@ -332,7 +341,7 @@ def _diverse(survivors: Sequence[Survivor], limit: int, trade: float) -> list[Su
     elsewhere = {one.ranked.chunk_id: one.duplicates for one in collapsed}
     by_id = {s.ranked.chunk_id: s for s in survivors}
     return [
-        survivor._replace(also_at=tuple(_cited(by_id[i]) for i in elsewhere[survivor.ranked.chunk_id]))
+        replace(survivor, also_at=tuple(_cited(by_id[i]) for i in elsewhere[survivor.ranked.chunk_id]))
         for survivor in _reordered(survivors, chosen)
     ]
 
@@ -407,6 +416,8 @@ def _explained(
     look: Look,
     habit: Json,
 ) -> Hit:
+    from concord.ranking import explain  # late: few searches are explained
+
     arithmetic: Json = explain.explain(hit.chunk.id, found.ballots, found.context, fusion)
     arithmetic["rerank"] = look.explain(hit.chunk.id)
     arithmetic["usage"] = habit

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from concord.poll import bounded, reason_of
 from concord.ranking.entities import boost, mentioned
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from concord.protocols import Reranker
 
 
-class Look(NamedTuple):
+class Look(Struct, frozen=True):
     """The order after a second look, why the reranker has no part in it, and the scores it was given."""
 
     ranked: list[Ranked]

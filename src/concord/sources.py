@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, count
-from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -15,6 +14,8 @@ from concord.errors import BadValue, NotFound
 from concord.types import Source, Trust
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from concord.protocols import Catalog
 
 NOTES_NAME = "notes"
@@ -28,6 +29,8 @@ def absolute_path(path: str | os.PathLike[str]) -> Path:
     Raises:
         NotFound: there is nothing there.
     """
+    from pathlib import Path  # late: every search loads this module, and few name a path
+
     try:
         return Path(path).expanduser().resolve(strict=True)
     except (OSError, RuntimeError, ValueError) as fault:  # also a loop of links, nobody's home, a NUL
@@ -132,15 +135,6 @@ def holder(path: Path, sources: Sequence[Source]) -> Source | None:
     return max(holding, key=lambda source: len(source.path or ""), default=None)
 
 
-def file_of(source: Source, document_path: str) -> Path | None:
-    """Return where a document's file is; None for notes."""
-    if source.path is None:
-        return None
-    if source.kind == "file":
-        return Path(source.path)
-    return Path(source.path, document_path.removeprefix(source.prefix + "/"))
-
-
 def _stored(catalog: Catalog, wanted: Callable[[Sequence[Source]], Source]) -> Source:
     """Store what is wanted of what is there; when somebody else stores the same first, look again."""
     for left in reversed(range(TRIES)):
@@ -182,7 +176,7 @@ def _first_free(candidates: Iterator[str], is_free: Callable[[str], bool]) -> st
 def _tails(path: Path) -> Iterator[str]:
     """Yield docs, project/docs, home/project/docs … : ever longer ends of a path, then docs-2, docs-3 …"""
     parts = path.parts[1:] or ("root",)
-    ends = (str(PurePosixPath(*parts[start:])) for start in range(len(parts) - 1, -1, -1))
+    ends = ("/".join(parts[start:]) for start in range(len(parts) - 1, -1, -1))
     return chain(ends, _numbered(parts[-1]))
 
 

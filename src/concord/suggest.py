@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 MOST = 5
 MAX_WORDS = 4  # of one query that are looked up: who mistypes more has pasted something
-NEAR = 5  # words asked for each
 MAX_TEXT = 200  # characters of a query that is suggested again, put right
 MAX_TITLE = 80  # characters; a longer title is a text
 _TITLES = 3

@@ -6,8 +6,9 @@ Asked:     Request → Query → Candidate → Ranked → Hit → Answer
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from msgspec import Struct, field
 
@@ -57,6 +58,12 @@ class Source(Struct, frozen=True):
     created_at: float = 0.0
     synced_at: float | None = None
 
+    def file_of(self, document_path: str) -> str | None:
+        """Return where a document's file is; None for notes."""
+        if self.path is None or self.kind == "file":
+            return self.path
+        return os.path.join(self.path, document_path.removeprefix(self.prefix + "/"))
+
 
 class Document(Struct, frozen=True):
     """One file or note, as it was when it was last indexed."""
@@ -85,8 +92,9 @@ class Piece(Struct, frozen=True):
     end: int
     start_line: int  # lines of the file itself, from 1, inclusive
     end_line: int
-    page: int | None = None
+    page: int | None = None  # where its own text begins, after what it repeats of the piece before
     heading: tuple[str, ...] = ()
+    last_page: int | None = None
 
 
 class Chunk(Struct, frozen=True):
@@ -102,9 +110,15 @@ class Chunk(Struct, frozen=True):
     end_line: int
     page: int | None = None
     heading: tuple[str, ...] = ()
+    last_page: int | None = None
+
+    @property
+    def pages(self) -> tuple[int, int] | None:
+        """The first page and the last; None where the document has no pages."""
+        return None if self.page is None else (self.page, max(self.page, self.last_page or 0))
 
 
-class FileState(NamedTuple):
+class FileState(Struct, frozen=True):
     """What sync needs to know of a stored document to tell whether its file changed."""
 
     document_id: str
@@ -115,7 +129,7 @@ class FileState(NamedTuple):
     content_hash: str
 
 
-class Pending(NamedTuple):
+class Pending(Struct, frozen=True):
     """A chunk that has no vector yet, with all that its embeddable text is made of."""
 
     chunk_id: ChunkId
@@ -125,14 +139,14 @@ class Pending(NamedTuple):
     tags: tuple[str, ...] = ()  # of a note, whose tags are part of what it says; of a file none
 
 
-class Access(NamedTuple):
+class Access(Struct, frozen=True):
     """How often a document was read, and when last."""
 
     times: int
     last_at: float
 
 
-class Feedback(NamedTuple):
+class Feedback(Struct, frozen=True):
     """What somebody thinks of a result. Of the same document for the same query, the last opinion counts."""
 
     document_id: str
@@ -142,7 +156,7 @@ class Feedback(NamedTuple):
     at: float = 0.0
 
 
-class Finding(NamedTuple):
+class Finding(Struct, frozen=True):
     """Something that is wrong with a knowledge base, and what to do about it."""
 
     check: str  # which check found it; a store's `repair` knows it by this name
@@ -151,7 +165,7 @@ class Finding(NamedTuple):
     is_repairable: bool = False  # whether it can be put right without losing anything
 
 
-class VectorIndexState(NamedTuple):
+class VectorIndexState(Struct, frozen=True):
     """An index that spares searches from comparing every vector; scores are exact with it and without."""
 
     covered: int  # vectors in it; the others are compared one by one
@@ -220,7 +234,7 @@ class CacheUsage(Struct, frozen=True):
         return self.hits / asked if asked else None
 
 
-class Home(NamedTuple):
+class Home(Struct, frozen=True):
     """Where a store's vectors are kept, and as which store's."""
 
     url: str  # empty: in the store itself
@@ -324,14 +338,14 @@ class Query(Struct, frozen=True):
     ef_search: int | None = None
 
 
-class Scored(NamedTuple):
+class Scored(Struct, frozen=True):
     """What an engine returns: higher is better, best first."""
 
     chunk_id: ChunkId
     score: float
 
 
-class Candidate(NamedTuple):
+class Candidate(Struct, frozen=True):
     """One strategy's vote for one chunk. Carries no text: text is read once, after fusion."""
 
     chunk_id: ChunkId
@@ -372,7 +386,7 @@ class Hit(Struct, frozen=True):
     explanation: Json = None
 
 
-class Degraded(NamedTuple):
+class Degraded(Struct, frozen=True):
     """A strategy that did not vote, and why."""
 
     strategy: str
@@ -445,7 +459,7 @@ class Stats(Struct, frozen=True):
     feedback: Mapping[Opinion, int] = field(default_factory=dict)  # opinion → how many
 
 
-class Failure(NamedTuple):
+class Failure(Struct, frozen=True):
     """A file that could not be indexed, and why."""
 
     path: str

@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from threading import Event
 from typing import NamedTuple
 
@@ -42,7 +41,7 @@ class Watched(NamedTuple):
 
     sources: Callable[[], Sequence[Source]]  # asked again and again: others may add and remove some
     sync: Sync
-    own_folders: Sequence[Path]  # where we write ourselves: no news
+    own_folders: Sequence[str]  # where we write ourselves: no news
     rescan_s: float
 
 
@@ -83,7 +82,7 @@ def _notices(sources: Sequence[Source], watched: Watched, stop: Event) -> Iterat
             return
 
 
-def _changes(sources: Sequence[Source], own: Sequence[Path], stop: Event) -> Iterator[set[str]]:
+def _changes(sources: Sequence[Source], own: Sequence[str], stop: Event) -> Iterator[set[str]]:
     """Yield the paths that the system tells of, and nothing every half second."""
     from watchfiles import watch as notified
 

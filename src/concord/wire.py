@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from concord.budget import BYTES_PER_TOKEN, Costs, choose
-from concord.sources import file_of
 from concord.visible import json_text
 
 if TYPE_CHECKING:
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
         SourceSummary,
         Stats,
         SyncReport,
+        VectorIndexState,
     )
 
 LEFT_OUT = "{} more results did not fit into the token budget"
@@ -67,7 +67,7 @@ def passage_to_json(passage: Passage) -> JsonObject:
     wire = {
         "citation": passage.citation,
         "path": document.path,
-        "file": _file(passage.source, document),
+        "file": passage.source.file_of(document.path),
         "title": document.title,
         "source": passage.source.name,
         "type": document.type,
@@ -185,7 +185,7 @@ def document_to_json(document: Document, source: Source | None = None) -> JsonOb
     wire = {
         "document_id": document.id,
         "path": document.path,
-        "file": _file(source, document) if source else None,
+        "file": source.file_of(document.path) if source else None,
         "title": document.title,
         "source": source.name if source else None,
         "type": document.type,
@@ -215,10 +215,16 @@ def stats_to_json(stats: Stats) -> JsonObject:
         "generation": stats.generation,
         "types": dict(stats.types),
         "cache": _cache(stats.cache),
-        "vector_index": stats.index._asdict() if stats.index else None,
+        "vector_index": _vector_index(stats.index),
         "feedback": {"good": 0, "bad": 0, **stats.feedback},
     }
     return _object(wire)
+
+
+def _vector_index(state: VectorIndexState | None) -> JsonObject | None:
+    if state is None:
+        return None
+    return {"covered": state.covered, "size_bytes": state.size_bytes, "absent": state.absent}
 
 
 def model_to_json(state: ModelState) -> JsonObject:
@@ -369,7 +375,7 @@ def _result(hit: Hit, *, explain: bool) -> JsonObject:
         "document_id": document.id,
         "chunk_id": str(chunk.id),
         "citation": hit.citation,
-        "file": _file(hit.source, document),
+        "file": hit.source.file_of(document.path),
         "start_line": chunk.start_line,
         "end_line": chunk.end_line,
         "page": chunk.page,
@@ -419,11 +425,6 @@ def _fit(wire: JsonObject, texts: Sequence[str], max_bytes: int) -> None:
 def _size(value: Any) -> int:
     """Return the bytes of a value on the wire."""
     return len(to_text(value).encode("utf-8"))
-
-
-def _file(source: Source, document: Document) -> str | None:
-    path = file_of(source, document.path)
-    return None if path is None else str(path)
 
 
 def _cache(usage: CacheUsage | None) -> JsonObject | None:

@@ -88,7 +88,7 @@ def test_two_documents_cannot_have_one_path(store: Store):
 
 def test_chunks_come_back_in_order_with_all_their_places(store: Store):
     written = [
-        Piece("one\0", 0, 4, 1, 2, page=3, heading=("A", "B")),
+        Piece("one\0", 0, 4, 1, 2, page=3, heading=("A", "B"), last_page=4),
         Piece("𝄞 zwei", 5, 11, 3, 9),
         Piece("", 11, 11, 9, 9, heading=("",)),
     ]
@@ -97,9 +97,17 @@ def test_chunks_come_back_in_order_with_all_their_places(store: Store):
     assert [chunk.id for chunk in chunks] == ids
     assert [chunk.index for chunk in chunks] == [0, 1, 2]
     assert [
-        Piece(c.text, c.start, c.end, c.start_line, c.end_line, c.page, c.heading) for c in chunks
+        Piece(c.text, c.start, c.end, c.start_line, c.end_line, c.page, c.heading, c.last_page)
+        for c in chunks
     ] == written
     assert store.catalog.chunks_of("docs/none.md") == []
+
+
+def test_a_piece_that_stays_and_moves_has_its_new_places(store: Store):
+    (first,) = put(store, "docs/a.md", Piece("one", 0, 3, 1, 1, page=1, last_page=1))
+    (again,) = put(store, "docs/a.md", Piece("one", 9, 12, 5, 6, page=2, last_page=3))
+    (chunk,) = store.catalog.chunks_of("docs/a.md")
+    assert (again, chunk.start, chunk.end_line, chunk.pages) == (first, 9, 6, (2, 3))
 
 
 def test_reading_returns_the_chunks_that_exist_each_with_its_document(store: Store):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from concord.protocols import Store
 from concord.types import Access, Feedback
 from contract.stored import put
@@ -38,9 +40,9 @@ def test_the_last_opinion_on_a_document_for_a_query_counts(store: Store):
     first = Feedback("docs/a.md", "docs/a.md:1-2", "good", "how to deploy", 1.0)
     other = Feedback("docs/a.md", "docs/a.md:1-2", "bad", "another query", 2.0)
     unasked = Feedback("docs/b.md", "docs/b.md:3-4", "good", at=3.0)
-    for feedback in (first, other, unasked, first._replace(opinion="bad", at=4.0)):
+    for feedback in (first, other, unasked, replace(first, opinion="bad", at=4.0)):
         store.journal.record_feedback(feedback)
-    assert store.journal.feedback() == [other, unasked, first._replace(opinion="bad", at=4.0)]
+    assert store.journal.feedback() == [other, unasked, replace(first, opinion="bad", at=4.0)]
 
 
 def test_opinions_outlive_their_documents(store: Store):

@@ -46,7 +46,7 @@ def test_moving_makes_every_chunk_pending_and_keeps_the_stores_key(store: Store)
     assert store.catalog.counts().vectors == 0
     store.ledger.mark(IDENTITY, [a])
     store.ledger.move("http://other")
-    assert store.ledger.home() == first._replace(url="http://other")
+    assert store.ledger.home() == replace(first, url="http://other")
     assert pending(store) == [a, b]
     store.ledger.move("")
     embed(store, [(a, NORTH)])

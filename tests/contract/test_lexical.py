@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from concord.backends.columns import WEIGHTS
 from concord.protocols import Store
 from concord.text.terms import word_match
-from concord.types import AllOf, AnyOf, Filter, Match, Phrase, Piece, Without, Word
+from concord.types import AllOf, AnyOf, ChunkId, Filter, Match, Phrase, Piece, Scored, Without, Word
 from contract.stored import EVERYTHING, document, put
 
 reads_only = settings(
@@ -19,6 +21,10 @@ reads_only = settings(
 
 def ids(store: Store, match: Match, filter: Filter = EVERYTHING, limit: int = 100) -> list[int]:
     return [scored.chunk_id for scored in store.lexical.search(match, filter, limit)]
+
+
+def scores(found: Sequence[Scored]) -> dict[ChunkId, float]:
+    return {one.chunk_id: one.score for one in found}
 
 
 def words(*texts: str) -> tuple[Word, ...]:
@@ -303,10 +309,10 @@ def test_a_filter_changes_no_score(store: Store, filter: Filter):
     for n in range(5):
         put(store, f"docs/{n}.md", "green", "yellow", title="Blue", tags=("red", "blue") if n < 2 else ("x",))
     match = AnyOf(words("red", "green", "blue", "docs"))
-    unfiltered = dict(store.lexical.search(match, EVERYTHING, 99))
+    unfiltered = scores(store.lexical.search(match, EVERYTHING, 99))
     filtered = store.lexical.search(match, filter, 99)
     assert len(filtered) >= 4
-    assert dict(filtered) == {chunk_id: unfiltered[chunk_id] for chunk_id, _ in filtered}
+    assert scores(filtered) == {one.chunk_id: unfiltered[one.chunk_id] for one in filtered}
 
 
 VOCABULARY = [
@@ -369,9 +375,9 @@ def test_any_match_finds_and_scores_as_in_the_reference(
             )
     reference, other = rivals
     for match in matches:
-        expected = dict(reference.lexical.search(match, filter, 100))
+        expected = scores(reference.lexical.search(match, filter, 100))
         scored = other.lexical.search(match, filter, 100)
-        assert dict(scored) == pytest.approx(expected, rel=1e-6)
+        assert scores(scored) == pytest.approx(expected, rel=1e-6)
         assert scored == sorted(scored, key=lambda each: (-each.score, each.chunk_id))
     for match in nested:
         assert set(ids(reference, match, filter)) == set(ids(other, match, filter))

@@ -94,7 +94,7 @@ class JsonShelves(Shelves, kw_only=True):
             if self.depth:
                 yield self
                 return
-            with file_lock(self.path, "writing", WRITE_WAIT_S), self._within():
+            with file_lock(str(self.path), "writing", WRITE_WAIT_S), self._within():
                 self.catch_up()
                 self.seen = None  # which stays so if the block or the disk fails
                 yield self
@@ -107,7 +107,7 @@ class JsonShelves(Shelves, kw_only=True):
         Raises:
             StoreBusy: somebody else holds it for longer than `wait_s`.
         """
-        with file_lock(self.path, name, wait_s):
+        with file_lock(str(self.path), name, wait_s):
             yield
 
     @contextmanager

@@ -260,6 +260,7 @@ class MemoryCatalog:
             piece.end_line,
             piece.page,
             piece.heading,
+            piece.last_page,
         )
         self._shelves.chunks[chunk_id] = chunk
         self._index(document, chunk)

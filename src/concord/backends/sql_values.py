@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
+
+from msgspec import json
 
 from concord.types import Document, Source
 
@@ -17,8 +18,8 @@ def source_values(source: Source) -> dict[str, Any]:
         "path": source.path,
         "kind": source.kind,
         "prefix": source.prefix,
-        "patterns": json.dumps(source.patterns),
-        "tags": json.dumps(source.tags),
+        "patterns": list_column(source.patterns),
+        "tags": list_column(source.tags),
         "trust": source.trust,
         "created_at": float(source.created_at),
         "synced_at": None if source.synced_at is None else float(source.synced_at),
@@ -33,22 +34,42 @@ def document_values(document: Document) -> dict[str, Any]:
         "path": document.path,
         "type": document.type,
         "title": document.title,
-        "details": json.dumps(dict(document.details), default=str),  # front matter may hold dates
+        "details": details_column(document.details),
         "file_hash": document.file_hash,
         "content_hash": document.content_hash,
         "size": document.size,
         "mtime_ns": document.mtime_ns,
         "superseded_by": document.superseded_by,
         "indexed_at": float(document.indexed_at),
-        "fields": json.dumps(dict(document.fields)) if document.fields else "{}",
+        "fields": details_column(document.fields),
     }
 
 
-def heading_of(stored: str) -> tuple[str, ...]:
-    """Return a heading path from its column."""
-    return tuple(json.loads(stored)) if stored != "[]" else ()
+def details_column(details: Mapping[str, Any]) -> str:
+    """Return details as their column keeps them; front matter may hold dates, and numbers that are none."""
+    return _standard_json().dumps(dict(details), default=str) if details else "{}"
 
 
-def heading_column(heading: Sequence[str]) -> str:
-    """Return a heading path as its column keeps it."""
-    return json.dumps(heading) if heading else "[]"
+def details_of(stored: str) -> Mapping[str, Any]:
+    """Return details from their column."""
+    found: dict[str, Any] = _standard_json().loads(stored) if stored != "{}" else {}
+    return found
+
+
+def list_column(values: Collection[Any]) -> str:
+    """Return a list as its column keeps it, and as `json_each` takes it."""
+    try:
+        return json.encode(values).decode()
+    except UnicodeEncodeError:  # a lone surrogate, which no stored text holds: it is to match nothing
+        return str(_standard_json().dumps(list(values)))
+
+
+def list_of(stored: str) -> tuple[Any, ...]:
+    """Return a list from its column."""
+    return tuple(json.decode(stored)) if stored != "[]" else ()
+
+
+def _standard_json() -> Any:
+    import json  # late: 2 ms, which a search of documents without details need not pay
+
+    return json

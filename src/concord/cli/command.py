@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from concord.knowledge import KnowledgeBase
 
 
-class Flags(NamedTuple):
+class Flags:
     """The global flags: which knowledge base is meant."""
 
-    store: str | None = None
-    org: str | None = None
+    def __init__(self, store: str | None = None, org: str | None = None) -> None:
+        self.store, self.org = store, org
 
 
 class ExampleCommand(click.Command):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,24 +21,30 @@ if TYPE_CHECKING:
 _folder = click.Path(path_type=Path)
 
 
+def _on_a_collection(unanswerable: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command a judged collection, and which part of it is asked."""
+    parameters = (
+        click.argument("folder", metavar="DIR", type=_folder),
+        click.option("--unanswerable", metavar="DIR", type=_folder, multiple=True, help=unanswerable),
+        click.option(
+            "--split", metavar="NAME", help="Which judgements: qrels/NAME.tsv (test, else the first)."
+        ),
+        click.option(
+            "--limit", metavar="N", type=click.IntRange(min=1), help="Ask no more queries than this."
+        ),
+    )
+    return lambda function: reduce(lambda made, parameter: parameter(made), reversed(parameters), function)
+
+
 @command(
     "eval",
     "kb eval ./scifact",
     "kb eval ./scifact --unanswerable ./cranfield --report quality.html",
     "kb eval ./scifact --run runs --limit 200 --json",
 )
-@click.argument("folder", metavar="DIR", type=_folder)
 @click.option("--run", metavar="OUT", type=_folder, help="Write a TREC run file for each mode there.")
 @click.option("--report", metavar="FILE", type=_folder, help="Write a page of HTML with the plots.")
-@click.option(
-    "--unanswerable",
-    metavar="DIR",
-    type=_folder,
-    multiple=True,
-    help="Ask this collection's queries too: DIR's documents cannot answer them; repeatable.",
-)
-@click.option("--split", metavar="NAME", help="Which judgements: qrels/NAME.tsv (test, else the first).")
-@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Ask no more queries than this.")
+@_on_a_collection("Ask this collection's queries too: DIR's documents cannot answer them; repeatable.")
 def evaluate(
     flags: Flags,
     folder: Path,
@@ -73,16 +80,7 @@ def evaluate(
     "kb calibrate ./judged --unanswerable ./other",
     "kb calibrate ./judged --json",
 )
-@click.argument("folder", metavar="DIR", type=_folder)
-@click.option(
-    "--unanswerable",
-    metavar="DIR",
-    type=_folder,
-    multiple=True,
-    help="Queries that DIR's documents cannot answer (everyday questions if not given); repeatable.",
-)
-@click.option("--split", metavar="NAME", help="Which judgements: qrels/NAME.tsv (test, else the first).")
-@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Ask no more queries than this.")
+@_on_a_collection("Queries that DIR's documents cannot answer (everyday questions if not given); repeatable.")
 def calibrate(
     flags: Flags,
     folder: Path,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -42,7 +43,8 @@ def _report(fault: Exception, *, as_json: bool) -> int:
     message, hint = _sentence(fault)
     if as_json:
         kind = "UsageError" if isinstance(fault, click.ClickException) else type(fault).__name__
-        output.emit_json({"error": {"type": kind, "message": message, "hint": hint}})
+        with suppress(OSError):  # the fault may be that stdout takes nothing more
+            output.emit_json({"error": {"type": kind, "message": message, "hint": hint}})
     output.talk(f"error: {message}", bold="error:")
     if hint:
         output.talk(f"hint: {hint}", bold="hint:")

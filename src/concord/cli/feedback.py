@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+from msgspec.structs import asdict
 
 from concord.cli import output
 from concord.cli.command import Flags, command, opened
@@ -29,6 +30,6 @@ def feedback(flags: Flags, reference: str, opinion: Opinion, query: str, as_json
     if as_json:
         from concord.wire import iso_time
 
-        output.emit_json({**given._asdict(), "at": iso_time(given.at)})
+        output.emit_json({**asdict(given), "at": iso_time(given.at)})
     else:
         output.talk(f"{given.citation} is {given.opinion}" + (f" for {given.query!r}" if given.query else ""))

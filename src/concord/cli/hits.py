@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
+from msgspec import Struct
 
 from concord.cli import output
 from concord.text.pattern import pattern
@@ -20,7 +21,7 @@ INDENT = "    "
 _WORD = pattern(r"\w+")
 
 
-class Look(NamedTuple):
+class Look(Struct, frozen=True):
     """How text is dressed: plain when nobody looks or colours are not wanted."""
 
     strong: Callable[[str], str]
@@ -131,7 +132,7 @@ def _remarks(answer: Answer, *, explain: bool) -> Iterator[str]:
         yield f"{dropped} below the threshold"
     if gone := answer.omitted.get("deleted"):
         yield f"{gone} left out: deleted since they were indexed (`kb sync`)"
-    yield from (f"without {name}: {reason}" for name, reason in answer.degraded)
+    yield from (f"without {one.strategy}: {one.reason}" for one in answer.degraded)
     if explain:
         yield "took " + ", ".join(f"{stage} {took:.1f} ms" for stage, took in answer.timings_ms.items())
     if answer.note:

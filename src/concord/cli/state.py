@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -41,10 +42,10 @@ def config(flags: Flags, key: str | None, as_json: bool) -> None:
     chosen = [_setting(key)] if key else _all_settings()
     rows = [_row(setting, settings) for setting in chosen]
     if as_json:
-        output.emit_json(rows[0] if key else {"file": str(settings.paths.config_file), "settings": rows})
+        output.emit_json(rows[0] if key else {"file": settings.paths.config_file, "settings": rows})
         return
     output.emit("\n\n".join(map(_paragraph, rows)))
-    there = "" if settings.paths.config_file.exists() else " (not there)"
+    there = "" if os.path.exists(settings.paths.config_file) else " (not there)"
     output.talk(f"configuration file: {settings.paths.config_file}{there}")
 
 

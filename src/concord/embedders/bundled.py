@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from functools import partial
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from concord.embedders import encoder, model_cache, pack, precision
-from concord.embedders.encoder import PRECISIONS, Precision
-from concord.embedders.graph import Graph
-from concord.embedders.runtime import Blueprint, TextEncoder
+from concord.embedders import pack
 from concord.embedders.starts import ByteLevelStarts
 from concord.embedders.tokens import Tokens
 from concord.errors import EmbedderDown
 from concord.types import Identity, Vector
 
+if TYPE_CHECKING:
+    from concord.embedders.runtime import TextEncoder
+
 MODEL = "granite-embedding-30m-english"
-SHA256 = "6a1cc24734a57e4524ecdab1466b2c14535a059b393c76c418ca458ec29602dd"
 WINDOW = 512
 _SPECIAL_TOKENS = 2
 
@@ -38,13 +36,9 @@ class BundledEmbedder:
     max_tokens = WINDOW - _SPECIAL_TOKENS
 
     def __init__(self, options: Mapping[str, Any], cache_dir: Path) -> None:
-        self._cache_dir = cache_dir
-        self._wish = options.get("embed.precision") or "auto"
-        self._threads = int(options.get("embed.threads") or 0)
+        self._options, self._cache_dir = options, cache_dir
         self._tokens = Tokens(lambda: pack.read_tokenizer(pack_path()))
         self._starts = ByteLevelStarts(self._tokens)
-        self._verdict = cache_dir / f"{MODEL}-trial-{encoder.GRAPH_VERSION}.json"
-        self._encoder = self._text_encoder(self._chosen_model)
 
     @property
     def overflowed(self) -> int:
@@ -70,50 +64,24 @@ class BundledEmbedder:
     @property
     def is_warm(self) -> bool:
         """Whether the model is loaded."""
-        return self._encoder.is_warm
+        return self._is_opened and self._encoder.is_warm
 
     def close(self) -> None:
         """Free the model."""
-        self._encoder.close()
+        if self._is_opened:
+            self._encoder.close()
         self._starts.close()
         self._tokens.close()
 
-    def _chosen_model(self) -> Path | bytes:
-        return self._model("int8" if self._wish != "exact" and self._takes_int8() else "exact")
+    @property
+    def _is_opened(self) -> bool:
+        return "_encoder" in self.__dict__  # where cached_property keeps it
 
-    def _takes_int8(self) -> bool:
-        trial = precision.recall(self._verdict)
-        if trial is None and self._wish == "auto" and not model_cache.is_usable(self._cache_dir):
-            return False  # a trial could not be remembered and would be repeated at every start
-        trial = trial or self._attempt()
-        if self._wish == "int8" and not trial.is_right:
-            raise EmbedderDown(
-                f"int8 is not accurate enough on this machine (cosine {trial.worst_cosine})",
-                hint="set embed.precision to auto or exact",
-            )
-        return self._wish == "int8" or trial.is_worth_it
+    @cached_property
+    def _encoder(self) -> TextEncoder:
+        from concord.embedders.bundled_network import Network  # late: counting tokens needs no numpy
 
-    def _attempt(self) -> precision.Trial:
-        exact, int8 = (self._text_encoder(partial(self._model, name)) for name in PRECISIONS)
-        trial = precision.attempt(exact, int8)
-        with suppress(OSError):
-            precision.remember(self._verdict, trial)
-        return trial
-
-    def _model(self, name: Precision) -> Path | bytes:
-        home = self._cache_dir / f"{MODEL}-{name}-{encoder.GRAPH_VERSION}"
-        return model_cache.ensure(home, partial(build, name))
-
-    def _text_encoder(self, model: Callable[[], Path | bytes]) -> TextEncoder:
-        blueprint = Blueprint(MODEL, model, WINDOW, is_optimised=True)
-        return TextEncoder(blueprint, self._tokens, self._threads)
-
-
-def build(name: Precision) -> Graph:
-    """Build the graph from the pack, once it is known to be the right one."""
-    path = pack_path()
-    pack.verify(path, SHA256)
-    return encoder.build(pack.read_pack(path), name)
+        return Network(self._options, self._cache_dir, self._tokens, pack_path).encoder()
 
 
 def pack_path() -> Path:

@@ -15,13 +15,15 @@ import struct
 from collections.abc import Iterator, Mapping
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from concord.errors import EmbedderDown
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 MAGIC = b"HMSEMB01"
 _PREAMBLE = struct.Struct("<8sQ")
@@ -100,6 +102,8 @@ def _read_header(file: BufferedReader, path: Path) -> tuple[dict[str, Any], int]
 def _tensors(
     path: Path, header: Mapping[str, Any], offset: int
 ) -> Iterator[tuple[str, Quantized | NDArray[np.float32]]]:
+    import numpy as np  # late: whoever counts tokens reads the tokenizer and no tensor
+
     data = np.memmap(path, np.uint8, "r")
     for entry in header["tensors"]:
         raw = data[offset : offset + entry["len"]]
@@ -111,10 +115,10 @@ def _tensors(
 
 
 def _quantized(raw: NDArray[np.uint8], rows: int, columns: int) -> Quantized:
-    values = raw[: rows * columns].view(np.int8).reshape(rows, columns)
+    values = raw[: rows * columns].view("int8").reshape(rows, columns)
     return Quantized(values, _floats(raw[rows * columns :], (rows, -1)))
 
 
 def _floats(raw: NDArray[np.uint8], shape: tuple[int, ...]) -> NDArray[np.float32]:
-    # copied, because tensors in a pack are not aligned
-    return np.frombuffer(raw.tobytes(), "<f4").astype(np.float32, copy=False).reshape(shape)
+    copied = raw.copy()  # because tensors in a pack are not aligned
+    return copied.view("<f4").astype("float32", copy=False).reshape(shape)

@@ -63,7 +63,7 @@ def new_token(settings: Settings, org: str) -> str:
 def token_file(settings: Settings) -> Path:
     """Return where the tokens are."""
     named: str = settings["serve.tokens"]
-    return Path(named).expanduser() if named else settings.paths.config / "tokens"
+    return Path(named).expanduser() if named else Path(settings.paths.config, "tokens")
 
 
 def _written(host: str) -> str:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from concord.ranking.plan import STRATEGIES
 from concord.types import Candidate, QueryKind
@@ -85,7 +86,7 @@ class Evidence(Struct, frozen=True):
         return self.kind == "exact_quote" and self.verbatim
 
 
-class Row(NamedTuple):
+class Row(Struct, frozen=True):
     """One line of the table."""
 
     name: str
@@ -122,7 +123,7 @@ CASCADE: tuple[Row, ...] = (
 
 
 def _outside_the_cascade(row: Row) -> Row:
-    return row._replace(applies=lambda evidence: evidence.rung is None and row.applies(evidence))
+    return replace(row, applies=lambda evidence: evidence.rung is None and row.applies(evidence))
 
 
 TABLE: tuple[Row, ...] = (*map(_outside_the_cascade, PRIMARY), *CASCADE)

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
-from typing import NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.ranking.lexicon import UNSPACED_SCRIPTS
@@ -32,14 +32,14 @@ _WORDS = pattern(r"\w+")
 _SPACED = str.maketrans(dict.fromkeys("!\"#$%&'()*+,-./:;<=>?@[\\]^`{|}~", " "))
 
 
-class Signature(NamedTuple):
+class Signature(Struct, frozen=True):
     """A word set as bits, so that an overlap costs one AND."""
 
     bits: int
     size: int
 
 
-class Collapsed(NamedTuple):
+class Collapsed(Struct, frozen=True):
     """A chunk that stands for others of the same text."""
 
     ranked: Ranked

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec.structs import asdict
+
 from concord.ranking.agreement import Evidence, agreement, row
 from concord.ranking.calibrate import Calibration, contributions, relevance
 from concord.ranking.features import HitEvidence, SearchEvidence, features_hit
@@ -84,4 +86,4 @@ def _weights(fusion: str, given: Ballots, context: Context) -> dict[str, float] 
         "weighted": multipliers(context.kind),
         "adaptive": WEIGHTS[context.kind],
     }.get(fusion)
-    return None if fixed is None else {"semantic": fixed[0], "lexical": fixed[1]}
+    return None if fixed is None else asdict(fixed)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from concord.ranking.agreement import agreed
 from concord.ranking.plan import EQUAL, STRATEGIES, WEIGHTS, Weights, multipliers
@@ -27,7 +27,7 @@ SEMANTIC_WEIGHT = (
 POOL = 40  # of a blend, how deep means and spreads look: the least number of candidates a strategy proposes
 
 
-class Recipe(NamedTuple):
+class Recipe(Struct, frozen=True):
     """The tuned numbers of a blend; `python -m benchmarks fusion` chooses them with each set left out."""
 
     flat: float = 0.75  # semantic share where the lexical ballot is flat
@@ -68,7 +68,7 @@ class Context(Struct, frozen=True):
     recipe: Recipe = RECIPE
 
 
-class Share(NamedTuple):
+class Share(Struct, frozen=True):
     """What each ballot adds to a chunk's score."""
 
     lexical: float
@@ -109,8 +109,8 @@ def ordered(ranked: Iterable[Ranked]) -> list[Ranked]:
     return sorted(ranked, key=lambda one: (-one.score, -len(one.votes), one.chunk_id))
 
 
-def rrf(given: Ballots, k: float = RRF_K, weights: tuple[float, float] = EQUAL) -> list[Ranked]:
-    """Reciprocal rank fusion: Σ w/(k + rank). Weights are (semantic, lexical)."""
+def rrf(given: Ballots, k: float = RRF_K, weights: Weights = EQUAL) -> list[Ranked]:
+    """Reciprocal rank fusion: Σ w/(k + rank)."""
     return _ranked(given, _rrf_shares(given, k, weights))
 
 
@@ -124,7 +124,7 @@ def dominant(given: Ballots, max_bm25: float | None = None) -> list[Ranked]:
     return _ranked(given, _dominant_shares(given, max_bm25))
 
 
-def logodds(given: Ballots, weights: tuple[float, float] = EQUAL) -> list[Ranked]:
+def logodds(given: Ballots, weights: Weights = EQUAL) -> list[Ranked]:
     """Pool the two scores as evidence in log-odds, each calibrated on its own list."""
     return _ranked(given, _logodds_shares(given, weights))
 
@@ -210,8 +210,8 @@ def _ranked(given: Ballots, found: Shares) -> list[Ranked]:
     return ordered(Ranked(chunk_id, found[chunk_id].score, votes) for chunk_id, votes in given.votes.items())
 
 
-def _rrf_shares(given: Ballots, k: float, weights: tuple[float, float]) -> Shares:
-    semantic, lexical = weights
+def _rrf_shares(given: Ballots, k: float, weights: Weights) -> Shares:
+    semantic, lexical = weights.semantic, weights.lexical
     return {
         chunk_id: Share(
             lexical / (k + given.lexical[chunk_id]) if chunk_id in given.lexical else 0.0,
@@ -224,7 +224,7 @@ def _rrf_shares(given: Ballots, k: float, weights: tuple[float, float]) -> Share
 def _adaptive_shares(given: Ballots, kind: QueryKind) -> Shares:
     reciprocal = _rrf_shares(given, 0, WEIGHTS[kind])
     return {
-        chunk_id: share._replace(factor=1 + AGREEMENT_BONUS * agreed(given.votes[chunk_id]))
+        chunk_id: replace(share, factor=1 + AGREEMENT_BONUS * agreed(given.votes[chunk_id]))
         for chunk_id, share in reciprocal.items()
     }
 
@@ -250,14 +250,14 @@ def _clipped(value: float) -> float:
     return min(1.0, max(0.0, value))
 
 
-def _logodds_shares(given: Ballots, weights: tuple[float, float]) -> Shares:
+def _logodds_shares(given: Ballots, weights: Weights) -> Shares:
     """Pool as "Bayesian BM25" does: a score's log-odds are (score − median)/spread of its list.
 
     Jeong 2026; adopted in txtai #1041 and Lucene #15827. Evidence passes through softplus: a list cut off
     after 40 says nothing about the rest, so absence is neutral, and presence, however far down, must not be
     worse than absence. The pool is a weighted mean scaled by √n for n independent signals.
     """
-    semantic, lexical = weights
+    semantic, lexical = weights.semantic, weights.lexical
     total = (semantic + lexical) or 1.0
     word_odds = _evidence(given.bm25, given.lexical)
     meaning_odds = _evidence(given.cosine, given.semantic)
@@ -320,7 +320,7 @@ def _blend_shares(given: Ballots, context: Context) -> Shares:
     if not context.is_literal:
         return found
     return found | {
-        chunk_id: found[chunk_id]._replace(lexical=found[chunk_id].lexical + LITERAL_GAIN)
+        chunk_id: replace(found[chunk_id], lexical=found[chunk_id].lexical + LITERAL_GAIN)
         for chunk_id in _whole(given)
     }
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from concord.types import Mode, QueryKind
 
@@ -13,7 +14,7 @@ MIN_CANDIDATES = 40
 CANDIDATES_PER_RESULT = 3  # so that fusion, collapse and diversity have something to choose from
 
 
-class Weights(NamedTuple):
+class Weights(Struct, frozen=True):
     """How much each family counts."""
 
     semantic: float
@@ -55,5 +56,5 @@ def candidates(limit: int) -> int:
 
 def multipliers(kind: QueryKind) -> Weights:
     """Return a kind's weights scaled to average 1, so that equal ones leave reciprocal ranks as they are."""
-    semantic, lexical = WEIGHTS[kind]
-    return Weights(2 * semantic, 2 * lexical)
+    weights = WEIGHTS[kind]
+    return Weights(2 * weights.semantic, 2 * weights.lexical)

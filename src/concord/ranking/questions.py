@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import string
 from collections.abc import Sequence
 
 from concord.ranking.lexicon import (
@@ -17,7 +16,7 @@ from concord.ranking.lexicon import (
 from concord.ranking.words import Word, has_unspaced, plain
 
 _QUESTION_MARKS = ("?", "？", "؟")
-_AFTER_A_MARK = string.whitespace + "\"'”’»)"
+_AFTER_A_MARK = " \t\n\r\v\f" + "\"'”’»)"
 _SENTENCE_WORDS = (
     24  # how far a companion word or a small letter is looked for: a sentence, not a pasted page
 )

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from concord.ranking.lexicon import UNSPACED_SCRIPTS
 from concord.text.characters import is_near
@@ -30,7 +31,7 @@ _CLITICS = frozenset({"s", "re", "ve", "ll", "d", "m"})  # what's, you're
 _ELISIONS = frozenset({"l", "d", "j", "m", "t", "s", "n", "c", "qu"})  # l'accès, qu'est-ce
 
 
-class Word(NamedTuple):
+class Word(Struct, frozen=True):
     """A word of the query without the punctuation around it."""
 
     text: str

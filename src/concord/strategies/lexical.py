@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from concord.protocols import LexicalIndex
 from concord.types import Candidate, Family, Query, Scored
+
+if TYPE_CHECKING:
+    from concord.protocols import LexicalIndex
 
 # Scores known beyond the votes. Sorting a thousand rather than forty costs the engine next to nothing,
 # and most of what meaning finds is among them: both scores of a candidate are known without asking again.
@@ -46,8 +49,6 @@ class RelaxedWords:
 
 
 def _votes(strategy: str, found: Iterable[Scored]) -> list[Candidate]:
-    # Taken apart in the loop: at a thousand of them, looking fields up by name is felt.
     return [
-        Candidate(chunk_id, strategy, "lexical", rank, score)
-        for rank, (chunk_id, score) in enumerate(found, 1)
+        Candidate(one.chunk_id, strategy, "lexical", rank, one.score) for rank, one in enumerate(found, 1)
     ]

@@ -8,6 +8,7 @@ made by asking FTS5 about every code point, and a test asks again.
 from __future__ import annotations
 
 from bisect import bisect_right
+from functools import cache
 from itertools import accumulate
 
 from concord.text.pattern import pattern
@@ -76,10 +77,20 @@ _DIACRITICS = (
     "\u0311\u031b\u0323\u0324\u0325\u0326\u0327\u0328\u032d\u032e\u0330\u0331"
 )
 
-_EDGES = list(accumulate(int(number, 36) for number in _SEPARATORS.split()))  # start, end, start, end, …
-_FOLDED = {ord(source): ord(group[0]) for group in _FOLDS.split() for source in group[1:]}
 _SPACE = ord(" ")
 _BMP_END = 0x10000  # only these are remembered, so that no text can make the tables grow without bound
+
+
+@cache
+def _edges() -> list[int]:
+    """Return where runs of separators start and end, in turn."""
+    return list(accumulate(int(number, 36) for number in _SEPARATORS.split()))
+
+
+@cache
+def _folds() -> dict[int, int]:
+    """Return what a character folds to, where that is another."""
+    return {ord(source): ord(group[0]) for group in _FOLDS.split() for source in group[1:]}
 
 
 class _Separated(dict[int, int | None]):
@@ -92,19 +103,23 @@ class _Separated(dict[int, int | None]):
         return value
 
     def _decide(self, code: int) -> int | None:
-        return _SPACE if bisect_right(_EDGES, code) % 2 else code
+        return _SPACE if bisect_right(_edges(), code) % 2 else code
 
 
 class _Folded(_Separated):
     """The same, and what is left is lower-cased and loses its accents."""
 
     def _decide(self, code: int) -> int | None:
-        return _FOLDED.get(code) or super()._decide(code)
+        return _folds().get(code) or super()._decide(code)
 
 
-_SEPARATED = _Separated(dict.fromkeys(map(ord, _DIACRITICS)))
-_FOLDED_TABLE = _Folded(dict.fromkeys(map(ord, _DIACRITICS)))
-_ALIGNED = _Folded()
+# ASCII is here from the start: a search among English texts need not build what the rest takes.
+_DROPPED = dict.fromkeys(map(ord, _DIACRITICS))
+_ASCII = {code: code if chr(code).isalnum() else _SPACE for code in range(0x80)}
+_FOLDED_ASCII = {code: ord(chr(kept).lower()) for code, kept in _ASCII.items()}
+_SEPARATED = _Separated(_ASCII | _DROPPED)
+_FOLDED_TABLE = _Folded(_FOLDED_ASCII | _DROPPED)
+_ALIGNED = _Folded(_FOLDED_ASCII)
 _CASED = pattern(r"[\u00aa-\u052f\u1e00-\u1eff]")
 _NOT_ASCII = pattern(r"([^\x00-\x7f]+)")
 
@@ -151,7 +166,7 @@ def has_foreign_case(text: str) -> bool:
 
 def is_token_character(character: str) -> bool:
     """Whether FTS5 would make this character part of a token."""
-    return not bisect_right(_EDGES, ord(character)) % 2 and character not in _DIACRITICS
+    return not bisect_right(_edges(), ord(character)) % 2 and character not in _DIACRITICS
 
 
 def is_latin(text: str) -> bool:

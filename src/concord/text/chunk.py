@@ -120,16 +120,19 @@ def _pieces(extracted: Extracted, ranges: Sequence[tuple[Heading, Range]]) -> It
             end_line=_file_line(extracted, line + body.count("\n")),
             page=_page(extracted, max(start, told), start + len(body)),
             heading=heading,
+            last_page=_page_of(extracted, start + len(body) - 1),
         )
         told = start + len(body)
 
 
 def _page(extracted: Extracted, start: int, end: int) -> int | None:
     """Return the page of the first character that no piece before has told: an overlap reaches back."""
-    if not extracted.page_starts:
-        return None
     blank = end - start - len(extracted.text[start:end].lstrip())
-    return bisect_right(extracted.page_starts, start + blank) or 1
+    return _page_of(extracted, start + blank)
+
+
+def _page_of(extracted: Extracted, offset: int) -> int | None:
+    return (bisect_right(extracted.page_starts, offset) or 1) if extracted.page_starts else None
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, str]:

@@ -1,12 +1,14 @@
 """Citations: the one spelling of "this passage of that document", written and read.
 
-`docs/auth.md:12-31` are lines, `report.pdf:p3` is a page, `docs/auth.md` is a whole document.
+`docs/auth.md:12-31` are lines, `report.pdf:p3` is a page, `report.pdf:p3-4` two of them, and `docs/auth.md`
+a whole document.
 """
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from concord.text.pattern import pattern
 from concord.types import Chunk, Document
@@ -15,7 +17,7 @@ _LINES = pattern(r"^(?P<path>.+):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?$", re
 _PAGES = pattern(r"^(?P<path>.+):p(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?$", re.DOTALL)
 
 
-class Citation(NamedTuple):
+class Citation(Struct, frozen=True):
     """A citation taken apart; lines or pages are inclusive, and at most one of the two is given."""
 
     path: str
@@ -24,10 +26,15 @@ class Citation(NamedTuple):
 
 
 def cite(document: Document, chunk: Chunk) -> str:
-    """Return the citation of a chunk: its page where the document has pages, else its lines."""
-    if chunk.page is not None:
-        return f"{document.path}:p{chunk.page}"
+    """Return the citation of a chunk: its pages where the document has any, else its lines."""
+    if chunk.pages:
+        return f"{document.path}:{page_span(*chunk.pages)}"
     return f"{document.path}:{chunk.start_line}-{chunk.end_line}"
+
+
+def page_span(first: int, last: int) -> str:
+    """Return how a citation writes these pages."""
+    return f"p{first}" if first == last else f"p{first}-{last}"
 
 
 def parse_citation(text: str) -> Citation:

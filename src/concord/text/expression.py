@@ -8,7 +8,8 @@ operand      word, prefix*, "a phrase" or (expression)
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from concord.text.pattern import pattern
 from concord.text.terms import all_of, any_of, exclusion_match, phrase_match, word_match
@@ -20,7 +21,7 @@ _PIECE = pattern(r'(?P<minus>(?<![^\s(])-)?"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+)
 _AROUND = "'“”„‘’«»[]{}<>=,;:!?¿¡…。，、！？；：「」『』（）"  # what a sentence puts around its words
 
 
-class Token(NamedTuple):
+class Token(Struct, frozen=True):
     """One piece of a query; a word or phrase always has a letter or digit."""
 
     kind: str  # word, phrase, AND, OR, NOT, ( or )
@@ -30,7 +31,7 @@ class Token(NamedTuple):
     is_stop_word: bool = False  # left out unless a written AND holds it, or nothing else is there
 
 
-class Node(NamedTuple):
+class Node(Struct, frozen=True):
     """An expression, read."""
 
     match: Match
@@ -44,7 +45,7 @@ class DoesNotParse(Exception):
     """The operators make no sense where they stand."""
 
 
-class _Item(NamedTuple):
+class _Item(Struct, frozen=True):
     node: Node
     is_negative: bool
     is_joined: bool  # by a written AND to the item before it

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from concord.text.characters import has_foreign_case
 from concord.text.pattern import pattern
@@ -19,7 +20,7 @@ _SYMBOL = pattern(r"[+#](?:(?<=\b[CcFf]#)(?!\w)|\+(?<=\b[CcGg]\+\+)(?!\+))")
 _SYMBOL_NAMES = {"c++": "cplusplus", "g++": "gplusplus", "c#": "csharp", "f#": "fsharp"}
 
 
-class _Patterns(NamedTuple):
+class _Patterns(Struct, frozen=True):
     tail: re.Pattern[str]  # a word that has parts, from its first inner boundary on
     part: re.Pattern[str]
 
@@ -36,7 +37,7 @@ def identifiers_in(text: str) -> Iterator[str]:
 @lru_cache(maxsize=1 << 14)
 def identifier_parts(token: str) -> tuple[str, ...]:
     """Return the parts of a word; nothing when it is one part, or a hash."""
-    if len(token) > _MAX_CHARACTERS:
+    if len(token) > _MAX_CHARACTERS or (token.isascii() and token.isalpha() and token.islower()):
         return ()
     parts = tuple(_patterns_for(token).part.findall(token))
     is_shattered = len(parts) > _MANY_PARTS and len(token) < _SHORT_PART * len(parts)

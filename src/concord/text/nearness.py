@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from string import ascii_lowercase
-from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from concord.text.characters import folded
 from concord.text.stem import stem
@@ -29,7 +30,7 @@ _LONGEST = 32  # longer words are data; nobody mistypes them
 _BLOCK = 64  # letters of other scripts stand in blocks of this many code points, small ones together
 
 
-class Near(NamedTuple):
+class Near(Struct, frozen=True, order=True):
     """A token of an index and how far it is from what was typed; sorts nearest first, then most frequent."""
 
     edits: int
@@ -42,7 +43,7 @@ class Near(NamedTuple):
         return -self.rarity
 
 
-class Typed(NamedTuple):
+class Typed(Struct, frozen=True):
     """A word as it is compared: folded, its stem, how far off it may be, the stems one edit away."""
 
     word: str
@@ -112,7 +113,7 @@ def shown(asked: Typed, near: Near, spellings: Iterable[str]) -> Near:
     apart = {word: distance(asked.word, "".join(folded(word)), asked.allowed) for word in known}
     best = min(known, key=lambda word: (far if apart[word] is None else apart[word], len(word), word))
     edits = apart[best]
-    return near._replace(token=best, edits=near.edits if edits is None else min(near.edits, edits))
+    return replace(near, token=best, edits=near.edits if edits is None else min(near.edits, edits))
 
 
 def distance(one: str, other: str, at_most: int) -> int | None:
@@ -188,6 +189,8 @@ def _digits(word: str) -> str:
 
 def _alphabet(word: str) -> list[str]:
     if word.isascii():
+        from string import ascii_lowercase  # late: 1 ms, and few searches need it
+
         return list(ascii_lowercase)
     starts = {ord(letter) // _BLOCK * _BLOCK for letter in word if letter.isalpha()}
     return [

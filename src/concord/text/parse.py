@@ -12,6 +12,7 @@ from functools import lru_cache
 from unicodedata import normalize
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from concord.text.expression import OPERATORS, DoesNotParse, Node, Token, match_of, read, tokens_of
 from concord.text.identifiers import symbols_in
@@ -82,9 +83,9 @@ def contains(text: str, term: str) -> bool:
 
 def _cleaned(text: str) -> str:
     """Return a text without control characters and lone surrogates, composed, its quotes straight."""
-    words = _CONTROL.sub(" ", text).split()
+    words = (text if text.isprintable() else _CONTROL.sub(" ", text)).split()
     composed = " ".join(normalize("NFC", word) if len(word) <= _MAX_COMPOSED else word for word in words)
-    return _CURLY.sub(r'"\1"', composed)
+    return composed if composed.isascii() else _CURLY.sub(r'"\1"', composed)
 
 
 def _marked(tokens: Iterable[Token]) -> list[Token]:
@@ -92,7 +93,7 @@ def _marked(tokens: Iterable[Token]) -> list[Token]:
     words = [token.text for token in tokens if token.kind == "word"]
     stop_words = set(words).difference(significant(words))
     return [
-        token._replace(is_stop_word=True)
+        replace(token, is_stop_word=True)
         if token.text in stop_words and not token.is_prefix and not token.is_excluded
         else token
         for token in tokens

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 from unicodedata import category
+
+from msgspec import Struct
 
 from concord.text.characters import aligned, folded
 from concord.text.identifiers import part_at
@@ -18,14 +19,14 @@ ELLIPSIS = "…"
 _MAX_SHIFT = 40  # how far an edge may move to reach a space; in a longer word it cuts
 
 
-class _Targets(NamedTuple):
+class _Targets(Struct, frozen=True):
     """What to show of a text."""
 
     stems: frozenset[str]
     anywhere: tuple[str, ...]  # found within tokens too: unspaced scripts
 
 
-class _Place(NamedTuple):
+class _Place(Struct, frozen=True, order=True):
     start: int
     end: int
     target: str

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
-from string import ascii_lowercase, digits
 
 from concord.text.characters import folded, is_token_character, separated
 from concord.text.identifiers import camel_parts, identifier_parts, identifiers_in, symbol_name, symbols_in
@@ -208,6 +207,8 @@ def _continuations(begun: str) -> list[Word]:
     start = "".join(folded(begun))
     if stem(start).startswith(start):
         return [Word(begun, prefix=True)]
+    from string import ascii_lowercase, digits  # late: 1 ms, and few searches need it
+
     longer = [start + letter for letter in ascii_lowercase + digits]
     return [Word(begun), *(Word(word, prefix=True) for word in longer if stem(word).startswith(start))]
 

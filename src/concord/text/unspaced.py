@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
-from typing import NamedTuple
 from unicodedata import normalize
+
+from msgspec import Struct
 
 from concord.text.characters import is_near, is_token_character
 
@@ -34,7 +35,7 @@ _WIDE = "\uff01-\uffee\uf900-\ufaff"  # full-width and half-width forms, compati
 _EMOJI = "\u20bf\U0001f32d-\U0001faff"  # most are later than Unicode 6.1, and FTS5 takes those for letters
 
 
-class Segment(NamedTuple):
+class Segment(Struct, frozen=True):
     """A run of one kind of characters."""
 
     text: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import starmap
 from typing import Any
 
 from concord.backends.postgres import changes
@@ -90,7 +91,7 @@ class PostgresCatalog:
 
     def file_states(self, source_id: str) -> dict[str, FileState]:
         """Return path → state of every document of a source."""
-        states = map(FileState._make, self._rows(_FILE_STATES, source=source_id))
+        states = starmap(FileState, self._rows(_FILE_STATES, source=source_id))
         return {state.path: state for state in states}
 
     def documents(self, source_id: str | None = None) -> Iterator[Document]:

@@ -23,7 +23,7 @@ from concord.backends.postgres.indexing import (
 )
 from concord.backends.postgres.rows import document_values, loaded, place_values, stored, stored_tags
 from concord.backends.postgres.words import Entry, entry_of
-from concord.backends.sql_values import heading_column, heading_of, source_values
+from concord.backends.sql_values import list_column, list_of, source_values
 from concord.backends.supersession import rerouted
 from concord.errors import BadValue, NotFound
 from concord.types import ChunkId, Document, Piece, Source
@@ -64,7 +64,8 @@ _PUT_MEMO = "UPDATE kb_sources SET memo = %s WHERE org = %s AND id = %s"
 _KNOWN_SOURCES = "SELECT id FROM kb_sources WHERE org = %s AND id = ANY(%s)"
 _LABELS = "SELECT id, title, tags FROM kb_documents WHERE org = %s AND id = ANY(%s)"
 _CHUNK_TEXTS = """
-SELECT document, id, heading, content, position, start_offset, end_offset, start_line, end_line, page
+SELECT document, id, heading, content, position, start_offset, end_offset, start_line, end_line, page,
+    last_page
 FROM kb_chunks WHERE org = %s AND document = ANY(%s) ORDER BY document, position"""
 _INDEXED = """
 SELECT c.id, d.title, d.tags, c.heading, c.content
@@ -75,7 +76,8 @@ SELECT c.id FROM unnest(%s::bigint[], %s::text[]) AS given (id, words)
 JOIN kb_chunks AS c ON c.org = %s AND c.id = given.id WHERE c.words <> given.words::tsvector"""
 _MOVE_CHUNK = """
 UPDATE kb_chunks
-SET position = %s, start_offset = %s, end_offset = %s, start_line = %s, end_line = %s, page = %s
+SET position = %s, start_offset = %s, end_offset = %s, start_line = %s, end_line = %s, page = %s,
+    last_page = %s
 WHERE org = %s AND id = %s"""
 _SUPERSEDED = "SELECT id, superseded_by FROM kb_documents WHERE org = %s AND superseded_by IS NOT NULL"
 _SUPERSEDE = "UPDATE kb_documents SET superseded_by = %s WHERE org = %s AND id = %s"
@@ -179,7 +181,7 @@ def _entries(connection: Connection, org: int, document_ids: list[str]) -> dict[
     rows = connection.execute(_INDEXED, (org, document_ids)).fetchall()
     return {
         chunk_id: entry_of(
-            columns_of(loaded(title), [loaded(tag) for tag in tags], heading_of(heading), loaded(text))
+            columns_of(loaded(title), [loaded(tag) for tag in tags], list_of(heading), loaded(text))
         )
         for chunk_id, title, tags, heading, text in rows
     }
@@ -262,7 +264,7 @@ class _Plan:
     def _create(self, document: Document, at: int, piece: Piece) -> ChunkId:
         self.last += 1
         columns = columns_of(document.title, document.tags, piece.heading, piece.text)
-        row = (document.id, *place_values(at, piece), heading_column(piece.heading), stored(piece.text))
+        row = (document.id, *place_values(at, piece), list_column(piece.heading), stored(piece.text))
         self.new.append(NewChunk(self.last, row, columns))
         return self.last
 
@@ -279,7 +281,7 @@ def _embedded(labels: _Labels, document: Document) -> tuple[object, ...]:
 
 
 def _claim(old: _Kept, piece: Piece) -> _Old | None:
-    same = old.get((heading_column(piece.heading), stored(piece.text)))
+    same = old.get((list_column(piece.heading), stored(piece.text)))
     return same.popleft() if same else None
 
 

@@ -14,7 +14,7 @@ from concord.types import ChunkId
 
 _CHUNK_FIELDS = (
     *("org", "id", "document", "position", "start_offset", "end_offset", "start_line", "end_line", "page"),
-    *("heading", "content", "length", "words"),
+    *("last_page", "heading", "content", "length", "words"),
 )
 _POSTING_FIELDS = ("org", "segment", "term", "size", "chunks", "packed")
 _PUT_PENDING = "INSERT INTO kb_pending SELECT org, key, unnest(%s::bigint[]) FROM kb_spaces WHERE org = %s"

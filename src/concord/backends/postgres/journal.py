@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import starmap
+
+from msgspec.structs import astuple
 
 from concord.backends.postgres.connections import Connections
 from concord.types import Access, Feedback
@@ -57,10 +60,10 @@ class PostgresJournal:
     def record_feedback(self, feedback: Feedback) -> None:
         """Keep an opinion, in place of an earlier one on the same document for the same query."""
         with self._connections.transaction() as connection:
-            connection.execute(_RECORD_FEEDBACK, (self._org, *feedback._replace(at=float(feedback.at))))
+            connection.execute(_RECORD_FEEDBACK, (self._org, *astuple(feedback)[:-1], float(feedback.at)))
 
     def feedback(self) -> list[Feedback]:
         """Return all opinions, oldest first."""
         return self._connections.read(
-            lambda connection: list(map(Feedback._make, connection.execute(_FEEDBACK, (self._org,))))
+            lambda connection: list(starmap(Feedback, connection.execute(_FEEDBACK, (self._org,))))
         )

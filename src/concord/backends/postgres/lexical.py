@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import starmap
 from typing import Any
 
 from concord.backends.columns import WEIGHTS
@@ -46,7 +47,7 @@ class PostgresLexical:
         values |= relation.values | {f"w{at}": weight for at, weight in enumerate(weights)}
         values.update(org=self._connections.org, limit=limit)
         return self._connections.read(
-            lambda connection: list(map(Scored._make, connection.execute(statement, values)))
+            lambda connection: list(starmap(Scored, connection.execute(statement, values)))
         )
 
     def frequencies(self, words: Sequence[str]) -> tuple[int, dict[str, int]]:

@@ -39,6 +39,11 @@ def _ledger(connection: Connection) -> None:
     connection.execute(schema.LEDGER)
 
 
+def _last_pages(connection: Connection) -> None:
+    """Passages that end on a later page than they begin on."""
+    connection.execute("ALTER TABLE kb_chunks ADD COLUMN last_page integer")
+
+
 def _refuse_old_pgvector(connection: Connection) -> None:
     """Refuse a pgvector whose graph cannot be walked on until a filter has let enough through."""
     version = str(_value(connection, "SELECT extversion FROM pg_extension WHERE extname = 'vector'"))
@@ -51,7 +56,7 @@ def _refuse_old_pgvector(connection: Connection) -> None:
 
 
 # The step at index n leads from version n to version n + 1. A step that was released never changes.
-STEPS: tuple[Callable[[Connection], None], ...] = (_first, _ledger)
+STEPS: tuple[Callable[[Connection], None], ...] = (_first, _ledger, _last_pages)
 VERSION = len(STEPS)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from concord.backends import sql_values
-from concord.backends.sql_values import heading_of
+from concord.backends.sql_values import list_of
 from concord.types import Chunk, Document, Piece, Source
 
 Row = Sequence[Any]  # columns are typed by the schema; mypy cannot see it
@@ -17,7 +17,7 @@ DOCUMENT_COLUMNS = """d.id, d.source, d.path, d.type, d.title, d.tags, d.details
 d.size, d.mtime_ns, d.superseded_by, d.indexed_at, d.fields"""
 DOCUMENT_WIDTH = 14
 CHUNK_COLUMNS = """c.id, c.document, c.position, c.content, c.start_offset, c.end_offset, c.start_line,
-c.end_line, c.page, c.heading"""
+c.end_line, c.page, c.heading, c.last_page"""
 
 # PostgreSQL's text holds every character but NUL, which files do hold. ESC stands before what is not meant
 # literally: itself and NUL.
@@ -58,7 +58,7 @@ def document_of(row: Row) -> Document:
 
 def chunk_of(row: Row) -> Chunk:
     """Return the chunk in a row of CHUNK_COLUMNS."""
-    values = [*row[:3], loaded(row[3]), *row[4:9], heading_of(row[9])]
+    values = [*row[:3], loaded(row[3]), *row[4:9], list_of(row[9]), row[10]]
     return Chunk(*values)
 
 
@@ -70,5 +70,6 @@ def document_values(document: Document) -> dict[str, Any]:
 
 
 def place_values(position: int, piece: Piece) -> tuple[Any, ...]:
-    """Return where a chunk stands: position, offsets, lines and page."""
-    return position, piece.start, piece.end, piece.start_line, piece.end_line, piece.page
+    """Return where a chunk stands: position, offsets, lines and pages."""
+    lines = piece.start_line, piece.end_line
+    return position, piece.start, piece.end, *lines, piece.page, piece.last_page

@@ -15,7 +15,7 @@ from concord.backends.postgres.rows import loaded
 from concord.backends.postgres.schema import vector_table
 from concord.backends.postgres.space_rows import take_over
 from concord.backends.postgres.vector_form import Embedding, from_wire
-from concord.backends.sql_values import heading_of
+from concord.backends.sql_values import list_of
 from concord.errors import BadValue, ModelMismatch
 from concord.types import ChunkId, Filter, Identity, Pending, Scored, Vector
 
@@ -134,7 +134,7 @@ class PostgresVectors:
         """Return chunks without a vector whose id is greater than `after`, in order of id."""
         rows = self._waiting(_PENDING, after=after, limit=max(limit, 0), source=source_id)
         return [
-            Pending(chunk, loaded(title), heading_of(heading), loaded(text), tuple(map(loaded, tags)))
+            Pending(chunk, loaded(title), list_of(heading), loaded(text), tuple(map(loaded, tags)))
             for chunk, title, heading, text, tags in rows
         ]
 

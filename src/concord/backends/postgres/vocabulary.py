@@ -9,7 +9,7 @@ from concord.backends.postgres.connections import Connection
 from concord.backends.postgres.match import to_tsquery
 from concord.backends.postgres.rows import loaded
 from concord.backends.postgres.words import lexemes
-from concord.backends.sql_values import heading_of
+from concord.backends.sql_values import list_of
 from concord.text.characters import separated
 from concord.text.nearness import ALIKE, SPELLINGS, Typed, similar, typed
 
@@ -57,5 +57,5 @@ def _spellings(connection: Connection, org: int, token: str) -> Iterator[str]:
     holders = connection.execute(_HOLDERS, (org, to_tsquery([token]), SPELLINGS)).fetchall()
     for title, tags, heading, content in holders:
         tags = [loaded(tag) for tag in tags]
-        for column in columns_of(loaded(title), tags, heading_of(heading), loaded(content)):
+        for column in columns_of(loaded(title), tags, list_of(heading), loaded(content)):
             yield from (run for run in separated(column) if lexemes(run) == [token])

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import astuple
 
+from concord.backends.sql_values import list_column, list_of
 from concord.backends.sqlite.connections import Connection, Readers, Writer
 from concord.types import CacheUsage, Identity, Vector
 
@@ -47,13 +48,13 @@ class SQLiteCache:
 
     def get(self, identity: Identity, keys: Sequence[bytes]) -> dict[bytes, Vector]:
         """Return the vectors known for these keys under this identity."""
-        values = {"keys": json.dumps([key.hex() for key in set(keys)]), "identity": _column(identity)}
+        values = {"keys": list_column([key.hex() for key in set(keys)]), "identity": _column(identity)}
         with self._readers.connection() as connection:
             found: list[tuple[int, bytes, Vector]] = list(connection.execute(_GET, values))
         if found:
             with self._writer.transaction() as connection:
                 used = _count(connection, "cache_hits", len(found))
-                connection.execute(_USED, (used, json.dumps([row for row, _, _ in found])))
+                connection.execute(_USED, (used, list_column([row for row, _, _ in found])))
         return {key: vector for _, key, vector in found}
 
     def put(self, identity: Identity, vectors: Mapping[bytes, Vector]) -> None:
@@ -70,7 +71,7 @@ class SQLiteCache:
         """Yield all that is remembered, the least recently used first, as it was when the first was read."""
         with self._readers.connection() as connection:
             for identity, key, vector in connection.execute(_ENTRIES):
-                yield Identity(*json.loads(identity)), key, vector
+                yield Identity(*list_of(identity)), key, vector
 
     def usage(self) -> CacheUsage:
         """Return how much is kept and how often it was of use."""

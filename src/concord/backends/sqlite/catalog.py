@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
+from itertools import starmap
+from typing import TYPE_CHECKING
 
-from concord.backends.sqlite import changes
+from concord.backends.sql_values import list_column
 from concord.backends.sqlite.connections import Readers, Writer, snapshot
 from concord.backends.sqlite.filters import condition
 from concord.backends.sqlite.location import Location
-from concord.backends.sqlite.locks import file_lock
 from concord.backends.sqlite.rows import (
     CHUNK_COLUMNS,
     DOCUMENT_COLUMNS,
@@ -19,8 +20,10 @@ from concord.backends.sqlite.rows import (
     document_of,
     source_of,
 )
-from concord.backends.sqlite.upkeep import is_worth_merging, merge_words
 from concord.types import Chunk, ChunkId, Counts, Document, DocumentType, FileState, Filter, Piece, Source
+
+if TYPE_CHECKING:
+    from concord.backends.sqlite.changes import Changes
 
 _SOURCES = f"SELECT {SOURCE_COLUMNS} FROM kb_sources AS s ORDER BY s.name"
 _OF_SOURCE = "d.source = (SELECT key FROM kb_sources WHERE id = :source)"
@@ -59,6 +62,7 @@ WITH s (key) AS (SELECT key FROM kb_sources WHERE id = :source),
 SELECT (SELECT count(*) FROM s), (SELECT count(*) FROM s JOIN kb_documents AS d ON d.source = s.key),
     (SELECT count(*) FROM c), (SELECT count(*) FROM c WHERE id NOT IN ({_PENDING}))"""
 _COUNT_DOCUMENTS = "SELECT count(*) FROM kb_documents AS d"
+_MEMO = "SELECT value FROM kb_meta WHERE key = 'memo ' || ?"
 _COUNT_TYPES = "SELECT type, count(*) FROM kb_documents GROUP BY type ORDER BY type"
 
 
@@ -70,6 +74,12 @@ class SQLiteCatalog:
         self._readers = readers
         self._writer = writer
 
+    @cached_property
+    def _changes(self) -> Changes:
+        from concord.backends.sqlite.changes import Changes  # late: a search changes nothing
+
+        return Changes(self._writer)
+
     def sources(self) -> list[Source]:
         """Return all sources, by name."""
         with self._readers.connection() as connection:
@@ -77,19 +87,17 @@ class SQLiteCatalog:
 
     def put_source(self, source: Source) -> None:
         """Insert a source, or replace the one with its id."""
-        with self._writer.transaction() as connection:
-            changes.put_source(connection, source)
+        self._changes.put_source(source)
 
     def remove_source(self, source_id: str) -> int:
         """Delete a source with its FTS rows, chunks and documents; return how many documents."""
-        with self._writer.transaction() as connection:
-            return changes.remove_source(connection, source_id)
+        return self._changes.remove_source(source_id)
 
     def file_states(self, source_id: str) -> dict[str, FileState]:
         """Return path → state of every document of a source."""
         with self._readers.connection() as connection:
             rows = connection.execute(_FILE_STATES, {"source": source_id})
-            return {state.path: state for state in map(FileState._make, rows)}
+            return {state.path: state for state in starmap(FileState, rows)}
 
     def documents(self, source_id: str | None = None) -> Iterator[Document]:
         """Yield documents in order of path, all or one source's, as they were when the first was read."""
@@ -115,32 +123,27 @@ class SQLiteCatalog:
 
         Pieces that equal an old chunk in text, title and heading keep its id and vector.
         """
-        with self._writer.transaction() as connection:
-            return changes.put_document(connection, document, pieces)
+        (chunk_ids,) = self._changes.put_documents([(document, pieces)])
+        return chunk_ids
 
     def put_documents(self, documents: Iterable[tuple[Document, Sequence[Piece]]]) -> None:
         """Store several documents in one transaction."""
-        with self._writer.transaction() as connection:
-            for document, pieces in documents:
-                changes.put_document(connection, document, pieces)
+        self._changes.put_documents(documents)
 
     def update_document(self, document: Document) -> None:
         """Store a document's own fields (path, stat, title, tags, superseded_by …); its chunks' text stays.
 
         Their vectors stay too, although the title was embedded with them: a rename embeds nothing again.
         """
-        with self._writer.transaction() as connection:
-            changes.update_document(connection, document)
+        self._changes.update_document(document)
 
     def reindex(self, document_ids: Sequence[str]) -> int:
         """Index the chunks of documents by words anew; return how many were indexed otherwise before."""
-        with self._writer.transaction() as connection:
-            return changes.reindex(connection, document_ids)
+        return self._changes.reindex(document_ids)
 
     def delete_documents(self, document_ids: Sequence[str]) -> int:
         """Delete documents with their chunks and vectors; return how many there were."""
-        with self._writer.transaction() as connection:
-            return changes.delete_documents(connection, document_ids)
+        return self._changes.delete_documents(document_ids)
 
     def superseded(self, document_id: str) -> list[Document]:
         """Return the documents that this one superseded directly, by path."""
@@ -151,8 +154,8 @@ class SQLiteCatalog:
     def read(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, tuple[Chunk, Document]]:
         """Return the chunks that still exist, each with its document."""
         with self._readers.connection() as connection, snapshot(connection):
-            found = connection.execute(_READ_CHUNKS, (json.dumps(list(chunk_ids)),)).fetchall()
-            keys = json.dumps(list({row[0] for row in found}))
+            found = connection.execute(_READ_CHUNKS, (list_column(chunk_ids),)).fetchall()
+            keys = list_column({row[0] for row in found})
             documents = {row[0]: document_of(row[1:]) for row in connection.execute(_READ_DOCUMENTS, (keys,))}
             chunks = [(chunk_of(row[1:]), documents[row[0]]) for row in found]
             return {chunk.id: (chunk, document) for chunk, document in chunks}
@@ -160,7 +163,7 @@ class SQLiteCatalog:
     def types_of(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, DocumentType]:
         """Return the document types of the chunks that still exist, without reading their text."""
         with self._readers.connection() as connection:
-            return dict(connection.execute(_TYPES_OF, (json.dumps(list(chunk_ids)),)))
+            return dict(connection.execute(_TYPES_OF, (list_column(chunk_ids),)))
 
     def chunks_of(self, document_id: str) -> list[Chunk]:
         """Return a document's chunks in order."""
@@ -192,12 +195,11 @@ class SQLiteCatalog:
     def memo(self, source_id: str) -> str:
         """Return what the last sync wrote down about a source for the next one; empty when nothing."""
         with self._readers.connection() as connection:
-            return str(connection.execute(changes.MEMO, (changes.memo_key(source_id),)).get or "")
+            return str(connection.execute(_MEMO, (source_id,)).get or "")
 
     def put_memo(self, source_id: str, memo: str) -> None:
         """Keep a memo for as long as the source exists."""
-        with self._writer.transaction() as connection:
-            changes.put_memo(connection, source_id, memo)
+        self._changes.put_memo(source_id, memo)
 
     @contextmanager
     def sync_lock(self, source_id: str, *, wait_s: float) -> Iterator[None]:
@@ -206,6 +208,9 @@ class SQLiteCatalog:
         Raises:
             StoreBusy: another process holds it for longer than `wait_s`.
         """
+        from concord.backends.sqlite.locks import file_lock  # late: no search needs either
+        from concord.backends.sqlite.upkeep import is_worth_merging, merge_words
+
         with file_lock(self._location.path, source_id, wait_s), self._writer.patience():
             before = self.generation()
             yield

@@ -1,8 +1,7 @@
-"""What a change to the catalog does, statement by statement, inside a transaction that the caller holds."""
+"""What changes the catalog: each change is one transaction."""
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -10,9 +9,9 @@ from typing import Any
 import apsw
 
 from concord.backends.columns import columns_of
-from concord.backends.sql_values import document_values, heading_column, heading_of, source_values
+from concord.backends.sql_values import document_values, list_column, list_of, source_values
 from concord.backends.sqlite import schema
-from concord.backends.sqlite.connections import Connection
+from concord.backends.sqlite.connections import Connection, Writer
 from concord.backends.sqlite.rows import chunk_values
 from concord.backends.sqlite.vec_table import forget_vectors
 from concord.backends.supersession import rerouted
@@ -24,9 +23,9 @@ INSERT INTO kb_sources (id, name, path, kind, prefix, patterns, tags, trust, cre
 VALUES (:id, :name, :path, :kind, :prefix, :patterns, :tags, :trust, :created_at, :synced_at)
 ON CONFLICT (id) DO UPDATE SET name = :name, path = :path, kind = :kind, prefix = :prefix,
     patterns = :patterns, tags = :tags, trust = :trust, created_at = :created_at, synced_at = :synced_at"""
-MEMO = "SELECT value FROM kb_meta WHERE key = ?"
 _PUT_MEMO = """
-INSERT OR REPLACE INTO kb_meta SELECT ?, ? WHERE EXISTS (SELECT 1 FROM kb_sources WHERE id = ?)"""
+INSERT OR REPLACE INTO kb_meta SELECT 'memo ' || ?1, ?2
+WHERE EXISTS (SELECT 1 FROM kb_sources WHERE id = ?1)"""
 _PUT_DOCUMENT = """
 INSERT INTO kb_documents (id, source, path, type, title, details, file_hash, content_hash, size, mtime_ns,
     superseded_by, indexed_at, fields)
@@ -39,13 +38,14 @@ ON CONFLICT (id) DO UPDATE SET source = :source, path = :path, type = :type, tit
 RETURNING key"""
 _INSERT_CHUNK = """
 INSERT INTO kb_chunks (document, position, start_offset, end_offset, start_line, end_line, page, heading,
-    title, tags, terms, content)
+    title, tags, terms, content, last_page)
 VALUES (:document, :position, :start_offset, :end_offset, :start_line, :end_line, :page, :heading,
-    :title, :tags, :terms, :content)
+    :title, :tags, :terms, :content, :last_page)
 RETURNING id"""
 _MOVE_CHUNK = """
 UPDATE kb_chunks SET position = :position, start_offset = :start_offset, end_offset = :end_offset,
-    start_line = :start_line, end_line = :end_line, page = :page, title = :title, tags = :tags, terms = :terms
+    start_line = :start_line, end_line = :end_line, page = :page, last_page = :last_page,
+    title = :title, tags = :tags, terms = :terms
 WHERE id = :id"""
 _LABELS = """
 SELECT title, (SELECT json_group_array(tag ORDER BY position) FROM kb_document_tags WHERE document = key)
@@ -67,8 +67,49 @@ _MANY = 1000  # chunks; fewer are taken out of the full-text index in a fraction
 _Kept = dict[tuple[str, str], deque[ChunkId]]  # heading and text → chunks that have them, in order
 
 
-def put_source(connection: Connection, source: Source) -> None:
-    """Insert or replace a source."""
+class Changes:
+    """The changes that a catalog can be asked for."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+
+    def put_source(self, source: Source) -> None:
+        """Insert or replace a source."""
+        with self._writer.transaction() as connection:
+            _put_source(connection, source)
+
+    def remove_source(self, source_id: str) -> int:
+        """Delete a source and all that came from it; return how many documents."""
+        with self._writer.transaction() as connection:
+            return remove_source(connection, source_id)
+
+    def put_memo(self, source_id: str, memo: str) -> None:
+        """Keep a memo about a source that exists."""
+        with self._writer.transaction() as connection:
+            connection.execute(_PUT_MEMO, (source_id, memo))
+
+    def put_documents(self, documents: Iterable[tuple[Document, Sequence[Piece]]]) -> list[list[ChunkId]]:
+        """Store documents and their chunks, keeping those that did not change; return the ids of each."""
+        with self._writer.transaction() as connection:
+            return [_put_document(connection, document, pieces) for document, pieces in documents]
+
+    def update_document(self, document: Document) -> None:
+        """Store a document's own fields, and in its chunks what is indexed of them."""
+        with self._writer.transaction() as connection:
+            _update_document(connection, document)
+
+    def reindex(self, document_ids: Sequence[str]) -> int:
+        """Write what is indexed of chunks as it is extracted now; return how many were indexed otherwise."""
+        with self._writer.transaction() as connection:
+            return _reindex(connection, document_ids)
+
+    def delete_documents(self, document_ids: Sequence[str]) -> int:
+        """Delete documents and all that belongs to them; return how many there were."""
+        with self._writer.transaction() as connection:
+            return _delete_documents_by_id(connection, document_ids)
+
+
+def _put_source(connection: Connection, source: Source) -> None:
     try:
         connection.execute(_PUT_SOURCE, source_values(source))
     except apsw.ConstraintError as fault:
@@ -85,24 +126,13 @@ def remove_source(connection: Connection, source_id: str) -> int:
     if key is None:
         return 0
     deleted = _delete_documents(connection, "SELECT key FROM kb_documents WHERE source = ?", key)
-    connection.execute("DELETE FROM kb_meta WHERE key = ?", (memo_key(source_id),))
+    connection.execute("DELETE FROM kb_meta WHERE key = 'memo ' || ?", (source_id,))
     connection.execute("DELETE FROM kb_sources WHERE key = ?", (key,))
     _count_change(connection)
     return deleted
 
 
-def memo_key(source_id: str) -> str:
-    """Return where among the facts about the file a source's memo is kept."""
-    return f"memo {source_id}"
-
-
-def put_memo(connection: Connection, source_id: str, memo: str) -> None:
-    """Keep a memo about a source that exists."""
-    connection.execute(_PUT_MEMO, (memo_key(source_id), memo, source_id))
-
-
-def put_document(connection: Connection, document: Document, pieces: Sequence[Piece]) -> list[ChunkId]:
-    """Store a document and its chunks, keeping those that did not change; return their ids."""
+def _put_document(connection: Connection, document: Document, pieces: Sequence[Piece]) -> list[ChunkId]:
     is_embedded_alike = _has_labels_of(connection, document)
     key = _write_document(connection, document)
     old = _chunks_by_text(connection, key)
@@ -121,8 +151,7 @@ def put_document(connection: Connection, document: Document, pieces: Sequence[Pi
     return [next(inserted) if chunk_id is None else chunk_id for chunk_id in kept]
 
 
-def update_document(connection: Connection, document: Document) -> None:
-    """Store a document's own fields, and in its chunks what is indexed of them."""
+def _update_document(connection: Connection, document: Document) -> None:
     earlier = connection.execute(_LABELS, (document.id,)).fetchone()
     if earlier is None:
         raise NotFound(f"there is no document {document.id!r}", hint="it may have been removed meanwhile")
@@ -132,12 +161,11 @@ def update_document(connection: Connection, document: Document) -> None:
     _count_change(connection)
 
 
-def reindex(connection: Connection, document_ids: Sequence[str]) -> int:
-    """Write what is indexed of chunks as it is extracted now; return how many were indexed otherwise."""
-    rows: list[Any] = list(connection.execute(_INDEXED, (json.dumps(list(document_ids)),)))
+def _reindex(connection: Connection, document_ids: Sequence[str]) -> int:
+    rows: list[Any] = list(connection.execute(_INDEXED, (list_column(document_ids),)))
     changed = 0
     for chunk_id, title, tags, heading, text, *before in rows:
-        now = columns_of(title, json.loads(tags), heading_of(heading), text)
+        now = columns_of(title, list_of(tags), list_of(heading), text)
         if before != [now.title, now.tags, now.terms]:
             connection.execute(_RELABEL_CHUNK, (now.title, now.tags, now.terms, chunk_id))
             changed += 1
@@ -146,10 +174,9 @@ def reindex(connection: Connection, document_ids: Sequence[str]) -> int:
     return changed
 
 
-def delete_documents(connection: Connection, document_ids: Sequence[str]) -> int:
-    """Delete documents and all that belongs to them; return how many there were."""
+def _delete_documents_by_id(connection: Connection, document_ids: Sequence[str]) -> int:
     doomed = "SELECT key FROM kb_documents WHERE id IN (SELECT value FROM json_each(?))"
-    deleted = _delete_documents(connection, doomed, json.dumps(list(document_ids)))
+    deleted = _delete_documents(connection, doomed, list_column(document_ids))
     if deleted:
         _count_change(connection)
     return deleted
@@ -184,16 +211,16 @@ def _has_labels_of(connection: Connection, document: Document) -> bool:
         title = connection.execute("SELECT title FROM kb_documents WHERE id = ?", (document.id,)).get
         return bool(title == document.title)
     stored = connection.execute(_LABELS, (document.id,)).fetchone()
-    return stored is not None and (stored[0], json.loads(stored[1])) == (
+    return stored is not None and (stored[0], list_of(stored[1])) == (
         document.title,
-        list(dict.fromkeys(document.tags)),
+        tuple(dict.fromkeys(document.tags)),
     )
 
 
 def _relabel_chunks(connection: Connection, key: int, document: Document) -> None:
     """Rewrite the title and tags that a document's chunks are indexed under."""
     for chunk_id, heading, text in list(connection.execute(_CHUNK_TEXTS, (key,))):
-        indexed = columns_of(document.title, document.tags, heading_of(heading), text)
+        indexed = columns_of(document.title, document.tags, list_of(heading), text)
         connection.execute(_RELABEL_CHUNK, (indexed.title, indexed.tags, indexed.terms, chunk_id))
 
 
@@ -205,7 +232,7 @@ def _chunks_by_text(connection: Connection, document: int) -> _Kept:
 
 
 def _claim(old: _Kept, piece: Piece) -> ChunkId | None:
-    same = old.get((heading_column(piece.heading), piece.text))
+    same = old.get((list_column(piece.heading), piece.text))
     return same.popleft() if same else None
 
 

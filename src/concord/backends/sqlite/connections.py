@@ -11,8 +11,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
 
 import apsw
 
@@ -143,7 +141,7 @@ class Writer:
 def open_to_write(location: Location, *, create: bool = False) -> Connection:
     """Return a connection that can write."""
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
-    connection = Connection(str(location.path), flags=flags, vfs=location.vfs)
+    connection = Connection(location.path, flags=flags, vfs=location.vfs)
     with closed_on_failure(connection):
         connection.set_busy_timeout(location.busy_timeout_ms)
         connection.pragma("foreign_keys", True)
@@ -185,7 +183,7 @@ def closed_on_failure(connection: Connection) -> Iterator[None]:
 
 def _open_shared(location: Location) -> Connection:
     """Open a file that others may write meanwhile."""
-    connection = Connection(str(location.path), flags=apsw.SQLITE_OPEN_READONLY, vfs=location.vfs)
+    connection = Connection(location.path, flags=apsw.SQLITE_OPEN_READONLY, vfs=location.vfs)
     with closed_on_failure(connection):
         connection.set_busy_timeout(location.busy_timeout_ms)
         connection.pragma("schema_version")  # SQLite reads the file now, not when it opens it
@@ -208,7 +206,7 @@ def _open_frozen(location: Location) -> Connection:
             f"{location.path} is read-only and has changes that are not written back yet",
             hint="let a process that may write there open and close it once",
         )
-    quoted = str(location.path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    quoted = location.path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     connection = Connection(f"file:{quoted}?immutable=1", flags=flags, vfs=location.vfs)
     connection.is_frozen = True
@@ -217,7 +215,9 @@ def _open_frozen(location: Location) -> Connection:
 
 @cache
 def _vec0_library() -> str:
+    from importlib.util import find_spec
+
     found = find_spec("sqlite_vec")
     if found is None or not found.submodule_search_locations:
         raise MissingExtra("vectors need the package 'sqlite_vec'", hint="pip install sqlite-vec")
-    return str(Path(found.submodule_search_locations[0]) / "vec0")
+    return os.path.join(found.submodule_search_locations[0], "vec0")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import apsw
 
@@ -17,7 +16,7 @@ _RESTORE = (
 
 
 @contextmanager
-def translated(path: Path) -> Iterator[None]:
+def translated(path: str) -> Iterator[None]:
     """Turn what SQLite raises in the block into a KBError; what only a fault of ours can cause passes."""
     try:
         yield
@@ -32,7 +31,7 @@ def translated(path: Path) -> Iterator[None]:
         ) from fault
 
 
-def kb_error(fault: apsw.Error, path: Path) -> KBError | None:
+def kb_error(fault: apsw.Error, path: str) -> KBError | None:
     """Return what to tell the user; None for a fault of ours."""
     for kind, explain in _EXPLANATIONS:
         if isinstance(fault, kind):
@@ -40,27 +39,27 @@ def kb_error(fault: apsw.Error, path: Path) -> KBError | None:
     return None
 
 
-def _busy(fault: apsw.Error, path: Path) -> KBError:
+def _busy(fault: apsw.Error, path: str) -> KBError:
     return StoreBusy(f"another process keeps {path} locked", hint="wait for it to finish, then try again")
 
 
-def _corrupt(fault: apsw.Error, path: Path) -> KBError:
+def _corrupt(fault: apsw.Error, path: str) -> KBError:
     return CorruptStore(f"{path} is damaged: {fault}", hint=_RESTORE)
 
 
-def _not_a_database(fault: apsw.Error, path: Path) -> KBError:
+def _not_a_database(fault: apsw.Error, path: str) -> KBError:
     return CorruptStore(
         f"{path} is not a database", hint=f"choose another place for the store, or {_RESTORE}"
     )
 
 
-def _full(fault: apsw.Error, path: Path) -> KBError:
+def _full(fault: apsw.Error, path: str) -> KBError:
     return BackendDown(
         f"the disk is full: {path} cannot grow", hint="free some space, then run the command again"
     )
 
 
-def _io(fault: apsw.Error, path: Path) -> KBError:
+def _io(fault: apsw.Error, path: str) -> KBError:
     if os.path.isdir(path):
         return _folder(path)
     return BackendDown(
@@ -68,39 +67,39 @@ def _io(fault: apsw.Error, path: Path) -> KBError:
     )
 
 
-def _folder(path: Path) -> KBError:
+def _folder(path: str) -> KBError:
     return CorruptStore(f"{path} is a folder, not a database", hint="move it away, or use another --store")
 
 
-def _read_only(fault: apsw.Error, path: Path) -> KBError:
+def _read_only(fault: apsw.Error, path: str) -> KBError:
     return BackendDown(
         f"{path} is read-only", hint="change its permissions or its folder's, or use another --store"
     )
 
 
-def _cannot_open(fault: apsw.Error, path: Path) -> KBError:
-    if os.path.isdir(path):  # unlike Path.is_dir it does not raise where the folder is closed to us
+def _cannot_open(fault: apsw.Error, path: str) -> KBError:
+    if os.path.isdir(path):
         return _folder(path)
     return BackendDown(
         f"{path} cannot be opened", hint="check that it and its folder may be read and written"
     )
 
 
-def _out_of_memory(fault: apsw.Error, path: Path) -> KBError:
+def _out_of_memory(fault: apsw.Error, path: str) -> KBError:
     return BackendDown(f"memory ran out while using {path}", hint="close other programs, then try again")
 
 
-def _no_extension(fault: apsw.Error, path: Path) -> KBError:
+def _no_extension(fault: apsw.Error, path: str) -> KBError:
     return BackendDown(
         f"sqlite-vec cannot be loaded: {fault}", hint="pip install --force-reinstall sqlite-vec"
     )
 
 
-def _too_big(fault: apsw.Error, path: Path) -> KBError:
+def _too_big(fault: apsw.Error, path: str) -> KBError:
     return BadValue("a text or value is too large to be stored", hint="split the file, or leave it out")
 
 
-def _statement(fault: apsw.Error, path: Path) -> KBError | None:
+def _statement(fault: apsw.Error, path: str) -> KBError | None:
     """Tell tables that were taken away or replaced from a statement of ours that is wrong."""
     message = str(fault)
     altered = message.startswith(("no such table", "no such column", "vtable constructor failed"))
@@ -108,7 +107,7 @@ def _statement(fault: apsw.Error, path: Path) -> KBError | None:
 
 
 # The first class that fits decides.
-_EXPLANATIONS: tuple[tuple[type[apsw.Error], Callable[[apsw.Error, Path], KBError | None]], ...] = (
+_EXPLANATIONS: tuple[tuple[type[apsw.Error], Callable[[apsw.Error, str], KBError | None]], ...] = (
     (apsw.BusyError, _busy),
     (apsw.LockedError, _busy),
     (apsw.CorruptError, _corrupt),

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from typing import NamedTuple
-
 from concord.backends.globs import is_prefix, literal_prefix
+from concord.backends.sql_values import list_column
 from concord.backends.sqlite.connections import Connection
 from concord.types import Filter
 
@@ -28,27 +26,20 @@ CHUNKS = "kb_documents AS d CROSS JOIN kb_chunks AS c ON c.document = d.key"
 _SUPERSEDED = "SELECT EXISTS (SELECT 1 FROM kb_documents WHERE superseded_by IS NOT NULL)"
 
 
-class Condition(NamedTuple):
-    """SQL about a document `d`, and the parameters in it."""
-
-    sql: str
-    values: dict[str, str | int | float]
-
-
-def condition(filter: Filter) -> Condition:
-    """Return what a document must satisfy."""
+def condition(filter: Filter) -> tuple[str, dict[str, str | int | float]]:
+    """Return what a document must satisfy: SQL about a document `d`, and the parameters in it."""
     parts: list[str] = [] if filter.include_superseded else ["d.superseded_by IS NULL"]
     values: dict[str, str | int | float] = {}
     _add_fields(filter, parts, values)
     if filter.tags:
         wanted = sorted(set(filter.tags))
         parts.append(_TAGS)
-        values.update(tags=json.dumps(wanted), tag_count=len(wanted))
+        values.update(tags=list_column(wanted), tag_count=len(wanted))
     if filter.path is not None:
         start = literal_prefix(filter.path)
         parts.append(_PREFIX if is_prefix(filter.path) else _GLOB)
         values.update(path_from=start, path_to=start + _LAST_CHARACTER, glob=filter.path)
-    return Condition(" AND ".join(parts) or "TRUE", values)
+    return " AND ".join(parts) or "TRUE", values
 
 
 def has_superseded(connection: Connection) -> bool:

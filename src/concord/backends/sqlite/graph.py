@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from itertools import islice
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -39,7 +38,7 @@ class Proposals(NamedTuple):
 class Graph:
     """A graph that is read where it lies; the system's page cache holds what is used of it."""
 
-    def __init__(self, path: Path, dimension: int) -> None:
+    def __init__(self, path: str, dimension: int) -> None:
         self._index = _empty(dimension)
         self._index.view(path)
         self._turn = threading.Lock()  # usearch does not say that two threads may ask at once
@@ -55,7 +54,7 @@ class Graph:
 class Growing:
     """A graph in memory, to which vectors are added; none is ever taken out, also when it is replaced."""
 
-    def __init__(self, dimension: int, onto: Path | None = None) -> None:
+    def __init__(self, dimension: int, onto: str | None = None) -> None:
         self._index = _empty(dimension)
         self._waiting: list[_Rounded] = []
         if onto:
@@ -79,7 +78,7 @@ class Growing:
             done += len(keys)
             progress(done, total)
 
-    def save(self, path: Path) -> int:
+    def save(self, path: str) -> int:
         """Write it to a new file; return how many vectors are in it.
 
         Raises:

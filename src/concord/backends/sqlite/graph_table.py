@@ -11,10 +11,12 @@ row: whatever a graph proposes is looked up among the vectors.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
-from typing import NamedTuple
 
+from msgspec import DecodeError, Struct
+from msgspec.structs import astuple
+
+from concord.backends.sql_values import list_column, list_of
 from concord.backends.sqlite.connections import Connection
 from concord.types import ChunkId
 
@@ -33,7 +35,7 @@ _ROW = "SELECT value FROM kb_vec_meta WHERE key = ?"
 _ROWS = "SELECT value FROM kb_vec_meta WHERE key GLOB 'graph *'"
 
 
-class GraphRow(NamedTuple):
+class GraphRow(Struct, frozen=True):
     """The graph of a space, as its database knows it."""
 
     form: str  # what wrote it, and how
@@ -63,7 +65,7 @@ def graph_files(connection: Connection) -> set[str]:
 
 def put_graph(connection: Connection, key: int, row: GraphRow) -> None:
     """Let a space have this graph from now on."""
-    values = (_name(key), json.dumps(row))
+    values = (_name(key), list_column(astuple(row)))
     connection.execute("INSERT OR REPLACE INTO kb_vec_meta VALUES (?, ?)", values)
     connection.execute("DELETE FROM kb_unindexed WHERE space = ? AND version <= ?", (key, row.version))
 
@@ -107,6 +109,6 @@ def _name(key: int) -> str:
 
 def _graph(value: object) -> GraphRow | None:
     try:
-        return GraphRow._make(json.loads(str(value)))
-    except (TypeError, ValueError):
+        return GraphRow(*list_of(value)) if isinstance(value, str) else None
+    except (TypeError, DecodeError):
         return None

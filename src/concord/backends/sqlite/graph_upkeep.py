@@ -7,8 +7,8 @@ the graph is grown the next time.
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from concord.backends.sqlite.connections import Connection, Readers, Writer, snapshot
@@ -94,7 +94,7 @@ class Graphs:
                 self._renew(state, progress)
             for path in self._leftovers():
                 with suppress(OSError):
-                    path.unlink()
+                    os.unlink(path)
 
     def state(self) -> VectorIndexState:
         """Tell what the graph of the space that searches use is worth."""
@@ -184,7 +184,7 @@ class Graphs:
         space, row = state.space, state.row
         assert space.identity is not None  # others are passed over
         if row and not state.is_worn and self._is_whole(row, thorough=True):
-            growing = Growing(space.identity.dimension, self._path(row))
+            growing = Growing(space.identity.dimension, self._plan.path(row))
             statement = _FRESH.format(vec=space.table, space=space.key, version=row.version)
         else:
             growing = Growing(space.identity.dimension)
@@ -193,12 +193,9 @@ class Graphs:
         return growing
 
     def _is_whole(self, row: GraphRow, *, thorough: bool = False) -> bool:
-        return is_whole(self._path(row), row, thorough=thorough)
+        return is_whole(self._plan.path(row), row, thorough=thorough)
 
-    def _path(self, row: GraphRow) -> Path:
-        return self._plan.database.with_name(row.file)
-
-    def _leftovers(self) -> list[Path]:
+    def _leftovers(self) -> list[str]:
         with self._readers.connection() as connection:
             return leftovers(self._plan.database, graph_files(connection))
 

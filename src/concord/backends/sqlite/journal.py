@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
+from itertools import starmap
 
+from msgspec.structs import astuple
+
+from concord.backends.sql_values import list_column
 from concord.backends.sqlite.connections import Readers, Writer
 from concord.types import Access, Feedback
 
@@ -33,28 +36,28 @@ class SQLiteJournal:
 
     def record_access(self, document_ids: Sequence[str], at: float) -> None:
         """Count one more reading of each document that exists."""
-        ids = json.dumps(list(dict.fromkeys(document_ids)))
+        ids = list_column(list(dict.fromkeys(document_ids)))
         with self._writer.transaction() as connection:
             connection.execute(_RECORD_ACCESS, {"ids": ids, "at": float(at)})
 
     def accesses(self, document_ids: Sequence[str]) -> dict[str, Access]:
         """Return how often and when last each of these documents was read; those never read are left out."""
         with self._readers.connection() as connection:
-            rows = connection.execute(_ACCESSES, (json.dumps(list(document_ids)),))
+            rows = connection.execute(_ACCESSES, (list_column(document_ids),))
             return {document_id: Access(count, last_at) for document_id, count, last_at in rows}
 
     def put_accesses(self, accesses: Mapping[str, Access]) -> None:
         """Write down how often documents that exist were read, in place of what is known."""
-        rows = ((times, float(last_at), i) for i, (times, last_at) in accesses.items())
+        rows = ((one.times, float(one.last_at), i) for i, one in accesses.items())
         with self._writer.transaction() as connection:
             connection.executemany(_PUT_ACCESS, rows)
 
     def record_feedback(self, feedback: Feedback) -> None:
         """Keep an opinion, in place of an earlier one on the same document for the same query."""
         with self._writer.transaction() as connection:
-            connection.execute(_RECORD_FEEDBACK, feedback._replace(at=float(feedback.at)))
+            connection.execute(_RECORD_FEEDBACK, (*astuple(feedback)[:-1], float(feedback.at)))
 
     def feedback(self) -> list[Feedback]:
         """Return all opinions, oldest first."""
         with self._readers.connection() as connection:
-            return list(map(Feedback._make, connection.execute(_FEEDBACK)))
+            return list(starmap(Feedback, connection.execute(_FEEDBACK)))

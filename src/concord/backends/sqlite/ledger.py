@@ -7,11 +7,11 @@ table and the triggers exist only while vectors are kept elsewhere: nobody else 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 from concord.backends.embeddings import refuse_elsewhere
+from concord.backends.sql_values import list_column
 from concord.backends.sqlite.connections import Connection, Readers, Writer
 from concord.backends.sqlite.filters import CHUNKS, condition
 from concord.backends.sqlite.location import Location
@@ -79,7 +79,7 @@ class SQLiteLedger:
         """Take note that the other place has acknowledged these chunks' vectors."""
         with self._writer.transaction() as connection:
             if space := find_space(connection, identity):
-                connection.execute(_MARK, (space.key, json.dumps(list(chunk_ids))))
+                connection.execute(_MARK, (space.key, list_column(chunk_ids)))
 
     def unmark(self, identity: Identity, source_id: str) -> int:
         """Make a source's chunks pending again in one space; return how many were not."""
@@ -104,7 +104,7 @@ class SQLiteLedger:
     def allowed(self, chunk_ids: Sequence[ChunkId], filter: Filter) -> set[ChunkId]:
         """Return those of the chunks that exist and that a filter lets through."""
         sql, values = condition(filter)
-        values["chunks"] = json.dumps(list(chunk_ids))
+        values["chunks"] = list_column(chunk_ids)
         with self._readers.connection() as connection:
             rows = connection.execute(_ALLOWED.format(condition=sql), values)
             return {chunk_id for (chunk_id,) in rows}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
+from itertools import starmap
 
 from concord.backends.columns import WEIGHTS
+from concord.backends.sql_values import list_column
 from concord.backends.sqlite.connections import Connection, Readers
 from concord.backends.sqlite.filters import CHUNKS, condition, has_superseded
 from concord.backends.sqlite.match import to_match
-from concord.backends.sqlite.vocabulary import similar_words
 from concord.text.terms import tokenize
 from concord.types import Filter, Match, Phrase, Scored
 
@@ -53,13 +53,13 @@ class SQLiteLexical:
         values.update(match=expression, limit=limit)
         with self._readers.connection() as connection:
             statement = _statement(connection, filter, values)
-            return list(map(Scored._make, connection.execute(statement, values)))
+            return list(starmap(Scored, connection.execute(statement, values)))
 
     def frequencies(self, words: Sequence[str]) -> tuple[int, dict[str, int]]:
         """Return how many chunks there are, and how many hold each word (by its stem)."""
         with self._readers.connection() as connection:
             tokens = {word: tokenize(word) for word in words}  # what FTS5 makes of it, without asking it
-            single = json.dumps([found[0] for found in tokens.values() if len(found) == 1])
+            single = list_column([found[0] for found in tokens.values() if len(found) == 1])
             known = dict(connection.execute(_COUNT_TOKENS, (single,)))
             counts = {
                 word: known.get(found[0], 0) if len(found) == 1 else _count_phrase(connection, word)
@@ -69,6 +69,8 @@ class SQLiteLexical:
 
     def similar_words(self, word: str, limit: int) -> list[tuple[str, int]]:
         """Return indexed words near a typed one, nearest first, with how many chunks hold each."""
+        from concord.backends.sqlite.vocabulary import similar_words  # late: few searches need it
+
         with self._readers.connection() as connection:
             return similar_words(connection, word, limit)
 

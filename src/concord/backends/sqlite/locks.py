@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from concord.errors import BackendDown, StoreBusy
 
@@ -15,7 +14,7 @@ _POLL_S = 0.05
 
 
 @contextmanager
-def file_lock(database: Path, name: str, wait_s: float) -> Iterator[None]:
+def file_lock(database: str, name: str, wait_s: float) -> Iterator[None]:
     """Hold the lock of this name.
 
     Raises:
@@ -25,7 +24,7 @@ def file_lock(database: Path, name: str, wait_s: float) -> Iterator[None]:
     import hashlib  # 3 ms, which a search need not pay
 
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
-    path = database.with_name(f"{database.name}-{digest[:16]}.lock")
+    path = f"{database}-{digest[:16]}.lock"
     held = _acquired(path, time.monotonic() + wait_s)
     try:
         yield
@@ -34,7 +33,7 @@ def file_lock(database: Path, name: str, wait_s: float) -> Iterator[None]:
         os.close(held)
 
 
-def _acquired(path: Path, deadline: float) -> int:
+def _acquired(path: str, deadline: float) -> int:
     while True:
         held = _try(path)
         if held is not None:
@@ -46,7 +45,7 @@ def _acquired(path: Path, deadline: float) -> int:
         time.sleep(_POLL_S)
 
 
-def _try(path: Path) -> int | None:
+def _try(path: str) -> int | None:
     """Return the open file when the lock was free, else None."""
     try:
         opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -64,7 +63,7 @@ def _try(path: Path) -> int | None:
     return None
 
 
-def _is_still_there(path: Path, opened: int) -> bool:
+def _is_still_there(path: str, opened: int) -> bool:
     try:
         return os.path.samestat(os.stat(path), os.fstat(opened))
     except FileNotFoundError:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from concord.backends.sqlite import schema
 from concord.backends.sqlite.connections import Connection, Readers, closed_on_failure, open_to_write
@@ -13,7 +14,7 @@ from concord.backends.sqlite.location import Location
 from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
 
 
-class _State(NamedTuple):
+class _State(Struct, frozen=True):
     application_id: int
     version: int
     is_empty: bool
@@ -32,8 +33,12 @@ def _spaces(connection: Connection) -> None:
     connection.execute(schema.SPACES)
 
 
+def _last_pages(connection: Connection) -> None:
+    connection.execute(schema.LAST_PAGES)
+
+
 # The step at index n leads from version n to version n + 1. A step that was released never changes.
-STEPS: tuple[Callable[[Connection], None], ...] = (_first, _notes_and_journal, _spaces)
+STEPS: tuple[Callable[[Connection], None], ...] = (_first, _notes_and_journal, _spaces, _last_pages)
 VERSION = len(STEPS)
 
 
@@ -46,9 +51,7 @@ def bring_up_to_date(location: Location, readers: Readers) -> None:
         BadValue: it belongs to another organisation.
         BackendDown: it cannot be made or opened.
     """
-    if not os.path.exists(
-        location.path
-    ):  # unlike Path.exists it does not raise where the folder is closed to us
+    if not os.path.exists(location.path):
         _make_folder(location)
         _migrate(location)
     with readers.connection() as connection:
@@ -87,7 +90,7 @@ def _state(connection: Connection) -> _State:
 
 
 def _checked_version(state: _State, location: Location) -> int:
-    if state == (0, 0, True):  # new, or cut short before its first transaction
+    if state == _State(0, 0, True):  # new, or cut short before its first transaction
         return 0
     if state.application_id != schema.APPLICATION_ID:
         raise CorruptStore(
@@ -112,10 +115,11 @@ def _check_org(connection: Connection, location: Location) -> None:
 
 
 def _make_folder(location: Location) -> None:
+    folder = os.path.dirname(location.path)
     try:
-        location.path.parent.mkdir(parents=True, exist_ok=True)
+        os.makedirs(folder, exist_ok=True)
     except OSError as fault:
         raise BackendDown(
-            f"{location.path.parent} cannot be made: {fault.strerror}",
+            f"{folder} cannot be made: {fault.strerror}",
             hint="use another --store, or make it yourself",
         ) from fault

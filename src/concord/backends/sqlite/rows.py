@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from concord.backends.columns import columns_of
-from concord.backends.sql_values import heading_column, heading_of
+from concord.backends.sql_values import details_of, list_column, list_of
 from concord.types import Chunk, Document, Piece, Source
 
 Row = Sequence[Any]  # columns are typed by the schema; mypy cannot see it
@@ -19,27 +18,27 @@ DOCUMENT_COLUMNS = """d.id, (SELECT id FROM kb_sources WHERE key = d.source), d.
 (SELECT json_group_array(tag ORDER BY position) FROM kb_document_tags WHERE document = d.key),
 d.details, d.file_hash, d.content_hash, d.size, d.mtime_ns, d.superseded_by, d.indexed_at, d.fields"""
 CHUNK_COLUMNS = """c.id, d.id, c.position, c.content, c.start_offset, c.end_offset, c.start_line, c.end_line,
-c.page, c.heading"""
+c.page, c.heading, c.last_page"""
 
 
 def source_of(row: Row) -> Source:
     """Return the source in a row of SOURCE_COLUMNS."""
     values = list(row)
-    values[5:7] = tuple(json.loads(row[5])), tuple(json.loads(row[6]))
+    values[5:7] = list_of(row[5]), list_of(row[6])
     return Source(*values)
 
 
 def document_of(row: Row) -> Document:
     """Return the document in a row of DOCUMENT_COLUMNS."""
     values = list(row)
-    values[5:7] = tuple(json.loads(row[5])), json.loads(row[6])
-    values[-1] = json.loads(row[-1]) if row[-1] != "{}" else {}
+    values[5:7] = list_of(row[5]), details_of(row[6])
+    values[-1] = details_of(row[-1])
     return Document(*values)
 
 
 def chunk_of(row: Row) -> Chunk:
     """Return the chunk in a row of CHUNK_COLUMNS."""
-    values = [*row[:9], heading_of(row[9])]
+    values = [*row[:9], list_of(row[9]), row[10]]
     return Chunk(*values)
 
 
@@ -53,6 +52,7 @@ def chunk_values(document: Document, position: int, piece: Piece) -> dict[str, A
         "start_line": piece.start_line,
         "end_line": piece.end_line,
         "page": piece.page,
-        "heading": heading_column(piece.heading),
+        "last_page": piece.last_page,
+        "heading": list_column(piece.heading),
         **indexed._asdict(),
     }

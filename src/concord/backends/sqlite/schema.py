@@ -227,3 +227,6 @@ END;
 """
 
 SPACES = _SPACES + DELETED_TRIGGER + _CACHE_USE
+
+# A passage may end on a later page than it begins on; what was stored before is taken to end where it begins.
+LAST_PAGES = "ALTER TABLE kb_chunks ADD COLUMN last_page INTEGER"

@@ -3,43 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from concord.backends.sqlite.cache import SQLiteCache
 from concord.backends.sqlite.catalog import SQLiteCatalog
 from concord.backends.sqlite.connections import Connection, Readers, Writer
-from concord.backends.sqlite.journal import SQLiteJournal
-from concord.backends.sqlite.ledger import SQLiteLedger
 from concord.backends.sqlite.lexical import SQLiteLexical
 from concord.backends.sqlite.location import Location, locate
 from concord.backends.sqlite.migrations import bring_up_to_date
-from concord.backends.sqlite.shortcut import Plan
-from concord.backends.sqlite.spaces import SQLiteSpaces
-from concord.backends.sqlite.vectors import SQLiteVectors
 from concord.types import Finding, VectorIndexState
 
 if TYPE_CHECKING:
+    from concord.backends.sqlite.cache import SQLiteCache
     from concord.backends.sqlite.graph_upkeep import Graphs
+    from concord.backends.sqlite.journal import SQLiteJournal
+    from concord.backends.sqlite.ledger import SQLiteLedger
+    from concord.backends.sqlite.shortcut import Plan
+    from concord.backends.sqlite.spaces import SQLiteSpaces
+    from concord.backends.sqlite.vectors import SQLiteVectors
     from concord.protocols import Progress
 
 
 class SQLiteStore:
-    """The storage of one organisation, until it is closed."""
+    """The storage of one organisation, until it is closed.
 
-    def __init__(self, location: Location, plan: Plan | None = None) -> None:
+    What a search by words does not touch is made, and its module imported, when it is first asked for.
+    """
+
+    def __init__(self, location: Location, settings: Mapping[str, Any] | None = None) -> None:
         self._location = location
-        self._plan = plan or Plan(location.path)
+        self._settings = settings or {}
         self.path = location.path
         self._readers = Readers(location)
         self._vec_readers = Readers(location, Connection.load_vec0)
         self._writer = Writer(location)
         self.catalog = SQLiteCatalog(location, self._readers, self._writer)
         self.lexical = SQLiteLexical(self._readers)
-        self.vectors = SQLiteVectors(self._readers, self._vec_readers, self._writer, self._plan)
-        self.spaces = SQLiteSpaces(self._readers, self._vec_readers, self._writer, self._plan)
-        self.cache = SQLiteCache(self._readers, self._writer)
-        self.ledger = SQLiteLedger(location, self._readers, self._writer)
-        self.journal = SQLiteJournal(self._readers, self._writer)
 
     @classmethod
     def open(cls, url: str, org: str, settings: Mapping[str, Any] | None = None) -> SQLiteStore:
@@ -53,13 +52,55 @@ class SQLiteStore:
             BackendDown: the disk refuses.
         """
         location = locate(url, org)
-        store = cls(location, _plan(location, settings or {}))
+        store = cls(location, settings)
         try:
             bring_up_to_date(location, store._readers)
         except BaseException:
             store.close()
             raise
         return store
+
+    @cached_property
+    def vectors(self) -> SQLiteVectors:
+        """The vectors of the active space."""
+        from concord.backends.sqlite.vectors import SQLiteVectors
+
+        return SQLiteVectors(self._readers, self._vec_readers, self._writer, self._plan)
+
+    @cached_property
+    def spaces(self) -> SQLiteSpaces:
+        """The spaces of vectors, one a model."""
+        from concord.backends.sqlite.spaces import SQLiteSpaces
+
+        return SQLiteSpaces(self._readers, self._vec_readers, self._writer, self._plan)
+
+    @cached_property
+    def _plan(self) -> Plan:
+        from concord.backends.sqlite.shortcut import LEAST, Plan
+
+        is_wanted = self._settings.get("vectors.index", "auto") != "off"
+        return Plan(self._location.path, is_wanted, self._settings.get("vectors.index_from", LEAST))
+
+    @cached_property
+    def cache(self) -> SQLiteCache:
+        """The embeddings of texts seen before."""
+        from concord.backends.sqlite.cache import SQLiteCache
+
+        return SQLiteCache(self._readers, self._writer)
+
+    @cached_property
+    def ledger(self) -> SQLiteLedger:
+        """What vectors kept elsewhere have yet to learn."""
+        from concord.backends.sqlite.ledger import SQLiteLedger
+
+        return SQLiteLedger(self._location, self._readers, self._writer)
+
+    @cached_property
+    def journal(self) -> SQLiteJournal:
+        """How often documents are read, and what people think of results."""
+        from concord.backends.sqlite.journal import SQLiteJournal
+
+        return SQLiteJournal(self._readers, self._writer)
 
     def check(self) -> list[Finding]:
         """Look for damage, indexes out of step, orphans and lost vectors; changes nothing."""
@@ -101,9 +142,3 @@ class SQLiteStore:
         """Close all connections."""
         for connections in (self._readers, self._vec_readers, self._writer):
             connections.close()
-
-
-def _plan(location: Location, settings: Mapping[str, Any]) -> Plan:
-    usual = Plan(location.path)
-    is_wanted = settings.get("vectors.index", "auto") != "off"
-    return Plan(location.path, is_wanted, settings.get("vectors.index_from", usual.least))

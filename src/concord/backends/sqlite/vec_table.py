@@ -7,12 +7,12 @@ its vectors. Only the first space's can be so old.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import astuple
 
+from concord.backends.sql_values import list_column, list_of
 from concord.backends.sqlite.connections import Connection
 from concord.backends.sqlite.graph_table import forget_graph
 from concord.types import FLOAT_BYTES, ChunkId, Identity
@@ -44,7 +44,7 @@ DELETE FROM kb_pending WHERE space = {FIRST};
 INSERT INTO kb_pending SELECT {FIRST}, id FROM kb_chunks WHERE id NOT IN (SELECT chunk FROM kb_moved)"""
 
 
-class SpaceRow(NamedTuple):
+class SpaceRow(Struct, frozen=True):
     """A space as the file knows it. Its key and version change whenever its vectors do."""
 
     key: int
@@ -88,12 +88,12 @@ def all_keys(connection: Connection) -> list[int]:
 
 def identity_column(identity: Identity) -> str:
     """Return an identity as it is stored; like JSON that SQLite itself makes, without spaces."""
-    return json.dumps(astuple(identity), ensure_ascii=False, separators=(",", ":"))
+    return list_column(astuple(identity))
 
 
 def identity_of(column: str | None) -> Identity | None:
     """Return an identity as it was stored."""
-    return None if column is None else Identity(*json.loads(column))
+    return None if column is None else Identity(*list_of(column))
 
 
 def count_change(connection: Connection, key: int) -> None:

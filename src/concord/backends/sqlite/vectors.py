@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from concord.backends.embeddings import check_identity, check_vector
-from concord.backends.sql_values import heading_of
+from concord.backends.sql_values import list_column, list_of
 from concord.backends.sqlite.connections import Connection, Readers, Writer, snapshot
 from concord.backends.sqlite.filters import CHUNKS, condition, has_superseded
 from concord.backends.sqlite.graph_table import note_unindexed
@@ -65,7 +65,7 @@ SELECT c.id FROM {CHUNKS} WHERE d.source = (SELECT key FROM kb_sources WHERE id 
 AND c.id NOT IN (SELECT chunk FROM kb_pending WHERE space = ?)"""
 
 
-class _Scope(NamedTuple):
+class _Scope(Struct, frozen=True):
     """Which chunks may be found: the statements that look among them, by search and one by one."""
 
     nearest: str
@@ -101,7 +101,7 @@ class SQLiteVectors:
         """Return which embedder made the vectors; None before the first."""
         with self._plain.connection() as connection:
             space = find_space(connection, self._bound)
-            return space and space.identity
+            return space.identity if space else None
 
     def prepare(self, identity: Identity) -> None:
         """Make ready for vectors of this identity, remembering it.
@@ -134,7 +134,7 @@ class SQLiteVectors:
             values["space"] = _key(find_space(connection, self._bound))
             rows = connection.execute(_PENDING, values)
             return [
-                Pending(chunk, title, heading_of(heading), text, tuple(json.loads(tags)))
+                Pending(chunk, title, list_of(heading), text, list_of(tags))
                 for chunk, title, heading, text, tags in rows
             ]
 
@@ -201,7 +201,7 @@ class SQLiteVectors:
             if matrix := self._resident.kept(space):
                 return matrix.fetch(chunk_ids)
             statement = _FETCH.format(vec=space.table)
-            return dict(connection.execute(statement, (json.dumps(list(chunk_ids)),)))
+            return dict(connection.execute(statement, (list_column(chunk_ids),)))
 
     def delete_source(self, source_id: str) -> int:
         """Delete the vectors of a source's chunks; return how many there were."""

@@ -6,11 +6,11 @@ one is therefore asked for all words that begin alike, and for the other spellin
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
+from concord.backends.sql_values import list_column
 from concord.backends.sqlite.connections import Connection
 from concord.text.characters import separated
 from concord.text.nearness import ALIKE, SPELLINGS, Typed, similar, typed
@@ -50,7 +50,7 @@ def similar_words(connection: Connection, word: str, limit: int) -> list[tuple[s
 def _promising(connection: Connection, asked: Typed) -> Iterator[tuple[str, int]]:
     """Return all tokens that begin as the word does, and of the others those one edit away."""
     start = asked.word[:ALIKE] if asked.allowed else asked.word
-    wanted = json.dumps([token for token in asked.one_off if not token.startswith(start)])
+    wanted = list_column([token for token in asked.one_off if not token.startswith(start)])
     beginning = (start, start + _LAST_CHARACTER, MOST_TOKENS)
     return chain(connection.execute(_THESE, (wanted,)), connection.execute(_BEGINNING, beginning))
 
