@@ -144,7 +144,7 @@ def _server_bytes(connection: Any) -> Disk:
 SELECT c.relname, pg_relation_size(c.oid) + coalesce(pg_total_relation_size(nullif(c.reltoastrelid, 0)), 0)
 FROM pg_class AS c WHERE c.relname LIKE 'kb\\_%' AND c.relkind IN ('r', 'i')"""
     sizes = dict(connection.execute(statement).fetchall())
-    return _by_purpose(sizes, ("kb_postings", "kb_chunks_words"), ("kb_vectors_",))
+    return _by_purpose(sizes, ("kb_postings",), ("kb_vectors_",))
 
 
 def _by_purpose(sizes: Mapping[str, int], words: tuple[str, ...], vectors: tuple[str, ...]) -> Disk:

@@ -109,7 +109,7 @@ class FrailStore:
     last: Any = None
 
     @classmethod
-    def open(cls, url: str, org: str) -> FrailStore:
+    def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> FrailStore:
         whole = MemoryStore.open(url, org)
         vectors = FrailVectors(whole.vectors)
         made = cls(

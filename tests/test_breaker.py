@@ -158,19 +158,19 @@ def test_an_outage_is_logged_once_however_long_it_lasts(
 def test_cosines_that_fail_are_named_once_and_there_are_none_afterwards():
     asked = []
 
-    def similarity(text, chunk_ids, like=()):
+    def similarity(text, chunk_ids):
         asked.append(chunk_ids)
         raise DOWN
 
     cosines = Cosines(similarity, 60_000)
-    assert cosines("query", [1]) == cosines("query", [2]) == {}
+    assert cosines("query", [1]).cosines() == cosines("query", [2]).cosines() == {}
     assert [one.reason for one in cosines.degraded] == [DOWN.message]
     assert asked == [[1]]
 
 
 def test_cosines_are_not_waited_for_beyond_the_deadline():
     come_back = threading.Event()
-    cosines = Cosines(lambda *_: come_back.wait() and {}, 1)
-    assert cosines("query", [1]) == {}
+    cosines = Cosines(lambda *_: come_back.wait() and None, 1)
+    assert cosines("query", [1]).cosines() == {}
     come_back.set()
     assert [one.strategy for one in cosines.degraded] == ["semantic"]

@@ -138,7 +138,7 @@ def tools(kb: KnowledgeBase, calibration: Calibration | None = None) -> Tools:
     assert kb.embedder is not None
     semantic = Semantic(store.vectors, kb.embedder)
     strategies = [ExactWords(store.lexical), RelaxedWords(store.lexical), semantic]
-    return Tools(store, strategies, kb.settings, "default", semantic.similarities, calibration)
+    return Tools(store, strategies, kb.settings, "default", semantic.compare, calibration)
 
 
 @pytest.mark.promise("003.cascade.unanswerable")

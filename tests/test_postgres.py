@@ -21,9 +21,11 @@ from msgspec.structs import astuple, replace
 from concord.backends.globs import glob_matches
 from concord.backends.memory import MemoryStore
 from concord.cli.main import main
+from concord.config import load_settings
 from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew, StoreBusy, StoreError
+from concord.parts import Parts
 from concord.protocols import Store
-from concord.types import AllOf, AnyOf, Feedback, Filter, Match, Phrase, Piece, Without, Word
+from concord.types import AllOf, AnyOf, Feedback, Filter, Match, Phrase, Piece, Scored, Without, Word
 from contract.stored import EVERYTHING, IDENTITY, document, embed, pieces, put, source, unit
 from postgres_server import fresh_org, server_url
 from recorders import write
@@ -380,6 +382,18 @@ def many() -> Iterator[PostgresStore]:
         yield made
 
 
+def test_the_server_builds_the_index_with_the_memory_that_is_set(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(upkeep, "INDEX_FROM", 1)
+    values = {"store.url": server_url(), "store.index_memory_mb": 1 << 40}  # more than any server takes
+    store = Parts(load_settings(values, {}), fresh_org()).store
+    (a,) = put(store, "docs/a.md", "text")
+    store.vectors.prepare(replace(IDENTITY, dimension=3))  # of which there is no index yet
+    store.vectors.put([(a, unit(1, 0, 0))])
+    with pytest.raises(BadValue, match="maintenance_work_mem"), store.catalog.sync_lock("docs", wait_s=0):
+        pass
+    store.close()
+
+
 def point(chance: random.Random) -> bytes:
     return unit(*(chance.gauss(0, 1) for _ in range(DIMENSION)))
 
@@ -405,6 +419,27 @@ def plan(store: PostgresStore, filter: Filter) -> str:
         connection.execute(vectors._EFFORT, ("64",))
         statement = vectors._NEAREST.format(table="kb_vectors_24", allowed=scope.each, limit=10)
         return "\n".join(line for (line,) in connection.execute("EXPLAIN " + statement, values))
+
+
+def test_what_was_last_seen_of_the_vectors_is_not_what_is_searched(many: PostgresStore):
+    """State and vectors are asked for in one trip, of the space as it was: another may be active by now."""
+    with closing(PostgresStore.open(server_url(), many._connections.location.org)) as other:
+        small = replace(IDENTITY, model="other")
+        many.vectors.search(point(random.Random(1)), EVERYTHING, 3)
+        (first,) = many.vectors.fetch([1])
+        was = many.vectors.identity()
+        other.spaces.add(small, {})
+        other.spaces.of(small).put([(1, unit(0, 0, 0, 1))])
+        other.spaces.activate(small)
+        try:
+            assert many.vectors.fetch([1, 2]) == {first: unit(0, 0, 0, 1)}
+            assert many.vectors.search(unit(0, 0, 0, 1), EVERYTHING, 3) == [Scored(1, 1.0)]
+            with pytest.raises(BadValue):
+                many.vectors.search(point(random.Random(1)), EVERYTHING, 3)
+        finally:
+            other.spaces.activate(was)
+            other.spaces.drop(small)
+        assert len(many.vectors.search(point(random.Random(1)), EVERYTHING, 3)) == 3
 
 
 @pytest.mark.promise("002.hnsw")

@@ -17,7 +17,7 @@ from concord.poll import bounded, reason_of
 from concord.types import Candidate, ChunkId, Degraded, Family, Query
 
 if TYPE_CHECKING:
-    from concord.protocols import Semantic, Similarity
+    from concord.protocols import Comparison, Semantic, Similarity
 
 T = TypeVar("T")
 
@@ -120,11 +120,16 @@ class Guarded:
         """Return the strategy's votes."""
         return self._breaker.call(lambda: self._inner.candidates(query))
 
-    def similarities(
-        self, text: str, chunk_ids: Sequence[ChunkId], like: Sequence[ChunkId] = ()
-    ) -> Mapping[ChunkId, float]:
-        """Return the cosines of a query and of chunks."""
-        return self._breaker.call(lambda: self._inner.similarities(text, chunk_ids, like))
+    def compare(self, text: str, chunk_ids: Sequence[ChunkId]) -> Comparison:
+        """Return how near chunks are to a query."""
+        return self._breaker.call(lambda: self._inner.compare(text, chunk_ids))
+
+
+class _Nothing:
+    """What is known of how near chunks are when nobody can tell."""
+
+    def cosines(self, like: Sequence[ChunkId] = ()) -> Mapping[ChunkId, float]:
+        return {}
 
 
 class Cosines:
@@ -135,19 +140,17 @@ class Cosines:
         self._ends = time.perf_counter() + budget_ms / 1000
         self.degraded: tuple[Degraded, ...] = ()
 
-    def __call__(
-        self, text: str, chunk_ids: Sequence[ChunkId], like: Sequence[ChunkId] = (), /
-    ) -> Mapping[ChunkId, float]:
-        """Return the cosine of each chunk that has a vector."""
+    def __call__(self, text: str, chunk_ids: Sequence[ChunkId], /) -> Comparison:
+        """Return how near these chunks are."""
         if self.degraded:
-            return {}
+            return _Nothing()
         left_ms = max(0.0, self._ends - time.perf_counter()) * 1000
         try:
-            found = bounded(lambda: self._similarity(text, chunk_ids, like), left_ms)
+            found = bounded(lambda: self._similarity(text, chunk_ids), left_ms)
         except Exception as fault:  # whatever an engine raises is reported in the answer
             return self._none(reason_of(fault))
         return self._none("no answer before the deadline") if found is None else found
 
-    def _none(self, reason: str) -> Mapping[ChunkId, float]:
+    def _none(self, reason: str) -> Comparison:
         self.degraded = (Degraded("semantic", reason),)
-        return {}
+        return _Nothing()

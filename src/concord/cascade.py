@@ -125,6 +125,8 @@ def _joined(found: Retrieval, votes: Poll, tools: Tools) -> Retrieval:
 
 def _with_votes(given: Ballots, added: Sequence[Candidate], query: Query, tools: Tools) -> Ballots:
     missing = sorted({one.chunk_id for one in added} - given.cosine.keys())
-    cosine = tools.similarity(query.text, missing) if tools.similarity and given.semantic and missing else {}
+    cosine = dict(given.cosine)
+    if tools.similarity and given.semantic and missing:
+        cosine |= tools.similarity(query.text, missing).cosines()
     voted = [one for some in given.votes.values() for one in some]
-    return ballots([*voted, *added], bm25=given.bm25, cosine={**given.cosine, **cosine})
+    return ballots([*voted, *added], bm25=given.bm25, cosine=cosine)

@@ -47,6 +47,13 @@ SETTINGS: tuple[Setting, ...] = (
         "empty means SQLite in the user's data directory: no server, no set-up",
     ),
     Setting(
+        "store.index_memory_mb",
+        256,
+        "how much memory in MB a PostgreSQL server may use while it builds the vector index",
+        "150,000 vectors of 384 dimensions fit; what does not fit is built ten times slower",
+        minimum=1,
+    ),
+    Setting(
         "vectors.url",
         "",
         "where vectors are kept when not in the store: http://HOST:6333, a Qdrant server",

@@ -260,7 +260,7 @@ class Parts:
         return replace(
             tools,
             strategies=[*tools.strategies, meaning.strategy],
-            similarity=meaning.strategy.similarities,
+            similarity=meaning.strategy.compare,
             calibration=self._calibration(meaning.identity),
         )
 
@@ -289,7 +289,7 @@ class Parts:
     def _similarity(self, text: str, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, float]:
         """Return cosines for a reranker, which outlives the search it was opened in; none without meaning."""
         meaning = self._meaning(wait_for_model=True)
-        return {} if isinstance(meaning, Degraded) else meaning.strategy.similarities(text, chunk_ids)
+        return {} if isinstance(meaning, Degraded) else meaning.strategy.compare(text, chunk_ids).cosines()
 
     def _meaning(self, wait_for_model: bool) -> Meaning | Degraded:
         """Return what looks for meaning, or why nothing can. The active space is asked for once a search."""

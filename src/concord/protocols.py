@@ -541,23 +541,27 @@ class Strategy(Protocol):
         ...
 
 
-class Similarity(Protocol):
-    """Cosines of a query, drawn towards the chunks it should be `like`, and of chunks."""
+class Comparison(Protocol):
+    """A query and chunks whose vectors have been fetched: comparing them again asks nobody."""
 
-    def __call__(
-        self, text: str, chunk_ids: Sequence[ChunkId], like: Sequence[ChunkId] = (), /
-    ) -> Mapping[ChunkId, float]:
-        """Return the cosine of each chunk that has a vector."""
+    def cosines(self, like: Sequence[ChunkId] = ()) -> Mapping[ChunkId, float]:
+        """Return the cosine of each chunk that has a vector; of the query drawn towards `like`."""
+        ...
+
+
+class Similarity(Protocol):
+    """Compares a query with chunks."""
+
+    def __call__(self, text: str, chunk_ids: Sequence[ChunkId], /) -> Comparison:
+        """Return how near these chunks are."""
         ...
 
 
 class Semantic(Strategy, Protocol):
     """The strategy that can also tell how near any chunk is."""
 
-    def similarities(
-        self, text: str, chunk_ids: Sequence[ChunkId], like: Sequence[ChunkId] = ()
-    ) -> Mapping[ChunkId, float]:
-        """Return the cosines of a query, drawn towards the chunks it should be `like`, and of the chunks."""
+    def compare(self, text: str, chunk_ids: Sequence[ChunkId]) -> Comparison:
+        """Return how near these chunks are to a query."""
         ...
 
 

@@ -33,12 +33,24 @@ from concord.text.characters import is_latin
 from concord.text.citation import cite
 from concord.text.parse import contains
 from concord.text.snippet import snippet
-from concord.types import Answer, ChunkId, Degraded, Hit, Json, Mode, Query, Ranked, Request, Source
+from concord.types import (
+    Answer,
+    Candidate,
+    ChunkId,
+    Degraded,
+    Hit,
+    Json,
+    Mode,
+    Query,
+    Ranked,
+    Request,
+    Source,
+)
 from concord.understand import chosen_mode, is_literal, understand
 
 if TYPE_CHECKING:
     from concord.breaker import Cosines
-    from concord.protocols import Reranker, Similarity, Store, Strategy
+    from concord.protocols import Comparison, Reranker, Similarity, Store, Strategy
 
 FEEDBACK_HITS = 2  # that the query is drawn towards: more of them bring in what is wrong
 CODE = 0.5  # share of candidates from which a search is one of source code
@@ -171,9 +183,11 @@ def retrieve(
     votes = poll(asked, query, deadline_ms(request, tools.settings))
     _need_words(votes, mode)
     with watch.lap("complete"):
-        given = _ballots(votes, query, tools.similarity)
+        voted = [one for some in votes.votes.values() for one in some if one.rank <= query.candidates]
+        compared = _compared(voted, query, tools.similarity)
+        given = _ballots(votes, voted, compared)
         context = _context(given, query, tools)
-        given = _with_feedback(given, context, query, tools.similarity)
+        given = _with_feedback(given, context, compared)
     return Retrieval(query, votes, given, context)
 
 
@@ -207,21 +221,23 @@ def _need_words(votes: Poll, mode: Mode) -> None:
         )
 
 
-def _ballots(votes: Poll, query: Query, similarity: Similarity | None) -> Ballots:
+def _compared(voted: Sequence[Candidate], query: Query, similarity: Similarity | None) -> Comparison | None:
+    """Fetch the vectors of all candidates; None where nobody looked for meaning, or it found nothing."""
+    if similarity is None or all(one.family != "semantic" for one in voted):
+        return None
+    return similarity(query.text, sorted({one.chunk_id for one in voted}))
+
+
+def _ballots(votes: Poll, voted: Sequence[Candidate], compared: Comparison | None) -> Ballots:
     """Merge the votes, and complete them with the scores that candidates have with the other family.
 
-    Word search knows the score of many more chunks than it votes for; a vector is fetched for the rest.
+    Word search knows the score of many more chunks than it votes for; of the rest the vectors are compared.
     """
-    known = [candidate for candidates in votes.votes.values() for candidate in candidates]
-    voted = [candidate for candidate in known if candidate.rank <= query.candidates]
     bm25: dict[ChunkId, float] = {}
-    for candidate in known:
-        if candidate.family == "lexical" and candidate.score > bm25.get(candidate.chunk_id, 0.0):
+    for candidate in (one for some in votes.votes.values() for one in some if one.family == "lexical"):
+        if candidate.score > bm25.get(candidate.chunk_id, 0.0):
             bm25[candidate.chunk_id] = candidate.score
-    near = {candidate.chunk_id for candidate in voted if candidate.family == "semantic"}
-    missing = sorted({candidate.chunk_id for candidate in voted} - near)
-    cosine = similarity(query.text, missing) if similarity and near and missing else {}
-    return ballots(voted, bm25=bm25, cosine=cosine)
+    return ballots(voted, bm25=bm25, cosine=compared.cosines() if compared else {})
 
 
 def _context(given: Ballots, query: Query, tools: Tools) -> Context:
@@ -239,15 +255,15 @@ def _context(given: Ballots, query: Query, tools: Tools) -> Context:
     )
 
 
-def _with_feedback(given: Ballots, context: Context, query: Query, similarity: Similarity | None) -> Ballots:
+def _with_feedback(given: Ballots, context: Context, compared: Comparison | None) -> Ballots:
     """Draw the query towards the first hits and measure again how near every candidate is.
 
     Among source code the first hits are too often wrong for that to help.
     """
-    if similarity is None or not given.semantic or context.code_share > CODE:
+    if compared is None or context.code_share > CODE:
         return given
     first = [one.chunk_id for one in blend(given, context)[:FEEDBACK_HITS]]
-    return replace(given, feedback=similarity(query.text, list(given.votes), first))
+    return replace(given, feedback=compared.cosines(first))
 
 
 def _above(ranked: Sequence[Ranked], found: Retrieval, threshold: float | None, floor: float) -> list[Ranked]:

@@ -171,7 +171,7 @@ class JsonStore(MemoryStore):
         self.path = path
 
     @classmethod
-    def open(cls, url: str, org: str, settings: Mapping[str, Any] | None = None) -> JsonStore:
+    def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> JsonStore:
         """Open an organisation's file; there need not be one before the first change.
 
         Raises:

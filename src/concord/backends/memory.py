@@ -376,7 +376,7 @@ class MemoryStore:
         self.journal = MemoryJournal(shelves)
 
     @classmethod
-    def open(cls, url: str, org: str, settings: Mapping[str, Any] | None = None) -> MemoryStore:
+    def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> MemoryStore:
         """Return a new store; `memory://` says all there is to say."""
         return cls()
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from concord.errors import EmbedderDown
 from concord.protocols import Embedder, VectorIndex
@@ -73,22 +74,32 @@ class Semantic:
             for rank, hit in enumerate(found, 1)
         ]
 
-    def similarities(
-        self, text: str, chunk_ids: Sequence[ChunkId], like: Sequence[ChunkId] = ()
-    ) -> dict[ChunkId, float]:
-        """Return the cosines of a query and of those of the chunks that have a vector.
+    def compare(self, text: str, chunk_ids: Sequence[ChunkId]) -> Fetched:
+        """Return the query's vector beside those of the chunks that have one."""
+        return Fetched(self._vectors.vector(text), self._index.fetch(chunk_ids))
+
+
+class Fetched(NamedTuple):
+    """The vectors of a query and of chunks."""
+
+    query: Vector
+    stored: Mapping[ChunkId, Vector]
+
+    def cosines(self, like: Sequence[ChunkId] = ()) -> dict[ChunkId, float]:
+        """Return the cosines of the query and of the chunks.
 
         With `like`, the query is first drawn towards these chunks: Rocchio's feedback, among vectors.
         """
         import numpy as np  # the runtime that made the query's vector has loaded it already
 
-        stored = self._index.fetch(list(dict.fromkeys([*chunk_ids, *like])))
-        if not stored:
+        if not self.stored:
             return {}
-        matrix = np.frombuffer(b"".join(stored.values()), dtype="<f4").reshape(len(stored), -1)
-        query = np.frombuffer(self._vectors.vector(text), dtype="<f4")
-        drawn = [place for place, chunk_id in enumerate(stored) if chunk_id in like]
+        matrix = np.frombuffer(b"".join(self.stored.values()), dtype="<f4").reshape(len(self.stored), -1)
+        query = np.frombuffer(self.query, dtype="<f4")
+        drawn = [place for place, chunk_id in enumerate(self.stored) if chunk_id in like]
         if drawn:
             query = query + FEEDBACK * matrix[drawn].mean(axis=0)
             query = query / np.linalg.norm(query)
-        return dict(zip(stored, (matrix @ query).tolist(), strict=True))
+        # Not `matrix @ query`: its threads go on waiting busily for more, and a server beside us lacks the
+        # processor that they hold.
+        return dict(zip(self.stored, np.einsum("ij,j->i", matrix, query).tolist(), strict=True))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -44,9 +44,11 @@ def connect(location: Location) -> Connection:
 class Connections:
     """The pool of one store."""
 
-    def __init__(self, location: Location, org: int) -> None:
+    def __init__(self, location: Location, org: int, options: Mapping[str, Any] | None = None) -> None:
         self.location = location
         self.org = org  # the key of the organisation: every statement names it
+        # What building an index may use; None leaves it to the server.
+        self.index_memory_mb: int | None = options["store.index_memory_mb"] if options else None
         self._is_doubtful = threading.Event()  # set while the server may be down
         self._pool = ConnectionPool(
             location.conninfo,

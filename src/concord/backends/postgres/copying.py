@@ -17,13 +17,10 @@ _MOVE = "INSERT INTO {table} ({names}) SELECT {names} FROM stage_{table}"
 
 
 @contextmanager
-def staging(
-    connection: Connection, table: str, columns: Sequence[str], *, binary: bool = False
-) -> Iterator[psycopg.Copy]:
+def staging(connection: Connection, table: str, columns: Sequence[str]) -> Iterator[psycopg.Copy]:
     """Lend a COPY for the block; `move` brings its rows into the table. The caller holds a transaction."""
     connection.execute(_STAGE.format(table=table))
-    into = f"stage_{table} ({', '.join(columns)})"
-    statement = f"COPY {into} FROM STDIN{' (FORMAT binary)' if binary else ''}"
+    statement = f"COPY stage_{table} ({', '.join(columns)}) FROM STDIN"
     with connection.cursor() as cursor, cursor.copy(statement) as copy:
         yield copy
 

@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 import psycopg
 from psycopg import errors
 from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 
+from concord.backends import sql_faults
+from concord.backends.sql_faults import Explanations
 from concord.errors import BackendDown, BadValue, CorruptStore, KBError, StoreBusy, StoreError
 
 _AGAIN = "nothing was lost: start it again or check the network, then repeat the command"
 
 
-@contextmanager
-def translated(server: str) -> Iterator[None]:
+def translated(server: str) -> AbstractContextManager[None]:
     """Turn what psycopg raises in the block into a KBError; what only a fault of ours can cause passes."""
-    try:
-        yield
-    except (psycopg.Error, PoolClosed) as fault:
-        error = kb_error(fault, server)
-        if error is None:
-            raise
-        raise error from fault
-    except UnicodeEncodeError as fault:  # a lone surrogate, as in a file name that is not UTF-8
-        raise BadValue(
-            "text that is not valid Unicode cannot be stored", hint="rename or convert it"
-        ) from fault
+    return sql_faults.translated((psycopg.Error, PoolClosed), _EXPLANATIONS, server)
 
 
 def is_lost(fault: BaseException) -> bool:
@@ -35,14 +25,6 @@ def is_lost(fault: BaseException) -> bool:
     if isinstance(fault, errors.AdminShutdown | errors.CrashShutdown | errors.CannotConnectNow):
         return True
     return isinstance(fault, psycopg.OperationalError | psycopg.InterfaceError) and not fault.sqlstate
-
-
-def kb_error(fault: Exception, server: str) -> KBError | None:
-    """Return what to tell the user; None for a fault of ours."""
-    for kinds, explain in _EXPLANATIONS:
-        if isinstance(fault, kinds):
-            return explain(fault, server)
-    return None
 
 
 def _first_line(fault: Exception) -> str:
@@ -111,9 +93,7 @@ def _pattern(fault: Exception, server: str) -> KBError:
     return BadValue("the path pattern is too long or too complex", hint="use fewer wildcards")
 
 
-_Kinds = type[Exception] | tuple[type[Exception], ...]
-# The first row that fits decides.
-_EXPLANATIONS: tuple[tuple[_Kinds, Callable[[Exception, str], KBError]], ...] = (
+_EXPLANATIONS: Explanations[str] = (
     ((PoolTimeout, TooManyRequests, errors.TooManyConnections), _crowded),
     ((errors.LockNotAvailable, errors.DeadlockDetected, errors.SerializationFailure), _busy),
     ((errors.DiskFull, errors.OutOfMemory), _full),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from concord.backends.columns import Columns
 from concord.backends.postgres.connections import Connection
 from concord.backends.postgres.copying import move, staging
 from concord.backends.postgres.schema import vector_table
-from concord.backends.postgres.words import Entry, entry_of, posting_lines
+from concord.backends.postgres.words import Entry, entry_of, posting_lines, postings
 from concord.types import ChunkId
 
 _CHUNK_FIELDS = (
@@ -17,6 +18,7 @@ _CHUNK_FIELDS = (
     *("last_page", "heading", "content", "length", "words"),
 )
 _POSTING_FIELDS = ("org", "segment", "term", "size", "chunks", "packed")
+_LINES = 2000  # of postings, sent at once
 _PUT_PENDING = "INSERT INTO kb_pending SELECT org, key, unnest(%s::bigint[]) FROM kb_spaces WHERE org = %s"
 _PUT_SEGMENT = """
 INSERT INTO kb_segments VALUES (%s, %s, %s)
@@ -82,10 +84,10 @@ def insert_chunks(connection: Connection, org: int, chunks: Sequence[NewChunk]) 
             entry = entry_of(chunk.columns)
             copy.write_row((org, chunk.id, *chunk.row, entry.length, entry.words))
             entries.append((chunk.id, entry))
-    with connection.pipeline():  # the server goes on while the postings are made
+    with connection.pipeline():  # the server goes on while the postings are gathered
         move(connection, "kb_chunks", _CHUNK_FIELDS)
         connection.execute(_PUT_PENDING, ([chunk.id for chunk in chunks], org))
-        segment = _segment(org, entries)
+        segment = _segment(entries)
     _add_segment(connection, org, segment)
 
 
@@ -100,7 +102,7 @@ def reindex_chunks(connection: Connection, org: int, entries: Mapping[ChunkId, E
     rows = [(entry.length, entry.words, org, chunk_id) for chunk_id, entry in entries.items()]
     with connection.cursor() as cursor:
         cursor.executemany(_REWRITE_WORDS, rows)
-    _add_segment(connection, org, _segment(org, list(entries.items())))
+    _add_segment(connection, org, _segment(list(entries.items())))
 
 
 def delete_chunks(connection: Connection, org: int, chunk_ids: Sequence[ChunkId]) -> None:
@@ -117,24 +119,27 @@ def delete_chunks(connection: Connection, org: int, chunk_ids: Sequence[ChunkId]
 
 
 class _Segment(NamedTuple):
-    """The postings of chunks that are written together, as lines for COPY, and what they add up to."""
+    """The postings of chunks that are written together, and what they add up to."""
 
     number: int
     chunks: int
     tokens: int
-    lines: str
+    postings: dict[str, list[int]]
 
 
-def _segment(org: int, entries: Sequence[tuple[ChunkId, Entry]]) -> _Segment:
+def _segment(entries: Sequence[tuple[ChunkId, Entry]]) -> _Segment:
     last = max(chunk_id for chunk_id, _ in entries)
     tokens = sum(entry.length for _, entry in entries)
-    return _Segment(last, len(entries), tokens, "".join(posting_lines(org, last, entries)))
+    return _Segment(last, len(entries), tokens, postings(entries))
 
 
 def _add_segment(connection: Connection, org: int, segment: _Segment) -> None:
     """Write a segment, and count what is in it."""
+    lines = posting_lines(org, segment.number, segment.postings)
     with staging(connection, "kb_postings", _POSTING_FIELDS) as copy:
-        copy.write(segment.lines)
-    move(connection, "kb_postings", _POSTING_FIELDS)
-    connection.execute(_PUT_SEGMENT, (org, segment.number, segment.chunks))
-    connection.execute(_COUNT_ADDED, (segment.chunks, segment.tokens, segment.number, org))
+        while block := "".join(islice(lines, _LINES)):  # the next are made while the server reads these
+            copy.write(block)
+    with connection.pipeline():
+        move(connection, "kb_postings", _POSTING_FIELDS)
+        connection.execute(_PUT_SEGMENT, (org, segment.number, segment.chunks))
+        connection.execute(_COUNT_ADDED, (segment.chunks, segment.tokens, segment.number, org))

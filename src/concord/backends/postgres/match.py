@@ -2,6 +2,9 @@
 
 The formula is FTS5's, as `backends/bm25.py` has it: k1 = 1.2, b = 0.75, the chunk with all its columns as the
 unit of length and of document frequency, a column's weight multiplying how often a token occurs there.
+
+Whatever is looked for is found by its tokens in `kb_postings`. An index for `@@` over the tsvectors would not
+be used: under row-level policies PostgreSQL lets only operators that leak nothing go before the policy.
 """
 
 from __future__ import annotations
@@ -37,14 +40,20 @@ STATISTICS = """n AS MATERIALIZED (
     SELECT chunks::float8 AS chunks, 0.9::float8 * chunks / greatest(tokens, 1) AS slope, stale
     FROM kb_orgs WHERE key = %(org)s)"""
 
+# Tokens that are there, with their weight; and the chunks of the rarest of them, where only a chunk that
+# holds all of them counts: the others' postings are then passed by without being scored.
+_TERMS = f"""t{{at}} AS MATERIALIZED (
+    SELECT w.term, d.chunks, w.times * {_IDF.format(df="d.chunks")} AS idf
+    FROM n CROSS JOIN unnest(%(terms{{at}})s::text[], %(times{{at}})s::float8[]) AS w (term, times)
+    CROSS JOIN LATERAL ({DOCUMENT_FREQUENCY.format(term="w.term")}) AS d WHERE d.chunks > 0)"""
+_RAREST = """r{at} AS MATERIALIZED (
+    SELECT e.chunk FROM (SELECT term FROM t{at} ORDER BY chunks LIMIT 1) AS rare
+    JOIN kb_postings AS p ON p.org = %(org)s AND p.term = rare.term
+    CROSS JOIN LATERAL unnest(p.chunks) AS e (chunk))"""
 _WORDS = f"""
 SELECT e.chunk, t.idf * {_SATURATED.format(tf=_WEIGHTED, length=_LENGTH)} AS score
-FROM n CROSS JOIN LATERAL (
-    SELECT w.term, w.times * {_IDF.format(df="d.chunks")} AS idf
-    FROM unnest(%(terms{{at}})s::text[], %(times{{at}})s::float8[]) AS w (term, times)
-    CROSS JOIN LATERAL ({DOCUMENT_FREQUENCY.format(term="w.term")}) AS d WHERE d.chunks > 0
-    OFFSET 0  -- so that it is not computed anew for every posting
-) AS t JOIN kb_postings AS p ON p.org = %(org)s AND p.term = t.term {_POSTINGS}"""
+FROM n CROSS JOIN t{{at}} AS t JOIN kb_postings AS p ON p.org = %(org)s AND p.term = t.term {_POSTINGS}"""
+_WORDS_TOGETHER = _WORDS + " JOIN r{at} AS r ON r.chunk = e.chunk"
 
 _SCORED = f"""
 SELECT f.chunk, {_IDF.format(df="f.df")} * {_SATURATED.format(tf="f.tf", length="f.length")} AS score
@@ -57,6 +66,13 @@ _PREFIX = _SCORED.format(
     WHERE p.org = %(org)s AND p.term >= %(from{{at}})s AND p.term < %(to{{at}})s GROUP BY e.chunk"""
 )
 
+# The chunks that hold a phrase: of those that hold all its tokens, the ones in which these stand together.
+_HOLDERS = """
+SELECT c.id AS chunk, c.length, c.words FROM (
+    SELECT e.chunk FROM t{at} AS t JOIN kb_postings AS p ON p.org = %(org)s AND p.term = t.term
+    CROSS JOIN LATERAL unnest(p.chunks) AS e (chunk) JOIN r{at} AS r ON r.chunk = e.chunk
+    GROUP BY e.chunk HAVING count(*) = cardinality(%(terms{at})s::text[])
+) AS h JOIN kb_chunks AS c ON c.org = %(org)s AND c.id = h.chunk WHERE c.words @@ %(query{at})s::tsquery"""
 # Where each token stands, moved back by its place in the phrase: a place that all of them share is an
 # occurrence of the whole.
 _PHRASE = _SCORED.format(
@@ -64,16 +80,16 @@ _PHRASE = _SCORED.format(
     SELECT o.chunk, sum((ARRAY[%(w0)s, %(w1)s, %(w2)s, %(w3)s]::float8[])[strpos('{LABELS}', o.label)]) AS tf,
         min(o.length) AS length, count(*) OVER () AS df
     FROM (
-        SELECT c.id AS chunk, c.length, s.at - t.at AS start, min(s.label) AS label
-        FROM kb_chunks AS c CROSS JOIN LATERAL unnest(c.words) AS l
-        JOIN unnest(%(terms{{at}})s::text[], %(last{{at}})s::boolean[])
+        SELECT c.chunk, c.length, s.at - t.at AS start, min(s.label) AS label
+        FROM ({_HOLDERS}) AS c CROSS JOIN LATERAL unnest(c.words) AS l
+        JOIN unnest(%(phrase{{at}})s::text[], %(last{{at}})s::boolean[])
             WITH ORDINALITY AS t (term, is_begun, at)
             ON CASE WHEN t.is_begun THEN starts_with(l.lexeme, t.term) ELSE l.lexeme = t.term END
         CROSS JOIN LATERAL unnest(l.positions, l.weights) AS s (at, label)
-        WHERE c.org = %(org)s AND c.words @@ %(query{{at}})s::tsquery
-        GROUP BY c.id, c.length, start HAVING count(*) = %(size{{at}})s
+        GROUP BY c.chunk, c.length, start HAVING count(*) = cardinality(%(phrase{{at}})s::text[])
     ) AS o GROUP BY o.chunk"""
 )
+UNSCORED = f"SELECT h.chunk, 0 AS score FROM ({_HOLDERS}) AS h"  # of a phrase whose chunks are only counted
 
 _ANY = "SELECT u.chunk, sum(u.score) AS score FROM ({parts}) AS u GROUP BY u.chunk"
 _ALL = _ANY + " HAVING count(*) = {size}"
@@ -82,11 +98,18 @@ WHERE NOT EXISTS (SELECT 1 FROM ({drop}) AS x WHERE x.chunk = k.chunk)"""
 
 
 class Relation:
-    """The SQL of a match and the values that it names, gathered part by part."""
+    """The SQL of a match, what it reads, and the values that it names, gathered part by part."""
 
-    def __init__(self, match: Match) -> None:
+    def __init__(self, match: Match, phrase: str = _PHRASE) -> None:
+        self._phrase = phrase
         self.values: dict[str, Any] = {}
+        self._read = [STATISTICS]
         self.sql = self._render(match, _MAX_DEPTH)  # None when there is nothing to find
+
+    @property
+    def reads(self) -> str:
+        """What stands before the statement in which the SQL is."""
+        return "WITH " + ", ".join(self._read)
 
     def _render(self, match: Match, depth: int) -> str | None:
         if isinstance(match, Word | Phrase):
@@ -111,15 +134,15 @@ class Relation:
             elif rendered := self._render(part, depth - 1):
                 relations.append(rendered)
         if words:
-            relations.append(self._words(words))
+            relations.append(self._words(words, _WORDS_TOGETHER if template is _ALL else _WORDS))
         if not relations:
             return None
         size = len(relations) - bool(words) + len(words)
         union = " UNION ALL ".join(f"({relation})" for relation in relations)
         return relations[0] if size == 1 else template.format(parts=union, size=size)
 
-    def _words(self, words: Counter[str]) -> str:
-        return _WORDS.format(at=self._named(terms=list(words), times=list(map(float, words.values()))))
+    def _words(self, words: Counter[str], template: str) -> str:
+        return template.format(at=self._terms(words, template is _WORDS_TOGETHER))
 
     def _leaf(self, tokens: list[str], is_begun: bool) -> str:
         if len(tokens) == 1:
@@ -127,8 +150,15 @@ class Relation:
             return _PREFIX.format(at=self._named(**{"from": start, "to": start + _LAST_CHARACTER}))
         tokens = tokens[:_LONGEST_PHRASE]
         last = [False] * (len(tokens) - 1) + [is_begun]
+        whole = Counter(tokens[:-1] if is_begun else tokens)
         query = to_tsquery(tokens, is_begun)
-        return _PHRASE.format(at=self._named(terms=tokens, last=last, size=len(tokens), query=query))
+        return self._phrase.format(at=self._terms(whole, True, phrase=tokens, last=last, query=query))
+
+    def _terms(self, words: Counter[str], are_together: bool, **values: Any) -> int:
+        """Have tokens looked up, and with them the chunks of the rarest."""
+        at = self._named(terms=list(words), times=list(map(float, words.values())), **values)
+        self._read += [_TERMS.format(at=at), *([_RAREST.format(at=at)] if are_together else [])]
+        return at
 
     def _without(self, match: Without, depth: int) -> str | None:
         keep, dropped = kept_and_dropped(match)

@@ -28,8 +28,7 @@ _ORG = "SELECT key FROM kb_orgs WHERE name = %s"
 
 
 def _first(connection: Connection) -> None:
-    for extension in schema.EXTENSIONS:
-        connection.execute(f"CREATE EXTENSION IF NOT EXISTS {extension}")
+    connection.execute(f"CREATE EXTENSION IF NOT EXISTS {schema.EXTENSION}")
     _refuse_old_pgvector(connection)
     connection.execute(schema.FIRST)
 
@@ -44,6 +43,11 @@ def _last_pages(connection: Connection) -> None:
     connection.execute("ALTER TABLE kb_chunks ADD COLUMN last_page integer")
 
 
+def _without_gin(connection: Connection) -> None:
+    """Indexes that policies kept from being used: words are found through postings alone."""
+    connection.execute(schema.WITHOUT_GIN)
+
+
 def _refuse_old_pgvector(connection: Connection) -> None:
     """Refuse a pgvector whose graph cannot be walked on until a filter has let enough through."""
     version = str(_value(connection, "SELECT extversion FROM pg_extension WHERE extname = 'vector'"))
@@ -56,7 +60,7 @@ def _refuse_old_pgvector(connection: Connection) -> None:
 
 
 # The step at index n leads from version n to version n + 1. A step that was released never changes.
-STEPS: tuple[Callable[[Connection], None], ...] = (_first, _ledger, _last_pages)
+STEPS: tuple[Callable[[Connection], None], ...] = (_first, _ledger, _last_pages, _without_gin)
 VERSION = len(STEPS)
 
 

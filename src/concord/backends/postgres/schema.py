@@ -5,16 +5,16 @@ kb_orgs ─< kb_sources ─< kb_documents ─< kb_chunks ── kb_pending      
                   kb_accesses (of documents)  ├─ kb_postings, kb_segments, kb_gone     (BM25's statistics)
                                               └─ kb_unsettled      (for vectors elsewhere; by triggers)
 
-Words are kept twice, for two questions. `kb_chunks.words`, a tsvector under a GIN index, knows where each
-token stands: it answers phrases. `kb_postings` holds what BM25 needs, as arrays: one row for a token and a
-*segment* (the chunks that were written together), so that reading a frequent token touches a few rows, not
-one for each chunk. A deleted chunk stays in its segment until that is merged: no id is used again, so it is
-known by having no row any more, and `kb_gone` counts such chunks by token.
+Words are kept twice, for two questions. `kb_chunks.words`, a tsvector, knows where each token of a chunk
+stands: it tells phrases. `kb_postings` holds what BM25 needs, as arrays: one row for a token and a *segment*
+(the chunks that were written together), so that reading a frequent token touches a few rows, not one for each
+chunk. A deleted chunk stays in its segment until that is merged: no id is used again, so it is known by not
+having a row any more, and `kb_gone` counts such chunks by token.
 """
 
 from __future__ import annotations
 
-EXTENSIONS = ("vector", "btree_gin")
+EXTENSION = "vector"
 
 _TABLES = """
 CREATE TABLE kb_orgs (
@@ -77,7 +77,6 @@ CREATE TABLE kb_documents (
     UNIQUE (org, path)
 );
 CREATE INDEX kb_documents_source ON kb_documents (org, source, path);
-CREATE INDEX kb_documents_tags ON kb_documents USING gin (org, tags);
 CREATE INDEX kb_documents_superseded ON kb_documents (org, superseded_by, id) WHERE superseded_by IS NOT NULL;
 
 CREATE TABLE kb_chunks (
@@ -97,7 +96,6 @@ CREATE TABLE kb_chunks (
     PRIMARY KEY (org, id)
 );
 CREATE INDEX kb_chunks_document ON kb_chunks (org, document, id);
-CREATE INDEX kb_chunks_words ON kb_chunks USING gin (org, words);
 
 CREATE TABLE kb_pending (
     org integer NOT NULL,
@@ -248,6 +246,10 @@ CREATE TABLE kb_unsettled (
         WHERE o.key = new.org AND o.home <> '' ORDER BY c.id""",
     )
 )
+
+# What `@@` and `@>` ask might tell of rows that a policy hides, so PostgreSQL asks after the policy: of each
+# row, never of an index. These were only written to.
+WITHOUT_GIN = "DROP INDEX IF EXISTS kb_chunks_words, kb_documents_tags"
 
 
 def vector_table(dimension: int) -> str:

@@ -22,8 +22,8 @@ from concord.types import Finding
 class PostgresStore:
     """The storage of one organisation, until it is closed."""
 
-    def __init__(self, location: Location, org: int) -> None:
-        self._connections = Connections(location, org)
+    def __init__(self, location: Location, org: int, options: Mapping[str, Any] | None = None) -> None:
+        self._connections = Connections(location, org, options)
         self.catalog = PostgresCatalog(self._connections)
         self.lexical = PostgresLexical(self._connections)
         self.vectors = PostgresVectors(self._connections)
@@ -33,7 +33,7 @@ class PostgresStore:
         self.journal = PostgresJournal(self._connections)
 
     @classmethod
-    def open(cls, url: str, org: str, settings: Mapping[str, Any] | None = None) -> PostgresStore:
+    def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> PostgresStore:
         """Open an organisation's rows, making the tables when there are none and migrating them when old.
 
         Raises:
@@ -42,7 +42,7 @@ class PostgresStore:
             BackendDown: the server does not answer.
         """
         location = locate(url, org)
-        return cls(location, bring_up_to_date(location))
+        return cls(location, bring_up_to_date(location), options)
 
     def check(self) -> list[Finding]:
         """Look for indexes and counters out of step, orphans and lost vectors; changes nothing."""

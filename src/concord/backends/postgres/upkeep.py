@@ -19,7 +19,6 @@ _GROWN = 1.5  # times what the server knows of: then it is made to look
 
 INDEX_FROM = 2000  # vectors; fewer are compared one by one in 4 ms, and an index would slow every write
 MOST_DIMENSIONS = 2000  # that pgvector can index
-_BUILD_MEMORY = "256MB"  # a graph that does not fit is built ten times slower: 150,000 vectors of 384 do
 _BUILD_LOCK = 0x6B627678
 
 _ORG = "SELECT chunks, stale FROM kb_orgs WHERE key = %s"
@@ -63,7 +62,7 @@ def tidy_up(connections: Connections) -> None:
             connection.execute(_ANALYZE)
         dimensions = connection.execute(_DIMENSIONS, (connections.org, MOST_DIMENSIONS)).fetchall()
         for (dimension,) in dimensions:
-            _build_index(connection, vector_table(dimension))
+            _build_index(connection, vector_table(dimension), connections.index_memory_mb)
 
 
 def _merge_small(connection: Connection, org: int) -> None:
@@ -91,7 +90,7 @@ def _merge(connection: Connection, org: int, segments: list[int], statement: str
     connection.execute(_PUT_SEGMENT, (org, segments[-1], sum(size for (size,) in sizes)))
 
 
-def _build_index(connection: Connection, table: str) -> None:
+def _build_index(connection: Connection, table: str, memory_mb: int | None) -> None:
     """Index the vectors once there are enough of them, while others read and write."""
     index = f"{table}_hnsw"
     (valid,) = connection.execute(_INDEX, (index,)).fetchone() or (None,)
@@ -102,7 +101,8 @@ def _build_index(connection: Connection, table: str) -> None:
     if not is_ours:
         return  # somebody else is building it
     try:
-        connection.execute("SELECT set_config('maintenance_work_mem', %s, false)", (_BUILD_MEMORY,))
+        if memory_mb:
+            connection.execute("SELECT set_config('maintenance_work_mem', %s, false)", (f"{memory_mb}MB",))
         connection.execute(sql.SQL("DROP INDEX IF EXISTS {}").format(sql.Identifier(index)))  # a broken one
         connection.execute(
             f"CREATE INDEX CONCURRENTLY {index} ON {table} USING hnsw (embedding vector_cosine_ops)"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
+
+import psycopg
 
 from concord.backends.embeddings import check_identity, check_vector, refuse_elsewhere
 from concord.backends.postgres.cache import identity_column, identity_of
 from concord.backends.postgres.connections import Connection, Connections
-from concord.backends.postgres.copying import move, staging
 from concord.backends.postgres.filters import ALLOWED, CHUNKS, SUPERSEDED, condition
 from concord.backends.postgres.ledger import check_here, claim
 from concord.backends.postgres.rows import loaded
@@ -17,7 +18,9 @@ from concord.backends.postgres.space_rows import take_over
 from concord.backends.postgres.vector_form import Embedding, from_wire
 from concord.backends.sql_values import list_of
 from concord.errors import BadValue, ModelMismatch
-from concord.types import ChunkId, Filter, Identity, Pending, Scored, Vector
+from concord.types import FLOAT_BYTES, ChunkId, Filter, Identity, Pending, Scored, Vector
+
+Cursor = psycopg.Cursor[tuple[Any, ...]]
 
 EF_SEARCH = 64  # where nobody asks for another: recall@10 is above 0.95 (benchmarks/bench_postgres.py)
 # A filter that leaves few is answered exactly. Comparing one vector costs 2 µs; walking the graph costs 2 ms
@@ -27,11 +30,12 @@ MOST_EXACT = 10_000
 NARROW_SHARE = 0.05  # of all vectors in the table, other organisations' among them: the graph holds them all
 
 _STATE = """
-SELECT s.key, s.identity, s.dimension, o.home, o.chunks,
-    (SELECT greatest(c.reltuples, 0) FROM pg_class AS c
-     WHERE c.oid = to_regclass('kb_vectors_' || s.dimension)),
+SELECT s.key, s.identity, s.dimension, o.home,
     coalesce((SELECT i.indisvalid FROM pg_index AS i
-              WHERE i.indexrelid = to_regclass('kb_vectors_' || s.dimension || '_hnsw')), false)
+              WHERE i.indexrelid = to_regclass('kb_vectors_' || s.dimension || '_hnsw')), false),
+    o.chunks,
+    (SELECT greatest(c.reltuples, 0) FROM pg_class AS c
+     WHERE c.oid = to_regclass('kb_vectors_' || s.dimension))
 FROM kb_orgs AS o JOIN kb_spaces AS s ON s.org = o.key WHERE o.key = %(org)s AND {which}"""
 _ACTIVE = _STATE.format(which="s.is_active")
 _BOUND = _STATE.format(which="s.identity = %(identity)s")
@@ -61,10 +65,15 @@ _PENDING = f"""
 SELECT c.id, d.title, c.heading, c.content, CASE d.type WHEN 'note' THEN d.tags ELSE '{{}}' END
 {_WAITING} AND c.id > %(after)s ORDER BY c.id LIMIT %(limit)s"""
 _LOCK_SPACE = " FOR KEY SHARE OF s"  # whoever drops the space waits until the vectors are in it
-_LOCK_CHUNKS = """
-SELECT id FROM kb_chunks WHERE org = %s AND id = ANY(%s) ORDER BY id FOR KEY SHARE"""
-_DELETE_VECTORS = "DELETE FROM {table} WHERE org = %s AND space = %s AND chunk = ANY(%s)"
-_FIELDS = ("org", "space", "chunk", "embedding")
+# Chunks that are gone, or go before this holds them, get no vector.
+_PUT = """
+WITH alive AS (
+    SELECT id FROM kb_chunks WHERE org = %(org)s AND id = ANY(%(ids)s) ORDER BY id FOR KEY SHARE),
+waiting AS (DELETE FROM kb_pending WHERE org = %(org)s AND space = %(space)s AND chunk = ANY(%(ids)s))
+INSERT INTO {table} (org, space, chunk, embedding)
+SELECT %(org)s, %(space)s, given.id, given.embedding
+FROM unnest(%(ids)s::bigint[], %(vectors)b::vector[]) AS given (id, embedding) JOIN alive USING (id)
+ON CONFLICT (org, space, chunk) DO UPDATE SET embedding = excluded.embedding"""
 _FETCH = "SELECT chunk, vector_send(embedding) FROM {table} WHERE org = %s AND space = %s AND chunk = ANY(%s)"
 _IS_MARKED = f"""
 SELECT EXISTS (SELECT FROM {CHUNKS} WHERE d.org = %(org)s AND d.source = %(source)s AND NOT EXISTS (
@@ -79,15 +88,19 @@ INSERT INTO kb_pending SELECT %(org)s, %(space)s, chunk FROM gone"""
 
 
 class _State(NamedTuple):
-    """What there is to search; as _STATE returns it."""
+    """What there is to search; as _STATE returns it, the last three as they are about now."""
 
     space: int
     identity: str | None
     dimension: int | None
     home: str
-    chunks: int
-    table_size: float  # about how many vectors all organisations have
     is_indexed: bool
+    chunks: int
+    table_size: float  # how many vectors all organisations have
+
+    def is_like(self, other: _State) -> bool:
+        """Whether what is asked of the one can be asked of the other in the same words."""
+        return self[:5] == other[:5]
 
 
 class _Scope(NamedTuple):
@@ -106,6 +119,7 @@ class PostgresVectors:
         self._connections = connections
         self._org = connections.org
         self._bound = identity
+        self._seen: _State | None = None  # when somebody asked last
 
     def identity(self) -> Identity | None:
         """Return which embedder made the vectors; None before the first, or when the space is not there."""
@@ -151,10 +165,10 @@ class PostgresVectors:
                 )
             for vector in batch.values():
                 check_vector(vector, state.dimension)
-            alive = connection.execute(_LOCK_CHUNKS, (self._org, list(batch))).fetchall()
-            rows = [(chunk_id, batch[chunk_id]) for (chunk_id,) in alive]
-            _write(connection, self._org, state.space, vector_table(state.dimension), rows)
-            return len(rows)
+            values: dict[str, Any] = {"org": self._org, "space": state.space, "ids": list(batch)}
+            statement = _PUT.format(table=vector_table(state.dimension))
+            values["vectors"] = [Embedding(vector) for vector in batch.values()]
+            return connection.execute(statement, values).rowcount
 
     def search(
         self, vector: Vector, filter: Filter, limit: int, *, ef_search: int | None = None
@@ -174,15 +188,20 @@ class PostgresVectors:
     def fetch(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, Vector]:
         """Return the vectors of those chunks that have one."""
 
+        def ask(connection: Connection, state: _State) -> Cursor:
+            statement = _FETCH.format(table=vector_table(state.dimension or 0))
+            asked = (self._org, state.space, list(chunk_ids))
+            return connection.cursor(binary=True).execute(statement, asked)
+
         def work(connection: Connection) -> list[tuple[Any, ...]]:
-            state = self._state(connection)
-            if state is None or state.dimension is None or not chunk_ids:
+            state, found = self._state_with(connection, ask)
+            if state is None or state.dimension is None:
                 return []
             _check_here(state)
-            statement = _FETCH.format(table=vector_table(state.dimension))
-            cursor = connection.cursor(binary=True)
-            return cursor.execute(statement, (self._org, state.space, list(chunk_ids))).fetchall()
+            return ask(connection, state).fetchall() if found is None else found
 
+        if not chunk_ids:
+            return {}
         found = {chunk_id: from_wire(sent) for chunk_id, sent in self._connections.read(work)}
         return {chunk_id: found[chunk_id] for chunk_id in chunk_ids if chunk_id in found}
 
@@ -200,9 +219,11 @@ class PostgresVectors:
 
     def _state(self, connection: Connection, locked: str = "") -> _State | None:
         """Return what there is of the space that this index is about; None when there is no such space."""
+        return _state_of(self._ask_state(connection, locked))
+
+    def _ask_state(self, connection: Connection, locked: str = "") -> Cursor:
         values = {"org": self._org, "identity": self._bound and identity_column(self._bound)}
-        row = connection.execute((_BOUND if self._bound else _ACTIVE) + locked, values).fetchone()
-        return _State(*row) if row else None
+        return connection.execute((_BOUND if self._bound else _ACTIVE) + locked, values)
 
     def _waiting(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
         def work(connection: Connection) -> list[tuple[Any, ...]]:
@@ -212,36 +233,65 @@ class PostgresVectors:
 
         return self._connections.read(work)
 
+    def _state_with(
+        self, connection: Connection, ask: Callable[[Connection, _State], Cursor] | None
+    ) -> tuple[_State | None, list[tuple[Any, ...]] | None]:
+        """Return the state, and what was found by asking in the same trip for more.
+
+        That is asked of the state as it was last seen; nothing was found if it is another one by now.
+        """
+        seen = self._seen
+        if ask is None or seen is None or seen.dimension is None:
+            self._seen = self._state(connection)
+            return self._seen, None
+        with connection.pipeline():
+            now = self._ask_state(connection)
+            more = ask(connection, seen)
+        self._seen = _state_of(now)
+        is_same = self._seen is not None and self._seen.is_like(seen)
+        return self._seen, more.fetchall() if is_same else None
+
     def _search(
         self, connection: Connection, vector: Vector, filter: Filter, limit: int, ef_search: int
     ) -> list[tuple[ChunkId, float]]:
-        state = self._state(connection)
+        values: dict[str, Any] = {"vector": Embedding(vector), "limit": limit, "org": self._org}
+
+        def walk(connection: Connection, state: _State, allowed: str = _current(filter)) -> Cursor:
+            """Walk the graph; how is set for no longer than the pipeline that the caller holds."""
+            connection.execute(_EFFORT, (str(ef_search),))
+            table = vector_table(state.dimension or 0)
+            statement = _NEAREST.format(table=table, allowed=allowed, limit=limit)
+            return connection.execute(statement, {**values, "space": state.space})
+
+        may_walk = filter.is_open and _is_walked(self._seen, vector)
+        state, found = self._state_with(connection, walk if may_walk else None)
         if state is None:
-            name = self._bound.name if self._bound else "the model"
-            raise ModelMismatch(
-                f"the index holds no vectors of {name}, or not any more", hint="`kb models list`"
-            )
+            raise self._is_gone()
         if state.dimension is None:
             return []
         check_vector(vector, state.dimension)
         _check_here(state)
         scope = self._scope(connection, filter, state)
-        known = {"vector": Embedding(vector), "limit": limit, "org": self._org, "space": state.space}
-        values = {**known, **scope.values}
-        table = vector_table(state.dimension)
+        values |= scope.values
         if state.is_indexed and not _is_narrow(scope.size, state.table_size):
-            with connection.transaction():
-                connection.execute(_EFFORT, (str(ef_search),))
-                statement = _NEAREST.format(table=table, allowed=scope.each, limit=limit)
-                found = connection.execute(statement, values).fetchall()
+            if found is None:
+                with connection.pipeline():
+                    walked = walk(connection, state, scope.each)
+                found = walked.fetchall()
             if len(found) == min(limit, scope.size):
                 return sorted(found, key=lambda row: (row[1], row[0]))
-        return connection.execute(_EXACT.format(table=table, allowed=scope.together), values).fetchall()
+        statement = _EXACT.format(table=vector_table(state.dimension), allowed=scope.together)
+        return connection.execute(statement, {**values, "space": state.space}).fetchall()
+
+    def _is_gone(self) -> ModelMismatch:
+        name = self._bound.name if self._bound else "the model"
+        return ModelMismatch(
+            f"the index holds no vectors of {name}, or not any more", hint="`kb models list`"
+        )
 
     def _scope(self, connection: Connection, filter: Filter, state: _State) -> _Scope:
         if filter.is_open:
-            current = "TRUE" if filter.include_superseded else f"v.chunk NOT IN ({SUPERSEDED})"
-            return _Scope(current, current, {}, state.chunks)
+            return _Scope(_current(filter), _current(filter), {}, state.chunks)
         sql, values = condition(filter)
         together = f"v.chunk IN ({ALLOWED.format(condition=sql)})"
         if not state.is_indexed:
@@ -252,6 +302,26 @@ class PostgresVectors:
         return _Scope(_IS_ALLOWED.format(condition=sql), together, values, size)
 
 
+def _state_of(cursor: Cursor) -> _State | None:
+    row = cursor.fetchone()
+    return _State(*row) if row else None
+
+
+def _current(filter: Filter) -> str:
+    """Return what a vector `v` must satisfy under an open filter."""
+    return "TRUE" if filter.include_superseded else f"v.chunk NOT IN ({SUPERSEDED})"
+
+
+def _is_walked(seen: _State | None, vector: Vector) -> bool:
+    """Whether a search for this vector most likely walks the graph; one that cannot be sent is refused."""
+    if seen is None or seen.dimension is None or not seen.is_indexed:
+        return False
+    if len(vector) != seen.dimension * FLOAT_BYTES:
+        return False
+    check_vector(vector, seen.dimension)
+    return True
+
+
 def _check_here(state: _State) -> None:
     if state.home:
         refuse_elsewhere(state.home, "")
@@ -260,18 +330,3 @@ def _check_here(state: _State) -> None:
 def _is_narrow(size: int, table_size: float) -> bool:
     """Whether so few may be found that comparing each is sure, and fast enough."""
     return size <= ALWAYS_EXACT or size <= min(MOST_EXACT, NARROW_SHARE * table_size)
-
-
-def _write(
-    connection: Connection, org: int, space: int, table: str, rows: Sequence[tuple[ChunkId, Vector]]
-) -> None:
-    """Write vectors of chunks that exist; only those that had one already are deleted first."""
-    ids = [chunk_id for chunk_id, _ in rows]
-    waiting = connection.execute(_DELETE_VECTORS.format(table="kb_pending"), (org, space, ids)).rowcount
-    if waiting < len(ids):
-        connection.execute(_DELETE_VECTORS.format(table=table), (org, space, ids))
-    with staging(connection, table, _FIELDS, binary=True) as copy:
-        copy.set_types(["int4", "int4", "int8", "vector"])
-        for chunk_id, vector in rows:
-            copy.write_row((org, space, chunk_id, Embedding(vector)))
-    move(connection, table, _FIELDS)

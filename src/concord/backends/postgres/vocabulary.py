@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 
 from concord.backends.columns import columns_of
 from concord.backends.postgres.connections import Connection
-from concord.backends.postgres.match import to_tsquery
 from concord.backends.postgres.rows import loaded
 from concord.backends.postgres.words import lexemes
 from concord.backends.sql_values import list_of
@@ -29,7 +28,9 @@ UNION {_KNOWN.format(condition="AND p.term = ANY(%(one_off)s)")}"""
 _HOLDERS = """
 SELECT d.title, d.tags, c.heading, c.content FROM kb_chunks AS c
 JOIN kb_documents AS d ON d.org = c.org AND d.id = c.document
-WHERE c.org = %s AND c.words @@ %s::tsquery ORDER BY c.id LIMIT %s"""
+WHERE c.org = %(org)s AND c.id IN (
+    SELECT unnest(p.chunks) FROM kb_postings AS p WHERE p.org = %(org)s AND p.term = %(token)s)
+ORDER BY c.id LIMIT %(most)s"""
 
 
 def similar_words(connection: Connection, org: int, word: str, limit: int) -> list[tuple[str, int]]:
@@ -54,7 +55,8 @@ def _tokens(connection: Connection, org: int, asked: Typed) -> Iterable[tuple[st
 
 def _spellings(connection: Connection, org: int, token: str) -> Iterator[str]:
     """Yield words that a token stands for: the index keeps only their stem."""
-    holders = connection.execute(_HOLDERS, (org, to_tsquery([token]), SPELLINGS)).fetchall()
+    asked = {"org": org, "token": token, "most": SPELLINGS}
+    holders = connection.execute(_HOLDERS, asked).fetchall()
     for title, tags, heading, content in holders:
         tags = [loaded(tag) for tag in tags]
         for column in columns_of(loaded(title), tags, list_of(heading), loaded(content)):

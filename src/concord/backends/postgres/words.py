@@ -6,7 +6,7 @@ Tokens and stems are those of `text/terms.py`; PostgreSQL is given them ready ma
 from __future__ import annotations
 
 import hashlib
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -60,18 +60,29 @@ def lexemes(text: str) -> list[str]:
     return [token if len(token) <= _LONGEST_BYTES // 4 else _shortened(token) for token in tokens]
 
 
-def posting_lines(org: int, segment: int, entries: Iterable[tuple[ChunkId, Entry]]) -> Iterator[str]:
-    """Yield the postings of chunks that are written together, as lines for COPY: one a token."""
-    found: defaultdict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+def postings(entries: Iterable[tuple[ChunkId, Entry]]) -> dict[str, list[int]]:
+    """Return for every token of some chunks: a chunk, how often and of what length, the next chunk …
+
+    Flat lists, because two lists a token, or pairs in one, take three times as long.
+    """
+    found: dict[str, list[int]] = {}
     for chunk_id, entry in entries:
         length = entry.length << LENGTH_BITS
         for token, count in entry.counts.items():
-            chunks, packed = found[token]
-            chunks.append(chunk_id)
-            packed.append(length + count)
-    for token, (chunks, packed) in sorted(found.items()):  # neighbours in the index are written together
-        arrays = f"{{{str(chunks)[1:-1]}}}\t{{{str(packed)[1:-1]}}}"
-        yield f"{org}\t{segment}\t{token}\t{len(chunks)}\t{arrays}\n"
+            held = found.get(token)
+            if held is None:
+                found[token] = [chunk_id, length + count]
+            else:
+                held += (chunk_id, length + count)
+    return found
+
+
+def posting_lines(org: int, segment: int, found: Mapping[str, list[int]]) -> Iterator[str]:
+    """Yield the postings of chunks that are written together, as lines for COPY: one a token."""
+    for token in sorted(found):  # neighbours in the index are written together
+        flat = found[token]
+        chunks, packed = str(flat[::2])[1:-1], str(flat[1::2])[1:-1]
+        yield f"{org}\t{segment}\t{token}\t{len(flat) // 2}\t{{{chunks}}}\t{{{packed}}}\n"
 
 
 def _shortened(token: str) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 import apsw
 
+from concord.backends import sql_faults
+from concord.backends.sql_faults import Explanations
 from concord.errors import BackendDown, BadValue, CorruptStore, KBError, StoreBusy
 
 _RESTORE = (
@@ -15,51 +16,32 @@ _RESTORE = (
 )
 
 
-@contextmanager
-def translated(path: str) -> Iterator[None]:
+def translated(path: str) -> AbstractContextManager[None]:
     """Turn what SQLite raises in the block into a KBError; what only a fault of ours can cause passes."""
-    try:
-        yield
-    except apsw.Error as fault:
-        error = kb_error(fault, path)
-        if error is None:
-            raise
-        raise error from fault
-    except UnicodeEncodeError as fault:  # a lone surrogate, as in a file name that is not UTF-8
-        raise BadValue(
-            "text that is not valid Unicode cannot be stored", hint="rename or convert it"
-        ) from fault
+    return sql_faults.translated(apsw.Error, _EXPLANATIONS, path)
 
 
-def kb_error(fault: apsw.Error, path: str) -> KBError | None:
-    """Return what to tell the user; None for a fault of ours."""
-    for kind, explain in _EXPLANATIONS:
-        if isinstance(fault, kind):
-            return explain(fault, path)
-    return None
-
-
-def _busy(fault: apsw.Error, path: str) -> KBError:
+def _busy(fault: Exception, path: str) -> KBError:
     return StoreBusy(f"another process keeps {path} locked", hint="wait for it to finish, then try again")
 
 
-def _corrupt(fault: apsw.Error, path: str) -> KBError:
+def _corrupt(fault: Exception, path: str) -> KBError:
     return CorruptStore(f"{path} is damaged: {fault}", hint=_RESTORE)
 
 
-def _not_a_database(fault: apsw.Error, path: str) -> KBError:
+def _not_a_database(fault: Exception, path: str) -> KBError:
     return CorruptStore(
         f"{path} is not a database", hint=f"choose another place for the store, or {_RESTORE}"
     )
 
 
-def _full(fault: apsw.Error, path: str) -> KBError:
+def _full(fault: Exception, path: str) -> KBError:
     return BackendDown(
         f"the disk is full: {path} cannot grow", hint="free some space, then run the command again"
     )
 
 
-def _io(fault: apsw.Error, path: str) -> KBError:
+def _io(fault: Exception, path: str) -> KBError:
     if os.path.isdir(path):
         return _folder(path)
     return BackendDown(
@@ -71,43 +53,42 @@ def _folder(path: str) -> KBError:
     return CorruptStore(f"{path} is a folder, not a database", hint="move it away, or use another --store")
 
 
-def _read_only(fault: apsw.Error, path: str) -> KBError:
+def _read_only(fault: Exception, path: str) -> KBError:
     return BackendDown(
         f"{path} is read-only", hint="change its permissions or its folder's, or use another --store"
     )
 
 
-def _cannot_open(fault: apsw.Error, path: str) -> KBError:
-    if os.path.isdir(path):
+def _cannot_open(fault: Exception, path: str) -> KBError:
+    if os.path.isdir(path):  # unlike Path.is_dir it does not raise where the folder is closed to us
         return _folder(path)
     return BackendDown(
         f"{path} cannot be opened", hint="check that it and its folder may be read and written"
     )
 
 
-def _out_of_memory(fault: apsw.Error, path: str) -> KBError:
+def _out_of_memory(fault: Exception, path: str) -> KBError:
     return BackendDown(f"memory ran out while using {path}", hint="close other programs, then try again")
 
 
-def _no_extension(fault: apsw.Error, path: str) -> KBError:
+def _no_extension(fault: Exception, path: str) -> KBError:
     return BackendDown(
         f"sqlite-vec cannot be loaded: {fault}", hint="pip install --force-reinstall sqlite-vec"
     )
 
 
-def _too_big(fault: apsw.Error, path: str) -> KBError:
+def _too_big(fault: Exception, path: str) -> KBError:
     return BadValue("a text or value is too large to be stored", hint="split the file, or leave it out")
 
 
-def _statement(fault: apsw.Error, path: str) -> KBError | None:
+def _statement(fault: Exception, path: str) -> KBError | None:
     """Tell tables that were taken away or replaced from a statement of ours that is wrong."""
     message = str(fault)
     altered = message.startswith(("no such table", "no such column", "vtable constructor failed"))
     return _corrupt(fault, path) if altered else None
 
 
-# The first class that fits decides.
-_EXPLANATIONS: tuple[tuple[type[apsw.Error], Callable[[apsw.Error, str], KBError | None]], ...] = (
+_EXPLANATIONS: Explanations[str] = (
     (apsw.BusyError, _busy),
     (apsw.LockedError, _busy),
     (apsw.CorruptError, _corrupt),

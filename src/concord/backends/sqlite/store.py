@@ -30,9 +30,9 @@ class SQLiteStore:
     What a search by words does not touch is made, and its module imported, when it is first asked for.
     """
 
-    def __init__(self, location: Location, settings: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, location: Location, options: Mapping[str, Any] | None = None) -> None:
         self._location = location
-        self._settings = settings or {}
+        self._options = options or {}
         self.path = location.path
         self._readers = Readers(location)
         self._vec_readers = Readers(location, Connection.load_vec0)
@@ -41,10 +41,10 @@ class SQLiteStore:
         self.lexical = SQLiteLexical(self._readers)
 
     @classmethod
-    def open(cls, url: str, org: str, settings: Mapping[str, Any] | None = None) -> SQLiteStore:
+    def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> SQLiteStore:
         """Open an organisation's file, making it when there is none and migrating it when it is old.
 
-        Of the settings it heeds `vectors.index` and `vectors.index_from`.
+        Of the options it heeds `vectors.index` and `vectors.index_from`.
 
         Raises:
             BadValue: the URL or the organisation's name is not of the form it must have.
@@ -52,7 +52,7 @@ class SQLiteStore:
             BackendDown: the disk refuses.
         """
         location = locate(url, org)
-        store = cls(location, settings)
+        store = cls(location, options)
         try:
             bring_up_to_date(location, store._readers)
         except BaseException:
@@ -78,8 +78,8 @@ class SQLiteStore:
     def _plan(self) -> Plan:
         from concord.backends.sqlite.shortcut import LEAST, Plan
 
-        is_wanted = self._settings.get("vectors.index", "auto") != "off"
-        return Plan(self._location.path, is_wanted, self._settings.get("vectors.index_from", LEAST))
+        is_wanted = self._options.get("vectors.index", "auto") != "off"
+        return Plan(self._location.path, is_wanted, self._options.get("vectors.index_from", LEAST))
 
     @cached_property
     def cache(self) -> SQLiteCache:
