@@ -210,7 +210,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "search.ef_search",
         64,
-        "effort of an approximate vector index: how many neighbours it keeps in view, up to 200",
+        "effort of an approximate vector index: how many neighbours it keeps in view, up to 200;"
+        " that of a SQLite store keeps so many for each 16,000 vectors",
         "recall@10 is above 0.95 with it and hardly grows beyond; up to 50,000 vectors SQLite compares each",
         minimum=1,
     ),

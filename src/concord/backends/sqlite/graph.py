@@ -1,8 +1,8 @@
 """A graph of neighbours (HNSW) over rounded vectors, in one file: what usearch does, which only this imports.
 
 Vectors are rounded to a byte a number, each by its own largest number: cosines do not care how long a vector
-is. That halves the file and the time to build it, and loses nothing, because whatever the graph proposes is
-compared again with the vectors themselves: recall@10 on 33,000 real ones is 0.993, with bytes as with f16.
+is. With two bytes (f16) the file is 1.7 times as large and takes 1.5 times as long to build, for nothing:
+proposals are compared with the vectors themselves, and recall@10 of 33,000 real ones is 0.993 either way.
 """
 
 from __future__ import annotations
