@@ -250,6 +250,12 @@ PROMISES: dict[str, Promise] = {
     "design.narrow-filters-are-exact": Promise(
         "DESIGN §4.13", "any filter and limit give what an exact scan gives"
     ),
+    "scale.derived-vector-index": Promise(
+        "DESIGN §8", "many vectors in one file are found through a derived index that can be lost and rebuilt"
+    ),
+    "scale.exact-rescoring": Promise(
+        "DESIGN §8", "with an index, scores are those of the vectors, and every change to them counts at once"
+    ),
     "design.index-remembers-its-embedder": Promise("DESIGN §2", "vectors of another embedder are refused"),
     "design.organisations-apart": Promise("DESIGN §4.14", "organisations share no row and no statistic"),
     "000.rerank.cosine": Promise(

@@ -94,6 +94,20 @@ SETTINGS: tuple[Setting, ...] = (
         minimum=0,
     ),
     Setting(
+        "vectors.index",
+        "auto",
+        "whether a SQLite store keeps an index of its vectors beside it: auto or off",
+        "auto needs the extra `index`; without it, and with off, every search compares all vectors",
+        choices=("auto", "off"),
+    ),
+    Setting(
+        "vectors.index_from",
+        50_000,
+        "from how many vectors on a SQLite store keeps an index of them",
+        "fewer are kept in memory by a server, and compared in 40 ms by a single command",
+        minimum=1,
+    ),
+    Setting(
         "org",
         "default",
         "the organisation whose knowledge base is used; SQLite keeps one file for each",
@@ -196,8 +210,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "search.ef_search",
         64,
-        "effort of an approximate vector index (PostgreSQL): how many neighbours it keeps in view, up to 200",
-        "recall@10 is above 0.95 with it and hardly grows beyond; SQLite compares every vector",
+        "effort of an approximate vector index: how many neighbours it keeps in view, up to 200",
+        "recall@10 is above 0.95 with it and hardly grows beyond; up to 50,000 vectors SQLite compares each",
         minimum=1,
     ),
     Setting(

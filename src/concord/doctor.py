@@ -72,6 +72,7 @@ def treat(findings: Sequence[Finding], patient: Patient, progress: Progress) -> 
     counts = store.catalog.counts()
     if counts.chunks > counts.vectors and "provider" not in {finding.check for finding in findings}:
         embed_pending(store, patient.embedder(), progress)
+    store.tend(progress)
 
 
 def _open(patient: Patient) -> Finding | None:

@@ -429,6 +429,7 @@ class KnowledgeBase:
             pending=counts.chunks - counts.vectors,
             identity=self.store.vectors.identity(),
             cache=self.store.cache.usage(),
+            index=self.store.index_state(),
             generation=catalog.generation(),
             types=catalog.count_types(),
             feedback=Counter(one.opinion for one in self.store.journal.feedback()),
@@ -474,6 +475,7 @@ class KnowledgeBase:
 
         done = backfill(self._workbench(), self.embedder, progress)
         self.parts.settle()
+        self.store.tend(progress)
         return done
 
     def doctor(self, *, fix: bool = False, progress: Progress = silent) -> Diagnosis:

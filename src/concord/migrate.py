@@ -66,6 +66,7 @@ def migrate(origin: Store, target: Store, progress: Progress, *, lock_wait_s: fl
         cached = _copy_cache(origin, target, progress)
         _copy_what_was_noted(origin, target)
         checksum = verify(origin, target, progress)
+        target.tend(progress)
     return Migration(target.catalog.counts(), cached, checksum, copied, time.monotonic() - started)
 
 
@@ -87,7 +88,9 @@ def rehome(
     for space in spaces:
         if not space.is_active:
             _refill(space.identity, store)
-    return embed_pending(store, embedder, progress)
+    done = embed_pending(store, embedder, progress)
+    store.tend(progress)
+    return done
 
 
 def _refill(identity: Identity, store: Store) -> None:

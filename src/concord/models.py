@@ -84,6 +84,7 @@ class Models:
             identity = embedder.identity
             self._store.spaces.add(identity, recipe)
             embedding = embed_space(self._store, embedder, progress)
+        self._store.tend(progress)
         active = self._store.spaces.active()
         is_active = active is not None and active.identity == identity
         return Built(identity, is_active, embedding, time.monotonic() - started)
@@ -165,6 +166,7 @@ class Models:
             return Embedding()
         with self._opened(target) as embedder:
             done = embed_space(self._store, embedder, progress)
+        self._store.tend(progress)
         if done.pending > done.refused and not force:
             raise EmbedderDown(
                 f"{done.pending:,} chunks have no vector of {target.identity.name} yet: {done.degraded}",

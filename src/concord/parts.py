@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Embedder,
         FileReader,
         OutsideVectors,
+        Progress,
         Reranker,
         Semantic,
         Store,
@@ -66,6 +67,13 @@ class Apart:
     def repair(self, findings: Sequence[Finding]) -> None:
         """Put right what the store can; what is amiss outside has its own cure."""
         self._store.repair(findings)
+
+    def tend(self, progress: Progress) -> None:
+        """Let the store tidy up after vectors that it had; the place outside looks after its own index."""
+        self._store.tend(progress)
+
+    def index_state(self) -> None:
+        """Return nothing: the place outside has an index of its own."""
 
     def close(self) -> None:
         """Close both."""

@@ -37,6 +37,7 @@ from concord.types import (
     Source,
     Space,
     Vector,
+    VectorIndexState,
 )
 
 Progress = Callable[[str, int, int | None], None]  # stage, done so far, total when it is known
@@ -503,7 +504,21 @@ class Store(Protocol):
         ...
 
     def repair(self, findings: Sequence[Finding]) -> None:
-        """Put right those of its own findings that are repairable; derived data alone is ever deleted."""
+        """Put right those of its own findings that are repairable; derived data alone is ever deleted.
+
+        What takes long to build is left to `tend`.
+        """
+        ...
+
+    def tend(self, progress: Progress) -> None:
+        """Build, or bring up to date, indexes that only make searches faster, where that is worth its time.
+
+        Called after vectors were put. What cannot be built is no error: searches do without.
+        """
+        ...
+
+    def index_state(self) -> VectorIndexState | None:
+        """Return what becomes of the index of the active space's vectors; None where there never is one."""
         ...
 
     def close(self) -> None:

@@ -50,6 +50,7 @@ class Syncing:
         report = ingest.sync(source, tools, lock_wait_s=wait_s, changed=changed)
         if report.embedded or report.reused:
             self._parts.settle()
+        self._parts.store.tend(progress)
         return report
 
     def _embed_notes(self, source: Source, *, embed: bool, progress: Progress) -> SyncReport:
@@ -57,6 +58,7 @@ class Syncing:
             self._parts.store, self._parts.embedder if embed else None, progress, source_id=source.id
         )
         self._parts.settle()
+        self._parts.store.tend(progress)
         return SyncReport(
             source,
             unchanged=self._parts.store.catalog.counts(source.id).documents,

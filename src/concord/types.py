@@ -165,6 +165,14 @@ class Finding(Struct, frozen=True):
     is_repairable: bool = False  # whether it can be put right without losing anything
 
 
+class VectorIndexState(Struct, frozen=True):
+    """An index that spares searches from comparing every vector; scores are exact with it and without."""
+
+    covered: int  # vectors in it; the others are compared one by one
+    size_bytes: int
+    absent: str | None = None  # why there is none
+
+
 class Counts(Struct, frozen=True):
     """How much is stored."""
 
@@ -447,6 +455,7 @@ class Stats(Struct, frozen=True):
     generation: int
     types: Mapping[DocumentType, int]  # document type → how many
     cache: CacheUsage | None = None  # of embeddings
+    index: VectorIndexState | None = None  # None where the store has no such thing
     feedback: Mapping[Opinion, int] = field(default_factory=dict)  # opinion → how many
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         SourceSummary,
         Stats,
         SyncReport,
+        VectorIndexState,
     )
 
 LEFT_OUT = "{} more results did not fit into the token budget"
@@ -214,9 +215,16 @@ def stats_to_json(stats: Stats) -> JsonObject:
         "generation": stats.generation,
         "types": dict(stats.types),
         "cache": _cache(stats.cache),
+        "vector_index": _vector_index(stats.index),
         "feedback": {"good": 0, "bad": 0, **stats.feedback},
     }
     return _object(wire)
+
+
+def _vector_index(state: VectorIndexState | None) -> JsonObject | None:
+    if state is None:
+        return None
+    return {"covered": state.covered, "size_bytes": state.size_bytes, "absent": state.absent}
 
 
 def model_to_json(state: ModelState) -> JsonObject:

@@ -7,13 +7,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
 from concord import plugins
+from concord.backends.sqlite.store import SQLiteStore
 from concord.config import load_settings
-from concord.parts import Parts
+from concord.parts import Parts, silent
 from concord.protocols import Store
+from concord.types import Scored
 from postgres_server import fresh_org, server_url
 
 RAM = Path("/dev/shm")
@@ -31,6 +34,35 @@ OUTSIDE = {
     "sqlite+qdrant-shim": "shim",
     "sqlite+qdrant-server": os.environ.get("KB_TEST_QDRANT_URL", ""),
 }
+
+
+# And with an index of the vectors beside the store, from the first vector on.
+INDEXED = "sqlite+index"
+
+
+class TendedVectors:
+    """Vectors whose index is looked after before each search, as a sync does after embedding."""
+
+    def __init__(self, store: SQLiteStore) -> None:
+        self._store = store
+
+    def search(self, *question: Any, **options: Any) -> list[Scored]:
+        self._store.tend(silent)
+        return self._store.vectors.search(*question, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store.vectors, name)
+
+
+class TendedStore:
+    """A store with such vectors."""
+
+    def __init__(self, store: SQLiteStore) -> None:
+        self._store = store
+        self.vectors = TendedVectors(store)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
 
 
 @pytest.fixture
@@ -69,7 +101,15 @@ def opened_outside(name: str, folder: Path, request: pytest.FixtureRequest) -> S
     return Parts(load_settings(settings, {"KB_HOME": str(folder)}), fresh_org()).store
 
 
+def opened_with_index(folder: Path) -> Store:
+    pytest.importorskip("usearch", reason="pip install 'concord-kb[index]'")
+    settings = {"vectors.index_from": 1}
+    return TendedStore(SQLiteStore.open(URLS["sqlite"](folder), fresh_org(), settings))
+
+
 def opened_as(name: str, folder: Path, request: pytest.FixtureRequest) -> Store:
+    if name == INDEXED:
+        return opened_with_index(folder)
     return opened_outside(name, folder, request) if name in OUTSIDE else opened(name, folder)
 
 

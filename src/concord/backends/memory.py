@@ -18,6 +18,7 @@ from concord.backends.memory_spaces import MemoryCache, MemorySpaces, MemoryVect
 from concord.backends.shelves import Shelves, allows, best
 from concord.backends.supersession import rerouted
 from concord.errors import BadValue, NotFound
+from concord.protocols import Progress
 from concord.text.nearness import similar, typed
 from concord.types import (
     Access,
@@ -385,6 +386,12 @@ class MemoryStore:
 
     def repair(self, findings: Sequence[Finding]) -> None:
         """Do nothing: there is never a finding."""
+
+    def tend(self, progress: Progress) -> None:
+        """Do nothing: nothing is derived."""
+
+    def index_state(self) -> None:
+        """Return nothing: every vector is compared."""
 
     def close(self) -> None:
         """Forget nothing: the store goes with its last reference."""

@@ -18,6 +18,7 @@ LINE_EVERY_S = 10.0
 STAGES = {
     "index": "reading files",
     "embed": "embedding chunks",
+    "graph": "indexing vectors",
     "copy": "copying documents",
     "moving": "copying vectors",
     "cache": "copying the embedding cache",

@@ -14,7 +14,7 @@ from concord.visible import one_line
 
 if TYPE_CHECKING:
     from concord.config import Setting, Settings
-    from concord.types import Stats
+    from concord.types import Stats, VectorIndexState
 
 
 @command("stats", "kb stats", "kb stats --json", "kb --org team stats")
@@ -66,6 +66,8 @@ def _facts(state: Stats) -> Iterator[tuple[str, str]]:
         yield "model", f"{identity.provider}/{identity.model} ({identity.dimension} dimensions)"
     else:
         yield "model", "none yet: nothing has been embedded"
+    if state.index:
+        yield "index", _index(state.index, counts.vectors)
     if state.cache:
         rate = "" if state.cache.hit_rate is None else f", {state.cache.hit_rate:.0%} of texts were in it"
         yield "cache", f"{state.cache.entries:,} embeddings ({_bytes(state.cache.size_bytes)}){rate}"
@@ -73,6 +75,12 @@ def _facts(state: Stats) -> Iterator[tuple[str, str]]:
     if state.feedback:
         said = ", ".join(f"{count:,} {opinion}" for opinion, count in state.feedback.items())
         yield "feedback", f"{said} (`kb calibrate` learns from it)"
+
+
+def _index(state: VectorIndexState, vectors: int) -> str:
+    if state.absent:
+        return f"none ({state.absent}): every vector is compared"
+    return f"{state.covered:,} of {vectors:,} vectors ({_bytes(state.size_bytes)})"
 
 
 def _bytes(size: float) -> str:

@@ -15,6 +15,7 @@ from concord.backends.postgres.location import Location, locate
 from concord.backends.postgres.migrations import bring_up_to_date
 from concord.backends.postgres.spaces import PostgresSpaces
 from concord.backends.postgres.vectors import PostgresVectors
+from concord.protocols import Progress
 from concord.types import Finding
 
 
@@ -54,6 +55,12 @@ class PostgresStore:
         from concord.backends.postgres.repairs import put_right
 
         put_right(findings, self._connections)
+
+    def tend(self, progress: Progress) -> None:
+        """Do nothing: the end of a sync builds what is worth building, and the server keeps it current."""
+
+    def index_state(self) -> None:
+        """Return nothing: the server's index has no file to look at."""
 
     def close(self) -> None:
         """Close all connections."""

@@ -16,7 +16,7 @@ _NEXT_GENERATION = "UPDATE kb_meta SET value = value + 1 WHERE key = 'generation
 
 def put_right(findings: Sequence[Finding], writer: Writer) -> None:
     """Repair everything that was found, in one transaction."""
-    wanted = {finding.check for finding in findings if finding.is_repairable}
+    wanted = {finding.check for finding in findings if finding.is_repairable} & _REPAIRS.keys()
     with writer.transaction() as connection:
         for check, repair in _REPAIRS.items():
             if check in wanted:

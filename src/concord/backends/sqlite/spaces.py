@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 
 from concord.backends.sqlite.connections import Connection, Readers, Writer
+from concord.backends.sqlite.graph_table import forget_graph, forget_unindexed
+from concord.backends.sqlite.shortcut import Plan
 from concord.backends.sqlite.vec_table import (
     SpaceRow,
     count_vectors,
@@ -30,7 +32,8 @@ _ADD = "INSERT INTO kb_spaces (identity, recipe) VALUES (?, ?) RETURNING key"
 class SQLiteSpaces:
     """The spaces of one file."""
 
-    def __init__(self, readers: Readers, vec_readers: Readers, writer: Writer) -> None:
+    def __init__(self, readers: Readers, vec_readers: Readers, writer: Writer, plan: Plan) -> None:
+        self._plan = plan
         self._readers = readers
         self._vec_readers = vec_readers
         self._writer = writer
@@ -48,7 +51,7 @@ class SQLiteSpaces:
 
     def of(self, identity: Identity) -> SQLiteVectors:
         """Return the index bound to one identity, whether or not there is such a space yet."""
-        return SQLiteVectors(self._readers, self._vec_readers, self._writer, identity)
+        return SQLiteVectors(self._readers, self._vec_readers, self._writer, self._plan, identity)
 
     def add(self, identity: Identity, recipe: Mapping[str, Json]) -> None:
         """Make an empty space beside the others; of one that is there, only the recipe is written anew."""
@@ -88,6 +91,8 @@ class SQLiteSpaces:
             connection.execute(f"DROP TABLE IF EXISTS {space.table}")
             connection.execute("DELETE FROM kb_pending WHERE space = ?", (space.key,))
             connection.execute("DELETE FROM kb_spaces WHERE key = ?", (space.key,))
+            forget_graph(connection, space.key)
+            forget_unindexed(connection, space.key)
             return dropped
 
 

@@ -11,14 +11,17 @@ from concord.backends.sqlite.connections import Connection, Readers, Writer
 from concord.backends.sqlite.lexical import SQLiteLexical
 from concord.backends.sqlite.location import Location, locate
 from concord.backends.sqlite.migrations import bring_up_to_date
-from concord.types import Finding
+from concord.types import Finding, VectorIndexState
 
 if TYPE_CHECKING:
     from concord.backends.sqlite.cache import SQLiteCache
+    from concord.backends.sqlite.graph_upkeep import Graphs
     from concord.backends.sqlite.journal import SQLiteJournal
     from concord.backends.sqlite.ledger import SQLiteLedger
+    from concord.backends.sqlite.shortcut import Plan
     from concord.backends.sqlite.spaces import SQLiteSpaces
     from concord.backends.sqlite.vectors import SQLiteVectors
+    from concord.protocols import Progress
 
 
 class SQLiteStore:
@@ -27,8 +30,9 @@ class SQLiteStore:
     What a search by words does not touch is made, and its module imported, when it is first asked for.
     """
 
-    def __init__(self, location: Location) -> None:
+    def __init__(self, location: Location, options: Mapping[str, Any] | None = None) -> None:
         self._location = location
+        self._options = options or {}
         self.path = location.path
         self._readers = Readers(location)
         self._vec_readers = Readers(location, Connection.load_vec0)
@@ -40,13 +44,15 @@ class SQLiteStore:
     def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> SQLiteStore:
         """Open an organisation's file, making it when there is none and migrating it when it is old.
 
+        Of the options it heeds `vectors.index` and `vectors.index_from`.
+
         Raises:
             BadValue: the URL or the organisation's name is not of the form it must have.
             StoreError: the file cannot be used as it is.
             BackendDown: the disk refuses.
         """
         location = locate(url, org)
-        store = cls(location)
+        store = cls(location, options)
         try:
             bring_up_to_date(location, store._readers)
         except BaseException:
@@ -59,14 +65,21 @@ class SQLiteStore:
         """The vectors of the active space."""
         from concord.backends.sqlite.vectors import SQLiteVectors
 
-        return SQLiteVectors(self._readers, self._vec_readers, self._writer)
+        return SQLiteVectors(self._readers, self._vec_readers, self._writer, self._plan)
 
     @cached_property
     def spaces(self) -> SQLiteSpaces:
         """The spaces of vectors, one a model."""
         from concord.backends.sqlite.spaces import SQLiteSpaces
 
-        return SQLiteSpaces(self._readers, self._vec_readers, self._writer)
+        return SQLiteSpaces(self._readers, self._vec_readers, self._writer, self._plan)
+
+    @cached_property
+    def _plan(self) -> Plan:
+        from concord.backends.sqlite.shortcut import LEAST, Plan
+
+        is_wanted = self._options.get("vectors.index", "auto") != "off"
+        return Plan(self._location.path, is_wanted, self._options.get("vectors.index_from", LEAST))
 
     @cached_property
     def cache(self) -> SQLiteCache:
@@ -96,15 +109,34 @@ class SQLiteStore:
         # On connections of its own: one that has read the full-text index remembers what a repair replaces.
         readers = Readers(self._location, Connection.load_vec0)
         try:
-            return find_faults(readers, self._writer)
+            found = find_faults(readers, self._writer)
+            is_damaged = any(finding.check == "integrity" for finding in found)
+            return found if is_damaged else [*found, *self._graphs().check()]
         finally:
             readers.close()
 
     def repair(self, findings: Sequence[Finding]) -> None:
-        """Put right what can be: indexes are built anew, orphans deleted, lost vectors made again."""
+        """Put right what can be: indexes are built anew, orphans deleted, lost vectors made again.
+
+        A damaged index of vectors is only forgotten: `tend` builds it, which takes long.
+        """
         from concord.backends.sqlite.repairs import put_right
 
         put_right(findings, self._writer)
+        self._graphs().forget_damaged()
+
+    def tend(self, progress: Progress) -> None:
+        """Build or grow the indexes of vectors where that is worth it."""
+        self._graphs().tend(progress)
+
+    def index_state(self) -> VectorIndexState:
+        """Tell whether there is an index of the vectors that searches use."""
+        return self._graphs().state()
+
+    def _graphs(self) -> Graphs:
+        from concord.backends.sqlite.graph_upkeep import Graphs  # no search needs to load it
+
+        return Graphs(self._plan, self._readers, self._vec_readers, self._writer)
 
     def close(self) -> None:
         """Close all connections."""

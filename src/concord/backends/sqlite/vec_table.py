@@ -14,6 +14,7 @@ from msgspec.structs import astuple
 
 from concord.backends.sql_values import list_column, list_of
 from concord.backends.sqlite.connections import Connection
+from concord.backends.sqlite.graph_table import forget_graph
 from concord.types import FLOAT_BYTES, ChunkId, Identity
 
 FIRST = 1  # the key of the space that every store has from the start
@@ -74,6 +75,12 @@ def make_active(connection: Connection, key: int) -> None:
     connection.execute("UPDATE kb_meta SET value = ? WHERE key = 'active_space'", (key,))
 
 
+def all_spaces(connection: Connection) -> list[SpaceRow]:
+    """Return all spaces, in the order in which they were added."""
+    rows = connection.execute(f"{_ROWS} ORDER BY key")
+    return [SpaceRow(key, identity_of(made_by), version) for key, made_by, version in rows]
+
+
 def all_keys(connection: Connection) -> list[int]:
     """Return the keys of all spaces."""
     return [key for (key,) in connection.execute("SELECT key FROM kb_spaces ORDER BY key")]
@@ -112,6 +119,7 @@ def create_vec(connection: Connection, key: int, dimension: int) -> None:
     options = f"{column}, chunk_size={_VECTORS_A_VALUE}"
     connection.execute(f"CREATE VIRTUAL TABLE {vec_name(key)} USING vec0({options})")
     connection.execute("INSERT OR REPLACE INTO kb_vec_meta VALUES (?, ?)", (_SENTINEL, _METRIC))
+    forget_graph(connection, key)
     count_change(connection, key)
 
 

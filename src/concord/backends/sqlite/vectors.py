@@ -1,4 +1,4 @@
-"""Finding chunks by meaning, always exactly: sqlite-vec, or its vectors kept in memory where they are few."""
+"""Finding chunks by meaning: sqlite-vec, its vectors in memory where they are few, a graph where many."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from concord.backends.embeddings import check_identity, check_vector
 from concord.backends.sql_values import list_column, list_of
 from concord.backends.sqlite.connections import Connection, Readers, Writer, snapshot
 from concord.backends.sqlite.filters import CHUNKS, condition, has_superseded
+from concord.backends.sqlite.graph_table import note_unindexed
 from concord.backends.sqlite.ledger import check_here, claim
 from concord.backends.sqlite.resident import MOST, Resident
+from concord.backends.sqlite.shortcut import EFFORT, Plan, Question, Shortcut
 from concord.backends.sqlite.vec_table import (
     SpaceRow,
     count_change,
@@ -79,7 +81,12 @@ class SQLiteVectors:
     """
 
     def __init__(
-        self, readers: Readers, vec_readers: Readers, writer: Writer, identity: Identity | None = None
+        self,
+        readers: Readers,
+        vec_readers: Readers,
+        writer: Writer,
+        plan: Plan,
+        identity: Identity | None = None,
     ) -> None:
         self._plain = readers
         self._readers = vec_readers
@@ -88,6 +95,7 @@ class SQLiteVectors:
         self._checking = threading.Lock()
         self._is_checked = False
         self._resident = Resident()
+        self._shortcut = Shortcut(plan)
 
     def identity(self) -> Identity | None:
         """Return which embedder made the vectors; None before the first."""
@@ -145,14 +153,17 @@ class SQLiteVectors:
             for _, vector in batch:
                 check_vector(vector, space.identity.dimension)
             count_change(connection, space.key)
-            return sum(_put(connection, space, chunk_id, vector) for chunk_id, vector in batch)
+            stored = [chunk_id for chunk_id, vector in batch if _put(connection, space, chunk_id, vector)]
+            note_unindexed(connection, space.key, stored)
+            return len(stored)
 
     def search(
         self, vector: Vector, filter: Filter, limit: int, *, ef_search: int | None = None
     ) -> list[Scored]:
         """Return the nearest chunks by cosine similarity, nearest first; ties by chunk id.
 
-        `ef_search` is for indexes that approximate; this one does not.
+        Where a graph proposes who may be near, some may be missed: the fewer, the higher `ef_search` is.
+        Scores are exact everywhere.
 
         Raises:
             ModelMismatch: the vectors of the model that this index is bound to are gone.
@@ -168,12 +179,16 @@ class SQLiteVectors:
             check_here(connection)
             chunks = connection.execute(_CHUNKS).get
             is_everything = filter.is_open and (filter.include_superseded or not has_superseded(connection))
+            if self._shortcut.plan.wants(chunks):
+                among = None if is_everything else condition(filter)
+                asked = Question(vector, among, limit, ef_search or EFFORT)
+                if (rows := self._shortcut.nearest(connection, space, asked)) is not None:
+                    return _scored(rows)
             is_small = chunks <= MOST
             if is_everything and is_small and (matrix := self._resident.read(connection, space)):
                 return matrix.nearest(vector, limit)
             scope = _everything(space) if is_everything else _scope(connection, space, filter, chunks)
-            rows = _nearest(connection, scope, vector, limit)
-            return [Scored(chunk_id, min(1.0, 1.0 - distance)) for distance, chunk_id in rows]
+            return _scored(_nearest(connection, scope, vector, limit))
 
     def fetch(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, Vector]:
         """Return the vectors of those chunks that have one."""
@@ -229,6 +244,10 @@ class SQLiteVectors:
         with self._writer.transaction() as connection:
             if lacks_sentinel(connection):  # unless another process has done it meanwhile
                 rebuild_as_cosine(connection)
+
+
+def _scored(rows: Iterable[tuple[float, ChunkId]]) -> list[Scored]:
+    return [Scored(chunk_id, min(1.0, 1.0 - distance)) for distance, chunk_id in rows]
 
 
 def _is_ready(connection: Connection, space: SpaceRow | None, identity: Identity) -> bool:

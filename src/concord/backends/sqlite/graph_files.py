@@ -1,0 +1,79 @@
+"""The files of graphs, beside the database: their names, whether one is whole, and which may go."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Set
+
+from concord.backends.sqlite.graph_table import GraphRow
+
+# A file of another form is not read: the library's main version, how vectors are rounded, what is near.
+FORM = "usearch 2, cosine of bytes"
+_INFIX = "-graph-"
+_BLOCK_BYTES = 1 << 22
+
+Stamp = tuple[int, int]  # size, and time of the last change in nanoseconds
+
+
+def new_file(database: str, key: int) -> str:
+    """Return a name that no graph ever had."""
+    import secrets  # late, as all that only a build needs
+
+    return f"{database}{_INFIX}{key:d}-{secrets.token_hex(8)}"
+
+
+def seal(path: str, version: int, vectors: int, alive: int) -> GraphRow:
+    """See a finished file to the disk, and return how it is known again."""
+    for one in (path, os.path.dirname(path)):
+        opened = os.open(one, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
+    found = os.stat(path)
+    known = (found.st_size, found.st_mtime_ns, _checksum(path))
+    return GraphRow(FORM, os.path.basename(path), version, vectors, alive, *known)
+
+
+def stamp(path: str) -> Stamp | None:
+    """Return by what it is seen that a file was touched; None when it is not there. Asked at every search."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
+
+
+def is_whole(path: str, row: GraphRow, *, thorough: bool = False) -> bool:
+    """Whether the file holds what was sealed; one that was touched, as copies are, is read to the end."""
+    now = stamp(path)
+    if row.form != FORM or now is None or now[0] != row.size:
+        return False
+    try:
+        return (now == row.stamp and not thorough) or _checksum(path) == row.checksum
+    except OSError:
+        return False
+
+
+def leftovers(database: str, named: Set[str]) -> list[str]:
+    """Return the graphs beside a database that it does not name: of a crash, or of what was there before.
+
+    Whoever reads one can finish when it is deleted. One that is being written looks like one, too.
+    """
+    import re
+
+    # The whole name has to fit: an organisation may be called default.db-graph-1.
+    folder, name = os.path.split(database)
+    ours = re.compile(re.escape(name + _INFIX) + r"\d+-[0-9a-f]{16}")
+    found = (one for one in os.listdir(folder) if ours.fullmatch(one))
+    return [os.path.join(folder, one) for one in found if one not in named]
+
+
+def _checksum(path: str) -> int:
+    import zlib
+
+    checksum = 0
+    with open(path, "rb") as file:
+        while block := file.read(_BLOCK_BYTES):
+            checksum = zlib.crc32(block, checksum)
+    return checksum
