@@ -123,6 +123,12 @@ class FrailStore:
         cls.last = made
         return made
 
+    def tend(self, progress: Progress) -> None:
+        """Do nothing."""
+
+    def index_state(self) -> None:
+        """Return nothing: each vector is compared."""
+
     def close(self) -> None:
         """Do nothing."""
 
