@@ -100,6 +100,5 @@ class Fetched(NamedTuple):
         if drawn:
             query = query + FEEDBACK * matrix[drawn].mean(axis=0)
             query = query / np.linalg.norm(query)
-        # Not `matrix @ query`: its threads go on waiting busily for more, and a server beside us lacks the
-        # processor that they hold.
+        # Not `matrix @ query`: several threads for so little work wait longer for each other than they save.
         return dict(zip(self.stored, np.einsum("ij,j->i", matrix, query).tolist(), strict=True))

@@ -63,7 +63,7 @@ def lexemes(text: str) -> list[str]:
 def postings(entries: Iterable[tuple[ChunkId, Entry]]) -> dict[str, list[int]]:
     """Return for every token of some chunks: a chunk, how often and of what length, the next chunk …
 
-    Flat lists, because two lists a token, or pairs in one, take three times as long.
+    Flat lists, because two lists a token, or pairs in one, take longer to make and to write.
     """
     found: dict[str, list[int]] = {}
     for chunk_id, entry in entries:
