@@ -14,9 +14,11 @@ from unicodedata import normalize
 from msgspec import Struct
 from msgspec.structs import replace
 
+from concord.text.characters import folded
 from concord.text.expression import OPERATORS, DoesNotParse, Node, Token, match_of, read, tokens_of
 from concord.text.identifiers import symbols_in
 from concord.text.pattern import pattern
+from concord.text.stem import stem
 from concord.text.stopwords import is_stop_word, significant
 from concord.text.terms import (
     all_of,
@@ -78,7 +80,7 @@ def contains(text: str, term: str) -> bool:
     match = _asked_for(term)
     if match is None or text.isascii() and not _may_hold(match, _lowered(text)):
         return False
-    return _holds(match, _columns(text))
+    return _holds(match, text)
 
 
 def _cleaned(text: str) -> str:
@@ -178,21 +180,31 @@ def _lowered(text: str) -> str:
 
 
 @lru_cache(maxsize=32)
-def _columns(text: str) -> tuple[str, str]:
-    """Return a text's tokens and its further terms, each with a space on both sides."""
-    return f" {' '.join(tokenize(text))} ", f" {' '.join(tokenize(index_terms(text)))} "
+def _columns(text: str) -> tuple[list[str], list[str]]:
+    """Return the words of a text and of its further terms, before stemming."""
+    return folded(text), folded(index_terms(text))
 
 
-def _holds(match: Match, columns: Sequence[str]) -> bool:
+def _holds(match: Match, text: str) -> bool:
     if isinstance(match, AnyOf):
-        return any(_holds(part, columns) for part in match.parts)
+        return any(_holds(part, text) for part in match.parts)
     if isinstance(match, AllOf):
-        return all(_holds(part, columns) for part in match.parts)
+        return all(_holds(part, text) for part in match.parts)
     if isinstance(match, Without):
-        return _holds(match.keep, columns) and not _holds(match.drop, columns)
+        return _holds(match.keep, text) and not _holds(match.drop, text)
     end = "" if isinstance(match, Word) and match.prefix else " "
-    wanted = f" {' '.join(_tokens(match.text))}{end}"
-    return any(wanted in column for column in columns)
+    tokens = _tokens(match.text)
+    wanted = f" {' '.join(tokens)}{end}"
+    heads = tuple({token[:2] for token in tokens})
+    return any(wanted in _stemmed(words, heads) for words in _columns(text))
+
+
+def _stemmed(words: Iterable[str], heads: tuple[str, ...]) -> str:
+    """Return words with a space around each, stemmed where they begin like one that is looked for.
+
+    Stemming never changes the first two letters, and takes longer than all the rest.
+    """
+    return f" {' '.join([stem(word) if word.startswith(heads) else word for word in words])} "
 
 
 def _may_hold(match: Match, lowered: str) -> bool:
