@@ -180,9 +180,15 @@ def _lowered(text: str) -> str:
 
 
 @lru_cache(maxsize=32)
-def _columns(text: str) -> tuple[list[str], list[str]]:
-    """Return the words of a text and of its further terms, before stemming."""
-    return folded(text), folded(index_terms(text))
+def _words(text: str) -> list[str]:
+    """Return the words of a text before stemming."""
+    return folded(text)
+
+
+@lru_cache(maxsize=32)
+def _further_words(text: str) -> list[str]:
+    """Return the parts of a text's identifiers, and what else the tokenizer cannot see, before stemming."""
+    return folded(index_terms(text))
 
 
 def _holds(match: Match, text: str) -> bool:
@@ -196,7 +202,7 @@ def _holds(match: Match, text: str) -> bool:
     tokens = _tokens(match.text)
     wanted = f" {' '.join(tokens)}{end}"
     heads = tuple({token[:2] for token in tokens})
-    return any(wanted in _stemmed(words, heads) for words in _columns(text))
+    return any(wanted in _stemmed(words(text), heads) for words in (_words, _further_words))
 
 
 def _stemmed(words: Iterable[str], heads: tuple[str, ...]) -> str:
