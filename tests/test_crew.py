@@ -26,7 +26,7 @@ def done_by(one: Crew) -> threading.Thread:
 
 def until_idle(one: Crew, count: int) -> None:
     ended = threading.Event()
-    while one._idle < count:
+    while len(one._idle) < count:
         assert not ended.wait(0.001)
 
 
@@ -50,7 +50,7 @@ def test_after_a_burst_no_more_threads_stay_than_are_useful():
         one.do(lambda: None if released.wait(BOUND_S) else None)
     released.set()
     until_idle(one, MOST_IDLE)
-    assert one._idle == MOST_IDLE
+    assert len(one._idle) == MOST_IDLE
 
 
 def test_a_forked_process_has_a_crew_of_its_own():
@@ -60,3 +60,12 @@ def test_a_forked_process_has_a_crew_of_its_own():
     done = threading.Event()
     crew.do(done.set)
     assert done.wait(BOUND_S)
+
+
+def test_a_signal_is_waited_for_as_long_as_is_allowed():
+    signal = crew.Signal()
+    assert not signal.wait(-1)
+    assert not signal.wait(0)
+    signal.give()
+    assert signal.wait(float("inf"))
+    assert not signal.wait(0)

@@ -1,12 +1,12 @@
 """Threads that wait for work, because starting one for each piece costs a quick search a tenth of its time.
 
-They are daemons: a finished command never waits for one that hangs, and another takes its place.
+They are daemons: a finished command never waits for one that hangs, and another takes its place. Pieces are
+passed on by locks alone: the standard library's queues take a millisecond to import.
 """
 
 from __future__ import annotations
 
 import os
-import queue
 import threading
 from collections.abc import Callable
 
@@ -15,34 +15,60 @@ MOST_IDLE = 8  # a burst of searches may need more; they end when it is over
 Work = Callable[[], None]  # raises nothing: there is nobody to tell
 
 
+class Signal:
+    """Given once for each time that somebody waits for it."""
+
+    def __init__(self) -> None:
+        self._given = threading.Lock()
+        self._given.acquire()
+
+    def give(self) -> None:
+        """Let the one who waits go on."""
+        self._given.release()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for the signal, but no longer than this; whether it came."""
+        most = threading.TIMEOUT_MAX
+        return self._given.acquire(timeout=most if seconds is None else min(most, max(0.0, seconds)))
+
+
+class _Seat:
+    """Where an idle thread waits, and what it is called for."""
+
+    def __init__(self) -> None:
+        self.called = Signal()
+        self.work: Work
+
+
 class Crew:
     """Does pieces of work at once, each on a thread that has nothing else to do."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._idle = 0
-        self._handed: queue.SimpleQueue[Work] = queue.SimpleQueue()
+        self._idle: list[_Seat] = []
 
     def do(self, work: Work) -> None:
         """Have a piece of work done, without waiting for it."""
         with self._lock:
-            is_somebody_idle = self._idle > 0
-            self._idle -= is_somebody_idle
-        if is_somebody_idle:
-            self._handed.put(work)
-        else:
+            seat = self._idle.pop() if self._idle else None
+        if seat is None:
             threading.Thread(target=self._live, args=(work,), daemon=True).start()
+        else:
+            seat.work = work
+            seat.called.give()
 
     def _live(self, work: Work) -> None:
+        seat = _Seat()
         work()
-        while self._may_rest():
-            self._handed.get()()
+        while self._may_rest(seat):
+            seat.called.wait()
+            seat.work()
 
-    def _may_rest(self) -> bool:
+    def _may_rest(self, seat: _Seat) -> bool:
         with self._lock:
-            if self._idle >= MOST_IDLE:
+            if len(self._idle) >= MOST_IDLE:
                 return False
-            self._idle += 1
+            self._idle.append(seat)
             return True
 
 

@@ -5,7 +5,6 @@ A strategy that fails or is late is named and stops nobody.
 
 from __future__ import annotations
 
-import queue
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -41,19 +40,17 @@ class _Ballot(Struct, frozen=True):
 def poll(strategies: Sequence[Strategy], query: Query, deadline_ms: float) -> Poll:
     """Return the votes of all strategies that answer before the deadline."""
     ends = time.perf_counter() + deadline_ms / 1000
-    box: queue.SimpleQueue[_Ballot] = queue.SimpleQueue()
-    for strategy in strategies:
-        crew.do(partial(_cast, strategy, query, box))
+    box: list[_Ballot] = []
+    cast = [crew.Signal() for _ in strategies]
+    for strategy, signal in zip(strategies, cast, strict=True):
+        crew.do(partial(_cast, strategy, query, box, signal))
+    for signal in cast:
+        signal.wait(ends - time.perf_counter())
     result = Poll()
-    waiting = {strategy.name for strategy in strategies}
-    while waiting:
-        try:
-            ballot = box.get(timeout=max(0.0, ends - time.perf_counter()))
-        except queue.Empty:
-            break
-        waiting.discard(ballot.strategy)
+    for ballot in box:  # who is late may still be writing
         _count(result, ballot)
-    result.degraded += [Degraded(name, f"no answer within {deadline_ms:g} ms") for name in sorted(waiting)]
+    late = {strategy.name for strategy in strategies} - result.timings_ms.keys()
+    result.degraded += [Degraded(name, f"no answer within {deadline_ms:g} ms") for name in sorted(late)]
     return result
 
 
@@ -63,26 +60,28 @@ def bounded(work: Callable[[], T], budget_ms: float) -> T | None:
     Raises:
         Exception: whatever the work raises in time.
     """
-    box: queue.SimpleQueue[tuple[T | None, Exception | None]] = queue.SimpleQueue()
-    crew.do(lambda: box.put(_outcome(work)))
-    try:
-        value, fault = box.get(timeout=budget_ms / 1000)
-    except queue.Empty:
+    box: list[tuple[T | None, Exception | None]] = []
+    done = crew.Signal()
+    crew.do(partial(_try, work, box, done))
+    if not done.wait(budget_ms / 1000):
         return None
+    ((value, fault),) = box
     if fault is not None:
         raise fault
     return value
 
 
-def _outcome(work: Callable[[], T]) -> tuple[T | None, Exception | None]:
+def _try(work: Callable[[], T], box: list[tuple[T | None, Exception | None]], done: crew.Signal) -> None:
     try:
-        return work(), None
+        box.append((work(), None))
     except Exception as fault:  # raised again by whoever waits
-        return None, fault
+        box.append((None, fault))
+    done.give()
 
 
-def _cast(strategy: Strategy, query: Query, box: queue.SimpleQueue[_Ballot]) -> None:
-    box.put(_vote(strategy, query))
+def _cast(strategy: Strategy, query: Query, box: list[_Ballot], cast: crew.Signal) -> None:
+    box.append(_vote(strategy, query))
+    cast.give()
 
 
 def _vote(strategy: Strategy, query: Query) -> _Ballot:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from concord.errors import BadValue
-from concord.text.pattern import pattern
 
-_ORG = pattern(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
+_LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.")
+_LONGEST = 64
 
 
 def check_org(org: str) -> None:
@@ -14,7 +14,7 @@ def check_org(org: str) -> None:
     Raises:
         BadValue: it is no such name.
     """
-    if not _ORG.fullmatch(org):
+    if not _LETTERS.issuperset(org) or not 0 < len(org) <= _LONGEST or org.startswith("."):
         raise BadValue(
             f"{org!r} cannot name an organisation",
             hint="use up to 64 letters, digits, - _ and . and begin with none of the dots",
