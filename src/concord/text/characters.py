@@ -110,7 +110,8 @@ class _Folded(_Separated):
     """The same, and what is left is lower-cased and loses its accents."""
 
     def _decide(self, code: int) -> int | None:
-        return _folds().get(code) or super()._decide(code)
+        kept = super()._decide(code)  # asked first: a dash or a quote need not build the table of folds
+        return kept if kept == _SPACE else _folds().get(code) or kept
 
 
 # ASCII is here from the start: a search among English texts need not build what the rest takes.
