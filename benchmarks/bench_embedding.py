@@ -14,8 +14,6 @@ from pathlib import Path
 from benchmarks.bare import BareModel
 from benchmarks.measure import Cost, Row, at_least, cost_of, cpu_ms, elapsed_ms, in_turn
 from benchmarks.synthetic import write_markdown
-from concord.config import load_settings
-from concord.embedders.bundled import BundledEmbedder
 from concord.knowledge import KnowledgeBase
 from concord.text.assemble import embeddable_text
 
@@ -37,7 +35,6 @@ def run() -> Iterator[Row]:
             ROUNDS,
             {"ours": adding.cost, "bare": lambda: cost_of(lambda: [bare.run(*batch) for batch in inputs])},
         )
-        adding.embedder.close()
     for clock, name in ((cpu_ms, "cpu s"), (elapsed_ms, "s")):
         ours, theirs = (len(texts) / clock(costs[which]) * 1000 for which in ("ours", "bare"))
         row = at_least(
@@ -51,25 +48,21 @@ def run() -> Iterator[Row]:
 
 
 class Adding:
-    """Adds the tree to a new store each time, with one model that stays warm."""
+    """Adds the tree to a new store each time, with a model that is warm."""
 
     def __init__(self, tree: Path, store: Path) -> None:
         self._tree = tree
         self._store = store
-        self.embedder = BundledEmbedder({}, Path(load_settings().paths.cache))
-        self.embedder.warm()
-        self.embedder.token_starts("")
 
     def cost(self) -> Cost:
-        """Add and return what it took; opening and closing are not counted."""
+        """Add and return what it took; opening, loading the model and closing are not counted."""
         shutil.rmtree(self._store, ignore_errors=True)
-        kb = KnowledgeBase.open(store__url=f"sqlite://{self._store}")
-        kb.parts._opened["embedder"] = self.embedder  # as in a process that has embedded before
-        try:
+        with KnowledgeBase.open(store__url=f"sqlite://{self._store}") as kb:
+            embedder = kb.embedder
+            assert embedder is not None
+            embedder.warm()
+            embedder.token_starts("")
             return cost_of(lambda: kb.add(self._tree))
-        finally:
-            kb.parts._opened.pop("embedder")
-            kb.close()
 
     def texts(self) -> list[str]:
         """Return what is embedded for the tree."""
