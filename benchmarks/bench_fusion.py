@@ -15,7 +15,7 @@ from itertools import product
 from statistics import mean
 from typing import NamedTuple
 
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from benchmarks.development import QUERIES, TRAIN, folder, present
 from benchmarks.measure import Row, absent, at_least
@@ -89,10 +89,12 @@ def _gate(tested: Mapping[str, Judged], tuned: Mapping[str, Mapping[Recipe, floa
         recipe = _best([scores for other, scores in tuned.items() if _kin(other) != _kin(name)])
         better = max(_quality(one, leg) for leg in LEGS)
         left_out, shipped = _quality(one, recipe), _quality(one, RECIPE)
-        rows.append((name, f"{better:.4f}", f"{left_out:.4f}", f"{shipped:.4f}", *(f"{n:g}" for n in recipe)))
+        rows.append(
+            (name, f"{better:.4f}", f"{left_out:.4f}", f"{shipped:.4f}", *(f"{n:g}" for n in astuple(recipe)))
+        )
         shares.append(left_out / better)
         yield at_least(f"{name}: recipe of the others", f"{left_out:.4f}", f"{better:.4f}", shares[-1], LEAST)
-    heads = ("left out", "better leg", "recipe of the others", "shipped recipe", *Recipe._fields)
+    heads = ("left out", "better leg", "recipe of the others", "shipped recipe", *Recipe.__struct_fields__)
     print(table(heads, rows), flush=True)
     yield at_least("average of the sets", "left out", "better leg", mean(shares), AVERAGE)
 
