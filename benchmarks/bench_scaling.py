@@ -87,7 +87,7 @@ def _sizes(variable: str, default: str) -> list[int]:
 
 def _sqlite(chunks: int) -> Iterator[Figure]:
     url = filled_store(chunks)
-    yield from _disk(_file_bytes(locate(url, "default").path), chunks)
+    yield from _disk(_file_bytes(Path(locate(url, "default").path)), chunks)
     yield from _building(filling_of(chunks))
     yield Figure("warm process, MB", warm_mb(url), is_fitted=False)
     yield from _searching(url, "default", time.process_time)
