@@ -12,6 +12,6 @@ ask() {
 
 printf '$ kb add docs\n'
 "$kb" add docs
-ask 'how is a citation read back' --top 3         # a question: meaning leads
+ask 'how does a sync notice that a file changed' --top 3  # a question: meaning leads
 ask '"the old version or the new one"' --top 2    # a phrase: exactly these words
 ask KB_SEARCH_DEFAULT_TOP --top 2                 # an identifier: words lead
