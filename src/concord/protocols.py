@@ -485,13 +485,40 @@ class Journal(Protocol):
 class Store(Protocol):
     """One organisation's storage: what a backend opens."""
 
-    catalog: Catalog
-    lexical: LexicalIndex
-    vectors: VectorIndex  # of the active space
-    spaces: VectorSpaces
-    cache: EmbeddingCache
-    ledger: Ledger
-    journal: Journal
+    @property
+    def catalog(self) -> Catalog:
+        """Sources, documents and chunks."""
+        ...
+
+    @property
+    def lexical(self) -> LexicalIndex:
+        """Chunks by words."""
+        ...
+
+    @property
+    def vectors(self) -> VectorIndex:
+        """Chunks by meaning, in the active space."""
+        ...
+
+    @property
+    def spaces(self) -> VectorSpaces:
+        """The spaces of vectors, one a model."""
+        ...
+
+    @property
+    def cache(self) -> EmbeddingCache:
+        """The embeddings of texts seen before."""
+        ...
+
+    @property
+    def ledger(self) -> Ledger:
+        """What vectors kept elsewhere have yet to learn."""
+        ...
+
+    @property
+    def journal(self) -> Journal:
+        """What was read, and what people think of results."""
+        ...
 
     def check(self) -> list[Finding]:
         """Look for what only the store can see is wrong: damage, indexes out of step, orphans, lost vectors.
