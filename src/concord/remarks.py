@@ -66,7 +66,8 @@ def _suggested(answer: Answer, rescued: Rescue, tools: Tools) -> tuple[str, ...]
         return ()
     from concord.suggest import suggested_words, suggestions  # late: most answers need none
 
-    titles = () if answer.hits else _titles(found, tools)
+    # Where files are gone, what is nearest is what was just left out: nothing to send anybody to.
+    titles = () if answer.hits or answer.omitted["deleted"] else _titles(found, tools)
     words = bounded(
         lambda: suggested_words(found.query, rescued.near, tools.store.lexical),
         budget_ms(answer.request, "search.partial_ms", tools),
