@@ -6,6 +6,7 @@ import threading
 
 from concord import crew
 from concord.crew import MOST_IDLE, Crew
+from concord.poll import bounded
 
 BOUND_S = 60
 
@@ -62,10 +63,8 @@ def test_a_forked_process_has_a_crew_of_its_own():
     assert done.wait(BOUND_S)
 
 
-def test_a_signal_is_waited_for_as_long_as_is_allowed():
-    signal = crew.Signal()
-    assert not signal.wait(-1)
-    assert not signal.wait(0)
-    signal.give()
-    assert signal.wait(float("inf"))
-    assert not signal.wait(0)
+def test_a_budget_may_be_as_long_or_short_as_it_likes():
+    assert bounded(lambda: 7, float("inf")) == 7
+    released = threading.Event()
+    assert bounded(lambda: released.wait(BOUND_S), -1) is None
+    released.set()

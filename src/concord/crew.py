@@ -1,7 +1,7 @@
 """Threads that wait for work, because starting one for each piece costs a quick search a tenth of its time.
 
 They are daemons: a finished command never waits for one that hangs, and another takes its place. Pieces are
-passed on by locks alone: the standard library's queues take a millisecond to import.
+passed on by events: the standard library's queues take a millisecond to import.
 """
 
 from __future__ import annotations
@@ -15,28 +15,11 @@ MOST_IDLE = 8  # a burst of searches may need more; they end when it is over
 Work = Callable[[], None]  # raises nothing: there is nobody to tell
 
 
-class Signal:
-    """Given once for each time that somebody waits for it."""
-
-    def __init__(self) -> None:
-        self._given = threading.Lock()
-        self._given.acquire()
-
-    def give(self) -> None:
-        """Let the one who waits go on."""
-        self._given.release()
-
-    def wait(self, seconds: float | None = None) -> bool:
-        """Wait for the signal, but no longer than this; whether it came."""
-        most = threading.TIMEOUT_MAX
-        return self._given.acquire(timeout=most if seconds is None else min(most, max(0.0, seconds)))
-
-
 class _Seat:
     """Where an idle thread waits, and what it is called for."""
 
     def __init__(self) -> None:
-        self.called = Signal()
+        self.called = threading.Event()
         self.work: Work
 
 
@@ -55,13 +38,14 @@ class Crew:
             threading.Thread(target=self._live, args=(work,), daemon=True).start()
         else:
             seat.work = work
-            seat.called.give()
+            seat.called.set()
 
     def _live(self, work: Work) -> None:
         seat = _Seat()
         work()
         while self._may_rest(seat):
             seat.called.wait()
+            seat.called.clear()  # before it can be called again: it is not idle yet
             seat.work()
 
     def _may_rest(self, seat: _Seat) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from threading import TIMEOUT_MAX, Event
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct, field
@@ -41,11 +42,11 @@ def poll(strategies: Sequence[Strategy], query: Query, deadline_ms: float) -> Po
     """Return the votes of all strategies that answer before the deadline."""
     ends = time.perf_counter() + deadline_ms / 1000
     box: list[_Ballot] = []
-    cast = [crew.Signal() for _ in strategies]
+    cast = [Event() for _ in strategies]
     for strategy, signal in zip(strategies, cast, strict=True):
         crew.do(partial(_cast, strategy, query, box, signal))
     for signal in cast:
-        signal.wait(ends - time.perf_counter())
+        signal.wait(_bearable(ends - time.perf_counter()))
     result = Poll()
     for ballot in box:  # who is late may still be writing
         _count(result, ballot)
@@ -61,9 +62,9 @@ def bounded(work: Callable[[], T], budget_ms: float) -> T | None:
         Exception: whatever the work raises in time.
     """
     box: list[tuple[T | None, Exception | None]] = []
-    done = crew.Signal()
+    done = Event()
     crew.do(partial(_try, work, box, done))
-    if not done.wait(budget_ms / 1000):
+    if not done.wait(_bearable(budget_ms / 1000)):
         return None
     ((value, fault),) = box
     if fault is not None:
@@ -71,17 +72,22 @@ def bounded(work: Callable[[], T], budget_ms: float) -> T | None:
     return value
 
 
-def _try(work: Callable[[], T], box: list[tuple[T | None, Exception | None]], done: crew.Signal) -> None:
+def _try(work: Callable[[], T], box: list[tuple[T | None, Exception | None]], done: Event) -> None:
     try:
         box.append((work(), None))
     except Exception as fault:  # raised again by whoever waits
         box.append((None, fault))
-    done.give()
+    done.set()
 
 
-def _cast(strategy: Strategy, query: Query, box: list[_Ballot], cast: crew.Signal) -> None:
+def _bearable(seconds: float) -> float:
+    """Return how long a thread can be told to wait."""
+    return max(0.0, min(seconds, TIMEOUT_MAX))
+
+
+def _cast(strategy: Strategy, query: Query, box: list[_Ballot], cast: Event) -> None:
     box.append(_vote(strategy, query))
-    cast.give()
+    cast.set()
 
 
 def _vote(strategy: Strategy, query: Query) -> _Ballot:
