@@ -198,8 +198,8 @@ def test_two_runs_at_once_both_succeed_and_nothing_is_doubled(
         connection = apsw.Connection(str(database(home)))
         connection.execute("UPDATE kb_sources SET patterns = '[]'")
         connection.close()
-    for process in [start(*args[command], env=env) for _ in range(3)]:
-        status, _, err = finish(process)
+    ended = [finish(process) for process in [start(*args[command], env=env) for _ in range(3)]]
+    for status, _, err in ended:
         assert status == 0, err
     assert_sound(database(home))
     assert state(database(home)) == reference.state

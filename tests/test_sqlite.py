@@ -7,8 +7,10 @@ import random
 import re
 import subprocess
 import sys
+import threading
 from array import array
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import apsw
@@ -135,6 +137,21 @@ def test_what_was_stored_is_there_when_the_store_is_opened_again(store: SQLiteSt
     assert again.vectors.search(NORTH, EVERYTHING, 5) == [Scored(ids[0], 1.0)]
     assert again.catalog.generation() == generation
     again.close()
+
+
+def test_a_store_that_many_make_at_once_is_made_once_and_nobody_is_refused(tmp_path: Path):
+    threads = 4
+    together = threading.Barrier(threads)
+
+    def make(folder: Path) -> str:
+        together.wait()
+        made = SQLiteStore.open(f"sqlite://{folder}", "default")
+        made.close()
+        return made.path
+
+    with ThreadPoolExecutor(threads) as pool:
+        for attempt in range(100):
+            assert len(set(pool.map(make, [tmp_path / str(attempt)] * threads))) == 1
 
 
 def test_a_closed_store_says_so_and_may_be_closed_again(store: SQLiteStore):

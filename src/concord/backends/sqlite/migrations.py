@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 
+import apsw
 from msgspec import Struct
 
 from concord.backends.sqlite import schema
-from concord.backends.sqlite.connections import Connection, Readers, closed_on_failure, open_to_write
+from concord.backends.sqlite.connections import (
+    Connection,
+    Readers,
+    closed_on_failure,
+    open_to_write,
+    snapshot,
+)
 from concord.backends.sqlite.faults import translated
 from concord.backends.sqlite.location import Location
 from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
+
+_POLL_S = 0.01
 
 
 class _State(Struct, frozen=True):
@@ -54,7 +64,7 @@ def bring_up_to_date(location: Location, readers: Readers) -> None:
     if not os.path.exists(location.path):
         _make_folder(location)
         _migrate(location)
-    with readers.connection() as connection:
+    with readers.connection() as connection, snapshot(connection):  # another process may be making it now
         version = _checked_version(_state(connection), location)
     if version < VERSION:
         _migrate(location)
@@ -67,7 +77,7 @@ def _migrate(location: Location) -> None:
         connection = open_to_write(location, create=True)
         with closed_on_failure(connection):  # which rolls back
             connection.pragma("page_size", schema.PAGE_BYTES)  # only a file without a page obeys
-            connection.pragma("journal_mode", "wal")
+            _use_log(connection, location)
             connection.execute("BEGIN IMMEDIATE")
             # Read again under the lock: another process may have done the work meanwhile.
             version = _checked_version(_state(connection), location)
@@ -76,6 +86,19 @@ def _migrate(location: Location) -> None:
             _sign(connection, location)
             connection.execute("COMMIT")
         connection.shut()
+
+
+def _use_log(connection: Connection, location: Location) -> None:
+    """Write ahead into a log. SQLite does not wait for others here, whatever its busy timeout: we do."""
+    deadline = time.monotonic() + location.busy_timeout_ms / 1000
+    while True:
+        try:
+            connection.pragma("journal_mode", "wal")
+            return
+        except apsw.BusyError:
+            if time.monotonic() >= deadline:
+                raise
+        time.sleep(_POLL_S)
 
 
 def _sign(connection: Connection, location: Location) -> None:
