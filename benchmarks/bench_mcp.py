@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -212,10 +213,10 @@ def warm_search(home: Path, calls: int = 200) -> dict[str, Any]:
             time.sleep(0.05)
         for number, query in enumerate(queries, 3):
             before = ask.cpu_ms()
-            over.append(timed(lambda q=query, n=number: ask(search(n, q))))
+            over.append(timed(partial(ask, search(number, query))))
             over_cpu += ask.cpu_ms() - before
             before = time.process_time()
-            direct.append(timed(lambda q=query: kb.search(q)))
+            direct.append(timed(partial(kb.search, query)))
             direct_cpu += (time.process_time() - before) * 1000
     a, b = statistics.median(over), statistics.median(direct)
     overheads = sorted(x - y for x, y in zip(over, direct, strict=True))

@@ -16,6 +16,7 @@ import threading
 import time
 from array import array
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -68,7 +69,12 @@ def text_of(number: int) -> str:
 def search_on(url: str) -> None:
     """Search until stdin is closed, and tell on stdout how many were asked, failed or found the wrong one."""
     over = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
+
+    def wait_for_the_end() -> None:
+        sys.stdin.read()
+        over.set()
+
+    threading.Thread(target=wait_for_the_end, daemon=True).start()
     asked = failed = wrong = 0
     models: set[str] = set()
     with KnowledgeBase.open(store__url=url, embed__provider="hashing") as kb:
@@ -168,7 +174,7 @@ def _frozen(url: str) -> Row:
             pending = kb.store.vectors.pending(0, 1000)
             kb.store.vectors.put((one.chunk_id, vectors.embed_query(one.text)) for one in pending)
             _ask(kb, 0)  # which imports what it needs
-            costs = [cost_of(lambda n=n: _ask(kb, n)) for n in range(SEARCHES)]
+            costs = [cost_of(partial(_ask, kb, n)) for n in range(SEARCHES)]
     slowest = p95_ms(costs)
     what = f"a search with a deadline of {DEADLINE_MS} ms, the provider frozen, p95 of {SEARCHES}"
     return at_most(what, milliseconds(slowest), milliseconds(ANSWERED_MS), slowest / ANSWERED_MS, 1.0)
