@@ -22,6 +22,7 @@ from benchmarks.measure import (
     elapsed_ms,
     milliseconds,
     quick_environment,
+    sized,
 )
 from benchmarks.synthetic import write_small_files
 from concord.config import load_settings
@@ -32,14 +33,14 @@ from concord.search import FILES_MS
 from concord.types import Document, Source
 
 HITS, POOL = 10, 20  # results, and passages that are looked at to find them
-LOOKS = 200
+LOOKS = sized(200, 2)
 MOST_MS = 5.0
-FILES = 50_000
-IDLE_S = 30.0
+FILES, FEW = sized((50_000, 1_000), (300, 100))
+IDLE_S = sized(30.0, 0.2)
 MOST_IDLE = 0.01  # of a core
-SAVES = 9
+SAVES = sized(9, 2)
 MOST_SAVE_MS = 1000.0
-CHECKED_OUT = 5_000
+CHECKED_OUT = sized(5_000, 100)
 AGE_S = 3600  # a file saved this moment is looked into
 
 
@@ -114,14 +115,14 @@ def _watching(folder: Path) -> Iterator[Row]:
         took = (time.perf_counter() - started) * 1000
         yield Row(f"{CHECKED_OUT:,} files rewritten until they are indexed", milliseconds(took))
     few = folder / "few"
-    write_small_files(few, 1_000)
+    write_small_files(few, FEW)
     _age(few, AGE_S)
     command_cost([KB, "add", str(few), "--no-embed"], environment)
     with _watch(environment, "few") as process:
         _report(process)
         waits = [_save(process, few / "part000" / "note00001.md", at) for at in range(SAVES)]
         waited = sorted(waits)[SAVES // 2]
-        what = "a save until it is indexed, 1,000 files"
+        what = f"a save until it is indexed, {FEW:,} files"
         yield at_most(what, milliseconds(waited), milliseconds(MOST_SAVE_MS), waited / MOST_SAVE_MS, 1.0)
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from benchmarks.measure import Cost, Row, at_least, at_most, cost_of, elapsed_ms, milliseconds, p95_ms
+from benchmarks.measure import Cost, Row, at_least, at_most, cost_of, elapsed_ms, milliseconds, p95_ms, sized
 from benchmarks.synthetic import cache_folder, write_markdown
 from concord import plugins
 from concord.embedders.hashing import HashingEmbedder
@@ -29,13 +29,14 @@ from concord.knowledge import KnowledgeBase
 from concord.parts import silent
 from concord.types import Document, Identity, Piece, Source, Vector
 
-CHUNKS = 10_000
-BATCH = 500
-SWITCHES = 40
-BETWEEN_S = 0.1  # switches: a few queries are answered by each model
-FILES = 12  # for indexing anew with the bundled model
+CHUNKS = sized(10_000, 300)
+BATCH = sized(500, 100)
+SWITCHES = sized(40, 4)
+LOOK_EVERY = sized(10, 1)  # queries: which model is in use
+BETWEEN_S = sized(0.1, 0.3)  # switches: a few queries are answered by each model
+FILES = sized(12, 1)  # for indexing anew with the bundled model
 TIMES_FASTER = 20.0
-SEARCHES = 40
+SEARCHES = sized(40, 2)
 DEADLINE_MS = 150
 ANSWERED_MS = 200.0
 
@@ -84,7 +85,7 @@ def search_on(url: str) -> None:
             answer = kb.search(text_of(number), mode="semantic", deadline_ms=60_000)
             failed += bool(answer.degraded) or not answer.hits
             wrong += bool(answer.hits) and answer.hits[0].chunk.text != text_of(number)
-            if asked % 10 == 0 and (identity := kb.store.vectors.identity()):
+            if asked % LOOK_EVERY == 0 and (identity := kb.store.vectors.identity()):
                 models.add(identity.model)
             asked += 1
     print(json.dumps({"asked": asked, "failed": failed, "wrong": wrong, "models": sorted(models)}))

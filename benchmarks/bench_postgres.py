@@ -34,6 +34,7 @@ from benchmarks.measure import (
     elapsed_ms,
     in_turn,
     milliseconds,
+    sized,
 )
 from benchmarks.synthetic import BATCH, DIMENSION, SEED, Floats, _documents, _texts, questions, unit_rows
 from concord.backends.postgres import lexical, vectors
@@ -54,10 +55,11 @@ from concord.text.terms import tokenize
 from concord.types import Document, Filter, Piece, Request, Source, Vector
 from concord.understand import understand
 
-CHUNKS = 20_000
-ROUNDS = 5  # of writing a part of them
-QUERIES = 40  # fewer than the library remembers the vectors of: both sides search with a vector that is there
-RECALL_QUERIES = 200
+CHUNKS = sized(20_000, 400)
+ROUNDS = sized(5, 2)  # of writing a part of them
+# Fewer than the library remembers the vectors of: both sides search with a vector that is there.
+QUERIES = sized(40, 2)
+RECALL_QUERIES = sized(200, 4)
 LATENT = 24  # texts of one kind differ in some tens of directions, not in all 384
 NOISE = 0.3
 LEAST_RECALL, MOST_SEARCH, LEAST_WRITE = 0.95, 1.5, 0.5

@@ -20,11 +20,12 @@ from benchmarks.measure import (
     in_turn,
     milliseconds,
     quick_environment,
+    sized,
 )
 from benchmarks.synthetic import write_markdown
 
-ROUNDS = 25
-FILES = 40
+ROUNDS = sized(25, 2)
+FILES = sized(40, 5)
 MOST_HELP, MOST_SEARCH = 1.3, 1.5
 QUERY = "exception handler"
 

@@ -22,11 +22,12 @@ from benchmarks.measure import (
     in_turn,
     milliseconds,
     quick_environment,
+    sized,
 )
 from benchmarks.synthetic import write_small_files
 
-FILES = 10_000
-ROUNDS = 9
+FILES = sized(10_000, 100)
+ROUNDS = sized(9, 2)
 MOST = 5.0
 AGE_S = 3600  # a file saved this moment may be saved again with the same time, and is looked into
 

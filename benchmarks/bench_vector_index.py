@@ -37,6 +37,7 @@ from benchmarks.measure import (
     in_turn,
     milliseconds,
     quick_environment,
+    sized,
 )
 from benchmarks.synthetic import DIMENSION, SEED, Floats, cache_folder, filled_store, questions, unit_rows
 from concord.backends.sqlite.shortcut import LEAST
@@ -47,9 +48,9 @@ from concord.knowledge import KnowledgeBase
 from concord.parts import silent
 from concord.types import ChunkId, Document, DocumentType, Filter, Piece, Source
 
-SIZES = "100000"
-QUERIES = 60
-WARM_UP = 8
+SIZES = sized("100000", "400")
+QUERIES = sized(60, 4)
+WARM_UP = sized(8, 2)
 CANDIDATES = 40  # as a search asks for
 TOP = 10
 LEAST_RECALL = 0.95
@@ -65,7 +66,7 @@ FILTERS = {
     "a hundredth of the documents": Filter(tags=("rare",)),
     "five documents": Filter(tags=("rarest",)),
 }
-LIBRARY = 100_000
+LIBRARY = sized(100_000, 400)
 ON, OFF = {"vectors.index_from": 1}, {"vectors.index": "off"}
 
 _BUILD = """

@@ -48,11 +48,6 @@ def cache_folder() -> Path:
     return Path(os.environ.get("KB_BENCH_CACHE") or platformdirs.user_cache_path("concord-benchmarks"))
 
 
-def data_folder() -> Path:
-    """Return where the public test collections are: KB_BENCH_DATA."""
-    return Path(os.environ.get("KB_BENCH_DATA") or "../shared/data")
-
-
 def write_markdown(folder: Path, files: int, *, seed: int = SEED) -> None:
     """Write a tree of Markdown files of about 8 kB, fifty a folder."""
     chance = random.Random(seed)
