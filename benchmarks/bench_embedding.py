@@ -18,7 +18,7 @@ from concord.knowledge import KnowledgeBase
 from concord.text.assemble import embeddable_text
 
 FILES = sized(8, 1)
-ROUNDS = sized(5, 2)
+ROUNDS = sized(5, 1)
 LEAST = 0.85
 
 

@@ -31,7 +31,7 @@ from concord.types import Document, Identity, Piece, Source, Vector
 
 CHUNKS = sized(10_000, 300)
 BATCH = sized(500, 100)
-SWITCHES = sized(40, 4)
+SWITCHES = sized(40, 2)
 LOOK_EVERY = sized(10, 1)  # queries: which model is in use
 BETWEEN_S = sized(0.1, 0.3)  # switches: a few queries are answered by each model
 FILES = sized(12, 1)  # for indexing anew with the bundled model

@@ -90,12 +90,17 @@ def _server() -> Iterator[str]:
     from postgres_server import Server
 
     server = Server()
-    with psycopg.connect(server.url, autocommit=True) as connection:
-        connection.execute(f"CREATE ROLE {ROLE} LOGIN")
-        connection.execute(f"CREATE DATABASE {ROLE} OWNER {ROLE}")
-    with psycopg.connect(server.url.replace("/postgres?", f"/{ROLE}?"), autocommit=True) as connection:
+    yield ordinary_database(server.url, ROLE)
+
+
+def ordinary_database(url: str, name: str) -> str:
+    """Make a database and the ordinary role that owns it, on the tests' server; return where it is."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {name} LOGIN")
+        connection.execute(f"CREATE DATABASE {name} OWNER {name}")
+    with psycopg.connect(url.replace("/postgres?", f"/{name}?"), autocommit=True) as connection:
         connection.execute("CREATE EXTENSION vector")
-    yield server.url.replace("postgres:@/postgres?", f"{ROLE}:@/{ROLE}?")
+    return url.replace("postgres:@/postgres?", f"{name}:@/{name}?")
 
 
 # Writing.

@@ -33,7 +33,7 @@ from concord.backends.sqlite.location import locate
 from concord.knowledge import KnowledgeBase
 from concord.types import Answer, Mode
 
-SIZES = sized("10000,100000", "200,400,600")
+SIZES = sized("10000,100000", "400")
 SERVER_SIZES = sized("10000", "200")  # 100,000 take ten minutes, most of it to build graphs
 QUERIES = sized(60, 2)  # more than the library remembers the vectors of
 WARM_UP = sized(12, 2)  # a small store has its vectors in memory after seven

@@ -35,7 +35,7 @@ from concord.knowledge import KnowledgeBase
 from concord.types import Request
 from concord.understand import understand
 
-SIZES = sized((10_000, 100_000), (200, 400))
+SIZES = sized((10_000, 100_000), (400,))
 QUERIES = sized(120, 4)  # more than the library remembers the vectors of
 WARM_UP = sized(20, 2)
 MOST_PARTS = 1.5

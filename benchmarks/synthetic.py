@@ -25,7 +25,7 @@ import numpy as np
 import platformdirs
 from numpy.typing import NDArray
 
-from benchmarks.measure import Clock, Cost, cost_of, together
+from benchmarks.measure import Clock, Cost, cost_of, sized, together
 from concord.backends.sqlite import schema
 from concord.backends.sqlite.store import SQLiteStore
 from concord.embedders.bundled import BundledEmbedder
@@ -33,7 +33,7 @@ from concord.protocols import Store
 from concord.types import ChunkId, Document, Piece, Source, Vector
 
 SEED = 2026
-VOCABULARY = 60_000  # words, most of them rare
+VOCABULARY = sized(60_000, 8_000)  # words, most of them rare
 WORDS_A_CHUNK = 90
 CHUNKS_A_DOCUMENT = 20
 BATCH = 2_000  # chunks written together
