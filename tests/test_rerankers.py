@@ -21,9 +21,10 @@ from concord import plugins
 from concord.embedders.graph import FLOAT, INT64, Graph
 from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BadValue, KBError, Unavailable, UnknownName
+from concord.onnx_models import read_window
 from concord.protocols import Reranker
 from concord.rerankers.cosine import CosineReranker
-from concord.rerankers.cross_encoder import CrossEncoder, read_window
+from concord.rerankers.cross_encoder import CrossEncoder
 from concord.rerankers.weighing import weighed
 from concord.search import search
 from concord.second_look import second_look
