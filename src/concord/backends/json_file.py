@@ -19,10 +19,10 @@ import msgspec
 from concord.backends.bm25 import InvertedIndex
 from concord.backends.columns import columns_of
 from concord.backends.memory import MemoryStore
-from concord.backends.organisations import check_org
 from concord.backends.shelves import Held, Shelves
 from concord.backends.sqlite.locks import file_lock
 from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
+from concord.text.organisations import check_org
 from concord.types import Access, Chunk, ChunkId, Document, Feedback, Identity, Source, Vector
 
 SCHEME = "json://"
