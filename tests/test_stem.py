@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.text.stem import stem
+from concord.text.stem import beginning, candidates, stem
 
 SUFFIXES = re.findall(
     r"\w+",
@@ -110,3 +110,15 @@ def test_tokens_over_sixty_four_bytes_are_left_as_they_are(fts5_stems, length: i
     word = "b" * (length - 3) + "ing"
     vowelled = "ab" * (length // 2 - 2) + "ings"
     assert [stem(word), stem(vowelled)] == fts5_stems([word, vowelled])
+
+
+@given(st.builds(lambda *parts: "".join(parts), st.text("aeiybcdlstz", max_size=8), ENDINGS, ENDINGS))
+@settings(deadline=None, max_examples=300)
+def test_a_word_begins_like_its_stem_but_for_a_letter(word: str):
+    assert word.startswith(beginning(stem(word)))
+
+
+def test_the_words_that_may_have_a_stem_are_found_where_they_stand():
+    line = "running a runner ran the run"
+    assert [line[at:] for at in candidates(line, "run")] == [line, "runner ran the run", "run"]
+    assert list(candidates("outrun", "run")) == []

@@ -349,10 +349,8 @@ def _reordered(survivors: Sequence[Survivor], ranked: Sequence[Ranked]) -> list[
 
 def _diverse(survivors: Sequence[Survivor], limit: int, trade: float) -> list[Survivor]:
     """Make one of passages that say the same, and spread the rest."""
-    texts = {s.chunk.id: s.chunk.text for s in survivors}
-    signed = diversify.signatures({i: diversify.shingles(text) for i, text in texts.items()})
-    plain = {i: diversify.normalised(text) for i, text in texts.items()}
-    collapsed = diversify.collapse([s.ranked for s in survivors], signed, plain)
+    signed = diversify.signatures({s.chunk.id: diversify.shingles(s.chunk.text) for s in survivors})
+    collapsed = diversify.collapse([s.ranked for s in survivors], signed)
     chosen = diversify.mmr([one.ranked for one in collapsed], signed, limit, trade)
     elsewhere = {one.ranked.chunk_id: one.duplicates for one in collapsed}
     by_id = {s.ranked.chunk_id: s for s in survivors}

@@ -58,6 +58,7 @@ class Commands(click.Group):
         """Import and return a command."""
         if cmd_name not in COMMANDS:
             return None
+        _import_structs()
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
         command: click.Command = getattr(import_module(f"concord.cli.{module}"), attribute)
         return command
@@ -122,6 +123,18 @@ def _is_watched() -> bool:
     """Whether a debugger or profiler has a report to make at the end, or a thread has work to finish."""
     others = (thread for thread in threading.enumerate() if thread is not threading.main_thread())
     return bool(sys.gettrace() or sys.getprofile()) or not all(thread.daemon for thread in others)
+
+
+def _import_structs() -> None:
+    """Import msgspec as it is where typing_extensions is not installed.
+
+    It would take from there what Python 3.11 has itself, and every command would wait 5 ms for it.
+    """
+    if "typing_extensions" not in sys.modules:
+        sys.modules["typing_extensions"] = None  # type: ignore[assignment]  # so that importing it fails
+        import msgspec  # noqa: F401
+
+        del sys.modules["typing_extensions"]
 
 
 def _run(given: list[str]) -> Any:

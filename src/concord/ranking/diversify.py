@@ -47,18 +47,12 @@ class Collapsed(Struct, frozen=True):
 
 
 def shingles(text: str) -> frozenset[str]:
-    """Return the words of a text, case and signs aside; of scripts without spaces, pairs of characters."""
-    lowered = text.lower()
-    if lowered.isascii():  # twice as fast as a regular expression, and most text
-        return frozenset(lowered.translate(_SPACED).split())
-    if is_near(lowered):
-        return frozenset(_WORDS.findall(lowered))
-    return frozenset(part for found in _runs().finditer(lowered) for part in _parts(found))
+    """Return the words of a text, case and signs aside; of scripts without spaces, pairs of characters.
 
-
-def normalised(text: str) -> str:
-    """Return a text as it is compared for equality: case and white space say nothing."""
-    return " ".join(text.casefold().split())
+    A text of signs alone is one word.
+    """
+    folded = text.casefold()
+    return _shingles(folded) or frozenset([" ".join(folded.split())])
 
 
 def signatures(sets: Mapping[ChunkId, AbstractSet[str]]) -> dict[ChunkId, Signature]:
@@ -83,19 +77,14 @@ def similarity(one: Signature, other: Signature) -> float:
 def collapse(
     ranked: Iterable[Ranked],
     signed: Mapping[ChunkId, Signature],
-    texts: Mapping[ChunkId, str],
     threshold: float = DUPLICATE,
 ) -> list[Collapsed]:
-    """Make one of chunks whose normalised texts are equal or whose words nearly are; the best stays."""
+    """Make one of chunks whose words are nearly the same; the best stays."""
     kept: dict[ChunkId, tuple[Ranked, list[ChunkId]]] = {}
-    first_with: dict[str, ChunkId] = {}
     for one in ranked:
-        same = first_with.get(texts[one.chunk_id])
-        if same is None:
-            same = _near_duplicate(signed[one.chunk_id], kept, signed, threshold)
+        same = _near_duplicate(signed[one.chunk_id], kept, signed, threshold)
         if same is None:
             kept[one.chunk_id] = (one, [])
-            first_with[texts[one.chunk_id]] = one.chunk_id
         else:
             kept[same][1].append(one.chunk_id)
     return [Collapsed(one, tuple(others)) for one, others in kept.values()]
@@ -138,6 +127,14 @@ def floor(
     """
     kept = [one for one in ranked if (scores or {}).get(one.chunk_id, one.score) >= minimum]
     return kept or list(ranked)
+
+
+def _shingles(folded: str) -> frozenset[str]:
+    if folded.isascii():  # twice as fast as a regular expression, and most text
+        return frozenset(folded.translate(_SPACED).split())
+    if is_near(folded):
+        return frozenset(_WORDS.findall(folded))
+    return frozenset(part for found in _runs().finditer(folded) for part in _parts(found))
 
 
 @cache

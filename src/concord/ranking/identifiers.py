@@ -85,7 +85,7 @@ def is_year(word: str) -> bool:
 
 def is_number(word: str) -> bool:
     """Whether the word is a number and nothing else."""
-    return bool(_NUMBER.fullmatch(word))
+    return _has_digit(word) and bool(_NUMBER.fullmatch(word))
 
 
 def is_measure(word: str, following: str = "") -> bool:

@@ -17,6 +17,7 @@ _MAX_CHARACTERS = 80  # longer words are data
 
 # Names that differ in punctuation only; the letter alone would find every C.
 _SYMBOL = pattern(r"[+#](?:(?<=\b[CcFf]#)(?!\w)|\+(?<=\b[CcGg]\+\+)(?!\+))")
+_SIGNS = ("++", "C#", "c#", "F#", "f#")  # every symbol has one of them; headings of Markdown have none
 _SYMBOL_NAMES = {"c++": "cplusplus", "g++": "gplusplus", "c#": "csharp", "f#": "fsharp"}
 
 
@@ -67,7 +68,7 @@ def part_at(text: str, at: int) -> str:
 
 def symbols_in(text: str) -> list[str]:
     """Return the spelled-out names of C++, C# and their like in a text."""
-    if "++" not in text and "#" not in text:
+    if not any(sign in text for sign in _SIGNS):
         return []
     return [_SYMBOL_NAMES[text[found.start() - 1 : found.end()].lower()] for found in _SYMBOL.finditer(text)]
 

@@ -18,7 +18,7 @@ from concord.text.characters import folded
 from concord.text.expression import OPERATORS, DoesNotParse, Node, Token, match_of, read, tokens_of
 from concord.text.identifiers import symbols_in
 from concord.text.pattern import pattern
-from concord.text.stem import stem
+from concord.text.stem import beginning, candidates, stem
 from concord.text.stopwords import is_stop_word, significant
 from concord.text.terms import (
     all_of,
@@ -180,15 +180,15 @@ def _lowered(text: str) -> str:
 
 
 @lru_cache(maxsize=32)
-def _words(text: str) -> list[str]:
-    """Return the words of a text before stemming."""
-    return folded(text)
+def _words(text: str) -> str:
+    """Return the words of a text before stemming, a space between them."""
+    return " ".join(folded(text))
 
 
 @lru_cache(maxsize=32)
-def _further_words(text: str) -> list[str]:
+def _further_words(text: str) -> str:
     """Return the parts of a text's identifiers, and what else the tokenizer cannot see, before stemming."""
-    return folded(index_terms(text))
+    return _words(index_terms(text))
 
 
 def _holds(match: Match, text: str) -> bool:
@@ -200,17 +200,17 @@ def _holds(match: Match, text: str) -> bool:
         return _holds(match.keep, text) and not _holds(match.drop, text)
     end = "" if isinstance(match, Word) and match.prefix else " "
     tokens = _tokens(match.text)
-    wanted = f" {' '.join(tokens)}{end}"
-    heads = tuple({token[:2] for token in tokens})
-    return any(wanted in _stemmed(words(text), heads) for words in (_words, _further_words))
+    return bool(tokens) and any(_has_run(words(text), tokens, end) for words in (_words, _further_words))
 
 
-def _stemmed(words: Iterable[str], heads: tuple[str, ...]) -> str:
-    """Return words with a space around each, stemmed where they begin like one that is looked for.
-
-    Stemming never changes the first two letters, and takes longer than all the rest.
-    """
-    return f" {' '.join([stem(word) if word.startswith(heads) else word for word in words])} "
+def _has_run(words: str, tokens: Sequence[str], end: str) -> bool:
+    """Whether words with these stems follow each other; of the last stem, `end` is what must follow it."""
+    wanted = " ".join(tokens) + end
+    for at in candidates(words, tokens[0]):
+        run = words[at:].split(" ", len(tokens))[: len(tokens)]
+        if f"{' '.join(map(stem, run))} ".startswith(wanted):
+            return True
+    return False
 
 
 def _may_hold(match: Match, lowered: str) -> bool:
@@ -218,5 +218,5 @@ def _may_hold(match: Match, lowered: str) -> bool:
     if isinstance(match, AnyOf):
         return any(_may_hold(part, lowered) for part in match.parts)
     if isinstance(match, Word | Phrase):
-        return all(token[: max(2, len(token) - 1)] in lowered for token in _tokens(match.text))
+        return all(beginning(token) in lowered for token in _tokens(match.text))
     return True

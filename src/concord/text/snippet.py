@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from concord.text.characters import aligned, folded
 from concord.text.identifiers import part_at
-from concord.text.stem import stem
+from concord.text.stem import beginning, candidates, occurrences, stem
 from concord.text.terms import loose_words
 from concord.text.unspaced import has_unspaced, narrowed, segments
 
@@ -61,47 +61,33 @@ def _raw_pairs(run: str) -> list[str]:
 def _places(flat: str, targets: _Targets) -> list[_Place]:
     """Return where the words stand; where none does, where words stand that begin like them."""
     letters = aligned(flat)
-    found = list(_forms(letters, targets.stems))
+    found = [place for root in targets.stems for place in _forms(letters, root)]
     missing = targets.stems.difference(place.target for place in found)
     found += [place for root in missing for place in _parts(flat, letters, root)]
-    found += [_Place(at, at + len(pair), pair) for pair in targets.anywhere for at in _all(pair, flat)]
+    found += [_Place(at, at + len(pair), pair) for pair in targets.anywhere for at in occurrences(pair, flat)]
     found = found or [place for root in targets.stems for place in _beginnings(letters, root)]
     return sorted(found)
 
 
-def _forms(letters: str, stems: frozenset[str]) -> Iterator[_Place]:
-    """Yield the tokens that have one of the stems."""
-    heads = {root[:2] for root in stems}  # stemming never changes these, and few tokens share them
-    at = 0
-    for token in letters.split(" "):
-        if token[:2] in heads and (root := stem(token)) in stems:
+def _forms(letters: str, root: str) -> Iterator[_Place]:
+    """Yield the tokens that have a stem."""
+    for at in candidates(letters, root):
+        token = letters[at:].partition(" ")[0]
+        if stem(token) == root:
             yield _Place(at, at + len(token), root)
-        at += len(token) + 1
 
 
 def _parts(flat: str, letters: str, root: str) -> Iterator[_Place]:
     """Yield where a word is part of an identifier."""
-    for at in _all(_beginning(root), letters):
+    for at in occurrences(beginning(root), letters):
         part = part_at(flat, at)
         if part and stem("".join(folded(part))) == root:
             yield _Place(at, at + len(part), root)
 
 
 def _beginnings(letters: str, root: str) -> Iterator[_Place]:
-    for at in _all(" " + _beginning(root), " " + letters):
+    for at in candidates(letters, root):
         yield _Place(at, at + len(root), root)
-
-
-def _beginning(root: str) -> str:
-    """Return what all words with a stem begin with: stemming may have changed its last letter."""
-    return root[: max(2, len(root) - 1)]
-
-
-def _all(needle: str, text: str) -> Iterator[int]:
-    at = text.find(needle)
-    while at >= 0:
-        yield at
-        at = text.find(needle, at + 1)
 
 
 def _best_span(places: Sequence[_Place], width: int) -> tuple[int, int]:

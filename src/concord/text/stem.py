@@ -8,6 +8,7 @@ so a better stemmer here would find less.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 
 _MIN_BYTES, _MAX_BYTES = 3, 64  # FTS5 leaves shorter and longer tokens as they are
@@ -68,6 +69,27 @@ def stem(token: str) -> str:
         return token
     # One character a byte, as FTS5 sees it; a rule may even cut a character in two there.
     return _stemmed(data.decode("latin-1")).encode("latin-1").decode("utf-8", "replace")
+
+
+def beginning(root: str) -> str:
+    """Return what all words with a stem begin with: stemming may have changed its last letter."""
+    return root[: max(2, len(root) - 1)]
+
+
+def candidates(line: str, root: str) -> Iterator[int]:
+    """Yield where the words begin, in a line of folded words, that may have a stem.
+
+    Few words begin like it, and looking for them takes far less than stemming all.
+    """
+    return occurrences(" " + beginning(root), " " + line)
+
+
+def occurrences(needle: str, text: str) -> Iterator[int]:
+    """Yield where a string occurs in a text."""
+    at = text.find(needle)
+    while at >= 0:
+        yield at
+        at = text.find(needle, at + 1)
 
 
 def _stemmed(word: str) -> str:
