@@ -24,7 +24,7 @@ from benchmarks.measure import (
     quick_environment,
     sized,
 )
-from benchmarks.synthetic import write_small_files
+from benchmarks.synthetic import OLD_S, make_old, write_small_files
 from concord.config import load_settings
 from concord.freshness import Files
 from concord.knowledge import KnowledgeBase
@@ -41,7 +41,6 @@ MOST_IDLE = 0.01  # of a core
 SAVES = sized(9, 1)
 MOST_SAVE_MS = 1000.0
 CHECKED_OUT = sized(5_000, 100)
-AGE_S = 3600  # a file saved this moment is looked into
 
 
 def run() -> Iterator[Row]:
@@ -59,7 +58,7 @@ def _looks(folder: Path) -> Iterator[Row]:
         _write(tree, size)
         documents, sources = _indexed(tree)
         if is_touched:
-            _age(tree, AGE_S / 2)
+            make_old(tree, OLD_S / 2)
         ours = _median_ms(partial(_look, documents, sources))
         bare = _median_ms(partial(_stat, [tree / f"{number}.md" for number in range(POOL)]))
         yield Row(
@@ -98,7 +97,7 @@ def _median_ms(work: Callable[[], None]) -> float:
 def _watching(folder: Path) -> Iterator[Row]:
     tree = folder / "tree"
     write_small_files(tree, FILES)
-    _age(tree, AGE_S)
+    make_old(tree)
     environment = quick_environment(KB_HOME=str(folder / "home"))
     command_cost([KB, "add", str(tree), "--no-embed"], environment)
     with _watch(environment) as process:
@@ -116,7 +115,7 @@ def _watching(folder: Path) -> Iterator[Row]:
         yield Row(f"{CHECKED_OUT:,} files rewritten until they are indexed", milliseconds(took))
     few = folder / "few"
     write_small_files(few, FEW)
-    _age(few, AGE_S)
+    make_old(few)
     command_cost([KB, "add", str(few), "--no-embed"], environment)
     with _watch(environment, "few") as process:
         _report(process)
@@ -184,10 +183,4 @@ def _write(tree: Path, size: int) -> None:
     for number in range(POOL):
         text = f"# Note {number}\n\n" + f"What was said on day {number}.\n\n" * (size // 30)
         (tree / f"{number}.md").write_text(text, encoding="utf-8")
-    _age(tree, AGE_S)
-
-
-def _age(tree: Path, seconds: float) -> None:
-    then = time.time() - seconds
-    for path in tree.rglob("*.md"):
-        os.utime(path, (then, then))
+    make_old(tree)

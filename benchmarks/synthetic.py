@@ -38,6 +38,7 @@ WORDS_A_CHUNK = 90
 CHUNKS_A_DOCUMENT = 20
 BATCH = 2_000  # chunks written together
 DIMENSION = BundledEmbedder.identity.dimension
+OLD_S = 3600.0
 QUESTION_WORDS = ("how does", "what is", "why", "where to find", "which", "when to use")
 
 Floats = NDArray[np.float32]
@@ -63,6 +64,13 @@ def write_small_files(folder: Path, files: int) -> None:
         path = folder / f"part{number // 100:03}" / f"note{number:05}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"# Note {number}\n\nWhat was said on day {number}.\n", encoding="utf-8")
+
+
+def make_old(folder: Path, age_s: float = OLD_S) -> None:
+    """Make files as old as files are: what was saved this moment is looked into by every sync and search."""
+    then = time.time() - age_s
+    for path in folder.rglob("*.md"):
+        os.utime(path, (then, then))
 
 
 @cache
