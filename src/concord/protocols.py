@@ -352,9 +352,20 @@ class VectorSpaces(Protocol):
 class OutsideVectors(Protocol):
     """A place outside a store where its vectors are kept, in all spaces. The store says which there are."""
 
-    home: str  # as a ledger writes it down
-    vectors: VectorIndex  # of the active space
-    spaces: VectorSpaces
+    @property
+    def home(self) -> str:
+        """Where it is, as a ledger writes it down."""
+        ...
+
+    @property
+    def vectors(self) -> VectorIndex:
+        """Chunks by meaning, in the active space."""
+        ...
+
+    @property
+    def spaces(self) -> VectorSpaces:
+        """The spaces of vectors, one a model."""
+        ...
 
     def warm(self) -> None:
         """Load what takes long to load; whether anybody answers is not asked."""
