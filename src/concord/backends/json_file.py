@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -250,9 +250,3 @@ def _told(path: Path) -> Iterator[None]:
         raise BackendDown(
             f"{path} cannot be used: {fault.strerror}", hint="check the folder, or use another --store"
         ) from fault
-
-
-if TYPE_CHECKING:
-    from concord.protocols import Store
-
-    _checked: type[Store] = JsonStore  # by mypy: parts that load by name meet no other check

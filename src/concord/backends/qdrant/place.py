@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
     from concord.backends.qdrant.points import Owner
-    from concord.protocols import OutsideVectors, Store
+    from concord.protocols import Store
 
 TOLD = 256  # changes in a request
 TOLD_REQUESTS = 4  # that one call may spend on telling Qdrant what changed; the rest can wait
@@ -188,7 +188,3 @@ class QdrantPlace:
 def _dimension(client: QdrantClient, name: str) -> int | None:
     """Return the size of a collection's one vector; None when it is not one of ours."""
     return getattr(client.get_collection(name).config.params.vectors, "size", None)
-
-
-if TYPE_CHECKING:
-    _checked: type[OutsideVectors] = QdrantPlace  # by mypy: parts that load by name meet no other check
