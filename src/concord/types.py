@@ -1,4 +1,4 @@
-"""The nouns. Frozen and slotted; refined with `dataclasses.replace`, never changed in place.
+"""The nouns. Frozen and slotted; refined with `msgspec.structs.replace`, never changed in place.
 
 Stored:    Source → Document → Chunk
 Asked:     Request → Query → Candidate → Ranked → Hit → Answer

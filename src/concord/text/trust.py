@@ -100,11 +100,16 @@ def warnings_about(*texts: str) -> tuple[str, ...]:
     """Return a short warning for each kind of thing that makes these texts more than plain data."""
     joined = "\n".join(texts)
     found = [] if joined.isascii() else _strange_characters(joined)
-    if controls := _CONTROLS.findall(joined):
+    if not _is_plain(joined) and (controls := _CONTROLS.findall(joined)):
         found.append(_named(CONTROL, controls))
     if _orders_somebody(joined):
         found.append(INSTRUCTION)
     return tuple(found)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a text surely holds no control character: a short command need not compile a pattern then."""
+    return text.replace("\n", "").replace("\t", "").replace("\r", "").isprintable()
 
 
 def _strange_characters(text: str) -> list[str]:

@@ -80,8 +80,10 @@ def bring_up_to_date(location: Location) -> int:
 
 
 def _migrate(connection: Connection, location: Location) -> None:
+    # Freed when the connection ends. Not inside the transaction: one that has begun may go on believing that
+    # there are no tables while another process makes them.
+    connection.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
     with connection.transaction():
-        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
         # Read again under the lock: another process may have done the work meanwhile.
         version = _version(connection, location)
         if not version:
