@@ -15,8 +15,9 @@ from concord.config import load_settings
 from concord.embedders import pack
 from concord.embedders.bundled import MODEL, WINDOW, pack_path
 from concord.embedders.bundled_network import Network
-from concord.embedders.runtime import BATCH_TOKENS, Blueprint, batches, open_session, physical_cores
+from concord.embedders.runtime import BATCH_TOKENS, Blueprint, batches, open_session
 from concord.embedders.tokens import Tokens
+from concord.onnx_models import physical_cores
 
 Ids = NDArray[np.int64]
 

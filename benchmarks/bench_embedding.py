@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.bare import BareModel
-from benchmarks.measure import Cost, Row, at_least, cost_of, cpu_ms, elapsed_ms, in_turn
+from benchmarks.measure import Cost, Row, at_least, cost_of, cpu_ms, elapsed_ms, in_turn, sized
 from benchmarks.synthetic import write_markdown
 from concord.knowledge import KnowledgeBase
 from concord.text.assemble import embeddable_text
 
-FILES = 8
-ROUNDS = 5
+FILES = sized(8, 1)
+ROUNDS = sized(5, 1)
 LEAST = 0.85
 
 

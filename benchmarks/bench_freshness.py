@@ -22,8 +22,9 @@ from benchmarks.measure import (
     elapsed_ms,
     milliseconds,
     quick_environment,
+    sized,
 )
-from benchmarks.synthetic import write_small_files
+from benchmarks.synthetic import OLD_S, make_old, write_small_files
 from concord.config import load_settings
 from concord.freshness import Files
 from concord.knowledge import KnowledgeBase
@@ -32,15 +33,14 @@ from concord.search import FILES_MS
 from concord.types import Document, Source
 
 HITS, POOL = 10, 20  # results, and passages that are looked at to find them
-LOOKS = 200
+LOOKS = sized(200, 2)
 MOST_MS = 5.0
-FILES = 50_000
-IDLE_S = 30.0
+FILES, FEW = sized((50_000, 1_000), (300, 100))
+IDLE_S = sized(30.0, 0.2)
 MOST_IDLE = 0.01  # of a core
-SAVES = 9
+SAVES = sized(9, 1)
 MOST_SAVE_MS = 1000.0
-CHECKED_OUT = 5_000
-AGE_S = 3600  # a file saved this moment is looked into
+CHECKED_OUT = sized(5_000, 100)
 
 
 def run() -> Iterator[Row]:
@@ -58,7 +58,7 @@ def _looks(folder: Path) -> Iterator[Row]:
         _write(tree, size)
         documents, sources = _indexed(tree)
         if is_touched:
-            _age(tree, AGE_S / 2)
+            make_old(tree, OLD_S / 2)
         ours = _median_ms(partial(_look, documents, sources))
         bare = _median_ms(partial(_stat, [tree / f"{number}.md" for number in range(POOL)]))
         yield Row(
@@ -97,7 +97,7 @@ def _median_ms(work: Callable[[], None]) -> float:
 def _watching(folder: Path) -> Iterator[Row]:
     tree = folder / "tree"
     write_small_files(tree, FILES)
-    _age(tree, AGE_S)
+    make_old(tree)
     environment = quick_environment(KB_HOME=str(folder / "home"))
     command_cost([KB, "add", str(tree), "--no-embed"], environment)
     with _watch(environment) as process:
@@ -114,14 +114,14 @@ def _watching(folder: Path) -> Iterator[Row]:
         took = (time.perf_counter() - started) * 1000
         yield Row(f"{CHECKED_OUT:,} files rewritten until they are indexed", milliseconds(took))
     few = folder / "few"
-    write_small_files(few, 1_000)
-    _age(few, AGE_S)
+    write_small_files(few, FEW)
+    make_old(few)
     command_cost([KB, "add", str(few), "--no-embed"], environment)
     with _watch(environment, "few") as process:
         _report(process)
         waits = [_save(process, few / "part000" / "note00001.md", at) for at in range(SAVES)]
         waited = sorted(waits)[SAVES // 2]
-        what = "a save until it is indexed, 1,000 files"
+        what = f"a save until it is indexed, {FEW:,} files"
         yield at_most(what, milliseconds(waited), milliseconds(MOST_SAVE_MS), waited / MOST_SAVE_MS, 1.0)
 
 
@@ -183,10 +183,4 @@ def _write(tree: Path, size: int) -> None:
     for number in range(POOL):
         text = f"# Note {number}\n\n" + f"What was said on day {number}.\n\n" * (size // 30)
         (tree / f"{number}.md").write_text(text, encoding="utf-8")
-    _age(tree, AGE_S)
-
-
-def _age(tree: Path, seconds: float) -> None:
-    then = time.time() - seconds
-    for path in tree.rglob("*.md"):
-        os.utime(path, (then, then))
+    make_old(tree)

@@ -7,7 +7,6 @@ Beside it stands what the command cannot do without: reading the files, counting
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -16,13 +15,25 @@ from pathlib import Path
 import apsw
 from tokenizers import Tokenizer
 
-from benchmarks.measure import KB, Cost, Row, command_cost, cost_of, cpu_ms, in_turn, quick_environment
-from benchmarks.synthetic import data_folder, write_markdown
+from benchmarks.development import folder
+from benchmarks.measure import (
+    KB,
+    Cost,
+    Row,
+    absent,
+    command_cost,
+    cost_of,
+    cpu_ms,
+    in_turn,
+    quick_environment,
+    sized,
+)
+from benchmarks.synthetic import write_markdown
 from concord.embedders import pack
 from concord.embedders.bundled import pack_path
 
-FILES = 500
-ROUNDS = 3
+FILES = sized(500, 5)
+ROUNDS = sized(3, 2)
 LEAST_A_SECOND = 1500
 COLLECTION = "k8s-anchor"
 
@@ -32,16 +43,16 @@ _CHUNKS = "SELECT content FROM kb_chunks ORDER BY id"
 
 def run() -> Iterator[Row]:
     """Measure on made-up pages and, where they are, on pages of the Kubernetes documentation."""
-    with tempfile.TemporaryDirectory() as folder:
-        write_markdown(Path(folder, "tree"), FILES)
-        yield _row("made-up Markdown", Path(folder))
-    pages = data_folder() / COLLECTION / "corpus.jsonl"
+    with tempfile.TemporaryDirectory() as place:
+        write_markdown(Path(place, "tree"), FILES)
+        yield _row("made-up Markdown", Path(place))
+    pages = folder() / COLLECTION / "corpus.jsonl"
     if not pages.is_file():
-        print(f"  no {pages}: real pages are not measured (KB_BENCH_DATA)", file=sys.stderr)
+        yield absent("`kb add`, Kubernetes pages", f"no {COLLECTION} in {folder()} (KB_BENCH_DATA)")
         return
-    with tempfile.TemporaryDirectory() as folder:
-        _write_pages(pages, Path(folder, "tree"))
-        yield _row("Kubernetes pages", Path(folder))
+    with tempfile.TemporaryDirectory() as place:
+        _write_pages(pages, Path(place, "tree"))
+        yield _row("Kubernetes pages", Path(place))
 
 
 def _write_pages(corpus: Path, folder: Path) -> None:

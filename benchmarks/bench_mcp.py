@@ -1,6 +1,6 @@
 """The MCP server's speed, as ratios measured side by side, and eight clients on one database.
 
-    python benchmarks/bench_mcp.py [--chunks 100000] [--calls 2000] [--runs 7]
+    python -m benchmarks.bench_mcp [--chunks 100000] [--calls 2000] [--runs 7]
 
 `initialize` is compared with a bare server of the SDK that has one empty tool; a warm search with the library
 called directly; the first search of a cold server is timed while its model loads.
@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ import anyio
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
+from benchmarks.measure import sized
 from concord import KnowledgeBase
 from concord.config import load_settings
 from concord.embedders.bundled import BundledEmbedder
@@ -58,14 +60,14 @@ SYLLABLES = "ba co di fe gu ha jo ki lu me no pa qui ro sa te vu wa xe zi"
 WORDS = ["".join(parts) for parts in product(SYLLABLES.split(), repeat=3)]  # 8,000 of them
 ZIPF = [1 / rank for rank in range(1, len(WORDS) + 1)]  # as often as words are in prose
 COMMON = WORDS[50:500]  # what people ask for: neither everywhere nor nowhere
-CLIENTS = 8
+CLIENTS = sized(8, 2)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--chunks", type=int, default=100_000, help="size of the database")
-    parser.add_argument("--calls", type=int, default=2_000, help="calls of the eight clients together")
-    parser.add_argument("--runs", type=int, default=7, help="times that each start-up is measured")
+    parser.add_argument("--chunks", type=int, default=sized(100_000, 200), help="size of the database")
+    parser.add_argument("--calls", type=int, default=sized(2_000, 20), help="calls of all clients together")
+    parser.add_argument("--runs", type=int, default=sized(7, 1), help="times that each start-up is measured")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder, "big")
@@ -73,7 +75,7 @@ def main() -> None:
         say("initialize", initialize(home, given.runs))
         say("cold search", cold_search(home, given.runs))
         say("warm search", warm_search(home))
-        say("eight clients", anyio.run(crowd, Path(folder, "crowd"), given.calls))
+        say(f"{CLIENTS} clients", anyio.run(crowd, Path(folder, "crowd"), given.calls))
 
 
 def say(what: str, measured: dict[str, Any]) -> None:
@@ -199,7 +201,7 @@ def cold_search(home: Path, runs: int) -> dict[str, Any]:
     }
 
 
-def warm_search(home: Path, calls: int = 200) -> dict[str, Any]:
+def warm_search(home: Path, calls: int = sized(200, 3)) -> dict[str, Any]:
     """Compare a search over stdio with the same in the library; both warm, in turn, each query once."""
     rng = random.Random(3)
     queries = [" ".join(rng.sample(COMMON, 4)) for _ in range(calls)]
@@ -212,10 +214,10 @@ def warm_search(home: Path, calls: int = 200) -> dict[str, Any]:
             time.sleep(0.05)
         for number, query in enumerate(queries, 3):
             before = ask.cpu_ms()
-            over.append(timed(lambda q=query, n=number: ask(search(n, q))))
+            over.append(timed(partial(ask, search(number, query))))
             over_cpu += ask.cpu_ms() - before
             before = time.process_time()
-            direct.append(timed(lambda q=query: kb.search(q)))
+            direct.append(timed(partial(kb.search, query)))
             direct_cpu += (time.process_time() - before) * 1000
     a, b = statistics.median(over), statistics.median(direct)
     overheads = sorted(x - y for x, y in zip(over, direct, strict=True))

@@ -8,12 +8,12 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.measure import KB, Row, at_most, quick_environment
+from benchmarks.measure import KB, Row, at_most, quick_environment, sized
 from benchmarks.synthetic import filled_store, questions, write_markdown
 
-FEW, MANY = 150, 1200  # files of 8 kB
+FEW, MANY = sized((150, 1200), (5, 10))  # files of 8 kB
 MOST_GROWTH = 1.2
-CHUNKS = 100_000
+CHUNKS = sized(100_000, 400)
 MOST_MB = 300
 
 _WARM = """

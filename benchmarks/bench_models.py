@@ -16,11 +16,12 @@ import threading
 import time
 from array import array
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from benchmarks.measure import Cost, Row, at_least, at_most, cost_of, elapsed_ms, milliseconds, p95_ms
+from benchmarks.measure import Cost, Row, at_least, at_most, cost_of, elapsed_ms, milliseconds, p95_ms, sized
 from benchmarks.synthetic import cache_folder, write_markdown
 from concord import plugins
 from concord.embedders.hashing import HashingEmbedder
@@ -28,13 +29,14 @@ from concord.knowledge import KnowledgeBase
 from concord.parts import silent
 from concord.types import Document, Identity, Piece, Source, Vector
 
-CHUNKS = 10_000
-BATCH = 500
-SWITCHES = 40
-BETWEEN_S = 0.1  # switches: a few queries are answered by each model
-FILES = 12  # for indexing anew with the bundled model
+CHUNKS = sized(10_000, 300)
+BATCH = sized(500, 100)
+SWITCHES = sized(40, 2)
+LOOK_EVERY = sized(10, 1)  # queries: which model is in use
+BETWEEN_S = sized(0.1, 0.3)  # switches: a few queries are answered by each model
+FILES = sized(12, 1)  # for indexing anew with the bundled model
 TIMES_FASTER = 20.0
-SEARCHES = 40
+SEARCHES = sized(40, 2)
 DEADLINE_MS = 150
 ANSWERED_MS = 200.0
 
@@ -68,7 +70,12 @@ def text_of(number: int) -> str:
 def search_on(url: str) -> None:
     """Search until stdin is closed, and tell on stdout how many were asked, failed or found the wrong one."""
     over = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
+
+    def wait_for_the_end() -> None:
+        sys.stdin.read()
+        over.set()
+
+    threading.Thread(target=wait_for_the_end, daemon=True).start()
     asked = failed = wrong = 0
     models: set[str] = set()
     with KnowledgeBase.open(store__url=url, embed__provider="hashing") as kb:
@@ -78,7 +85,7 @@ def search_on(url: str) -> None:
             answer = kb.search(text_of(number), mode="semantic", deadline_ms=60_000)
             failed += bool(answer.degraded) or not answer.hits
             wrong += bool(answer.hits) and answer.hits[0].chunk.text != text_of(number)
-            if asked % 10 == 0 and (identity := kb.store.vectors.identity()):
+            if asked % LOOK_EVERY == 0 and (identity := kb.store.vectors.identity()):
                 models.add(identity.model)
             asked += 1
     print(json.dumps({"asked": asked, "failed": failed, "wrong": wrong, "models": sorted(models)}))
@@ -168,7 +175,7 @@ def _frozen(url: str) -> Row:
             pending = kb.store.vectors.pending(0, 1000)
             kb.store.vectors.put((one.chunk_id, vectors.embed_query(one.text)) for one in pending)
             _ask(kb, 0)  # which imports what it needs
-            costs = [cost_of(lambda n=n: _ask(kb, n)) for n in range(SEARCHES)]
+            costs = [cost_of(partial(_ask, kb, n)) for n in range(SEARCHES)]
     slowest = p95_ms(costs)
     what = f"a search with a deadline of {DEADLINE_MS} ms, the provider frozen, p95 of {SEARCHES}"
     return at_most(what, milliseconds(slowest), milliseconds(ANSWERED_MS), slowest / ANSWERED_MS, 1.0)

@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import Clock, Cost, Row, absent, cost_of, elapsed_ms, mean_cpu_ms, milliseconds
+from benchmarks.measure import Clock, Cost, Row, absent, cost_of, elapsed_ms, mean_cpu_ms, milliseconds, sized
 from benchmarks.server_time import clock_with_server
 from benchmarks.synthetic import DIMENSION, SEED, Floats
 
-ORGS, VECTORS_EACH = 8, 2_500
+ORGS, VECTORS_EACH = sized((8, 2_500), (2, 200))
 PARTITIONS = 16
-QUERIES = 60
+QUERIES = sized(60, 4)
 LIMIT = 40
 
 _WHOLE = f"""

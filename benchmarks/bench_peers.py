@@ -21,13 +21,13 @@ from statistics import median
 import apsw
 import numpy as np
 
-from benchmarks.measure import Row, absent, cost_of, milliseconds
+from benchmarks.measure import Row, absent, cost_of, milliseconds, sized
 from benchmarks.synthetic import Floats, filled_store, questions
 from concord.backends.sqlite.location import locate
 from concord.knowledge import KnowledgeBase
 
-CHUNKS = 10_000
-QUERIES = 40  # fewer than the library remembers the vectors of
+CHUNKS = sized(10_000, 400)
+QUERIES = sized(40, 2)  # fewer than the library remembers the vectors of
 TOP, CANDIDATES = 10, 40
 RRF_K = 60
 PEER = Path(__file__).with_name("peer.py")

@@ -34,6 +34,7 @@ from benchmarks.measure import (
     elapsed_ms,
     in_turn,
     milliseconds,
+    sized,
 )
 from benchmarks.synthetic import BATCH, DIMENSION, SEED, Floats, _documents, _texts, questions, unit_rows
 from concord.backends.postgres import lexical, vectors
@@ -54,10 +55,11 @@ from concord.text.terms import tokenize
 from concord.types import Document, Filter, Piece, Request, Source, Vector
 from concord.understand import understand
 
-CHUNKS = 20_000
-ROUNDS = 5  # of writing a part of them
-QUERIES = 40  # fewer than the library remembers the vectors of: both sides search with a vector that is there
-RECALL_QUERIES = 200
+CHUNKS = sized(20_000, 400)
+ROUNDS = sized(5, 2)  # of writing a part of them
+# Fewer than the library remembers the vectors of: both sides search with a vector that is there.
+QUERIES = sized(40, 2)
+RECALL_QUERIES = sized(200, 4)
 LATENT = 24  # texts of one kind differ in some tens of directions, not in all 384
 NOISE = 0.3
 LEAST_RECALL, MOST_SEARCH, LEAST_WRITE = 0.95, 1.5, 0.5
@@ -88,12 +90,17 @@ def _server() -> Iterator[str]:
     from postgres_server import Server
 
     server = Server()
-    with psycopg.connect(server.url, autocommit=True) as connection:
-        connection.execute(f"CREATE ROLE {ROLE} LOGIN")
-        connection.execute(f"CREATE DATABASE {ROLE} OWNER {ROLE}")
-    with psycopg.connect(server.url.replace("/postgres?", f"/{ROLE}?"), autocommit=True) as connection:
+    yield ordinary_database(server.url, ROLE)
+
+
+def ordinary_database(url: str, name: str) -> str:
+    """Make a database and the ordinary role that owns it, on the tests' server; return where it is."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {name} LOGIN")
+        connection.execute(f"CREATE DATABASE {name} OWNER {name}")
+    with psycopg.connect(url.replace("/postgres?", f"/{name}?"), autocommit=True) as connection:
         connection.execute("CREATE EXTENSION vector")
-    yield server.url.replace("postgres:@/postgres?", f"{ROLE}:@/{ROLE}?")
+    return url.replace("postgres:@/postgres?", f"{name}:@/{name}?")
 
 
 # Writing.
@@ -138,7 +145,7 @@ def _filling(store: PostgresStore, url: str) -> Iterator[Row]:
     load = _load(CHUNKS)
     store.catalog.put_source(SOURCE)
     store.vectors.prepare(BundledEmbedder.identity)
-    ours = cost_of(lambda: (_write(store, load), _settle(store))).elapsed
+    ours = cost_of(lambda: _write(store, load)).elapsed + cost_of(lambda: _settle(store)).elapsed
     theirs = _copy_time(url, "synthetic") + _index_time(url, "synthetic")
     row = "chunks written a second until all indexes are there, beside COPY of the same rows"
     yield at_least(row, f"{CHUNKS / ours:,.0f}", f"{CHUNKS / theirs:,.0f}", theirs / ours, LEAST_WRITE)

@@ -17,19 +17,19 @@ from itertools import count
 from math import hypot
 from pathlib import Path
 
-from benchmarks.measure import Row, absent, at_most, cost_of, cpu_ms, elapsed_ms, in_turn, milliseconds
+from benchmarks.measure import Row, absent, at_most, cost_of, cpu_ms, elapsed_ms, in_turn, milliseconds, sized
 from benchmarks.synthetic import DIMENSION, SEED
 from concord.config import load_settings
 from concord.parts import Parts
 from concord.protocols import Store
 from concord.types import Document, Filter, Identity, Piece, Source, Vector
 
-CHUNKS = 5_000
+CHUNKS = sized(5_000, 200)
 CHUNKS_A_DOCUMENT = 20
-QUERIES = 100
+QUERIES = sized(100, 2)
 CANDIDATES = 40
 BATCH = 64  # chunks that ingest embeds and stores together
-WRITES = 20
+WRITES = sized(20, 2)
 MOST_SEARCH = 1.5
 MOST_WRITE = 1.5
 IDENTITY = Identity("bench", "synthetic", DIMENSION)

@@ -25,7 +25,7 @@ import numpy as np
 
 from benchmarks.bench_memory import warm_mb
 from benchmarks.fitted import fit_line, fit_power
-from benchmarks.measure import Clock, Cost, cost_of, elapsed_ms, mean_cpu_ms, p95_ms
+from benchmarks.measure import Clock, Cost, cost_of, elapsed_ms, mean_cpu_ms, p95_ms, sized
 from benchmarks.qdrant_shards import CANDIDATES, QdrantShards
 from benchmarks.server_time import clock_with_server
 from benchmarks.synthetic import DIMENSION, Filling, fill, filled_store, filling_of, questions, unit_rows
@@ -33,10 +33,10 @@ from concord.backends.sqlite.location import locate
 from concord.knowledge import KnowledgeBase
 from concord.types import Answer, Mode
 
-SIZES = "10000,100000"
-SERVER_SIZES = "10000"  # 100,000 take ten minutes, most of it to build graphs
-QUERIES = 60  # more than the library remembers the vectors of
-WARM_UP = 12  # a small store has its vectors in memory after seven
+SIZES = sized("10000,100000", "400")
+SERVER_SIZES = sized("10000", "200")  # 100,000 take ten minutes, most of it to build graphs
+QUERIES = sized(60, 2)  # more than the library remembers the vectors of
+WARM_UP = sized(12, 2)  # a small store has its vectors in memory after seven
 MODES: Mapping[str, Mode] = {"words": "fts5", "meaning": "semantic", "both": "auto"}
 PATIENCE_MS = (
     60_000  # so that all the work is done and measured; a search has 5 s unless it is told otherwise

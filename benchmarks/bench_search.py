@@ -15,7 +15,18 @@ import apsw
 import sqlite_vec
 
 from benchmarks.bare import BareModel
-from benchmarks.measure import Cost, Row, at_most, cost_of, cpu_ms, elapsed_ms, in_turn, milliseconds, p95_ms
+from benchmarks.measure import (
+    Cost,
+    Row,
+    at_most,
+    cost_of,
+    cpu_ms,
+    elapsed_ms,
+    in_turn,
+    milliseconds,
+    p95_ms,
+    sized,
+)
 from benchmarks.synthetic import filled_store, questions
 from concord.backends.columns import WEIGHTS
 from concord.backends.sqlite.location import locate
@@ -24,9 +35,9 @@ from concord.knowledge import KnowledgeBase
 from concord.types import Request
 from concord.understand import understand
 
-SIZES = (10_000, 100_000)
-QUERIES = 120  # more than the library remembers the vectors of
-WARM_UP = 20
+SIZES = sized((10_000, 100_000), (400,))
+QUERIES = sized(120, 4)  # more than the library remembers the vectors of
+WARM_UP = sized(20, 2)
 MOST_PARTS = 1.5
 MOST_P95_MS = 30.0
 CANDIDATES = 40

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -20,11 +18,12 @@ from benchmarks.measure import (
     in_turn,
     milliseconds,
     quick_environment,
+    sized,
 )
-from benchmarks.synthetic import write_markdown
+from benchmarks.synthetic import make_old, write_markdown
 
-ROUNDS = 25
-FILES = 40
+ROUNDS = sized(25, 2)
+FILES = sized(40, 5)
 MOST_HELP, MOST_SEARCH = 1.3, 1.5
 QUERY = "exception handler"
 
@@ -79,7 +78,7 @@ def run() -> Iterator[Row]:
         home = Path(folder, "home")
         environment = quick_environment(KB_HOME=str(home))
         write_markdown(Path(folder, "tree"), FILES)
-        _settle(Path(folder, "tree"))
+        make_old(Path(folder, "tree"))
         command_cost([KB, "add", str(Path(folder, "tree")), "--no-embed"], environment)
         for name, code in (("two.py", _TWO_COMMANDS), ("one.py", _ONE_QUERY)):
             Path(folder, name).write_text(code, encoding="utf-8")
@@ -88,13 +87,6 @@ def run() -> Iterator[Row]:
         bare = [one, str(home / "data" / "default.db"), QUERY]
         ours = ["search", "--fts-only", *QUERY.split()]
         yield from _rows("`kb search --fts-only`", ours, bare, MOST_SEARCH, environment)
-
-
-def _settle(tree: Path) -> None:
-    """Make files as old as files are: what was saved just now is read again by every search."""
-    hour_ago = time.time() - 3600
-    for path in tree.rglob("*.md"):
-        os.utime(path, (hour_ago, hour_ago))
 
 
 def _rows(

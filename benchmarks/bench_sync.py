@@ -5,10 +5,8 @@ Both are commands, start-up and all.
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,13 +20,13 @@ from benchmarks.measure import (
     in_turn,
     milliseconds,
     quick_environment,
+    sized,
 )
-from benchmarks.synthetic import write_small_files
+from benchmarks.synthetic import make_old, write_small_files
 
-FILES = 10_000
-ROUNDS = 9
+FILES = sized(10_000, 100)
+ROUNDS = sized(9, 2)
 MOST = 5.0
-AGE_S = 3600  # a file saved this moment may be saved again with the same time, and is looked into
 
 _WALK = """
 import os, sys
@@ -43,7 +41,7 @@ def run() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder, "tree")
         write_small_files(tree, FILES)
-        _make_old(tree)
+        make_old(tree)
         environment = quick_environment(KB_HOME=str(Path(folder, "home")))
         command_cost([KB, "add", str(tree), "--no-embed"], environment)
         costs = in_turn(
@@ -58,9 +56,3 @@ def run() -> Iterator[Row]:
         ours, bare = clock(costs["ours"]), clock(costs["bare"])
         row = at_most(f"{what}, {name}", milliseconds(ours), milliseconds(bare), ours / bare, MOST)
         yield row if clock is cpu_ms else row._replace(target="", is_met=None)
-
-
-def _make_old(tree: Path) -> None:
-    then = time.time() - AGE_S
-    for path in tree.rglob("*.md"):
-        os.utime(path, (then, then))

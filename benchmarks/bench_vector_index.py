@@ -15,7 +15,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from functools import cache, partial
 from itertools import count
@@ -37,6 +37,7 @@ from benchmarks.measure import (
     in_turn,
     milliseconds,
     quick_environment,
+    sized,
 )
 from benchmarks.synthetic import DIMENSION, SEED, Floats, cache_folder, filled_store, questions, unit_rows
 from concord.backends.sqlite.shortcut import LEAST
@@ -45,11 +46,11 @@ from concord.embedders.bundled import BundledEmbedder
 from concord.errors import KBError
 from concord.knowledge import KnowledgeBase
 from concord.parts import silent
-from concord.types import ChunkId, Document, Filter, Piece, Source
+from concord.types import ChunkId, Document, DocumentType, Filter, Piece, Source
 
-SIZES = "100000"
-QUERIES = 60
-WARM_UP = 8
+SIZES = sized("100000", "400")
+QUERIES = sized(60, 4)
+WARM_UP = sized(8, 2)
 CANDIDATES = 40  # as a search asks for
 TOP = 10
 LEAST_RECALL = 0.95
@@ -59,13 +60,13 @@ CHUNKS_A_DOCUMENT = 10
 CHUNKS_A_TOPIC, CHUNKS_A_SUBJECT = 2000, 40
 SUBJECT_SPREAD, CHUNK_SPREAD = 0.9, 0.7
 UNINDEXED = 1000  # put after the index was built: as many as it lets pass before it grows
-TYPES = ("markdown", "code")
+TYPES: tuple[DocumentType, ...] = ("markdown", "code")
 FILTERS = {
     "every second document": Filter(type="code"),
     "a hundredth of the documents": Filter(tags=("rare",)),
     "five documents": Filter(tags=("rarest",)),
 }
-LIBRARY = 100_000
+LIBRARY = sized(100_000, 400)
 ON, OFF = {"vectors.index_from": 1}, {"vectors.index": "off"}
 
 _BUILD = """
@@ -181,11 +182,11 @@ def _with_unindexed(store: SQLiteStore, queries: Sequence[bytes], what: str) -> 
     chunks = store.catalog.counts().chunks
     ids = list(range(1, chunks + 1, max(1, chunks // UNINDEXED)))
     store.vectors.put(store.vectors.fetch(ids).items())
-    costs = [cost_of(lambda q=query: store.vectors.search(q, Filter(), CANDIDATES)) for query in queries]
+    costs = [cost_of(partial(store.vectors.search, query, Filter(), CANDIDATES)) for query in queries]
     return Row(f"{what}: search with {len(ids):,} not in the index, cpu", milliseconds(cpu_ms(costs)))
 
 
-def _opened(folder: Path, settings: dict[str, object]) -> SQLiteStore:
+def _opened(folder: Path, settings: Mapping[str, object]) -> SQLiteStore:
     return SQLiteStore.open(f"sqlite://{folder}", "default", settings)
 
 

@@ -13,8 +13,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+SMALL = "KB_BENCH_SMALL"  # when it is set, all is done with sizes of which figures mean nothing
 KB = str(Path(sys.executable).with_name("kb"))  # the installed command
 
 
@@ -23,6 +24,19 @@ class Cost(NamedTuple):
 
     cpu: float
     elapsed: float
+
+
+Size = TypeVar("Size")
+
+
+def is_small() -> bool:
+    """Return whether this run is only to show that benchmarks work."""
+    return bool(os.environ.get(SMALL))
+
+
+def sized(full: Size, small: Size) -> Size:
+    """Return the size that a figure is taken at, or in a small run one that takes no time."""
+    return small if is_small() else full
 
 
 Work = Callable[[], object]

@@ -19,7 +19,7 @@ import numpy as np
 TOP = 10
 CANDIDATES = 40
 
-Search = Callable[[str, Sequence[float]], list[int]]
+Search = Callable[[str, Sequence[float]], Sequence[object]]  # identifiers, as the peer has them
 
 
 def lancedb(folder: Path, texts: Sequence[str], vectors: Any) -> Search:
@@ -32,7 +32,7 @@ def lancedb(folder: Path, texts: Sequence[str], vectors: Any) -> Search:
     chunks.create_fts_index("text")
     reranker = RRFReranker()
 
-    def search(text: str, vector: Sequence[float]) -> list[int]:
+    def search(text: str, vector: Sequence[float]) -> Sequence[object]:
         query = chunks.search(query_type="hybrid").vector(vector).text(text).distance_type("cosine")
         return [row["id"] for row in query.rerank(reranker).limit(TOP).to_list()]
 
@@ -50,7 +50,7 @@ def chromadb(folder: Path, texts: Sequence[str], vectors: Any) -> Search:
         ids = [str(at) for at in range(len(texts))[some]]
         chunks.add(ids=ids, embeddings=vectors[some], documents=list(texts[some]))
 
-    def search(text: str, vector: Sequence[float]) -> list[int]:
+    def search(text: str, vector: Sequence[float]) -> Sequence[object]:
         return list(map(int, chunks.query(query_embeddings=[vector], n_results=TOP)["ids"][0]))
 
     return search
@@ -76,13 +76,14 @@ def qdrant_edge(folder: Path, texts: Sequence[str], vectors: Any) -> Search:
         shard.update(edge.UpdateOperation.upsert_points(points))
     shard.optimize()
 
-    def search(text: str, vector: Sequence[float]) -> list[int]:
+    def search(text: str, vector: Sequence[float]) -> Sequence[object]:
         sparse = bm25.embed_query(text)
         legs = [
             edge.Prefetch(CANDIDATES, query=edge.Query.Nearest(list(vector), using="dense")),
             edge.Prefetch(CANDIDATES, query=edge.Query.Nearest(sparse, using="words")),
         ]
-        request = edge.QueryRequest(TOP, query=edge.Fusion.Rrf(60), prefetches=legs, with_payload=True)
+        fusion: Any = edge.Fusion.Rrf(60)  # a Fusion, which its type does not say
+        request = edge.QueryRequest(TOP, query=fusion, prefetches=legs, with_payload=True)
         return [point.id for point in shard.query(request)]
 
     return search

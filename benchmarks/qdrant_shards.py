@@ -5,7 +5,6 @@ The engine is Qdrant's own, from the `qdrant-edge-py` wheel; what a cluster adds
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from heapq import nlargest
 from pathlib import Path
 from typing import Any
@@ -43,7 +42,7 @@ class QdrantShards:
         for shard in self._shards:
             shard.optimize()
 
-    def nearest(self, vector: Sequence[float]) -> list[tuple[float, int]]:
+    def nearest(self, vector: list[float]) -> list[tuple[float, int]]:
         """Ask every shard for the nearest and keep the best of them all."""
         request = self._edge.QueryRequest(
             CANDIDATES, query=self._edge.Query.Nearest(vector), filter=self._ours

@@ -25,7 +25,7 @@ import numpy as np
 import platformdirs
 from numpy.typing import NDArray
 
-from benchmarks.measure import Clock, Cost, cost_of, together
+from benchmarks.measure import Clock, Cost, cost_of, sized, together
 from concord.backends.sqlite import schema
 from concord.backends.sqlite.store import SQLiteStore
 from concord.embedders.bundled import BundledEmbedder
@@ -33,11 +33,12 @@ from concord.protocols import Store
 from concord.types import ChunkId, Document, Piece, Source, Vector
 
 SEED = 2026
-VOCABULARY = 60_000  # words, most of them rare
+VOCABULARY = sized(60_000, 8_000)  # words, most of them rare
 WORDS_A_CHUNK = 90
 CHUNKS_A_DOCUMENT = 20
 BATCH = 2_000  # chunks written together
 DIMENSION = BundledEmbedder.identity.dimension
+OLD_S = 3600.0
 QUESTION_WORDS = ("how does", "what is", "why", "where to find", "which", "when to use")
 
 Floats = NDArray[np.float32]
@@ -46,11 +47,6 @@ Floats = NDArray[np.float32]
 def cache_folder() -> Path:
     """Return where benchmarks keep what takes long to make: KB_BENCH_CACHE, or the user's cache folder."""
     return Path(os.environ.get("KB_BENCH_CACHE") or platformdirs.user_cache_path("concord-benchmarks"))
-
-
-def data_folder() -> Path:
-    """Return where the public test collections are: KB_BENCH_DATA."""
-    return Path(os.environ.get("KB_BENCH_DATA") or "../shared/data")
 
 
 def write_markdown(folder: Path, files: int, *, seed: int = SEED) -> None:
@@ -68,6 +64,13 @@ def write_small_files(folder: Path, files: int) -> None:
         path = folder / f"part{number // 100:03}" / f"note{number:05}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"# Note {number}\n\nWhat was said on day {number}.\n", encoding="utf-8")
+
+
+def make_old(folder: Path, age_s: float = OLD_S) -> None:
+    """Make files as old as files are: what was saved this moment is looked into by every sync and search."""
+    then = time.time() - age_s
+    for path in folder.rglob("*.md"):
+        os.utime(path, (then, then))
 
 
 @cache

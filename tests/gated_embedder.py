@@ -33,7 +33,7 @@ class GatedEmbedder(HashingEmbedder):
 
     def __init__(self, options: Mapping[str, Any], cache_dir: Path) -> None:
         super().__init__(options, cache_dir)
-        self._warm = False
+        self.is_warm = False
 
     @classmethod
     def close_gates(cls, *, loading: bool = False, working: bool = False) -> None:
@@ -43,13 +43,9 @@ class GatedEmbedder(HashingEmbedder):
             if not shut:
                 gate.open.set()
 
-    @property
-    def is_warm(self) -> bool:
-        return self._warm
-
     def warm(self) -> None:
         self.loading.pass_through()
-        self._warm = True
+        self.is_warm = True
 
     def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         self.working.pass_through()

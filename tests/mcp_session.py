@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
-from mcp_types import CallToolResult
+from mcp_types import CallToolResult, ReadResourceResult, TextResourceContents
 
 import concord
 from concord.config import load_settings
@@ -96,8 +96,9 @@ async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
     """Call a tool that must succeed, and return its structured content."""
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, said(result)
-    assert result.structured_content is not None
-    return result.structured_content
+    content: dict[str, Any] | None = result.structured_content
+    assert content is not None
+    return content
 
 
 async def refusal(client: Client, tool: str, **arguments: Any) -> str:
@@ -110,6 +111,13 @@ async def refusal(client: Client, tool: str, **arguments: Any) -> str:
 def said(result: CallToolResult) -> str:
     """Return the text of a result."""
     return "\n".join(getattr(block, "text", "") for block in result.content)
+
+
+def text_of(read: ReadResourceResult) -> str:
+    """Return the text of a resource."""
+    (content,) = read.contents
+    assert isinstance(content, TextResourceContents)
+    return content.text
 
 
 def write_docs(folder: Path, count: int = 3) -> Path:

@@ -8,6 +8,7 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from concord.ranking.agreement import (
     LABELS,
@@ -15,6 +16,7 @@ from concord.ranking.agreement import (
     TABLE,
     Cuts,
     Evidence,
+    Rung,
     agreement,
     answer_label,
     answerable,
@@ -64,7 +66,8 @@ def test_a_chunk_found_three_times_is_agreed_on_by_all():
 @pytest.mark.promise("003.agreement.score")
 def test_a_chunk_found_once_is_agreed_on_by_a_third():
     found = agreement([vote("semantic", 2)])
-    assert (found.found_by, found.best_rank, found.agreement) == (("semantic",), 2, pytest.approx(1 / 3))
+    assert (found.found_by, found.best_rank) == (("semantic",), 2)
+    assert found.agreement == pytest.approx(1 / 3)
 
 
 def test_a_strategy_from_outside_is_named_last_and_agreement_stays_within_one():
@@ -114,16 +117,13 @@ def test_nobody_found_what_has_no_votes():
     ],
 )
 def test_evidence_earns_its_label(evidence: Evidence, expected: str):
-    told = Evidence(
-        **{name: getattr(evidence, name) for name in Evidence.__slots__ if name != "cuts"}, cuts=CUTS
-    )
-    assert label(told) == expected
+    assert label(replace(evidence, cuts=CUTS)) == expected
 
 
 def test_every_combination_of_evidence_has_exactly_one_row():
     yes_no = (False, True)
     cosines = (None, math.nan, -1.0, 0.59, 0.6, 0.79, 0.8, 1.0)
-    rungs = (None, "relaxed", "partial")
+    rungs: tuple[Rung | None, ...] = (None, "relaxed", "partial")
     for exact, relaxed, semantic, entity, verbatim, unread in itertools.product(yes_no, repeat=6):
         for cosine, kind, rung in itertools.product(cosines, KINDS, rungs):
             evidence = Evidence(exact, relaxed, semantic, entity, verbatim, cosine, CUTS, kind, rung, unread)
@@ -156,12 +156,9 @@ def test_a_lone_neighbour_of_an_unfitted_model_never_reads_high():
 @given(evidences, st.floats(0, 1))
 def test_more_strategies_never_earn_less(evidence: Evidence, cosine: float):
     if evidence.rung is None:
-        fields = {name: getattr(evidence, name) for name in Evidence.__slots__} | {
-            "cuts": CUTS,
-            "cosine": cosine,
-        }
-        everyone = Evidence(**{**fields, "exact": True, "relaxed": True, "semantic": True})
-        assert LABELS.index(label(everyone)) <= LABELS.index(label(Evidence(**fields)))
+        some = replace(evidence, cuts=CUTS, cosine=cosine)
+        everyone = replace(some, exact=True, relaxed=True, semantic=True)
+        assert LABELS.index(label(everyone)) <= LABELS.index(label(some))
 
 
 @pytest.mark.parametrize(

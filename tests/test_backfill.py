@@ -235,6 +235,7 @@ def test_the_cache_stays_within_its_limit(tmp_path: Path):
     ten = 10 * 256 * 4 / 1_000_000
     with KnowledgeBase.open(store__url="memory://", embed__provider="hashing", cache__max_mb=ten) as kb:
         kb.add(tmp_path / "docs")
-        assert kb.stats().cache is not None
-        assert kb.stats().cache.entries == 10
+        cache = kb.stats().cache
+        assert cache is not None
+        assert cache.entries == 10
         assert kb.stats().counts.vectors == 40

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -73,7 +74,8 @@ def forward(contents: pack.Pack, ids: list[int]) -> Floats:
     def normalised(states: Floats, name: str) -> Floats:
         centred = states - states.mean(-1, keepdims=True)
         spread = np.sqrt((centred**2).mean(-1, keepdims=True) + arch["layer_norm_eps"])
-        return centred / spread * floats[name + ".w"] + floats[name + ".b"]
+        scaled: Floats = centred / spread * floats[name + ".w"] + floats[name + ".b"]
+        return scaled
 
     def heads(states: Floats) -> Floats:
         return states.reshape(count, arch["heads"], -1).swapaxes(0, 1)
@@ -82,7 +84,7 @@ def forward(contents: pack.Pack, ids: list[int]) -> Floats:
         query, key, value = map(heads, np.split(linear(states, name), 3, axis=-1))
         scores = query @ key.swapaxes(1, 2) / math.sqrt(query.shape[-1])
         weights = np.exp(scores - scores.max(-1, keepdims=True))
-        mixed = weights / weights.sum(-1, keepdims=True) @ value
+        mixed: Floats = weights / weights.sum(-1, keepdims=True) @ value
         return mixed.swapaxes(0, 1).reshape(count, -1)
 
     words = contents.matrices["word_emb"]
@@ -95,7 +97,8 @@ def forward(contents: pack.Pack, ids: list[int]) -> Floats:
         inner = linear(states, name + "f1")
         active = inner * 0.5 * (1 + np.vectorize(math.erf)(inner / math.sqrt(2)))
         states = normalised(states + linear(active, name + "f2"), name + "fln")
-    return states[0] / np.linalg.norm(states[0])
+    vector: Floats = states[0] / np.linalg.norm(states[0])
+    return vector
 
 
 def test_the_exact_graph_agrees_with_plain_arithmetic(cache: Path, plain: Floats):
@@ -300,10 +303,10 @@ def test_the_choice_is_tried_once_and_remembered(copied: Path):
     assert verdict(copied).stat().st_mtime_ns == before
 
 
-def judged(copied: Path, wish: str, **changes: object) -> Floats:
+def judged(copied: Path, wish: str, **changes: Any) -> Floats:
     if not list(copied.glob("*-trial-*")):
         opened(copied, "int8").warm()
-    trial = replace(Trial(precision.machine(), 0.995, 2.0), **changes)  # type: ignore[arg-type]
+    trial = replace(Trial(precision.machine(), 0.995, 2.0), **changes)
     verdict(copied).write_text(json.dumps(asdict(trial)), "utf-8")
     return matrix(opened(copied, wish), TEXTS[:3])
 

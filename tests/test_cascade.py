@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from concord import KnowledgeBase, Note
 from concord.cascade import Step
+from concord.protocols import Store, Strategy
 from concord.ranking.agreement import Cuts
 from concord.ranking.calibrate import Calibration, Logistic
 from concord.ranking.features import ANSWER_FEATURES
@@ -137,7 +139,7 @@ def tools(kb: KnowledgeBase, calibration: Calibration | None = None) -> Tools:
     store = kb.store
     assert kb.embedder is not None
     semantic = Semantic(store.vectors, kb.embedder)
-    strategies = [ExactWords(store.lexical), RelaxedWords(store.lexical), semantic]
+    strategies: list[Strategy] = [ExactWords(store.lexical), RelaxedWords(store.lexical), semantic]
     return Tools(store, strategies, kb.settings, "default", semantic.compare, calibration)
 
 
@@ -204,7 +206,7 @@ def test_the_threshold_holds_on_the_rungs_as_well():
     ],
     ids=str,
 )
-def test_a_filter_that_nothing_matches_is_named(filter: dict[str, object], said: str):
+def test_a_filter_that_nothing_matches_is_named(filter: dict[str, Any], said: str):
     for mode in ("auto", "fts5", "semantic"):
         answer = library().search("login", mode=mode, **filter)
         assert (answer.hits, answer.note, answer.suggestions) == ((), said, ())
@@ -300,7 +302,7 @@ def test_a_rung_that_takes_too_long_is_named_and_left_behind():
 class _Shelf:
     """A store with another lexical index."""
 
-    def __init__(self, store: object, lexical: object) -> None:
+    def __init__(self, store: Store, lexical: object) -> None:
         self.catalog = store.catalog
         self.vectors = store.vectors
         self.cache = store.cache

@@ -394,7 +394,7 @@ def test_the_documents_of_installed_packages_all_give_valid_chunks():
     """Descriptions of packages are Markdown and reStructuredText as people write it."""
     checked = 0
     for package in distributions():
-        text = package.metadata.get_payload()
+        text = package.metadata.json.get("description")
         if isinstance(text, str) and len(text) < 100_000:
             assert_valid(Extracted(text, "markdown"), ChunkSize())
             assert_valid(Extracted(text, "text"), SMALL)

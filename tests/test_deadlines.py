@@ -15,6 +15,7 @@ import concord
 from concord import plugins
 from concord.errors import BackendDown, BadValue, EmbedderDown
 from concord.poll import bounded, poll
+from concord.protocols import Strategy
 from concord.search import Tools, search
 from concord.strategies.lexical import ExactWords, RelaxedWords
 from concord.types import Candidate, Family, Query, Request
@@ -53,9 +54,9 @@ class Broken:
         raise self._fault
 
 
-def tools(*strategies) -> Tools:
+def tools(*strategies: Strategy) -> Tools:
     kb = library()
-    words = [ExactWords(kb.store.lexical), RelaxedWords(kb.store.lexical)]
+    words: list[Strategy] = [ExactWords(kb.store.lexical), RelaxedWords(kb.store.lexical)]
     mine = {strategy.name for strategy in strategies}
     chosen = [*(word for word in words if word.name not in mine), *strategies]
     return Tools(kb.store, chosen, kb.settings, "default")
@@ -80,7 +81,7 @@ def test_a_late_strategy_is_named_with_its_reason_and_stops_nobody():
 def test_the_setting_bounds_a_search_that_names_no_deadline():
     late = Waiting()
     kb = library(search__deadline_ms=800)
-    strategies = [ExactWords(kb.store.lexical), RelaxedWords(kb.store.lexical), late]
+    strategies: list[Strategy] = [ExactWords(kb.store.lexical), RelaxedWords(kb.store.lexical), late]
     try:
         answer = search(Request("login"), Tools(kb.store, strategies, kb.settings, "default"))
     finally:

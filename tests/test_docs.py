@@ -15,6 +15,7 @@ import pytest
 
 import concord
 from concord import errors
+from concord.cli.command import ExampleCommand, ExampleGroup
 from concord.cli.main import COMMANDS, kb
 from concord.config import SETTINGS
 
@@ -46,6 +47,7 @@ def test_a_command_has_help_examples_and_a_place_in_the_manual(name: str):
     assert command is not None
     assert command.name == name
     assert command.help
+    assert isinstance(command, ExampleCommand | ExampleGroup)
     assert 1 <= len(command.examples) <= 3
     assert all(f"kb {name}" in example or "kb --org" in example for example in command.examples)
     assert all(option.help for option in command.params if isinstance(option, click.Option))

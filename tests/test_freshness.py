@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from concord import freshness, search
+from concord import search
 from concord.knowledge import KnowledgeBase
 from concord.notes import Note
 from concord.types import Answer
@@ -131,7 +131,7 @@ def test_a_disk_that_does_not_answer_costs_only_what_it_would_have_told(
     kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ):
     never = threading.Event()
-    monkeypatch.setattr(freshness.os, "stat", lambda *args, **options: never.wait(60))
+    monkeypatch.setattr("concord.freshness.os.stat", lambda *args, **options: never.wait(60))
     monkeypatch.setattr(search, "FILES_MS", 20.0)
     answer = kb.search("heron stands")
     monkeypatch.undo()

@@ -11,6 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "concord"
 
 GROUND = {"types", "errors", "protocols", "config", "plugins"}
 PURE = {"text", "ranking"}
+ENGINES = {"onnx_models"}  # what adapters around one outside library share
 ADAPTERS = {"extractors", "embedders", "rerankers", "strategies", "backends"}
 FACES = {"cli", "mcp", "web"}
 LIBRARY = {"knowledge", "measuring", "parts", "syncing", "wire"}
@@ -19,7 +20,8 @@ LIBRARY = {"knowledge", "measuring", "parts", "syncing", "wire"}
 MAY_IMPORT = {
     "ground": GROUND,
     "pure": GROUND | PURE,
-    "adapter": GROUND | PURE,  # and its own package
+    "engine": GROUND,
+    "adapter": GROUND | PURE | ENGINES,  # and its own package
     "pipeline": GROUND | PURE | {"<pipelines>"},
     "library": GROUND | PURE | LIBRARY | {"<pipelines>"},
     "face": GROUND | PURE | LIBRARY | {"<pipelines>"},  # and its own package
@@ -33,6 +35,7 @@ def layer(name: str) -> str:
     for names, label in (
         (GROUND, "ground"),
         (PURE, "pure"),
+        (ENGINES, "engine"),
         (ADAPTERS, "adapter"),
         (FACES, "face"),
         (LIBRARY, "library"),

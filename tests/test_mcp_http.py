@@ -213,7 +213,8 @@ def test_with_tokens_every_request_needs_one(tmp_path: Path):
             f"Bearer {token}x",
             "Bearer é",
         ):
-            status, said = post(url, **({"Authorization": wrong} if wrong else {}))
+            headers: dict[str, Any] = {"Authorization": wrong} if wrong else {}
+            status, said = post(url, **headers)
             assert status == 401
             assert "token" in json.loads(said)["error"]["message"]
         assert post(url, Authorization=f"Bearer {token}")[0] == 200

@@ -61,6 +61,7 @@ def test_hello_needs_no_model(tmp_path: Path, gated: type[GatedEmbedder]):
 
     async def scene() -> None:
         async with in_process(tmp_path / "home", embed__provider="gated") as client:
+            assert client.server_info
             assert client.server_info.name == "concord"
             assert "data" in (client.instructions or "")
         assert not gated.loading.reached.is_set()

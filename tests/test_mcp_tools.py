@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -13,7 +14,7 @@ from concord.budget import tokens
 from concord.mcp.arguments import MIN_TOKENS
 from concord.mcp.schemas import ANSWER, RESULT
 from concord.types import DOCUMENT_TYPES, MODES
-from mcp_session import ERAS, call, in_process, refusal, run, said, write_docs
+from mcp_session import ERAS, call, in_process, refusal, run, said, text_of, write_docs
 
 SCHEMA = json.loads(
     (Path(__file__).parent.parent / "docs" / "answer.schema.json").read_text(encoding="utf-8")
@@ -90,13 +91,13 @@ def test_a_search_answers_with_the_wire_contract_and_citations_in_text(tmp_path:
             result = await client.call_tool("kb_search", {"query": "session token"})
         answer = result.structured_content
         jsonschema.validate(answer, SCHEMA)
-        best = answer["results"][0]  # type: ignore[index]
+        best = answer["results"][0]
         assert best["path"] == "docs/auth.md"
         assert "session token" in best["text"]
         assert best["citation"] in said(result)
         assert "| The login checks the session token on every request." in said(result)
         for key in ("confidence", "strategies_matched", "query_type", "search_time_ms"):
-            assert key in answer  # type: ignore[operator]
+            assert key in answer
 
     run(scene)
 
@@ -111,7 +112,7 @@ def test_filters_reach_the_search(tmp_path: Path):
         async with in_process(tmp_path / "home") as client:
             await call(client, "kb_add_source", path=str(write_docs(tmp_path / "docs")), tags=["ops"])
             await call(client, "kb_note", content="The token of the note.", tags=["memo"])
-            searches = {
+            searches: dict[str, dict[str, Any]] = {
                 "tags": {"tags": ["memo"]},
                 "type": {"type": "note"},
                 "source": {"source": "notes"},
@@ -294,7 +295,7 @@ def test_documents_are_resources_that_can_be_listed_and_read(tmp_path: Path, era
             await call(client, "kb_add_source", path=str(folder))
             listed = (await client.list_resources()).resources
             (template,) = (await client.list_resource_templates()).resource_templates
-            texts = {one.uri: (await client.read_resource(one.uri)).contents[0].text for one in listed}
+            texts = {one.uri: text_of(await client.read_resource(one.uri)) for one in listed}
             part = await client.read_resource("kb://documents/docs/auth.md:1-5")
             with pytest.raises(MCPError, match="nothing indexed is called"):
                 await client.read_resource("kb://documents/docs/none.md")
@@ -304,7 +305,7 @@ def test_documents_are_resources_that_can_be_listed_and_read(tmp_path: Path, era
         assert "session token" in texts["kb://documents/docs/auth.md"]
         assert "a blank and an accent" in texts["kb://documents/docs/na%C3%AFve%20file.md"]
         assert len(texts) == 6
-        assert "Login" in part.contents[0].text
+        assert "Login" in text_of(part)
 
     run(scene)
 

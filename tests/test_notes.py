@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -26,7 +27,7 @@ def kb(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KnowledgeBase
         yield opened
 
 
-def titles(kb: KnowledgeBase, text: str, **options: object) -> list[str]:
+def titles(kb: KnowledgeBase, text: str, **options: Any) -> list[str]:
     return sorted(hit.document.title for hit in kb.search(text, **options).hits)
 
 

@@ -3,15 +3,66 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from concord import plugins
+from concord.backends.json_file import JsonStore
+from concord.backends.memory import MemoryStore
+from concord.backends.postgres.store import PostgresStore
+from concord.backends.qdrant.place import QdrantPlace
+from concord.backends.sqlite.store import SQLiteStore
+from concord.embedders.bundled import BundledEmbedder
+from concord.embedders.hashing import HashingEmbedder
+from concord.embedders.ollama import open_ollama
+from concord.embedders.onnx import OnnxEmbedder
+from concord.embedders.openai import open_openai
 from concord.errors import MissingExtra, UnknownName
+from concord.extractors.code import CodeExtractor
+from concord.extractors.html import HtmlExtractor
+from concord.extractors.markdown import MarkdownExtractor
+from concord.extractors.pdf import PdfExtractor
+from concord.extractors.plain import PlainExtractor
+from concord.extractors.reader import SandboxedReader
 from concord.knowledge import KnowledgeBase
+from concord.protocols import Embedder, Extractor, FileReader, OutsideVectors, Reranker, Store, Strategy
+from concord.rerankers.cosine import CosineReranker
+from concord.rerankers.cross_encoder import CrossEncoder
+from concord.strategies.lexical import ExactWords, RelaxedWords
+from concord.strategies.semantic import Semantic
 from recorders import write
 
+# Checked by mypy: what is loaded by name meets no other check of its type.
+EMBEDDERS: Sequence[Callable[..., Embedder]] = (
+    BundledEmbedder,
+    OnnxEmbedder,
+    open_ollama,
+    open_openai,
+    HashingEmbedder,
+)
+STORES: Sequence[type[Store]] = (SQLiteStore, MemoryStore, PostgresStore, JsonStore)
+OUTSIDE: Sequence[Callable[..., OutsideVectors]] = (QdrantPlace,)
+EXTRACTORS: Sequence[Callable[..., Extractor]] = (
+    MarkdownExtractor,
+    PlainExtractor,
+    CodeExtractor,
+    HtmlExtractor,
+    PdfExtractor,
+)
+READERS: Sequence[Callable[..., FileReader]] = (SandboxedReader,)
+RERANKERS: Sequence[Callable[..., Reranker]] = (CosineReranker, CrossEncoder)
+STRATEGIES: Sequence[Callable[..., Strategy]] = (ExactWords, RelaxedWords, Semantic)
+CHECKED: dict[str, Sequence[object]] = {
+    "embedders": EMBEDDERS,
+    "backends": STORES,
+    "vectors": OUTSIDE,
+    "extractors": EXTRACTORS,
+    "readers": READERS,
+    "rerankers": RERANKERS,
+    "strategies": STRATEGIES,
+}
 PARTS = [(kind, name) for kind, table in plugins.TABLES.items() for name in table]
 
 
@@ -19,6 +70,11 @@ PARTS = [(kind, name) for kind, table in plugins.TABLES.items() for name in tabl
 def test_every_part_of_the_tables_can_be_imported(kind: str, name: str):
     assert callable(plugins.load(kind, name))
     assert name in plugins.names(kind)
+
+
+@pytest.mark.parametrize("kind", sorted(plugins.TABLES))
+def test_every_part_of_the_tables_is_checked_against_its_protocol(kind: str):
+    assert {plugins.load(kind, name) for name in plugins.TABLES[kind]} == {*CHECKED[kind]}
 
 
 @pytest.mark.parametrize("kind", sorted(plugins.TABLES))

@@ -102,15 +102,14 @@ Case = Callable[[Store], object]
 
 def some_match(chance: random.Random) -> Match:
     words = [Word(word, prefix=chance.random() < 0.2) for word in chance.sample(WORDS, 3)]
-    return chance.choice(
-        [
-            words[0],
-            AnyOf(tuple(words)),
-            AllOf(tuple(words[:2])),
-            Without(AnyOf(tuple(words[:2])), words[2]),
-            Phrase(f"{words[0].text} {words[1].text}"),
-        ]
-    )
+    some: list[Match] = [
+        words[0],
+        AnyOf(tuple(words)),
+        AllOf(tuple(words[:2])),
+        Without(AnyOf(tuple(words[:2])), words[2]),
+        Phrase(f"{words[0].text} {words[1].text}"),
+    ]
+    return chance.choice(some)
 
 
 def some_filter(chance: random.Random) -> Filter:
@@ -409,6 +408,7 @@ def plan(store: PostgresStore, filter: Filter) -> str:
     """Return how the server would walk the graph under a filter."""
     with store._connections.transaction() as connection:
         state = store.vectors._state(connection)
+        assert state is not None
         scope = store.vectors._scope(connection, filter, state)
         values = {
             "vector": Embedding(point(random.Random())),
@@ -428,6 +428,7 @@ def test_what_was_last_seen_of_the_vectors_is_not_what_is_searched(many: Postgre
         many.vectors.search(point(random.Random(1)), EVERYTHING, 3)
         (first,) = many.vectors.fetch([1])
         was = many.vectors.identity()
+        assert was is not None
         other.spaces.add(small, {})
         other.spaces.of(small).put([(1, unit(0, 0, 0, 1))])
         other.spaces.activate(small)

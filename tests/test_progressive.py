@@ -35,9 +35,10 @@ def test_nothing_is_embedded_before_the_second_part_is_asked_for(tmp_path: Path)
     with stored(tmp_path) as kb:
         parts = kb.search_progressive("token")
         assert next(parts).stage == "preliminary"
-        assert not kb.is_warm
+        warm = [kb.is_warm]
         assert next(parts).stage == "final"
-        assert kb.is_warm
+        warm.append(kb.is_warm)
+        assert warm == [False, True]
         assert next(parts, None) is None
 
 

@@ -6,15 +6,17 @@ import random
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from concord.backends.qdrant.place import QdrantPlace
 from concord.config import load_settings
 from concord.errors import BackendDown, VectorsElsewhere
-from concord.parts import Parts
+from concord.parts import Apart, Parts
 from concord.protocols import Store
 from concord.types import Filter, Piece
 from contract.stored import EVERYTHING, IDENTITY, embed, put, source, unit
@@ -45,7 +47,7 @@ def shim(server: QdrantShim) -> Iterator[QdrantShim]:
         server.answer("DELETE", f"/collections/{name}", None)
 
 
-def opened(shim: QdrantShim | str, folder: Path, org: str = "default", **more: object) -> Store:
+def opened(shim: QdrantShim | str, folder: Path, org: str = "default", **more: Any) -> Store:
     url = shim if isinstance(shim, str) else shim.url
     given = {"store.url": f"sqlite://{folder}", "vectors.url": url, **more}
     return Parts(load_settings(given, {"KB_HOME": str(folder)}), org).store
@@ -58,13 +60,13 @@ def store(shim: QdrantShim, tmp_path: Path) -> Iterator[Store]:
     made.close()
 
 
-def points(shim: QdrantShim) -> list[dict]:
+def points(shim: QdrantShim) -> list[dict[str, Any]]:
     """Every point of the collection."""
     import qdrant_edge as edge
 
     request = edge.ScrollRequest(limit=1000, with_payload=True, with_vector=True)
     return [
-        {"id": str(record.id), "vector": record.vector, **record.payload}
+        {"id": str(record.id), "vector": record.vector, **(record.payload or {})}
         for record in shim.shards[COLLECTION][0].scroll(request)[0]
     ]
 
@@ -80,7 +82,7 @@ def test_the_collection_is_made_with_the_models_dimension_and_cosine(store: Stor
 
 
 def test_shards_and_replicas_are_asked_for_when_they_are_set(shim: QdrantShim, tmp_path: Path):
-    store = opened(shim, tmp_path, **{"vectors.shards": 6, "vectors.replicas": 2})
+    store = opened(shim, tmp_path, "default", **{"vectors.shards": 6, "vectors.replicas": 2})
     store.vectors.prepare(IDENTITY)
     made = shim.shards[COLLECTION][1]
     assert (made["shard_number"], made["replication_factor"]) == (6, 2)
@@ -176,7 +178,7 @@ def test_a_whole_sources_chunks_are_dropped_there_also_without_asking_for_it(sto
     ],
     ids=str,
 )
-def test_a_document_is_found_by_what_it_has_become(store: Store, change: dict, filter: Filter):
+def test_a_document_is_found_by_what_it_has_become(store: Store, change: dict[str, Any], filter: Filter):
     (a,) = put(store, "docs/a.md", "a", tags=("old",))
     embed(store, [(a, NORTH)])
     (document,) = store.catalog.documents()
@@ -398,6 +400,8 @@ def tenants(
     made = {org: opened(url, folder, org, **{"vectors.collection": "shared"}) for org in ORGS}
     for store in made.values():
         if url == local:  # each would have an engine of its own
+            assert isinstance(store, Apart)
+            assert isinstance(store.outside, QdrantPlace)
             store.outside.connection._client = shared
     yield made
     for store in made.values():
@@ -407,7 +411,7 @@ def tenants(
 @pytest.mark.promise("design.organisations-apart")
 @given(WILD, st.integers(0))
 @settings(deadline=None, max_examples=WORLDS, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_no_query_crosses_an_organisation(tenants: dict[str, Store], work: list, seed: int):
+def test_no_query_crosses_an_organisation(tenants: dict[str, Store], work: list[Any], seed: int):
     for org, act, path in work:
         change(tenants[org], org, act, path)
     own = {org: embedded(store) for org, store in tenants.items()}

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,9 +22,10 @@ from concord import plugins
 from concord.embedders.graph import FLOAT, INT64, Graph
 from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BadValue, KBError, Unavailable, UnknownName
+from concord.onnx_models import read_window
 from concord.protocols import Reranker
 from concord.rerankers.cosine import CosineReranker
-from concord.rerankers.cross_encoder import CrossEncoder, read_window
+from concord.rerankers.cross_encoder import CrossEncoder
 from concord.rerankers.weighing import weighed
 from concord.search import search
 from concord.second_look import second_look
@@ -272,7 +274,7 @@ def test_the_score_is_the_probability_that_the_model_gives(model: Path, query: s
 
 
 @pytest.mark.parametrize("variant", [{"outputs": 2}, {"flat": True}])
-def test_two_logits_or_a_bare_list_say_the_same_as_one(tmp_path: Path, variant: dict[str, int]):
+def test_two_logits_or_a_bare_list_say_the_same_as_one(tmp_path: Path, variant: dict[str, Any]):
     home = make_model(tmp_path / "variant", **variant)
     assert probability(home, QUERY, TEXTS[4]) == pytest.approx(sigmoid(2 - DOUBT), abs=1e-6)
 
@@ -400,7 +402,7 @@ def test_a_search_can_be_reranked_by_cosine():
         answer = kb.search(QUERY)
     assert answer.degraded == ()
     assert [hit.scores["fused"] for hit in answer.hits] == pytest.approx(
-        [max(0.0, hit.scores["cosine"]) for hit in answer.hits], abs=1e-5
+        [max(0.0, hit.scores["cosine"] or 0.0) for hit in answer.hits], abs=1e-5
     )
 
 

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -35,7 +36,7 @@ def docs(tmp_path: Path) -> Path:
     return tmp_path / "docs"
 
 
-def citations(kb: KnowledgeBase, text: str, **options: object) -> set[str]:
+def citations(kb: KnowledgeBase, text: str, **options: Any) -> set[str]:
     return {hit.citation for hit in kb.search(text, mode="fts5", **options).hits}
 
 
@@ -112,9 +113,8 @@ def test_what_may_not_be_indexed_is_refused_and_leaves_no_source(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     path: str,
-    options: dict[str, list[str]],
+    options: dict[str, Any],
 ):
-
     monkeypatch.setenv("HOME", str(tmp_path))
     write(tmp_path / ".ssh" / "id_rsa", "a key")
     write(docs / ".env", "SECRET=1")

@@ -12,6 +12,7 @@ from array import array
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -332,7 +333,9 @@ def test_a_search_by_words_loads_neither_numpy_nor_sqlite_vec(store: SQLiteStore
 
 
 @pytest.fixture(scope="module")
-def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple]:
+def large(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[SQLiteStore, dict[int, bytes], dict[int, str]]]:
     """Six thousand chunks in documents of ten, a fiftieth of them tagged, a half of them code."""
     chance = random.Random(7)
     store = SQLiteStore.open(f"sqlite://{tmp_path_factory.mktemp('large')}", "default")
@@ -423,7 +426,7 @@ def test_removing_most_of_a_store_leaves_the_rest_as_it_was(store: SQLiteStore):
     assert store.catalog.counts() == Counts(1, 1, 1, 0)
 
 
-def plan(store: SQLiteStore, statement: str, values: dict | tuple) -> str:
+def plan(store: SQLiteStore, statement: str, values: dict[str, Any] | tuple[Any, ...]) -> str:
     connection = beside(store)
     connection.create_scalar_function("kb_glob", lambda *_: True, 2)
     found = " | ".join(str(row[3]) for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", values))

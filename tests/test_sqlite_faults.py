@@ -385,7 +385,7 @@ def test_a_table_that_somebody_dropped_is_damage(tmp_path: Path):
 def test_every_fault_of_sqlite_that_a_user_can_meet_has_a_sentence_and_a_hint(
     tmp_path: Path, fault: apsw.Error, error: type[KBError]
 ):
-    with pytest.raises(error) as failure, translated(tmp_path / "default.db"):
+    with pytest.raises(error) as failure, translated(str(tmp_path / "default.db")):
         raise fault
     assert failure.value.message
     assert failure.value.hint
@@ -393,7 +393,7 @@ def test_every_fault_of_sqlite_that_a_user_can_meet_has_a_sentence_and_a_hint(
 
 
 def test_a_fault_of_ours_is_not_dressed_up_as_the_users(tmp_path: Path):
-    with pytest.raises(apsw.SQLError), translated(tmp_path):
+    with pytest.raises(apsw.SQLError), translated(str(tmp_path)):
         raise apsw.SQLError('near "SELEKT": syntax error')
 
 

@@ -364,11 +364,11 @@ def test_a_file_that_goes_while_others_are_read_is_simply_not_there(desk: Desk, 
 
 
 def test_a_file_that_changes_after_it_was_read_is_noticed_by_the_next_sync(desk: Desk, docs: Path):
-    desk.reader.during = lambda name: (
-        write(docs / name, "# Alpha\n\nChanged behind our back.\n", days_old=0.2) and None
-        if name == "alpha.md"
-        else None
-    )
+    def change(name: str) -> None:
+        if name == "alpha.md":
+            write(docs / name, "# Alpha\n\nChanged behind our back.\n", days_old=0.2)
+
+    desk.reader.during = change
     desk.add(docs)
     assert found(desk, "apples") == {"docs/alpha.md"}
     desk.reader.during = lambda name: None

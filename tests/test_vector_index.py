@@ -8,10 +8,11 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -51,7 +52,7 @@ def tmp_path(folder: Path) -> Path:  # noqa: F811
     return folder
 
 
-def opened(place: Path, options: dict = ALWAYS) -> SQLiteStore:
+def opened(place: Path, options: Mapping[str, Any] = ALWAYS) -> SQLiteStore:
     return SQLiteStore.open(f"sqlite://{place}", "default", options)
 
 

@@ -220,7 +220,7 @@ def test_what_a_sync_writes_itself_is_no_news(tmp_path: Path):
     write(own / "default.log", "before")
     source = Source("docs", "docs", str(docs), "directory", "docs")
     stop = threading.Event()
-    changes = watch._changes([source], [own], stop)
+    changes = watch._changes([source], [str(own)], stop)
     assert next(changes) == set()  # from here on notices come
     write(own / "default.log", "written by a sync", days_old=0)
     write(docs / "a.md", "# A\n\nfirst\n", days_old=0)

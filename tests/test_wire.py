@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord import KnowledgeBase
+from concord.budget import BYTES_PER_TOKEN
 from concord.notes import Note
 from concord.types import (
     MODES,
@@ -33,7 +34,6 @@ from concord.types import (
     SyncReport,
 )
 from concord.wire import (
-    BYTES_PER_TOKEN,
     answer_to_json,
     document_to_json,
     iso_time,

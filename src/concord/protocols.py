@@ -75,9 +75,20 @@ class FileReader(Protocol):
 class Embedder(Protocol):
     """Turns text into vectors. Opening one is cheap; its model loads at first use or by `warm`."""
 
-    identity: Identity
-    max_tokens: int  # the window: a longer text must be split before it is embedded
-    overflowed: int  # how many texts so far were longer than that, and were embedded in parts
+    @property
+    def identity(self) -> Identity:
+        """Whose vectors these are."""
+        ...
+
+    @property
+    def max_tokens(self) -> int:
+        """The window: a longer text must be split before it is embedded."""
+        ...
+
+    @property
+    def overflowed(self) -> int:
+        """How many texts so far were longer than that, and were embedded in parts."""
+        ...
 
     def token_starts(self, text: str) -> Sequence[int]:
         """Return the offset at which each of the model's tokens begins, special tokens left out."""
@@ -352,9 +363,20 @@ class VectorSpaces(Protocol):
 class OutsideVectors(Protocol):
     """A place outside a store where its vectors are kept, in all spaces. The store says which there are."""
 
-    home: str  # as a ledger writes it down
-    vectors: VectorIndex  # of the active space
-    spaces: VectorSpaces
+    @property
+    def home(self) -> str:
+        """Where it is, as a ledger writes it down."""
+        ...
+
+    @property
+    def vectors(self) -> VectorIndex:
+        """Chunks by meaning, in the active space."""
+        ...
+
+    @property
+    def spaces(self) -> VectorSpaces:
+        """The spaces of vectors, one a model."""
+        ...
 
     def warm(self) -> None:
         """Load what takes long to load; whether anybody answers is not asked."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -370,7 +371,7 @@ CHANGES = st.one_of(
 )
 
 
-def apply(store: Store, change: tuple) -> object:
+def apply(store: Store, change: tuple[Any, ...]) -> object:
     """Make one change and return what the store said."""
     kind, *rest = change
     if kind == "put":
@@ -378,7 +379,9 @@ def apply(store: Store, change: tuple) -> object:
         return put(store, path, *texts, title=title, tags=tags)
     if kind == "update":
         old = store.catalog.document(rest[0])
-        return old and store.catalog.update_document(replace(old, title=rest[1]))
+        if old:
+            store.catalog.update_document(replace(old, title=rest[1]))
+        return bool(old)
     if kind == "delete":
         return store.catalog.delete_documents(rest)
     if kind == "remove":
@@ -402,7 +405,7 @@ def state(store: Store) -> object:
 @given(st.lists(CHANGES, min_size=1, max_size=12))
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_history_leaves_the_same_state_as_in_the_reference(
-    rivals: tuple[Store, Store], changes: list[tuple]
+    rivals: tuple[Store, Store], changes: list[tuple[Any, ...]]
 ):
     reference, other = rivals
     for name in ("docs", "wiki"):  # ids go on from the last example, in both alike

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -145,7 +147,7 @@ def test_most_of_a_store_deleted_at_once_is_told_of_as_well(store: Store):
     ],
     ids=str,
 )
-def test_a_documents_changes_wait_to_be_told_of(store: Store, change: dict):
+def test_a_documents_changes_wait_to_be_told_of(store: Store, change: dict[str, Any]):
     store.ledger.move(ELSEWHERE)
     store.catalog.put_source(source("wiki"))
     stored = put(store, "docs/a.md", "a", "b", tags=("old",))

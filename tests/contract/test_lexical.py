@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -116,7 +117,7 @@ def test_a_heavier_column_counts_more(store: Store):
     (by_title,) = put(store, "docs/b.md", "words alone", title="Proxy")
     put(store, "docs/c.md", *("filler text" for _ in range(8)))
     heavy, light = (10.0, 1.0, 1.0, 1.0), (0.1, 1.0, 1.0, 1.0)
-    search = store.lexical.search
+    search: Any = store.lexical.search  # the weights are no part of the protocol: every search has the same
     assert search(Word("proxy"), EVERYTHING, 1, weights=heavy)[0].chunk_id == by_title
     assert search(Word("proxy"), EVERYTHING, 1, weights=light)[0].chunk_id == by_text
     assert search(Word("proxy"), EVERYTHING, 9) == search(Word("proxy"), EVERYTHING, 9, weights=WEIGHTS)
@@ -364,7 +365,7 @@ FILTERS = st.builds(
 @given(DOCUMENTS, st.lists(SCORED, min_size=3, max_size=8), st.lists(NESTED, max_size=5), FILTERS)
 @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_match_finds_and_scores_as_in_the_reference(
-    rivals: tuple[Store, Store], texts: list, matches: list, nested: list, filter: Filter
+    rivals: tuple[Store, Store], texts: list[Any], matches: list[Match], nested: list[Match], filter: Filter
 ):
     for store in rivals:
         store.catalog.remove_source("docs")  # the statistics must forget the last example as well

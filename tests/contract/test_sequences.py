@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -78,7 +79,7 @@ def _remove(store: Store, source: str) -> None:
     store.catalog.remove_source(source)
 
 
-ACTS = {
+ACTS: dict[str, Callable[..., object]] = {
     "put": _put,
     "tag": _tag,
     "supersede": _supersede,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -67,7 +68,7 @@ def test_the_index_remembers_its_embedder(store: Store):
     "change", [{"provider": "p"}, {"model": "m"}, {"dimension": 8}, {"prefix_version": "v2"}], ids=str
 )
 @pytest.mark.promise("design.index-remembers-its-embedder")
-def test_vectors_of_another_embedder_are_refused_while_there_are_any(store: Store, change: dict):
+def test_vectors_of_another_embedder_are_refused_while_there_are_any(store: Store, change: dict[str, Any]):
     (a,) = put(store, "docs/a.md", "a")
     embed(store, [(a, NORTH)])
     other = replace(IDENTITY, **change)
@@ -178,7 +179,7 @@ def test_deleting_a_sources_vectors_makes_its_chunks_pending_again_and_leaves_th
 @pytest.fixture
 def varied(store: Store) -> dict[str, int]:
     """One chunk a document, all at the same distance, one in every corner that a filter can reach."""
-    fields = {
+    fields: dict[str, dict[str, Any]] = {
         "docs/a.md": {"tags": ("ops",), "mtime_ns": 10 * 10**9},
         "docs/b.py": {"tags": ("ops", "web"), "type": "code", "mtime_ns": 20 * 10**9},
         "docs/api/c.md": {"superseded_by": "docs/a.md"},
@@ -221,7 +222,7 @@ COORDINATES = st.tuples(*[st.integers(-3, 3)] * 4).filter(any)
 @given(st.lists(COORDINATES, min_size=1, max_size=40), COORDINATES, st.integers(1, 12), st.booleans())
 @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_nearest_are_those_of_the_reference(
-    rivals: tuple[Store, Store], points: list, query: tuple, limit: int, filtered: bool
+    rivals: tuple[Store, Store], points: list[Any], query: tuple[Any, ...], limit: int, filtered: bool
 ):
     filter = Filter(tags=("even",)) if filtered else EVERYTHING
     found = []

@@ -12,17 +12,17 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from concord.backends.bm25 import InvertedIndex
 from concord.backends.columns import columns_of
 from concord.backends.memory import MemoryStore
-from concord.backends.organisations import check_org
 from concord.backends.shelves import Held, Shelves
 from concord.backends.sqlite.locks import file_lock
 from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
+from concord.text.organisations import check_org
 from concord.types import Access, Chunk, ChunkId, Document, Feedback, Identity, Source, Vector
 
 SCHEME = "json://"
@@ -250,9 +250,3 @@ def _told(path: Path) -> Iterator[None]:
         raise BackendDown(
             f"{path} cannot be used: {fault.strerror}", hint="check the folder, or use another --store"
         ) from fault
-
-
-if TYPE_CHECKING:
-    from concord.protocols import Store
-
-    _checked: type[Store] = JsonStore  # by mypy: parts that load by name meet no other check

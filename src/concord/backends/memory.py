@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -400,9 +400,3 @@ class MemoryStore:
 def _embedded_labels(document: Document) -> tuple[str, ...]:
     """Return what is embedded with each text of a document: its title, and the tags of a note."""
     return (document.title, *(dict.fromkeys(document.tags) if document.type == "note" else ()))
-
-
-if TYPE_CHECKING:
-    from concord.protocols import Store
-
-    _checked: type[Store] = MemoryStore  # by mypy: parts that load by name meet no other check

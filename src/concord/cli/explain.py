@@ -9,8 +9,9 @@ import click
 
 from concord.cli import output
 from concord.cli.arithmetic import arithmetic, number
-from concord.cli.command import Flags, command, opened, tags_option
-from concord.types import DOCUMENT_TYPES, MODES
+from concord.cli.command import Flags, command, opened
+from concord.cli.search import request_options
+from concord.types import MODES
 from concord.visible import one_line
 
 if TYPE_CHECKING:
@@ -27,13 +28,7 @@ if TYPE_CHECKING:
 @click.argument("query")
 @click.argument("reference", metavar="CITATION|ID")
 @click.option("--mode", type=click.Choice(MODES), help="Which strategies take part, and how.")
-@tags_option("Only documents with all of these tags.")
-@click.option("--type", type=click.Choice(DOCUMENT_TYPES), help="Only documents of this type.")
-@click.option("--source", metavar="SOURCE", help="Only this source.")
-@click.option("--path", metavar="GLOB", help="Only these citation paths; ** crosses folders.")
-@click.option("--top", type=int, metavar="N", help="How many results (setting search.default_top).")
-@click.option("--threshold", type=float, metavar="X", help="Only fused scores of at least X.")
-@click.option("--fusion", metavar="F", help="How the strategies' lists become one.")
+@request_options
 @click.option("--include-superseded", is_flag=True, help="Also what a newer document has replaced.")
 def explain(flags: Flags, query: str, reference: str, as_json: bool, **given: Any) -> None:
     """Tell why a passage ranks where it does for a query, or does not.

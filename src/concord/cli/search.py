@@ -13,7 +13,26 @@ from concord.cli.faults import NOTHING_FOUND
 from concord.types import DOCUMENT_TYPES, MODES, Answer, Mode, Request
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from concord.knowledge import KnowledgeBase
+
+_REQUEST_OPTIONS = (
+    tags_option("Only documents with all of these tags."),
+    click.option("--type", type=click.Choice(DOCUMENT_TYPES), help="Only documents of this type."),
+    click.option("--source", metavar="SOURCE", help="Only this source."),
+    click.option("--path", metavar="GLOB", help="Only these citation paths; ** crosses folders."),
+    click.option("--top", type=int, metavar="N", help="How many results (setting search.default_top)."),
+    click.option("--threshold", type=float, metavar="X", help="Only fused scores of at least X."),
+    click.option("--fusion", metavar="F", help="How the strategies' lists become one."),
+)
+
+
+def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the flags that a search and its explanation share."""
+    for option in reversed(_REQUEST_OPTIONS):  # as if they stood above the function one by one
+        function = option(function)
+    return function
 
 
 @command(
@@ -27,13 +46,7 @@ if TYPE_CHECKING:
 @click.option("--mode", type=click.Choice(MODES), help="Which strategies take part, and how.")
 @click.option("--fts-only", is_flag=True, help="Words only (mode fts5): no model is loaded.")
 @click.option("--vec-only", is_flag=True, help="Meaning only (mode semantic).")
-@tags_option("Only documents with all of these tags.")
-@click.option("--type", type=click.Choice(DOCUMENT_TYPES), help="Only documents of this type.")
-@click.option("--source", metavar="SOURCE", help="Only this source.")
-@click.option("--path", metavar="GLOB", help="Only these citation paths; ** crosses folders.")
-@click.option("--top", type=int, metavar="N", help="How many results (setting search.default_top).")
-@click.option("--threshold", type=float, metavar="X", help="Only fused scores of at least X.")
-@click.option("--fusion", metavar="F", help="How the strategies' lists become one.")
+@request_options
 @click.option("--ef-search", type=click.IntRange(1), metavar="N", help="Effort of an approximate index.")
 @click.option("--deadline-ms", type=float, metavar="N", help="How long the strategies may take.")
 @click.option("--include-superseded", is_flag=True, help="Also what a newer document has replaced.")

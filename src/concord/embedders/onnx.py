@@ -10,7 +10,6 @@ documents (`config_sentence_transformers.json`). A `concord.json` beside them ov
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -22,10 +21,9 @@ from concord.embedders.prefixes import prefix_version
 from concord.embedders.runtime import Blueprint, Pooling, TextEncoder
 from concord.embedders.tokens import Tokens
 from concord.errors import BadValue, EmbedderDown
+from concord.onnx_models import model_file, read_json, read_window
 from concord.types import Identity, Vector
 
-_MODEL_FILES = ("model.onnx", "onnx/model.onnx")
-_DEFAULT_WINDOW = 512
 _POOLINGS: tuple[Pooling, ...] = ("cls", "mean")
 _FINGERPRINT_BYTES = 1 << 16  # of each end of a file: enough to tell models apart without reading all of them
 _FLOAT_BYTES = 4
@@ -122,12 +120,13 @@ def read_card(home: Path) -> Card:
     Raises:
         BadValue: one of its files is not JSON, or asks for what is not supported.
     """
-    ours = _json(home / "concord.json")
-    prompts = _json(home / "config_sentence_transformers.json").get("prompts") or {}
-    dimension = ours.get("dimension") or _json(home / "1_Pooling/config.json").get("word_embedding_dimension")
+    ours = read_json(home / "concord.json")
+    prompts = read_json(home / "config_sentence_transformers.json").get("prompts") or {}
+    theirs = read_json(home / "1_Pooling/config.json")
+    dimension = ours.get("dimension") or theirs.get("word_embedding_dimension")
     return Card(
-        pooling=_pooling(home, ours),
-        window=int(ours.get("window") or _window(home)),
+        pooling=_pooling(home, ours, theirs),
+        window=int(ours.get("window") or read_window(home)),
         dimension=dimension and int(dimension),
         query_prefix=ours.get("query_prefix", prompts.get("query", "")),
         document_prefix=ours.get("document_prefix", prompts.get("document", prompts.get("passage", ""))),
@@ -145,28 +144,16 @@ def _directory(name: str) -> Path:
 
 
 def _model_file(home: Path) -> Path:
-    found = [home / name for name in _MODEL_FILES if (home / name).is_file()]
-    missing = "model.onnx" if not found else "tokenizer.json"
-    if not found or not (home / "tokenizer.json").is_file():
+    found, missing = model_file(home)
+    if missing:
         raise BadValue(
             f"the model directory {home} has no {missing}",
             hint="export the model to ONNX (for example with optimum-cli) together with its fast tokenizer",
         )
-    return found[0]
+    return found
 
 
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as fault:
-        raise BadValue(f"{path} cannot be read: {fault}", hint="repair or remove it") from fault
-    return content if isinstance(content, dict) else {}
-
-
-def _pooling(home: Path, ours: Mapping[str, Any]) -> Pooling:
-    theirs = _json(home / "1_Pooling/config.json")
+def _pooling(home: Path, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Pooling:
     modes = [
         key.removeprefix("pooling_mode_")
         for key, on in theirs.items()
@@ -180,17 +167,3 @@ def _pooling(home: Path, ours: Mapping[str, Any]) -> Pooling:
     raise BadValue(
         f"the model {home.name} wants the pooling {wanted}", hint=f"supported: {', '.join(_POOLINGS)}"
     )
-
-
-def _window(home: Path) -> int:
-    """Return the smallest limit that the files name; a tokenizer without one names an absurd number."""
-    config = _json(home / "config.json")
-    positions = config.get("max_position_embeddings")
-    if positions and "roberta" in str(config.get("model_type", "")):
-        positions -= 1 + int(config.get("pad_token_id", 1))  # its positions begin after the one for padding
-    named = (
-        positions,
-        _json(home / "tokenizer_config.json").get("model_max_length"),
-        _json(home / "sentence_bert_config.json").get("max_seq_length"),
-    )
-    return min((int(limit) for limit in named if limit and limit < 1 << 20), default=_DEFAULT_WINDOW)

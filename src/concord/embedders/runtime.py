@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,8 +12,10 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from concord import onnx_models
 from concord.embedders.tokens import Tokens
 from concord.errors import BadValue, EmbedderDown
+from concord.onnx_models import INPUTS, fault_kinds, physical_cores, session_options, strange_inputs
 from concord.types import Vector
 
 Pooling = Literal["cls", "mean"]
@@ -24,13 +24,10 @@ Ids = NDArray[np.int64]
 
 # Padding included. 2,048 is no faster (16.0 against 16.6 chunks per CPU second) and keeps 26 MB more.
 BATCH_TOKENS = 1024
-_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 _OUTPUTS = ("sentence_embedding", "last_hidden_state", "token_embeddings")  # in order of preference
-_TOPOLOGY = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 # How long a thread waits busily for more work. On a busy machine onnxruntime's own default took a third off
 # the throughput and made a query half as slow again; not to wait at all made it a fifth slower when idle.
 _SPIN_US = "20"
-_ERRORS_ONLY = 3  # onnxruntime's log level: its warnings are not for users
 
 
 class Blueprint(Struct, frozen=True):
@@ -84,7 +81,7 @@ class TextEncoder:
 
     def _run(self, ids: Ids, mask: Ids) -> Floats:
         session = self._opened_session()
-        feed = dict(zip(_INPUTS, (ids, mask, np.zeros_like(ids)), strict=True))
+        feed = dict(zip(INPUTS, (ids, mask, np.zeros_like(ids)), strict=True))
         inputs = {given.name: feed[given.name] for given in session.get_inputs()}
         with _faults_as_down(self._blueprint.name):
             (states,) = session.run([_output(session)], inputs)
@@ -149,58 +146,32 @@ def open_session(blueprint: Blueprint, threads: int) -> Any:
         EmbedderDown: onnxruntime cannot load it.
         BadValue: it wants an input that is not made from text alone.
     """
-    from onnxruntime import InferenceSession  # late: counting tokens must not pay for it
-
     model = blueprint.model()
-    source = model if isinstance(model, bytes) else str(model)
     with _faults_as_down(blueprint.name):
-        session = InferenceSession(source, _session_options(blueprint, threads), ["CPUExecutionProvider"])
-    strange = sorted({given.name for given in session.get_inputs()}.difference(_INPUTS))
-    if strange:
+        session = onnx_models.open_session(model, _session_options(blueprint, threads))
+    if strange := strange_inputs(session):
         raise BadValue(
             f"the model {blueprint.name} wants the input {', '.join(strange)}",
-            hint=f"use a sentence encoder whose inputs are among {', '.join(_INPUTS)}",
+            hint=f"use a sentence encoder whose inputs are among {', '.join(INPUTS)}",
         )
     return session
 
 
 def _session_options(blueprint: Blueprint, threads: int) -> Any:
-    from onnxruntime import GraphOptimizationLevel, SessionOptions
+    from onnxruntime import GraphOptimizationLevel
 
-    options = SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.log_severity_level = _ERRORS_ONLY
+    options = session_options(threads)
     options.add_session_config_entry("session.intra_op.spin_duration_us", _SPIN_US)
     if blueprint.is_optimised:
         options.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_BASIC
     return options
 
 
-def physical_cores() -> int:
-    """Return how many cores this process may use; two threads of one core only get in each other's way."""
-    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
-    try:
-        return len({Path(_TOPOLOGY.format(cpu)).read_text("ascii") for cpu in allowed})
-    except OSError:
-        return len(allowed)
-
-
-@cache
-def _fault_kinds() -> tuple[type[Exception], ...]:
-    from onnxruntime.capi import onnxruntime_pybind11_state as state
-
-    # onnxruntime's errors share no class of their own
-    return tuple(
-        kind for kind in vars(state).values() if isinstance(kind, type) and issubclass(kind, Exception)
-    )
-
-
 @contextmanager
 def _faults_as_down(name: str) -> Iterator[None]:
     try:
         yield
-    except _fault_kinds() as fault:
+    except fault_kinds() as fault:
         reason = str(fault).splitlines()[0]
         raise EmbedderDown(
             f"the model {name} does not run: {reason}", hint="kb doctor checks the model"

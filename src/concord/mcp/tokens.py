@@ -9,17 +9,16 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
-import re
 import secrets
 from pathlib import Path
 
 from msgspec import Struct
 
 from concord.errors import BadValue
+from concord.text.organisations import is_org
 
 OTHERS = 0o077  # permissions that nobody but the owner may have
 SHORTEST = 16  # characters: shorter ones can be guessed
-_ORG = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 
 
 class Grant(Struct, frozen=True):
@@ -81,7 +80,7 @@ def grant_for(authorization: str | None, grants: tuple[Grant, ...]) -> Grant | N
 def _grant(line: str, where: str) -> Grant:
     org, _, token = line.strip().partition(" ")
     token = token.strip()
-    if not _ORG.fullmatch(org):
+    if not is_org(org):
         raise BadValue(f"{where}: {org!r} cannot name an organisation", hint="write: ORGANISATION TOKEN")
     if len(token) < SHORTEST or not token.isascii() or any(character.isspace() for character in token):
         raise BadValue(

@@ -6,16 +6,23 @@ Nothing is read before the first search, and nothing is ever fetched from anywhe
 
 from __future__ import annotations
 
-import json
-import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from concord.errors import BadValue, Unavailable
+from concord.onnx_models import (
+    INPUTS,
+    fault_kinds,
+    model_file,
+    open_session,
+    physical_cores,
+    read_window,
+    session_options,
+    strange_inputs,
+)
 from concord.rerankers.weighing import checked_weight, weighed
 from concord.types import ChunkId, Ranked
 
@@ -24,15 +31,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from tokenizers import Encoding, Tokenizer
 
-_MODEL_FILES = ("model.onnx", "onnx/model.onnx")
-_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 _SINGLE, _TWO_CLASSES = 1, 2  # logits a pair: one for "relevant", or one against and one for it
-_DEFAULT_WINDOW = 512  # of nearly every published cross-encoder
-_LARGEST_WINDOW = 8192  # a tokenizer without a limit names one of thirty digits
 _QUERY_SHARE = 2  # a query may fill this part of the window (a half): a longer one would leave no passage
 _BATCH_PAIRS = 4  # about 1,300 tokens: an encoder of this kind is fastest with one to two thousand
 _PADDING_NAMES = ("<pad>", "[PAD]")
-_ERRORS_ONLY = 3  # onnxruntime's log level: its warnings are not for users
 _HINT = "rerank.model is a directory with model.onnx and tokenizer.json; rerank.provider none does without"
 
 
@@ -52,7 +54,7 @@ class CrossEncoder:
     def __init__(self, options: Mapping[str, Any], similarity: object = None) -> None:
         self._weight = checked_weight(options)
         self._home = str(options.get("rerank.model") or "")
-        self._threads = int(options.get("embed.threads") or 0) or _cores()
+        self._threads = int(options.get("embed.threads") or 0) or physical_cores()
         self._loading = threading.Lock()
         self._loaded: _Model | None = None
 
@@ -100,11 +102,10 @@ class CrossEncoder:
 
 def _load(home: str, threads: int) -> _Model:
     directory = Path(home).expanduser()
-    model = next((directory / name for name in _MODEL_FILES if (directory / name).is_file()), None)
     if not home:
         raise BadValue("rerank.model does not say where the cross-encoder is", hint=_HINT)
-    if model is None or not (directory / "tokenizer.json").is_file():
-        missing = "model.onnx" if model is None else "tokenizer.json"
+    model, missing = model_file(directory)
+    if missing:
         raise BadValue(f"there is no {missing} in rerank.model, {home}", hint=_HINT)
     window = read_window(directory)
     return _Model(_tokenizer(directory / "tokenizer.json", window), _session(model, threads), window)
@@ -128,39 +129,11 @@ def _tokenizer(path: Path, window: int) -> Tokenizer:
 
 
 def _session(path: Path, threads: int) -> Any:
-    from onnxruntime import InferenceSession, SessionOptions
-
-    options = SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.log_severity_level = _ERRORS_ONLY
     with _faults_as_unavailable(str(path)):
-        session = InferenceSession(str(path), options, ["CPUExecutionProvider"])
-    strange = sorted({given.name for given in session.get_inputs()}.difference(_INPUTS))
-    if strange:
+        session = open_session(path, session_options(threads))
+    if strange := strange_inputs(session):
         raise BadValue(f"the model {path} wants the input {', '.join(strange)}", hint=_HINT)
     return session
-
-
-def read_window(directory: Path) -> int:
-    """Return how many tokens a model reads: the smallest number that its files name."""
-    config = _json(directory / "config.json")
-    positions = config.get("max_position_embeddings")
-    if positions and "roberta" in str(config.get("model_type", "")):
-        positions -= 1 + int(config.get("pad_token_id", 1))  # its positions begin after the one for padding
-    named = positions, _json(directory / "tokenizer_config.json").get("model_max_length")
-    sizes = [size for size in named if isinstance(size, int) and 0 < size <= _LARGEST_WINDOW]
-    return min(sizes, default=_DEFAULT_WINDOW)
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as fault:
-        raise BadValue(f"{path} is not JSON: {fault}", hint="mend or remove the file") from fault
-    return content if isinstance(content, dict) else {}
 
 
 def _cut(query: str, model: _Model) -> str:
@@ -184,7 +157,7 @@ def _feed(encodings: Sequence[Encoding]) -> dict[str, NDArray[np.int64]]:
         [one.attention_mask for one in encodings],
         [one.type_ids for one in encodings],
     )
-    return {name: np.array(row, np.int64) for name, row in zip(_INPUTS, rows, strict=True)}
+    return {name: np.array(row, np.int64) for name, row in zip(INPUTS, rows, strict=True)}
 
 
 def _output(session: Any) -> str:
@@ -207,24 +180,10 @@ def _to_probabilities(logits: NDArray[np.float32], pairs: int, home: str) -> lis
     return [float(p) for p in 0.5 * (1 + np.tanh(0.5 * margins))]
 
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@cache
-def _fault_kinds() -> tuple[type[Exception], ...]:
-    from onnxruntime.capi import onnxruntime_pybind11_state as state
-
-    # onnxruntime's errors share no class of their own
-    return tuple(
-        kind for kind in vars(state).values() if isinstance(kind, type) and issubclass(kind, Exception)
-    )
-
-
 @contextmanager
 def _faults_as_unavailable(name: str) -> Iterator[None]:
     try:
         yield
-    except _fault_kinds() as fault:
+    except fault_kinds() as fault:
         reason = str(fault).splitlines()[0]
         raise Unavailable(f"the cross-encoder {name} does not run: {reason}", hint=_HINT) from fault

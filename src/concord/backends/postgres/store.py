@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from concord.backends.postgres.cache import PostgresCache
 from concord.backends.postgres.catalog import PostgresCatalog
@@ -65,9 +65,3 @@ class PostgresStore:
     def close(self) -> None:
         """Close all connections."""
         self._connections.close()
-
-
-if TYPE_CHECKING:
-    from concord.protocols import Store
-
-    _checked: type[Store] = PostgresStore  # by mypy: parts that load by name meet no other check

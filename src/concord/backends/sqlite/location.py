@@ -13,8 +13,8 @@ import os
 
 from msgspec import Struct
 
-from concord.backends.organisations import check_org
 from concord.errors import BadValue
+from concord.text.organisations import check_org
 
 SCHEME = "sqlite://"
 BUSY_TIMEOUT_MS = (

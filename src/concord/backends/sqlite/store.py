@@ -142,9 +142,3 @@ class SQLiteStore:
         """Close all connections."""
         for connections in (self._readers, self._vec_readers, self._writer):
             connections.close()
-
-
-if TYPE_CHECKING:
-    from concord.protocols import Store
-
-    _checked: type[Store] = SQLiteStore  # by mypy: parts that load by name meet no other check

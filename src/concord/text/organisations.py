@@ -1,4 +1,4 @@
-"""What an organisation may be called, the same on every backend."""
+"""What an organisation may be called, the same on every backend and in every face."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345
 _LONGEST = 64
 
 
+def is_org(name: str) -> bool:
+    """Return whether a name could name an organisation everywhere."""
+    return _LETTERS.issuperset(name) and 0 < len(name) <= _LONGEST and not name.startswith(".")
+
+
 def check_org(org: str) -> None:
     """Refuse a name that could not name an organisation everywhere.
 
     Raises:
         BadValue: it is no such name.
     """
-    if not _LETTERS.issuperset(org) or not 0 < len(org) <= _LONGEST or org.startswith("."):
+    if not is_org(org):
         raise BadValue(
             f"{org!r} cannot name an organisation",
-            hint="use up to 64 letters, digits, - _ and . and begin with none of the dots",
+            hint=f"use up to {_LONGEST} letters, digits, - _ and . and begin with none of the dots",
         )

@@ -1,0 +1,107 @@
+"""What all models in ONNX form have in common, whatever they compute: their directory, and onnxruntime."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from concord.errors import BadValue
+
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # what is made from text alone
+_MODEL_FILES = ("model.onnx", "onnx/model.onnx")
+_DEFAULT_WINDOW = 512  # of nearly every published encoder
+_LARGEST_WINDOW = 1 << 20  # a tokenizer without a limit names one of thirty digits
+_TOPOLOGY = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
+_ERRORS_ONLY = 3  # onnxruntime's log level: its warnings are not for users
+
+
+def model_file(directory: Path) -> tuple[Path, str]:
+    """Return where a directory's model is, and the name of what it cannot do without and has not."""
+    places = [directory / name for name in _MODEL_FILES]
+    model = next((place for place in places if place.is_file()), places[0])
+    needed = (model, directory / "tokenizer.json")
+    return model, next((path.name for path in needed if not path.is_file()), "")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return what one of a model's files says; a file that is not there says nothing.
+
+    Raises:
+        BadValue: it cannot be read.
+    """
+    try:
+        content = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as fault:
+        raise BadValue(f"{path} cannot be read: {fault}", hint="mend or remove the file") from fault
+    return content if isinstance(content, dict) else {}
+
+
+def read_window(directory: Path) -> int:
+    """Return how many tokens a model reads: the smallest number that its files name.
+
+    Raises:
+        BadValue: one of them cannot be read.
+    """
+    named = (
+        _positions(read_json(directory / "config.json")),
+        read_json(directory / "tokenizer_config.json").get("model_max_length"),
+        read_json(directory / "sentence_bert_config.json").get("max_seq_length"),
+    )
+    numbers = (int(limit) for limit in named if isinstance(limit, int | float))
+    return min((number for number in numbers if 0 < number < _LARGEST_WINDOW), default=_DEFAULT_WINDOW)
+
+
+def _positions(config: Mapping[str, Any]) -> Any:
+    positions = config.get("max_position_embeddings")
+    if isinstance(positions, int) and "roberta" in str(config.get("model_type", "")):
+        return positions - 1 - int(config.get("pad_token_id", 1))  # they begin after the one for padding
+    return positions
+
+
+def session_options(threads: int) -> Any:
+    """Return onnxruntime's options for a model of which one call runs at a time."""
+    from onnxruntime import SessionOptions  # late: counting tokens must not pay for it
+
+    options = SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = _ERRORS_ONLY
+    return options
+
+
+def open_session(model: Path | bytes, options: Any) -> Any:
+    """Load a model from its file, or from what would be in it; what may go wrong is of `fault_kinds`."""
+    from onnxruntime import InferenceSession
+
+    source = model if isinstance(model, bytes) else str(model)
+    return InferenceSession(source, options, ["CPUExecutionProvider"])
+
+
+def strange_inputs(session: Any) -> list[str]:
+    """Return the names of what a model wants beside what is made from text."""
+    return sorted({given.name for given in session.get_inputs()}.difference(INPUTS))
+
+
+@cache
+def fault_kinds() -> tuple[type[Exception], ...]:
+    """Return onnxruntime's errors, which share no class of their own."""
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+    return tuple(
+        kind for kind in vars(state).values() if isinstance(kind, type) and issubclass(kind, Exception)
+    )
+
+
+def physical_cores() -> int:
+    """Return how many cores this process may use; two threads of one core only get in each other's way."""
+    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+    try:
+        return len({Path(_TOPOLOGY.format(cpu)).read_text("ascii") for cpu in allowed})
+    except OSError:
+        return len(allowed)

@@ -1,0 +1,86 @@
+"""Every benchmark still works: each goes its whole way with next to nothing, and measures nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from benchmarks.fitted import fit_line, fit_power
+
+from judged import recipes, things
+from postgres_server import server_url
+
+ROOT = Path(__file__).parent.parent
+PREFIX = "bench_"
+LEFT_OUT = {"mcp": "it starts ten servers, half of which load the model: 20 seconds, however small"}
+NAMES = sorted(
+    {path.stem.removeprefix(PREFIX) for path in (ROOT / "benchmarks").glob(f"{PREFIX}*.py")} - set(LEFT_OUT)
+)
+ON_POSTGRESQL = ("partitions", "postgres", "scaling")
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the folder of what benchmarks keep: one for all, so that the model's graph is made once."""
+    return tmp_path_factory.mktemp("kept")
+
+
+@pytest.fixture(scope="module")
+def collections(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write collections named as benchmarks want them, three of them, so that one can be left out."""
+    folder = tmp_path_factory.mktemp("collections")
+    things(folder / "scifact", queries=20)
+    shutil.copy(folder / "scifact/qrels/test.tsv", folder / "scifact/qrels/train.tsv")
+    things(folder / "k8s-anchor", queries=10)
+    recipes(folder / "cranfield")
+    return folder
+
+
+def small(name: str, kept: Path, data: Path) -> str:
+    """Run a benchmark with next to nothing and return what it printed."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("KB_")}
+    if name in ON_POSTGRESQL:
+        environment["KB_BENCH_POSTGRES_URL"] = _database(f"bench_{name}")
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", "--small", name],
+        cwd=ROOT,
+        env={**environment, "KB_BENCH_CACHE": str(kept), "KB_BENCH_DATA": str(data)},
+        capture_output=True,
+        encoding="utf-8",
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def _database(name: str) -> str:
+    """Make a database on the server of all tests: one of its own takes longer to make than all the rest."""
+    url = server_url()
+    from benchmarks.bench_postgres import ordinary_database
+
+    return ordinary_database(url, name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_a_benchmark_prints_its_rows(name: str, kept: Path, collections: Path):
+    title, *lines = small(name, kept, collections).splitlines()
+    assert title == f"{name} (small: these figures mean nothing)"
+    assert [line for line in lines if re.search(r"\d", line) and "not measured" not in line]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["fusion", "quality"])
+def test_a_benchmark_without_its_collections_says_so_in_a_row(name: str, kept: Path, tmp_path: Path):
+    assert "not measured: " in small(name, kept, tmp_path)
+
+
+def test_what_grows_by_a_line_or_a_power_is_fitted_by_it():
+    line = fit_line({size: 3 + 0.5 * size for size in (10, 100, 1000)})
+    assert line == pytest.approx((3, 0.5, 0), abs=1e-9)
+    power = fit_power({size: 2 * size**1.5 for size in (10, 100, 1000)})
+    assert power == pytest.approx((2, 1.5, 0), abs=1e-9)
