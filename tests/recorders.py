@@ -13,6 +13,7 @@ from concord.backends.memory import MemoryStore
 from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, EmbedderDown
 from concord.extractors.reader import SandboxedReader
+from concord.outcomes import SyncReport
 from concord.protocols import (
     Catalog,
     EmbeddingCache,
@@ -26,7 +27,7 @@ from concord.protocols import (
 )
 from concord.sources import register
 from concord.text.chunk import ChunkSize
-from concord.types import Chunk, Extracted, Source, SyncReport, Vector
+from concord.types import Chunk, Extracted, Source, Vector
 
 SIZE = ChunkSize(target=40, maximum=56, overlap=0)
 A_DAY = 86_400

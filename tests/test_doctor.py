@@ -15,7 +15,7 @@ from concord import doctor
 from concord.doctor import available_memory
 from concord.knowledge import KnowledgeBase
 from concord.notes import Note
-from concord.types import Finding
+from concord.outcomes import Finding
 from recorders import write
 from test_damage import FORGET_WORDS, harm
 

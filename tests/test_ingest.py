@@ -18,7 +18,8 @@ from msgspec.structs import replace
 from concord import embedding, ingest
 from concord.errors import BackendDown, DeadlinePassed, ExtractionError, MissingExtra, ModelMismatch
 from concord.extractors.reader import SandboxedReader
-from concord.types import Counts, Extracted, Failure, Filter, Identity, Word
+from concord.outcomes import Failure
+from concord.types import Counts, Extracted, Filter, Identity, Word
 from pdf_samples import make_pdf
 from recorders import Desk, Did, FrailSpaces, FrailVectors, RecordingReader, did, opened, write
 

@@ -9,7 +9,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "concord"
 
-GROUND = {"types", "errors", "protocols", "config", "plugins"}
+GROUND = {"types", "outcomes", "errors", "protocols", "config", "plugins"}
 PURE = {"text", "ranking"}
 ENGINES = {"onnx_models"}  # what adapters around one outside library share
 ADAPTERS = {"extractors", "embedders", "rerankers", "strategies", "backends"}

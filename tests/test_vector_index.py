@@ -26,8 +26,9 @@ from concord.backends.sqlite.store import SQLiteStore
 from concord.backends.sqlite.vec_table import find_space
 from concord.cli.main import main
 from concord.knowledge import KnowledgeBase
+from concord.outcomes import VectorIndexState
 from concord.parts import silent
-from concord.types import Filter, Identity, Scored, VectorIndexState
+from concord.types import Filter, Identity, Scored
 from concord.wire import stats_to_json
 from contract.conftest import RAM, folder  # noqa: F401
 from contract.stored import EVERYTHING, IDENTITY, document, pieces, source, unit

@@ -19,7 +19,8 @@ from concord import watch
 from concord.backends.memory import MemoryStore
 from concord.errors import NotFound
 from concord.knowledge import KnowledgeBase
-from concord.types import Source, SyncReport
+from concord.outcomes import SyncReport
+from concord.types import Source
 from recorders import Desk, Did, did, write
 
 BOUND_S = 60.0

@@ -15,24 +15,8 @@ from msgspec.structs import replace
 from concord import KnowledgeBase
 from concord.budget import BYTES_PER_TOKEN
 from concord.notes import Note
-from concord.types import (
-    MODES,
-    Answer,
-    Chunk,
-    Counts,
-    Degraded,
-    Document,
-    Failure,
-    Hit,
-    Identity,
-    Passage,
-    Removal,
-    Request,
-    Source,
-    SourceSummary,
-    Stats,
-    SyncReport,
-)
+from concord.outcomes import Failure, Passage, Removal, SourceSummary, Stats, SyncReport
+from concord.types import MODES, Answer, Chunk, Counts, Degraded, Document, Hit, Identity, Request, Source
 from concord.wire import (
     answer_to_json,
     document_to_json,

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from concord.errors import KBError
     from concord.knowledge import KnowledgeBase
     from concord.notes import Note
-    from concord.types import Answer, Document, Hit, Passage, Request, Source, SyncReport
+    from concord.outcomes import Passage, SyncReport
+    from concord.types import Answer, Document, Hit, Request, Source
 
 __version__ = "0.1.0"
 __all__ = [
@@ -31,7 +32,13 @@ __all__ = [
     "__version__",
 ]
 
-_HOMES = {"KBError": "errors", "KnowledgeBase": "knowledge", "Note": "notes"}
+_HOMES = {
+    "KBError": "errors",
+    "KnowledgeBase": "knowledge",
+    "Note": "notes",
+    "Passage": "outcomes",
+    "SyncReport": "outcomes",
+}
 
 
 def __getattr__(name: str) -> Any:

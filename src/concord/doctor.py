@@ -15,8 +15,9 @@ from typing import NamedTuple
 from concord.errors import KBError, Unreadable
 from concord.freshness import Files
 from concord.ingest import embed_pending, entries
+from concord.outcomes import Finding, SyncReport
 from concord.protocols import Embedder, Progress, Store
-from concord.types import Document, Finding, Source, SyncReport
+from concord.types import Document, Source
 
 LEAST_FREE_BYTES = 200_000_000  # and as much again as the store has: rewriting it takes so much for a while
 LEAST_MEMORY_BYTES = 500_000_000  # a process with the bundled model and 100,000 chunks takes a fifth of it

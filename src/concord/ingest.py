@@ -30,21 +30,13 @@ from concord.errors import (
     Unreadable,
     UsageError,
 )
+from concord.outcomes import Failure, SyncReport
 from concord.protocols import Embedder, FileReader, Progress, Store
 from concord.saved import Saved, saved_files
 from concord.settled import read_unchanging, settled_mtime
 from concord.text.chunk import ChunkSize, chunk
 from concord.textless import Textless
-from concord.types import (
-    Document,
-    Extracted,
-    Failure,
-    FileState,
-    Filter,
-    Piece,
-    Source,
-    SyncReport,
-)
+from concord.types import Document, Extracted, FileState, Filter, Piece, Source
 from concord.walk import Found, Skipped, walk
 
 # Documents stored in one transaction. A transaction waits for the disk, and leaves the full-text index one

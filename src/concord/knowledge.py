@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from threading import Event
 from types import TracebackType
@@ -20,21 +19,7 @@ from msgspec.structs import replace
 from concord.config import Settings, load_settings
 from concord.errors import BadValue
 from concord.parts import COLD, Parts, silent
-from concord.types import (
-    Answer,
-    Document,
-    Feedback,
-    Filter,
-    Opinion,
-    Passage,
-    Removal,
-    Request,
-    Source,
-    SourceSummary,
-    Stats,
-    SyncReport,
-    Trust,
-)
+from concord.types import Answer, Document, Feedback, Filter, Opinion, Request, Source, Trust
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,6 +32,7 @@ if TYPE_CHECKING:
     from concord.migrate import Migration
     from concord.models import Models
     from concord.notes import Imported, KeptNote, Note, Workbench
+    from concord.outcomes import Passage, Removal, SourceSummary, Stats, SyncReport
     from concord.paging import Page
     from concord.progressive import Progressive
     from concord.protocols import Embedder, Progress, Store
@@ -191,20 +177,16 @@ class KnowledgeBase:
             StoreBusy: it has been synced by another process for too long.
             BackendDown: the vectors cannot be deleted now; nothing has been, and it can be tried again.
         """
-        from concord.models import delete_vectors
+        from concord.holdings import remove
 
-        catalog = self.store.catalog
-        source = self._named(name)
-        # A sync under way would store what it still holds after everything else has been deleted.
-        with catalog.sync_lock(source.id, wait_s=self.settings["sync.lock_wait_s"]):
-            vectors = delete_vectors(self.store, source.id)
-            documents = catalog.remove_source(source.id)
-        return Removal(source, documents, vectors)
+        return remove(self.store, self._named(name), self.settings["sync.lock_wait_s"])
 
     def sources(self) -> list[SourceSummary]:
         """Return every source with its counts, by name."""
+        from concord.holdings import summary
+
         catalog = self.store.catalog
-        return [SourceSummary(source, catalog.counts(source.id)) for source in catalog.sources()]
+        return [summary(catalog, source) for source in catalog.sources()]
 
     def source(self, name: str) -> SourceSummary:
         """Return one source with its counts.
@@ -212,8 +194,9 @@ class KnowledgeBase:
         Raises:
             NotFound: no source of that name.
         """
-        source = self._named(name)
-        return SourceSummary(source, self.store.catalog.counts(source.id))
+        from concord.holdings import summary
+
+        return summary(self.store.catalog, self._named(name))
 
     @property
     def generation(self) -> int:
@@ -418,22 +401,9 @@ class KnowledgeBase:
 
     def stats(self) -> Stats:
         """Return the state of the knowledge base."""
-        catalog = self.store.catalog
-        counts = catalog.counts()
-        path: str | None = getattr(self.store, "path", None)
-        return Stats(
-            org=self.org,
-            store=self.settings.store_url,
-            size_bytes=os.path.getsize(path) if path and os.path.exists(path) else None,
-            counts=counts,
-            pending=counts.chunks - counts.vectors,
-            identity=self.store.vectors.identity(),
-            cache=self.store.cache.usage(),
-            index=self.store.index_state(),
-            generation=catalog.generation(),
-            types=catalog.count_types(),
-            feedback=Counter(one.opinion for one in self.store.journal.feedback()),
-        )
+        from concord.holdings import stats
+
+        return stats(self.store, self.org, self.settings.store_url)
 
     def migrate(self, to: str, *, vectors: str | None = None, progress: Progress = silent) -> Migration:
         """Copy everything to another store, with its vectors inside it or at the URL that is given.

@@ -17,9 +17,10 @@ from msgspec.structs import replace
 
 from concord.budget import cut_to_bytes, utf8_length
 from concord.errors import BadValue, NotFound
+from concord.outcomes import Passage
 from concord.protocols import Catalog
 from concord.reading import Located, joined, locate, passage_of
-from concord.types import Chunk, Passage
+from concord.types import Chunk
 
 
 class Page(Struct, frozen=True):

@@ -15,11 +15,12 @@ from msgspec.structs import replace
 from concord import plugins
 from concord.config import Settings
 from concord.errors import KBError, Unavailable
-from concord.types import ChunkId, Degraded, Finding, Identity, Request, Space
+from concord.types import ChunkId, Degraded, Identity, Request, Space
 
 if TYPE_CHECKING:
     from concord import ingest
     from concord import search as searching
+    from concord.outcomes import Finding
     from concord.protocols import (
         Embedder,
         FileReader,

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from concord.outcomes import CacheUsage, Finding, VectorIndexState
 from concord.types import (
     Access,
-    CacheUsage,
     Candidate,
     Chunk,
     ChunkId,
@@ -24,7 +24,6 @@ from concord.types import (
     Feedback,
     FileState,
     Filter,
-    Finding,
     Home,
     Identity,
     Json,
@@ -37,7 +36,6 @@ from concord.types import (
     Source,
     Space,
     Vector,
-    VectorIndexState,
 )
 
 Progress = Callable[[str, int, int | None], None]  # stage, done so far, total when it is known

@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 from concord.errors import BadValue, NotFound
 from concord.freshness import freshness
+from concord.outcomes import Passage
 from concord.protocols import Catalog
 from concord.sources import holder
 from concord.text.citation import Citation, cite, page_span, parse_citation
-from concord.types import Chunk, Document, Passage, Source
+from concord.types import Chunk, Document, Source
 
 
 class Located(NamedTuple):

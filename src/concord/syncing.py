@@ -8,9 +8,10 @@ from functools import cache
 from concord import ingest
 from concord.embedding import embed_pending
 from concord.errors import Unreadable
+from concord.outcomes import Failure, SyncReport
 from concord.parts import Parts
 from concord.protocols import Progress
-from concord.types import Failure, Source, SyncReport
+from concord.types import Source
 
 
 class Syncing:

@@ -7,7 +7,7 @@ Asked:     Request → Query → Candidate → Ranked → Hit → Answer
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from msgspec import Struct, field
@@ -156,23 +156,6 @@ class Feedback(Struct, frozen=True):
     at: float = 0.0
 
 
-class Finding(Struct, frozen=True):
-    """Something that is wrong with a knowledge base, and what to do about it."""
-
-    check: str  # which check found it; a store's `repair` knows it by this name
-    message: str
-    hint: str
-    is_repairable: bool = False  # whether it can be put right without losing anything
-
-
-class VectorIndexState(Struct, frozen=True):
-    """An index that spares searches from comparing every vector; scores are exact with it and without."""
-
-    covered: int  # vectors in it; the others are compared one by one
-    size_bytes: int
-    absent: str | None = None  # why there is none
-
-
 class Counts(Struct, frozen=True):
     """How much is stored."""
 
@@ -217,21 +200,6 @@ class Space(Struct, frozen=True):
     recipe: Mapping[str, Json]  # the settings that open its embedder again; never a secret
     is_active: bool
     was_active: bool = True  # searches use it or have used it: going back to it needs no trial
-
-
-class CacheUsage(Struct, frozen=True):
-    """How much an embedding cache holds, and how often it was of use."""
-
-    entries: int
-    size_bytes: int  # of the vectors
-    hits: int  # texts that did not have to be embedded, since the store was made
-    misses: int
-
-    @property
-    def hit_rate(self) -> float | None:
-        """The share of texts that were known; None before the first was asked for."""
-        asked = self.hits + self.misses
-        return self.hits / asked if asked else None
 
 
 class Home(Struct, frozen=True):
@@ -415,81 +383,3 @@ class Answer(Struct, frozen=True):
     omitted: Mapping[str, int] = field(default_factory=dict)
     timings_ms: Mapping[str, float] = field(default_factory=dict)
     search_time_ms: float = 0.0
-
-
-# --- reported ---------------------------------------------------------------------------------------------
-
-
-class Passage(Struct, frozen=True):
-    """What `get` reads: a stretch of one document, as it was indexed."""
-
-    document: Document
-    source: Source
-    text: str
-    citation: str
-    start_line: int
-    end_line: int
-    pages: tuple[int, int] | None
-    heading: tuple[str, ...]
-    freshness: Freshness
-    before: str | None = None  # citation of the chunk that comes before the passage, to read on
-    after: str | None = None
-
-
-class SourceSummary(Struct, frozen=True):
-    """A source and how much of it is stored."""
-
-    source: Source
-    counts: Counts
-
-
-class Stats(Struct, frozen=True):
-    """The state of a knowledge base."""
-
-    org: str
-    store: str
-    size_bytes: int | None  # None when the store is not a file
-    counts: Counts
-    pending: int  # chunks without a vector
-    identity: Identity | None  # whose vectors are stored
-    generation: int
-    types: Mapping[DocumentType, int]  # document type → how many
-    cache: CacheUsage | None = None  # of embeddings
-    index: VectorIndexState | None = None  # None where the store has no such thing
-    feedback: Mapping[Opinion, int] = field(default_factory=dict)  # opinion → how many
-
-
-class Failure(Struct, frozen=True):
-    """A file that could not be indexed, and why."""
-
-    path: str
-    reason: str
-
-
-class SyncReport(Struct, frozen=True):
-    """What one sync did to one source."""
-
-    source: Source
-    added: int = 0
-    changed: int = 0
-    removed: int = 0
-    renamed: int = 0
-    unchanged: int = 0
-    skipped: Mapping[str, int] = field(default_factory=dict)  # reason → how many files
-    failed: Sequence[Failure] = ()
-    chunks: int = 0  # written by this sync
-    embedded: int = 0
-    reused: int = 0  # vectors taken from the cache
-    pending: int = 0  # chunks still without a vector
-    degraded: str | None = None  # why embedding did not finish
-    overflowed: int = 0  # chunks longer than the model's window, which were embedded in parts
-    generation: int = 0
-    took_s: float = 0.0
-
-
-class Removal(Struct, frozen=True):
-    """What removing a source deleted."""
-
-    source: Source
-    documents_deleted: int
-    vectors_deleted: int

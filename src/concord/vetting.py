@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec.structs import replace
 
 from concord.text.trust import warnings_about
-from concord.types import Answer, Hit, Passage, Source
+from concord.types import Answer, Hit, Source
+
+if TYPE_CHECKING:
+    from concord.outcomes import Passage
 
 UNTRUSTED = "from a source marked as untrusted"
 

@@ -18,7 +18,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from concord.errors import StoreBusy, Unavailable
-from concord.types import Failure, Source, SyncReport
+from concord.outcomes import Failure, SyncReport
+from concord.types import Source
 from concord.unwanted import NO_TEXT
 
 TICK_MS = 500  # between two glances at the roots

@@ -20,21 +20,17 @@ if TYPE_CHECKING:
     from concord.embedding import Embedding
     from concord.migrate import Migration
     from concord.models import Built, ModelState, Switch
-    from concord.replay import Comparison, Trial
-    from concord.types import (
-        Answer,
+    from concord.outcomes import (
         CacheUsage,
-        Document,
-        Hit,
-        Identity,
         Passage,
         Removal,
-        Source,
         SourceSummary,
         Stats,
         SyncReport,
         VectorIndexState,
     )
+    from concord.replay import Comparison, Trial
+    from concord.types import Answer, Document, Hit, Identity, Source
 
 LEFT_OUT = "{} more results did not fit into the token budget"
 LEFT_OUT_BYTES = len(LEFT_OUT) + 10

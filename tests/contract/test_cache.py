@@ -7,8 +7,8 @@ import hashlib
 import pytest
 from msgspec.structs import replace
 
+from concord.outcomes import CacheUsage
 from concord.protocols import Store
-from concord.types import CacheUsage
 from contract.stored import IDENTITY, put, unit
 
 

@@ -18,6 +18,7 @@ from concord.backends.memory_spaces import MemoryCache, MemorySpaces, MemoryVect
 from concord.backends.shelves import Shelves, allows, best
 from concord.backends.supersession import rerouted
 from concord.errors import BadValue, NotFound
+from concord.outcomes import Finding
 from concord.protocols import Progress
 from concord.text.nearness import similar, typed
 from concord.types import (
@@ -30,7 +31,6 @@ from concord.types import (
     Feedback,
     FileState,
     Filter,
-    Finding,
     Match,
     Piece,
     Scored,

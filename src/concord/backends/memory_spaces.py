@@ -9,19 +9,8 @@ from operator import mul
 from concord.backends.embeddings import check_identity, check_vector, refuse_elsewhere
 from concord.backends.shelves import Held, Shelves, best
 from concord.errors import BadValue, ModelMismatch, NotFound
-from concord.types import (
-    CacheUsage,
-    Chunk,
-    ChunkId,
-    Document,
-    Filter,
-    Identity,
-    Json,
-    Pending,
-    Scored,
-    Space,
-    Vector,
-)
+from concord.outcomes import CacheUsage
+from concord.types import Chunk, ChunkId, Document, Filter, Identity, Json, Pending, Scored, Space, Vector
 
 
 class MemoryVectors:

@@ -13,7 +13,7 @@ from concord.cli.progress import shown
 
 if TYPE_CHECKING:
     from concord.doctor import Diagnosis
-    from concord.types import Finding
+    from concord.outcomes import Finding
 
 UNWELL = NOTHING_FOUND  # 1: what it found is for the user to see to, and no error of the command's own
 

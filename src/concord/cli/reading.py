@@ -8,7 +8,7 @@ import click
 
 from concord.cli import output
 from concord.cli.command import Flags, command, opened, refuse
-from concord.types import Passage
+from concord.outcomes import Passage
 from concord.visible import lines
 
 

@@ -15,7 +15,7 @@ from concord.visible import one_line
 
 if TYPE_CHECKING:
     from concord.knowledge import KnowledgeBase
-    from concord.types import SyncReport
+    from concord.outcomes import SyncReport
 
 no_embed_option = click.option(
     "--no-embed", is_flag=True, help="Words only for now; the next `kb sync` embeds."

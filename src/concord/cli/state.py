@@ -14,7 +14,7 @@ from concord.visible import one_line
 
 if TYPE_CHECKING:
     from concord.config import Setting, Settings
-    from concord.types import Stats, VectorIndexState
+    from concord.outcomes import Stats, VectorIndexState
 
 
 @command("stats", "kb stats", "kb stats --json", "kb --org team stats")

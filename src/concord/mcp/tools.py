@@ -27,9 +27,10 @@ from concord.wire import (
 if TYPE_CHECKING:
     from concord.knowledge import KnowledgeBase
     from concord.notes import Note
+    from concord.outcomes import SyncReport
     from concord.paging import Page
     from concord.protocols import Progress
-    from concord.types import Document, Source, SyncReport
+    from concord.types import Document, Source
 
 LISTED_BYTES = given.DEFAULT_TOKENS * BYTES_PER_TOKEN // 2  # of JSON; the text of the same is shorter
 MOST_FAILURES = 20  # named in a report; the rest are counted

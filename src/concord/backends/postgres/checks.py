@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.schema import vector_table
-from concord.types import Finding
+from concord.outcomes import Finding
 
 NO_DOCUMENT = """
 kb_chunks AS c WHERE c.org = %(org)s

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concord.backends.postgres import checks
 from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.upkeep import tidy_up
-from concord.types import Finding
+from concord.outcomes import Finding
 
 _EMPTIED = ("kb_postings", "kb_segments", "kb_gone")
 # As `words.posting_lines` packs them, from the labels that the tsvectors have.

@@ -15,8 +15,8 @@ from concord.backends.postgres.location import Location, locate
 from concord.backends.postgres.migrations import bring_up_to_date
 from concord.backends.postgres.spaces import PostgresSpaces
 from concord.backends.postgres.vectors import PostgresVectors
+from concord.outcomes import Finding
 from concord.protocols import Progress
-from concord.types import Finding
 
 
 class PostgresStore:

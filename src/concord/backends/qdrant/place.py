@@ -15,7 +15,8 @@ from concord.backends.qdrant.connection import Connection
 from concord.backends.qdrant.spaces import QdrantSpaces
 from concord.backends.qdrant.vectors import QdrantVectors
 from concord.errors import BackendDown, MissingExtra, StoreBusy
-from concord.types import Chunk, ChunkId, Document, Finding, Home, Identity
+from concord.outcomes import Finding
+from concord.types import Chunk, ChunkId, Document, Home, Identity
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient

@@ -13,7 +13,8 @@ from msgspec.structs import astuple
 
 from concord.backends.sql_values import list_column, list_of
 from concord.backends.sqlite.connections import Connection, Readers, Writer
-from concord.types import CacheUsage, Identity, Vector
+from concord.outcomes import CacheUsage
+from concord.types import Identity, Vector
 
 _GET = """
 SELECT kb_embedding_cache.rowid, text_hash, vector FROM json_each(:keys) AS wanted

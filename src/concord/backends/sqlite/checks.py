@@ -13,7 +13,7 @@ import apsw
 from concord.backends.sqlite.connections import Connection, Readers, Writer
 from concord.backends.sqlite.ledger import home_url
 from concord.backends.sqlite.vec_table import all_keys, find_space, lacks_sentinel, vec_exists, vec_name
-from concord.types import Finding
+from concord.outcomes import Finding
 
 # Until then, a write-ahead log with several writers could damage the file (sqlite.org/wal.html, "WAL-reset").
 OLDEST_SQLITE = (3, 51, 3)

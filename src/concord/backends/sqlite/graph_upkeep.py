@@ -28,7 +28,7 @@ from concord.backends.sqlite.locks import file_lock
 from concord.backends.sqlite.shortcut import Plan, is_installed
 from concord.backends.sqlite.vec_table import SpaceRow, all_spaces, count_vectors, find_space, vec_exists
 from concord.errors import StoreBusy
-from concord.types import Finding, VectorIndexState
+from concord.outcomes import Finding, VectorIndexState
 
 if TYPE_CHECKING:
     from concord.backends.sqlite.graph import Growing

@@ -11,7 +11,6 @@ from concord.backends.sqlite.connections import Connection, Readers, Writer
 from concord.backends.sqlite.lexical import SQLiteLexical
 from concord.backends.sqlite.location import Location, locate
 from concord.backends.sqlite.migrations import bring_up_to_date
-from concord.types import Finding, VectorIndexState
 
 if TYPE_CHECKING:
     from concord.backends.sqlite.cache import SQLiteCache
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from concord.backends.sqlite.shortcut import Plan
     from concord.backends.sqlite.spaces import SQLiteSpaces
     from concord.backends.sqlite.vectors import SQLiteVectors
+    from concord.outcomes import Finding, VectorIndexState
     from concord.protocols import Progress
 
 

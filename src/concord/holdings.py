@@ -1,0 +1,50 @@
+"""What a knowledge base holds: its sources, how much of each, and how to be rid of one."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+
+from concord.models import delete_vectors
+from concord.outcomes import Removal, SourceSummary, Stats
+from concord.protocols import Catalog, Store
+from concord.types import Source
+
+
+def summary(catalog: Catalog, source: Source) -> SourceSummary:
+    """Return a source with its counts."""
+    return SourceSummary(source, catalog.counts(source.id))
+
+
+def stats(store: Store, org: str, url: str) -> Stats:
+    """Return the state of a knowledge base, which is kept at a URL."""
+    catalog = store.catalog
+    counts = catalog.counts()
+    path: str | None = getattr(store, "path", None)
+    return Stats(
+        org=org,
+        store=url,
+        size_bytes=os.path.getsize(path) if path and os.path.exists(path) else None,
+        counts=counts,
+        pending=counts.chunks - counts.vectors,
+        identity=store.vectors.identity(),
+        cache=store.cache.usage(),
+        index=store.index_state(),
+        generation=catalog.generation(),
+        types=catalog.count_types(),
+        feedback=Counter(one.opinion for one in store.journal.feedback()),
+    )
+
+
+def remove(store: Store, source: Source, wait_s: float) -> Removal:
+    """Delete a source with all that came from it: vectors first, which may be kept by somebody else.
+
+    Raises:
+        StoreBusy: it has been synced by another process for longer than `wait_s`.
+        BackendDown: the vectors cannot be deleted now; nothing has been, and it can be tried again.
+    """
+    # A sync under way would store what it still holds after everything else has been deleted.
+    with store.catalog.sync_lock(source.id, wait_s=wait_s):
+        vectors = delete_vectors(store, source.id)
+        documents = store.catalog.remove_source(source.id)
+    return Removal(source, documents, vectors)
