@@ -195,6 +195,25 @@ def test_one_source_that_is_gone_does_not_stop_the_others(kb: KnowledgeBase, doc
     assert citations(kb, "pears") == {"gone/a.md:1-3"}
 
 
+def test_one_source_that_is_removed_meanwhile_does_not_stop_the_others(
+    kb: KnowledgeBase, docs: Path, tmp_path: Path
+):
+    for name in ("between", "last"):
+        write(tmp_path / name / "a.md", f"# A\n\nThe page {name}.\n")
+    for name in ("docs", "between", "last"):
+        kb.add(tmp_path / name)
+        write(tmp_path / name / "new.md", f"# New\n\nNew in {name}.\n")
+
+    def remove(stage: str, done: int, total: int | None) -> None:
+        if any(summary.source.name == "between" for summary in kb.sources()):
+            kb.remove("between")
+
+    reports = {report.source.name: report for report in kb.sync(["docs", "between", "last"], progress=remove)}
+    assert (reports["docs"].added, reports["last"].added) == (1, 1)
+    assert reports["between"].skipped == {"the source 'between' was removed meanwhile": 1}
+    assert [summary.source.name for summary in kb.sources()] == ["docs", "last"]
+
+
 # Searching one part.
 
 

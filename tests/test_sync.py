@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from concord.errors import NotFound, NotIndexable, Unreadable
 from concord.settled import read_unchanging
+from concord.sources import register
 from concord.text.chunk import ChunkSize
 from concord.types import Filter, Word
 from concord.walk import Found
@@ -353,6 +354,37 @@ def test_a_source_that_was_removed_meanwhile_does_not_come_back(desk: Desk, docs
     with pytest.raises(NotFound):
         desk.sync(source)
     assert desk.store.catalog.sources() == []
+
+
+def test_a_source_without_files_that_was_removed_before_its_turn_stays_removed(desk: Desk, tmp_path: Path):
+    (tmp_path / "empty").mkdir()
+    source = desk.add(tmp_path / "empty").source
+    desk.store.catalog.remove_source(source.id)
+    with pytest.raises(NotFound, match="'empty' was removed"):
+        desk.sync(source)
+    assert desk.store.catalog.sources() == []
+
+
+def test_what_a_source_is_given_while_it_is_synced_stays(desk: Desk, docs: Path):
+    source = desk.add(docs).source
+    write(docs / "alpha.md", "# Alpha\n\nNew apples.\n", days_old=0.5)
+
+    def give(name: str) -> None:
+        register(docs, desk.store.catalog, name="fruit", tags=["ripe"], trust="untrusted")
+
+    desk.reader.during = give
+    report = desk.sync(source)
+    (stored,) = desk.store.catalog.sources()
+    assert (stored.name, stored.tags, stored.trust) == ("fruit", ("ripe",), "untrusted")
+    assert report.source == stored
+    assert stored.synced_at != source.synced_at
+
+
+def test_what_a_source_is_given_before_its_turn_counts_at_once(desk: Desk, docs: Path):
+    source = desk.add(docs).source
+    register(docs, desk.store.catalog, tags=["ripe"])
+    desk.sync(source)
+    assert {document.tags for document in desk.store.catalog.documents()} == {("ripe",)}
 
 
 def test_a_file_that_goes_while_others_are_read_is_simply_not_there(desk: Desk, docs: Path):

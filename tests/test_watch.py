@@ -263,6 +263,22 @@ def test_only_the_named_sources_are_watched_and_a_wrong_name_is_refused(docs: Pa
         assert list(reports) == []
 
 
+def test_a_source_that_is_removed_before_its_turn_does_not_end_the_watching(docs: Path, tmp_path: Path):
+    write(tmp_path / "more" / "m.md", "# M\n\nmore\n")
+    with KnowledgeBase.open(store__url="memory://", embed__provider="hashing") as kb:
+        kb.add(docs)
+        kb.add(tmp_path / "more")
+        stop = threading.Event()
+        reports = kb.watch(stop=stop)
+        assert next(reports).source.name == "docs"
+        kb.remove("more")
+        write(docs / "c.md", "# C\n\nthird\n", days_old=0)
+        assert next(report for report in reports if report.source.name == "docs").added == 1
+        assert [summary.source.name for summary in kb.sources()] == ["docs"]
+        stop.set()
+        assert list(reports) == []
+
+
 @pytest.mark.promise("freshness.watch")
 def test_the_command_tells_of_each_sync_and_ends_well_at_ctrl_c(docs: Path, tmp_path: Path):
     environment = kb_process.environment(tmp_path / "home")

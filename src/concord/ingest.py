@@ -25,13 +25,14 @@ from concord.errors import (
     BadValue,
     ExtractionError,
     MissingExtra,
+    NotFound,
     NotIndexable,
     UnknownName,
     Unreadable,
     UsageError,
 )
 from concord.outcomes import Failure, SyncReport
-from concord.protocols import Embedder, FileReader, Progress, Store
+from concord.protocols import Catalog, Embedder, FileReader, Progress, Store
 from concord.saved import Saved, saved_files
 from concord.settled import read_unchanging, settled_mtime
 from concord.text.chunk import ChunkSize, chunk
@@ -74,10 +75,12 @@ def sync(source: Source, tools: Tools, *, lock_wait_s: float, changed: Collectio
 
     Raises:
         Unreadable: the source's folder or file is not there any more; its index is left as it is.
+        NotFound: the source itself was removed before its turn came.
         StoreBusy: another process has been syncing the same source for too long.
     """
     started = time.monotonic()
     with tools.store.catalog.sync_lock(source.id, wait_s=lock_wait_s):
+        source = _as_stored(source, tools.store.catalog)
         run = _Run(source, tools)
         run.begin(saved_files(source, changed, tools.store.catalog, tools.limits.max_bytes))
         run.compare_files()
@@ -85,7 +88,7 @@ def sync(source: Source, tools: Tools, *, lock_wait_s: float, changed: Collectio
         run.store_waiting()
         run.delete_missing_files()
         run.remember_textless()
-        synced = replace(source, synced_at=time.time())
+        synced = replace(_as_stored(source, tools.store.catalog), synced_at=time.time())
         tools.store.catalog.put_source(synced)
         embedding = _embed_source(source, tools)
     return replace(
@@ -99,6 +102,18 @@ def sync(source: Source, tools: Tools, *, lock_wait_s: float, changed: Collectio
         generation=tools.store.catalog.generation(),
         took_s=time.monotonic() - started,
     )
+
+
+def _as_stored(source: Source, catalog: Catalog) -> Source:
+    """Return a source as it is now: others may have renamed, retagged or removed it, and no sync undoes that.
+
+    Raises:
+        NotFound: it was removed.
+    """
+    for stored in catalog.sources():
+        if stored.id == source.id:
+            return stored
+    raise NotFound(f"the source {source.name!r} was removed meanwhile", hint="`kb add` indexes it again")
 
 
 def _embed_source(source: Source, tools: Tools) -> Embedding:
