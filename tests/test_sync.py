@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from concord.errors import NotFound, NotIndexable, Unreadable
+from concord.freshness import freshness
 from concord.settled import read_unchanging
 from concord.sources import register
 from concord.text.chunk import ChunkSize
@@ -93,6 +95,21 @@ def test_a_file_from_the_future_is_not_stored_again_by_every_sync(desk: Desk, do
     before = desk.document("docs/alpha.md")
     assert did(desk.sync()) == Did(unchanged=3)
     assert desk.document("docs/alpha.md") == before
+
+
+def test_a_file_of_a_year_that_no_store_can_keep_is_indexed_once(desk: Desk, docs: Path):
+    moment = datetime(2400, 1, 1, tzinfo=UTC).timestamp()
+    os.utime(docs / "alpha.md", (moment, moment))
+    if (docs / "alpha.md").stat().st_mtime != moment:
+        pytest.skip("this file system keeps no such date")
+    assert did(desk.add(docs)) == Did(added=3)
+    before, source = desk.document("docs/alpha.md"), desk.store.catalog.sources()[0]
+    assert freshness(before, source) == "fresh"
+    assert did(desk.sync()) == Did(unchanged=3)
+    assert desk.document("docs/alpha.md") == before
+    age(docs / "alpha.md")
+    assert did(desk.sync(changed=[str(docs / "alpha.md")])) == Did(unchanged=1)
+    assert desk.document("docs/alpha.md").mtime_ns == (docs / "alpha.md").stat().st_mtime_ns
 
 
 @pytest.mark.promise("A.sync.deleted")

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from concord.errors import BadValue, NotFound
 from concord.protocols import Catalog, Embedder, Store
 from concord.reading import joined
+from concord.settled import storable_ns
 from concord.sources import notes_source
 from concord.text.assemble import NoteText, note_text
 from concord.text.chunk import ChunkSize, chunk
@@ -214,7 +215,8 @@ def _described(kept: KeptNote, text: str, source: Source) -> Document:
         details=_plain(note.details),
         content_hash=hashlib.sha256(text.encode("utf-8", "replace")).hexdigest(),
         size=len(text.encode("utf-8", "replace")),
-        mtime_ns=round(kept.changed_at * 1e6) * 1000,  # to the microsecond, which a date in text can say
+        # To the microsecond, which a date in text can say.
+        mtime_ns=storable_ns(round(kept.changed_at * 1e6) * 1000),
         superseded_by=kept.superseded_by,
         indexed_at=time.time(),
         fields=_plain(_fields(note)),

@@ -12,6 +12,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from concord.protocols import Catalog
+from concord.settled import storable_ns
 from concord.types import Document, FileState, Source
 from concord.walk import Found
 
@@ -40,7 +41,7 @@ def saved_files(
             continue
         if document is None or status is None or not _is_readable(status, max_bytes):
             return None
-        found = Found(source.path or "", relative, status.st_size, status.st_mtime_ns)
+        found = Found(source.path or "", relative, status.st_size, storable_ns(status.st_mtime_ns))
         saved.append(Saved(found, _state(document)))
     return saved
 
