@@ -484,6 +484,7 @@ def _glob_under(source: Source, path: Path) -> str | None:
     """Return the path filter for a file or folder inside a source; None for all of it."""
     if source.path is None or source.kind == "file" or str(path) == source.path:
         return None
+    from concord.sources import path_filter
+
     inside = f"{source.prefix}/{path.relative_to(source.path).as_posix()}"
-    glob = inside.replace("*", "?")  # globs have no escapes: a star in a name may be any one character
-    return glob + "/**" if path.is_dir() else glob
+    return path_filter(inside, is_folder=path.is_dir())
