@@ -199,7 +199,7 @@ class _Run:
 
     def index_new_files(self) -> None:
         """Index what is new, unless it is a known document under a new name."""
-        gone = {(state.file_hash, Path(state.path).suffix): state for state in self.known.values()}
+        gone = {(state.file_hash, Path(state.path).suffix): state for state in self._missing()}
         for found in self.new:
             self._index(found, None, gone)
 
@@ -215,9 +215,8 @@ class _Run:
         self.counts["chunks"] += sum(len(one.pieces) for one in group)
 
     def delete_missing_files(self) -> None:
-        """Delete the documents whose files are gone, but none below a folder that could not be read."""
-        hidden = tuple(self.unreadable_folders)
-        missing = [s.document_id for s in self.known.values() if not (hidden and s.path.startswith(hidden))]
+        """Delete the documents whose files are gone."""
+        missing = [state.document_id for state in self._missing()]
         if missing:
             self.tools.store.catalog.delete_documents(missing)
             self.counts["removed"] += len(missing)
@@ -240,6 +239,11 @@ class _Run:
             failed=tuple(self.failed),
             chunks=self.counts["chunks"],
         )
+
+    def _missing(self) -> list[FileState]:
+        """Return what was not met by the walk and is gone: nothing below a folder that could not be read."""
+        hidden = tuple(self.unreadable_folders)
+        return [state for state in self.known.values() if not state.path.startswith(hidden)]
 
     def _index(self, found: Found, state: FileState | None, gone: _Gone | None = None) -> None:
         path = document_path(self.source, found.relative)
