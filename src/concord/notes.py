@@ -25,7 +25,7 @@ from concord.settled import storable_ns
 from concord.sources import notes_source
 from concord.text.assemble import NoteText, note_text
 from concord.text.chunk import ChunkSize, chunk
-from concord.text.clean import clean
+from concord.text.clean import clean, without_lone_surrogates
 from concord.types import Document, Extracted, Json, Piece, Source
 
 GROUP = 64  # notes stored in one transaction
@@ -236,9 +236,10 @@ def _fields(note: Note) -> dict[str, Json]:
 
 
 def _plain(values: Mapping[str, Json]) -> dict[str, Json]:
-    """Return values as every store gives them back: what JSON can say, dates as text."""
+    """Return values as every store can keep them: what JSON can say, whole characters, dates as text."""
     try:
-        plain: dict[str, Json] = json.loads(json.dumps(dict(values), default=str, allow_nan=False))
+        text = json.dumps(dict(values), default=str, allow_nan=False, ensure_ascii=False)
+        plain: dict[str, Json] = json.loads(without_lone_surrogates(text))
     except (ValueError, TypeError, RecursionError) as fault:
         raise BadValue(f"a note's details must be JSON: {fault}", hint="no NaN, no loops") from fault
     return plain
