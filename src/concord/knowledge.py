@@ -412,12 +412,14 @@ class KnowledgeBase:
             BadValue: that store holds something else, or is this one.
             StoreError: the copy is not the same, because something changed meanwhile.
         """
-        from concord.migrate import migrate
+        from concord.migrate import is_same_file, migrate
 
         elsewhere = self.settings.replaced(store__url=to, vectors__url=vectors or "", org=self.org)
-        if elsewhere.store_url == self.settings.store_url:
-            raise BadValue(f"{to} is this store itself", hint="`kb migrate` without --to moves its vectors")
         with KnowledgeBase(elsewhere) as other:
+            if elsewhere.store_url == self.settings.store_url or is_same_file(self.store, other.store):
+                raise BadValue(
+                    f"{to} is this store itself", hint="`kb migrate` without --to moves its vectors"
+                )
             return migrate(self.store, other.store, progress, lock_wait_s=self.settings["sync.lock_wait_s"])
 
     def migrate_vectors(self, *, progress: Progress = silent) -> Embedding:
