@@ -259,6 +259,27 @@ def test_a_folder_that_its_source_leaves_out_is_searched_when_it_is_asked_for(
     assert kb.ensure(docs / "drafts") == scope
 
 
+@pytest.mark.promise("A.search.in-path")
+@pytest.mark.parametrize(
+    "held",
+    [None, b"", b"\x7fELF\x02\x01\x01\x00" + bytes(range(256))],
+    ids=["nothing", "an empty file", "a program"],
+)
+def test_a_folder_without_text_is_searched_within_its_source_which_finds_what_comes_later(
+    kb: KnowledgeBase, docs: Path, held: bytes | None
+):
+    kb.add(docs)
+    (docs / "later").mkdir()
+    if held is not None:
+        write(docs / "later" / "program", held)
+    scope = kb.ensure(docs / "later")
+    assert citations(kb, "tokens", source=scope.source, path=scope.path) == set()
+    write(docs / "later" / "new.md", "# New\n\nnew tokens\n")
+    assert kb.ensure(docs / "later") == scope
+    assert citations(kb, "tokens", source=scope.source, path=scope.path) == {"docs/later/new.md:1-3"}
+    assert [summary.source.name for summary in kb.sources()] == ["docs"]
+
+
 # Removal.
 
 

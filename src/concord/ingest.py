@@ -363,6 +363,19 @@ def entries(source: Source, max_bytes: int) -> Iterator[Found | Skipped]:
         raise Unreadable(refused.message, hint=refused.hint) from refused
 
 
+def leaves_out(source: Source, path: Path, max_bytes: int) -> bool:
+    """Whether there are files at a path inside a source that only its patterns or ignore rules keep out.
+
+    Raises:
+        UsageError: the path may not be indexed at all.
+        Unreadable: it cannot be opened.
+    """
+    if not any(isinstance(found, Found) for found in walk(path, max_bytes=max_bytes)):
+        return False
+    met = (found for found in entries(source, max_bytes) if isinstance(found, Found))
+    return not any(found.path.is_relative_to(path) for found in met)
+
+
 def retitled(title: str, old: Path, new: Path) -> str:
     """Return the title of a renamed file, where it was its name or began with it."""
     if title == old.stem:

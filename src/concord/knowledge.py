@@ -154,9 +154,10 @@ class KnowledgeBase:
     ) -> Scope:
         """Index a path if it is new or changed, and return the scope to search it by.
 
-        A path inside a source that exists is brought up to date with that source, unless the source has
-        nothing there: what its patterns or ignore rules leave out becomes a source of its own.
+        A path inside a source that exists is brought up to date with that source, and searched there even if
+        nothing is in it yet; only what its patterns or ignore rules leave out becomes a source of its own.
         """
+        from concord.ingest import leaves_out
         from concord.sources import absolute_path, holder
 
         given = absolute_path(path)
@@ -165,7 +166,8 @@ class KnowledgeBase:
             self._syncing.sync(source, embed=embed, progress=progress)
             inside = _glob_under(source, given)
             part = Filter(source_id=source.id, path=inside, include_superseded=True)
-            if inside is None or self.store.catalog.count_documents(part):
+            is_held = inside is None or self.store.catalog.count_documents(part) > 0
+            if is_held or not leaves_out(source, given, self.settings["ingest.max_bytes"]):
                 return Scope(source.id, inside)
         return Scope(self.add(given, embed=embed, progress=progress).source.id, None)
 
