@@ -184,7 +184,7 @@ class JsonStore(MemoryStore):
             raise BadValue(f"{url!r} names no JSON store", hint="write json:///absolute/folder")
         check_org(org)
         with _told(Path(folder)):
-            Path(folder).mkdir(parents=True, exist_ok=True)
+            Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)  # for its owner's eyes
         store = cls(Path("/" + folder.lstrip("/")) / f"{org}.json")
         store.catalog.generation()  # reads the file: a damaged one is told of now
         return store
