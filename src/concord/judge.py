@@ -53,6 +53,7 @@ class Judgement(Struct, frozen=True):
     label: Label
     confidence_score: float
     answerable: bool | None
+    is_fitted: bool  # the scores are probabilities: somebody fitted them, and the first hit has a vector
 
 
 def judge(
@@ -86,12 +87,14 @@ def judge(
     relevances = [verdict.relevance for verdict in verdicts]
     score = calibrate.confidence_score(calibration, search, relevances) if survivors else 0.0
     cuts = calibrate.cuts(calibration)
+    is_fitted = calibration is not None and all(known.cosine is not None for known in features[:1])
     return Judgement(
         verdicts,
         search,
         answer_label((v.label for v in verdicts), score, cuts),
         score,
-        answerable(score, cuts),
+        answerable(score, cuts) if is_fitted else None,
+        is_fitted,
     )
 
 
