@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 
 from concord import KnowledgeBase, Note
+from concord.cli.arithmetic import arithmetic
 from concord.embedders.hashing import HashingEmbedder
 from concord.ranking.calibrate import Logistic
 from concord.search import search
@@ -94,3 +96,41 @@ def test_what_is_excluded_is_not_what_the_query_means(tmp_path: Path):
         query = understand(Request(asked), kb.settings, [], kb.store.lexical)
         assert semantic.candidates(query)
     assert vectors == ["backups kept"]  # once: the second and third time it is known
+
+
+# Enough of them for a word in few to be rare.
+INCIDENTS = {
+    **{f"INC-{n}": f"The gateway failed with E_GATEWAY_{n}: a full disk." for n in (4711, 4713, 4720)},
+    **{f"INC-{n}": f"Number {n} of the slow answers that the night shift saw." for n in range(100, 160)},
+}
+SURE = replace(fitted(answerable=0.4), hit=replace(NEVER, intercept=3.0))
+
+
+@pytest.mark.parametrize("query", ["INC-4712", "E_GATEWAY_4712", "what about INC-4712"])
+def test_a_code_that_nothing_holds_is_not_answered_by_one_that_is_like_it(query: str):
+    answer = search(Request(query), tools(library(INCIDENTS), SURE))
+    assert answer.hits
+    assert str(answer.note).startswith("nothing holds ")
+    assert answer.answerable is False
+    assert all(hit.score < 0.4 for hit in answer.hits)
+
+
+@pytest.mark.parametrize("query", ["INC-4711", "E_GATEWAY_4711", "what about INC-4711", "full disk"])
+def test_a_code_that_something_holds_costs_no_confidence(query: str):
+    answer = search(Request(query), tools(library(INCIDENTS), SURE))
+    assert (answer.answerable, answer.note) == (True, None)
+    assert answer.hits[0].score > 0.9
+
+
+def test_an_unknown_code_among_much_else_is_only_named():
+    asked = "why did the gateway fail with a full disk before INC-4712"
+    answer = search(Request(asked), tools(library(INCIDENTS), SURE))
+    assert (answer.answerable, answer.note) == (True, "nothing holds INC-4712")
+
+
+def test_the_arithmetic_of_a_score_names_the_code_that_nothing_holds():
+    kb = library(INCIDENTS)
+    told = search(Request("INC-4712", explain=True), tools(kb, SURE)).hits[0].explanation
+    assert told is not None
+    assert told["relevance"]["held"] < 0.5
+    assert any("for a code that nothing holds" in line for line in arithmetic(told))

@@ -162,7 +162,7 @@ def examine(request: Request, tools: Tools) -> Examined:
         omitted={"deleted": deleted or 0, "below_threshold": len(ranked) - len(kept)},
         timings_ms={**found.votes.timings_ms, **watch.laps},
     )
-    answer = remarked(answer, rescued, tools)
+    answer = remarked(answer, rescued, judgement.unheld, tools)
     return Examined(replace(answer, search_time_ms=watch.total_ms()), judgement)
 
 

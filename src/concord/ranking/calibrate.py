@@ -60,8 +60,8 @@ def relevance(calibration: Calibration | None, hit: HitEvidence, search: SearchE
     """Return the probability that a hit is relevant, or its stand-in."""
     fitted = applicable(calibration, hit)
     if fitted is None:
-        return stand_in(hit.cosine or 0.0, share_of_bound(hit.bm25, search))
-    return probability(fitted.hit, features_hit(hit, search))
+        return search.held * stand_in(hit.cosine or 0.0, share_of_bound(hit.bm25, search))
+    return search.held * probability(fitted.hit, features_hit(hit, search))
 
 
 def applicable(calibration: Calibration | None, hit: HitEvidence) -> Calibration | None:
@@ -77,8 +77,8 @@ def confidence_score(
     It is no less than that of any one of them: what holds of a hit holds of the answer that has it.
     """
     if calibration is None:
-        return stand_in(search.first_cosine, share_of_bound(search.first_bm25, search))
-    return max([probability(calibration.answer, features_answer(search)), *relevances])
+        return search.held * stand_in(search.first_cosine, share_of_bound(search.first_bm25, search))
+    return max([search.held * probability(calibration.answer, features_answer(search)), *relevances])
 
 
 def cuts(calibration: Calibration | None) -> Cuts:

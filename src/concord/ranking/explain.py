@@ -50,6 +50,7 @@ def explain_relevance(
     return {
         "relevance": relevance(fitted, hit, search),
         "calibrated": fitted is not None,
+        "held": search.held,
         "intercept": fitted.hit.intercept if fitted else None,
         "features": [
             {"name": name, "value": value, "added": parts.get(name)}
