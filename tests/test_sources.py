@@ -210,7 +210,7 @@ def test_one_source_that_is_removed_meanwhile_does_not_stop_the_others(
 
     reports = {report.source.name: report for report in kb.sync(["docs", "between", "last"], progress=remove)}
     assert (reports["docs"].added, reports["last"].added) == (1, 1)
-    assert reports["between"].skipped == {"the source 'between' was removed meanwhile": 1}
+    assert reports["between"].skipped == {"removed meanwhile": 1}
     assert [summary.source.name for summary in kb.sources()] == ["docs", "last"]
 
 

@@ -30,8 +30,8 @@ class Syncing:
             return self.sync(source, embed=embed, progress=progress, changed=changed)
         except Unreadable as fault:
             return SyncReport(source, failed=(Failure(source.path or source.name, fault.message),))
-        except NotFound as removed:  # by another process, which wanted that: nothing has failed
-            return SyncReport(source, skipped={removed.message: 1})
+        except NotFound:  # somebody wanted it removed: nothing has failed
+            return SyncReport(source, skipped={"removed meanwhile": 1})
 
     def sync(
         self, source: Source, *, embed: bool, progress: Progress, changed: Set[str] = frozenset()
