@@ -20,7 +20,7 @@ from concord.understand import is_literal
 if TYPE_CHECKING:
     from concord.protocols import Reranker
 
-DEFINITION_BOOST = 1.1  # of the range of scores, so before all that only mention it: what a name alone asks for
+DEFINITION_BOOST = 1.1  # of the range of scores: before all that only mention what a name alone asks for
 
 
 class Look(Struct, frozen=True):
