@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import concord
-from concord import plugins
+from concord import KnowledgeBase, plugins
+from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, BadValue, EmbedderDown
 from concord.poll import bounded, poll
 from concord.protocols import Strategy
@@ -149,6 +150,25 @@ def test_bounded_work_returns_what_it_comes_to_or_nothing_when_it_is_late():
         gate.set()
     with pytest.raises(ZeroDivisionError):
         bounded(lambda: 1 // 0, 60_000)
+
+
+class Leaving(HashingEmbedder):
+    """An embedder that, when it is closed, looks whether what is searched by is still to be had."""
+
+    kb: KnowledgeBase
+    found: list[str]
+
+    def close(self) -> None:
+        self.found += [hit.document.title for hit in self.kb.search("login", mode="fts5").hits]
+
+
+def test_whoever_uses_the_store_is_closed_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(plugins.TABLES["embedders"], "leaving", f"{__name__}:Leaving")
+    kb = library(embed__provider="leaving", store__url=f"sqlite://{tmp_path}")
+    Leaving.kb, Leaving.found = kb, []
+    kb.search("login")
+    kb.close()
+    assert Leaving.found == ["Login"]
 
 
 RUN = """

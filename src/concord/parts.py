@@ -94,7 +94,7 @@ class Parts:
     def close(self) -> None:
         """Free the store, the models and the worker process."""
         with self._lock:
-            for part in self._opened.values():
+            for part in reversed(self._opened.values()):  # whoever uses another was opened after it
                 if hasattr(part, "close"):
                     part.close()
             self._opened.clear()
