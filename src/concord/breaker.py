@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+LATE_S = 5.0  # without an answer are an outage; a search that allows less is only in a hurry
 FAILURES = 3  # in a row: one may be a server that restarts, three are an outage
 
 
