@@ -142,6 +142,80 @@ def test_context_adds_neighbours_and_no_text_twice(kb: KnowledgeBase):
     assert sorted(whole.text.split()) == sorted(GUIDE.partition("---\n#")[2].join(["#", ""]).split())
 
 
+CODE = """import os
+
+
+class Pump:
+    \"\"\"It pumps.\"\"\"
+
+    def start(self, valve, pressure):
+        self.valve = valve
+
+
+        self.pressure = pressure + self.valve.least_pressure
+
+    def stop(self):
+        self.valve = None
+
+
+
+def main(arguments):
+    return Pump().start(arguments[0], int(arguments[1]))
+"""
+PROSE = "One line that goes on and on about pumps. It ends after a while.  Or does it? " * 8
+
+
+@pytest.fixture
+def files(own: KnowledgeBase, tmp_path: Path) -> dict[str, str]:
+    """The texts of what is indexed, by path, in chunks of a few lines."""
+    texts = {"docs/guide.md": GUIDE, "docs/pump.py": CODE, "docs/prose.txt": PROSE}
+    for path, text in texts.items():
+        write(tmp_path / path, text)
+    own.sync()
+    return texts
+
+
+def lines_of(text: str, first: int, last: int) -> list[str]:
+    return [line.strip() for line in text.split("\n")[first - 1 : last]]
+
+
+@pytest.mark.parametrize("path", ["docs/guide.md", "docs/pump.py", "docs/prose.txt"])
+def test_a_whole_document_is_read_back_line_by_line(own: KnowledgeBase, files: dict[str, str], path: str):
+    passage = own.get(path, whole=True)
+    assert len(own.store.catalog.chunks_of(passage.document.id)) > 2
+    expected = files[path].split("\n")[passage.start_line - 1 :]
+    assert passage.text == "\n".join(expected).strip()
+
+
+@pytest.mark.parametrize("path", ["docs/guide.md", "docs/pump.py", "docs/prose.txt"])
+@pytest.mark.parametrize("max_bytes", [60, 100, 200, 1000])
+def test_pages_together_are_the_text_and_each_cites_its_own_lines(
+    own: KnowledgeBase, files: dict[str, str], path: str, max_bytes: int
+):
+    pages = [own.page(path, max_bytes=max_bytes)]
+    while pages[-1].next_cursor:
+        pages.append(own.page("", max_bytes=max_bytes, cursor=pages[-1].next_cursor))
+    passages = [page.passage for page in pages]
+    assert "".join(passage.text for passage in passages) == own.get(path).text
+    assert all(len(passage.text.encode()) <= max_bytes for passage in passages)
+    for passage in passages:
+        assert passage.citation == f"{path}:{passage.start_line}-{passage.end_line}"
+        cited = lines_of(files[path], passage.start_line, passage.end_line)
+        shown = [line.strip() for line in passage.text.strip("\n").split("\n")]
+        assert len(shown) == len(cited)
+        assert all(part in line for part, line in zip(shown, cited, strict=True))
+
+
+def test_text_taken_out_of_a_page_of_the_web_keeps_its_paragraphs(own: KnowledgeBase, tmp_path: Path):
+    paragraphs = [f"<p>Paragraph {n} tells of the pump number {n} and its valves.</p>" for n in range(9)]
+    write(tmp_path / "docs" / "pumps.html", f"<html><body>{''.join(paragraphs)}</body></html>")
+    own.sync()
+    text = own.get("docs/pumps.html").text
+    assert text.split("\n\n") == [
+        f"Paragraph {n} tells of the pump number {n} and its valves." for n in range(9)
+    ]
+
+
 def test_reading_on_and_back_visits_every_chunk_once(kb: KnowledgeBase):
     first = kb.get("docs/guide.md:5-5")
     chain, here = [first.citation], first

@@ -53,13 +53,29 @@ def locate(reference: str, catalog: Catalog, *, context: int = 0, whole: bool = 
 
 
 def joined(chunks: Sequence[Chunk]) -> str:
-    """Return the text that neighbouring chunks cover, each character of it once."""
-    text, end = "", chunks[0].start
-    for chunk in chunks:
-        gap = "\n" * min(2, max(0, chunk.start - end))  # only white space lies between two chunks
-        text += gap + chunk.text[max(0, end - chunk.start) :]
-        end = max(end, chunk.end)
+    """Return the text that neighbouring chunks cover, each character of it once and each line on its own."""
+    text, furthest = chunks[0].text, chunks[0]
+    for chunk in chunks[1:]:
+        text += gap(furthest, chunk) + chunk.text[max(0, furthest.end - chunk.start) :]
+        furthest = max(furthest, chunk, key=_end)
     return text
+
+
+def gap(before: Chunk, chunk: Chunk) -> str:
+    """Return what lies between a chunk and the one that reaches furthest before it: only white space does."""
+    room = max(0, chunk.start - before.end)
+    if not (_has_own_lines(before) and _has_own_lines(chunk)):
+        return "\n" * min(2, room)
+    return "\n" * min(room, chunk.start_line - before.end_line) or " " * room
+
+
+def _has_own_lines(chunk: Chunk) -> bool:
+    """Whether the lines of its text are those of the file; what is taken out of HTML has others."""
+    return chunk.end_line - chunk.start_line == chunk.text.count("\n")
+
+
+def _end(chunk: Chunk) -> int:
+    return chunk.end
 
 
 def passage_of(located: Located) -> Passage:
