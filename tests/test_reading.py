@@ -280,6 +280,32 @@ def test_a_file_name_with_a_colon_is_read_all_the_same(own: KnowledgeBase, tmp_p
     assert own.get(hit.citation).text == own.get("docs/note: 12-15").text == hit.chunk.text
 
 
+def test_a_file_name_that_ends_like_a_citation_is_a_name_where_no_other_file_is_meant(
+    own: KnowledgeBase, tmp_path: Path
+):
+    for name in ("a:5", "b:p2", "c", "c:1"):
+        write(tmp_path / "docs" / name, f"The text of {name}.\n")
+    own.sync()
+    assert own.get("docs/a:5").text == own.get("a:5:1-1").text == "The text of a:5."
+    assert own.get(str(tmp_path / "docs" / "b:p2")).text == "The text of b:p2."
+    assert own.get("docs/c:1").text == "The text of c."  # as a search cites it
+    assert own.get("docs/c:1:1").text == "The text of c:1."
+
+
+@pytest.mark.parametrize(
+    ("reference", "says"),
+    [
+        ("docs/book.pdf:p999", "pages 1-3"),
+        ("docs/guide.md:999", "lines 1-27"),
+        ("docs/guide.md:p9", "lines 1-27"),
+    ],
+)
+def test_who_points_past_the_text_is_told_how_far_it_goes(kb: KnowledgeBase, reference: str, says: str):
+    with pytest.raises(NotFound) as failure:
+        kb.get(reference)
+    assert says in str(failure.value.hint)
+
+
 def test_freshness_tells_what_has_happened_to_the_file(own: KnowledgeBase, tmp_path: Path):
     guide = tmp_path / "docs" / "guide.md"
     assert own.get("docs/guide.md").freshness == "fresh"

@@ -108,7 +108,10 @@ def _resolve(reference: str, catalog: Catalog) -> tuple[Document, Citation, int 
         ((chunk, document),) = read.values()
         return document, Citation(document.path), chunk.id
     citation = parse_citation(reference)
-    return _only(_documents_at(citation.path, catalog), citation.path), citation, None
+    found = _documents_at(citation.path, catalog)
+    if not found and citation.path != reference and (found := _documents_at(reference, catalog)):
+        citation = Citation(reference)  # the name of a file can end like a citation
+    return _only(found, citation.path), citation, None
 
 
 def _documents_at(path: str, catalog: Catalog) -> list[Document]:
@@ -157,9 +160,15 @@ def _span(
     if not within:
         raise NotFound(
             f"{_brief(reference)} points past the text",
-            hint=f"{citation.path} has lines 1-{chunks[-1].end_line}",
+            hint=f"{citation.path} has {_extent(chunks, citation)}",
         )
     return within[0], within[-1]
+
+
+def _extent(chunks: Sequence[Chunk], citation: Citation) -> str:
+    """Return what there is to cite, in pages for whoever asked for one."""
+    last = chunks[-1].pages
+    return f"pages 1-{last[1]}" if citation.pages and last else f"lines 1-{chunks[-1].end_line}"
 
 
 def _on_pages(chunks: Sequence[Chunk], first: int, last: int) -> list[int]:
