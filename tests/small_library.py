@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from concord import KnowledgeBase, Note
+from concord.protocols import Strategy
+from concord.ranking.agreement import Cuts
+from concord.ranking.calibrate import Calibration, Logistic
+from concord.search import Tools
+from concord.strategies.lexical import ExactWords, RelaxedWords
+from concord.strategies.semantic import Semantic
 
 UNHURRIED = {
     "search__relaxed_ms": 60_000,
@@ -31,3 +39,19 @@ def library(notes: dict[str, str] | None = None, **settings: Any) -> KnowledgeBa
 def titles(answer: Any) -> list[str]:
     """Return the titles of the documents that an answer's hits are from."""
     return [hit.document.title for hit in answer.hits]
+
+
+def fitted(answerable: float) -> Calibration:
+    """A calibration that gives every answer a probability of one half."""
+    flat = Logistic(("top_cosine",), (0.0,), 0.0, (0.0,), (1.0,))
+    hit = replace(flat, features=("cosine",))
+    return Calibration("hashing", hit, flat, Cuts(strong=0.9, weak=0.1, answerable=answerable))
+
+
+def tools(kb: KnowledgeBase, calibration: Calibration | None = None) -> Tools:
+    """Return what a search of a knowledge base works with, and a calibration."""
+    store = kb.store
+    assert kb.embedder is not None
+    semantic = Semantic(store.vectors, kb.embedder)
+    strategies: list[Strategy] = [ExactWords(store.lexical), RelaxedWords(store.lexical), semantic]
+    return Tools(store, strategies, kb.settings, "default", semantic.compare, calibration)

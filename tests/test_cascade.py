@@ -11,17 +11,12 @@ from msgspec.structs import replace
 
 from concord import KnowledgeBase, Note
 from concord.cascade import Step
-from concord.protocols import Store, Strategy
-from concord.ranking.agreement import Cuts
-from concord.ranking.calibrate import Calibration, Logistic
-from concord.ranking.features import ANSWER_FEATURES
+from concord.protocols import Store
 from concord.remarks import EMPTY, NO_TIME, NO_WORD, NOTHING, RUNG_NOTES
 from concord.rungs import beginnings
-from concord.search import Tools, search
-from concord.strategies.lexical import ExactWords, RelaxedWords
-from concord.strategies.semantic import Semantic
+from concord.search import search
 from concord.types import Candidate, Family, Query, Request, Source
-from small_library import library, titles
+from small_library import fitted, library, titles, tools
 
 
 @pytest.mark.promise("003.cascade.relaxed")
@@ -125,22 +120,6 @@ def test_near_words_join_what_meaning_found_when_that_is_no_answer():
     assert best.confidence == "low"  # meaning found it as well: that is more than a guess from spelling
     assert answer.note == RUNG_NOTES["partial"]
     assert "kubernetes deployment" in answer.suggestions
-
-
-def fitted(answerable: float) -> Calibration:
-    """A calibration that gives every answer a probability of one half."""
-    flat = Logistic(("top_cosine",), (0.0,), 0.0, (0.0,), (1.0,))
-    assert "top_cosine" in ANSWER_FEATURES
-    hit = replace(flat, features=("cosine",))
-    return Calibration("hashing", hit, flat, Cuts(strong=0.9, weak=0.1, answerable=answerable))
-
-
-def tools(kb: KnowledgeBase, calibration: Calibration | None = None) -> Tools:
-    store = kb.store
-    assert kb.embedder is not None
-    semantic = Semantic(store.vectors, kb.embedder)
-    strategies: list[Strategy] = [ExactWords(store.lexical), RelaxedWords(store.lexical), semantic]
-    return Tools(store, strategies, kb.settings, "default", semantic.compare, calibration)
 
 
 @pytest.mark.promise("003.cascade.unanswerable")

@@ -254,6 +254,7 @@ TOLD = {
     "agreement": 1 / 3,
     "relevance": {
         "relevance": 0.83,
+        "held": 1.0,
         "calibrated": True,
         "intercept": -0.5,
         "features": [

@@ -381,3 +381,18 @@ def test_chunks_that_all_hold_a_quotation_share_as_evidence_what_each_gains_in_t
         assert standing[1] == pytest.approx(order[1] - shared)
         assert holders == 40 or standing[40] == order[40]
         assert [*standing.values()] == sorted(standing.values(), reverse=True)
+
+
+def test_a_chunk_without_a_vector_is_not_taken_for_far_in_meaning():
+    near = [vote(chunk_id, "semantic", chunk_id, 0.9 - chunk_id / 100) for chunk_id in range(1, 41)]
+    waiting = [vote(99, "fts_exact", 1, 12.0), vote(99, "fts_relaxed", 1, 12.0)]
+    given = ballots([*waiting, *near])
+    assert 99 not in given.cosine
+    assert order(blend(given, Context()))[0] == 99
+    assert shares("blend", given, Context())[99].semantic == 0
+
+
+def test_a_word_that_few_chunks_hold_makes_the_lexical_ballot_stand_out():
+    few = [vote(chunk_id, "fts_relaxed", chunk_id, 5.0 - chunk_id / 100) for chunk_id in range(1, 4)]
+    many = [vote(chunk_id, "fts_relaxed", chunk_id, 5.0 - chunk_id / 100) for chunk_id in range(1, 21)]
+    assert blend_weight(ballots(few), Context()) < blend_weight(ballots(many), Context())

@@ -128,6 +128,6 @@ def _with_votes(given: Ballots, added: Sequence[Candidate], query: Query, tools:
     missing = sorted({one.chunk_id for one in added} - given.cosine.keys())
     cosine = dict(given.cosine)
     if tools.similarity and given.semantic and missing:
-        cosine |= tools.similarity(query.text, missing).cosines()
+        cosine |= tools.similarity(query.meaning, missing).cosines()
     voted = [one for some in given.votes.values() for one in some]
     return ballots([*voted, *added], bm25=given.bm25, cosine=cosine)

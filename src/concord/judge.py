@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from concord.ranking import calibrate, rarity
 from concord.ranking.agreement import Evidence, Label, Rung, answer_label, answerable, cap, label
@@ -22,9 +23,14 @@ from concord.ranking.features import (
     with_documents,
 )
 from concord.ranking.fuse import Ballots, Context, standings
+from concord.ranking.identifiers import shape
 from concord.ranking.plan import STRATEGIES
 from concord.text.parse import contains
+from concord.text.terms import loose_words
 from concord.types import Chunk, ChunkId, Document, Query, Ranked
+
+MOSTLY = 0.5  # the share of a query, by rarity, from which what nothing holds is what was asked for
+SLIP = 0.05  # the chance that a code was mistyped, and the one that is like it was meant; not measured
 
 
 class Survivor(Struct, frozen=True):
@@ -53,6 +59,8 @@ class Judgement(Struct, frozen=True):
     label: Label
     confidence_score: float
     answerable: bool | None
+    is_fitted: bool  # the scores are probabilities: somebody fitted them, and the first hit has a vector
+    unheld: tuple[str, ...] = ()  # codes of the query that nothing holds
 
 
 def judge(
@@ -72,6 +80,8 @@ def judge(
     covered = [_coverage(survivor, query, weights) for survivor in survivors]
     standing = standings(given, context)
     search = evidence_of(given, ranked, query, standing, coverage=covered[0] if covered else 0.0)
+    unheld = _unheld(survivors, query, is_found_whole=bool(search.exact) or not context.is_literal)
+    search = replace(search, held=_held(unheld, weights))
     features = with_documents(
         [
             _features(at, survivor, query, given, standing.get(survivor.ranked.chunk_id, 0.0), coverage)
@@ -86,12 +96,15 @@ def judge(
     relevances = [verdict.relevance for verdict in verdicts]
     score = calibrate.confidence_score(calibration, search, relevances) if survivors else 0.0
     cuts = calibrate.cuts(calibration)
+    is_fitted = calibration is not None and all(known.cosine is not None for known in features[:1])
     return Judgement(
         verdicts,
         search,
         answer_label((v.label for v in verdicts), score, cuts),
         score,
-        answerable(score, cuts),
+        answerable(score, cuts) if is_fitted else None,
+        is_fitted,
+        unheld,
     )
 
 
@@ -119,9 +132,30 @@ def evidence_of(
     )
 
 
-def _coverage(survivor: Survivor, query: Query, weights: dict[str, float]) -> float:
-    text = f"{survivor.document.title}\n{survivor.chunk.text}"
+def _unheld(survivors: Sequence[Survivor], query: Query, *, is_found_whole: bool) -> tuple[str, ...]:
+    """Return the codes of a query, such as INC-4712, that nothing holds; what is like one is not it."""
+    codes = [name for name in query.entities if shape(name) == "sure" and any(map(str.isdigit, name))]
+    return tuple(
+        code
+        for code in codes
+        if (not is_found_whole or any(query.frequencies.get(part) == 0 for part in loose_words(code)))
+        and not any(contains(_text(survivor), code) for survivor in survivors)
+    )
+
+
+def _held(unheld: Sequence[str], weights: Mapping[str, float]) -> float:
+    """Return what chances are worth: where codes that nothing holds are the lesser part of a query, all."""
+    share = rarity.coverage({part for code in unheld for part in loose_words(code)}, weights)
+    return max(SLIP, 1 - share) if share >= MOSTLY else 1.0
+
+
+def _coverage(survivor: Survivor, query: Query, weights: Mapping[str, float]) -> float:
+    text = _text(survivor)
     return rarity.coverage({word for word in query.words if contains(text, word)}, weights)
+
+
+def _text(survivor: Survivor) -> str:
+    return f"{survivor.document.title}\n{survivor.chunk.text}"
 
 
 def _features(

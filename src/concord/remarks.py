@@ -35,20 +35,25 @@ CLAMPED = f"--ef-search was taken down to {MAX_EF_SEARCH}: more costs time and f
 MATCHES_SUPERSEDED = "all that was found has been superseded; --include-superseded shows it"
 
 
-def remarked(answer: Answer, rescued: Rescue, tools: Tools) -> Answer:
-    """Return the answer with a note on how it was reached, or why it is empty, and with suggestions."""
+def remarked(answer: Answer, rescued: Rescue, unheld: Sequence[str], tools: Tools) -> Answer:
+    """Return the answer with a note on how it was reached, or why it is empty, and with suggestions.
+
+    `unheld` are the codes of the query that nothing holds.
+    """
     found_by = {name for hit in answer.hits for name in hit.found_by}
     return replace(
         answer,
-        note=_note(answer, rescued, tools),
+        note=_note(answer, rescued, unheld, tools),
         suggestions=_suggested(answer, rescued, tools),
         strategies_matched=tuple(dict.fromkeys((*answer.strategies_matched, *sorted(found_by)))),
     )
 
 
-def _note(answer: Answer, rescued: Rescue, tools: Tools) -> str | None:
+def _note(answer: Answer, rescued: Rescue, unheld: Sequence[str], tools: Tools) -> str | None:
     rung = RUNG_NOTES.get(rescued.rung) if rescued.rung else None
     notes = [rung if answer.hits else _why_empty(answer, rescued.found, tools)]
+    if unheld and answer.hits:
+        notes.append(f"nothing holds {', '.join(unheld)}")
     if (answer.request.ef_search or 0) > MAX_EF_SEARCH:
         notes.append(CLAMPED)
     return "; ".join(filter(None, notes)) or None

@@ -107,6 +107,7 @@ def examine(request: Request, tools: Tools) -> Examined:
     mode, fusion = chosen_mode(request, tools.settings), chosen_fusion(request, tools.settings)
     sources = tools.store.catalog.sources()
     found = retrieve(request, mode, tools, sources, watch)
+    tools = _fitted(tools, found.votes)
     with watch.lap("cascade"):
         rescued = rescue(request, mode, fusion, found, tools)
         found = rescued.found
@@ -147,7 +148,7 @@ def examine(request: Request, tools: Tools) -> Examined:
         confidence=judgement.label,
         confidence_score=judgement.confidence_score,
         answerable=judgement.answerable,
-        calibrated=tools.calibration is not None,
+        calibrated=judgement.is_fitted,
         strategies_matched=tuple(
             s.name for s in tools.strategies if any(s.name in hit.found_by for hit in hits)
         ),
@@ -156,11 +157,12 @@ def examine(request: Request, tools: Tools) -> Examined:
             *(cosines.degraded if cosines else ()),
             *look.degraded,
             *([UNSEEN] if deleted is None else []),
+            *_waiting(judgement, found.ballots),
         ),
         omitted={"deleted": deleted or 0, "below_threshold": len(ranked) - len(kept)},
         timings_ms={**found.votes.timings_ms, **watch.laps},
     )
-    answer = remarked(answer, rescued, tools)
+    answer = remarked(answer, rescued, judgement.unheld, tools)
     return Examined(replace(answer, search_time_ms=watch.total_ms()), judgement)
 
 
@@ -211,6 +213,12 @@ def deadline_ms(request: Request, settings: Mapping[str, Any]) -> float:
     return deadline
 
 
+def _fitted(tools: Tools, votes: Poll) -> Tools:
+    """Return the tools without what was fitted to answers that have meaning in them, where this has none."""
+    is_mute = any(one.strategy == "semantic" for one in votes.degraded)
+    return replace(tools, calibration=None) if is_mute else tools
+
+
 def _need_words(votes: Poll, mode: Mode) -> None:
     """Refuse to answer when words cannot be searched: what meaning finds alone would pass for everything."""
     broken = [d for d in votes.degraded if d.strategy.startswith("fts_")]
@@ -225,7 +233,7 @@ def _compared(voted: Sequence[Candidate], query: Query, similarity: Similarity |
     """Fetch the vectors of all candidates; None where nobody looked for meaning, or it found nothing."""
     if similarity is None or all(one.family != "semantic" for one in voted):
         return None
-    return similarity(query.text, sorted({one.chunk_id for one in voted}))
+    return similarity(query.meaning, sorted({one.chunk_id for one in voted}))
 
 
 def _ballots(votes: Poll, voted: Sequence[Candidate], compared: Comparison | None) -> Ballots:
@@ -266,6 +274,13 @@ def _with_feedback(given: Ballots, context: Context, compared: Comparison | None
     return replace(given, feedback=compared.cosines(first))
 
 
+def _waiting(judgement: Judgement, given: Ballots) -> list[Degraded]:
+    """Say that words alone speak for some hits, because their vectors are yet to be made."""
+    waiting = sum(verdict.features.cosine is None for verdict in judgement.verdicts) if given.semantic else 0
+    what = "1 passage found has" if waiting == 1 else f"{waiting} passages found have"
+    return [Degraded("vectors", f"{what} no vector yet: `kb sync` makes them")] if waiting else []
+
+
 def _above(ranked: Sequence[Ranked], found: Retrieval, threshold: float | None, floor: float) -> list[Ranked]:
     """Drop what is under the caller's threshold, and under our floor unless that would drop everything.
 
@@ -281,20 +296,21 @@ def _read_present(
 ) -> tuple[list[Survivor], int | None]:
     """Read the best passages whose files are still there, and count those whose are not.
 
-    As many are read as may be chosen from; more only where deleted files leave too few. None is counted where
-    the disk does not answer in time, and then nothing is left out.
+    As many are read as may be chosen from; more only where deleted files or excluded words leave too few.
+    None is counted where the disk does not answer in time, and then no file is left out.
     """
     survivors: list[Survivor] = []
     deleted = 0
     pool = max(diversify.STRETCH, query.limit * POOL)
     for start in range(0, len(kept), pool):
-        found = _without_excluded(_read(kept[start : start + pool], store, files), query)
+        read = _read(kept[start : start + pool], store, files)
+        found = _without_excluded(read, query)
         left = bounded(partial(_with_files, found, files), FILES_MS)
         if left is None:
             return [*survivors, *found], None
         survivors += left
         deleted += len(found) - len(left)
-        if len(left) == len(found) or len(survivors) >= query.limit:
+        if len(left) == len(read) or len(survivors) >= query.limit:
             break
     return survivors, deleted
 

@@ -48,7 +48,7 @@ def second_look(
         lifted = boost(ranked, {i for i, text in texts.items() if mentioned(query.entities, text)})
     if reranker is None or not lifted:
         return Look(lifted)
-    return _reranked(lifted, texts, query.text, reranker, budget_ms)
+    return _reranked(lifted, texts, query.meaning, reranker, budget_ms)
 
 
 def _reranked(

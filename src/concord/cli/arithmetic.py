@@ -56,7 +56,8 @@ def _sum(told: Told) -> str:
 def _relevance(told: Told) -> Iterator[str]:
     """Yield the relevance, and what moved it: log-odds where it was fitted, plain values where not."""
     kind = "calibrated" if told["calibrated"] else "a stand-in: nothing was fitted for this model"
-    yield f"relevance {told['relevance']:.4f} ({kind})"
+    unheld = f"; × {told['held']:.2f}, for a code that nothing holds" if told["held"] < 1 else ""
+    yield f"relevance {told['relevance']:.4f} ({kind}{unheld})"
     if told["calibrated"]:
         features = sorted(told["features"], key=lambda feature: -abs(feature["added"]))[:MOST_FEATURES]
         shown = ", ".join(f"{one['name']} {one['value']:.3g} → {one['added']:+.2f}" for one in features)

@@ -58,9 +58,15 @@ def model_key(identity: Identity) -> str:
 
 def relevance(calibration: Calibration | None, hit: HitEvidence, search: SearchEvidence) -> float:
     """Return the probability that a hit is relevant, or its stand-in."""
-    if calibration is None:
-        return stand_in(hit.cosine or 0.0, share_of_bound(hit.bm25, search))
-    return probability(calibration.hit, features_hit(hit, search))
+    fitted = applicable(calibration, hit)
+    if fitted is None:
+        return search.held * stand_in(hit.cosine or 0.0, share_of_bound(hit.bm25, search))
+    return search.held * probability(fitted.hit, features_hit(hit, search))
+
+
+def applicable(calibration: Calibration | None, hit: HitEvidence) -> Calibration | None:
+    """Return what was fitted where it may be used of a hit: one without a vector is unlike all it saw."""
+    return None if hit.cosine is None else calibration
 
 
 def confidence_score(
@@ -71,8 +77,8 @@ def confidence_score(
     It is no less than that of any one of them: what holds of a hit holds of the answer that has it.
     """
     if calibration is None:
-        return stand_in(search.first_cosine, share_of_bound(search.first_bm25, search))
-    return max([probability(calibration.answer, features_answer(search)), *relevances])
+        return search.held * stand_in(search.first_cosine, share_of_bound(search.first_bm25, search))
+    return max([search.held * probability(calibration.answer, features_answer(search)), *relevances])
 
 
 def cuts(calibration: Calibration | None) -> Cuts:

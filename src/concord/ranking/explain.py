@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec.structs import asdict
 
 from concord.ranking.agreement import Evidence, agreement, row
-from concord.ranking.calibrate import Calibration, contributions, relevance
+from concord.ranking.calibrate import Calibration, applicable, contributions, relevance
 from concord.ranking.features import HitEvidence, SearchEvidence, features_hit
 from concord.ranking.fuse import Ballots, Context, Share, blend_weight, shares
 from concord.ranking.plan import WEIGHTS, multipliers
@@ -45,16 +45,17 @@ def explain_relevance(
     calibration: Calibration | None, hit: HitEvidence, search: SearchEvidence
 ) -> dict[str, Json]:
     """Return how a hit came by its relevance: each feature, its value and what it added to the log-odds."""
-    values = features_hit(hit, search)
-    parts = contributions(calibration.hit, values) if calibration else {}
+    values, fitted = features_hit(hit, search), applicable(calibration, hit)
+    parts = contributions(fitted.hit, values) if fitted else {}
     return {
-        "relevance": relevance(calibration, hit, search),
-        "calibrated": calibration is not None,
-        "intercept": calibration.hit.intercept if calibration else None,
+        "relevance": relevance(fitted, hit, search),
+        "calibrated": fitted is not None,
+        "held": search.held,
+        "intercept": fitted.hit.intercept if fitted else None,
         "features": [
             {"name": name, "value": value, "added": parts.get(name)}
             for name, value in values.items()
-            if calibration is None or name in parts
+            if fitted is None or name in parts
         ],
     }
 

@@ -62,6 +62,7 @@ class SearchEvidence(Struct, frozen=True):
     first_bm25: float = 0.0
     first_agreement: float = 0.0
     standing_margin: float = 0.0  # of the candidate that stands highest above the tenth
+    held: float = 1.0  # what a chance is worth where most of what was asked for is a code that nothing holds
 
 
 class HitEvidence(Struct, frozen=True):

@@ -323,10 +323,11 @@ def _blend_shares(given: Ballots, context: Context) -> Shares:
         for chunk_id in given.votes
         if min(given.lexical.get(chunk_id, POOL), given.semantic.get(chunk_id, POOL)) < POOL
     ] or list(given.votes)
-    words = _above_pool(given.bm25, pool, given.votes)
-    meaning = _above_pool(given.feedback or given.cosine, pool, given.votes)
+    # Who holds none of the words scores 0. Who has no vector yet is not far in meaning: nobody knows.
+    words = _above_pool({chunk_id: given.bm25.get(chunk_id, 0.0) for chunk_id in given.votes}, pool)
+    meaning = _above_pool(given.feedback or given.cosine, pool)
     found = {
-        chunk_id: Share((1 - weight) * words[chunk_id], weight * meaning[chunk_id])
+        chunk_id: Share((1 - weight) * words[chunk_id], weight * meaning.get(chunk_id, 0.0))
         for chunk_id in given.votes
     }
     if not context.is_literal:
@@ -342,22 +343,20 @@ def _whole(given: Ballots) -> list[ChunkId]:
     return [chunk_id for chunk_id in given.lexical if given.votes[chunk_id][0].strategy == STRATEGIES[0]]
 
 
-def _above_pool(
-    scores: Mapping[ChunkId, float], pool: Iterable[ChunkId], chunks: Iterable[ChunkId]
-) -> dict[ChunkId, float]:
-    """Return z-scores measured on the pool: asking for more results moves none. Unknown scores are 0."""
-    sample = [scores.get(chunk_id, 0.0) for chunk_id in pool]
+def _above_pool(scores: Mapping[ChunkId, float], pool: Iterable[ChunkId]) -> dict[ChunkId, float]:
+    """Return z-scores measured on the pool: asking for more results moves none."""
+    sample = [scores[chunk_id] for chunk_id in pool if chunk_id in scores]
     mean = math.fsum(sample) / max(1, len(sample))
     spread = _spread(sample) if sample else 1.0
-    return {chunk_id: (scores.get(chunk_id, 0.0) - mean) / spread for chunk_id in chunks}
+    return {chunk_id: (score - mean) / spread for chunk_id, score in scores.items()}
 
 
 def _margin(scores: Iterable[float]) -> float:
-    """Return how far the first stands above the tenth, as a share of the first."""
+    """Return how far the first stands above the tenth, as a share of it; all the way where none is tenth."""
     falling = sorted(scores, reverse=True)
     if not falling or falling[0] <= 0:
         return 0.0
-    return (falling[0] - falling[min(10, len(falling)) - 1]) / falling[0]
+    return 1 - (falling[9] if len(falling) >= 10 else 0.0) / falling[0]
 
 
 def _standardised(scores: Mapping[ChunkId, float], chunks: Iterable[ChunkId]) -> dict[ChunkId, float]:

@@ -82,9 +82,9 @@ class Semantic:
 
     def candidates(self, query: Query) -> list[Candidate]:
         """Return the nearest chunks; a query without a single letter or digit has no meaning to look for."""
-        if not any(map(str.isalnum, query.text)):
+        if not any(map(str.isalnum, query.meaning)):
             return []
-        vector = self._vectors.vector(query.text)
+        vector = self._vectors.vector(query.meaning)
         found = self._index.search(vector, query.filter, query.candidates, ef_search=query.ef_search)
         return [
             Candidate(hit.chunk_id, self.name, self.family, rank, hit.score)

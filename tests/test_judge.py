@@ -1,0 +1,136 @@
+"""What is thought of hits that meaning has nothing to say about: words alone are judged as words alone."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from concord import KnowledgeBase, Note
+from concord.cli.arithmetic import arithmetic
+from concord.embedders.hashing import HashingEmbedder
+from concord.ranking.calibrate import Logistic
+from concord.search import search
+from concord.strategies.semantic import Semantic
+from concord.types import Candidate, Family, Query, Request
+from concord.understand import understand
+from small_library import fitted, library, titles, tools
+
+NEVER = Logistic(("cosine",), (0.0,), -9.0, (0.0,), (1.0,))
+# Gives every hit with a vector next to no chance, as a real one does where the cosine is small.
+UNLIKELY = replace(fitted(answerable=0.4), hit=NEVER)
+
+
+class Late:
+    """Meaning that does not answer in time."""
+
+    name = "semantic"
+    family: Family = "semantic"
+
+    def __init__(self) -> None:
+        self.go_on = threading.Event()
+
+    def candidates(self, query: Query) -> list[Candidate]:
+        self.go_on.wait()
+        return []
+
+
+def with_a_waiting_note() -> KnowledgeBase:
+    kb = library()
+    kb.note(Note("The zanquota of every tenant is thirty.", title="Quota"), embed=False)
+    return kb
+
+
+def test_a_hit_without_a_vector_is_first_and_judged_by_its_words():
+    kb = with_a_waiting_note()
+    answer = search(Request("zanquota"), tools(kb, UNLIKELY))
+    assert titles(answer)[0] == "Quota"
+    assert answer.hits[0].scores["cosine"] is None
+    assert answer.hits[0].score > 0.3 > answer.hits[1].score
+    assert (answer.hits[0].confidence, answer.calibrated, answer.answerable) == ("medium", False, None)
+
+
+def test_hits_without_a_vector_are_named():
+    answer = search(Request("zanquota"), tools(with_a_waiting_note(), UNLIKELY))
+    assert [(one.strategy, one.reason) for one in answer.degraded] == [
+        ("vectors", "1 passage found has no vector yet: `kb sync` makes them")
+    ]
+    assert search(Request("kubernetes"), tools(library(), UNLIKELY)).degraded == ()
+
+
+def test_what_was_fitted_is_not_used_where_meaning_came_too_late():
+    kb = library()
+    late = Late()
+    mute = tools(kb, UNLIKELY)
+    mute = replace(mute, strategies=[*mute.strategies[:2], late])
+    try:
+        answer = search(Request("login token", deadline_ms=300), mute)
+    finally:
+        late.go_on.set()
+    by_words = search(Request("login token", mode="fts5"), replace(mute, calibration=None))
+    assert [hit.score for hit in answer.hits] == [hit.score for hit in by_words.hits]
+    assert (answer.confidence, answer.calibrated, answer.answerable) == (by_words.confidence, False, None)
+
+
+def test_what_is_found_below_many_excluded_passages_is_shown():
+    kb = library({f"Banana {n}": f"Apple pie number {n} with cinnamon and banana." for n in range(60)})
+    kb.note(Note("Apple crumble, with cinnamon and oats.", title="Crumble"))
+    for mode in ("auto", "hybrid", "fts5"):
+        answer = search(Request("apple pie with cinnamon -banana", mode=mode), tools(kb))
+        assert titles(answer) == ["Crumble"], mode
+
+
+def test_what_is_excluded_is_not_what_the_query_means(tmp_path: Path):
+    kb = library()
+    vectors: list[str] = []
+
+    class Noting(HashingEmbedder):
+        def embed_query(self, text: str) -> bytes:
+            vectors.append(text)
+            return super().embed_query(text)
+
+    semantic = Semantic(kb.store.vectors, Noting({}, tmp_path))
+    for asked in ("backups kept -kubernetes", 'backups NOT "one after the other" kept', "backups kept"):
+        query = understand(Request(asked), kb.settings, [], kb.store.lexical)
+        assert semantic.candidates(query)
+    assert vectors == ["backups kept"]  # once: the second and third time it is known
+
+
+# Enough of them for a word in few to be rare.
+INCIDENTS = {
+    **{f"INC-{n}": f"The gateway failed with E_GATEWAY_{n}: a full disk." for n in (4711, 4713, 4720)},
+    **{f"INC-{n}": f"Number {n} of the slow answers that the night shift saw." for n in range(100, 160)},
+}
+SURE = replace(fitted(answerable=0.4), hit=replace(NEVER, intercept=3.0))
+
+
+@pytest.mark.parametrize("query", ["INC-4712", "E_GATEWAY_4712", "what about INC-4712"])
+def test_a_code_that_nothing_holds_is_not_answered_by_one_that_is_like_it(query: str):
+    answer = search(Request(query), tools(library(INCIDENTS), SURE))
+    assert answer.hits
+    assert str(answer.note).startswith("nothing holds ")
+    assert answer.answerable is False
+    assert all(hit.score < 0.4 for hit in answer.hits)
+
+
+@pytest.mark.parametrize("query", ["INC-4711", "E_GATEWAY_4711", "what about INC-4711", "full disk"])
+def test_a_code_that_something_holds_costs_no_confidence(query: str):
+    answer = search(Request(query), tools(library(INCIDENTS), SURE))
+    assert (answer.answerable, answer.note) == (True, None)
+    assert answer.hits[0].score > 0.9
+
+
+def test_an_unknown_code_among_much_else_is_only_named():
+    asked = "why did the gateway fail with a full disk before INC-4712"
+    answer = search(Request(asked), tools(library(INCIDENTS), SURE))
+    assert (answer.answerable, answer.note) == (True, "nothing holds INC-4712")
+
+
+def test_the_arithmetic_of_a_score_names_the_code_that_nothing_holds():
+    kb = library(INCIDENTS)
+    told = search(Request("INC-4712", explain=True), tools(kb, SURE)).hits[0].explanation
+    assert told is not None
+    assert told["relevance"]["held"] < 0.5
+    assert any("for a code that nothing holds" in line for line in arithmetic(told))
