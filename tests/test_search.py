@@ -243,6 +243,7 @@ def test_organisations_do_not_see_each_other(tmp_path: Path):
         ({"top": 10**9}, BadValue, "1 to"),
         ({"source": "nowhere"}, NotFound, "docs"),
         ({"deadline_ms": 0}, BadValue, "above 0"),
+        ({"threshold": float("nan")}, BadValue, "0.02"),
     ],
 )
 def test_what_cannot_be_asked_is_an_error_that_says_what_can(
