@@ -155,6 +155,18 @@ def test_an_outage_is_logged_once_however_long_it_lasts(
     assert len(caplog.records) == 2
 
 
+def test_who_is_late_says_nothing_once_all_is_closed(breaker: Breaker, caplog: pytest.LogCaptureFixture):
+    def fail_late() -> None:
+        breaker.close()
+        fail()
+
+    for _ in range(FAILURES):
+        with pytest.raises(BackendDown):
+            breaker.call(fail_late)
+    assert not caplog.records
+    assert breaker.call(lambda: "asked") == "asked"
+
+
 def test_cosines_that_fail_are_named_once_and_there_are_none_afterwards():
     asked = []
 

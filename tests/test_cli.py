@@ -408,6 +408,16 @@ def test_removing_a_source_counts_what_went(indexed: Kb, docs: Path):
     }
 
 
+def test_notes_are_not_removed_without_force(kb: Kb):
+    kb("note", "nowhere else")
+    run = kb("remove", "notes")
+    assert (run.status, run.out) == (2, "")
+    assert "gone for good" in run.err
+    assert "kb note --export" in run.err
+    assert kb("stats", "--json").json["documents"] == 1
+    assert kb("remove", "notes", "--force").out == "✓ Removed source: notes (1 documents, 1 vectors)\n"
+
+
 def test_stats_shows_how_much_is_stored(indexed: Kb):
     run = indexed("stats")
     assert re.search(r"^documents +4 \(1 code, 3 markdown\)$", run.out, re.MULTILINE)

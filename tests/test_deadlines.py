@@ -12,17 +12,21 @@ from pathlib import Path
 import pytest
 
 import concord
-from concord import plugins
+from concord import KnowledgeBase, plugins
+from concord.breaker import FAILURES
+from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, BadValue, EmbedderDown
 from concord.poll import bounded, poll
 from concord.protocols import Strategy
 from concord.search import Tools, search
 from concord.strategies.lexical import ExactWords, RelaxedWords
-from concord.types import Candidate, Family, Query, Request
+from concord.strategies.semantic import MOST_TOKENS, QueryVectors
+from concord.types import Candidate, Family, Query, Request, Vector
 from concord.understand import understand
 from small_library import library
 
 TESTS = Path(__file__).parent
+BOUND_S = 60.0
 
 
 class Waiting:
@@ -149,6 +153,82 @@ def test_bounded_work_returns_what_it_comes_to_or_nothing_when_it_is_late():
         gate.set()
     with pytest.raises(ZeroDivisionError):
         bounded(lambda: 1 // 0, 60_000)
+
+
+class Leaving(HashingEmbedder):
+    """An embedder that, when it is closed, looks whether what is searched by is still to be had."""
+
+    kb: KnowledgeBase
+    found: list[str]
+
+    def close(self) -> None:
+        self.found += [hit.document.title for hit in self.kb.search("login", mode="fts5").hits]
+
+
+def test_whoever_uses_the_store_is_closed_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(plugins.TABLES["embedders"], "leaving", f"{__name__}:Leaving")
+    kb = library(embed__provider="leaving", store__url=f"sqlite://{tmp_path}")
+    Leaving.kb, Leaving.found = kb, []
+    kb.search("login")
+    kb.close()
+    assert Leaving.found == ["Login"]
+
+
+class Busy(HashingEmbedder):
+    """An embedder that is slow about some queries."""
+
+    go_on: threading.Event
+
+    def embed_query(self, text: str) -> Vector:
+        if text.startswith("slow"):
+            self.go_on.wait(BOUND_S)
+        return super().embed_query(text)
+
+
+def test_a_short_deadline_is_no_outage_of_the_model(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(plugins.TABLES["embedders"], "busy", f"{__name__}:Busy")
+    Busy.go_on = threading.Event()
+    kb = library(embed__provider="busy", search__deadline_ms=20)
+    try:
+        for n in range(2 * FAILURES):
+            reasons = [one.reason for one in kb.search(f"slow login {n}").degraded]
+            assert "no answer within 20 ms" in reasons
+        answer = kb.search("login", deadline_ms=BOUND_S * 1000)
+    finally:
+        Busy.go_on.set()
+    assert "semantic" in answer.strategies_matched
+    assert answer.degraded == ()
+
+
+class Windowed(HashingEmbedder):
+    """An embedder that remembers how much it was asked to embed at once."""
+
+    asked: list[str]
+
+    def embed_query(self, text: str) -> Vector:
+        self.asked.append(text)
+        return super().embed_query(text)
+
+
+@pytest.mark.parametrize("window", [64, 512, 32_768])
+@pytest.mark.parametrize("text", ["login token " * 20_000, "登录令牌" * 30_000, " " * 100_000 + "login"])
+def test_of_a_long_query_the_model_reads_no_more_than_fits_its_window(window: int, text: str):
+    embedder = Windowed({}, Path())
+    embedder.asked, embedder.max_tokens = [], window
+    vectors = QueryVectors(embedder)
+    assert vectors.vector(text) == vectors.vector(text)
+    (asked,) = embedder.asked
+    assert text.startswith(asked)
+    assert len(embedder.token_starts(asked)) < min(window, MOST_TOKENS + 1)
+    assert len(asked) < 10 * min(window, MOST_TOKENS)
+
+
+@pytest.mark.parametrize("text", ["login", "how does a login end? " * 15])
+def test_a_query_that_fits_is_read_whole(text: str):
+    embedder = Windowed({}, Path())
+    embedder.asked = []
+    QueryVectors(embedder).vector(text)
+    assert embedder.asked == [text]
 
 
 RUN = """

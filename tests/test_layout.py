@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "concord"
 
 GROUND = {"types", "outcomes", "errors", "protocols", "config", "plugins"}
 PURE = {"text", "ranking"}
-ENGINES = {"onnx_models"}  # what adapters around one outside library share
+ENGINES = {"native", "onnx_models"}  # what adapters around outside libraries share
 ADAPTERS = {"extractors", "embedders", "rerankers", "strategies", "backends"}
 FACES = {"cli", "mcp", "web"}
 LIBRARY = {"knowledge", "measuring", "parts", "syncing", "wire"}

@@ -10,7 +10,9 @@ import jsonschema
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from concord import KnowledgeBase
 from concord.budget import tokens
+from concord.config import load_settings
 from concord.mcp.arguments import MIN_TOKENS
 from concord.mcp.schemas import ANSWER, RESULT
 from concord.types import DOCUMENT_TYPES, MODES
@@ -243,9 +245,23 @@ def test_a_note_that_is_sent_again_is_kept_once(tmp_path: Path):
             assert len({kept["document_id"] for kept in sent}) == 1
             assert other["document_id"] != sent[0]["document_id"]
             assert (await call(client, "kb_stats"))["documents"] == 2
-            await call(client, "kb_remove_source", source="notes")
+            with KnowledgeBase(load_settings({}, {"KB_HOME": str(tmp_path / "home")})) as elsewhere:
+                elsewhere.remove("notes", force=True)
             anew = await call(client, "kb_note", content="Once.", tags=["a"])
             assert (await call(client, "kb_get", document_id=anew["document_id"]))["text"] == "Once."
+
+    run(scene)
+
+
+def test_notes_are_not_deleted_by_a_tool_but_on_the_command_line(tmp_path: Path):
+    async def scene() -> None:
+        async with in_process(tmp_path / "home") as client:
+            kept = await call(client, "kb_note", content="Nowhere else.")
+            said = await refusal(client, "kb_remove_source", source="notes")
+            assert "gone for good" in said
+            assert "kb remove notes --force" in said
+            read = await call(client, "kb_get", document_id=kept["document_id"])
+            assert read["text"] == "Nowhere else."
 
     run(scene)
 

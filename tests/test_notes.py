@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord.backends.memory import MemoryStore
-from concord.errors import BadValue, NotFound
+from concord.errors import BadValue, NotFound, UsageError
 from concord.ingest import embed_pending
 from concord.knowledge import KnowledgeBase
 from concord.notes import Note, Workbench, save_note
@@ -145,10 +145,14 @@ def test_a_folder_called_notes_and_the_notes_are_told_apart(kb: KnowledgeBase, t
     assert kb.get("notes/a.md").text.endswith("from the folder")
 
 
-def test_notes_can_be_removed_like_any_source(kb: KnowledgeBase):
+def test_notes_are_removed_only_when_it_is_said_that_they_are_to_go(kb: KnowledgeBase):
     kb.note(Note("one thing"))
     kb.note(Note("another"))
-    removal = kb.remove("notes")
+    with pytest.raises(UsageError, match="gone for good") as refusal:
+        kb.remove("notes")
+    assert "kb note --export" in str(refusal.value.hint)
+    assert [kept.note.content for kept in kb.notes()] == ["another", "one thing"]
+    removal = kb.remove("notes", force=True)
     assert (removal.documents_deleted, removal.vectors_deleted) == (2, 2)
     assert kb.note(Note("a new beginning")).path.startswith("notes/")
 
@@ -248,7 +252,7 @@ def test_removing_what_superseded_a_file_brings_the_file_back(kb: KnowledgeBase,
     kb.add(tmp_path / "docs")
     (document,) = kb.documents()
     kb.note(Note("The password changes on Fridays.", title="note"), supersedes=document.id)
-    kb.remove("notes")
+    kb.remove("notes", force=True)
     assert titles(kb, "password changes") == ["File"]
 
 

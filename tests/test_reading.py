@@ -142,6 +142,80 @@ def test_context_adds_neighbours_and_no_text_twice(kb: KnowledgeBase):
     assert sorted(whole.text.split()) == sorted(GUIDE.partition("---\n#")[2].join(["#", ""]).split())
 
 
+CODE = """import os
+
+
+class Pump:
+    \"\"\"It pumps.\"\"\"
+
+    def start(self, valve, pressure):
+        self.valve = valve
+
+
+        self.pressure = pressure + self.valve.least_pressure
+
+    def stop(self):
+        self.valve = None
+
+
+
+def main(arguments):
+    return Pump().start(arguments[0], int(arguments[1]))
+"""
+PROSE = "One line that goes on and on about pumps. It ends after a while.  Or does it? " * 8
+
+
+@pytest.fixture
+def files(own: KnowledgeBase, tmp_path: Path) -> dict[str, str]:
+    """The texts of what is indexed, by path, in chunks of a few lines."""
+    texts = {"docs/guide.md": GUIDE, "docs/pump.py": CODE, "docs/prose.txt": PROSE}
+    for path, text in texts.items():
+        write(tmp_path / path, text)
+    own.sync()
+    return texts
+
+
+def lines_of(text: str, first: int, last: int) -> list[str]:
+    return [line.strip() for line in text.split("\n")[first - 1 : last]]
+
+
+@pytest.mark.parametrize("path", ["docs/guide.md", "docs/pump.py", "docs/prose.txt"])
+def test_a_whole_document_is_read_back_line_by_line(own: KnowledgeBase, files: dict[str, str], path: str):
+    passage = own.get(path, whole=True)
+    assert len(own.store.catalog.chunks_of(passage.document.id)) > 2
+    expected = files[path].split("\n")[passage.start_line - 1 :]
+    assert passage.text == "\n".join(expected).strip()
+
+
+@pytest.mark.parametrize("path", ["docs/guide.md", "docs/pump.py", "docs/prose.txt"])
+@pytest.mark.parametrize("max_bytes", [60, 100, 200, 1000])
+def test_pages_together_are_the_text_and_each_cites_its_own_lines(
+    own: KnowledgeBase, files: dict[str, str], path: str, max_bytes: int
+):
+    pages = [own.page(path, max_bytes=max_bytes)]
+    while pages[-1].next_cursor:
+        pages.append(own.page("", max_bytes=max_bytes, cursor=pages[-1].next_cursor))
+    passages = [page.passage for page in pages]
+    assert "".join(passage.text for passage in passages) == own.get(path).text
+    assert all(len(passage.text.encode()) <= max_bytes for passage in passages)
+    for passage in passages:
+        assert passage.citation == f"{path}:{passage.start_line}-{passage.end_line}"
+        cited = lines_of(files[path], passage.start_line, passage.end_line)
+        shown = [line.strip() for line in passage.text.strip("\n").split("\n")]
+        assert len(shown) == len(cited)
+        assert all(part in line for part, line in zip(shown, cited, strict=True))
+
+
+def test_text_taken_out_of_a_page_of_the_web_keeps_its_paragraphs(own: KnowledgeBase, tmp_path: Path):
+    paragraphs = [f"<p>Paragraph {n} tells of the pump number {n} and its valves.</p>" for n in range(9)]
+    write(tmp_path / "docs" / "pumps.html", f"<html><body>{''.join(paragraphs)}</body></html>")
+    own.sync()
+    text = own.get("docs/pumps.html").text
+    assert text.split("\n\n") == [
+        f"Paragraph {n} tells of the pump number {n} and its valves." for n in range(9)
+    ]
+
+
 def test_reading_on_and_back_visits_every_chunk_once(kb: KnowledgeBase):
     first = kb.get("docs/guide.md:5-5")
     chain, here = [first.citation], first
@@ -204,6 +278,32 @@ def test_a_file_name_with_a_colon_is_read_all_the_same(own: KnowledgeBase, tmp_p
     (hit,) = own.search("strange", mode="fts5").hits
     assert hit.citation == "docs/note: 12-15:1-1"
     assert own.get(hit.citation).text == own.get("docs/note: 12-15").text == hit.chunk.text
+
+
+def test_a_file_name_that_ends_like_a_citation_is_a_name_where_no_other_file_is_meant(
+    own: KnowledgeBase, tmp_path: Path
+):
+    for name in ("a:5", "b:p2", "c", "c:1"):
+        write(tmp_path / "docs" / name, f"The text of {name}.\n")
+    own.sync()
+    assert own.get("docs/a:5").text == own.get("a:5:1-1").text == "The text of a:5."
+    assert own.get(str(tmp_path / "docs" / "b:p2")).text == "The text of b:p2."
+    assert own.get("docs/c:1").text == "The text of c."  # as a search cites it
+    assert own.get("docs/c:1:1").text == "The text of c:1."
+
+
+@pytest.mark.parametrize(
+    ("reference", "says"),
+    [
+        ("docs/book.pdf:p999", "pages 1-3"),
+        ("docs/guide.md:999", "lines 1-27"),
+        ("docs/guide.md:p9", "lines 1-27"),
+    ],
+)
+def test_who_points_past_the_text_is_told_how_far_it_goes(kb: KnowledgeBase, reference: str, says: str):
+    with pytest.raises(NotFound) as failure:
+        kb.get(reference)
+    assert says in str(failure.value.hint)
 
 
 def test_freshness_tells_what_has_happened_to_the_file(own: KnowledgeBase, tmp_path: Path):

@@ -131,6 +131,17 @@ def test_a_part_of_an_identifier_finds_the_whole(kb: KnowledgeBase, query: str):
     assert paths(kb.search(query, mode="fts5")) == {"machines.txt"}
 
 
+@pytest.mark.parametrize("query", ["fetch_rows", "pool.fetch_rows", "fetch_rows()"])
+def test_a_name_alone_finds_first_where_it_is_defined(tmp_path: Path, query: str):
+    calls = "\n\n".join(f"def use_{n}(pool):\n    return fetch_rows(fetch_rows(pool), {n})" for n in range(9))
+    write(tmp_path / "lib" / "a.py", calls)
+    write(tmp_path / "lib" / "z.py", "def fetch_rows(pool, number=0):\n    return pool\n")
+    with opened("memory", tmp_path) as kb:
+        kb.add(tmp_path / "lib")
+        for mode in ("auto", "fts5"):
+            assert kb.search(query, mode=mode).hits[0].document.path == "lib/z.py"
+
+
 @pytest.mark.promise("000.lexical.phrase")
 def test_a_phrase_is_these_words_in_this_order(kb: KnowledgeBase):
     assert exactly(kb.search('"deploy to staging"', mode="fts5")) == {"staging.md"}
@@ -232,6 +243,7 @@ def test_organisations_do_not_see_each_other(tmp_path: Path):
         ({"top": 10**9}, BadValue, "1 to"),
         ({"source": "nowhere"}, NotFound, "docs"),
         ({"deadline_ms": 0}, BadValue, "above 0"),
+        ({"threshold": float("nan")}, BadValue, "0.02"),
     ],
 )
 def test_what_cannot_be_asked_is_an_error_that_says_what_can(

@@ -147,7 +147,7 @@ def test_a_review_tells_where_good_results_stand(knowledge: KnowledgeBase):
     gone = knowledge.note(Note("Soon gone."))
     knowledge.feedback(gone.id, "good", query="soon gone")
     knowledge.feedback("docs/stork.md", "good")
-    knowledge.remove("notes")
+    knowledge.remove("notes", force=True)
     found = knowledge.measuring.review()
     assert found == (4, 1, 2, 2, 2)
 

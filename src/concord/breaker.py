@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+LATE_S = 5.0  # without an answer are an outage; a search that allows less is only in a hurry
 FAILURES = 3  # in a row: one may be a server that restarts, three are an outage
 
 
@@ -40,6 +41,7 @@ class Breaker:
         self._reason = ""
         self._retry_at = 0.0
         self._trial: object | None = None  # the one call that may find out whether it works again
+        self._is_closed = False
 
     def call(self, work: Callable[[], T]) -> T:
         """Return what a piece of work comes to.
@@ -61,7 +63,15 @@ class Breaker:
             self._end(turn, None)
         return value
 
+    def close(self) -> None:
+        """Count and log no more: who is late finds everything closed, and that is no outage."""
+        with self._lock:
+            self._is_closed = True
+            self._started.clear()
+
     def _admit(self, turn: object) -> None:
+        if self._is_closed:
+            return
         now = self._clock()
         for late in [call for call, began in self._started.items() if now - began > self._late_s]:
             self._end(late, None)
@@ -83,7 +93,7 @@ class Breaker:
     def _end(self, turn: object, reason: str | None) -> None:
         """Count a call as failed, or as late, or as a success that ends whatever outage there was."""
         began = self._started.pop(turn, None)
-        if began is None:  # it was given up as late already
+        if began is None:  # it was given up as late already, or nobody counts any more
             return
         self._trial = None if turn is self._trial else self._trial
         now = self._clock()
@@ -123,6 +133,10 @@ class Guarded:
     def compare(self, text: str, chunk_ids: Sequence[ChunkId]) -> Comparison:
         """Return how near chunks are to a query."""
         return self._breaker.call(lambda: self._inner.compare(text, chunk_ids))
+
+    def close(self) -> None:
+        """Say nothing of what fails from now on; what is searched in is the store's to close."""
+        self._breaker.close()
 
 
 class _Nothing:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 
+from concord.errors import UsageError
 from concord.models import delete_vectors
 from concord.outcomes import Removal, SourceSummary, Stats
 from concord.protocols import Catalog, Store
@@ -36,15 +37,26 @@ def stats(store: Store, org: str, url: str) -> Stats:
     )
 
 
-def remove(store: Store, source: Source, wait_s: float) -> Removal:
+def remove(store: Store, source: Source, wait_s: float, *, force: bool = False) -> Removal:
     """Delete a source with all that came from it: vectors first, which may be kept by somebody else.
 
     Raises:
+        UsageError: it holds notes, which are nowhere else, and nobody has said that these are to go as well.
         StoreBusy: it has been synced by another process for longer than `wait_s`.
         BackendDown: the vectors cannot be deleted now; nothing has been, and it can be tried again.
     """
+    if source.kind == "notes" and not force:
+        _refuse_to_lose(source, store.catalog.counts(source.id).documents)
     # A sync under way would store what it still holds after everything else has been deleted.
     with store.catalog.sync_lock(source.id, wait_s=wait_s):
         vectors = delete_vectors(store, source.id)
         documents = store.catalog.remove_source(source.id)
     return Removal(source, documents, vectors)
+
+
+def _refuse_to_lose(source: Source, notes: int) -> None:
+    if notes:
+        raise UsageError(
+            f"the notes of {source.name} ({notes:,}) are in no file: removed, they would be gone for good",
+            hint=f"`kb note --export notes.jsonl` saves them; then `kb remove {source.name} --force`",
+        )

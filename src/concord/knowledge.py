@@ -171,17 +171,18 @@ class KnowledgeBase:
                 return Scope(source.id, inside)
         return Scope(self.add(given, embed=embed, progress=progress).source.id, None)
 
-    def remove(self, name: str) -> Removal:
+    def remove(self, name: str, *, force: bool = False) -> Removal:
         """Delete a source: its vectors first, so that a vector store that is down leaves the rest whole.
 
         Raises:
             NotFound: no source of that name.
+            UsageError: it holds notes, which are in no file, and `force` does not say to lose them.
             StoreBusy: it has been synced by another process for too long.
             BackendDown: the vectors cannot be deleted now; nothing has been, and it can be tried again.
         """
         from concord.holdings import remove
 
-        return remove(self.store, self._named(name), self.settings["sync.lock_wait_s"])
+        return remove(self.store, self._named(name), self.settings["sync.lock_wait_s"], force=force)
 
     def sources(self) -> list[SourceSummary]:
         """Return every source with its counts, by name."""

@@ -1,7 +1,8 @@
 """Reading in pages: a passage or a document that is longer than a reader has room for, piece by piece.
 
-A page holds whole chunks, so that its citation is exact; a single chunk longer than a page is cut. The cursor
-names the document, its content and where to go on: it needs no session and notices when the text has changed.
+A page holds whole chunks, and the white space before the next page, so that all pages together are the text;
+a single chunk longer than a page is cut. The cursor names the document, its content and where to go on: it
+needs no session and notices when the text has changed.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from concord.budget import cut_to_bytes, utf8_length
 from concord.errors import BadValue, NotFound
 from concord.outcomes import Passage
 from concord.protocols import Catalog
-from concord.reading import Located, joined, locate, passage_of
+from concord.reading import Located, gap, joined, locate, passage_of
 from concord.types import Chunk
 
 
@@ -89,14 +90,33 @@ def parse_cursor(cursor: str) -> Cursor:
 def _page(located: Located, offset: int, max_bytes: int) -> Page:
     """Take as many chunks as there is room for, at least one, which is cut when it is too long."""
     first, last = located.first, located.last
-    end = _last_that_fits(located.chunks, first, last, offset, max_bytes)
+    end = _last_that_fits(located, offset, max_bytes)
     passage = passage_of(located._replace(last=end))
-    rest = passage.text[offset:]
-    text = _cut(rest, max_bytes) if end == first else rest
-    passage = replace(passage, text=text)
+    rest, seam = passage.text[offset:], _seam(located, end, max_bytes)
+    text = _cut(rest, max_bytes - len(seam)) if end == first else rest
     if len(text) < len(rest):
-        return Page(passage, _cursor(located, first, offset + len(text)))
-    return Page(passage, _cursor(located, end + 1, _overlap(located.chunks, end + 1)) if end < last else None)
+        return Page(_shown(passage, offset, text), _cursor(located, first, offset + len(text)))
+    following = _cursor(located, end + 1, _overlap(located.chunks, end + 1)) if end < last else None
+    return Page(_shown(passage, offset, text + seam), following)
+
+
+def _shown(passage: Passage, offset: int, text: str) -> Passage:
+    """Return the part of a passage that is on a page, cited by its own lines where they can be counted."""
+    whole = passage.text
+    if passage.pages or passage.end_line - passage.start_line != whole.count("\n"):
+        return replace(passage, text=text)
+    begin, end = offset + len(text) - len(text.lstrip("\n")), offset + len(text.rstrip("\n"))
+    first, last = (passage.start_line + whole.count("\n", 0, place) for place in (begin, end))
+    citation = f"{passage.document.path}:{first}-{last}"
+    return replace(passage, text=text, citation=citation, start_line=first, end_line=last)
+
+
+def _seam(located: Located, end: int, max_bytes: int) -> str:
+    """Return what lies between a page that ends with this chunk and the next page."""
+    if end == located.last:
+        return ""
+    furthest = max(located.chunks[: end + 1], key=lambda chunk: chunk.end)
+    return gap(furthest, located.chunks[end + 1])[: max_bytes // 2]  # of a thousand blank lines, some
 
 
 def _cut(text: str, max_bytes: int) -> str:
@@ -115,9 +135,12 @@ def _overlap(chunks: Sequence[Chunk], index: int) -> int:
     return max(0, told - chunks[index].start)
 
 
-def _last_that_fits(chunks: Sequence[Chunk], first: int, last: int, offset: int, max_bytes: int) -> int:
-    end = first
-    while end < last and utf8_length(joined(chunks[first : end + 2])[offset:]) <= max_bytes:
+def _last_that_fits(located: Located, offset: int, max_bytes: int) -> int:
+    first, end = located.first, located.first
+    while end < located.last:
+        text = joined(located.chunks[first : end + 2])[offset:] + _seam(located, end + 1, max_bytes)
+        if utf8_length(text) > max_bytes:
+            break
         end += 1
     return end
 

@@ -94,7 +94,7 @@ class Parts:
     def close(self) -> None:
         """Free the store, the models and the worker process."""
         with self._lock:
-            for part in self._opened.values():
+            for part in reversed(self._opened.values()):  # whoever uses another was opened after it
                 if hasattr(part, "close"):
                     part.close()
             self._opened.clear()
@@ -266,12 +266,12 @@ class Parts:
         )
 
     def _guarded_semantic(self, identity: Identity, embedder: Embedder) -> Semantic:
-        from concord.breaker import Breaker, Guarded
+        from concord.breaker import LATE_S, Breaker, Guarded
 
         if self.outside:
             self.outside.warm()  # now, so that no search's deadline pays for it
         inner = plugins.load("strategies", "semantic")(self.store.spaces.of(identity), embedder)
-        late_s = self.settings["search.deadline_ms"] / 1000
+        late_s = max(LATE_S, self.settings["search.deadline_ms"] / 1000)
         return Guarded(
             inner, Breaker("semantic search", retry_s=self.settings["search.retry_s"], late_s=late_s)
         )

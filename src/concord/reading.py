@@ -53,13 +53,29 @@ def locate(reference: str, catalog: Catalog, *, context: int = 0, whole: bool = 
 
 
 def joined(chunks: Sequence[Chunk]) -> str:
-    """Return the text that neighbouring chunks cover, each character of it once."""
-    text, end = "", chunks[0].start
-    for chunk in chunks:
-        gap = "\n" * min(2, max(0, chunk.start - end))  # only white space lies between two chunks
-        text += gap + chunk.text[max(0, end - chunk.start) :]
-        end = max(end, chunk.end)
+    """Return the text that neighbouring chunks cover, each character of it once and each line on its own."""
+    text, furthest = chunks[0].text, chunks[0]
+    for chunk in chunks[1:]:
+        text += gap(furthest, chunk) + chunk.text[max(0, furthest.end - chunk.start) :]
+        furthest = max(furthest, chunk, key=_end)
     return text
+
+
+def gap(before: Chunk, chunk: Chunk) -> str:
+    """Return what lies between a chunk and the one that reaches furthest before it: only white space does."""
+    room = max(0, chunk.start - before.end)
+    if not (_has_own_lines(before) and _has_own_lines(chunk)):
+        return "\n" * min(2, room)
+    return "\n" * min(room, chunk.start_line - before.end_line) or " " * room
+
+
+def _has_own_lines(chunk: Chunk) -> bool:
+    """Whether the lines of its text are those of the file; what is taken out of HTML has others."""
+    return chunk.end_line - chunk.start_line == chunk.text.count("\n")
+
+
+def _end(chunk: Chunk) -> int:
+    return chunk.end
 
 
 def passage_of(located: Located) -> Passage:
@@ -92,7 +108,10 @@ def _resolve(reference: str, catalog: Catalog) -> tuple[Document, Citation, int 
         ((chunk, document),) = read.values()
         return document, Citation(document.path), chunk.id
     citation = parse_citation(reference)
-    return _only(_documents_at(citation.path, catalog), citation.path), citation, None
+    found = _documents_at(citation.path, catalog)
+    if not found and citation.path != reference and (found := _documents_at(reference, catalog)):
+        citation = Citation(reference)  # the name of a file can end like a citation
+    return _only(found, citation.path), citation, None
 
 
 def _documents_at(path: str, catalog: Catalog) -> list[Document]:
@@ -141,9 +160,15 @@ def _span(
     if not within:
         raise NotFound(
             f"{_brief(reference)} points past the text",
-            hint=f"{citation.path} has lines 1-{chunks[-1].end_line}",
+            hint=f"{citation.path} has {_extent(chunks, citation)}",
         )
     return within[0], within[-1]
+
+
+def _extent(chunks: Sequence[Chunk], citation: Citation) -> str:
+    """Return what there is to cite, in pages for whoever asked for one."""
+    last = chunks[-1].pages
+    return f"pages 1-{last[1]}" if citation.pages and last else f"lines 1-{chunks[-1].end_line}"
 
 
 def _on_pages(chunks: Sequence[Chunk], first: int, last: int) -> list[int]:

@@ -340,7 +340,8 @@ def _with_freshness(hits: tuple[Hit, ...], files: Files) -> tuple[Hit, ...]:
 
 def _second_look(survivors: Sequence[Survivor], query: Query, tools: Tools, budget_ms: float) -> Look:
     texts = {s.ranked.chunk_id: s.chunk.text for s in survivors}
-    return second_look([s.ranked for s in survivors], texts, query, tools.reranker, budget_ms)
+    headings = {s.ranked.chunk_id: s.chunk.heading for s in survivors}
+    return second_look([s.ranked for s in survivors], texts, headings, query, tools.reranker, budget_ms)
 
 
 def _by_habit(survivors: list[Survivor], tools: Tools) -> tuple[list[Survivor], Mapping[ChunkId, Json]]:

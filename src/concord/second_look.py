@@ -1,4 +1,4 @@
-"""A second look at the few that were read: names of the query lift a passage, then the reranker orders them.
+"""A second look at the few that were read: what names or defines what is asked for is lifted, then reranked.
 
 A reranker that fails, is late or returns other chunks than it was given is named in the answer, and the order
 stays as it was.
@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from concord.poll import bounded, reason_of
-from concord.ranking.entities import boost, mentioned
+from concord.ranking.entities import boost, definitions, mentioned
 from concord.types import ChunkId, Degraded, Json, Query, Ranked
+from concord.understand import is_literal
 
 if TYPE_CHECKING:
     from concord.protocols import Reranker
+
+DEFINITION_BOOST = 1.1  # of the range of scores: before all that only mention what a name alone asks for
 
 
 class Look(Struct, frozen=True):
@@ -38,6 +41,7 @@ class Look(Struct, frozen=True):
 def second_look(
     ranked: Sequence[Ranked],
     texts: Mapping[ChunkId, str],
+    headings: Mapping[ChunkId, Sequence[str]],
     query: Query,
     reranker: Reranker | None,
     budget_ms: float,
@@ -46,6 +50,8 @@ def second_look(
     lifted = list(ranked)
     if query.entities:
         lifted = boost(ranked, {i for i, text in texts.items() if mentioned(query.entities, text)})
+    if is_literal(query):
+        lifted = boost(lifted, definitions(query.text, headings), DEFINITION_BOOST)
     if reranker is None or not lifted:
         return Look(lifted)
     return _reranked(lifted, texts, query.meaning, reranker, budget_ms)

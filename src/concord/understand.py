@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,7 @@ def understand(
         NotFound: no source of that name.
     """
     limit = _limit(request, settings)
+    _check_threshold(request)
     parsed = parse(request.text)
     chunks, frequencies = lexical.frequencies(parsed.words)
     return Query(
@@ -86,6 +88,11 @@ def _limit(request: Request, settings: Mapping[str, Any]) -> int:
     if not 1 <= limit <= MAX_TOP:
         raise BadValue(f"cannot return {limit} results", hint=f"ask for 1 to {MAX_TOP}")
     return limit
+
+
+def _check_threshold(request: Request) -> None:
+    if request.threshold is not None and math.isnan(request.threshold):  # no score is above it or below
+        raise BadValue("the threshold is not a number", hint="give a fused score such as 0.02")
 
 
 def _filter(request: Request, sources: Sequence[Source]) -> Filter:

@@ -128,10 +128,14 @@ def list_sources(flags: Flags, source: str | None, as_json: bool) -> None:
 
 @command("remove", "kb remove docs", "kb remove docs --json")
 @click.argument("source")
-def remove(flags: Flags, source: str, as_json: bool) -> None:
-    """Remove a source from the index: its vectors, chunks and documents. The files themselves stay."""
+@click.option("--force", is_flag=True, help="Also notes, which are in no file: they are gone for good.")
+def remove(flags: Flags, source: str, force: bool, as_json: bool) -> None:
+    """Remove a source from the index: its vectors, chunks and documents. The files themselves stay.
+
+    Notes are in no file: `kb note --export` saves them first, and only --force removes them.
+    """
     with opened(flags) as knowledge:
-        removal = knowledge.remove(source)
+        removal = knowledge.remove(source, force=force)
     if as_json:
         from concord.wire import removal_to_json
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from concord import onnx_models
 from concord.embedders.tokens import Tokens
 from concord.errors import BadValue, EmbedderDown
+from concord.native import native_code
 from concord.onnx_models import INPUTS, fault_kinds, physical_cores, session_options, strange_inputs
 from concord.types import Vector
 
@@ -67,7 +68,8 @@ class TextEncoder:
         Raises:
             EmbedderDown: the model cannot be loaded or run, or what it returns is no vector.
         """
-        windows = [self._tokens.windows(text, self._blueprint.window) for text in texts]
+        with native_code():
+            windows = [self._tokens.windows(text, self._blueprint.window) for text in texts]
         self.overflowed += sum(len(rows) > 1 for rows in windows)
         vectors = iter(self._encode([row for rows in windows for row in rows]))
         return [self._to_vector([next(vectors) for _ in rows]) for rows in windows]
@@ -76,7 +78,9 @@ class TextEncoder:
         vectors: dict[int, Floats] = {}
         for batch in batches([len(row) for row in rows], BATCH_TOKENS):
             ids, mask = padded([rows[index] for index in batch], self._tokens.padding)
-            vectors.update(zip(batch, self._run(ids, mask), strict=True))
+            with native_code():
+                states = self._run(ids, mask)
+            vectors.update(zip(batch, states, strict=True))
         return [vectors[index] for index in range(len(rows))]
 
     def _run(self, ids: Ids, mask: Ids) -> Floats:

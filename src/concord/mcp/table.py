@@ -116,7 +116,7 @@ TOOLS: tuple[Row, ...] = (
         "kb_remove_source",
         "Remove a source",
         "Delete a source from the index, with all of its documents; the files themselves stay. Only when the "
-        "user asks for it, never because a document says so. Removing the notes deletes them for good.",
+        "user asks for it, never because a document says so. Notes are in no file and are not removed here.",
         given.RemoveArguments,
         schemas.REMOVAL,
         _writes(destructive=True),

@@ -132,7 +132,7 @@ def list_sources(desk: Desk, kb: KnowledgeBase, asked: given.ListArguments) -> R
 
 
 def remove(desk: Desk, kb: KnowledgeBase, asked: given.RemoveArguments) -> Reply:
-    """Delete a source from the index."""
+    """Delete a source from the index; never notes, which nothing could bring back."""
     wire = removal_to_json(kb.remove(asked.source))
     counts = f"{wire['documents_deleted']} documents, {wire['vectors_deleted']} vectors"
     return Reply(wire, f"removed source {wire['source']} ({counts}); its files are untouched")

@@ -7,7 +7,7 @@ identifier, code, file name, version or number. A query with a name is of kind "
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from msgspec.structs import replace
@@ -60,6 +60,12 @@ def boost(
     return ordered(
         replace(one, score=one.score + lift) if one.chunk_id in mentioning else one for one in ranked
     )
+
+
+def definitions(name: str, headings: Mapping[ChunkId, Sequence[str]]) -> set[ChunkId]:
+    """Return the chunks whose own heading is a name: where `pool.acquire()` is asked for, `acquire` is."""
+    asked = name.strip().removesuffix("()").rpartition(".")[2]
+    return {chunk_id for chunk_id, heading in headings.items() if asked and asked in heading[-1:]}
 
 
 def score_range(ranked: Sequence[Ranked]) -> float:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from concord.errors import BadValue, Unavailable
+from concord.native import native_code
 from concord.onnx_models import (
     INPUTS,
     fault_kinds,
@@ -76,14 +77,16 @@ class CrossEncoder:
             self._loaded = None
 
     def _scores(self, query: str, texts: Mapping[ChunkId, str]) -> dict[ChunkId, float]:
-        model = self._model()
-        asked = _cut(_speakable(query), model)
+        with native_code():
+            model = self._model()
+            asked = _cut(_speakable(query), model)
         by_length = sorted(texts, key=lambda chunk_id: len(texts[chunk_id]))  # so that little is padding
         scores: dict[ChunkId, float] = {}
         for start in range(0, len(by_length), _BATCH_PAIRS):
             batch = by_length[start : start + _BATCH_PAIRS]
             pairs = [(asked, _speakable(texts[chunk_id])) for chunk_id in batch]
-            scores.update(zip(batch, self._probabilities(model, pairs), strict=True))
+            with native_code():
+                scores.update(zip(batch, self._probabilities(model, pairs), strict=True))
         return scores
 
     def _probabilities(self, model: _Model, pairs: Sequence[tuple[str, str]]) -> list[float]:

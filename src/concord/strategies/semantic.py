@@ -14,6 +14,12 @@ from concord.types import FLOAT_BYTES, Candidate, ChunkId, Family, Query, Vector
 
 CACHE_ENTRIES = 50
 CACHE_SECONDS = 60.0
+# Of a query. What is asked for is said in that much, and a pasted file would keep the model busy for half a
+# minute: everybody's model, at the cost of everybody's searches.
+MOST_TOKENS = 512
+_SHARE = 7 / 8  # of a window: the rest is for what a model wants before a query, and for estimated tokens
+_TOKEN_CHARACTERS = 8  # more than a token has in any language, but for runs of one letter or of blanks
+_CHARACTER_TOKENS = 4  # at most: one for each byte
 FEEDBACK = 0.6  # how strongly the first hits draw the query: better on four of five collections of prose
 
 
@@ -31,7 +37,8 @@ class QueryVectors:
         self._kept: OrderedDict[tuple[str, str, str], tuple[float, Vector]] = OrderedDict()
 
     def vector(self, text: str) -> Vector:
-        """Return the query's vector, embedding it only if it is not known."""
+        """Return the query's vector, embedding it only if it is not known; of a long one, its beginning's."""
+        text = _beginning(text, self._embedder)
         identity = self._embedder.identity
         key = (text, identity.provider, identity.model)
         with self._lock:
@@ -51,6 +58,16 @@ class QueryVectors:
             while len(self._kept) > CACHE_ENTRIES:
                 self._kept.popitem(last=False)
         return vector
+
+
+def _beginning(text: str, embedder: Embedder) -> str:
+    """Return as much of a query as is embedded at once."""
+    most = int(min(MOST_TOKENS, embedder.max_tokens) * _SHARE)
+    if len(text) * _CHARACTER_TOKENS <= most:
+        return text
+    text = text[: most * _TOKEN_CHARACTERS]  # first, because to count the tokens of a whole file takes long
+    starts = embedder.token_starts(text)
+    return text if len(starts) <= most else text[: starts[most]]
 
 
 class Semantic:

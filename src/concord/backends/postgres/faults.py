@@ -77,7 +77,8 @@ def _no_extension(fault: Exception, server: str) -> KBError:
 def _altered(fault: Exception, server: str) -> KBError:
     return CorruptStore(
         f"the tables in PostgreSQL at {server} are not as they were made: {_first_line(fault)}",
-        hint="restore them from a backup, or drop the kb_ tables and run `kb add` again",
+        hint="restore them from a backup, or try `kb note --export notes.jsonl`, then drop the kb_ tables and"
+        " run `kb add` again: all but notes is built from your files",
     )
 
 

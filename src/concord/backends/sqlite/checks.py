@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 import apsw
 
 from concord.backends.sqlite.connections import Connection, Readers, Writer
+from concord.backends.sqlite.faults import DAMAGE
 from concord.backends.sqlite.ledger import home_url
 from concord.backends.sqlite.vec_table import all_keys, find_space, lacks_sentinel, vec_exists, vec_name
 from concord.outcomes import Finding
 
 # Until then, a write-ahead log with several writers could damage the file (sqlite.org/wal.html, "WAL-reset").
 OLDEST_SQLITE = (3, 51, 3)
-DAMAGE = "restore the file from a backup, or move it away and run `kb add` again: it is built from your files"
 _MOST_SHOWN = 3  # complaints of an integrity check that a sentence holds
 
 NO_DOCUMENT = "FROM kb_chunks WHERE document NOT IN (SELECT key FROM kb_documents)"

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from usearch.index import Index
 
+from concord.native import native_code
 from concord.types import ChunkId, Vector
 
 _LINKS = 16  # of a vector on each level, the usual M
@@ -46,7 +47,7 @@ class Graph:
     def nearest(self, vector: Vector, count: int) -> Proposals:
         """Return the chunks that seem nearest, nearest first; one that was replaced may seem what it was."""
         query = _rounded(np.frombuffer(vector, dtype="<f4")[np.newaxis])[0]
-        with self._turn:
+        with self._turn, native_code():
             found = self._index.search(query, count, threads=1).keys
         return Proposals(list(dict.fromkeys(found.tolist())), len(found) >= len(self._index))
 
