@@ -59,6 +59,9 @@ default_top = 5
 
 An unknown key in the file is an error; an unknown `KB_` variable is a warning. A configuration file inside a
 folder that is indexed is never obeyed.
+
+A folder that has to be made for a SQLite or JSON store is open to its owner alone, because what is indexed
+can be read there; one that exists stays as it is, so a folder for several users is made beforehand.
 """
 
 ERRORS_INTRODUCTION = """\

@@ -14,6 +14,7 @@ from concord.cli.main import main
 from concord.config import SETTINGS, TABLE, Setting, find_paths, load_settings, parse_value
 from concord.errors import BadValue, KBError, UnknownSetting
 from concord.knowledge import KnowledgeBase
+from concord.notes import Note
 from recorders import write
 
 
@@ -108,6 +109,19 @@ def test_a_variable_that_is_no_setting_is_a_warning_and_ours_are_not():
 def test_a_key_that_a_program_misspells_is_an_error():
     with pytest.raises(UnknownSetting, match="embed.providr"):
         KnowledgeBase.open(embed__providr="hashing")
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "json"])
+def test_a_folder_made_for_a_store_is_its_owners_alone_and_one_that_exists_stays_as_it_is(
+    tmp_path: Path, kind: str
+):
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(0o755)
+    for name in ("shared", "own"):
+        with KnowledgeBase.open(store__url=f"{kind}://{tmp_path}/{name}", embed__provider="none") as kb:
+            kb.note(Note("pears"))
+    modes = [(tmp_path / name).stat().st_mode & 0o777 for name in ("shared", "own")]
+    assert modes == [0o755, 0o700]
 
 
 def test_kb_home_moves_everything(tmp_path: Path):

@@ -269,6 +269,13 @@ def test_the_users_own_fit_comes_before_the_one_that_ships(judged: JudgedSet, kn
     assert shipped_calibration(identity) is None
 
 
+def test_a_folder_made_for_a_calibration_is_its_owners_alone_as_the_store_in_it_will_be(
+    judged: JudgedSet, tmp_path: Path
+):
+    save_calibration(fit([judged], "m"), Identity("p", "m", 1), tmp_path / "data")
+    assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
+
+
 def test_a_calibration_of_another_model_is_not_used(judged: JudgedSet, knowledge: KnowledgeBase):
     identity = Identity("hashing", "some-model", 64)
     save_calibration(fit([judged], "another/model"), identity, Path(knowledge.settings.paths.data))

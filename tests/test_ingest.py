@@ -293,18 +293,32 @@ def test_a_document_that_no_store_can_keep_does_not_take_its_neighbours_with_it(
 
 @pytest.mark.promise("A.faults.bad-input", "A.sync.deleted")
 def test_a_file_and_a_folder_that_may_not_be_read_are_named_and_keep_their_text(shared_folder: Path):
-    write(shared_folder / "a.md", "# A\n\nApples.\n")
-    write(shared_folder / "closed.md", "# B\n\nPears.\n")
-    write(shared_folder / "shut" / "c.md", "# C\n\nPlums.\n")
-    command = [sys.executable, "-c", AS_NOBODY, str(shared_folder)]
-    done = subprocess.run(command, capture_output=True, text=True, env=_environment())
-    (shared_folder / "shut").chmod(0o755)
     name = shared_folder.name
-    assert done.stdout.splitlines() == [
+    assert _said_by_nobody(shared_folder) == [
         f"new: 1 added, {name}/closed.md permission denied, {name}/shut permission denied",
         f"known: 0 added, {name}/closed.md permission denied, {name}/shut permission denied",
         f"stored: {name}/a.md {name}/closed.md {name}/shut/c.md",
-    ], done.stderr
+    ]
+
+
+@pytest.mark.promise("A.sync.deleted")
+def test_a_copy_of_a_file_in_a_folder_that_may_not_be_read_takes_nothing_from_it(shared_folder: Path):
+    _, known, stored = _said_by_nobody(shared_folder, "copy.md")
+    name = shared_folder.name
+    assert known.startswith("known: 1 added")
+    assert stored == f"stored: {name}/a.md {name}/closed.md {name}/copy.md {name}/shut/c.md"
+
+
+def _said_by_nobody(folder: Path, *copies: str) -> list[str]:
+    """Return what syncs of a folder say that may not be read as a whole; copies of a part are open."""
+    write(folder / "a.md", "# A\n\nApples.\n")
+    write(folder / "closed.md", "# B\n\nPears.\n")
+    write(folder / "shut" / "c.md", "# C\n\nPlums.\n")
+    command = [sys.executable, "-c", AS_NOBODY, str(folder), *copies]
+    done = subprocess.run(command, capture_output=True, text=True, env=_environment())
+    (folder / "shut").chmod(0o755)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
 
 
 # Tests often run as root, whom nothing is forbidden.
@@ -320,6 +334,8 @@ folder = Path(sys.argv[1])
 known, new = Desk(opened("memory://")), Desk(opened("memory://"))
 known.add(folder)
 write(folder / "closed.md", "# B\\n\\nOther pears.\\n").chmod(0)
+for name in sys.argv[2:]:
+    write(folder / name, (folder / "shut" / "c.md").read_bytes())
 (folder / "shut").chmod(0)
 if os.geteuid() == 0:
     os.setgroups([])

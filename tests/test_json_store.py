@@ -161,6 +161,27 @@ def test_a_file_that_is_none_of_ours_is_refused_and_left_as_it_is(folder: Path, 
     assert (folder / "default.json").read_bytes() == content
 
 
+@pytest.mark.parametrize("lost", ["sources", "documents", "chunks", "spaces"])
+def test_a_file_in_which_something_is_missing_is_called_damaged_by_doctor_too(folder: Path, lost: str):
+    with KnowledgeBase(load_settings({"store.url": f"json://{folder}", "embed.provider": "hashing"})) as kb:
+        kb.note(Note("pears"))
+    path = folder / "default.json"
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | {lost: []}), encoding="utf-8")
+    with pytest.raises(CorruptStore) as fault:
+        opened(folder)
+    assert fault.value.hint
+    with KnowledgeBase(load_settings({"store.url": f"json://{folder}", "embed.provider": "hashing"})) as kb:
+        assert fault.value.message in {finding.message for finding in kb.doctor().findings}
+
+
+def test_a_text_that_json_cannot_say_is_refused_by_the_name_of_its_document(folder: Path):
+    store = opened(folder)
+    put(store, "docs/a.md", "apples")
+    with pytest.raises(BadValue, match="docs/b.md"):
+        put(store, "docs/b.md", "pears", details={"half": "\ud800"})
+    assert [found.path for found in store.catalog.documents()] == ["docs/a.md"]
+
+
 def test_a_file_of_a_newer_program_is_refused(folder: Path):
     (folder / "default.json").write_text('{"version": 99, "documents": {}}', encoding="utf-8")
     with pytest.raises(SchemaTooNew):

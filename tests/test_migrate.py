@@ -242,9 +242,23 @@ def kb(folder: Path) -> Iterator[KnowledgeBase]:
         yield made
 
 
-def test_a_store_is_not_copied_onto_itself(kb: KnowledgeBase):
+@pytest.mark.parametrize(
+    "spelt", ["here", "here/", "here/default.db", "there/../here", "link", "link/default.db"]
+)
+def test_a_store_is_not_copied_onto_itself_however_it_is_spelt(kb: KnowledgeBase, folder: Path, spelt: str):
+    (folder / "there").mkdir()
+    (folder / "link").symlink_to(folder / "here")
     with pytest.raises(BadValue, match="this store itself"):
-        kb.migrate(kb.settings.store_url)
+        kb.migrate(f"sqlite://{folder}/{spelt}")
+
+
+def test_a_json_store_is_not_copied_onto_itself_however_it_is_spelt(folder: Path):
+    (folder / "link").symlink_to(folder / "here")
+    given = {"store.url": f"json://{folder}/here", "embed.provider": "hashing"}
+    with KnowledgeBase(load_settings(given, {"KB_HOME": str(folder)})) as kb:
+        kb.note(Note("The pump is tested on Mondays."))
+        with pytest.raises(BadValue, match="this store itself"):
+            kb.migrate(f"json://{folder}/link")
 
 
 def test_vectors_move_out_and_back_in_without_being_embedded_again(kb: KnowledgeBase, folder: Path):

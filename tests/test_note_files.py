@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from concord.errors import BadValue, NotFound
 from concord.knowledge import KnowledgeBase
 from concord.note_files import note_from_markdown, note_to_json, note_to_markdown, read_notes, write_notes
-from concord.notes import KeptNote, Note
+from concord.notes import Imported, KeptNote, Note
 
 NUMBERS = st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
 LEAVES = st.none() | st.booleans() | NUMBERS | st.text(max_size=20)
@@ -104,6 +104,18 @@ def test_importing_again_changes_only_what_changed(kb: KnowledgeBase, tmp_path: 
     kb.edit_note(kept.id, content="changed meanwhile")
     assert kb.import_notes(tmp_path / "notes.jsonl") == (0, 1, 1)
     assert kb.get(kept.id).text == "one"
+
+
+@pytest.mark.parametrize(
+    "moment", ["0001-01-01", "0001-01-01T00:00:00+14:00", "9999-12-31", "9999-12-31T23:59:59-12:00"]
+)
+def test_notes_of_any_year_are_kept_and_importing_them_again_changes_nothing(tmp_path: Path, moment: str):
+    (tmp_path / "old.json").write_text(f'{{"content": "pears", "changed_at": "{moment}"}}', encoding="utf-8")
+    with KnowledgeBase.open(store__url=f"sqlite://{tmp_path}/store", embed__provider="hashing") as kb:
+        assert kb.import_notes(tmp_path / "old.json") == Imported(1, 0, 0)
+        assert kb.import_notes(tmp_path / "old.json") == Imported(0, 0, 1)
+        kb.export_notes(tmp_path / "new.jsonl")
+        assert kb.import_notes(tmp_path / "new.jsonl") == Imported(0, 0, 1)
 
 
 def test_others_can_read_the_head_of_exported_markdown():

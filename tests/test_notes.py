@@ -272,3 +272,17 @@ def test_details_that_no_json_can_say_are_refused(kb: KnowledgeBase, details: di
     with pytest.raises(BadValue, match="JSON"):
         kb.note(Note("text", details=details))
     assert kb.stats().counts.documents == 0
+
+
+@pytest.mark.parametrize("kind", ["memory", "json", "sqlite"])
+def test_half_a_character_in_a_note_is_kept_as_a_sign_that_one_was_there(tmp_path: Path, kind: str):
+    half = "pears \ud83d"
+    note = Note(half, title=half, details={half: [half]}, summary=half, highlights=(half,), aliases=(half,))
+    url = "memory://" if kind == "memory" else f"{kind}://{tmp_path}"
+    with KnowledgeBase.open(store__url=url, embed__provider="hashing") as kb:
+        kb.note(note)
+        (kept,) = kb.notes()
+    whole = "pears \ufffd"
+    assert kept.note == Note(
+        whole, title=whole, details={whole: [whole]}, summary=whole, highlights=(whole,), aliases=(whole,)
+    )

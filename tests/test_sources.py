@@ -195,6 +195,25 @@ def test_one_source_that_is_gone_does_not_stop_the_others(kb: KnowledgeBase, doc
     assert citations(kb, "pears") == {"gone/a.md:1-3"}
 
 
+def test_one_source_that_is_removed_meanwhile_does_not_stop_the_others(
+    kb: KnowledgeBase, docs: Path, tmp_path: Path
+):
+    for name in ("between", "last"):
+        write(tmp_path / name / "a.md", f"# A\n\nThe page {name}.\n")
+    for name in ("docs", "between", "last"):
+        kb.add(tmp_path / name)
+        write(tmp_path / name / "new.md", f"# New\n\nNew in {name}.\n")
+
+    def remove(stage: str, done: int, total: int | None) -> None:
+        if any(summary.source.name == "between" for summary in kb.sources()):
+            kb.remove("between")
+
+    reports = {report.source.name: report for report in kb.sync(["docs", "between", "last"], progress=remove)}
+    assert (reports["docs"].added, reports["last"].added) == (1, 1)
+    assert reports["between"].skipped == {"removed meanwhile": 1}
+    assert [summary.source.name for summary in kb.sources()] == ["docs", "last"]
+
+
 # Searching one part.
 
 
@@ -238,6 +257,27 @@ def test_a_folder_that_its_source_leaves_out_is_searched_when_it_is_asked_for(
     scope = kb.ensure(docs / "drafts")
     assert citations(kb, "tokens", source=scope.source, path=scope.path) == {"drafts/idea.txt:1-1"}
     assert kb.ensure(docs / "drafts") == scope
+
+
+@pytest.mark.promise("A.search.in-path")
+@pytest.mark.parametrize(
+    "held",
+    [None, b"", b"\x7fELF\x02\x01\x01\x00" + bytes(range(256))],
+    ids=["nothing", "an empty file", "a program"],
+)
+def test_a_folder_without_text_is_searched_within_its_source_which_finds_what_comes_later(
+    kb: KnowledgeBase, docs: Path, held: bytes | None
+):
+    kb.add(docs)
+    (docs / "later").mkdir()
+    if held is not None:
+        write(docs / "later" / "program", held)
+    scope = kb.ensure(docs / "later")
+    assert citations(kb, "tokens", source=scope.source, path=scope.path) == set()
+    write(docs / "later" / "new.md", "# New\n\nnew tokens\n")
+    assert kb.ensure(docs / "later") == scope
+    assert citations(kb, "tokens", source=scope.source, path=scope.path) == {"docs/later/new.md:1-3"}
+    assert [summary.source.name for summary in kb.sources()] == ["docs"]
 
 
 # Removal.

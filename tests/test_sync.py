@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from concord.errors import NotFound, NotIndexable, Unreadable
+from concord.freshness import freshness
 from concord.settled import read_unchanging
+from concord.sources import register
 from concord.text.chunk import ChunkSize
 from concord.types import Filter, Word
 from concord.walk import Found
@@ -92,6 +95,21 @@ def test_a_file_from_the_future_is_not_stored_again_by_every_sync(desk: Desk, do
     before = desk.document("docs/alpha.md")
     assert did(desk.sync()) == Did(unchanged=3)
     assert desk.document("docs/alpha.md") == before
+
+
+def test_a_file_of_a_year_that_no_store_can_keep_is_indexed_once(desk: Desk, docs: Path):
+    moment = datetime(2400, 1, 1, tzinfo=UTC).timestamp()
+    os.utime(docs / "alpha.md", (moment, moment))
+    if (docs / "alpha.md").stat().st_mtime != moment:
+        pytest.skip("this file system keeps no such date")
+    assert did(desk.add(docs)) == Did(added=3)
+    before, source = desk.document("docs/alpha.md"), desk.store.catalog.sources()[0]
+    assert freshness(before, source) == "fresh"
+    assert did(desk.sync()) == Did(unchanged=3)
+    assert desk.document("docs/alpha.md") == before
+    age(docs / "alpha.md")
+    assert did(desk.sync(changed=[str(docs / "alpha.md")])) == Did(unchanged=1)
+    assert desk.document("docs/alpha.md").mtime_ns == (docs / "alpha.md").stat().st_mtime_ns
 
 
 @pytest.mark.promise("A.sync.deleted")
@@ -353,6 +371,37 @@ def test_a_source_that_was_removed_meanwhile_does_not_come_back(desk: Desk, docs
     with pytest.raises(NotFound):
         desk.sync(source)
     assert desk.store.catalog.sources() == []
+
+
+def test_a_source_without_files_that_was_removed_before_its_turn_stays_removed(desk: Desk, tmp_path: Path):
+    (tmp_path / "empty").mkdir()
+    source = desk.add(tmp_path / "empty").source
+    desk.store.catalog.remove_source(source.id)
+    with pytest.raises(NotFound, match="'empty' was removed"):
+        desk.sync(source)
+    assert desk.store.catalog.sources() == []
+
+
+def test_what_a_source_is_given_while_it_is_synced_stays(desk: Desk, docs: Path):
+    source = desk.add(docs).source
+    write(docs / "alpha.md", "# Alpha\n\nNew apples.\n", days_old=0.5)
+
+    def give(name: str) -> None:
+        register(docs, desk.store.catalog, name="fruit", tags=["ripe"], trust="untrusted")
+
+    desk.reader.during = give
+    report = desk.sync(source)
+    (stored,) = desk.store.catalog.sources()
+    assert (stored.name, stored.tags, stored.trust) == ("fruit", ("ripe",), "untrusted")
+    assert report.source == stored
+    assert stored.synced_at != source.synced_at
+
+
+def test_what_a_source_is_given_before_its_turn_counts_at_once(desk: Desk, docs: Path):
+    source = desk.add(docs).source
+    register(docs, desk.store.catalog, tags=["ripe"])
+    desk.sync(source)
+    assert {document.tags for document in desk.store.catalog.documents()} == {("ripe",)}
 
 
 def test_a_file_that_goes_while_others_are_read_is_simply_not_there(desk: Desk, docs: Path):

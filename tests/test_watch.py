@@ -18,6 +18,7 @@ import kb_process
 from concord import watch
 from concord.backends.memory import MemoryStore
 from concord.errors import NotFound
+from concord.gitignore import IGNORE_FILES
 from concord.knowledge import KnowledgeBase
 from concord.outcomes import SyncReport
 from concord.types import Source
@@ -101,6 +102,21 @@ def test_a_folder_that_is_removed_and_made_anew_is_followed(watching: Watching, 
     watching.until({"docs/a.md", "docs/sub/deep/d.md"})
     write(docs / "sub" / "deep" / "e.md", "# E\n\nand more\n", days_old=0)
     watching.until({"docs/a.md", "docs/sub/deep/d.md", "docs/sub/deep/e.md"})
+
+
+@pytest.mark.promise("freshness.watch")
+def test_a_folder_that_is_moved_out_of_the_source_is_followed(watching: Watching, docs: Path, tmp_path: Path):
+    (docs / "sub").rename(tmp_path / "elsewhere")
+    watching.until({"docs/a.md"})
+
+
+@pytest.mark.promise("freshness.watch")
+@pytest.mark.parametrize("name", IGNORE_FILES)
+def test_what_was_ignored_is_indexed_once_its_ignore_file_is_gone(watching: Watching, docs: Path, name: str):
+    write(docs / name, "sub/\n", days_old=0)
+    watching.until({"docs/a.md"})
+    (docs / name).unlink()
+    watching.until({"docs/a.md", "docs/sub/b.md"})
 
 
 @pytest.mark.promise("freshness.watch")
@@ -259,6 +275,22 @@ def test_only_the_named_sources_are_watched_and_a_wrong_name_is_refused(docs: Pa
         stop = threading.Event()
         reports = kb.watch(["more"], stop=stop)
         assert next(reports).source.name == "more"
+        stop.set()
+        assert list(reports) == []
+
+
+def test_a_source_that_is_removed_before_its_turn_does_not_end_the_watching(docs: Path, tmp_path: Path):
+    write(tmp_path / "more" / "m.md", "# M\n\nmore\n")
+    with KnowledgeBase.open(store__url="memory://", embed__provider="hashing") as kb:
+        kb.add(docs)
+        kb.add(tmp_path / "more")
+        stop = threading.Event()
+        reports = kb.watch(stop=stop)
+        assert next(reports).source.name == "docs"
+        kb.remove("more")
+        write(docs / "c.md", "# C\n\nthird\n", days_old=0)
+        assert next(report for report in reports if report.source.name == "docs").added == 1
+        assert [summary.source.name for summary in kb.sources()] == ["docs"]
         stop.set()
         assert list(reports) == []
 

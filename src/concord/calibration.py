@@ -34,7 +34,7 @@ def save_calibration(calibration: Calibration, identity: Identity, folder: Path)
     path = folder / file_name(identity)
     partial = path.with_suffix(".partial")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # a store may be made in it later
         partial.write_text(json.dumps(dump(calibration), indent=1) + "\n", encoding="utf-8")
         os.replace(partial, path)
     except OSError as fault:

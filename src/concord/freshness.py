@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from concord.settled import UNSETTLED_NS
+from concord.settled import UNSETTLED_NS, storable_ns
 from concord.types import Document, Freshness, Source
 
 MAX_HASHED = 1_000_000  # bytes; a larger file whose stat changed is taken as changed, to answer in time
@@ -79,10 +79,11 @@ def _stat(path: str) -> os.stat_result | None:
 def _compared(document: Document, path: str, now: os.stat_result) -> Freshness:
     if now.st_size != document.size:
         return "changed"
-    if now.st_mtime_ns == document.mtime_ns:
+    since_indexed = storable_ns(now.st_mtime_ns) - document.mtime_ns
+    if not since_indexed:
         return "fresh"
     if now.st_size > MAX_HASHED:
-        return "fresh" if now.st_mtime_ns == document.mtime_ns + UNSETTLED_NS else "changed"
+        return "fresh" if since_indexed == UNSETTLED_NS else "changed"
     import hashlib  # 3 ms, which most answers need not pay
 
     try:

@@ -25,13 +25,14 @@ from concord.errors import (
     BadValue,
     ExtractionError,
     MissingExtra,
+    NotFound,
     NotIndexable,
     UnknownName,
     Unreadable,
     UsageError,
 )
 from concord.outcomes import Failure, SyncReport
-from concord.protocols import Embedder, FileReader, Progress, Store
+from concord.protocols import Catalog, Embedder, FileReader, Progress, Store
 from concord.saved import Saved, saved_files
 from concord.settled import read_unchanging, settled_mtime
 from concord.text.chunk import ChunkSize, chunk
@@ -74,10 +75,12 @@ def sync(source: Source, tools: Tools, *, lock_wait_s: float, changed: Collectio
 
     Raises:
         Unreadable: the source's folder or file is not there any more; its index is left as it is.
+        NotFound: the source itself was removed before its turn came.
         StoreBusy: another process has been syncing the same source for too long.
     """
     started = time.monotonic()
     with tools.store.catalog.sync_lock(source.id, wait_s=lock_wait_s):
+        source = _as_stored(source, tools.store.catalog)
         run = _Run(source, tools)
         run.begin(saved_files(source, changed, tools.store.catalog, tools.limits.max_bytes))
         run.compare_files()
@@ -85,7 +88,7 @@ def sync(source: Source, tools: Tools, *, lock_wait_s: float, changed: Collectio
         run.store_waiting()
         run.delete_missing_files()
         run.remember_textless()
-        synced = replace(source, synced_at=time.time())
+        synced = replace(_as_stored(source, tools.store.catalog), synced_at=time.time())
         tools.store.catalog.put_source(synced)
         embedding = _embed_source(source, tools)
     return replace(
@@ -99,6 +102,18 @@ def sync(source: Source, tools: Tools, *, lock_wait_s: float, changed: Collectio
         generation=tools.store.catalog.generation(),
         took_s=time.monotonic() - started,
     )
+
+
+def _as_stored(source: Source, catalog: Catalog) -> Source:
+    """Return a source as it is now: others may have renamed, retagged or removed it, and no sync undoes that.
+
+    Raises:
+        NotFound: it was removed.
+    """
+    for stored in catalog.sources():
+        if stored.id == source.id:
+            return stored
+    raise NotFound(f"the source {source.name!r} was removed meanwhile", hint="`kb add` indexes it again")
 
 
 def _embed_source(source: Source, tools: Tools) -> Embedding:
@@ -184,7 +199,7 @@ class _Run:
 
     def index_new_files(self) -> None:
         """Index what is new, unless it is a known document under a new name."""
-        gone = {(state.file_hash, Path(state.path).suffix): state for state in self.known.values()}
+        gone = {(state.file_hash, Path(state.path).suffix): state for state in self._missing()}
         for found in self.new:
             self._index(found, None, gone)
 
@@ -200,9 +215,8 @@ class _Run:
         self.counts["chunks"] += sum(len(one.pieces) for one in group)
 
     def delete_missing_files(self) -> None:
-        """Delete the documents whose files are gone, but none below a folder that could not be read."""
-        hidden = tuple(self.unreadable_folders)
-        missing = [s.document_id for s in self.known.values() if not (hidden and s.path.startswith(hidden))]
+        """Delete the documents whose files are gone."""
+        missing = [state.document_id for state in self._missing()]
         if missing:
             self.tools.store.catalog.delete_documents(missing)
             self.counts["removed"] += len(missing)
@@ -225,6 +239,11 @@ class _Run:
             failed=tuple(self.failed),
             chunks=self.counts["chunks"],
         )
+
+    def _missing(self) -> list[FileState]:
+        """Return what was not met by the walk and is gone: nothing below a folder that could not be read."""
+        hidden = tuple(self.unreadable_folders)
+        return [state for state in self.known.values() if not state.path.startswith(hidden)]
 
     def _index(self, found: Found, state: FileState | None, gone: _Gone | None = None) -> None:
         path = document_path(self.source, found.relative)
@@ -342,6 +361,19 @@ def entries(source: Source, max_bytes: int) -> Iterator[Found | Skipped]:
         return walk(Path(path), source.patterns, max_bytes=max_bytes)
     except UsageError as refused:
         raise Unreadable(refused.message, hint=refused.hint) from refused
+
+
+def leaves_out(source: Source, path: Path, max_bytes: int) -> bool:
+    """Whether there are files at a path inside a source that only its patterns or ignore rules keep out.
+
+    Raises:
+        UsageError: the path may not be indexed at all.
+        Unreadable: it cannot be opened.
+    """
+    if not any(isinstance(found, Found) for found in walk(path, max_bytes=max_bytes)):
+        return False
+    met = (found for found in entries(source, max_bytes) if isinstance(found, Found))
+    return not any(found.path.is_relative_to(path) for found in met)
 
 
 def retitled(title: str, old: Path, new: Path) -> str:

@@ -154,9 +154,10 @@ class KnowledgeBase:
     ) -> Scope:
         """Index a path if it is new or changed, and return the scope to search it by.
 
-        A path inside a source that exists is brought up to date with that source, unless the source has
-        nothing there: what its patterns or ignore rules leave out becomes a source of its own.
+        A path inside a source that exists is brought up to date with that source, and searched there even if
+        nothing is in it yet; only what its patterns or ignore rules leave out becomes a source of its own.
         """
+        from concord.ingest import leaves_out
         from concord.sources import absolute_path, holder
 
         given = absolute_path(path)
@@ -165,7 +166,8 @@ class KnowledgeBase:
             self._syncing.sync(source, embed=embed, progress=progress)
             inside = _glob_under(source, given)
             part = Filter(source_id=source.id, path=inside, include_superseded=True)
-            if inside is None or self.store.catalog.count_documents(part):
+            is_held = inside is None or self.store.catalog.count_documents(part) > 0
+            if is_held or not leaves_out(source, given, self.settings["ingest.max_bytes"]):
                 return Scope(source.id, inside)
         return Scope(self.add(given, embed=embed, progress=progress).source.id, None)
 
@@ -413,12 +415,14 @@ class KnowledgeBase:
             BadValue: that store holds something else, or is this one.
             StoreError: the copy is not the same, because something changed meanwhile.
         """
-        from concord.migrate import migrate
+        from concord.migrate import is_same_file, migrate
 
         elsewhere = self.settings.replaced(store__url=to, vectors__url=vectors or "", org=self.org)
-        if elsewhere.store_url == self.settings.store_url:
-            raise BadValue(f"{to} is this store itself", hint="`kb migrate` without --to moves its vectors")
         with KnowledgeBase(elsewhere) as other:
+            if elsewhere.store_url == self.settings.store_url or is_same_file(self.store, other.store):
+                raise BadValue(
+                    f"{to} is this store itself", hint="`kb migrate` without --to moves its vectors"
+                )
             return migrate(self.store, other.store, progress, lock_wait_s=self.settings["sync.lock_wait_s"])
 
     def migrate_vectors(self, *, progress: Progress = silent) -> Embedding:
@@ -485,6 +489,7 @@ def _glob_under(source: Source, path: Path) -> str | None:
     """Return the path filter for a file or folder inside a source; None for all of it."""
     if source.path is None or source.kind == "file" or str(path) == source.path:
         return None
+    from concord.sources import path_filter
+
     inside = f"{source.prefix}/{path.relative_to(source.path).as_posix()}"
-    glob = inside.replace("*", "?")  # globs have no escapes: a star in a name may be any one character
-    return glob + "/**" if path.is_dir() else glob
+    return path_filter(inside, is_folder=path.is_dir())

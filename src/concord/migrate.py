@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import time
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -103,6 +104,12 @@ def _refill(identity: Identity, store: Store) -> None:
         space.put((chunk_id, known[key]) for chunk_id, key in keys.items() if key in known)
 
 
+def is_same_file(origin: Store, target: Store) -> bool:
+    """Whether two stores are one file, however their URLs spell it."""
+    here, there = (getattr(store, "path", None) or "" for store in (origin, target))
+    return os.path.exists(here) and os.path.exists(there) and os.path.samefile(here, there)
+
+
 def refuse_strangers(origin: Store, target: Store) -> None:
     """Refuse a target that holds anything but what comes from here.
 
@@ -117,7 +124,7 @@ def refuse_strangers(origin: Store, target: Store) -> None:
     if others:
         raise BadValue(
             f"the target holds a knowledge base of its own: {others[0]!r} is not of this one",
-            hint="choose an empty store, or another organisation with --org",
+            hint="choose an empty store: another folder, file or database",
         )
 
 

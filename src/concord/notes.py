@@ -21,10 +21,11 @@ from msgspec.structs import replace
 from concord.errors import BadValue, NotFound
 from concord.protocols import Catalog, Embedder, Store
 from concord.reading import joined
+from concord.settled import storable_ns
 from concord.sources import notes_source
 from concord.text.assemble import NoteText, note_text
 from concord.text.chunk import ChunkSize, chunk
-from concord.text.clean import clean
+from concord.text.clean import clean, without_lone_surrogates
 from concord.types import Document, Extracted, Json, Piece, Source
 
 GROUP = 64  # notes stored in one transaction
@@ -214,7 +215,8 @@ def _described(kept: KeptNote, text: str, source: Source) -> Document:
         details=_plain(note.details),
         content_hash=hashlib.sha256(text.encode("utf-8", "replace")).hexdigest(),
         size=len(text.encode("utf-8", "replace")),
-        mtime_ns=round(kept.changed_at * 1e6) * 1000,  # to the microsecond, which a date in text can say
+        # To the microsecond, which a date in text can say.
+        mtime_ns=storable_ns(round(kept.changed_at * 1e6) * 1000),
         superseded_by=kept.superseded_by,
         indexed_at=time.time(),
         fields=_plain(_fields(note)),
@@ -234,9 +236,10 @@ def _fields(note: Note) -> dict[str, Json]:
 
 
 def _plain(values: Mapping[str, Json]) -> dict[str, Json]:
-    """Return values as every store gives them back: what JSON can say, dates as text."""
+    """Return values as every store can keep them: what JSON can say, whole characters, dates as text."""
     try:
-        plain: dict[str, Json] = json.loads(json.dumps(dict(values), default=str, allow_nan=False))
+        text = json.dumps(dict(values), default=str, allow_nan=False, ensure_ascii=False)
+        plain: dict[str, Json] = json.loads(without_lone_surrogates(text))
     except (ValueError, TypeError, RecursionError) as fault:
         raise BadValue(f"a note's details must be JSON: {fault}", hint="no NaN, no loops") from fault
     return plain

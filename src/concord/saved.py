@@ -1,7 +1,8 @@
 """Which known files were saved, if that is all that happened? Then a sync need not walk the whole source.
 
 Notices name paths. One that is neither indexed nor there any more (an editor's temporary file) is nothing; an
-indexed one that is a file is a save; all else (new, gone, a folder, a rule of what to ignore) takes a walk.
+indexed one that is a file is a save; all else (new, gone, a folder, a rule of what to ignore) takes a walk,
+and so does a folder that was moved away with what is indexed below it, of which no other notice tells.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ import stat
 from collections.abc import Collection
 from typing import NamedTuple
 
+from concord.gitignore import IGNORE_FILES
 from concord.protocols import Catalog
-from concord.types import Document, FileState, Source
+from concord.settled import storable_ns
+from concord.sources import path_filter
+from concord.types import Document, FileState, Filter, Source
 from concord.walk import Found
 
 MOST = 32  # paths: looking up more of them one by one is no quicker than a walk
@@ -36,13 +40,21 @@ def saved_files(
         relative = os.path.relpath(path, source.path).replace(os.sep, "/")
         document = _document(f"{source.prefix}/{relative}", catalog)
         status = _status(path)
-        if document is None and status is None:
+        if document is None and status is None and not _left_a_mark(relative, source, catalog):
             continue
         if document is None or status is None or not _is_readable(status, max_bytes):
             return None
-        found = Found(source.path or "", relative, status.st_size, status.st_mtime_ns)
+        found = Found(source.path or "", relative, status.st_size, storable_ns(status.st_mtime_ns))
         saved.append(Saved(found, _state(document)))
     return saved
+
+
+def _left_a_mark(relative: str, source: Source, catalog: Catalog) -> bool:
+    """Whether what is gone decided what is indexed: a file of ignore rules, or a folder with documents."""
+    if os.path.basename(relative) in IGNORE_FILES:
+        return True
+    below = path_filter(f"{source.prefix}/{relative}", is_folder=True)
+    return catalog.count_documents(Filter(source_id=source.id, path=below, include_superseded=True)) > 0
 
 
 def _document(path: str, catalog: Catalog) -> Document | None:

@@ -15,6 +15,8 @@ TRIES = 3
 RACY_NS = 2_000_000_000  # a file saved this shortly before it was read may be saved again with the same time
 # Taken off the time that is remembered of such a file: the next sync looks inside, filters by date hold good.
 UNSETTLED_NS = 1
+# Files may claim to be of any year. Stores keep 64 bits of nanoseconds: September 1677 to April 2262.
+_EARLIEST_NS, _LATEST_NS = -(2**63), 2**63 - 1
 
 
 def read_unchanging(found: Found, max_bytes: int) -> bytes | None:
@@ -43,6 +45,14 @@ def read_unchanging(found: Found, max_bytes: int) -> bytes | None:
             (fault.strerror or str(fault)).lower(), hint="check the file's permissions"
         ) from fault
     raise Unreadable("changed while it was being read", hint="the next sync tries again")
+
+
+def storable_ns(moment_ns: int) -> int:
+    """Return a moment, or the nearest one that every store can keep.
+
+    Both sides of a comparison have to be taken through it: then what did not change is the same again.
+    """
+    return max(_EARLIEST_NS, min(moment_ns, _LATEST_NS))
 
 
 def settled_mtime(found: Found) -> int:

@@ -135,6 +135,12 @@ def holder(path: Path, sources: Sequence[Source]) -> Source | None:
     return max(holding, key=lambda source: len(source.path or ""), default=None)
 
 
+def path_filter(path: str, *, is_folder: bool) -> str:
+    """Return the glob that lets one document through, or all that lie below a folder."""
+    glob = path.replace("*", "?")  # globs have no escapes: a star in a name may be any one character
+    return glob + "/**" if is_folder else glob
+
+
 def _stored(catalog: Catalog, wanted: Callable[[Sequence[Source]], Source]) -> Source:
     """Store what is wanted of what is there; when somebody else stores the same first, look again."""
     for left in reversed(range(TRIES)):

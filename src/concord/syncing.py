@@ -7,7 +7,7 @@ from functools import cache
 
 from concord import ingest
 from concord.embedding import embed_pending
-from concord.errors import Unreadable
+from concord.errors import NotFound, Unreadable
 from concord.outcomes import Failure, SyncReport
 from concord.parts import Parts
 from concord.protocols import Progress
@@ -23,13 +23,15 @@ class Syncing:
     def reported(
         self, source: Source, *, embed: bool, progress: Progress, changed: Set[str] = frozenset()
     ) -> SyncReport:
-        """Sync a source; one whose folder is gone is reported, not raised."""
+        """Sync a source; one whose folder is gone, or that was removed meanwhile, is reported, not raised."""
         if source.kind == "notes":
             return self._embed_notes(source, embed=embed, progress=progress)
         try:
             return self.sync(source, embed=embed, progress=progress, changed=changed)
         except Unreadable as fault:
             return SyncReport(source, failed=(Failure(source.path or source.name, fault.message),))
+        except NotFound:  # somebody wanted it removed: nothing has failed
+            return SyncReport(source, skipped={"removed meanwhile": 1})
 
     def sync(
         self, source: Source, *, embed: bool, progress: Progress, changed: Set[str] = frozenset()
@@ -38,6 +40,7 @@ class Syncing:
 
         Raises:
             Unreadable: its folder is gone.
+            NotFound: it was removed before its turn came.
         """
         tools = ingest.Tools(
             store=self._parts.store,

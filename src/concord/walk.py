@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from concord.errors import BadValue, NotFound, Unreadable, UsageError
 from concord.gitignore import FolderRules, Rules, parse, parse_all, rules_above, rules_in
+from concord.settled import storable_ns
 from concord.unwanted import NO_TEXT, SECRET_FILES, SECRET_FOLDERS, generated_markers, unwanted_rules
 
 
@@ -208,7 +209,7 @@ class _Tree:
             return Skipped(relative, "too large")
         if status.st_size == 0:
             return Skipped(relative, "empty")
-        return Found(self._root, relative, status.st_size, status.st_mtime_ns)
+        return Found(self._root, relative, status.st_size, storable_ns(status.st_mtime_ns))
 
     def _other(self, entry: os.DirEntry[str], relative: str) -> Skipped:
         if not entry.is_symlink():

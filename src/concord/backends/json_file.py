@@ -137,7 +137,7 @@ class JsonShelves(Shelves, kw_only=True):
             cached=[(identity, key, vector) for (identity, key), vector in self.cached.items()],
             **same,
         )
-        self.seen = _write(self.path, msgspec.json.encode(saved))
+        self.seen = _write(self.path, _encoded(saved))
 
     def _fill(self, saved: Saved) -> None:
         for name in _SAME:
@@ -184,7 +184,7 @@ class JsonStore(MemoryStore):
             raise BadValue(f"{url!r} names no JSON store", hint="write json:///absolute/folder")
         check_org(org)
         with _told(Path(folder)):
-            Path(folder).mkdir(parents=True, exist_ok=True)
+            Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)  # for its owner's eyes
         store = cls(Path("/" + folder.lstrip("/")) / f"{org}.json")
         store.catalog.generation()  # reads the file: a damaged one is told of now
         return store
@@ -209,11 +209,54 @@ def _read(path: Path) -> Saved:
             raise SchemaTooNew(
                 f"{path} was written by a newer program", hint="pip install --upgrade concord-kb"
             )
-        return msgspec.json.decode(data, type=Saved)
+        saved = msgspec.json.decode(data, type=Saved)
+        if loose := next(_loose_ends(saved), None):
+            raise ValueError(loose)
+        return saved
     except (msgspec.DecodeError, ValueError) as fault:
         raise CorruptStore(
             f"{path} is damaged, or is no knowledge base: {fault}", hint="move it away, or restore a copy"
         ) from fault
+
+
+def _loose_ends(saved: Saved) -> Iterator[str]:
+    """Yield what names something that is not in the file, as after an edit by hand."""
+    sources, documents = {one.id for one in saved.sources}, {one.id for one in saved.documents}
+    chunks, spaces = {one.id for one in saved.chunks}, dict(saved.spaces)
+    for document in saved.documents:
+        if document.source_id not in sources:
+            yield f"the document {document.path!r} belongs to no source"
+    for chunk in saved.chunks:
+        if chunk.document_id not in documents:
+            yield f"chunk {chunk.id} belongs to no document"
+    if any(held.vectors.keys() - chunks for held in spaces.values()):
+        yield "a vector belongs to no chunk"
+    if saved.active is not None and saved.active not in spaces:
+        yield f"there are no vectors of {saved.active.name}"
+
+
+def _encoded(saved: Saved) -> bytes:
+    """Return what the file is to hold.
+
+    Raises:
+        BadValue: JSON cannot say it.
+    """
+    try:
+        return msgspec.json.encode(saved)
+    except UnicodeEncodeError as fault:
+        odd = next((one.path for one in saved.documents if not _is_unicode(one)), "something")
+        raise BadValue(
+            f"{odd} holds half a character, which a JSON file cannot",
+            hint="rename or convert a file; notes are mended by exporting and importing them again",
+        ) from fault
+
+
+def _is_unicode(document: Document) -> bool:
+    try:
+        msgspec.json.encode(document)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _write(path: Path, data: bytes) -> _Signature | None:

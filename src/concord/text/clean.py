@@ -52,8 +52,13 @@ def _without_odd_characters(text: str) -> str:
     if "\x1b" in text:
         text = _TERMINAL_CODES.sub("", text)
     text = _SEPARATING.sub(" ", text)
-    text = _LONE_SURROGATE.sub("�", text)
+    text = without_lone_surrogates(text)
     return _ODD.sub("", text)
+
+
+def without_lone_surrogates(text: str) -> str:
+    """Return a text that has a UTF-8 form: half a surrogate pair becomes the replacement character."""
+    return _LONE_SURROGATE.sub("\ufffd", text)
 
 
 def clean_pages(pages: Sequence[str]) -> tuple[str, tuple[int, ...]]:

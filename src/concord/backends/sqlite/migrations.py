@@ -140,7 +140,7 @@ def _check_org(connection: Connection, location: Location) -> None:
 def _make_folder(location: Location) -> None:
     folder = os.path.dirname(location.path)
     try:
-        os.makedirs(folder, exist_ok=True)
+        os.makedirs(folder, mode=0o700, exist_ok=True)  # what is indexed is for its owner's eyes
     except OSError as fault:
         raise BackendDown(
             f"{folder} cannot be made: {fault.strerror}",
