@@ -41,8 +41,8 @@ ANSWER_FEATURES = (
 # themselves the sets that are there once made a query whose words were all found the less likely answered.
 FOR = frozenset({*HIT_FEATURES, *ANSWER_FEATURES} - {"unknown"})
 AGAINST = frozenset({"unknown"})
-FOREIGN_SHARE = 0.3  # of what regressions learn from: enough to tell what cannot be answered
-FOREIGN_SHARE_OF_TABLE = 0.03  # of what the table holds: a probability is meant for a corpus's own queries
+FOREIGN_SHARE = 0.25  # of what regressions learn from: enough to tell what cannot be answered
+FOREIGN_SHARE_OF_TABLE = 0.01  # of what the table holds: a probability is meant for a corpus's own queries
 PENALTY = 1e-3  # on squared standardised coefficients: ten times less or more changes nothing
 PRIOR_PENALTY = 0.02  # on leaving the shipped fit: some hundred judged queries outweigh it
 FOLDS = 5
