@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import concord
+from concord.cli import quick_start
 
 HEAVY = {"onnxruntime", "mcp", "numpy", "rich", "tokenizers", "sqlite_vec", "pypdfium2", "selectolax"}
 RUN = """
@@ -52,6 +56,7 @@ def test_help_loads_neither_the_library_nor_anything_heavy(tmp_path: Path):
         "concord.cli.faults",
         "concord.cli.main",
         "concord.cli.output",
+        "concord.cli.quick_start",
         "concord.errors",
         "concord.visible",
     }
@@ -67,6 +72,31 @@ def test_a_search_by_words_loads_no_model_runtime(tmp_path: Path):
     assert not loaded & HEAVY
     assert not loaded & {"concord.ingest", "concord.wire", "asyncio", "platformdirs", "importlib.metadata"}
     assert not loaded & {"pathlib", "json", "concord.protocols", "concord.rungs"}
+    assert not loaded & {"inspect", "gettext", "locale", "platform", "textwrap", "typing_extensions"}
+
+
+def test_what_a_quick_start_leaves_out_is_there_for_whoever_wants_it():
+    script = """
+from concord.cli import main
+import click, click.core, click.types
+main.quick_start.import_structs()
+import msgspec
+assert click.core.inspect.signature(len)
+import gettext, inspect, platform, textwrap, typing_extensions
+assert inspect.signature(len) and gettext.translation and platform.python_version() and textwrap.wrap("a b")
+assert click.core.inspect.isfunction is inspect.isfunction
+print(msgspec.json.schema(msgspec.defstruct("Point", [("x", int)])))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, encoding="utf-8", check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "'x'" in done.stdout
+
+
+@given(st.text(alphabet=" \t\nab"))
+def test_help_loses_its_indentation_as_inspect_would_take_it(text: str):
+    assert quick_start._without_indentation(text) == inspect.cleandoc(text)
 
 
 def test_indexing_words_loads_the_tokenizer_and_no_model_runtime(tmp_path: Path):

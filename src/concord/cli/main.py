@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import gc
 import os
 import sys
 import threading
@@ -15,7 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from concord import __version__
-from concord.cli import faults, output
+from concord.cli import faults, output, quick_start
 from concord.cli.command import Flags
 
 # Command → where it lives in this package, and what it does in a line.
@@ -42,10 +41,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "install": ("install:install", "Write an AI client's configuration."),
 }
 
-# New objects before the collector looks for cycles among them. Importing makes thousands and no garbage: at
-# Python's own 700 it would look forty times before a quick search is over, a twentieth of what that takes.
-FEW_SWEEPS = 20_000
-
 
 class Commands(click.Group):
     """A group that knows its commands by a table and imports the one that is used."""
@@ -58,7 +53,7 @@ class Commands(click.Group):
         """Import and return a command."""
         if cmd_name not in COMMANDS:
             return None
-        _import_structs()
+        quick_start.import_structs()
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
         command: click.Command = getattr(import_module(f"concord.cli.{module}"), attribute)
         return command
@@ -99,7 +94,6 @@ def kb(ctx: click.Context, store: str | None, org: str | None, debug: bool) -> N
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run `kb` and return its exit status."""
-    gc.set_threshold(FEW_SWEEPS)
     given = list(sys.argv[1:] if args is None else args)
     output.prepare_streams()
     if "_KB_COMPLETE" in os.environ:  # a shell asks how a line may go on
@@ -123,18 +117,6 @@ def _is_watched() -> bool:
     """Whether a debugger or profiler has a report to make at the end, or a thread has work to finish."""
     others = (thread for thread in threading.enumerate() if thread is not threading.main_thread())
     return bool(sys.gettrace() or sys.getprofile()) or not all(thread.daemon for thread in others)
-
-
-def _import_structs() -> None:
-    """Import msgspec as it is where typing_extensions is not installed.
-
-    It would take from there what Python 3.11 has itself, and every command would wait 5 ms for it.
-    """
-    if "typing_extensions" not in sys.modules:
-        sys.modules["typing_extensions"] = None  # type: ignore[assignment]  # so that importing it fails
-        import msgspec  # noqa: F401
-
-        del sys.modules["typing_extensions"]
 
 
 def _run(given: list[str]) -> Any:
