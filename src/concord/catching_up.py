@@ -28,6 +28,7 @@ def search(request: Request, tools: Tools) -> Answer:
     wanted = request.min_generation or 0
     reached = _wait(tools.store.catalog, wanted, started + allowed_ms * WAITING_SHARE / 1000)
     left_ms = max(1.0, allowed_ms - (time.monotonic() - started) * 1000)
+    tools = replace(tools, known=None)  # that was before
     answer = replace(pipeline.search(replace(request, deadline_ms=left_ms), tools), request=request)
     return answer if reached >= wanted else _behind(answer, reached, wanted)
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from concord import plugins
 from concord.config import Settings
 from concord.errors import KBError, Unavailable
-from concord.types import ChunkId, Degraded, Identity, Request, Space
+from concord.types import ChunkId, Degraded, Identity, Request, Source, Space
 
 if TYPE_CHECKING:
     from concord import ingest
@@ -61,6 +61,10 @@ class Apart:
         self.path = getattr(store, "path", None)
         self._store = store
 
+    def glance(self) -> tuple[int, list[Source], Space | None]:
+        """Ask both."""
+        return self.catalog.generation(), self.catalog.sources(), self.spaces.active()
+
     def check(self) -> list[Finding]:
         """Look into both."""
         return [*self._store.check(), *self.outside.check()]
@@ -102,10 +106,7 @@ class Parts:
     @property
     def is_warm(self) -> bool:
         """Whether a search needs no model to be loaded first."""
-        if self.settings["embed.provider"] == NONE:
-            return True
-        opened = self._opened.get(_embedder_name(self._recipe(self._active_space())))
-        return opened is not None and bool(opened.is_warm)  # asking for it would import its runtime
+        return self._has_model(None if self.settings["embed.provider"] == NONE else self._active_space())
 
     def warm(self) -> None:
         """Load the model, and the client of a vector store outside, where anything has been embedded."""
@@ -155,6 +156,13 @@ class Parts:
             return self.store.spaces.active()
         except Unavailable:
             return None
+
+    def _has_model(self, space: Space | None) -> bool:
+        """Whether the model of a space is loaded, or none is needed."""
+        if self.settings["embed.provider"] == NONE:
+            return True
+        opened = self._opened.get(_embedder_name(self._recipe(space)))
+        return opened is not None and bool(opened.is_warm)  # asking for it would import its runtime
 
     def new_embedder(self, recipe: Mapping[str, Any], dimension: int = 0) -> Embedder:
         """Open an embedder that nobody else uses; whoever asked closes it."""
@@ -245,7 +253,12 @@ class Parts:
         tools = Tools(self.store, self.words, self.settings, self.org)
         if (request.mode or self.settings["search.mode"]) == "fts5":
             return tools, None
-        meaning = self._meaning(wait_for_model)
+        try:
+            generation, sources, space = self.store.glance()
+        except Unavailable as fault:
+            return replace(tools, reranker=self.reranker), Degraded("semantic", fault.message)
+        tools = replace(tools, known=(generation, sources))
+        meaning = self._meaning(space, wait_for_model)
         if meaning is COLD:
             return tools, COLD  # an answer at once: it does not wait for a reranker's model either
         if isinstance(meaning, Degraded):
@@ -254,7 +267,7 @@ class Parts:
 
     def with_meaning(self, tools: searching.Tools) -> searching.Tools:
         """Return the tools with the semantic strategy, if it can vote, and what was fitted for its model."""
-        meaning = self._meaning(wait_for_model=True)
+        meaning = self._asked_meaning()
         return tools if isinstance(meaning, Degraded) else self._with_meaning(tools, meaning)
 
     def _with_meaning(self, tools: searching.Tools, meaning: Meaning) -> searching.Tools:
@@ -289,16 +302,20 @@ class Parts:
 
     def _similarity(self, text: str, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, float]:
         """Return cosines for a reranker, which outlives the search it was opened in; none without meaning."""
-        meaning = self._meaning(wait_for_model=True)
+        meaning = self._asked_meaning()
         return {} if isinstance(meaning, Degraded) else meaning.strategy.compare(text, chunk_ids).cosines()
 
-    def _meaning(self, wait_for_model: bool) -> Meaning | Degraded:
-        """Return what looks for meaning, or why nothing can. The active space is asked for once a search."""
+    def _asked_meaning(self) -> Meaning | Degraded:
+        """Return what looks for meaning now, or why nothing can."""
         try:
             space = self.store.spaces.active()
         except Unavailable as fault:
             return Degraded("semantic", fault.message)
-        if space is not None and not wait_for_model and not self.is_warm:
+        return self._meaning(space, wait_for_model=True)
+
+    def _meaning(self, space: Space | None, wait_for_model: bool) -> Meaning | Degraded:
+        """Return what looks for meaning in the active space, or why nothing can."""
+        if space is not None and not wait_for_model and not self._has_model(space):
             return COLD
         if self.settings["embed.provider"] == NONE:
             return Degraded("semantic", "no embedding provider is configured")

@@ -540,6 +540,17 @@ class Store(Protocol):
         """What was read, and what people think of results."""
         ...
 
+    def glance(self) -> tuple[int, list[Source], Space | None]:
+        """Return the generation, the sources by name and the active space.
+
+        All that a search has to know before it begins: a server is asked once. What the generation counts is
+        in what is read afterwards.
+
+        Raises:
+            Unavailable: who keeps the vectors does not answer.
+        """
+        ...
+
     def check(self) -> list[Finding]:
         """Look for what only the store can see is wrong: damage, indexes out of step, orphans, lost vectors.
 

@@ -70,6 +70,7 @@ class Tools(Struct, frozen=True):
     similarity: Similarity | None = None  # cosines of chunks that the semantic strategy did not vote for
     calibration: Calibration | None = None
     reranker: Reranker | None = None
+    known: tuple[int, Sequence[Source]] | None = None  # the generation and the sources, if somebody has asked
 
 
 class Retrieval(Struct, frozen=True):
@@ -105,7 +106,7 @@ def examine(request: Request, tools: Tools) -> Examined:
     cosines = _cosines(request, tools)
     tools = replace(tools, similarity=cosines)
     mode, fusion = chosen_mode(request, tools.settings), chosen_fusion(request, tools.settings)
-    sources = tools.store.catalog.sources()
+    generation, sources = tools.known or _asked(tools.store)
     found = retrieve(request, mode, tools, sources, watch)
     tools = _fitted(tools, found.votes)
     with watch.lap("cascade"):
@@ -143,7 +144,7 @@ def examine(request: Request, tools: Tools) -> Examined:
         total_hits=len(ranked),
         fusion=fusion,
         org=tools.org,
-        generation=tools.store.catalog.generation(),
+        generation=generation,
         query_kind=found.query.kind,
         confidence=judgement.label,
         confidence_score=judgement.confidence_score,
@@ -164,6 +165,11 @@ def examine(request: Request, tools: Tools) -> Examined:
     )
     answer = remarked(answer, rescued, judgement.unheld, tools)
     return Examined(replace(answer, search_time_ms=watch.total_ms()), judgement)
+
+
+def _asked(store: Store) -> tuple[int, Sequence[Source]]:
+    """Return the generation before anything else is read: what it counts is in the answer."""
+    return store.catalog.generation(), store.catalog.sources()
 
 
 def _cosines(request: Request, tools: Tools) -> Cosines | None:

@@ -34,6 +34,21 @@ def test_the_first_space_becomes_the_active_one_however_it_is_made(store: Store)
     assert store.vectors.put([(a, NORTH)]) == 1
 
 
+def test_a_glance_tells_the_generation_the_sources_and_the_active_space(store: Store):
+    put(store, "docs/a.md", "a")
+    store.spaces.add(IDENTITY, {"embed.provider": "test"})
+    store.spaces.add(OTHER, {})
+    generation, sources, space = store.glance()
+    assert [source.name for source in sources] == ["docs"]
+    assert space == Space(IDENTITY, {"embed.provider": "test"}, is_active=True)
+    put(store, "docs/b.md", "b")
+    store.spaces.activate(OTHER)
+    later, _, other = store.glance()
+    assert later == store.catalog.generation() > generation
+    assert other is not None
+    assert other.identity == OTHER
+
+
 def test_preparing_makes_a_space_whose_recipe_can_be_written_down_later(store: Store):
     store.spaces.of(IDENTITY).prepare(IDENTITY)
     assert store.spaces.all() == [Space(IDENTITY, {}, is_active=True)]

@@ -35,6 +35,7 @@ from concord.types import (
     Piece,
     Scored,
     Source,
+    Space,
 )
 
 
@@ -379,6 +380,10 @@ class MemoryStore:
     def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> MemoryStore:
         """Return a new store; `memory://` says all there is to say."""
         return cls()
+
+    def glance(self) -> tuple[int, list[Source], Space | None]:
+        """Return the generation, the sources by name and the active space."""
+        return self.catalog.generation(), self.catalog.sources(), self.spaces.active()
 
     def check(self) -> list[Finding]:
         """Find nothing: one lock keeps all of it in step, and no disk can damage it."""

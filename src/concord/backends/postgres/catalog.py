@@ -23,7 +23,8 @@ from concord.backends.postgres.rows import (
 from concord.backends.postgres.upkeep import tidy_up
 from concord.types import Chunk, ChunkId, Counts, Document, DocumentType, FileState, Filter, Piece, Source
 
-_SOURCES = f"SELECT {SOURCE_COLUMNS} FROM kb_sources WHERE org = %(org)s ORDER BY name"
+GENERATION = "SELECT generation FROM kb_orgs WHERE key = %(org)s"
+SOURCES = f"SELECT {SOURCE_COLUMNS} FROM kb_sources WHERE org = %(org)s ORDER BY name"
 _FILE_STATES = """
 SELECT id, path, size, mtime_ns, file_hash, content_hash FROM kb_documents
 WHERE org = %(org)s AND source = %(source)s"""
@@ -77,7 +78,7 @@ class PostgresCatalog:
 
     def sources(self) -> list[Source]:
         """Return all sources, by name."""
-        return [source_of(row) for row in self._rows(_SOURCES)]
+        return [source_of(row) for row in self._rows(SOURCES)]
 
     def put_source(self, source: Source) -> None:
         """Insert a source, or replace the one with its id."""
@@ -182,7 +183,7 @@ class PostgresCatalog:
 
     def generation(self) -> int:
         """Return a number that grows with every change to sources, documents or chunks."""
-        ((number,),) = self._rows("SELECT generation FROM kb_orgs WHERE key = %(org)s")
+        ((number,),) = self._rows(GENERATION)
         return int(number)
 
     def memo(self, source_id: str) -> str:

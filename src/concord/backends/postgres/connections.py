@@ -70,6 +70,16 @@ class Connections:
                     raise
                 return self._on_connection(work)
 
+    def read_together(self, *statements: str) -> list[list[tuple[Any, ...]]]:
+        """Return the rows of statements about the organisation, asked in one trip, one after the other."""
+
+        def work(connection: Connection) -> list[list[tuple[Any, ...]]]:
+            with connection.pipeline():
+                asked = [connection.execute(statement, {"org": self.org}) for statement in statements]
+            return [cursor.fetchall() for cursor in asked]
+
+        return self.read(work)
+
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """Lend a connection for a transaction; it is committed when the block ends, all of it or nothing."""

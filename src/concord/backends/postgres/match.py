@@ -41,7 +41,8 @@ STATISTICS = """n AS MATERIALIZED (
     FROM kb_orgs WHERE key = %(org)s)"""
 
 # Tokens that are there, with their weight; and the chunks of the rarest of them, where only a chunk that
-# holds all of them counts: the others' postings are then passed by without being scored.
+# holds all of them counts: the others' postings are then passed by without being scored, and not even read
+# where one of the tokens is nowhere.
 _TERMS = f"""t{{at}} AS MATERIALIZED (
     SELECT w.term, d.chunks, w.times * {_IDF.format(df="d.chunks")} AS idf
     FROM n CROSS JOIN unnest(%(terms{{at}})s::text[], %(times{{at}})s::float8[]) AS w (term, times)
@@ -49,7 +50,8 @@ _TERMS = f"""t{{at}} AS MATERIALIZED (
 _RAREST = """r{at} AS MATERIALIZED (
     SELECT e.chunk FROM (SELECT term FROM t{at} ORDER BY chunks LIMIT 1) AS rare
     JOIN kb_postings AS p ON p.org = %(org)s AND p.term = rare.term
-    CROSS JOIN LATERAL unnest(p.chunks) AS e (chunk))"""
+    CROSS JOIN LATERAL unnest(p.chunks) AS e (chunk)
+    WHERE (SELECT count(*) FROM t{at}) = cardinality(%(terms{at})s::text[]))"""
 _WORDS = f"""
 SELECT e.chunk, t.idf * {_SATURATED.format(tf=_WEIGHTED, length=_LENGTH)} AS score
 FROM n CROSS JOIN t{{at}} AS t JOIN kb_postings AS p ON p.org = %(org)s AND p.term = t.term {_POSTINGS}"""

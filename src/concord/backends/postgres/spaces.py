@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from concord.backends.postgres.cache import identity_of
 from concord.backends.postgres.connections import Connection, Connections
@@ -19,8 +20,8 @@ from concord.backends.postgres.vectors import PostgresVectors
 from concord.errors import BadValue, NotFound
 from concord.types import Identity, Json, Space
 
-_SPACES = """
-SELECT identity, recipe, is_active, was_active FROM kb_spaces WHERE org = %s AND identity IS NOT NULL
+SPACES = """
+SELECT identity, recipe, is_active, was_active FROM kb_spaces WHERE org = %(org)s AND identity IS NOT NULL
 ORDER BY key"""
 _REMEMBER = "UPDATE kb_spaces SET recipe = %s WHERE org = %s AND key = %s"
 
@@ -34,12 +35,11 @@ class PostgresSpaces:
 
     def all(self) -> list[Space]:
         """Return every space, in the order in which they were added."""
-        rows = self._connections.read(lambda connection: connection.execute(_SPACES, (self._org,)).fetchall())
-        return [_space(*row) for row in rows]
+        return spaces_of(self._connections.read_together(SPACES)[0])
 
     def active(self) -> Space | None:
         """Return the space that searches use; None before the first embedder."""
-        return next((space for space in self.all() if space.is_active), None)
+        return active_of(self.all())
 
     def of(self, identity: Identity) -> PostgresVectors:
         """Return the index bound to one identity, whether or not there is such a space yet."""
@@ -87,6 +87,16 @@ class PostgresSpaces:
                 f"there are no vectors of {identity.name}", hint="`kb models list` shows what there is"
             )
         return space
+
+
+def spaces_of(rows: Sequence[tuple[Any, ...]]) -> list[Space]:
+    """Return the spaces in rows of SPACES."""
+    return [_space(*row) for row in rows]
+
+
+def active_of(spaces: Iterable[Space]) -> Space | None:
+    """Return the space that searches use."""
+    return next((space for space in spaces if space.is_active), None)
 
 
 def _space(identity: str, recipe: str, is_active: bool, was_active: bool) -> Space:

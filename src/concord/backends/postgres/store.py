@@ -6,17 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from concord.backends.postgres.cache import PostgresCache
-from concord.backends.postgres.catalog import PostgresCatalog
+from concord.backends.postgres.catalog import GENERATION, SOURCES, PostgresCatalog
 from concord.backends.postgres.connections import Connections
 from concord.backends.postgres.journal import PostgresJournal
 from concord.backends.postgres.ledger import PostgresLedger
 from concord.backends.postgres.lexical import PostgresLexical
 from concord.backends.postgres.location import Location, locate
 from concord.backends.postgres.migrations import bring_up_to_date
-from concord.backends.postgres.spaces import PostgresSpaces
+from concord.backends.postgres.rows import source_of
+from concord.backends.postgres.spaces import SPACES, PostgresSpaces, active_of, spaces_of
 from concord.backends.postgres.vectors import PostgresVectors
 from concord.outcomes import Finding
 from concord.protocols import Progress
+from concord.types import Source, Space
 
 
 class PostgresStore:
@@ -43,6 +45,11 @@ class PostgresStore:
         """
         location = locate(url, org)
         return cls(location, bring_up_to_date(location), options)
+
+    def glance(self) -> tuple[int, list[Source], Space | None]:
+        """Return the generation, the sources by name and the active space, in one trip."""
+        ((generation,),), sources, spaces = self._connections.read_together(GENERATION, SOURCES, SPACES)
+        return generation, [source_of(row) for row in sources], active_of(spaces_of(spaces))
 
     def check(self) -> list[Finding]:
         """Look for indexes and counters out of step, orphans and lost vectors; changes nothing."""

@@ -54,10 +54,10 @@ def entry_of(columns: Columns) -> Entry:
 
 def lexemes(text: str) -> list[str]:
     """Return the tokens of a text as they are indexed."""
-    tokens = tokenize(text)
-    if len(text) <= _LONGEST_BYTES // 4:
+    tokens, surely_short = tokenize(text), _LONGEST_BYTES // 4
+    if len(text) <= surely_short or max(map(len, tokens), default=0) <= surely_short:
         return tokens
-    return [token if len(token) <= _LONGEST_BYTES // 4 else _shortened(token) for token in tokens]
+    return [_shortened(token) for token in tokens]
 
 
 def postings(entries: Iterable[tuple[ChunkId, Entry]]) -> dict[str, list[int]]:
@@ -81,8 +81,11 @@ def posting_lines(org: int, segment: int, found: Mapping[str, list[int]]) -> Ite
     """Yield the postings of chunks that are written together, as lines for COPY: one a token."""
     for token in sorted(found):  # neighbours in the index are written together
         flat = found[token]
-        chunks, packed = str(flat[::2])[1:-1], str(flat[1::2])[1:-1]
-        yield f"{org}\t{segment}\t{token}\t{len(flat) // 2}\t{{{chunks}}}\t{{{packed}}}\n"
+        if len(flat) == 2:  # most tokens are in one chunk, and a list takes longer to write than a number
+            yield f"{org}\t{segment}\t{token}\t1\t{{{flat[0]}}}\t{{{flat[1]}}}\n"
+        else:
+            chunks, packed = str(flat[::2])[1:-1], str(flat[1::2])[1:-1]
+            yield f"{org}\t{segment}\t{token}\t{len(flat) // 2}\t{{{chunks}}}\t{{{packed}}}\n"
 
 
 def _shortened(token: str) -> str:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from concord.backends.sqlite.vectors import SQLiteVectors
     from concord.outcomes import Finding, VectorIndexState
     from concord.protocols import Progress
+    from concord.types import Source, Space
 
 
 class SQLiteStore:
@@ -101,6 +102,10 @@ class SQLiteStore:
         from concord.backends.sqlite.journal import SQLiteJournal
 
         return SQLiteJournal(self._readers, self._writer)
+
+    def glance(self) -> tuple[int, list[Source], Space | None]:
+        """Return the generation, the sources by name and the active space."""
+        return self.catalog.generation(), self.catalog.sources(), self.spaces.active()
 
     def check(self) -> list[Finding]:
         """Look for damage, indexes out of step, orphans and lost vectors; changes nothing."""
