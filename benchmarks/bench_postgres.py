@@ -78,6 +78,7 @@ def run() -> Iterator[Row]:
             yield from _filling(store, url)
             yield _recall(store)
         yield from _searching(url)
+        yield _growing(url)
         yield from _agreement(url)
 
 
@@ -152,6 +153,24 @@ def _filling(store: PostgresStore, url: str) -> Iterator[Row]:
     yield at_least(row, f"{CHUNKS / ours:,.0f}", f"{CHUNKS / theirs:,.0f}", theirs / ours, LEAST_WRITE)
 
 
+def _growing(url: str) -> Row:
+    """Write more to a server that has all its indexes, as every sync but the first does."""
+    load = _load(CHUNKS // ROUNDS)
+    with closing(PostgresStore.open(url, "growing")) as store:
+        store.catalog.put_source(SOURCE)
+        store.vectors.prepare(BundledEmbedder.identity)
+        ours = cost_of(lambda: _write(store, load)).elapsed
+        with _bare(url, "synthetic", _VECTORS) as (connection, bare):
+            connection.execute(f"INSERT INTO {bare} SELECT * FROM {_VECTORS}")
+            connection.execute(_BUILD.format(table=bare))
+            vectors = cost_of(partial(_copy, connection, bare, _rows(url, "growing", _VECTORS))).elapsed
+        theirs = vectors + _copy_time(url, "growing", _WRITTEN[:-1])
+        store.catalog.remove_source(SOURCE.id)
+    row = "chunks written a second where all indexes are there already, beside COPY of the same rows"
+    rate, bare_rate = (f"{len(load.vectors) / spent:,.0f}" for spent in (ours, theirs))
+    return at_least(row, rate, bare_rate, theirs / ours, LEAST_WRITE)
+
+
 def _settle(store: Store) -> None:
     """Let segments be merged and the vector index be built, as at the end of every sync."""
     with store.catalog.sync_lock(SOURCE.id, wait_s=0):
@@ -173,16 +192,21 @@ _BUILD = """
 SET maintenance_work_mem = '256MB'; CREATE INDEX ON {table} USING hnsw (embedding vector_cosine_ops)"""
 
 
-def _copy_time(url: str, org: str) -> float:
+def _copy_time(url: str, org: str, tables: Sequence[str] = _WRITTEN) -> float:
     """Return how long a bare COPY of an organisation's rows takes, into tables with the same indexes."""
     spent = 0.0
-    for table in _WRITTEN:
+    for table in tables:
+        rows = _rows(url, org, table)
         with _bare(url, org, table) as (connection, bare):
-            statement = f"COPY (SELECT * FROM {table}) TO STDOUT (FORMAT binary)"
-            with connection.cursor() as cursor, cursor.copy(statement) as copy:
-                rows = [bytes(block) for block in copy]
             spent += cost_of(partial(_copy, connection, bare, rows)).elapsed
     return spent
+
+
+def _rows(url: str, org: str, table: str) -> list[bytes]:
+    """Return an organisation's rows of a table as COPY takes them."""
+    statement = f"COPY (SELECT * FROM {table}) TO STDOUT (FORMAT binary)"
+    with _session(url, org) as connection, connection.cursor() as cursor, cursor.copy(statement) as copy:
+        return [bytes(block) for block in copy]
 
 
 def _index_time(url: str, org: str) -> float:
@@ -195,12 +219,18 @@ def _index_time(url: str, org: str) -> float:
 @contextmanager
 def _bare(url: str, org: str, table: str) -> Iterator[tuple[psycopg.Connection[Any], str]]:
     """Lend a connection, and a table like one of ours without policies and without a vector index."""
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("SELECT set_config('concord.org', %s, false)", (org,))
+    with _session(url, org) as connection:
         connection.execute(f"CREATE TABLE bare_{table} (LIKE {table} INCLUDING INDEXES)")
         connection.execute(f"DROP INDEX IF EXISTS bare_{table}_embedding_idx")
         yield connection, f"bare_{table}"
         connection.execute(f"DROP TABLE bare_{table}")
+
+
+@contextmanager
+def _session(url: str, org: str) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("SELECT set_config('concord.org', %s, false)", (org,))
+        yield connection
 
 
 def _copy(connection: psycopg.Connection[Any], table: str, rows: Sequence[bytes]) -> None:
