@@ -91,6 +91,14 @@ def test_a_word_two_edits_off_is_near_a_stem_when_a_text_holds_the_word():
     assert similar(asked, vocabulary, lambda token: [], 5) == []
 
 
+def test_words_are_not_near_because_their_stems_are():
+    asked = typed("capital")
+    assert asked is not None
+    assert near("capital", capath=3) == ["capath"]  # as stems: capit
+    assert similar(asked, [("capath", 3)], lambda token: ["capath"], 5) == []
+    assert similar(asked, [("capitol", 3)], lambda token: ["capitol"], 5) == [("capitol", 3)]
+
+
 def test_a_token_is_shown_as_the_word_in_the_text_that_is_nearest():
     asked = typed("authenticatoin")
     assert asked is not None

@@ -39,6 +39,15 @@ def test_words_that_are_known_stay_as_they_were_typed():
     assert suggestions("Token LIFETME of  sessions", words)[0] == "Token lifetime of sessions"
 
 
+def test_a_word_that_is_nobodys_misspelling_is_not_put_right():
+    assert suggestions("France", {"france": ["frac"]}) == ("frac",)
+    assert suggestions("holidays in France", {"france": ["frac"], "holidays": ["holdays"]}) == (
+        "holdays in France",
+        "frac",
+        "holdays",
+    )
+
+
 def test_there_are_few_suggestions_and_no_two_alike():
     words = {"tokn": ["token", "Token", "taken", "tokyo"], "loginn": ["login", "logic", "loin"]}
     found = suggestions("tokn loginn", words, ["Tokens", "TOKEN LOGIN", "tokn loginn"])

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from concord.text.characters import folded
+from concord.text.nearness import is_slip
 from concord.text.terms import word_match
 from concord.text.trust import warnings_about
 from concord.types import ChunkId, Document, Filter, Query
@@ -61,8 +62,8 @@ def related_titles(
 
 
 def _did_you_mean(text: str, known: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield the query with each unknown word replaced by the nearest known one; the rest stays as typed."""
-    nearest = {word: like[0] for word, like in known.items() if like}
+    """Yield the query with unknown words put right by the nearest known ones; the rest stays as typed."""
+    nearest = {word: like[0] for word, like in known.items() if like and is_slip(word, like[0])}
     if nearest and len(text) <= MAX_TEXT:
         yield re.sub(r"[^\W_]+", lambda found: _replaced(found[0], nearest), " ".join(text.split()))
 
