@@ -21,10 +21,10 @@ from concord.ranking.fuse import (
     blend,
     blend_weight,
     dominant,
+    fuse,
     logodds,
     rrf,
     shares,
-    standings,
     zscores,
 )
 from concord.ranking.plan import WEIGHTS, Weights
@@ -373,7 +373,8 @@ def test_chunks_that_all_hold_a_quotation_share_as_evidence_what_each_gains_in_t
         votes = [vote(at, "fts_relaxed", at, 9.0 - at / 10) for at in range(1, 41)]
         given = ballots([*votes, *(vote(at, "fts_exact", at, 9.0 - at / 10) for at in range(1, holders + 1))])
         context = Context(kind="exact_quote", is_literal=True)
-        return {one.chunk_id: one.score for one in blend(given, context)}, standings(given, context)
+        fused = fuse("blend", given, context)
+        return {one.chunk_id: one.score for one in fused.ranked}, fused.standing
 
     for holders in (1, 4, 40):
         order, standing = quoted(holders)

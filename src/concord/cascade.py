@@ -16,10 +16,10 @@ from msgspec.structs import replace
 
 from concord.judge import evidence_of
 from concord.poll import Poll, poll
-from concord.ranking import calibrate
+from concord.ranking import calibrate, rarity
 from concord.ranking.agreement import Rung, answerable
 from concord.ranking.diversify import RELAXED_FLOOR
-from concord.ranking.fuse import FUSIONS, Ballots, ballots, standings
+from concord.ranking.fuse import Ballots, ballots, fuse
 from concord.ranking.plan import polled
 from concord.types import Candidate, Family, Match, Mode, Query, Request
 
@@ -104,9 +104,9 @@ def _is_answerable(fusion: str, found: Retrieval, tools: Tools) -> bool:
 
     With a model that nobody fitted, a cosine above the weak cut stands in for the probability.
     """
-    ranked = FUSIONS[fusion](found.ballots, found.context)
-    standing = standings(found.ballots, found.context)
-    evidence = evidence_of(found.ballots, ranked, found.query, standing, coverage=0.0)
+    fused = fuse(fusion, found.ballots, found.context)
+    weights = rarity.idfs(found.query.chunks, found.query.frequencies)
+    evidence = evidence_of(found.ballots, fused, found.query, weights, coverage=0.0)
     cuts = calibrate.cuts(tools.calibration)
     judged = answerable(calibrate.confidence_score(tools.calibration, evidence), cuts)
     return evidence.semantic.top >= cuts.weak if judged is None else judged

@@ -22,12 +22,12 @@ from concord.ranking.features import (
     search_evidence,
     with_documents,
 )
-from concord.ranking.fuse import Ballots, Context, standings
+from concord.ranking.fuse import Ballots, Context, Fused
 from concord.ranking.identifiers import shape
 from concord.ranking.plan import STRATEGIES
 from concord.text.parse import contains
 from concord.text.terms import loose_words
-from concord.types import Chunk, ChunkId, Document, Query, Ranked
+from concord.types import Chunk, Document, Query, Ranked
 
 MOSTLY = 0.5  # the share of a query, by rarity, from which what nothing holds is what was asked for
 SLIP = 0.05  # the chance that a code was mistyped, and the one that is like it was meant; not measured
@@ -67,24 +67,23 @@ def judge(
     survivors: Sequence[Survivor],
     given: Ballots,
     context: Context,
-    ranked: Sequence[Ranked],
+    fused: Fused,
     query: Query,
     calibration: Calibration | None,
     rung: Rung | None = None,
 ) -> Judgement:
-    """Judge the hits of an answer; `ranked` is the whole fused order they come from.
+    """Judge the hits of an answer; `fused` is the whole order they come from.
 
     A rung of the cascade decides the label of those hits alone that nobody else has found.
     """
     weights = rarity.idfs(query.chunks, query.frequencies)
     covered = [_coverage(survivor, query, weights) for survivor in survivors]
-    standing = standings(given, context)
-    search = evidence_of(given, ranked, query, standing, coverage=covered[0] if covered else 0.0)
+    search = evidence_of(given, fused, query, weights, coverage=covered[0] if covered else 0.0)
     unheld = _unheld(survivors, query, is_found_whole=bool(search.exact) or not context.is_literal)
     search = replace(search, held=_held(unheld, weights))
     features = with_documents(
         [
-            _features(at, survivor, query, given, standing.get(survivor.ranked.chunk_id, 0.0), coverage)
+            _features(at, survivor, query, given, fused.standing.get(survivor.ranked.chunk_id, 0.0), coverage)
             for at, (survivor, coverage) in enumerate(zip(survivors, covered, strict=True), 1)
         ],
         [survivor.document.id for survivor in survivors],
@@ -109,26 +108,21 @@ def judge(
 
 
 def evidence_of(
-    given: Ballots,
-    ranked: Sequence[Ranked],
-    query: Query,
-    standing: Mapping[ChunkId, float],
-    *,
-    coverage: float,
+    given: Ballots, fused: Fused, query: Query, weights: Mapping[str, float], *, coverage: float
 ) -> SearchEvidence:
     """Sum up a search; `coverage` is the share of the query's words, by rarity, that its first hit holds.
 
-    `standing` is that of every candidate, falling.
+    `weights` are those of the query's words.
     """
     return search_evidence(
         given,
-        ranked,
+        fused.ranked,
         kind=query.kind,
         terms=len(query.words),
         unknown=rarity.unknown(query.chunks, query.frequencies),
-        max_bm25=rarity.ceiling(rarity.idfs(query.chunks, query.frequencies).values()),
+        max_bm25=rarity.ceiling(weights.values()),
         coverage=coverage,
-        standings=[*standing.values()],
+        standings=[*fused.standing.values()],
     )
 
 

@@ -25,7 +25,7 @@ from concord.poll import Poll, bounded, poll
 from concord.ranking import diversify, rarity
 from concord.ranking.agreement import agreement
 from concord.ranking.calibrate import Calibration
-from concord.ranking.fuse import FUSIONS, Ballots, Context, ballots, blend, rrf
+from concord.ranking.fuse import FUSIONS, Ballots, Context, ballots, blend, fuse, rrf_scores
 from concord.ranking.plan import polled
 from concord.remarks import remarked
 from concord.second_look import Look, second_look
@@ -113,8 +113,9 @@ def examine(request: Request, tools: Tools) -> Examined:
         rescued = rescue(request, mode, fusion, found, tools)
         found = rescued.found
     with watch.lap("fuse"):
-        ranked = FUSIONS[fusion](found.ballots, found.context)
-        kept = _above(ranked, found, request.threshold, rescued.floor)
+        fused = fuse(fusion, found.ballots, found.context)
+        scores = rrf_scores(found.ballots, found.context.k)
+        kept = _above(fused.ranked, scores, request.threshold, rescued.floor)
     with watch.lap("read"):
         files = Files(sources)
         survivors, deleted = _read_present(kept, found.query, tools.store, files)
@@ -127,10 +128,12 @@ def examine(request: Request, tools: Tools) -> Examined:
         survivors = _diverse(survivors, found.query.limit, tools.settings["search.diversity"])
     with watch.lap("judge"):
         judgement = judge(
-            survivors, found.ballots, found.context, ranked, found.query, tools.calibration, rescued.rung
+            survivors, found.ballots, found.context, fused, found.query, tools.calibration, rescued.rung
         )
     with watch.lap("present"):
-        hits = _hits(survivors, judgement, found, sources, tools.settings["search.snippet_width"])
+        hits = _hits(
+            survivors, judgement, found.query, scores, sources, tools.settings["search.snippet_width"]
+        )
         hits = hits if deleted is None else _with_freshness(hits, files)
         if request.explain:
             hits = tuple(
@@ -141,7 +144,7 @@ def examine(request: Request, tools: Tools) -> Examined:
         request=request,
         mode=mode,
         hits=hits,
-        total_hits=len(ranked),
+        total_hits=len(fused.ranked),
         fusion=fusion,
         org=tools.org,
         generation=generation,
@@ -160,7 +163,7 @@ def examine(request: Request, tools: Tools) -> Examined:
             *([UNSEEN] if deleted is None else []),
             *_waiting(judgement, found.ballots),
         ),
-        omitted={"deleted": deleted or 0, "below_threshold": len(ranked) - len(kept)},
+        omitted={"deleted": deleted or 0, "below_threshold": len(fused.ranked) - len(kept)},
         timings_ms={**found.votes.timings_ms, **watch.laps},
     )
     answer = remarked(answer, rescued, judgement.unheld, tools)
@@ -287,12 +290,13 @@ def _waiting(judgement: Judgement, given: Ballots) -> list[Degraded]:
     return [Degraded("vectors", f"{what} no vector yet: `kb sync` makes them")] if waiting else []
 
 
-def _above(ranked: Sequence[Ranked], found: Retrieval, threshold: float | None, floor: float) -> list[Ranked]:
+def _above(
+    ranked: Sequence[Ranked], scores: Mapping[ChunkId, float], threshold: float | None, floor: float
+) -> list[Ranked]:
     """Drop what is under the caller's threshold, and under our floor unless that would drop everything.
 
     Both are on the scale of reciprocal rank fusion, whichever fusion made the order.
     """
-    scores = {one.chunk_id: one.score for one in rrf(found.ballots, found.context.k)}
     wanted = [one for one in ranked if threshold is None or scores[one.chunk_id] >= threshold]
     return diversify.floor(wanted, floor, scores)
 
@@ -390,13 +394,13 @@ def _cited(survivor: Survivor) -> str:
 def _hits(
     survivors: Sequence[Survivor],
     judgement: Judgement,
-    found: Retrieval,
+    query: Query,
+    scores: Mapping[ChunkId, float],
     sources: Sequence[Source],
     width: int,
 ) -> tuple[Hit, ...]:
     by_id = {source.id: source for source in sources}
-    words = [*found.query.terms, *(word for phrase in found.query.phrases for word in phrase.split())]
-    scores = {one.chunk_id: one.score for one in rrf(found.ballots, found.context.k)}
+    words = [*query.terms, *(word for phrase in query.phrases for word in phrase.split())]
     return tuple(
         _hit(
             rank,

@@ -61,7 +61,7 @@ def relevance(calibration: Calibration | None, hit: HitEvidence, search: SearchE
     fitted = applicable(calibration, hit)
     if fitted is None:
         return search.held * stand_in(hit.cosine or 0.0, share_of_bound(hit.bm25, search))
-    return search.held * probability(fitted.hit, features_hit(hit, search))
+    return search.held * probability(fitted.hit, features_hit(hit, search, fitted.hit.features))
 
 
 def applicable(calibration: Calibration | None, hit: HitEvidence) -> Calibration | None:
@@ -78,7 +78,8 @@ def confidence_score(
     """
     if calibration is None:
         return search.held * stand_in(search.first_cosine, share_of_bound(search.first_bm25, search))
-    return max([search.held * probability(calibration.answer, features_answer(search)), *relevances])
+    features = features_answer(search, calibration.answer.features)
+    return max([search.held * probability(calibration.answer, features), *relevances])
 
 
 def cuts(calibration: Calibration | None) -> Cuts:

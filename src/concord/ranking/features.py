@@ -174,14 +174,16 @@ def leg(scores: Iterable[float]) -> Leg:
     )
 
 
-def features_hit(hit: HitEvidence, search: SearchEvidence) -> dict[str, float]:
-    """Return every feature of a hit by name."""
-    return {name: float(of(hit, search)) for name, of in HIT_FEATURES.items()}
+def features_hit(
+    hit: HitEvidence, search: SearchEvidence, names: Iterable[str] | None = None
+) -> dict[str, float]:
+    """Return features of a hit by name: those that are named, else every one."""
+    return {name: float(HIT_FEATURES[name](hit, search)) for name in names or HIT_FEATURES}
 
 
-def features_answer(search: SearchEvidence) -> dict[str, float]:
-    """Return every feature of a search by name."""
-    return {name: float(of(search)) for name, of in ANSWER_FEATURES.items()}
+def features_answer(search: SearchEvidence, names: Iterable[str] | None = None) -> dict[str, float]:
+    """Return features of a search by name: those that are named, else every one."""
+    return {name: float(ANSWER_FEATURES[name](search)) for name in names or ANSWER_FEATURES}
 
 
 def share_of_bound(score: float | None, search: SearchEvidence) -> float:

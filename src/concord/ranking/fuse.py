@@ -81,6 +81,13 @@ class Share(Struct, frozen=True):
         return (self.lexical + self.semantic) * self.factor
 
 
+class Fused(Struct, frozen=True):
+    """The order of a fusion, and how high its candidates stand."""
+
+    ranked: list[Ranked]
+    standing: dict[ChunkId, float]  # falling; the same whichever fusion made the order
+
+
 Shares = dict[ChunkId, Share]
 Fusion = Callable[[Ballots, Context], list[Ranked]]
 
@@ -93,15 +100,21 @@ def ballots(
 ) -> Ballots:
     """Merge candidates into two ballots; `bm25` and `cosine` add scores that were not voted."""
     votes = _votes(candidates)
-    lexical = {chunk_id: _of_family(held, "lexical") for chunk_id, held in votes.items()}
-    semantic = {chunk_id: _of_family(held, "semantic") for chunk_id, held in votes.items()}
+    lexical, semantic = _best(votes, "lexical"), _best(votes, "semantic")
     return Ballots(
         lexical=_merged(lexical),
         semantic=_merged(semantic),
-        bm25=_scores(lexical, bm25 or {}),
-        cosine=_scores(semantic, cosine or {}),
+        bm25=_scores(votes, lexical, bm25 or {}),
+        cosine=_scores(votes, semantic, cosine or {}),
         votes=votes,
     )
+
+
+def fuse(name: str, given: Ballots, context: Context) -> Fused:
+    """Return the order of a fusion of the table; a blend is made once, whatever it is needed for."""
+    blended = blend(given, context)
+    ranked = blended if name == "blend" else FUSIONS[name](given, context)
+    return Fused(ranked, _standings(blended, given, context))
 
 
 def ordered(ranked: Iterable[Ranked]) -> list[Ranked]:
@@ -112,6 +125,11 @@ def ordered(ranked: Iterable[Ranked]) -> list[Ranked]:
 def rrf(given: Ballots, k: float = RRF_K, weights: Weights = EQUAL) -> list[Ranked]:
     """Reciprocal rank fusion: Σ w/(k + rank)."""
     return _ranked(given, _rrf_shares(given, k, weights))
+
+
+def rrf_scores(given: Ballots, k: float = RRF_K) -> dict[ChunkId, float]:
+    """Return the scores of reciprocal rank fusion, for whoever needs no order."""
+    return {chunk_id: share.score for chunk_id, share in _rrf_shares(given, k, EQUAL).items()}
 
 
 def adaptive(given: Ballots, kind: QueryKind) -> list[Ranked]:
@@ -139,18 +157,6 @@ def blend(given: Ballots, context: Context) -> list[Ranked]:
     return _ranked(given, _blend_shares(given, context))
 
 
-def standings(given: Ballots, context: Context) -> dict[ChunkId, float]:
-    """Return how high candidates stand above the others, falling: what a blend gives them, but for one thing.
-
-    The more chunks hold a quotation whole, the less likely each is the one that is meant: as evidence, they
-    share what every one of them gains in the order.
-    """
-    whole = _whole(given) if context.is_literal else []
-    taken = dict.fromkeys(whole, min(LITERAL_GAIN, math.log(max(1, len(whole)))))
-    found = {one.chunk_id: one.score - taken.get(one.chunk_id, 0.0) for one in blend(given, context)}
-    return dict(sorted(found.items(), key=lambda pair: -pair[1]))
-
-
 def blend_weight(given: Ballots, context: Context) -> float:
     """Return the semantic share of a blend.
 
@@ -173,49 +179,63 @@ def shares(name: str, given: Ballots, context: Context) -> Shares:
     return _SHARES[name](given, context)
 
 
+def _standings(blended: Iterable[Ranked], given: Ballots, context: Context) -> dict[ChunkId, float]:
+    """Return how high candidates stand above the others, falling: what a blend gives them, but for one thing.
+
+    The more chunks hold a quotation whole, the less likely each is the one that is meant: as evidence, they
+    share what every one of them gains in the order.
+    """
+    found = {one.chunk_id: one.score for one in blended}
+    if not context.is_literal:
+        return found
+    whole = _whole(given)
+    for chunk_id in whole:
+        found[chunk_id] -= min(LITERAL_GAIN, math.log(len(whole)))
+    return dict(sorted(found.items(), key=lambda pair: -pair[1]))
+
+
 def _votes(candidates: Iterable[Candidate]) -> dict[ChunkId, tuple[Candidate, ...]]:
-    best: dict[tuple[ChunkId, str], Candidate] = {}
+    held: dict[ChunkId, dict[str, Candidate]] = {}  # by strategy, its best
     for one in candidates:
-        key = (one.chunk_id, one.strategy)
-        if key not in best or _standing(one) < _standing(best[key]):
-            best[key] = one
-    held: dict[ChunkId, list[Candidate]] = {}
-    for key in sorted(best, key=lambda key: (key[0], _ORDER.get(key[1], len(_ORDER)), key[1])):
-        held.setdefault(key[0], []).append(best[key])
-    return {chunk_id: tuple(some) for chunk_id, some in held.items()}
+        known = held.setdefault(one.chunk_id, {}).setdefault(one.strategy, one)
+        if known is not one and (one.rank, -one.score) < (known.rank, -known.score):
+            held[one.chunk_id][one.strategy] = one
+    return {chunk_id: tuple(sorted(held[chunk_id].values(), key=_place)) for chunk_id in sorted(held)}
 
 
-def _standing(one: Candidate) -> tuple[int, float]:
-    return one.rank, -one.score
+def _place(one: Candidate) -> tuple[int, str]:
+    return _ORDER.get(one.strategy, len(_ORDER)), one.strategy
 
 
-def _of_family(votes: tuple[Candidate, ...], family: str) -> list[Candidate]:
-    return [one for one in votes if one.family == family]
+def _best(votes: Mapping[ChunkId, tuple[Candidate, ...]], family: str) -> dict[ChunkId, tuple[int, float]]:
+    """Return the best rank and the best score that a family gives a chunk in any of its lists."""
+    best: dict[ChunkId, tuple[int, float]] = {}
+    for chunk_id, held in votes.items():
+        for one in held:
+            if one.family == family:
+                rank, score = best.get(chunk_id, (one.rank, one.score))
+                best[chunk_id] = (min(rank, one.rank), max(score, one.score))
+    return best
 
 
-def _merged(votes: Mapping[ChunkId, list[Candidate]]) -> dict[ChunkId, int]:
+def _merged(best: Mapping[ChunkId, tuple[int, float]]) -> dict[ChunkId, int]:
     """Rank one family's chunks by their best rank in any of its lists, ties by score.
 
     A ballot has one chunk a place: of two chunks that are first in their lists, the lesser becomes second.
     A place that the lists leave open stays open, so ranks come through unchanged from a single list.
     """
-    standing = {
-        chunk_id: (min(one.rank for one in some), -max(one.score for one in some), chunk_id)
-        for chunk_id, some in votes.items()
-        if some
-    }
     ranks: dict[ChunkId, int] = {}
     last = 0
-    for chunk_id in sorted(standing, key=standing.__getitem__):
-        last = ranks[chunk_id] = max(standing[chunk_id][0], last + 1)
+    for rank, _, chunk_id in sorted((rank, -score, chunk_id) for chunk_id, (rank, score) in best.items()):
+        last = ranks[chunk_id] = max(rank, last + 1)
     return ranks
 
 
 def _scores(
-    votes: Mapping[ChunkId, list[Candidate]], completed: Mapping[ChunkId, float]
+    votes: Iterable[ChunkId], best: Mapping[ChunkId, tuple[int, float]], completed: Mapping[ChunkId, float]
 ) -> dict[ChunkId, float]:
     known = {chunk_id: completed[chunk_id] for chunk_id in votes if chunk_id in completed}
-    return known | {chunk_id: max(one.score for one in some) for chunk_id, some in votes.items() if some}
+    return known | {chunk_id: score for chunk_id, (_, score) in best.items()}
 
 
 def _ranked(given: Ballots, found: Shares) -> list[Ranked]:
@@ -318,11 +338,7 @@ def _zscore_shares(given: Ballots, weight: float) -> Shares:
 
 def _blend_shares(given: Ballots, context: Context) -> Shares:
     weight = blend_weight(given, context)
-    pool = [
-        chunk_id
-        for chunk_id in given.votes
-        if min(given.lexical.get(chunk_id, POOL), given.semantic.get(chunk_id, POOL)) < POOL
-    ] or list(given.votes)
+    pool = _first(given.lexical) | _first(given.semantic) or set(given.votes)
     # Who holds none of the words scores 0. Who has no vector yet is not far in meaning: nobody knows.
     words = _above_pool({chunk_id: given.bm25.get(chunk_id, 0.0) for chunk_id in given.votes}, pool)
     meaning = _above_pool(given.feedback or given.cosine, pool)
@@ -336,6 +352,11 @@ def _blend_shares(given: Ballots, context: Context) -> Shares:
         chunk_id: replace(found[chunk_id], lexical=found[chunk_id].lexical + LITERAL_GAIN)
         for chunk_id in _whole(given)
     }
+
+
+def _first(ranks: Mapping[ChunkId, int]) -> set[ChunkId]:
+    """Return the chunks of a ballot that means and spreads are measured on."""
+    return {chunk_id for chunk_id, rank in ranks.items() if rank < POOL}
 
 
 def _whole(given: Ballots) -> list[ChunkId]:
