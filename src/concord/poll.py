@@ -5,11 +5,12 @@ A strategy that fails or is late is named and stops nobody.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from threading import TIMEOUT_MAX, Event
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from msgspec import Struct, field
 
@@ -55,29 +56,43 @@ def poll(strategies: Sequence[Strategy], query: Query, deadline_ms: float) -> Po
     return result
 
 
+class Begun(Generic[T]):
+    """A piece of work that somebody else does meanwhile."""
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._work = work
+        self._outcome: tuple[T | None, Exception | None] = (None, None)
+        self._done = Event()
+        crew.do(self._do)
+
+    def result(self, budget_ms: float = math.inf) -> T | None:
+        """Return what it comes to; None when it takes longer, and then nobody waits for it.
+
+        Raises:
+            Exception: whatever the work raises in time.
+        """
+        if not self._done.wait(_bearable(budget_ms / 1000)):
+            return None
+        value, fault = self._outcome
+        if fault is not None:
+            raise fault
+        return value
+
+    def _do(self) -> None:
+        try:
+            self._outcome = (self._work(), None)
+        except Exception as fault:  # raised again by whoever waits
+            self._outcome = (None, fault)
+        self._done.set()
+
+
 def bounded(work: Callable[[], T], budget_ms: float) -> T | None:
     """Return what a piece of work comes to; None when it takes longer, and then nobody waits for it.
 
     Raises:
         Exception: whatever the work raises in time.
     """
-    box: list[tuple[T | None, Exception | None]] = []
-    done = Event()
-    crew.do(partial(_try, work, box, done))
-    if not done.wait(_bearable(budget_ms / 1000)):
-        return None
-    ((value, fault),) = box
-    if fault is not None:
-        raise fault
-    return value
-
-
-def _try(work: Callable[[], T], box: list[tuple[T | None, Exception | None]], done: Event) -> None:
-    try:
-        box.append((work(), None))
-    except Exception as fault:  # raised again by whoever waits
-        box.append((None, fault))
-    done.set()
+    return Begun(work).result(budget_ms)
 
 
 def _bearable(seconds: float) -> float:

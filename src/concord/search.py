@@ -21,7 +21,7 @@ from concord.cascade import rescue
 from concord.errors import BackendDown, BadValue
 from concord.freshness import Files
 from concord.judge import Judgement, Survivor, Verdict, judge
-from concord.poll import Poll, bounded, poll
+from concord.poll import Begun, Poll, bounded, poll
 from concord.ranking import diversify, rarity
 from concord.ranking.agreement import agreement
 from concord.ranking.calibrate import Calibration
@@ -38,6 +38,7 @@ from concord.types import (
     Candidate,
     ChunkId,
     Degraded,
+    DocumentType,
     Hit,
     Json,
     Mode,
@@ -195,9 +196,10 @@ def retrieve(
     _need_words(votes, mode)
     with watch.lap("complete"):
         voted = [one for some in votes.votes.values() for one in some if one.rank <= query.candidates]
+        types = Begun(lambda: _types(voted, tools.store))  # asked while vectors are fetched
         compared = _compared(voted, query, tools.similarity)
         given = _ballots(votes, voted, compared)
-        context = _context(given, query, tools)
+        context = _context(query, tools, types.result() or {})
         given = _with_feedback(given, context, compared)
     return Retrieval(query, votes, given, context)
 
@@ -257,9 +259,14 @@ def _ballots(votes: Poll, voted: Sequence[Candidate], compared: Comparison | Non
     return ballots(voted, bm25=bm25, cosine=compared.cosines() if compared else {})
 
 
-def _context(given: Ballots, query: Query, tools: Tools) -> Context:
+def _types(voted: Sequence[Candidate], store: Store) -> dict[ChunkId, DocumentType]:
+    """Return what the candidates are from, where two families voted; of one alone it makes no difference."""
+    families = {one.family for one in voted}
+    return store.catalog.types_of(list({one.chunk_id for one in voted})) if len(families) > 1 else {}
+
+
+def _context(query: Query, tools: Tools, types: Mapping[ChunkId, DocumentType]) -> Context:
     """Return what the fusions may know besides the votes."""
-    types = tools.store.catalog.types_of(list(given.votes)) if given.lexical and given.semantic else {}
     weights = rarity.idfs(query.chunks, query.frequencies)
     reads = 1.0 if tools.calibration is None or is_latin(query.text) else tools.calibration.other_scripts
     return Context(
