@@ -7,6 +7,7 @@ import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -138,6 +139,23 @@ def test_a_disk_that_does_not_answer_costs_only_what_it_would_have_told(
     never.set()
     assert set(states(answer).values()) == {None}
     assert "files" in {one.strategy for one in answer.degraded}
+
+
+def test_files_that_tell_one_after_the_other_are_waited_for(
+    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+):
+    stat, pause = os.stat, threading.Event()
+
+    def slow(*args: Any, **options: Any) -> os.stat_result:
+        pause.wait(0.06)
+        return stat(*args, **options)
+
+    monkeypatch.setattr("concord.freshness.os.stat", slow)
+    monkeypatch.setattr(search, "FILES_MS", 250.0)  # less than the six of them take together
+    answer = kb.search("heron stands")
+    assert len(answer.hits) == 6
+    assert set(states(answer).values()) == {"fresh"}
+    assert answer.degraded == ()
 
 
 @pytest.mark.promise("freshness.own-writes")

@@ -23,6 +23,7 @@ class Files:
         self._sources = {source.id: source for source in sources}
         self._stats: dict[str, os.stat_result | None] = {}  # by document; None where there is no file
         self._is_mounted: dict[str, bool] = {}  # by source
+        self.told = 0  # how often the disk has answered
 
     def knows(self, document: Document) -> bool:
         """Whether a document is of one of the sources."""
@@ -31,7 +32,9 @@ class Files:
     def is_deleted(self, document: Document) -> bool:
         """Whether a document had a file that is gone while its source is still there; never opens a file."""
         source = self._sources[document.source_id]
-        return source.path is not None and self._stat(document) is None and self._has_root(source)
+        is_gone = source.path is not None and self._stat(document) is None and self._has_root(source)
+        self.told += 1
+        return is_gone
 
     def freshness(self, document: Document) -> Freshness | None:
         """Return what has become of a document's file; None where its whole source is out of reach."""
@@ -41,7 +44,9 @@ class Files:
             return "fresh"
         if status is None:
             return "deleted" if self._has_root(source) else None
-        return _compared(document, source.file_of(document.path) or "", status)
+        state = _compared(document, source.file_of(document.path) or "", status)
+        self.told += 1
+        return state
 
     def _stat(self, document: Document) -> os.stat_result | None:
         if document.id not in self._stats:

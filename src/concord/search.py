@@ -9,10 +9,10 @@ Candidates carry no text: it is read once, after fusion, for the few that surviv
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,7 +21,7 @@ from concord.cascade import rescue
 from concord.errors import BackendDown, BadValue
 from concord.freshness import Files
 from concord.judge import Judgement, Survivor, Verdict, judge
-from concord.poll import Begun, Poll, bounded, poll
+from concord.poll import Begun, Poll, poll
 from concord.ranking import diversify, rarity
 from concord.ranking.agreement import agreement
 from concord.ranking.calibrate import Calibration
@@ -53,10 +53,13 @@ if TYPE_CHECKING:
     from concord.breaker import Cosines
     from concord.protocols import Comparison, Reranker, Similarity, Store, Strategy
 
+T = TypeVar("T")
+
 FEEDBACK_HITS = 2  # that the query is drawn towards: more of them bring in what is wrong
 CODE = 0.5  # share of candidates from which a search is one of source code
 POOL = 2  # texts read for each result asked for: duplicates, diversity and NOT choose among them
-FILES_MS = 250.0  # how long files may be looked at: they take a millisecond, unless a disk does not answer
+FILES_MS = 250.0  # how long files may keep silent: they take a millisecond, unless a disk does not answer
+FILES_PATIENCE = 4  # times that, where one after the other does tell: the machine is busy, not the disk gone
 UNSEEN = Degraded("files", f"the disk did not answer within {FILES_MS:.0f} ms: files may be gone or changed")
 FUSION_OF: Mapping[Mode, str] = {"auto": "blend", "hybrid": "rrf", "semantic": "rrf", "fts5": "rrf"}
 
@@ -322,7 +325,7 @@ def _read_present(
     for start in range(0, len(kept), pool):
         read = _read(kept[start : start + pool], store, files)
         found = _without_excluded(read, query)
-        left = bounded(partial(_with_files, found, files), FILES_MS)
+        left = _told(partial(_with_files, found, files), files)
         if left is None:
             return [*survivors, *found], None
         survivors += left
@@ -334,6 +337,16 @@ def _read_present(
 
 def _with_files(survivors: Sequence[Survivor], files: Files) -> list[Survivor]:
     return [survivor for survivor in survivors if not files.is_deleted(survivor.document)]
+
+
+def _told(look: Callable[[], T], files: Files) -> T | None:
+    """Return what a look at files comes to; None when they keep silent for too long."""
+    looking = Begun(look)
+    for _ in range(FILES_PATIENCE):
+        before = files.told
+        if (found := looking.result(FILES_MS)) is not None or files.told == before:
+            return found
+    return None
 
 
 def _read(few: Sequence[Ranked], store: Store, files: Files) -> list[Survivor]:
@@ -349,7 +362,7 @@ def _without_excluded(survivors: Sequence[Survivor], query: Query) -> list[Survi
 
 
 def _with_freshness(hits: tuple[Hit, ...], files: Files) -> tuple[Hit, ...]:
-    states = bounded(lambda: [files.freshness(hit.document) for hit in hits], FILES_MS)
+    states = _told(lambda: [files.freshness(hit.document) for hit in hits], files)
     if states is None:
         return hits
     return tuple(replace(hit, freshness=state) for hit, state in zip(hits, states, strict=True))
