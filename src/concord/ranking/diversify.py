@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from concord.ranking.lexicon import UNSPACED_SCRIPTS
 from concord.text.characters import is_near
-from concord.text.pattern import pattern
 from concord.types import ChunkId, Ranked
 
 LAMBDA = 0.7  # seed 000 §5.1: relevance against diversity
@@ -28,8 +27,10 @@ DUPLICATE = 0.9  # word-set similarity from which two chunks are one text
 FLOOR = 0.001  # seed 000 §5.2: at 0.01 a chunk that one strategy alone found (0.008) was dropped
 RELAXED_FLOOR = 0.0001  # of the cascade's first rung
 
-_WORDS = pattern(r"\w+")
-_SPACED = str.maketrans(dict.fromkeys("!\"#$%&'()*+,-./:;<=>?@[\\]^`{|}~", " "))
+# All of ASCII is there: to find that a table lacks a character takes as long as to look up twenty.
+_SPACED = {code: code for code in range(0x80)} | dict.fromkeys(b"!\"#$%&'()*+,-./:;<=>?@[\\]^`{|}~", ord(" "))
+
+_ONE = ord("1")
 
 
 class Signature(Struct, frozen=True):
@@ -60,10 +61,10 @@ def signatures(sets: Mapping[ChunkId, AbstractSet[str]]) -> dict[ChunkId, Signat
     places = {word: at for at, word in enumerate(set[str]().union(*sets.values()))}
     found: dict[ChunkId, Signature] = {}
     for chunk_id, words in sets.items():
-        flags = bytearray(len(places))  # a byte a word: setting bits in a growing number costs far more
+        digits = bytearray(b"0") * len(places)  # setting bits in a growing number costs far more
         for word in words:
-            flags[places[word]] = 1
-        found[chunk_id] = Signature(int.from_bytes(flags, "little"), len(words))
+            digits[places[word]] = _ONE
+        found[chunk_id] = Signature(int(digits or b"0", base=2), len(words))
     return found
 
 
@@ -133,8 +134,16 @@ def _shingles(folded: str) -> frozenset[str]:
     if folded.isascii():  # twice as fast as a regular expression, and most text
         return frozenset(folded.translate(_SPACED).split())
     if is_near(folded):
-        return frozenset(_WORDS.findall(folded))
+        return frozenset(_without_signs(folded).split())
     return frozenset(part for found in _runs().finditer(folded) for part in _parts(found))
+
+
+def _without_signs(text: str) -> str:
+    """Return a text with spaces for signs: a third of what a regular expression takes to find the words."""
+    for character in set(text):
+        if not character.isalnum() and character != "_":
+            text = text.replace(character, " ")
+    return text
 
 
 @cache

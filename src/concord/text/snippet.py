@@ -71,8 +71,7 @@ def _places(flat: str, targets: _Targets) -> list[_Place]:
 
 def _forms(letters: str, root: str) -> Iterator[_Place]:
     """Yield the tokens that have a stem."""
-    for at in candidates(letters, root):
-        token = letters[at:].partition(" ")[0]
+    for at, token in candidates(letters, root):
         if stem(token) == root:
             yield _Place(at, at + len(token), root)
 
@@ -86,7 +85,7 @@ def _parts(flat: str, letters: str, root: str) -> Iterator[_Place]:
 
 
 def _beginnings(letters: str, root: str) -> Iterator[_Place]:
-    for at in candidates(letters, root):
+    for at, _ in candidates(letters, root):
         yield _Place(at, at + len(root), root)
 
 

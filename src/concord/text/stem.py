@@ -76,12 +76,17 @@ def beginning(root: str) -> str:
     return root[: max(2, len(root) - 1)]
 
 
-def candidates(line: str, root: str) -> Iterator[int]:
-    """Yield where the words begin, in a line of folded words, that may have a stem.
+def candidates(line: str, root: str) -> Iterator[tuple[int, str]]:
+    """Yield the words of a line of folded words that may have a stem, each after its offset.
 
     Few words begin like it, and looking for them takes far less than stemming all.
     """
-    return occurrences(" " + beginning(root), " " + line)
+    start, spaced = " " + beginning(root), f" {line} "
+    at = spaced.find(start)
+    while at >= 0:
+        end = spaced.find(" ", at + 1)
+        yield at, spaced[at + 1 : end]
+        at = spaced.find(start, at + 1)
 
 
 def occurrences(needle: str, text: str) -> Iterator[int]:

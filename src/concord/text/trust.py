@@ -10,8 +10,10 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from functools import cache
 
+from concord.text.characters import beyond_ascii
 from concord.text.pattern import pattern
 
 HIDDEN = "hidden characters"
@@ -40,10 +42,7 @@ _SUSPECT = frozenset(
 ).union(map(chr, (*range(0x2060, 0x2070), *range(0xFE00, 0xFE10), *range(0xE0000, 0xE01F0))))
 _MIXED = pattern(r"[A-Za-z][\u0400-\u04ff]|[\u0400-\u04ff][A-Za-z]")
 _CONTROLS = pattern(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")  # not tab, line ends, form feed, NEL
-_UNSEEN = dict.fromkeys(
-    [0xAD, 0x34F, 0x61C, 0x180E, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070)]
-    + [*range(0xFE00, 0xFE10), 0xFEFF, *range(0xE0000, 0xE01F0)]
-)
+_UNSEEN = _SUSPECT - frozenset("\u3164\uffa0\ufff9\ufffa\ufffb") | frozenset("\u00ad\u034f")  # inside a word
 
 _EARLIER = "(?:previous|prior|above|earlier|preceding|your|system)"
 _ORDERS = "(?:instruction|prompt|direction|directive|guideline|order|command|rule|message)s?"
@@ -99,10 +98,11 @@ _TRIGGERS = tuple(dict.fromkeys(trigger for trigger, _ in _ORDERLY))
 def warnings_about(*texts: str) -> tuple[str, ...]:
     """Return a short warning for each kind of thing that makes these texts more than plain data."""
     joined = "\n".join(texts)
-    found = [] if joined.isascii() else _strange_characters(joined)
+    foreign = frozenset(beyond_ascii(joined))
+    found = _strange_characters(joined, foreign)
     if not _is_plain(joined) and (controls := _CONTROLS.findall(joined)):
         found.append(_named(CONTROL, controls))
-    if _orders_somebody(joined):
+    if _orders_somebody(joined, foreign):
         found.append(INSTRUCTION)
     return tuple(found)
 
@@ -112,15 +112,14 @@ def _is_plain(text: str) -> bool:
     return text.replace("\n", "").replace("\t", "").replace("\r", "").isprintable()
 
 
-def _strange_characters(text: str) -> list[str]:
+def _strange_characters(text: str, foreign: AbstractSet[str]) -> list[str]:
     found = []
-    characters = set(text)
-    if not characters.isdisjoint(_SUSPECT):
+    if not foreign.isdisjoint(_SUSPECT):
         if hidden := _hidden(text):
             found.append(_named(HIDDEN, hidden))
         if turning := [*_TURNS.findall(text), *([] if _RIGHT_TO_LEFT.search(text) else _MARKS.findall(text))]:
             found.append(_named(BIDIRECTIONAL, turning))
-    if any("\u0400" <= one <= "\u04ff" for one in characters) and _MIXED.search(text):
+    if any("\u0400" <= one <= "\u04ff" for one in foreign) and _MIXED.search(text):
         found.append(LOOK_ALIKE)
     return found
 
@@ -131,10 +130,11 @@ def _hidden(text: str) -> list[str]:
     return [*_INVISIBLE.findall(flagless), *_JOINER.findall(flagless), *_TAGS.findall(flagless), *runs]
 
 
-def _orders_somebody(text: str) -> bool:
+def _orders_somebody(text: str, foreign: AbstractSet[str]) -> bool:
     """Whether the text reads like an order to an AI, also when it is broken up by what cannot be seen."""
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text.translate(_UNSEEN))
+    for character in foreign & _UNSEEN:
+        text = text.replace(character, "")
+    text = unicodedata.normalize("NFKC", text)
     plain = " ".join(text.lower().split())
     return any(trigger in plain and _pattern(trigger).search(plain) for trigger in _TRIGGERS)
 
