@@ -54,9 +54,13 @@ def remove(store: Store, source: Source, wait_s: float, *, force: bool = False) 
     return Removal(source, documents, vectors)
 
 
+def _counted(notes: int) -> str:
+    return "1 note" if notes == 1 else f"{notes:,} notes"
+
+
 def _refuse_to_lose(source: Source, notes: int) -> None:
     if notes:
         raise UsageError(
-            f"the notes of {source.name} ({notes:,}) are in no file: removed, they would be gone for good",
+            f"what {source.name!r} holds is in no file: {_counted(notes)} would be gone for good",
             hint=f"`kb note --export notes.jsonl` saves them; then `kb remove {source.name} --force`",
         )

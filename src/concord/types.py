@@ -304,12 +304,12 @@ class Query(Struct, frozen=True):
     frequencies: Mapping[str, int] = field(default_factory=dict)  # of each: how many chunks hold it
     chunks: int = 0  # how many there are
     ef_search: int | None = None
-    kept: str = ""  # what is left of the text without what it excludes; empty where it excludes nothing
+    remaining: str = ""  # what is left of the text without what it excludes; empty where it excludes nothing
 
     @property
     def meaning(self) -> str:
         """What is embedded: a vector knows nothing of NOT, and would be drawn towards what is excluded."""
-        return self.kept or self.text
+        return self.remaining or self.text
 
 
 class Scored(Struct, frozen=True):

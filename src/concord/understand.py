@@ -54,7 +54,7 @@ def understand(
         frequencies=frequencies,
         chunks=chunks,
         ef_search=min(request.ef_search or settings["search.ef_search"], MAX_EF_SEARCH),
-        kept=" ".join((*parsed.terms, *parsed.phrases)) if parsed.excluded else "",
+        remaining=" ".join((*parsed.terms, *parsed.phrases)) if parsed.excluded else "",
     )
 
 
