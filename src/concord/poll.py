@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from threading import TIMEOUT_MAX, Event
+from threading import TIMEOUT_MAX, Lock
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct, field
@@ -42,11 +42,11 @@ def poll(strategies: Sequence[Strategy], query: Query, deadline_ms: float) -> Po
     """Return the votes of all strategies that answer before the deadline."""
     ends = time.perf_counter() + deadline_ms / 1000
     box: list[_Ballot] = []
-    cast = [Event() for _ in strategies]
-    for strategy, signal in zip(strategies, cast, strict=True):
-        crew.do(partial(_cast, strategy, query, box, signal))
-    for signal in cast:
-        signal.wait(_bearable(ends - time.perf_counter()))
+    gates = [crew.closed_gate() for _ in strategies]
+    for strategy, gate in zip(strategies, gates, strict=True):
+        crew.do(partial(_cast, strategy, query, box, gate))
+    for gate in gates:
+        gate.acquire(timeout=_bearable(ends - time.perf_counter()))
     result = Poll()
     for ballot in box:  # who is late may still be writing
         _count(result, ballot)
@@ -62,9 +62,9 @@ def bounded(work: Callable[[], T], budget_ms: float) -> T | None:
         Exception: whatever the work raises in time.
     """
     box: list[tuple[T | None, Exception | None]] = []
-    done = Event()
+    done = crew.closed_gate()
     crew.do(partial(_try, work, box, done))
-    if not done.wait(_bearable(budget_ms / 1000)):
+    if not done.acquire(timeout=_bearable(budget_ms / 1000)):
         return None
     ((value, fault),) = box
     if fault is not None:
@@ -72,12 +72,12 @@ def bounded(work: Callable[[], T], budget_ms: float) -> T | None:
     return value
 
 
-def _try(work: Callable[[], T], box: list[tuple[T | None, Exception | None]], done: Event) -> None:
+def _try(work: Callable[[], T], box: list[tuple[T | None, Exception | None]], done: Lock) -> None:
     try:
         box.append((work(), None))
     except Exception as fault:  # raised again by whoever waits
         box.append((None, fault))
-    done.set()
+    done.release()
 
 
 def _bearable(seconds: float) -> float:
@@ -85,9 +85,9 @@ def _bearable(seconds: float) -> float:
     return max(0.0, min(seconds, TIMEOUT_MAX))
 
 
-def _cast(strategy: Strategy, query: Query, box: list[_Ballot], cast: Event) -> None:
+def _cast(strategy: Strategy, query: Query, box: list[_Ballot], cast: Lock) -> None:
     box.append(_vote(strategy, query))
-    cast.set()
+    cast.release()
 
 
 def _vote(strategy: Strategy, query: Query) -> _Ballot:
