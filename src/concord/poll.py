@@ -9,7 +9,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from threading import TIMEOUT_MAX, Event
+from threading import TIMEOUT_MAX, Lock
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from msgspec import Struct, field
@@ -43,11 +43,11 @@ def poll(strategies: Sequence[Strategy], query: Query, deadline_ms: float) -> Po
     """Return the votes of all strategies that answer before the deadline."""
     ends = time.perf_counter() + deadline_ms / 1000
     box: list[_Ballot] = []
-    cast = [Event() for _ in strategies]
-    for strategy, signal in zip(strategies, cast, strict=True):
-        crew.do(partial(_cast, strategy, query, box, signal))
-    for signal in cast:
-        signal.wait(_bearable(ends - time.perf_counter()))
+    gates = [crew.closed_gate() for _ in strategies]
+    for strategy, gate in zip(strategies, gates, strict=True):
+        crew.do(partial(_cast, strategy, query, box, gate))
+    for gate in gates:
+        gate.acquire(timeout=_bearable(ends - time.perf_counter()))
     result = Poll()
     for ballot in box:  # who is late may still be writing
         _count(result, ballot)
@@ -62,7 +62,7 @@ class Begun(Generic[T]):
     def __init__(self, work: Callable[[], T]) -> None:
         self._work = work
         self._outcome: tuple[T | None, Exception | None] = (None, None)
-        self._done = Event()
+        self._done = crew.closed_gate()
         crew.do(self._do)
 
     def result(self, budget_ms: float = math.inf) -> T | None:
@@ -71,8 +71,9 @@ class Begun(Generic[T]):
         Raises:
             Exception: whatever the work raises in time.
         """
-        if not self._done.wait(_bearable(budget_ms / 1000)):
+        if not self._done.acquire(timeout=_bearable(budget_ms / 1000)):
             return None
+        self._done.release()  # it stays open for whoever asks again
         value, fault = self._outcome
         if fault is not None:
             raise fault
@@ -83,7 +84,7 @@ class Begun(Generic[T]):
             self._outcome = (self._work(), None)
         except Exception as fault:  # raised again by whoever waits
             self._outcome = (None, fault)
-        self._done.set()
+        self._done.release()
 
 
 def bounded(work: Callable[[], T], budget_ms: float) -> T | None:
@@ -100,9 +101,9 @@ def _bearable(seconds: float) -> float:
     return max(0.0, min(seconds, TIMEOUT_MAX))
 
 
-def _cast(strategy: Strategy, query: Query, box: list[_Ballot], cast: Event) -> None:
+def _cast(strategy: Strategy, query: Query, box: list[_Ballot], cast: Lock) -> None:
     box.append(_vote(strategy, query))
-    cast.set()
+    cast.release()
 
 
 def _vote(strategy: Strategy, query: Query) -> _Ballot:

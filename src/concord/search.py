@@ -255,10 +255,11 @@ def _ballots(votes: Poll, voted: Sequence[Candidate], compared: Comparison | Non
 
     Word search knows the score of many more chunks than it votes for; of the rest the vectors are compared.
     """
+    wanted = {one.chunk_id for one in voted}
     bm25: dict[ChunkId, float] = {}
-    for candidate in (one for some in votes.votes.values() for one in some if one.family == "lexical"):
-        if candidate.score > bm25.get(candidate.chunk_id, 0.0):
-            bm25[candidate.chunk_id] = candidate.score
+    for one in (one for some in votes.votes.values() for one in some if one.chunk_id in wanted):
+        if one.family == "lexical" and one.score > bm25.get(one.chunk_id, 0.0):
+            bm25[one.chunk_id] = one.score
     return ballots(voted, bm25=bm25, cosine=compared.cosines() if compared else {})
 
 

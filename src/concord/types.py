@@ -312,14 +312,15 @@ class Query(Struct, frozen=True):
         return self.remaining or self.text
 
 
-class Scored(Struct, frozen=True):
+# A search makes thousands of the next two; in neither could the garbage collector find a cycle.
+class Scored(Struct, frozen=True, gc=False):
     """What an engine returns: higher is better, best first."""
 
     chunk_id: ChunkId
     score: float
 
 
-class Candidate(Struct, frozen=True):
+class Candidate(Struct, frozen=True, gc=False):
     """One strategy's vote for one chunk. Carries no text: text is read once, after fusion."""
 
     chunk_id: ChunkId
