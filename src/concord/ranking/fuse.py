@@ -307,7 +307,7 @@ def _evidence(scores: Mapping[ChunkId, float], voted: Mapping[ChunkId, int]) -> 
     sample = [scores[chunk_id] for chunk_id in voted]
     if not sample:
         return {}
-    middle, spread = _median(sample), _spread(sample)
+    middle, (_, spread) = _median(sample), _moments(sample)
     return {chunk_id: _softplus((score - middle) / spread) for chunk_id, score in scores.items()}
 
 
@@ -320,11 +320,13 @@ def _median(sample: list[float]) -> float:
     return ascending[middle] if len(sample) % 2 else (ascending[middle - 1] + ascending[middle]) / 2
 
 
-def _spread(sample: list[float]) -> float:
-    """Return the standard deviation; 1 where all are equal but for rounding, so that they stay equal."""
+def _moments(sample: list[float]) -> tuple[float, float]:
+    """Return mean and standard deviation; 1 where all are equal but for rounding, so that they stay equal."""
+    if not sample:
+        return 0.0, 1.0
     mean = math.fsum(sample) / len(sample)
-    deviation = math.sqrt(math.fsum((score - mean) ** 2 for score in sample) / len(sample))
-    return deviation if deviation > 1e-9 * max(1.0, abs(mean)) else 1.0
+    deviation = math.sqrt(math.fsum([(score - mean) ** 2 for score in sample]) / len(sample))
+    return mean, deviation if deviation > 1e-9 * max(1.0, abs(mean)) else 1.0
 
 
 def _zscore_shares(given: Ballots, weight: float) -> Shares:
@@ -366,9 +368,7 @@ def _whole(given: Ballots) -> list[ChunkId]:
 
 def _above_pool(scores: Mapping[ChunkId, float], pool: Iterable[ChunkId]) -> dict[ChunkId, float]:
     """Return z-scores measured on the pool: asking for more results moves none."""
-    sample = [scores[chunk_id] for chunk_id in pool if chunk_id in scores]
-    mean = math.fsum(sample) / max(1, len(sample))
-    spread = _spread(sample) if sample else 1.0
+    mean, spread = _moments([scores[chunk_id] for chunk_id in pool if chunk_id in scores])
     return {chunk_id: (score - mean) / spread for chunk_id, score in scores.items()}
 
 
@@ -384,9 +384,7 @@ def _standardised(scores: Mapping[ChunkId, float], chunks: Iterable[ChunkId]) ->
     """Return z-scores over all chunks; an unknown score is the list's lowest, which it did not beat."""
     lowest = min(scores.values(), default=0.0)
     known = {chunk_id: scores.get(chunk_id, lowest) for chunk_id in chunks}
-    sample = list(known.values())
-    mean = math.fsum(sample) / max(1, len(sample))
-    spread = _spread(sample) if sample else 1.0
+    mean, spread = _moments(list(known.values()))
     return {chunk_id: (score - mean) / spread for chunk_id, score in known.items()}
 
 

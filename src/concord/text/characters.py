@@ -162,7 +162,7 @@ def beyond_ascii(text: str) -> str:
 
 def is_near(text: str) -> bool:
     """Whether a text surely holds no script without spaces, no wide form and no emoji."""
-    return not any(map(_is_far, set(beyond_ascii(text))))
+    return text.isascii() or not any(map(_is_far, set(beyond_ascii(text))))
 
 
 def _is_far(character: str) -> bool:

@@ -209,10 +209,14 @@ def _has_run(words: str, tokens: Sequence[str], end: str) -> bool:
     """Whether words with these stems follow each other; of the last stem, `end` is what must follow it."""
     wanted = " ".join(tokens) + end
     for at, word in candidates(words, tokens[0]):
-        run = [word] if len(tokens) == 1 else words[at:].split(" ", len(tokens))[: len(tokens)]
-        if f"{' '.join(map(stem, run))} ".startswith(wanted):
+        stems = stem(word) if len(tokens) == 1 else _first_stems(words[at:], len(tokens))
+        if f"{stems} ".startswith(wanted):
             return True
     return False
+
+
+def _first_stems(words: str, count: int) -> str:
+    return " ".join(map(stem, words.split(" ", count)[:count]))
 
 
 def _may_hold(match: Match, lowered: str) -> bool:
