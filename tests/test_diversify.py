@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -104,6 +106,12 @@ def test_scripts_without_spaces_are_compared_by_pairs_of_characters():
 def test_punctuation_and_case_do_not_make_words_differ():
     assert shingles("Hello, (World)!") == shingles("hello world")
     assert shingles("Größe, über!") == shingles("GRÖSSE über") == {"grösse", "über"}
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.text(st.sampled_from("aZ_0é½Δж’–·« \n\u00a0\u0301\u2028")).filter(str.strip))
+def test_the_words_of_alphabets_are_what_a_regular_expression_finds(text: str):
+    assert shingles(text) == set(re.findall(r"\w+", text.casefold())) or not re.search(r"\w", text)
 
 
 @settings(deadline=None, max_examples=100)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.text.characters import aligned
+from concord.text.characters import aligned, beyond_ascii
 from concord.text.stopwords import significant
 from concord.text.terms import (
     exclusion_match,
@@ -381,3 +381,9 @@ def test_a_query_loses_the_function_words_of_its_own_language_only(query: str, l
 def test_dropping_stop_words_never_leaves_nothing(words: list[str]):
     assert bool(significant(words)) == bool(words)
     assert set(significant(words)) <= set(words)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.text(st.characters(exclude_categories=())))
+def test_what_is_beyond_ascii_is_found_in_order_even_half_a_character(text: str):
+    assert beyond_ascii(text) == "".join(character for character in text if not character.isascii())

@@ -58,7 +58,8 @@ def shingles(text: str) -> frozenset[str]:
 
 def signatures(sets: Mapping[ChunkId, AbstractSet[str]]) -> dict[ChunkId, Signature]:
     """Return each word set as bits over the words of all of them."""
-    places = {word: at for at, word in enumerate(set[str]().union(*sets.values()))}
+    known = set[str]().union(*sets.values())
+    places = dict(zip(known, range(len(known)), strict=True))
     found: dict[ChunkId, Signature] = {}
     for chunk_id, words in sets.items():
         digits = bytearray(b"0") * len(places)  # setting bits in a growing number costs far more
@@ -103,17 +104,19 @@ def mmr(
     meaning, and similarity would decide alone.
     """
     relevance = _stretched([one.score for one in ranked])
+    signs = [signed[one.chunk_id] for one in ranked]
     nearest = [0.0] * len(ranked)
     remaining = list(range(len(ranked)))
     picked: list[int] = []
     while remaining and (limit is None or len(picked) < limit):
-        best = max(remaining, key=lambda at: (trade * relevance[at] - (1 - trade) * nearest[at], -at))
+        # Of equals the first, which was ranked higher.
+        best = max(remaining, key=lambda at: trade * relevance[at] - (1 - trade) * nearest[at])
         remaining.remove(best)
         picked.append(best)
-        chosen = signed[ranked[best].chunk_id]
         for at in remaining:
-            shared = similarity(chosen, signed[ranked[at].chunk_id])
-            nearest[at] = max(nearest[at], shared if shared >= REPETITION else 0.0)
+            shared = similarity(signs[best], signs[at])
+            if shared >= REPETITION:
+                nearest[at] = max(nearest[at], shared)
     return [_moved(ranked[was], was + 1, now) for now, was in enumerate(picked, start=1)]
 
 

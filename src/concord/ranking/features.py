@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.ranking.agreement import agreed
-from concord.ranking.fuse import POOL, Ballots
+from concord.ranking.fuse import POOL, Ballots, whole
 from concord.types import Candidate, ChunkId, QueryKind, Ranked
 
 DEPTH = 10  # how deep margins and overlap look: the default number of results
@@ -105,7 +105,7 @@ def search_evidence(
         coverage=coverage,
         lexical=leg(given.bm25[chunk_id] for chunk_id in _first(given.lexical, POOL)),
         semantic=leg(given.cosine[chunk_id] for chunk_id in _first(given.semantic, POOL)),
-        exact=sum(1 for votes in given.votes.values() if _is_exact(votes)),
+        exact=len(whole(given)),
         overlap=_overlap(given),
         shared_rank=_shared_rank(given),
         first_cosine=given.cosine.get(first.chunk_id, 0.0) if first else 0.0,

@@ -167,7 +167,7 @@ def blend_weight(given: Ballots, context: Context) -> float:
     margin = _margin([score for chunk_id, score in given.bm25.items() if chunk_id in given.lexical])
     recipe = context.recipe
     weight = recipe.flat - recipe.margin * margin
-    if context.is_literal and _whole(given):
+    if context.is_literal and whole(given):
         weight = min(weight, WEIGHTS[context.kind].semantic)
     else:
         weight += (recipe.code - weight) * context.code_share
@@ -179,6 +179,11 @@ def shares(name: str, given: Ballots, context: Context) -> Shares:
     return _SHARES[name](given, context)
 
 
+def whole(given: Ballots) -> list[ChunkId]:
+    """Return the chunks that hold every word and phrase of the query."""
+    return [chunk_id for chunk_id in given.lexical if given.votes[chunk_id][0].strategy == STRATEGIES[0]]
+
+
 def _standings(blended: Iterable[Ranked], given: Ballots, context: Context) -> dict[ChunkId, float]:
     """Return how high candidates stand above the others, falling: what a blend gives them, but for one thing.
 
@@ -188,9 +193,9 @@ def _standings(blended: Iterable[Ranked], given: Ballots, context: Context) -> d
     found = {one.chunk_id: one.score for one in blended}
     if not context.is_literal:
         return found
-    whole = _whole(given)
-    for chunk_id in whole:
-        found[chunk_id] -= min(LITERAL_GAIN, math.log(len(whole)))
+    holders = whole(given)
+    for chunk_id in holders:
+        found[chunk_id] -= min(LITERAL_GAIN, math.log(len(holders)))
     return dict(sorted(found.items(), key=lambda pair: -pair[1]))
 
 
@@ -352,18 +357,13 @@ def _blend_shares(given: Ballots, context: Context) -> Shares:
         return found
     return found | {
         chunk_id: replace(found[chunk_id], lexical=found[chunk_id].lexical + LITERAL_GAIN)
-        for chunk_id in _whole(given)
+        for chunk_id in whole(given)
     }
 
 
 def _first(ranks: Mapping[ChunkId, int]) -> set[ChunkId]:
     """Return the chunks of a ballot that means and spreads are measured on."""
     return {chunk_id for chunk_id, rank in ranks.items() if rank < POOL}
-
-
-def _whole(given: Ballots) -> list[ChunkId]:
-    """Return the chunks that hold every word and phrase of the query."""
-    return [chunk_id for chunk_id in given.lexical if given.votes[chunk_id][0].strategy == STRATEGIES[0]]
 
 
 def _above_pool(scores: Mapping[ChunkId, float], pool: Iterable[ChunkId]) -> dict[ChunkId, float]:
