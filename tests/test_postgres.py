@@ -561,6 +561,37 @@ def test_the_lock_of_a_sync_is_freed_when_its_holder_dies(store: PostgresStore, 
             pass
 
 
+def test_who_waits_for_a_sync_keeps_no_index_from_being_built(
+    store: PostgresStore, administrator: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(upkeep, "INDEX_FROM", 1)
+    (a,) = put(store, "docs/a.md", "text")
+    store.vectors.prepare(replace(IDENTITY, dimension=5))  # of which there is no index yet
+    store.vectors.put([(a, unit(1, 0, 0, 0, 0))])
+    other, turns = PostgresStore.open(server_url(), store._connections.location.org), list[str]()
+
+    def second() -> None:
+        with other.catalog.sync_lock("docs", wait_s=20):
+            turns.append("second")
+
+    thread = threading.Thread(target=second)
+    with closing(other):
+        with store.catalog.sync_lock("docs", wait_s=0):
+            thread.start()
+            until_two_have_asked_for_a_lock(administrator)
+            upkeep.tidy_up(store._connections)  # which waits for every snapshot that is older
+            turns.append("first")
+        thread.join(30)
+    assert turns == ["first", "second"]
+
+
+def until_two_have_asked_for_a_lock(administrator: Any) -> None:
+    asked = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg%advisory_lock(%'"
+    deadline = time.monotonic() + 30
+    while administrator.execute(asked).fetchone() != (2,):
+        assert time.monotonic() < deadline, "nobody asks"
+
+
 def test_many_small_writes_are_merged_and_found_as_before(store: PostgresStore, administrator: Any):
     def found() -> list[Any]:
         return [

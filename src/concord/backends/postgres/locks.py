@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import psycopg
-from psycopg.errors import LockNotAvailable
 
 from concord.backends.postgres.connections import Connection, Connections
 from concord.errors import StoreBusy
+
+# Between two tries. Most locks are held for moments or for minutes.
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 0.5
 
 
 @contextmanager
@@ -32,17 +35,23 @@ def shared_lock(connections: Connections, name: str, doing: str, wait_s: float) 
 
 
 def _is_acquired(connection: Connection, key: int, wait_s: float) -> bool:
-    row = connection.execute("SELECT pg_try_advisory_lock(%s)", (key,)).fetchone()
-    if (row and row[0]) or wait_s <= 0:
-        return bool(row and row[0])
-    connection.execute("SELECT set_config('lock_timeout', %s, false)", (f"{max(1, round(wait_s * 1000))}",))
-    try:
-        connection.execute("SELECT pg_advisory_lock(%s)", (key,))
-        return True
-    except LockNotAvailable:
-        return False
-    finally:
-        connection.execute("SELECT set_config('lock_timeout', '0', false)")
+    """Try until the wait is over.
+
+    Not by one statement that waits: its snapshot would hold up an index that the holder builds concurrently,
+    and the holder would be waited for in turn, which the server has no way to see.
+    """
+    deadline, pause_s = time.monotonic() + wait_s, _FIRST_PAUSE_S
+    while not _is_given(connection, key):
+        left_s = deadline - time.monotonic()
+        if left_s <= 0:
+            return False
+        time.sleep(min(pause_s, left_s))
+        pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+    return True
+
+
+def _is_given(connection: Connection, key: int) -> bool:
+    return connection.execute("SELECT pg_try_advisory_lock(%s)", (key,)).fetchone() == (True,)
 
 
 def _key(org: int, name: str) -> int:
