@@ -8,7 +8,7 @@ import shlex
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from recorders import write
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from concord.backends.postgres import migrations, upkeep, vectors  # noqa: E402
+from concord.backends.postgres.connections import MOST_CONNECTIONS  # noqa: E402
 from concord.backends.postgres.filters import _pattern  # noqa: E402
 from concord.backends.postgres.rows import loaded, stored  # noqa: E402
 from concord.backends.postgres.store import PostgresStore  # noqa: E402
@@ -559,6 +560,39 @@ def test_the_lock_of_a_sync_is_freed_when_its_holder_dies(store: PostgresStore, 
         administrator.execute(holders)
         with store.catalog.sync_lock("docs", wait_s=30):
             pass
+
+
+def test_any_number_of_locks_may_be_held_at_once_and_each_is_let_go_by_itself(store: PostgresStore):
+    names = [f"source {n}" for n in range(2 * MOST_CONNECTIONS)]
+    with closing(PostgresStore.open(server_url(), store._connections.location.org)) as other:
+        with ExitStack() as held:
+            for name in names:
+                held.enter_context(store.catalog.sync_lock(name, wait_s=0))
+            put(store, "docs/a.md", "text")
+            with store.catalog.sync_lock("one more", wait_s=0):
+                pass
+            with other.catalog.sync_lock("one more", wait_s=0):
+                pass
+            for name in names:
+                with pytest.raises(StoreBusy), other.catalog.sync_lock(name, wait_s=0):
+                    pytest.fail("the lock was given twice")
+        for name in names:
+            with other.catalog.sync_lock(name, wait_s=0):
+                pass
+
+
+def test_locks_that_were_lost_with_their_connection_can_be_taken_again(
+    store: PostgresStore, administrator: Any
+):
+    holders = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted"
+    with store.catalog.sync_lock("docs", wait_s=0):
+        administrator.execute(holders)
+        with pytest.raises(BackendDown), store.catalog.sync_lock("wiki", wait_s=0):
+            pytest.fail("the connection is gone")
+        with store.catalog.sync_lock("wiki", wait_s=0):
+            pass
+    with store.catalog.sync_lock("docs", wait_s=0):
+        pass
 
 
 def test_who_waits_for_a_sync_keeps_no_index_from_being_built(

@@ -10,7 +10,7 @@ from typing import Any
 from concord.backends.postgres import changes
 from concord.backends.postgres.connections import Connections
 from concord.backends.postgres.filters import condition
-from concord.backends.postgres.locks import shared_lock
+from concord.backends.postgres.locks import Locks
 from concord.backends.postgres.rows import (
     CHUNK_COLUMNS,
     DOCUMENT_COLUMNS,
@@ -72,8 +72,9 @@ _MEMO = "SELECT memo FROM kb_sources WHERE org = %(org)s AND id = %(source)s"
 class PostgresCatalog:
     """The catalog of one organisation."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, locks: Locks) -> None:
         self._connections = connections
+        self._locks = locks
         self._org = connections.org
 
     def sources(self) -> list[Source]:
@@ -203,7 +204,7 @@ class PostgresCatalog:
         Raises:
             StoreBusy: another process holds it for longer than `wait_s`.
         """
-        with shared_lock(self._connections, source_id, "syncing this source", wait_s):
+        with self._locks.hold(source_id, "syncing this source", wait_s):
             yield
             tidy_up(self._connections)
 

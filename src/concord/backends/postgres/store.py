@@ -12,6 +12,7 @@ from concord.backends.postgres.journal import PostgresJournal
 from concord.backends.postgres.ledger import PostgresLedger
 from concord.backends.postgres.lexical import PostgresLexical
 from concord.backends.postgres.location import Location, locate
+from concord.backends.postgres.locks import Locks
 from concord.backends.postgres.migrations import bring_up_to_date
 from concord.backends.postgres.rows import source_of
 from concord.backends.postgres.spaces import SPACES, PostgresSpaces, active_of, spaces_of
@@ -26,12 +27,13 @@ class PostgresStore:
 
     def __init__(self, location: Location, org: int, options: Mapping[str, Any] | None = None) -> None:
         self._connections = Connections(location, org, options)
-        self.catalog = PostgresCatalog(self._connections)
+        locks = Locks(self._connections)
+        self.catalog = PostgresCatalog(self._connections, locks)
         self.lexical = PostgresLexical(self._connections)
         self.vectors = PostgresVectors(self._connections)
         self.spaces = PostgresSpaces(self._connections)
         self.cache = PostgresCache(self._connections)
-        self.ledger = PostgresLedger(self._connections)
+        self.ledger = PostgresLedger(self._connections, locks)
         self.journal = PostgresJournal(self._connections)
 
     @classmethod
