@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from itertools import starmap
 from typing import Any
 
@@ -20,7 +20,6 @@ from concord.backends.postgres.rows import (
     document_of,
     source_of,
 )
-from concord.backends.postgres.upkeep import tidy_up
 from concord.types import Chunk, ChunkId, Counts, Document, DocumentType, FileState, Filter, Piece, Source
 
 GENERATION = "SELECT generation FROM kb_orgs WHERE key = %(org)s"
@@ -197,16 +196,13 @@ class PostgresCatalog:
         with self._connections.transaction() as connection:
             changes.put_memo(connection, self._org, source_id, memo)
 
-    @contextmanager
-    def sync_lock(self, source_id: str, *, wait_s: float) -> Iterator[None]:
+    def sync_lock(self, source_id: str, *, wait_s: float) -> AbstractContextManager[None]:
         """Hold the right to sync one source, across processes and machines; it is freed when the holder dies.
 
         Raises:
             StoreBusy: another process holds it for longer than `wait_s`.
         """
-        with self._locks.hold(source_id, "syncing this source", wait_s):
-            yield
-            tidy_up(self._connections)
+        return self._locks.hold(source_id, "syncing this source", wait_s)
 
     def _rows(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
         values["org"] = self._org

@@ -16,6 +16,7 @@ from concord.backends.postgres.locks import Locks
 from concord.backends.postgres.migrations import bring_up_to_date
 from concord.backends.postgres.rows import source_of
 from concord.backends.postgres.spaces import SPACES, PostgresSpaces, active_of, spaces_of
+from concord.backends.postgres.upkeep import tidy_up
 from concord.backends.postgres.vectors import PostgresVectors
 from concord.outcomes import Finding
 from concord.protocols import Progress
@@ -66,7 +67,8 @@ class PostgresStore:
         put_right(findings, self._connections)
 
     def tend(self, progress: Progress) -> None:
-        """Do nothing: the end of a sync builds what is worth building, and the server keeps it current."""
+        """Merge small segments, let the server look at what is new, and index vectors once they are many."""
+        tidy_up(self._connections)
 
     def index_state(self) -> None:
         """Return nothing: the server's index has no file to look at."""
