@@ -13,10 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from concord.backends.qdrant import place
 from concord.backends.qdrant.place import QdrantPlace
 from concord.config import load_settings
 from concord.errors import BackendDown, VectorsElsewhere
-from concord.parts import Apart, Parts
+from concord.parts import Apart, Parts, silent
 from concord.protocols import Store
 from concord.types import Filter, Piece
 from contract.stored import EVERYTHING, IDENTITY, embed, put, source, unit
@@ -185,6 +186,64 @@ def test_a_document_is_found_by_what_it_has_become(store: Store, change: dict[st
     store.catalog.update_document(replace(document, **change))
     assert ids(store, filter) == [a]
     assert ids(store, Filter(tags=("old",))) == ([a] if change.keys() & {"type", "path", "mtime_ns"} else [])
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a search tell two changes, and no more, before it asks."""
+    monkeypatch.setattr(place, "TOLD", 2)
+    monkeypatch.setattr(place, "TOLD_REQUESTS", 1)
+
+
+def tagged(store: Store) -> list[int]:
+    """Store ten passages, then give all of them a tag that the server has not been told of."""
+    made = [put(store, f"docs/{n}.md", str(n))[0] for n in range(10)]
+    embed(store, [(chunk_id, NORTH) for chunk_id in made])
+    store.catalog.update_documents([replace(one, tags=("hot",)) for one in store.catalog.documents()])
+    return made
+
+
+@pytest.mark.usefixtures("slow")
+def test_a_filter_misses_nothing_however_many_labels_have_changed(store: Store):
+    made = tagged(store)
+    assert ids(store, Filter(tags=("hot",))) == made
+
+
+@pytest.mark.usefixtures("slow")
+def test_all_labels_are_told_when_a_sync_ends(store: Store, shim: QdrantShim):
+    tagged(store)
+    shim.stop()
+    try:
+        store.tend(silent)  # which is no error
+    finally:
+        shim.start()
+    assert len(store.ledger.unsettled(99)) == 10
+    store.tend(silent)
+    assert store.ledger.unsettled(1) == []
+    assert [point["tags"] for point in points(shim)] == [["hot"]] * 10
+
+
+def test_a_filter_whose_labels_cannot_be_told_now_is_an_error_not_a_shorter_list(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(place, "WRITE_WAIT_S", 0.01)
+    tagged(store)
+    with (
+        store.ledger.exclusive(wait_s=1),  # as another process that is at it
+        pytest.raises(BackendDown, match="tags"),
+    ):
+        ids(store, Filter(tags=("hot",)))
+
+
+def test_what_is_no_longer_superseded_is_found_before_the_server_has_been_told(store: Store):
+    a, b = (put(store, f"docs/{name}.md", name)[0] for name in "ab")
+    embed(store, [(a, NORTH), (b, NORTH)])
+    (document,) = store.catalog.documents_at("docs/a.md")
+    store.catalog.update_document(replace(document, superseded_by="docs/b.md"))
+    assert ids(store) == [b]
+    store.catalog.update_document(document)
+    with store.ledger.exclusive(wait_s=1):  # as another process that is at it
+        assert ids(store) == [a, b]
 
 
 def test_a_chunks_new_place_is_told(store: Store, shim: QdrantShim):

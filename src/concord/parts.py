@@ -74,8 +74,9 @@ class Apart:
         self._store.repair(findings)
 
     def tend(self, progress: Progress) -> None:
-        """Let the store tidy up after vectors that it had; the place outside looks after its own index."""
+        """Let the store tidy up, and tell the place outside, which looks after its index, what changed."""
         self._store.tend(progress)
+        self.outside.tend()
 
     def index_state(self) -> None:
         """Return nothing: the place outside has an index of its own."""

@@ -396,6 +396,10 @@ class OutsideVectors(Protocol):
         """
         ...
 
+    def tend(self) -> None:
+        """Tell the place all that has changed in the catalog; when nobody answers, it is told later."""
+        ...
+
     def check(self) -> list[Finding]:
         """Look for what only the place itself can see is wrong; that it does not answer is a finding too."""
         ...

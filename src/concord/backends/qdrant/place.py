@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from concord.backends.embeddings import refuse_elsewhere
 from concord.backends.qdrant.connection import Connection
 from concord.backends.qdrant.spaces import QdrantSpaces
-from concord.backends.qdrant.vectors import QdrantVectors
+from concord.backends.qdrant.vectors import WRITE_WAIT_S, QdrantVectors
 from concord.errors import BackendDown, MissingExtra, StoreBusy
 from concord.outcomes import Finding
 from concord.types import Chunk, ChunkId, Document, Home, Identity
@@ -153,20 +153,44 @@ class QdrantPlace:
                     self._names[dimension] = name
         return dimension in self._names
 
-    def tell(self, home: Home) -> None:
-        """Tell Qdrant what has changed in the catalog, unless another process is at it."""
+    def tend(self) -> None:
+        """Tell Qdrant all that has changed; one that is down, or that others write to, is told later."""
+        home = self.store.ledger.home()
+        if home.url == self.home:
+            with suppress(BackendDown, MissingExtra, StoreBusy):
+                self.settle(home)
+
+    def tell(self, home: Home) -> bool:
+        """Tell Qdrant some of what has changed, unless another process is at it; say whether all is told."""
         ledger = self.store.ledger
         if not ledger.unsettled(1):
-            return
+            return True
         with suppress(StoreBusy), ledger.exclusive(wait_s=TELL_WAIT_S):
             for _ in range(TOLD_REQUESTS):
-                if not (changes := ledger.unsettled(TOLD)):
-                    return
-                chunk_ids = list({chunk_id for _, chunk_id in changes})
-                alive = self.store.catalog.read(chunk_ids)
-                for space in self.store.spaces.all():
-                    self._tell_of(self.owner(home, space.identity), space.identity, chunk_ids, alive)
-                ledger.settle([turn for turn, _ in changes])
+                self._tell_some(home)
+        return not ledger.unsettled(1)
+
+    def settle(self, home: Home) -> None:
+        """Tell Qdrant all that has changed; others may write between two requests.
+
+        Raises:
+            StoreBusy: another process does, for too long.
+            BackendDown: Qdrant does not answer.
+        """
+        ledger = self.store.ledger
+        while ledger.unsettled(1):
+            with ledger.exclusive(wait_s=WRITE_WAIT_S):
+                self._tell_some(home)
+
+    def _tell_some(self, home: Home) -> None:
+        """Tell the oldest changes, as many as go into a request; it is our turn to write."""
+        ledger = self.store.ledger
+        if changes := ledger.unsettled(TOLD):
+            chunk_ids = list({chunk_id for _, chunk_id in changes})
+            alive = self.store.catalog.read(chunk_ids)
+            for space in self.store.spaces.all():
+                self._tell_of(self.owner(home, space.identity), space.identity, chunk_ids, alive)
+            ledger.settle([turn for turn, _ in changes])
 
     def _tell_of(
         self,

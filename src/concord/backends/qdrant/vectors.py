@@ -11,8 +11,10 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar, cast
 
+from msgspec.structs import replace
+
 from concord.backends.embeddings import check_vector
-from concord.errors import BackendDown, BadValue
+from concord.errors import BackendDown, BadValue, StoreBusy
 from concord.types import (
     FLOAT_BYTES,
     Chunk,
@@ -112,8 +114,8 @@ class QdrantVectors:
         home = self._place.found_home()
         if home is None:
             return []
-        self._place.tell(home)
-        return self._nearest(home, identity, array("f", vector).tolist(), filter, limit, ef_search)
+        condition = self._condition(home, identity, self._told(home, filter))
+        return self._nearest(array("f", vector).tolist(), condition, filter, limit, ef_search)
 
     def fetch(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, Vector]:
         """Return the vectors of those chunks that have one."""
@@ -177,17 +179,36 @@ class QdrantVectors:
             client.upsert(name, points, wait=True)
         self._ledger.mark(identity, [chunk.id for chunk, _, _ in batch])
 
+    def _told(self, home: Home, filter: Filter) -> Filter:
+        """Tell Qdrant what changed; return what it can be asked for without missing what it was not told of.
+
+        Documents that come back from being superseded are few: all are asked for, and the catalog takes the
+        others out. What tags, paths and dates let through may be anything, so all is told before.
+
+        Raises:
+            BackendDown: that cannot be done now.
+        """
+        if self._place.tell(home):
+            return filter
+        if filter.is_open:
+            return replace(filter, include_superseded=True)
+        try:
+            self._place.settle(home)
+        except StoreBusy as fault:
+            raise BackendDown(
+                "changes of tags, paths or dates are still being told to Qdrant", hint=fault.hint
+            ) from fault
+        return filter
+
     def _nearest(
         self,
-        home: Home,
-        identity: Identity,
         vector: list[float],
+        condition: models.Filter,
         filter: Filter,
         limit: int,
         ef_search: int | None,
     ) -> list[Scored]:
         """Return the nearest that the catalog knows, looking further while the list could be another."""
-        condition = self._condition(home, identity, filter)
         k = limit + 1
         while True:
             found = self._query(vector, condition, k, ef_search)
