@@ -25,7 +25,7 @@ from concord.poll import Begun, Poll, poll
 from concord.ranking import diversify, rarity
 from concord.ranking.agreement import agreement
 from concord.ranking.calibrate import Calibration
-from concord.ranking.fuse import FUSIONS, Ballots, Context, ballots, blend, fuse, rrf_scores
+from concord.ranking.fuse import FUSIONS, Ballots, Context, ballots, blend, fuse, rrf_scores, without
 from concord.ranking.plan import polled
 from concord.remarks import remarked
 from concord.second_look import Look, second_look
@@ -33,11 +33,14 @@ from concord.text.characters import is_latin
 from concord.text.citation import cite
 from concord.text.parse import contains
 from concord.text.snippet import snippet
+from concord.text.terms import word_match
 from concord.types import (
     Answer,
     Candidate,
+    Chunk,
     ChunkId,
     Degraded,
+    Document,
     DocumentType,
     Hit,
     Json,
@@ -51,7 +54,7 @@ from concord.understand import chosen_mode, is_literal, understand
 
 if TYPE_CHECKING:
     from concord.breaker import Cosines
-    from concord.protocols import Comparison, Reranker, Similarity, Store, Strategy
+    from concord.protocols import Comparison, LexicalIndex, Reranker, Similarity, Store, Strategy
 
 T = TypeVar("T")
 
@@ -119,20 +122,29 @@ def examine(request: Request, tools: Tools) -> Examined:
     with watch.lap("fuse"):
         fused = fuse(fusion, found.ballots, found.context)
         scores = rrf_scores(found.ballots, found.context.k)
-        kept = _above(fused.ranked, scores, request.threshold, rescued.floor)
+        wanted = _above(fused.ranked, scores, request.threshold)
+        kept = diversify.floor(wanted, rescued.floor, scores)
     with watch.lap("read"):
         files = Files(sources)
-        survivors, deleted = _read_present(kept, found.query, tools.store, files)
+        survivors, left_out, deleted = _read_present(kept, found.query, tools.store, files)
     with watch.lap("rerank"):
         look = _second_look(survivors, found.query, tools, _left_ms(request, tools.settings, watch))
         survivors = _reordered(survivors, look.ranked)
     with watch.lap("usage"):
         survivors, habits = _by_habit(survivors, tools)
     with watch.lap("diversify"):
-        survivors = _diverse(survivors, found.query.limit, tools.settings["search.diversity"])
+        survivors = _diverse(survivors, found.query, tools.settings["search.diversity"])
     with watch.lap("judge"):
+        given = without(found.ballots, left_out) if left_out else found.ballots
         judgement = judge(
-            survivors, found.ballots, found.context, fused, found.query, tools.calibration, rescued.rung
+            survivors,
+            given,
+            found.context,
+            fuse(fusion, given, found.context) if left_out else fused,
+            found.query,
+            tools.calibration,
+            partial(_is_held, query=found.query, lexical=tools.store.lexical),
+            rescued.rung,
         )
     with watch.lap("present"):
         hits = _hits(
@@ -167,7 +179,7 @@ def examine(request: Request, tools: Tools) -> Examined:
             *([UNSEEN] if deleted is None else []),
             *_waiting(judgement, found.ballots),
         ),
-        omitted={"deleted": deleted or 0, "below_threshold": len(fused.ranked) - len(kept)},
+        omitted={"deleted": deleted or 0, "below_threshold": len(fused.ranked) - len(wanted)},
         timings_ms={**found.votes.timings_ms, **watch.laps},
     )
     answer = remarked(answer, rescued, judgement.unheld, tools)
@@ -302,38 +314,36 @@ def _waiting(judgement: Judgement, given: Ballots) -> list[Degraded]:
 
 
 def _above(
-    ranked: Sequence[Ranked], scores: Mapping[ChunkId, float], threshold: float | None, floor: float
-) -> list[Ranked]:
-    """Drop what is under the caller's threshold, and under our floor unless that would drop everything.
-
-    Both are on the scale of reciprocal rank fusion, whichever fusion made the order.
-    """
-    wanted = [one for one in ranked if threshold is None or scores[one.chunk_id] >= threshold]
-    return diversify.floor(wanted, floor, scores)
+    ranked: Sequence[Ranked], scores: Mapping[ChunkId, float], threshold: float | None
+) -> Sequence[Ranked]:
+    """Drop what is under the caller's threshold, one of reciprocal rank fusion whatever the order."""
+    return ranked if threshold is None else [one for one in ranked if scores[one.chunk_id] >= threshold]
 
 
 def _read_present(
     kept: Sequence[Ranked], query: Query, store: Store, files: Files
-) -> tuple[list[Survivor], int | None]:
-    """Read the best passages whose files are still there, and count those whose are not.
+) -> tuple[list[Survivor], set[ChunkId], int | None]:
+    """Read the best passages whose files are still there; return also what was left out, and how many files.
 
-    As many are read as may be chosen from; more only where deleted files or excluded words leave too few.
-    None is counted where the disk does not answer in time, and then no file is left out.
+    As many are read as may be chosen from; more only where deleted files, excluded words or copies leave too
+    few. None is counted where the disk does not answer in time, and then no file is left out.
     """
     survivors: list[Survivor] = []
+    left_out: set[ChunkId] = set()
     deleted = 0
     pool = max(diversify.STRETCH, query.limit * POOL)
     for start in range(0, len(kept), pool):
-        read = _read(kept[start : start + pool], store, files)
-        found = _without_excluded(read, query)
+        few = kept[start : start + pool]
+        found = _without_excluded(_read(few, store, files), query)
         left = _told(partial(_with_files, found, files), files)
+        survivors += found if left is None else left
+        left_out |= {one.chunk_id for one in few} - {one.ranked.chunk_id for one in survivors}
         if left is None:
-            return [*survivors, *found], None
-        survivors += left
+            return survivors, left_out, None
         deleted += len(found) - len(left)
-        if len(left) == len(read) or len(survivors) >= query.limit:
+        if len({survivor.chunk.text for survivor in survivors}) >= query.limit:
             break
-    return survivors, deleted
+    return survivors, left_out, deleted
 
 
 def _with_files(survivors: Sequence[Survivor], files: Files) -> list[Survivor]:
@@ -358,8 +368,16 @@ def _read(few: Sequence[Ranked], store: Store, files: Files) -> list[Survivor]:
 
 
 def _without_excluded(survivors: Sequence[Survivor], query: Query) -> list[Survivor]:
-    """Drop passages that hold an excluded word: the vectors know nothing of NOT."""
-    return [s for s in survivors if not any(contains(s.chunk.text, term) for term in query.excluded)]
+    """Drop passages that hold an excluded word anywhere that is indexed: the vectors know nothing of NOT."""
+    if not query.excluded:
+        return list(survivors)
+    texts = ((survivor, indexed(survivor.chunk, survivor.document)) for survivor in survivors)
+    return [one for one, text in texts if not any(contains(text, term) for term in query.excluded)]
+
+
+def indexed(chunk: Chunk, document: Document) -> str:
+    """Return all that words find a passage by."""
+    return "\n".join((document.title, *chunk.heading, *document.tags, chunk.text))
 
 
 def _with_freshness(hits: tuple[Hit, ...], files: Files) -> tuple[Hit, ...]:
@@ -395,17 +413,28 @@ def _reordered(survivors: Sequence[Survivor], ranked: Sequence[Ranked]) -> list[
     return [replace(by_id[one.chunk_id], ranked=one) for one in ranked]
 
 
-def _diverse(survivors: Sequence[Survivor], limit: int, trade: float) -> list[Survivor]:
+def _diverse(survivors: Sequence[Survivor], query: Query, trade: float) -> list[Survivor]:
     """Make one of passages that say the same, and spread the rest."""
-    signed = diversify.signatures({s.chunk.id: diversify.shingles(s.chunk.text) for s in survivors})
-    collapsed = diversify.collapse([s.ranked for s in survivors], signed)
-    chosen = diversify.mmr([one.ranked for one in collapsed], signed, limit, trade)
+    words = {s.chunk.id: diversify.shingles(s.chunk.text) for s in survivors}
+    signed, asked = diversify.signatures(words), frozenset(query.words)
+    collapsed = diversify.collapse(
+        [s.ranked for s in survivors],
+        signed,
+        lambda one, other: diversify.says_the_same(words[one], words[other], asked),
+    )
+    chosen = diversify.mmr([one.ranked for one in collapsed], signed, query.limit, trade)
     elsewhere = {one.ranked.chunk_id: one.duplicates for one in collapsed}
     by_id = {s.ranked.chunk_id: s for s in survivors}
     return [
         replace(survivor, also_at=tuple(_cited(by_id[i]) for i in elsewhere[survivor.ranked.chunk_id]))
         for survivor in _reordered(survivors, chosen)
     ]
+
+
+def _is_held(code: str, query: Query, lexical: LexicalIndex) -> bool:
+    """Whether anything that may be found holds a code as it stands."""
+    match = word_match(code)
+    return match is not None and bool(lexical.search(match, query.filter, 1))
 
 
 def _cited(survivor: Survivor) -> str:

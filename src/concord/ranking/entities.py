@@ -48,9 +48,7 @@ def entities(text: str) -> tuple[str, ...]:
 
 def mentioned(names: Collection[str], text: str) -> tuple[str, ...]:
     """Return those names that stand in a text as whole words, in any case."""
-    if not names:
-        return ()
-    folded = " ".join(text.casefold().split())
+    folded = text.casefold() if names else ""
     return tuple(name for name in names if _stands_in(name, folded))
 
 
@@ -163,7 +161,10 @@ def _is_headline(query: Sequence[Word]) -> bool:
 
 
 def _stands_in(name: str, folded: str) -> bool:
-    wanted = " ".join(name.casefold().split())
+    words = name.casefold().split()
+    if len(words) > 1 and words[0] in folded:  # they may stand on two lines
+        folded = " ".join(folded.split())
+    wanted = " ".join(words)
     at = folded.find(wanted)
     while at >= 0:
         end = at + len(wanted)
