@@ -7,6 +7,7 @@ still has a rank to show. `reasons` draws the conclusion.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,7 +22,7 @@ from concord.reading import Located, locate
 from concord.reasons import Fused, Known, Overlap, Stage, Standing, WordFound, reason
 from concord.search import Retrieval, Tools, chosen_fusion, retrieve, search
 from concord.text.citation import cite
-from concord.text.parse import contains
+from concord.text.parse import contains, parse
 from concord.text.terms import phrase_match
 from concord.types import (
     Answer,
@@ -37,7 +38,7 @@ from concord.types import (
     Query,
     Request,
 )
-from concord.understand import chosen_mode
+from concord.understand import chosen_mode, prune_limit
 
 DEPTH = 1000  # how far down each strategy's list is read
 PROBE_WORDS = 12  # of a passage, to ask the engine whether a filter lets just this passage through
@@ -142,7 +143,7 @@ def _known(
         depth=DEPTH,
         is_candidate=chunk.id in found.ballots.votes,
         standings=standings,
-        words=tuple(_words(chunk, document, found.query, tools.settings["search.prune_share"])),
+        words=tuple(_words(chunk, document, found.query, tools.settings)),
         fused=fused,
         filtered=filtered,
         excluded=tuple(term for term in found.query.excluded if contains(indexed(chunk, document), term)),
@@ -255,13 +256,16 @@ def _fused(
     )
 
 
-def _words(chunk: Chunk, document: Document, query: Query, prune_share: float) -> Iterator[WordFound]:
+def _words(
+    chunk: Chunk, document: Document, query: Query, settings: Mapping[str, Any]
+) -> Iterator[WordFound]:
     """Yield each word and phrase of the query, and whether the chunk holds it anywhere that is indexed."""
     text = indexed(chunk, document)
-    most = query.chunks * prune_share
+    is_pruned = query.loose != parse(query.text).loose  # not if every word is too frequent
+    most = prune_limit(query.chunks, settings)
     for word in query.words:
         chunks = query.frequencies.get(word, 0)
-        yield WordFound(word, contains(text, word), chunks, chunks > most)
+        yield WordFound(word, contains(text, word), chunks, is_pruned and chunks > most)
     for phrase in query.phrases:
         yield WordFound(f'"{phrase}"', contains(text, phrase), None)
 
