@@ -173,8 +173,7 @@ def _growing(url: str) -> Row:
 
 def _settle(store: Store) -> None:
     """Let segments be merged and the vector index be built, as at the end of every sync."""
-    with store.catalog.sync_lock(SOURCE.id, wait_s=0):
-        pass
+    store.tend(silent)
 
 
 def _write(store: Store, load: _Load) -> None:
@@ -446,3 +445,4 @@ def _fill(origin: Store, target: Store) -> None:
             new = [waiting.chunk_id for waiting in target.vectors.pending(0, len(old))]
             known = origin.vectors.fetch(old)
             target.vectors.put((chunk_id, known[was]) for chunk_id, was in zip(new, old, strict=True))
+    _settle(target)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from concord import search
+from concord import passages
 from concord.knowledge import KnowledgeBase
 from concord.notes import Note
 from concord.types import Answer
@@ -139,7 +139,7 @@ def test_a_disk_that_does_not_answer_costs_only_what_it_would_have_told(
         return stat(path, **options)
 
     monkeypatch.setattr("concord.freshness.os.stat", hung)
-    monkeypatch.setattr(search, "FILES_MS", 20.0)
+    monkeypatch.setattr(passages, "FILES_MS", 20.0)
     answer = kb.search("heron stands")
     monkeypatch.undo()
     never.set()
@@ -157,7 +157,7 @@ def test_files_that_tell_one_after_the_other_are_waited_for(
         return stat(*args, **options)
 
     monkeypatch.setattr("concord.freshness.os.stat", slow)
-    monkeypatch.setattr(search, "FILES_MS", 250.0)  # less than the six of them take together
+    monkeypatch.setattr(passages, "FILES_MS", 250.0)  # less than the six of them take together
     answer = kb.search("heron stands")
     assert len(answer.hits) == 6
     assert set(states(answer).values()) == {"fresh"}

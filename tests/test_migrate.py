@@ -96,6 +96,15 @@ def test_everything_arrives_and_is_found_as_before(folder: Path, origin: str, ta
         store.close()
 
 
+def test_any_number_of_sources_is_kept_from_being_synced_meanwhile(folder: Path):
+    here, there = opened("postgresql", folder / "here"), opened("sqlite", folder / "there")
+    for n in range(14):
+        put(here, f"folder{n}/a.md", f"text {n}")
+    assert moved(here, there).counts.sources == 14
+    for store in (here, there):
+        store.close()
+
+
 def texts(store: Store, filter: Filter) -> list[tuple[str, float]]:
     found = store.vectors.search(unit(1, 20, 1, 1), filter, 30)
     read = store.catalog.read([each.chunk_id for each in found])

@@ -8,7 +8,7 @@ import shlex
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import astuple, replace
 
+from concord import KnowledgeBase
+from concord import migrate as moving
 from concord.backends.globs import glob_matches
 from concord.backends.memory import MemoryStore
 from concord.cli.main import main
 from concord.config import load_settings
 from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew, StoreBusy, StoreError
-from concord.parts import Parts
+from concord.parts import Parts, silent
 from concord.protocols import Store
 from concord.types import AllOf, AnyOf, Feedback, Filter, Match, Phrase, Piece, Scored, Without, Word
 from contract.stored import EVERYTHING, IDENTITY, document, embed, pieces, put, source, unit
@@ -32,6 +34,7 @@ from recorders import write
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from concord.backends.postgres import migrations, upkeep, vectors  # noqa: E402
+from concord.backends.postgres.connections import MOST_CONNECTIONS  # noqa: E402
 from concord.backends.postgres.filters import _pattern  # noqa: E402
 from concord.backends.postgres.rows import loaded, stored  # noqa: E402
 from concord.backends.postgres.store import PostgresStore  # noqa: E402
@@ -365,19 +368,19 @@ def many() -> Iterator[PostgresStore]:
     """More vectors than are compared one by one, some of them with a rare tag."""
     with closing(PostgresStore.open(server_url(), fresh_org())) as made:
         made.catalog.put_source(source("docs"))
-        with made.catalog.sync_lock("docs", wait_s=0):
-            made.catalog.put_documents(
-                (
-                    document(
-                        f"docs/{n}.md", tags=("rare",) if n % (POINTS // RARE) == 7 else ("half",) * (n % 2)
-                    ),
-                    pieces(f"text {n}"),
-                )
-                for n in range(POINTS)
+        made.catalog.put_documents(
+            (
+                document(
+                    f"docs/{n}.md", tags=("rare",) if n % (POINTS // RARE) == 7 else ("half",) * (n % 2)
+                ),
+                pieces(f"text {n}"),
             )
-            chance = random.Random(3)
-            made.vectors.prepare(replace(IDENTITY, dimension=DIMENSION))
-            made.vectors.put((each.chunk_id, point(chance)) for each in made.vectors.pending(0, POINTS))
+            for n in range(POINTS)
+        )
+        chance = random.Random(3)
+        made.vectors.prepare(replace(IDENTITY, dimension=DIMENSION))
+        made.vectors.put((each.chunk_id, point(chance)) for each in made.vectors.pending(0, POINTS))
+        made.tend(silent)
         yield made
 
 
@@ -388,8 +391,8 @@ def test_the_server_builds_the_index_with_the_memory_that_is_set(monkeypatch: py
     (a,) = put(store, "docs/a.md", "text")
     store.vectors.prepare(replace(IDENTITY, dimension=3))  # of which there is no index yet
     store.vectors.put([(a, unit(1, 0, 0))])
-    with pytest.raises(BadValue, match="maintenance_work_mem"), store.catalog.sync_lock("docs", wait_s=0):
-        pass
+    with pytest.raises(BadValue, match="maintenance_work_mem"):
+        store.tend(silent)
     store.close()
 
 
@@ -441,6 +444,41 @@ def test_what_was_last_seen_of_the_vectors_is_not_what_is_searched(many: Postgre
             other.spaces.activate(was)
             other.spaces.drop(small)
         assert len(many.vectors.search(point(random.Random(1)), EVERYTHING, 3)) == 3
+
+
+def indexes(connection: Any, dimension: int) -> list[Any]:
+    named = "SELECT indexname FROM pg_indexes WHERE indexname = %s"
+    return list(connection.execute(named, (f"kb_vectors_{dimension}_hnsw",)).fetchall())
+
+
+@pytest.mark.promise("D.migrate.everything")
+def test_a_store_that_was_migrated_has_its_vectors_indexed_and_its_segments_merged(
+    store: PostgresStore, administrator: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(upkeep, "INDEX_FROM", 3)
+    monkeypatch.setattr(upkeep, "_MANY", 2)
+    monkeypatch.setattr(moving, "GROUP_DOCUMENTS", 1)  # a segment each
+    origin = MemoryStore.open("memory://", "")
+    origin.vectors.prepare(replace(IDENTITY, dimension=6))  # of which there is no index yet
+    for n in range(3):
+        (a,) = put(origin, f"docs/{n}.md", f"text {n}")
+        origin.vectors.put([(a, unit(1, n, 0, 0, 0, 0))])
+    assert moving.migrate(origin, store, silent, lock_wait_s=1).counts.vectors == 3
+    assert indexes(administrator, 6) != []
+    segments = "SELECT count(*) FROM kb_segments WHERE org = %s"
+    assert administrator.execute(segments, (store._connections.org,)).fetchone() == (1,)
+
+
+def test_a_sync_leaves_many_vectors_indexed(tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(upkeep, "INDEX_FROM", 1)
+    given = {"store.url": database, "embed.provider": "hashing"}
+    write(tmp_path / "docs" / "a.md", "# Pumps\n\nThe pump is tested on Mondays.\n")
+    with KnowledgeBase(load_settings(given, {"KB_HOME": str(tmp_path)})) as kb:
+        kb.add(tmp_path / "docs")
+        identity = kb.store.vectors.identity()
+        assert identity is not None
+    with psycopg.connect(database) as connection:
+        assert indexes(connection, identity.dimension) != []
 
 
 @pytest.mark.promise("002.hnsw")
@@ -561,6 +599,70 @@ def test_the_lock_of_a_sync_is_freed_when_its_holder_dies(store: PostgresStore, 
             pass
 
 
+def test_any_number_of_locks_may_be_held_at_once_and_each_is_let_go_by_itself(store: PostgresStore):
+    names = [f"source {n}" for n in range(2 * MOST_CONNECTIONS)]
+    with closing(PostgresStore.open(server_url(), store._connections.location.org)) as other:
+        with ExitStack() as held:
+            for name in names:
+                held.enter_context(store.catalog.sync_lock(name, wait_s=0))
+            put(store, "docs/a.md", "text")
+            with store.catalog.sync_lock("one more", wait_s=0):
+                pass
+            with other.catalog.sync_lock("one more", wait_s=0):
+                pass
+            for name in names:
+                with pytest.raises(StoreBusy), other.catalog.sync_lock(name, wait_s=0):
+                    pytest.fail("the lock was given twice")
+        for name in names:
+            with other.catalog.sync_lock(name, wait_s=0):
+                pass
+
+
+def test_locks_that_were_lost_with_their_connection_can_be_taken_again(
+    store: PostgresStore, administrator: Any
+):
+    holders = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted"
+    with store.catalog.sync_lock("docs", wait_s=0):
+        administrator.execute(holders)
+        with pytest.raises(BackendDown), store.catalog.sync_lock("wiki", wait_s=0):
+            pytest.fail("the connection is gone")
+        with store.catalog.sync_lock("wiki", wait_s=0):
+            pass
+    with store.catalog.sync_lock("docs", wait_s=0):
+        pass
+
+
+def test_who_waits_for_a_sync_keeps_no_index_from_being_built(
+    store: PostgresStore, administrator: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(upkeep, "INDEX_FROM", 1)
+    (a,) = put(store, "docs/a.md", "text")
+    store.vectors.prepare(replace(IDENTITY, dimension=5))  # of which there is no index yet
+    store.vectors.put([(a, unit(1, 0, 0, 0, 0))])
+    other, turns = PostgresStore.open(server_url(), store._connections.location.org), list[str]()
+
+    def second() -> None:
+        with other.catalog.sync_lock("docs", wait_s=20):
+            turns.append("second")
+
+    thread = threading.Thread(target=second)
+    with closing(other):
+        with store.catalog.sync_lock("docs", wait_s=0):
+            thread.start()
+            until_two_have_asked_for_a_lock(administrator)
+            store.tend(silent)  # which waits for every snapshot that is older
+            turns.append("first")
+        thread.join(30)
+    assert turns == ["first", "second"]
+
+
+def until_two_have_asked_for_a_lock(administrator: Any) -> None:
+    asked = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg%advisory_lock(%'"
+    deadline = time.monotonic() + 30
+    while administrator.execute(asked).fetchone() != (2,):
+        assert time.monotonic() < deadline, "nobody asks"
+
+
 def test_many_small_writes_are_merged_and_found_as_before(store: PostgresStore, administrator: Any):
     def found() -> list[Any]:
         return [
@@ -572,16 +674,16 @@ def test_many_small_writes_are_merged_and_found_as_before(store: PostgresStore, 
         return int(administrator.execute(statement, (store._connections.org,)).fetchone()[0])
 
     many = upkeep._MANY + 4
-    with store.catalog.sync_lock("docs", wait_s=0):
-        for n in range(many):
-            put(store, f"docs/{n}.md", f"shared w{n}", "more")
-        before, segments, postings = found(), rows("kb_segments"), rows("kb_postings")
+    for n in range(many):
+        put(store, f"docs/{n}.md", f"shared w{n}", "more")
+    before, segments, postings = found(), rows("kb_segments"), rows("kb_postings")
+    store.tend(silent)
     assert found() == before
     assert (rows("kb_segments"), segments) == (1, many)
     assert rows("kb_postings") < postings / 2
-    with store.catalog.sync_lock("docs", wait_s=0):
-        store.catalog.delete_documents([f"docs/{n}.md" for n in range(10)])
-        left = found()
+    store.catalog.delete_documents([f"docs/{n}.md" for n in range(10)])
+    left = found()
+    store.tend(silent)
     assert found() == left
     assert store.lexical.frequencies(["w3", "w15", "shared"]) == (
         2 * many - 20,

@@ -13,13 +13,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.freshness import Files
+from concord.passages import indexed
 from concord.poll import Poll, poll
 from concord.ranking import diversify, explain
 from concord.ranking.fuse import FUSIONS, Ballots, ballots, rrf
 from concord.ranking.plan import STRATEGIES, polled
 from concord.reading import Located, locate
 from concord.reasons import Fused, Known, Overlap, Stage, Standing, WordFound, reason
-from concord.search import Retrieval, Tools, chosen_fusion, indexed, retrieve, search
+from concord.search import Retrieval, Tools, chosen_fusion, retrieve, search
 from concord.text.citation import cite
 from concord.text.parse import contains, parse
 from concord.text.terms import phrase_match

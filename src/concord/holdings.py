@@ -6,7 +6,7 @@ import os
 from collections import Counter
 
 from concord.errors import UsageError
-from concord.models import delete_vectors
+from concord.models import delete_vectors, nobody
 from concord.outcomes import Removal, SourceSummary, Stats
 from concord.protocols import Catalog, Store
 from concord.types import Source
@@ -51,6 +51,7 @@ def remove(store: Store, source: Source, wait_s: float, *, force: bool = False) 
     with store.catalog.sync_lock(source.id, wait_s=wait_s):
         vectors = delete_vectors(store, source.id)
         documents = store.catalog.remove_source(source.id)
+    store.tend(nobody)
     return Removal(source, documents, vectors)
 
 

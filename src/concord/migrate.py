@@ -67,7 +67,7 @@ def migrate(origin: Store, target: Store, progress: Progress, *, lock_wait_s: fl
         cached = _copy_cache(origin, target, progress)
         _copy_what_was_noted(origin, target)
         checksum = verify(origin, target, progress)
-        target.tend(progress)
+    target.tend(progress)
     return Migration(target.catalog.counts(), cached, checksum, copied, time.monotonic() - started)
 
 

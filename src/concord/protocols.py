@@ -571,7 +571,7 @@ class Store(Protocol):
     def tend(self, progress: Progress) -> None:
         """Build, or bring up to date, indexes that only make searches faster, where that is worth its time.
 
-        Called after vectors were put. What cannot be built is no error: searches do without.
+        Called after a sync, a migration or a removal. What cannot be built is no error: searches do without.
         """
         ...
 

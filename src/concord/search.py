@@ -9,10 +9,10 @@ Candidates carry no text: it is read once, after fusion, for the few that surviv
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,6 +21,7 @@ from concord.cascade import rescue
 from concord.errors import BackendDown, BadValue
 from concord.freshness import Files
 from concord.judge import Judgement, Survivor, Verdict, judge
+from concord.passages import UNSEEN, cited, diverse, read_present, reordered, told
 from concord.poll import Begun, Poll, poll
 from concord.ranking import diversify, rarity
 from concord.ranking.agreement import agreement
@@ -30,17 +31,13 @@ from concord.ranking.plan import polled
 from concord.remarks import remarked
 from concord.second_look import Look, second_look
 from concord.text.characters import is_latin
-from concord.text.citation import cite
-from concord.text.parse import contains
 from concord.text.snippet import snippet
 from concord.text.terms import word_match
 from concord.types import (
     Answer,
     Candidate,
-    Chunk,
     ChunkId,
     Degraded,
-    Document,
     DocumentType,
     Hit,
     Json,
@@ -56,14 +53,8 @@ if TYPE_CHECKING:
     from concord.breaker import Cosines
     from concord.protocols import Comparison, LexicalIndex, Reranker, Similarity, Store, Strategy
 
-T = TypeVar("T")
-
 FEEDBACK_HITS = 2  # that the query is drawn towards: more of them bring in what is wrong
 CODE = 0.5  # share of candidates from which a search is one of source code
-POOL = 2  # texts read for each result asked for: duplicates, diversity and NOT choose among them
-FILES_MS = 250.0  # how long files may keep silent: they take a millisecond, unless a disk does not answer
-FILES_PATIENCE = 4  # times that, where one after the other does tell: the machine is busy, not the disk gone
-UNSEEN = Degraded("files", f"the disk did not answer within {FILES_MS:.0f} ms: files may be gone or changed")
 FUSION_OF: Mapping[Mode, str] = {"auto": "blend", "hybrid": "rrf", "semantic": "rrf", "fts5": "rrf"}
 
 
@@ -126,14 +117,14 @@ def examine(request: Request, tools: Tools) -> Examined:
         kept = diversify.floor(wanted, rescued.floor, scores)
     with watch.lap("read"):
         files = Files(sources)
-        survivors, left_out, deleted = _read_present(kept, found.query, tools.store, files)
+        survivors, left_out, deleted = read_present(kept, found.query, tools.store, files)
     with watch.lap("rerank"):
         look = _second_look(survivors, found.query, tools, _left_ms(request, tools.settings, watch))
-        survivors = _reordered(survivors, look.ranked)
+        survivors = reordered(survivors, look.ranked)
     with watch.lap("usage"):
         survivors, habits = _by_habit(survivors, tools)
     with watch.lap("diversify"):
-        survivors = _diverse(survivors, found.query, tools.settings["search.diversity"])
+        survivors = diverse(survivors, found.query, tools.settings["search.diversity"])
     with watch.lap("judge"):
         given = without(found.ballots, left_out) if left_out else found.ballots
         judgement = judge(
@@ -320,68 +311,8 @@ def _above(
     return ranked if threshold is None else [one for one in ranked if scores[one.chunk_id] >= threshold]
 
 
-def _read_present(
-    kept: Sequence[Ranked], query: Query, store: Store, files: Files
-) -> tuple[list[Survivor], set[ChunkId], int | None]:
-    """Read the best passages whose files are still there; return also what was left out, and how many files.
-
-    As many are read as may be chosen from; more only where deleted files, excluded words or copies leave too
-    few. None is counted where the disk does not answer in time, and then no file is left out.
-    """
-    survivors: list[Survivor] = []
-    left_out: set[ChunkId] = set()
-    deleted = 0
-    pool = max(diversify.STRETCH, query.limit * POOL)
-    for start in range(0, len(kept), pool):
-        few = kept[start : start + pool]
-        found = _without_excluded(_read(few, store, files), query)
-        left = _told(partial(_with_files, found, files), files)
-        survivors += found if left is None else left
-        left_out |= {one.chunk_id for one in few} - {one.ranked.chunk_id for one in survivors}
-        if left is None:
-            return survivors, left_out, None
-        deleted += len(found) - len(left)
-        if len({survivor.chunk.text for survivor in survivors}) >= query.limit:
-            break
-    return survivors, left_out, deleted
-
-
-def _with_files(survivors: Sequence[Survivor], files: Files) -> list[Survivor]:
-    return [survivor for survivor in survivors if not files.is_deleted(survivor.document)]
-
-
-def _told(look: Callable[[], T], files: Files) -> T | None:
-    """Return what a look at files comes to; None when they keep silent for too long."""
-    looking = Begun(look)
-    for _ in range(FILES_PATIENCE):
-        before = files.told
-        if (found := looking.result(FILES_MS)) is not None or files.told == before:
-            return found
-    return None
-
-
-def _read(few: Sequence[Ranked], store: Store, files: Files) -> list[Survivor]:
-    """Read passages; those of a source that was added while the search was under way are for the next one."""
-    passages = store.catalog.read([one.chunk_id for one in few])
-    found = [Survivor(one, *passages[one.chunk_id]) for one in few if one.chunk_id in passages]
-    return [survivor for survivor in found if files.knows(survivor.document)]
-
-
-def _without_excluded(survivors: Sequence[Survivor], query: Query) -> list[Survivor]:
-    """Drop passages that hold an excluded word anywhere that is indexed: the vectors know nothing of NOT."""
-    if not query.excluded:
-        return list(survivors)
-    texts = ((survivor, indexed(survivor.chunk, survivor.document)) for survivor in survivors)
-    return [one for one, text in texts if not any(contains(text, term) for term in query.excluded)]
-
-
-def indexed(chunk: Chunk, document: Document) -> str:
-    """Return all that words find a passage by."""
-    return "\n".join((document.title, *chunk.heading, *document.tags, chunk.text))
-
-
 def _with_freshness(hits: tuple[Hit, ...], files: Files) -> tuple[Hit, ...]:
-    states = _told(lambda: [files.freshness(hit.document) for hit in hits], files)
+    states = told(lambda: [files.freshness(hit.document) for hit in hits], files)
     if states is None:
         return hits
     return tuple(replace(hit, freshness=state) for hit, state in zip(hits, states, strict=True))
@@ -400,7 +331,7 @@ def _by_habit(survivors: list[Survivor], tools: Tools) -> tuple[list[Survivor], 
     from concord.habits import by_habit
 
     habits = by_habit(survivors, tools.store)
-    return _reordered(survivors, habits.ranked), habits.reasons
+    return reordered(survivors, habits.ranked), habits.reasons
 
 
 def _left_ms(request: Request, settings: Mapping[str, Any], watch: _Watch) -> float:
@@ -408,37 +339,10 @@ def _left_ms(request: Request, settings: Mapping[str, Any], watch: _Watch) -> fl
     return max(0.0, deadline_ms(request, settings) - watch.total_ms())
 
 
-def _reordered(survivors: Sequence[Survivor], ranked: Sequence[Ranked]) -> list[Survivor]:
-    by_id = {survivor.ranked.chunk_id: survivor for survivor in survivors}
-    return [replace(by_id[one.chunk_id], ranked=one) for one in ranked]
-
-
-def _diverse(survivors: Sequence[Survivor], query: Query, trade: float) -> list[Survivor]:
-    """Make one of passages that say the same, and spread the rest."""
-    words = {s.chunk.id: diversify.shingles(s.chunk.text) for s in survivors}
-    signed, asked = diversify.signatures(words), frozenset(query.words)
-    collapsed = diversify.collapse(
-        [s.ranked for s in survivors],
-        signed,
-        lambda one, other: diversify.says_the_same(words[one], words[other], asked),
-    )
-    chosen = diversify.mmr([one.ranked for one in collapsed], signed, query.limit, trade)
-    elsewhere = {one.ranked.chunk_id: one.duplicates for one in collapsed}
-    by_id = {s.ranked.chunk_id: s for s in survivors}
-    return [
-        replace(survivor, also_at=tuple(_cited(by_id[i]) for i in elsewhere[survivor.ranked.chunk_id]))
-        for survivor in _reordered(survivors, chosen)
-    ]
-
-
 def _is_held(code: str, query: Query, lexical: LexicalIndex) -> bool:
     """Whether anything that may be found holds a code as it stands."""
     match = word_match(code)
     return match is not None and bool(lexical.search(match, query.filter, 1))
-
-
-def _cited(survivor: Survivor) -> str:
-    return cite(survivor.document, survivor.chunk)
 
 
 def _hits(
@@ -491,7 +395,7 @@ def _hit(
         agreement=found.agreement,
         confidence=verdict.label,
         snippet=shown,
-        citation=_cited(survivor),
+        citation=cited(survivor),
         moved_from=ranked.moved_from,
         also_at=survivor.also_at,
     )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from itertools import starmap
 from typing import Any
 
 from concord.backends.postgres import changes
 from concord.backends.postgres.connections import Connections
 from concord.backends.postgres.filters import condition
-from concord.backends.postgres.locks import shared_lock
+from concord.backends.postgres.locks import Locks
 from concord.backends.postgres.rows import (
     CHUNK_COLUMNS,
     DOCUMENT_COLUMNS,
@@ -20,7 +20,6 @@ from concord.backends.postgres.rows import (
     document_of,
     source_of,
 )
-from concord.backends.postgres.upkeep import tidy_up
 from concord.types import Chunk, ChunkId, Counts, Document, DocumentType, FileState, Filter, Piece, Source
 
 GENERATION = "SELECT generation FROM kb_orgs WHERE key = %(org)s"
@@ -72,8 +71,9 @@ _MEMO = "SELECT memo FROM kb_sources WHERE org = %(org)s AND id = %(source)s"
 class PostgresCatalog:
     """The catalog of one organisation."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, locks: Locks) -> None:
         self._connections = connections
+        self._locks = locks
         self._org = connections.org
 
     def sources(self) -> list[Source]:
@@ -196,16 +196,13 @@ class PostgresCatalog:
         with self._connections.transaction() as connection:
             changes.put_memo(connection, self._org, source_id, memo)
 
-    @contextmanager
-    def sync_lock(self, source_id: str, *, wait_s: float) -> Iterator[None]:
+    def sync_lock(self, source_id: str, *, wait_s: float) -> AbstractContextManager[None]:
         """Hold the right to sync one source, across processes and machines; it is freed when the holder dies.
 
         Raises:
             StoreBusy: another process holds it for longer than `wait_s`.
         """
-        with shared_lock(self._connections, source_id, "syncing this source", wait_s):
-            yield
-            tidy_up(self._connections)
+        return self._locks.hold(source_id, "syncing this source", wait_s)
 
     def _rows(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
         values["org"] = self._org

@@ -92,6 +92,12 @@ class Connections:
         with translated(self.location.server), self._lent() as connection:
             yield connection
 
+    @contextmanager
+    def watching(self, connection: Connection) -> Iterator[None]:
+        """Say what became of a statement on a connection that was lent before."""
+        with translated(self.location.server), self._noting_loss(connection):
+            yield
+
     def close(self) -> None:
         """Close all connections."""
         self._pool.close()
@@ -105,13 +111,19 @@ class Connections:
         self._make_sure()
         connection = self._pool.getconn()
         try:
-            yield connection
+            with self._noting_loss(connection):
+                yield connection
+        finally:
+            self._pool.putconn(connection)
+
+    @contextmanager
+    def _noting_loss(self, connection: Connection) -> Iterator[None]:
+        try:
+            yield
         except BaseException as fault:
             if connection.closed or is_lost(fault):
                 self._is_doubtful.set()
             raise
-        finally:
-            self._pool.putconn(connection)
 
     def _make_sure(self) -> None:
         """After a loss, ask the server before the pool: a refusal takes no time, the pool would wait."""

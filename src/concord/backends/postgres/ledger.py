@@ -14,7 +14,7 @@ from typing import Any
 from concord.backends.embeddings import refuse_elsewhere
 from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.filters import ALLOWED, CHUNKS, condition
-from concord.backends.postgres.locks import shared_lock
+from concord.backends.postgres.locks import Locks
 from concord.backends.postgres.schema import vector_table
 from concord.backends.postgres.space_rows import find_space, lock_spaces
 from concord.types import ChunkId, Filter, Home, Identity
@@ -46,8 +46,9 @@ _MATCHING = "SELECT d.id FROM kb_documents AS d WHERE d.org = %(org)s AND {condi
 class PostgresLedger:
     """The ledger of one organisation."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, locks: Locks) -> None:
         self._connections = connections
+        self._locks = locks
         self._org = connections.org
 
     def home(self) -> Home:
@@ -107,7 +108,7 @@ class PostgresLedger:
         Raises:
             StoreBusy: somebody else holds it for longer than `wait_s`.
         """
-        return shared_lock(self._connections, "vectors kept elsewhere", "changing the vectors", wait_s)
+        return self._locks.hold("vectors kept elsewhere", "changing the vectors", wait_s)
 
     def _rows(self, statement: str, values: Any) -> list[tuple[Any, ...]]:
         return self._connections.read(lambda connection: connection.execute(statement, values).fetchall())

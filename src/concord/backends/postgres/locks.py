@@ -1,48 +1,109 @@
-"""A lock that processes share: an advisory lock of the server, freed when its holder's connection ends."""
+"""Locks that processes share: advisory locks of the server, freed when their holder's connection ends."""
 
 from __future__ import annotations
 
 import hashlib
+import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 import psycopg
-from psycopg.errors import LockNotAvailable
 
 from concord.backends.postgres.connections import Connection, Connections
 from concord.errors import StoreBusy
 
+# Between two tries. Most locks are held for moments or for minutes.
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 0.5
 
-@contextmanager
-def shared_lock(connections: Connections, name: str, doing: str, wait_s: float) -> Iterator[None]:
-    """Hold an organisation's lock of this name; whoever is refused is told what its holder is doing.
 
-    Raises:
-        StoreBusy: somebody else holds it for longer than `wait_s`.
+class Locks:
+    """The locks of one store, all on one connection, which the pool lends while any is held or waited for.
+
+    The server gives a connection the same lock twice; who holds which in this process is therefore kept here.
     """
-    key = _key(connections.org, name)
-    with connections.session() as connection:
-        if not _is_acquired(connection, key, wait_s):
-            raise StoreBusy(f"another process is {doing}", hint="wait for it to finish, then try again")
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._turn = threading.Lock()  # for everything below
+        self._held: set[int] = set()
+        self._users = 0
+        self._connection: Connection | None = None
+        self._lent = ExitStack()
+
+    @contextmanager
+    def hold(self, name: str, doing: str, wait_s: float) -> Iterator[None]:
+        """Hold an organisation's lock of this name; whoever is refused is told what its holder is doing.
+
+        Raises:
+            StoreBusy: somebody else holds it for longer than `wait_s`.
+        """
+        key = _key(self._connections.org, name)
+        with self._using():
+            holder = self._acquired(key, wait_s)
+            if holder is None:
+                raise StoreBusy(f"another process is {doing}", hint="wait for it to finish, then try again")
+            try:
+                yield
+            finally:
+                self._release(key, holder)
+
+    @contextmanager
+    def _using(self) -> Iterator[None]:
+        """Let the connection stay until nobody needs it."""
+        with self._turn:
+            self._users += 1
         try:
             yield
         finally:
+            with self._turn:
+                self._users -= 1
+                if not self._users:
+                    self._give_back()
+
+    def _acquired(self, key: int, wait_s: float) -> Connection | None:
+        """Try until the wait is over; return the connection that has the lock.
+
+        Not by one statement that waits: its snapshot would hold up an index that the holder builds
+        concurrently, and the holder would be waited for in turn, which the server has no way to see.
+        """
+        deadline, pause_s = time.monotonic() + wait_s, _FIRST_PAUSE_S
+        while (holder := self._try(key)) is None:
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                return None
+            time.sleep(min(pause_s, left_s))
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+        return holder
+
+    def _try(self, key: int) -> Connection | None:
+        with self._turn:
+            if key in self._held:
+                return None
+            connection = self._borrowed()
+            with self._connections.watching(connection):
+                asked = connection.execute("SELECT pg_try_advisory_lock(%s)", (key,))
+            if asked.fetchone() != (True,):
+                return None
+            self._held.add(key)
+            return connection
+
+    def _release(self, key: int, holder: Connection) -> None:
+        with self._turn:
+            self._held.discard(key)
             with suppress(psycopg.Error):  # a connection that is lost has let go already
-                connection.execute("SELECT pg_advisory_unlock(%s)", (key,))
+                holder.execute("SELECT pg_advisory_unlock(%s)", (key,))
 
+    def _borrowed(self) -> Connection:
+        """Return the connection of all locks: another one after it was lost, and its locks with it."""
+        if self._connection is None or self._connection.closed:
+            self._give_back()
+            self._connection = self._lent.enter_context(self._connections.session())
+        return self._connection
 
-def _is_acquired(connection: Connection, key: int, wait_s: float) -> bool:
-    row = connection.execute("SELECT pg_try_advisory_lock(%s)", (key,)).fetchone()
-    if (row and row[0]) or wait_s <= 0:
-        return bool(row and row[0])
-    connection.execute("SELECT set_config('lock_timeout', %s, false)", (f"{max(1, round(wait_s * 1000))}",))
-    try:
-        connection.execute("SELECT pg_advisory_lock(%s)", (key,))
-        return True
-    except LockNotAvailable:
-        return False
-    finally:
-        connection.execute("SELECT set_config('lock_timeout', '0', false)")
+    def _give_back(self) -> None:
+        self._connection = None
+        self._lent.close()
 
 
 def _key(org: int, name: str) -> int:

@@ -12,9 +12,11 @@ from concord.backends.postgres.journal import PostgresJournal
 from concord.backends.postgres.ledger import PostgresLedger
 from concord.backends.postgres.lexical import PostgresLexical
 from concord.backends.postgres.location import Location, locate
+from concord.backends.postgres.locks import Locks
 from concord.backends.postgres.migrations import bring_up_to_date
 from concord.backends.postgres.rows import source_of
 from concord.backends.postgres.spaces import SPACES, PostgresSpaces, active_of, spaces_of
+from concord.backends.postgres.upkeep import tidy_up
 from concord.backends.postgres.vectors import PostgresVectors
 from concord.outcomes import Finding
 from concord.protocols import Progress
@@ -26,12 +28,13 @@ class PostgresStore:
 
     def __init__(self, location: Location, org: int, options: Mapping[str, Any] | None = None) -> None:
         self._connections = Connections(location, org, options)
-        self.catalog = PostgresCatalog(self._connections)
+        locks = Locks(self._connections)
+        self.catalog = PostgresCatalog(self._connections, locks)
         self.lexical = PostgresLexical(self._connections)
         self.vectors = PostgresVectors(self._connections)
         self.spaces = PostgresSpaces(self._connections)
         self.cache = PostgresCache(self._connections)
-        self.ledger = PostgresLedger(self._connections)
+        self.ledger = PostgresLedger(self._connections, locks)
         self.journal = PostgresJournal(self._connections)
 
     @classmethod
@@ -64,7 +67,8 @@ class PostgresStore:
         put_right(findings, self._connections)
 
     def tend(self, progress: Progress) -> None:
-        """Do nothing: the end of a sync builds what is worth building, and the server keeps it current."""
+        """Merge small segments, let the server look at what is new, and index vectors once they are many."""
+        tidy_up(self._connections)
 
     def index_state(self) -> None:
         """Return nothing: the server's index has no file to look at."""
