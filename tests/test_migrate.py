@@ -169,6 +169,61 @@ def test_chunks_without_a_vector_wait_for_one_there_too(folder: Path):
         store.close()
 
 
+@pytest.mark.promise("D.migrate.resumable")
+@pytest.mark.parametrize("target", STORES)
+def test_a_copy_that_deletions_have_overtaken_is_finished_by_the_next_run(folder: Path, target: str):
+    here, there = opened("sqlite", folder / "here"), opened(target, folder / "there")
+    fill(here, 80)
+    put(here, "attic/old.md", "text")
+
+    def delete_some(stage: str, done: int, total: int | None) -> None:
+        if stage == "cache":
+            here.catalog.delete_documents(["docs/007.md"])
+            here.catalog.remove_source("attic")
+            put(here, "docs/new.md", "text")
+
+    with pytest.raises(StoreError, match="differs"):
+        moved(here, there, delete_some)
+    assert moved(here, there).counts == here.catalog.counts()
+    assert there.catalog.document("docs/007.md") is None
+    assert [source.name for source in there.catalog.sources()] == ["docs"]
+    assert there.catalog.memo("docs") == "a memo"
+    for store in (here, there):
+        store.close()
+
+
+@pytest.mark.promise("D.migrate.refuses")
+def test_a_half_copy_that_somebody_has_written_to_is_a_knowledge_base_of_its_own(folder: Path):
+    here, there = opened("sqlite", folder / "here"), opened("sqlite", folder / "there")
+    fill(here, 80)
+
+    def stop(stage: str, done: int, total: int | None) -> None:
+        raise Killed
+
+    with pytest.raises(Killed):
+        moved(here, there, stop)
+    put(there, "docs/mine.md", "text")
+    with pytest.raises(BadValue, match=r"docs/mine\.md"):
+        moved(here, there)
+    assert there.catalog.document("docs/mine.md") is not None
+    for store in (here, there):
+        store.close()
+
+
+@pytest.mark.promise("D.migrate.refuses")
+def test_nothing_is_deleted_from_a_copy_that_is_complete(folder: Path):
+    here, there = opened("sqlite", folder / "here"), opened("sqlite", folder / "there")
+    fill(here, 5)
+    moved(here, there)
+    here.catalog.delete_documents(["docs/003.md"])
+    with pytest.raises(BadValue, match=r"docs/003\.md") as refusal:
+        moved(here, there)
+    assert "finished earlier" in (refusal.value.hint or "")
+    assert there.catalog.document("docs/003.md") is not None
+    for store in (here, there):
+        store.close()
+
+
 @pytest.mark.promise("D.migrate.refuses")
 def test_a_target_with_something_else_in_it_is_refused_and_left_alone(folder: Path):
     here, there = opened("sqlite", folder / "here"), opened("sqlite", folder / "there")

@@ -696,6 +696,32 @@ def test_many_small_writes_are_merged_and_found_as_before(store: PostgresStore, 
     assert rows("kb_gone") == 0
 
 
+def test_a_folder_that_gets_and_loses_tags_has_its_postings_rewritten_once_not_for_every_file(
+    tmp_path: Path, administrator: Any
+):
+    for n in range(8):
+        write(tmp_path / "docs" / f"{n}.md", f"# Page {n}\n\nWhat there is to say about number {n}.\n")
+    settings = load_settings(
+        {"store.url": server_url(), "embed.provider": "none"}, {"KB_HOME": str(tmp_path)}
+    )
+    with KnowledgeBase(settings.replaced(org=fresh_org())) as kb:
+        store = kb.store
+        assert isinstance(store, PostgresStore)
+        rewritten = "SELECT count(DISTINCT xmin::text) FROM kb_postings WHERE org = %s"
+
+        def writes() -> int:
+            return int(administrator.execute(rewritten, (store._connections.org,)).fetchone()[0])
+
+        kb.add(tmp_path / "docs")
+        assert writes() == 1
+        kb.add(tmp_path / "docs", tags=["hot"])
+        assert kb.store.lexical.frequencies(["hot", "number"]) == (8, {"hot": 8, "number": 8})
+        assert writes() == 1  # nothing is left of the first: every chunk is indexed anew
+        kb.add(tmp_path / "docs", tags=["cold"])
+        assert kb.store.lexical.frequencies(["hot", "cold"]) == (8, {"hot": 0, "cold": 8})
+        assert store.check() == []
+
+
 def test_a_document_given_twice_is_as_it_was_given_last(store: PostgresStore):
     store.catalog.put_source(source("docs"))
     store.catalog.put_documents([(document(), pieces("first")), (document(), pieces("second", "third"))])

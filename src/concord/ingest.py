@@ -33,6 +33,7 @@ from concord.errors import (
 )
 from concord.outcomes import Failure, SyncReport
 from concord.protocols import Catalog, Embedder, FileReader, Progress, Store
+from concord.relabelling import relabel
 from concord.saved import Saved, saved_files
 from concord.settled import read_unchanging, settled_mtime
 from concord.text.chunk import ChunkSize, chunk
@@ -192,10 +193,14 @@ class _Run:
         labelled = Filter(tags=wanted, source_id=self.source.id, include_superseded=True)
         if not wanted or catalog.count_documents(labelled) == len(self.known):
             return
-        for document in catalog.documents(self.source.id):
-            tags = tuple(dict.fromkeys((*wanted, *document.tags)))
-            if set(tags) != set(document.tags):
-                catalog.update_document(replace(document, tags=tags))
+        relabel(
+            catalog,
+            (
+                replace(document, tags=tuple(dict.fromkeys((*wanted, *document.tags))))
+                for document in catalog.documents(self.source.id)
+                if not set(wanted) <= set(document.tags)
+            ),
+        )
 
     def index_new_files(self) -> None:
         """Index what is new, unless it is a known document under a new name."""

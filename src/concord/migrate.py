@@ -2,7 +2,8 @@
 
 Nothing is embedded again, and the origin is only read. A document and its chunks arrive in one transaction,
 and vectors go to chunks that have none, so a run that was killed is taken up by the next one: what is there
-already is part of what is here, and that is also how a target that holds something else is told apart.
+already is part of what is here, and that is also how a target that holds something else is told apart. What
+has gone from here meanwhile is deleted there only while a mark says that nobody but a migration has written.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ GROUP_DOCUMENTS = 64
 GROUP_CHUNKS = 1024  # bounds what a group takes of memory
 VECTORS = 512  # moved at once
 SAME_DIRECTION = 1 - 1e-5  # a store may normalise a vector again, which changes its last bits
+UNFINISHED = '{{"unfinished copy": {}}}'  # the memo of a target's first source, with the target's generation
 DECIMALS = 3  # of a time: the clocks of stores are not all as fine
 
 
@@ -56,7 +58,7 @@ def migrate(origin: Store, target: Store, progress: Progress, *, lock_wait_s: fl
         StoreError: the copy is not the same, because something changed meanwhile.
     """
     started = time.monotonic()
-    refuse_strangers(origin, target)
+    _drop_or_refuse_strangers(origin, target)
     with ExitStack() as held:
         for source in origin.catalog.sources():
             held.enter_context(origin.catalog.sync_lock(source.id, wait_s=lock_wait_s))
@@ -67,6 +69,8 @@ def migrate(origin: Store, target: Store, progress: Progress, *, lock_wait_s: fl
         cached = _copy_cache(origin, target, progress)
         _copy_what_was_noted(origin, target)
         checksum = verify(origin, target, progress)
+        for source in origin.catalog.sources():  # last: with these the mark is gone
+            target.catalog.put_memo(source.id, origin.catalog.memo(source.id))
     target.tend(progress)
     return Migration(target.catalog.counts(), cached, checksum, copied, time.monotonic() - started)
 
@@ -110,33 +114,61 @@ def is_same_file(origin: Store, target: Store) -> bool:
     return os.path.exists(here) and os.path.exists(there) and os.path.samefile(here, there)
 
 
-def refuse_strangers(origin: Store, target: Store) -> None:
-    """Refuse a target that holds anything but what comes from here.
+def _drop_or_refuse_strangers(origin: Store, target: Store) -> None:
+    """Refuse a target that holds anything but what comes from here; of an unfinished copy, delete it there.
 
     Raises:
-        BadValue: it does.
+        BadValue: it does, and is none.
     """
-    sources = {source.id for source in origin.catalog.sources()}
-    others = [source.name for source in target.catalog.sources() if source.id not in sources]
-    if not others and target.catalog.counts().documents:
-        documents = {document.id for document in origin.catalog.documents()}
-        others = [document.path for document in target.catalog.documents() if document.id not in documents]
-    if others:
-        raise BadValue(
-            f"the target holds a knowledge base of its own: {others[0]!r} is not of this one",
-            hint="choose an empty store: another folder, file or database",
-        )
+    is_unfinished = _is_unfinished_copy(origin, target)
+    known = {source.id for source in origin.catalog.sources()}
+    sources = [source for source in target.catalog.sources() if source.id not in known]
+    if sources and not is_unfinished:
+        _refuse(sources[0].name)
+    if target.catalog.counts().documents:
+        here = {document.id for document in origin.catalog.documents()}
+        documents = [document for document in target.catalog.documents() if document.id not in here]
+        if documents and not is_unfinished:
+            _refuse(documents[0].path)
+        target.catalog.delete_documents([document.id for document in documents])
+    for source in sources:
+        target.catalog.remove_source(source.id)
+    if is_unfinished:
+        _mark_unfinished(target)
+
+
+def _refuse(name: str) -> NoReturn:
+    raise BadValue(
+        f"the target holds a knowledge base of its own: {name!r} is not of this one",
+        hint="choose an empty store: another folder, file or database; a copy that was finished earlier is"
+        " not brought up to date with what has been deleted since",
+    )
+
+
+def _mark_unfinished(target: Store) -> None:
+    """Write down that nobody but a migration has changed the target so far."""
+    for source in target.catalog.sources()[:1]:
+        target.catalog.put_memo(source.id, UNFINISHED.format(target.catalog.generation()))
+
+
+def _is_unfinished_copy(origin: Store, target: Store) -> bool:
+    """Whether the target is what a migration from here has left, and nobody has changed it since."""
+    mark = UNFINISHED.format(target.catalog.generation())
+    there, here = ({source.id for source in store.catalog.sources()} for store in (target, origin))
+    return bool(there & here) and any(target.catalog.memo(source_id) == mark for source_id in there)
 
 
 def _copy_documents(origin: Store, target: Store, progress: Progress) -> int:
     """Copy sources, then the documents that are not there as they are here; return how many."""
     for source in origin.catalog.sources():
         target.catalog.put_source(source)
+    _mark_unfinished(target)
     there = {document.id: _plain(document) for document in target.catalog.documents()}
     total, copied = origin.catalog.counts().documents - len(there), 0
     missing = (one for one in origin.catalog.documents() if there.get(one.id) != _plain(one))
     for group in _groups(missing, origin):
         target.catalog.put_documents(group)
+        _mark_unfinished(target)
         copied += len(group)
         progress("copy", copied, max(copied, total))
     return copied
@@ -211,9 +243,7 @@ def _remember(identity: Identity, vectors: Mapping[bytes, Vector], target: Store
 
 
 def _copy_what_was_noted(origin: Store, target: Store) -> None:
-    """Copy the memos of syncs, how often documents were read, and opinions on results."""
-    for source in origin.catalog.sources():
-        target.catalog.put_memo(source.id, origin.catalog.memo(source.id))
+    """Copy how often documents were read, and opinions on results."""
     for group in _batches(origin.catalog.documents(), VECTORS):
         if accesses := origin.journal.accesses([document.id for document in group]):
             target.journal.put_accesses(accesses)

@@ -163,7 +163,15 @@ class Catalog(Protocol):
         ...
 
     def update_document(self, document: Document) -> None:
-        """Store a document's own fields (path, stat, title, tags, superseded_by …); the text stays."""
+        """Store a document's own fields (path, stat, title, tags, superseded_by …); the text stays.
+
+        Raises:
+            NotFound: there is no such document.
+        """
+        ...
+
+    def update_documents(self, documents: Sequence[Document]) -> None:
+        """Store the own fields of documents as `update_document` does, all in one transaction."""
         ...
 
     def reindex(self, document_ids: Sequence[str]) -> int:

@@ -82,10 +82,20 @@ def _take_back(labels: set[str], source: Source, catalog: Catalog) -> None:
 
     A file may give itself the same tag, and only the file knows.
     """
-    for document in catalog.documents(source.id) if labels else ():
-        if labels.intersection(document.tags):
-            kept = tuple(tag for tag in document.tags if tag not in labels)
-            catalog.update_document(replace(document, tags=kept, mtime_ns=UNREAD, file_hash=""))
+    from concord.relabelling import relabel  # late: every search loads this module, and few change a source
+
+    def kept(tags: Sequence[str]) -> tuple[str, ...]:
+        return tuple(tag for tag in tags if tag not in labels)
+
+    if labels:
+        relabel(
+            catalog,
+            (
+                replace(document, tags=kept(document.tags), mtime_ns=UNREAD, file_hash="")
+                for document in catalog.documents(source.id)
+                if labels.intersection(document.tags)
+            ),
+        )
 
 
 def notes_source(catalog: Catalog) -> Source:

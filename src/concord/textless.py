@@ -50,8 +50,8 @@ def _parsed(memo: str) -> dict[str, _Entry]:
     if not memo:
         return {}
     kept = json.loads(memo)
-    textless: dict[str, _Entry] = kept["textless"]
-    return textless if kept["readers"] == _readers() else {}
+    textless: dict[str, _Entry] = kept.get("textless", {})  # others may have left a memo
+    return textless if kept.get("readers") == _readers() else {}
 
 
 def _readers() -> list[str]:

@@ -177,6 +177,31 @@ def test_updating_a_document_changes_what_its_chunks_are_found_by_and_keeps_thei
     assert set(store.vectors.fetch(ids)) == {ids[0]}
 
 
+def test_updating_several_documents_is_updating_each(store: Store):
+    ids = [put(store, f"docs/{n}.md", f"text {n}", "shared", tags=("ops",)) for n in range(3)]
+    embed(store, [(ids[0][0], unit(1, 0, 0, 0))])
+    before = store.catalog.generation()
+    changed = [document("docs/0.md", tags=("web",)), document("docs/1.md", title="New", tags=("ops", "web"))]
+    store.catalog.update_documents(changed)
+    assert [store.catalog.document(one.id) for one in changed] == changed
+    assert sorted(found(store, "web")) == ids[0] + ids[1]
+    assert sorted(found(store, "ops")) == ids[1] + ids[2]
+    assert sorted(found(store, "new")) == ids[1]
+    assert store.lexical.frequencies(["ops", "web", "shared"]) == (6, {"ops": 4, "web": 4, "shared": 3})
+    assert set(store.vectors.fetch(ids[0])) == {ids[0][0]}
+    assert store.catalog.generation() > before
+    assert store.check() == []
+
+
+def test_of_several_documents_none_is_updated_when_one_is_gone(store: Store):
+    put(store, "docs/a.md", "text", tags=("ops",))
+    with pytest.raises(NotFound):
+        store.catalog.update_documents([document("docs/a.md", tags=("web",)), document("docs/gone.md")])
+    known = store.catalog.document("docs/a.md")
+    assert known is not None
+    assert known.tags == ("ops",)
+
+
 def test_updating_a_document_that_is_gone_is_refused(store: Store):
     store.catalog.put_source(source("docs"))
     with pytest.raises(NotFound):

@@ -114,11 +114,21 @@ class MemoryCatalog:
 
     def update_document(self, document: Document) -> None:
         """Store a document's own fields; its chunks' text stays, and so do their vectors."""
+        self.update_documents([document])
+
+    def update_documents(self, documents: Sequence[Document]) -> None:
+        """Store the own fields of documents; of none when one of them is gone."""
+        with self._shelves.changing() as shelves:
+            for document in documents:
+                if document.id not in shelves.documents:
+                    raise NotFound(
+                        f"there is no document {document.id!r}", hint="it may have been removed meanwhile"
+                    )
+            for document in documents:
+                self._update(document)
+
+    def _update(self, document: Document) -> None:
         with self._changing() as shelves:
-            if document.id not in shelves.documents:
-                raise NotFound(
-                    f"there is no document {document.id!r}", hint="it may have been removed meanwhile"
-                )
             self._write(document)
             for chunk_id in shelves.chunks_of[document.id]:
                 self._index(document, shelves.chunks[chunk_id])

@@ -133,8 +133,12 @@ class PostgresCatalog:
 
         Their vectors stay too, although the title was embedded with them: a rename embeds nothing again.
         """
+        self.update_documents([document])
+
+    def update_documents(self, documents: Sequence[Document]) -> None:
+        """Store the own fields of documents in one transaction: what the index has of a word is read once."""
         with self._connections.transaction() as connection:
-            changes.update_document(connection, self._org, document)
+            changes.update_documents(connection, self._org, documents)
 
     def reindex(self, document_ids: Sequence[str]) -> int:
         """Index the chunks of documents by words anew; return how many were indexed otherwise before."""

@@ -18,6 +18,8 @@ from concord.backends.postgres.connections import Connection
 from concord.backends.postgres.indexing import (
     NewChunk,
     delete_chunks,
+    forget_words,
+    index_words,
     insert_chunks,
     reindex_chunks,
 )
@@ -70,7 +72,7 @@ FROM kb_chunks WHERE org = %s AND document = ANY(%s) ORDER BY document, position
 _INDEXED = """
 SELECT c.id, d.title, d.tags, c.heading, c.content
 FROM kb_documents AS d JOIN kb_chunks AS c ON c.org = d.org AND c.document = d.id
-WHERE d.org = %s AND d.id = ANY(%s)"""
+WHERE c.org = %s AND c.id = ANY(%s)"""
 _INDEXED_OTHERWISE = """
 SELECT c.id FROM unnest(%s::bigint[], %s::text[]) AS given (id, words)
 JOIN kb_chunks AS c ON c.org = %s AND c.id = given.id WHERE c.words <> given.words::tsvector"""
@@ -84,6 +86,7 @@ _SUPERSEDE = "UPDATE kb_documents SET superseded_by = %s WHERE org = %s AND id =
 _EXISTING = "SELECT id FROM kb_documents WHERE org = %s AND id = ANY(%s)"
 _CHUNKS_OF = "SELECT id FROM kb_chunks WHERE org = %s AND document = ANY(%s)"
 _OF_SOURCE = "SELECT id FROM kb_documents WHERE org = %s AND source = %s"
+_AT_ONCE = 1024  # chunks whose texts and words are in memory while they are indexed anew
 
 
 class _Old(NamedTuple):
@@ -152,22 +155,26 @@ def put_documents(
     return ids
 
 
-def update_document(connection: Connection, org: int, document: Document) -> None:
-    """Store a document's own fields, and in the index what its chunks are found by."""
+def update_documents(connection: Connection, org: int, documents: Sequence[Document]) -> None:
+    """Store documents' own fields, and in the index what their chunks are found by."""
     lock_org(connection, org)
-    earlier = _labels(connection, org, [document.id]).get(document.id)
-    if earlier is None:
-        raise NotFound(f"there is no document {document.id!r}", hint="it may have been removed meanwhile")
-    _write_documents(connection, org, [document])
-    if earlier != _labels_of(document):
-        reindex_chunks(connection, org, _entries(connection, org, [document.id]))
-    _count_changes(connection, org, 1)
+    earlier = _labels(connection, org, [document.id for document in documents])
+    for document in documents:
+        if document.id not in earlier:
+            raise NotFound(f"there is no document {document.id!r}", hint="it may have been removed meanwhile")
+    _write_documents(connection, org, documents)
+    relabelled = [one.id for one in documents if earlier[one.id] != _labels_of(one)]
+    chunk_ids = _chunks_of(connection, org, relabelled)
+    forget_words(connection, org, chunk_ids)
+    for start in range(0, len(chunk_ids), _AT_ONCE):
+        index_words(connection, org, _entries(connection, org, chunk_ids[start : start + _AT_ONCE]))
+    _count_changes(connection, org, len(documents))
 
 
 def reindex(connection: Connection, org: int, document_ids: Sequence[str]) -> int:
     """Index chunks as they are extracted now; return how many were indexed otherwise."""
     lock_org(connection, org)
-    entries = _entries(connection, org, list(document_ids))
+    entries = _entries(connection, org, _chunks_of(connection, org, list(document_ids)))
     words = [entry.words for entry in entries.values()]
     changed = connection.execute(_INDEXED_OTHERWISE, (list(entries), words, org)).fetchall()
     reindex_chunks(connection, org, {chunk_id: entries[chunk_id] for (chunk_id,) in changed})
@@ -176,9 +183,13 @@ def reindex(connection: Connection, org: int, document_ids: Sequence[str]) -> in
     return len(changed)
 
 
-def _entries(connection: Connection, org: int, document_ids: list[str]) -> dict[ChunkId, Entry]:
-    """Return what is to be indexed of documents' chunks."""
-    rows = connection.execute(_INDEXED, (org, document_ids)).fetchall()
+def _chunks_of(connection: Connection, org: int, document_ids: list[str]) -> list[ChunkId]:
+    return [chunk_id for (chunk_id,) in connection.execute(_CHUNKS_OF, (org, document_ids)).fetchall()]
+
+
+def _entries(connection: Connection, org: int, chunk_ids: list[ChunkId]) -> dict[ChunkId, Entry]:
+    """Return what is to be indexed of chunks."""
+    rows = connection.execute(_INDEXED, (org, chunk_ids)).fetchall()
     return {
         chunk_id: entry_of(
             columns_of(loaded(title), [loaded(tag) for tag in tags], list_of(heading), loaded(text))
@@ -337,8 +348,7 @@ def _delete_documents(connection: Connection, org: int, asked: list[str]) -> int
     """Delete those of the documents that exist: chunks with their words and vectors, then the documents."""
     document_ids = [name for (name,) in connection.execute(_EXISTING, (org, asked)).fetchall()]
     _release_superseded(connection, org, document_ids)
-    chunks = [chunk_id for (chunk_id,) in connection.execute(_CHUNKS_OF, (org, document_ids)).fetchall()]
-    delete_chunks(connection, org, chunks)
+    delete_chunks(connection, org, _chunks_of(connection, org, document_ids))
     connection.execute("DELETE FROM kb_accesses WHERE org = %s AND document = ANY(%s)", (org, document_ids))
     connection.execute("DELETE FROM kb_documents WHERE org = %s AND id = ANY(%s)", (org, document_ids))
     return len(document_ids)

@@ -52,14 +52,29 @@ _FORGET_ALL = (
     "UPDATE kb_orgs SET chunks = 0, tokens = 0, stale = 0 WHERE key = %(org)s",
 )
 
+# Arrays are told from each other by looking each of their chunks up, once, in a hash of those that are asked
+# for: `&&` and `<> ALL` would compare every chunk with every other, and took 3.7 s for 50 of 12,000 chunks.
 _FORGET_WORDS = """
-WITH old AS (SELECT length, words FROM kb_chunks WHERE org = %(org)s AND id = ANY(%(ids)s)),
-    emptied AS (UPDATE kb_postings AS p SET (size, chunks, packed) = (
-            SELECT count(*), coalesce(array_agg(e.chunk), '{}'), coalesce(array_agg(e.packed), '{}')
-            FROM unnest(p.chunks, p.packed) AS e (chunk, packed)
-            WHERE e.chunk <> ALL(%(ids)s::bigint[]))
-        FROM (SELECT DISTINCT unnest(tsvector_to_array(words)) AS term FROM old) AS found
-        WHERE p.org = %(org)s AND p.term = found.term AND p.chunks && %(ids)s::bigint[])
+WITH old AS MATERIALIZED (SELECT length, words FROM kb_chunks WHERE org = %(org)s AND id = ANY(%(ids)s)),
+    found AS MATERIALIZED (SELECT DISTINCT unnest(tsvector_to_array(words)) AS term FROM old),
+    thinned AS MATERIALIZED (
+        SELECT p.ctid AS place, left_over.*
+        FROM found JOIN kb_postings AS p ON p.org = %(org)s AND p.term = found.term
+        CROSS JOIN LATERAL (
+            SELECT count(*) FILTER (WHERE e.is_kept) AS size,
+                array_agg(e.chunk) FILTER (WHERE e.is_kept) AS chunks,
+                array_agg(e.packed) FILTER (WHERE e.is_kept) AS packed
+            FROM (
+                SELECT u.chunk, u.packed, u.chunk NOT IN (SELECT unnest(%(ids)s::bigint[])) AS is_kept
+                FROM unnest(p.chunks, p.packed) AS u (chunk, packed) OFFSET 0
+            ) AS e) AS left_over
+        WHERE left_over.size < p.size),
+    rewritten AS (
+        UPDATE kb_postings AS p SET size = t.size, chunks = t.chunks, packed = t.packed FROM thinned AS t
+        WHERE p.org = %(org)s AND p.ctid = t.place AND t.size > 0),
+    emptied AS (
+        DELETE FROM kb_postings AS p USING thinned AS t
+        WHERE p.org = %(org)s AND p.ctid = t.place AND t.size = 0)
 UPDATE kb_orgs AS o SET chunks = o.chunks - doomed.chunks, tokens = o.tokens - doomed.tokens
 FROM (SELECT count(*) AS chunks, coalesce(sum(length), 0) AS tokens FROM old) AS doomed
 WHERE o.key = %(org)s"""
@@ -96,9 +111,19 @@ def reindex_chunks(connection: Connection, org: int, entries: Mapping[ChunkId, E
 
     Their old words are taken out of the postings at once: nothing would tell them from the new ones.
     """
-    if not entries:
-        return
-    connection.execute(_FORGET_WORDS, {"org": org, "ids": list(entries)})
+    if entries:
+        forget_words(connection, org, list(entries))
+        index_words(connection, org, entries)
+
+
+def forget_words(connection: Connection, org: int, chunk_ids: Sequence[ChunkId]) -> None:
+    """Take chunks out of the postings and the counts; `index_words` puts them back."""
+    if chunk_ids:
+        connection.execute(_FORGET_WORDS, {"org": org, "ids": list(chunk_ids)})
+
+
+def index_words(connection: Connection, org: int, entries: Mapping[ChunkId, Entry]) -> None:
+    """Index chunks that were forgotten."""
     rows = [(entry.length, entry.words, org, chunk_id) for chunk_id, entry in entries.items()]
     with connection.cursor() as cursor:
         cursor.executemany(_REWRITE_WORDS, rows)

@@ -135,7 +135,11 @@ class SQLiteCatalog:
 
         Their vectors stay too, although the title was embedded with them: a rename embeds nothing again.
         """
-        self._changes.update_document(document)
+        self._changes.update_documents([document])
+
+    def update_documents(self, documents: Sequence[Document]) -> None:
+        """Store the own fields of documents in one transaction."""
+        self._changes.update_documents(documents)
 
     def reindex(self, document_ids: Sequence[str]) -> int:
         """Index the chunks of documents by words anew; return how many were indexed otherwise before."""

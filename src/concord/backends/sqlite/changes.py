@@ -93,10 +93,11 @@ class Changes:
         with self._writer.transaction() as connection:
             return [_put_document(connection, document, pieces) for document, pieces in documents]
 
-    def update_document(self, document: Document) -> None:
-        """Store a document's own fields, and in its chunks what is indexed of them."""
+    def update_documents(self, documents: Iterable[Document]) -> None:
+        """Store documents' own fields, and in their chunks what is indexed of them."""
         with self._writer.transaction() as connection:
-            _update_document(connection, document)
+            for document in documents:
+                _update_document(connection, document)
 
     def reindex(self, document_ids: Sequence[str]) -> int:
         """Write what is indexed of chunks as it is extracted now; return how many were indexed otherwise."""
