@@ -28,8 +28,8 @@ from benchmarks.synthetic import OLD_S, make_old, write_small_files
 from concord.config import load_settings
 from concord.freshness import Files
 from concord.knowledge import KnowledgeBase
+from concord.passages import FILES_MS
 from concord.poll import bounded
-from concord.search import FILES_MS
 from concord.types import Document, Source
 
 HITS, POOL = 10, 20  # results, and passages that are looked at to find them

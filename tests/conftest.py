@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from concord import search
+from concord import passages
 from concord.cli.main import main
 from kb_command import Kb, Run
 from recorders import Desk, opened
@@ -22,7 +22,7 @@ settings.register_profile("explore", print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 # A busy machine is not a disk that hangs: only the test of one may run into the limit.
-search.FILES_MS = 30_000.0
+passages.FILES_MS = 30_000.0
 
 # A shell starts what runs in the background with Ctrl-C ignored, and every child inherits that.
 signal.signal(signal.SIGINT, signal.default_int_handler)

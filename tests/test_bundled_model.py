@@ -340,3 +340,35 @@ def test_a_machine_without_a_verdict_tries_again(copied: Path):
     verdict(copied).write_bytes(b"{}")
     opened(copied, "auto").warm()
     assert precision.recall(verdict(copied)) is not None
+
+
+# What the runtime tells others.
+
+EMBED = """
+import os, sys
+from pathlib import Path
+from concord.embedders.bundled import BundledEmbedder
+assert BundledEmbedder({"embed.precision": "exact"}, Path(sys.argv[1])).embed_query("anything")
+print(os.environ.get("ORT_DISABLE_TELEMETRY"))
+"""
+_KEEPS_IT_QUIET = {"CI", "ORT_DISABLE_TELEMETRY", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"}
+
+
+def _embedded_at(home: Path, cache: Path, **variables: str) -> str:
+    """Embed in a process whose user has this home; return whether onnxruntime was told to be silent."""
+    kept = {name: value for name, value in os.environ.items() if name not in _KEEPS_IT_QUIET}
+    environment = {**kept, "HOME": str(home), "XDG_CACHE_HOME": str(home / ".cache"), **variables}
+    command = [sys.executable, "-c", EMBED, str(cache)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_embedding_leaves_nothing_in_the_home_of_a_user_and_tells_nobody(cache: Path, tmp_path: Path):
+    told = _embedded_at(tmp_path, cache)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+    assert told == "1"  # of what runs longer, more than a file would come
+
+
+def test_who_has_decided_on_the_telemetry_of_onnxruntime_is_not_overruled(cache: Path, tmp_path: Path):
+    assert _embedded_at(tmp_path, cache, ORT_DISABLE_TELEMETRY="true") == "true"

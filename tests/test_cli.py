@@ -12,6 +12,7 @@ import pytest
 from concord.cli import faults
 from concord.cli.main import COMMANDS
 from concord.cli.progress import LINE_EVERY_S, PATIENCE_S, Bar, Lines
+from failing_folder import fail_listing
 from kb_command import Kb, Run
 
 SCHEMA = json.loads(
@@ -145,6 +146,18 @@ def test_a_file_that_fails_is_named_with_its_reason_and_the_status_is_3(kb: Kb, 
     run = kb("sync", "--json")
     assert run.status == 3
     assert [failure["path"] for failure in run.json["failed"]] == ["docs/broken.pdf"]
+
+
+def test_a_folder_that_cannot_be_listed_is_a_failure_with_a_hint_and_loses_nothing(
+    indexed: Kb, docs: Path, monkeypatch: pytest.MonkeyPatch
+):
+    with monkeypatch.context() as disk:
+        fail_listing(docs, disk)
+        synced, added = indexed("sync"), indexed("add", "docs")
+    assert (synced.status, added.status) == (3, 2)
+    assert re.search(r"failed 1:\n.*cannot be read: input/output error; check its disk", synced.out)
+    assert re.match(r"error: .*cannot be read: input/output error\nhint: check its disk", added.err)
+    assert indexed("sync").out.startswith("docs: 4 unchanged")
 
 
 def test_patterns_and_trust_are_kept(kb: Kb, docs: Path):

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 import concord
-from concord import KnowledgeBase, plugins
+from concord import KnowledgeBase, Note, plugins
 from concord.breaker import FAILURES
 from concord.embedders.hashing import HashingEmbedder
-from concord.errors import BackendDown, BadValue, EmbedderDown
+from concord.errors import BackendDown, BadValue, EmbedderDown, UsageError
 from concord.poll import bounded, poll
 from concord.protocols import Strategy
 from concord.search import Tools, search
@@ -172,6 +172,24 @@ def test_whoever_uses_the_store_is_closed_before_it(tmp_path: Path, monkeypatch:
     kb.search("login")
     kb.close()
     assert Leaving.found == ["Login"]
+
+
+@pytest.mark.parametrize("url", ["memory://", "sqlite://"])
+def test_what_has_been_closed_is_not_opened_again_behind_its_users_back(tmp_path: Path, url: str):
+    kb = library(store__url=url if url == "memory://" else f"{url}{tmp_path}")
+    unread = kb.documents()
+    kb.close()
+    kb.close()
+    uses = (
+        lambda: kb.search("login"),
+        lambda: kb.note(Note("Kept nowhere.")),
+        lambda: kb.stats(),
+        lambda: next(unread),
+    )
+    for use in uses:
+        with pytest.raises(UsageError, match="has been closed") as failure:
+            use()
+        assert failure.value.hint
 
 
 class Busy(HashingEmbedder):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.ranking.diversify import collapse, floor, mmr, shingles, signatures, similarity
+from concord.ranking.diversify import collapse, floor, mmr, says_the_same, shingles, signatures, similarity
 from concord.types import Ranked
 
 FOX = "the quick brown fox jumps over the lazy dog near the river bank"
@@ -33,6 +33,15 @@ def collapsed(*texts: str) -> list[tuple[int, tuple[int, ...]]]:
 
 
 texts = st.lists(st.text(alphabet="ab cd,中文", max_size=20), min_size=1, max_size=8)
+
+
+@pytest.mark.promise("000.mmr.near-duplicates")
+def test_texts_that_differ_in_a_number_or_in_what_was_asked_for_are_not_the_same():
+    fifteen, ninety = (shingles(f"{FOX} {WHALE} and waits {n} seconds") for n in (15, 90))
+    assert not says_the_same(fifteen, ninety, frozenset())
+    one, other = (shingles(f"{FOX} {WHALE} in {place}") for place in ("tokyo", "oregon"))
+    assert says_the_same(one, other, frozenset({"whale"}))
+    assert not says_the_same(one, other, frozenset({"oregon"}))
 
 
 @pytest.mark.promise("000.mmr.diversity")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from concord import KnowledgeBase, Note
+from concord import KnowledgeBase, Note, understand
 from concord.cli.arithmetic import arithmetic, votes
 from concord.errors import BadValue, NotFound
 from concord.explaining import Explanation, to_json
@@ -144,7 +144,8 @@ def test_a_mode_that_leaves_strategies_out_says_so():
     assert told.known.standings[-1].reason == "no embedding provider is configured"
 
 
-def test_words_and_phrases_are_told_apart_and_too_frequent_ones_are_marked():
+def test_words_and_phrases_are_told_apart_and_too_frequent_ones_are_marked(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(understand, "CHEAP", 10)  # the library is small
     told = explained(crowded(), 'login "token expires" kubernetes', "Login")
     assert [(word.text, word.is_held, word.is_pruned) for word in told.known.words] == [
         ("login", True, True),
@@ -153,6 +154,18 @@ def test_words_and_phrases_are_told_apart_and_too_frequent_ones_are_marked():
         ("expires", True, False),
         ('"token expires"', True, False),
     ]
+
+
+@pytest.mark.parametrize(
+    ("cheap", "query"), [(understand.CHEAP, "login kubernetes"), (10, "login day")], ids=["small", "all"]
+)
+def test_words_that_take_part_however_frequent_are_not_marked(
+    cheap: int, query: str, monkeypatch: pytest.MonkeyPatch
+):
+    """Reading them costs nothing in a small library, and where all of them are frequent none is pruned."""
+    monkeypatch.setattr(understand, "CHEAP", cheap)
+    told = explained(crowded(), query, "Login")
+    assert [word.is_pruned for word in told.known.words] == [False, False]
 
 
 def test_of_a_whole_document_the_chunk_that_came_nearest_is_explained(tmp_path: Path):
@@ -186,7 +199,7 @@ def test_an_explanation_is_plain_data():
         "candidate": False,
         "reason": None,
     }
-    assert wire["words"][0] == {"text": "login", "held": False, "chunks": 61, "pruned": True}
+    assert wire["words"][0] == {"text": "login", "held": False, "chunks": 61, "pruned": False}
 
 
 @pytest.fixture

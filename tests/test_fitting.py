@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -267,6 +268,22 @@ def test_the_users_own_fit_comes_before_the_one_that_ships(judged: JudgedSet, kn
     assert save_calibration(fitted, identity, Path(paths.data)).name == file_name(identity)
     assert find_calibration(identity, paths) == fitted
     assert shipped_calibration(identity) is None
+
+
+def test_a_running_process_notices_what_another_fits_changes_or_takes_back(
+    judged: JudgedSet, knowledge: KnowledgeBase
+):
+    identity, paths = Identity("hashing", "some-model", 64), knowledge.settings.paths
+    fitted = fit([judged], model_key(identity))
+    first, second = (replace(fitted, cuts=replace(fitted.cuts, answerable=cut)) for cut in (0.25, 0.75))
+    path = Path(paths.data) / file_name(identity)
+    assert find_calibration(identity, paths) is None
+    for second_of_day, written in enumerate((first, second), 1):  # of the same size
+        path.write_text(json.dumps(dump(written)), encoding="utf-8")
+        os.utime(path, (second_of_day, second_of_day))
+        assert find_calibration(identity, paths) == written
+    path.unlink()
+    assert find_calibration(identity, paths) is None
 
 
 def test_a_folder_made_for_a_calibration_is_its_owners_alone_as_the_store_in_it_will_be(

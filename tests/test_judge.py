@@ -16,6 +16,7 @@ from concord.search import search
 from concord.strategies.semantic import Semantic
 from concord.types import Candidate, Family, Query, Request
 from concord.understand import understand
+from recorders import write
 from small_library import fitted, library, titles, tools
 
 NEVER = Logistic(("cosine",), (0.0,), -9.0, (0.0,), (1.0,))
@@ -113,6 +114,38 @@ def test_a_code_that_nothing_holds_is_not_answered_by_one_that_is_like_it(query:
     assert str(answer.note).startswith("nothing holds ")
     assert answer.answerable is False
     assert all(hit.score < 0.4 for hit in answer.hits)
+
+
+def test_a_code_is_not_held_because_its_parts_are_or_because_others_hold_it():
+    kb = library({**INCIDENTS, "Ports": "PulseAudio listens on port 4712."})
+    answer = search(Request("what about INC-4712"), tools(kb, SURE))
+    assert (answer.answerable, answer.note) == (False, "nothing holds INC-4712")
+    kb.note(Note("INC-4712 was a full disk as well.", tags=("elsewhere",)))
+    assert search(Request("what about INC-4712"), tools(kb, SURE)).answerable is True
+    answer = search(Request("what about INC-4712", tags=("ops",)), tools(kb, SURE))
+    assert (answer.answerable, answer.note) == (False, "nothing holds INC-4712")
+
+
+# A probability that grows with the best cosine, whoever has it.
+GROWING = Logistic(("top_cosine",), (20.0,), -8.0, (0.0,), (1.0,))
+BY_COSINE = replace(fitted(answerable=0.5), hit=NEVER, answer=GROWING)
+LEAVE = "Everybody has sixteen weeks of paid parental leave."
+
+
+def test_what_is_left_out_of_an_answer_speaks_for_nothing(tmp_path: Path):
+    folder = tmp_path / "docs"
+    for n in range(12):
+        write(folder / f"{n}.md", f"Bread number {n} wants flour, water, salt and patience.\n")
+    write(folder / "leave.md", LEAVE + "\n")
+    with KnowledgeBase.open(store__url="memory://", embed__provider="hashing") as kb:
+        kb.add(folder)
+        assert search(Request(LEAVE), tools(kb, BY_COSINE)).answerable is True
+        answer = search(Request(LEAVE + " -everybody"), tools(kb, BY_COSINE))
+        assert (answer.answerable, answer.note) == (False, "left out is what holds everybody")
+        (folder / "leave.md").unlink()
+        answer = search(Request(LEAVE), tools(kb, BY_COSINE))
+        assert answer.hits
+        assert (answer.answerable, answer.omitted["deleted"]) == (False, 1)
 
 
 @pytest.mark.parametrize("query", ["INC-4711", "E_GATEWAY_4711", "what about INC-4711", "full disk"])

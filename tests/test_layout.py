@@ -74,6 +74,18 @@ def test_a_module_imports_only_what_its_layer_may(path: Path):
     assert strangers - {"__version__"} == set()
 
 
+def test_onnxruntime_is_imported_in_the_one_place_that_silences_it():
+    assert [path.name for path in modules() if "onnxruntime" in _outside(path)] == ["onnx_models.py"]
+
+
+def _outside(path: Path) -> set[str]:
+    """Top-level packages that a module imports, anywhere in it."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    plain = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    named = [str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)]
+    return {name.partition(".")[0] for name in (*plain, *named)}
+
+
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_a_module_opens_by_saying_what_lives_in_it(path: Path):
     assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))

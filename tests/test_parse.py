@@ -155,6 +155,8 @@ def test_operators_make_an_expression(query: str, exact: str, loose: str, exclud
         ("cats NOT NOT dogs", "(cats & dogs)"),
         ("cats AND !!! AND", "cats"),
         ("FILE NOT FOUND", "(FILE & FOUND)"),
+        ("sqlite columns that are NOT NULL", "(sqlite & columns & NULL)"),
+        ("create table IF NOT EXISTS", "(create & table & IF & EXISTS)"),
         ("what is AND and OR ?", "(what & is & AND & and & OR)"),
         ("(" * 40 + "cats OR dogs" + ")" * 40, "(cats & dogs)"),
     ],

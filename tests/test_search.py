@@ -25,6 +25,7 @@ from concord.wire import answer_to_json
 from pdf_samples import make_pdf
 from postgres_server import fresh_org, server_url
 from recorders import FrailStore, write
+from small_library import library, titles
 
 PAGES = {
     "git.md": "---\ntags: [tools]\n---\n# Git\n\nThe installation of git takes a minute. Install it first.\n",
@@ -172,6 +173,42 @@ def test_an_excluded_word_is_excluded_in_every_mode(kb: KnowledgeBase, mode: str
     answer = kb.search("deploy to the target -staging", mode=mode)
     assert answer.hits
     assert not any("staging" in hit.chunk.text.lower() for hit in answer.hits)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_excluded_word_may_stand_in_a_title_or_a_tag(mode: str):
+    notes = {"Docker guide": "Deploy to the target in a container.", "Staging": "Deploy to the target."}
+    other = library(notes)
+    other.note(Note("Deploy to the target in an image.", title="Images", tags=("docker",)))
+    answer = other.search("deploy to the target -docker", mode=mode)
+    assert titles(answer) == ["Staging"]
+    assert answer.note == "left out is what holds docker"
+
+
+@pytest.mark.promise("000.mmr.near-duplicates")
+@pytest.mark.parametrize(("copies", "results"), [(30, 5), (60, 1)])
+def test_copies_leave_their_places_to_other_texts(tmp_path: Path, copies: int, results: int):
+    for n in range(copies):
+        write(tmp_path / "docs" / f"service{n}" / "README.md", "How to deploy the payment gateway.\n")
+    for n, word in enumerate(("rollback", "canary", "region", "secret")):
+        write(tmp_path / "docs" / f"{n}.md", f"The payment gateway and its {word}, which we deploy last.\n")
+    with KnowledgeBase.open(store__url="memory://", embed__provider="hashing") as other:
+        other.add(tmp_path / "docs")
+        answer = other.search("how to deploy the payment gateway")
+    assert len(answer.hits) == results
+    places = sum(1 + len(hit.also_at) for hit in answer.hits)
+    assert places == (copies + 4 if results > 1 else other.settings["search.candidates"])
+    assert (answer.note is None) == (results > 1)
+
+
+def test_without_a_threshold_nothing_is_under_it(tmp_path: Path):
+    for n in range(1000):
+        write(tmp_path / "docs" / f"{n}.md", f"The heron number {n} waits.\n")
+    with KnowledgeBase.open(store__url="memory://", embed__provider="none") as other:
+        other.add(tmp_path / "docs")
+        answer = other.search("heron", top=1000)
+    assert answer.total_hits > len(answer.hits)  # the floor
+    assert answer.omitted["below_threshold"] == 0
 
 
 # Filters.

@@ -18,6 +18,7 @@ from concord.sources import register
 from concord.text.chunk import ChunkSize
 from concord.types import Filter, Word
 from concord.walk import Found
+from failing_folder import fail_listing
 from recorders import MAX_BYTES, Desk, Did, age, did, opened, write
 
 EVERYTHING = Filter()
@@ -344,6 +345,38 @@ def test_a_folder_that_is_gone_keeps_its_index_and_says_what_to_do(desk: Desk, d
     assert len(desk.paths()) == 3
     docs.with_name("elsewhere").rename(docs)
     assert did(desk.sync()) == Did(unchanged=3)
+
+
+@pytest.mark.parametrize("listed", [0, 1])
+def test_a_folder_that_cannot_be_listed_for_a_moment_keeps_its_index(
+    desk: Desk, docs: Path, monkeypatch: pytest.MonkeyPatch, listed: int
+):
+    source = desk.add(docs).source
+    with monkeypatch.context() as disk:
+        fail_listing(docs, disk, after=listed)
+        with pytest.raises(Unreadable, match="input/output error"):
+            desk.sync(source)
+    assert len(desk.paths()) == 3
+    assert did(desk.sync()) == Did(unchanged=3)
+
+
+@pytest.mark.parametrize("is_left", [True, False])
+def test_a_folder_that_goes_away_while_its_files_are_read_keeps_its_index(
+    desk: Desk, docs: Path, is_left: bool
+):
+    """Gone altogether, or a mount point is left: an empty folder of the same name."""
+    source = desk.add(docs).source
+    write(docs / "alpha.md", "# Alpha\n\nNew apples.\n", days_old=0.5)
+
+    def unmount(name: str) -> None:
+        docs.rename(docs.with_name("disk"))
+        if is_left:
+            docs.mkdir()
+
+    desk.reader.during = unmount
+    with pytest.raises(Unreadable, match="went away"):
+        desk.sync(source)
+    assert len(desk.paths()) == 3
 
 
 @pytest.mark.parametrize("was", ["file", "folder"])

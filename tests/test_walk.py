@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from concord.errors import BadValue, NotFound, Unreadable, UsageError
 from concord.gitignore import Rules, open_regular, parse, parse_all
 from concord.walk import Found, Skipped, walk
+from failing_folder import fail_listing
 
 
 def plant(root: Path, *paths: str, text: str = "words") -> None:
@@ -357,6 +358,39 @@ def test_a_tree_that_goes_away_during_the_walk_is_not_taken_for_deleted(tmp_path
     shutil.rmtree(root)
     with pytest.raises(Unreadable):
         list(entries)
+
+
+def test_a_flat_folder_that_goes_away_during_the_walk_is_not_taken_for_deleted(tmp_path: Path):
+    root = tmp_path / "mount"
+    plant(root, "a.md", "b.md", "c.md")
+    entries = walk(root, max_bytes=1000)
+    assert next(entries).relative == "a.md"
+    shutil.rmtree(root)
+    with pytest.raises(Unreadable, match="went away"):
+        list(entries)
+
+
+def test_an_empty_folder_in_the_place_of_the_root_is_not_taken_for_it(tmp_path: Path):
+    """What is left where a disk was unmounted."""
+    root = tmp_path / "mount"
+    plant(root, "a.md", "sub/b.md")
+    entries = walk(root, max_bytes=1000)
+    assert next(entries).relative == "a.md"
+    root.rename(tmp_path / "disk")
+    root.mkdir()
+    with pytest.raises(Unreadable, match="went away"):
+        list(entries)
+
+
+@pytest.mark.parametrize("listed", [0, 1, 2])
+def test_a_root_that_a_failing_disk_does_not_list_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listed: int
+):
+    plant(tmp_path, "a.md", "b.md", "c.md")
+    fail_listing(tmp_path, monkeypatch, after=listed)
+    with pytest.raises(Unreadable, match="input/output error") as failure:
+        list(walk(tmp_path, max_bytes=1000))
+    assert "kept" in (failure.value.hint or "")
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ def save_calibration(calibration: Calibration, identity: Identity, folder: Path)
         os.replace(partial, path)
     except OSError as fault:
         raise BadValue(f"cannot write {path}: {fault}", hint="make room, or set KB_HOME elsewhere") from fault
-    _read.cache_clear()
+    _read.cache_clear()  # two fits within one tick of the clock are of the same time
     return path
 
 
@@ -50,18 +50,21 @@ def file_name(identity: Identity) -> str:
 
 
 def _find(folder: Path, identity: Identity) -> Calibration | None:
-    found = _read(folder / file_name(identity))
-    return found if found is not None and found.model == model_key(identity) else None
-
-
-@lru_cache(maxsize=8)
-def _read(path: Path) -> Calibration | None:
+    path = folder / file_name(identity)
     try:
-        text = path.read_text(encoding="utf-8")
+        status = os.stat(path)
+        found = _read(path, status.st_mtime_ns, status.st_size)
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as fault:
         raise BadValue(f"cannot read {path}: {fault}", hint="mend or remove the file") from fault
+    return found if found.model == model_key(identity) else None
+
+
+@lru_cache(maxsize=8)
+def _read(path: Path, mtime_ns: int, size: int) -> Calibration:
+    """Return what a file of this time and size holds: servers run for days, and others fit anew meanwhile."""
+    text = path.read_text(encoding="utf-8")
     try:
         return load(json.loads(text))
     except json.JSONDecodeError as fault:

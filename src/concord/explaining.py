@@ -7,20 +7,22 @@ still has a rank to show. `reasons` draws the conclusion.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.freshness import Files
+from concord.passages import indexed
 from concord.poll import Poll, poll
 from concord.ranking import diversify, explain
 from concord.ranking.fuse import FUSIONS, Ballots, ballots, rrf
 from concord.ranking.plan import STRATEGIES, polled
 from concord.reading import Located, locate
 from concord.reasons import Fused, Known, Overlap, Stage, Standing, WordFound, reason
-from concord.search import POOL, Retrieval, Tools, chosen_fusion, retrieve, search
+from concord.search import Retrieval, Tools, chosen_fusion, retrieve, search
 from concord.text.citation import cite
-from concord.text.parse import contains
+from concord.text.parse import contains, parse
 from concord.text.terms import phrase_match
 from concord.types import (
     Answer,
@@ -36,7 +38,7 @@ from concord.types import (
     Query,
     Request,
 )
-from concord.understand import chosen_mode
+from concord.understand import chosen_mode, prune_limit
 
 DEPTH = 1000  # how far down each strategy's list is read
 PROBE_WORDS = 12  # of a passage, to ask the engine whether a filter lets just this passage through
@@ -115,7 +117,7 @@ def to_json(explanation: Explanation) -> dict[str, Json]:
         "fused": {"fusion": answer.fusion, **known.fused._asdict()},
         "filtered": list(known.filtered),
         "excluded": list(known.excluded),
-        "overlap": known.overlap._asdict() if known.overlap else None,
+        "overlap": _plain(known.overlap._asdict()) if known.overlap else None,
         "arithmetic": explanation.arithmetic,
     }
 
@@ -139,14 +141,13 @@ def _known(
         results=len(answer.hits),
         candidates=found.query.candidates,
         depth=DEPTH,
-        pool=found.query.limit * POOL,
         is_candidate=chunk.id in found.ballots.votes,
         standings=standings,
-        words=tuple(_words(chunk, document, found.query, tools.settings["search.prune_share"])),
+        words=tuple(_words(chunk, document, found.query, tools.settings)),
         fused=fused,
         filtered=filtered,
-        excluded=tuple(term for term in found.query.excluded if contains(chunk.text, term)),
-        overlap=_overlap(chunk, answer.hits),
+        excluded=tuple(term for term in found.query.excluded if contains(indexed(chunk, document), term)),
+        overlap=_overlap(chunk, cite(document, chunk), answer.hits),
     )
 
 
@@ -255,25 +256,30 @@ def _fused(
     )
 
 
-def _words(chunk: Chunk, document: Document, query: Query, prune_share: float) -> Iterator[WordFound]:
+def _words(
+    chunk: Chunk, document: Document, query: Query, settings: Mapping[str, Any]
+) -> Iterator[WordFound]:
     """Yield each word and phrase of the query, and whether the chunk holds it anywhere that is indexed."""
-    text = "\n".join((document.title, *chunk.heading, *document.tags, chunk.text))
-    most = query.chunks * prune_share
+    text = indexed(chunk, document)
+    is_pruned = query.loose != parse(query.text).loose  # not if every word is too frequent
+    most = prune_limit(query.chunks, settings)
     for word in query.words:
         chunks = query.frequencies.get(word, 0)
-        yield WordFound(word, contains(text, word), chunks, chunks > most)
+        yield WordFound(word, contains(text, word), chunks, is_pruned and chunks > most)
     for phrase in query.phrases:
         yield WordFound(f'"{phrase}"', contains(text, phrase), None)
 
 
-def _overlap(chunk: Chunk, hits: Sequence[Hit]) -> Overlap | None:
-    """Return the result, other than itself, that shares most words with a chunk."""
+def _overlap(chunk: Chunk, citation: str, hits: Sequence[Hit]) -> Overlap | None:
+    """Return the result, other than itself, that stands for a chunk or shares most words with it."""
     texts = {chunk.id: chunk.text, **{hit.chunk.id: hit.chunk.text for hit in hits}}
     signed = diversify.signatures({i: diversify.shingles(text) for i, text in texts.items()})
     mine = signed[chunk.id]
     others = [
-        Overlap(hit.rank, hit.citation, diversify.similarity(mine, signed[hit.chunk.id]))
+        Overlap(
+            hit.rank, hit.citation, diversify.similarity(mine, signed[hit.chunk.id]), citation in hit.also_at
+        )
         for hit in hits
         if hit.chunk.id != chunk.id
     ]
-    return max(others, key=lambda one: one.similarity, default=None)
+    return max(others, key=lambda one: (one.is_same, one.similarity), default=None)

@@ -75,7 +75,7 @@ def sync(source: Source, tools: Tools, *, lock_wait_s: float, changed: Collectio
     saves of known files, no other is looked at.
 
     Raises:
-        Unreadable: the source's folder or file is not there any more; its index is left as it is.
+        Unreadable: the source's folder or file is gone or cannot be read; no document is removed.
         NotFound: the source itself was removed before its turn came.
         StoreBusy: another process has been syncing the same source for too long.
     """

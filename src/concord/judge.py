@@ -6,7 +6,7 @@ for the table and `ranking.calibrate` for what was fitted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -70,16 +70,18 @@ def judge(
     fused: Fused,
     query: Query,
     calibration: Calibration | None,
+    is_held: Callable[[str], bool] = lambda code: True,
     rung: Rung | None = None,
 ) -> Judgement:
     """Judge the hits of an answer; `fused` is the whole order they come from.
 
-    A rung of the cascade decides the label of those hits alone that nobody else has found.
+    `is_held` tells whether anything that may be found holds a code. A rung of the cascade decides the label
+    of those hits alone that nobody else has found.
     """
     weights = rarity.idfs(query.chunks, query.frequencies)
     covered = [_coverage(survivor, query, weights) for survivor in survivors]
     search = evidence_of(given, fused, query, weights, coverage=covered[0] if covered else 0.0)
-    unheld = _unheld(survivors, query, is_found_whole=bool(search.exact) or not context.is_literal)
+    unheld = _unheld(survivors, query, is_held)
     search = replace(search, held=_held(unheld, weights))
     features = with_documents(
         [
@@ -126,14 +128,13 @@ def evidence_of(
     )
 
 
-def _unheld(survivors: Sequence[Survivor], query: Query, *, is_found_whole: bool) -> tuple[str, ...]:
+def _unheld(survivors: Sequence[Survivor], query: Query, is_held: Callable[[str], bool]) -> tuple[str, ...]:
     """Return the codes of a query, such as INC-4712, that nothing holds; what is like one is not it."""
     codes = [name for name in query.entities if shape(name) == "sure" and any(map(str.isdigit, name))]
     return tuple(
         code
         for code in codes
-        if (not is_found_whole or any(query.frequencies.get(part) == 0 for part in loose_words(code)))
-        and not any(contains(_text(survivor), code) for survivor in survivors)
+        if not any(contains(_text(survivor), code) for survivor in survivors) and not is_held(code)
     )
 
 

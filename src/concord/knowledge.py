@@ -71,7 +71,7 @@ class KnowledgeBase:
         self.close()
 
     def close(self) -> None:
-        """Free the store, the models and the worker process."""
+        """Free the store, the models and the worker process; whoever goes on with it meets a UsageError."""
         self.parts.close()
 
     @property

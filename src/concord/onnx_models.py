@@ -16,6 +16,7 @@ _MODEL_FILES = ("model.onnx", "onnx/model.onnx")
 _DEFAULT_WINDOW = 512  # of nearly every published encoder
 _LARGEST_WINDOW = 1 << 20  # a tokenizer without a limit names one of thirty digits
 _TOPOLOGY = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
+_SILENT = "ORT_DISABLE_TELEMETRY"  # onnxruntime's own variable, heeded only while it is loaded
 _ERRORS_ONLY = 3  # onnxruntime's log level: its warnings are not for users
 
 
@@ -64,11 +65,21 @@ def _positions(config: Mapping[str, Any]) -> Any:
     return positions
 
 
+def runtime() -> Any:
+    """Return onnxruntime. Nobody else imports it, because it has to be silenced before.
+
+    From 1.29 on it keeps a device id and a record of events in the user's home, and sends them to its makers.
+    Its function that turns events off comes too late for that. Whoever has set the variable has decided.
+    """
+    os.environ.setdefault(_SILENT, "1")
+    import onnxruntime  # late: counting tokens must not pay for it
+
+    return onnxruntime
+
+
 def session_options(threads: int) -> Any:
     """Return onnxruntime's options for a model of which one call runs at a time."""
-    from onnxruntime import SessionOptions  # late: counting tokens must not pay for it
-
-    options = SessionOptions()
+    options = runtime().SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = _ERRORS_ONLY
@@ -77,10 +88,8 @@ def session_options(threads: int) -> Any:
 
 def open_session(model: Path | bytes, options: Any) -> Any:
     """Load a model from its file, or from what would be in it; what may go wrong is of `fault_kinds`."""
-    from onnxruntime import InferenceSession
-
     source = model if isinstance(model, bytes) else str(model)
-    return InferenceSession(source, options, ["CPUExecutionProvider"])
+    return runtime().InferenceSession(source, options, ["CPUExecutionProvider"])
 
 
 def strange_inputs(session: Any) -> list[str]:
@@ -91,11 +100,8 @@ def strange_inputs(session: Any) -> list[str]:
 @cache
 def fault_kinds() -> tuple[type[Exception], ...]:
     """Return onnxruntime's errors, which share no class of their own."""
-    from onnxruntime.capi import onnxruntime_pybind11_state as state
-
-    return tuple(
-        kind for kind in vars(state).values() if isinstance(kind, type) and issubclass(kind, Exception)
-    )
+    state = vars(runtime().capi.onnxruntime_pybind11_state)
+    return tuple(kind for kind in state.values() if isinstance(kind, type) and issubclass(kind, Exception))
 
 
 def physical_cores() -> int:

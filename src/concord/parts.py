@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from concord import plugins
 from concord.config import Settings
-from concord.errors import KBError, Unavailable
+from concord.errors import KBError, Unavailable, UsageError
 from concord.types import ChunkId, Degraded, Identity, Request, Source, Space
 
 if TYPE_CHECKING:
@@ -95,10 +95,12 @@ class Parts:
         self.org = org
         self._lock = threading.RLock()
         self._opened: dict[str, Any] = {}
+        self._is_closed = False
 
     def close(self) -> None:
-        """Free the store, the models and the worker process."""
+        """Free the store, the models and the worker process, for good."""
         with self._lock:
+            self._is_closed = True  # first: what is being closed may use the others, and opens none
             for part in reversed(self._opened.values()):  # whoever uses another was opened after it
                 if hasattr(part, "close"):
                     part.close()
@@ -216,10 +218,18 @@ class Parts:
         return [exact, relaxed]
 
     def _once(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return a part, made when it is first asked for, by whichever thread asks first."""
+        """Return a part, made when it is first asked for, by whichever thread asks first.
+
+        Raises:
+            UsageError: all of them have been closed, and nobody would close this one.
+        """
         part = self._opened.get(name)
         if part is None:
             with self._lock:
+                if self._is_closed and name not in self._opened:
+                    raise UsageError(
+                        "this knowledge base has been closed", hint="open another one, or close it later"
+                    )
                 part = self._opened.get(name) or self._opened.setdefault(name, make())
         return part
 

@@ -11,7 +11,6 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from concord.ranking.diversify import DUPLICATE
 from concord.types import Family
 
 Stage = Literal[
@@ -57,6 +56,7 @@ class Overlap(NamedTuple):
     rank: int
     citation: str
     similarity: float  # of their words, from 0 to 1
+    is_same: bool  # the result stands for both
 
 
 class Known(Struct, frozen=True):
@@ -66,7 +66,6 @@ class Known(Struct, frozen=True):
     results: int
     candidates: int  # how many votes each strategy has
     depth: int  # how far down the lists were read
-    pool: int  # how many passages are read after fusion
     is_candidate: bool
     standings: Sequence[Standing]
     words: Sequence[WordFound]
@@ -82,8 +81,7 @@ def reason(known: Known) -> tuple[Stage, str]:
 
 
 def _is_duplicate(known: Known) -> bool:
-    was_read = known.fused.rank is not None and known.fused.rank <= known.pool
-    return was_read and known.overlap is not None and known.overlap.similarity >= DUPLICATE
+    return known.overlap is not None and known.overlap.is_same
 
 
 def _is_under(known: Known, least: float | None) -> bool:

@@ -12,7 +12,7 @@ from concord.poll import bounded
 from concord.ranking.agreement import Rung
 from concord.ranking.fuse import rrf
 from concord.text.parse import contains
-from concord.types import Answer, Filter, Source
+from concord.types import Answer, Filter, Query, Source
 from concord.understand import MAX_EF_SEARCH
 
 if TYPE_CHECKING:
@@ -54,9 +54,24 @@ def _note(answer: Answer, rescued: Rescue, unheld: Sequence[str], tools: Tools) 
     notes = [rung if answer.hits else _why_empty(answer, rescued.found, tools)]
     if unheld and answer.hits:
         notes.append(f"nothing holds {', '.join(unheld)}")
+    if answer.hits:
+        notes += [_what_is_excluded(rescued.found.query), _crowded(answer, rescued.found.query)]
     if (answer.request.ef_search or 0) > MAX_EF_SEARCH:
         notes.append(CLAMPED)
     return "; ".join(filter(None, notes)) or None
+
+
+def _what_is_excluded(query: Query) -> str | None:
+    """Say it, because a query may exclude without meaning to: java -Xmx."""
+    return f"left out is what holds {', '.join(query.excluded)}" if query.excluded else None
+
+
+def _crowded(answer: Answer, query: Query) -> str | None:
+    """Say that there may be more, where copies fill the places that were looked at."""
+    copies = sum(len(hit.also_at) for hit in answer.hits)
+    if not copies or len(answer.hits) == query.limit or answer.total_hits < query.candidates:
+        return None
+    return f"copies of these texts took {copies} of the places looked at: a larger --top looks further"
 
 
 def _suggested(answer: Answer, rescued: Rescue, tools: Tools) -> tuple[str, ...]:
@@ -148,12 +163,16 @@ def _no_document(filter: Filter, sources: Sequence[Source]) -> str:
     return f"no document matches the filter: {_asked(filter, sources)}"
 
 
+def _name(source_id: str, sources: Sequence[Source]) -> str:
+    return next((source.name for source in sources if source.id == source_id), "that was removed meanwhile")
+
+
 def _asked(filter: Filter, sources: Sequence[Source]) -> str:
     """Return a filter in words."""
     said = {
         "tags": ", ".join(filter.tags),
         "type": filter.type,
-        "source": next((source.name for source in sources if source.id == filter.source_id), None),
+        "source": filter.source_id and _name(filter.source_id, sources),
         "path": filter.path,
         "modified": "as asked" if (filter.since, filter.until) != (None, None) else None,
     }

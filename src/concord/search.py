@@ -9,10 +9,10 @@ Candidates carry no text: it is read once, after fusion, for the few that surviv
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,18 +21,18 @@ from concord.cascade import rescue
 from concord.errors import BackendDown, BadValue
 from concord.freshness import Files
 from concord.judge import Judgement, Survivor, Verdict, judge
+from concord.passages import UNSEEN, cited, diverse, read_present, reordered, told
 from concord.poll import Begun, Poll, poll
 from concord.ranking import diversify, rarity
 from concord.ranking.agreement import agreement
 from concord.ranking.calibrate import Calibration
-from concord.ranking.fuse import FUSIONS, Ballots, Context, ballots, blend, fuse, rrf_scores
+from concord.ranking.fuse import FUSIONS, Ballots, Context, ballots, blend, fuse, rrf_scores, without
 from concord.ranking.plan import polled
 from concord.remarks import remarked
 from concord.second_look import Look, second_look
 from concord.text.characters import is_latin
-from concord.text.citation import cite
-from concord.text.parse import contains
 from concord.text.snippet import snippet
+from concord.text.terms import word_match
 from concord.types import (
     Answer,
     Candidate,
@@ -51,16 +51,10 @@ from concord.understand import chosen_mode, is_literal, understand
 
 if TYPE_CHECKING:
     from concord.breaker import Cosines
-    from concord.protocols import Comparison, Reranker, Similarity, Store, Strategy
-
-T = TypeVar("T")
+    from concord.protocols import Comparison, LexicalIndex, Reranker, Similarity, Store, Strategy
 
 FEEDBACK_HITS = 2  # that the query is drawn towards: more of them bring in what is wrong
 CODE = 0.5  # share of candidates from which a search is one of source code
-POOL = 2  # texts read for each result asked for: duplicates, diversity and NOT choose among them
-FILES_MS = 250.0  # how long files may keep silent: they take a millisecond, unless a disk does not answer
-FILES_PATIENCE = 4  # times that, where one after the other does tell: the machine is busy, not the disk gone
-UNSEEN = Degraded("files", f"the disk did not answer within {FILES_MS:.0f} ms: files may be gone or changed")
 FUSION_OF: Mapping[Mode, str] = {"auto": "blend", "hybrid": "rrf", "semantic": "rrf", "fts5": "rrf"}
 
 
@@ -119,20 +113,29 @@ def examine(request: Request, tools: Tools) -> Examined:
     with watch.lap("fuse"):
         fused = fuse(fusion, found.ballots, found.context)
         scores = rrf_scores(found.ballots, found.context.k)
-        kept = _above(fused.ranked, scores, request.threshold, rescued.floor)
+        wanted = _above(fused.ranked, scores, request.threshold)
+        kept = diversify.floor(wanted, rescued.floor, scores)
     with watch.lap("read"):
         files = Files(sources)
-        survivors, deleted = _read_present(kept, found.query, tools.store, files)
+        survivors, left_out, deleted = read_present(kept, found.query, tools.store, files)
     with watch.lap("rerank"):
         look = _second_look(survivors, found.query, tools, _left_ms(request, tools.settings, watch))
-        survivors = _reordered(survivors, look.ranked)
+        survivors = reordered(survivors, look.ranked)
     with watch.lap("usage"):
         survivors, habits = _by_habit(survivors, tools)
     with watch.lap("diversify"):
-        survivors = _diverse(survivors, found.query.limit, tools.settings["search.diversity"])
+        survivors = diverse(survivors, found.query, tools.settings["search.diversity"])
     with watch.lap("judge"):
+        given = without(found.ballots, left_out) if left_out else found.ballots
         judgement = judge(
-            survivors, found.ballots, found.context, fused, found.query, tools.calibration, rescued.rung
+            survivors,
+            given,
+            found.context,
+            fuse(fusion, given, found.context) if left_out else fused,
+            found.query,
+            tools.calibration,
+            partial(_is_held, query=found.query, lexical=tools.store.lexical),
+            rescued.rung,
         )
     with watch.lap("present"):
         hits = _hits(
@@ -167,7 +170,7 @@ def examine(request: Request, tools: Tools) -> Examined:
             *([UNSEEN] if deleted is None else []),
             *_waiting(judgement, found.ballots),
         ),
-        omitted={"deleted": deleted or 0, "below_threshold": len(fused.ranked) - len(kept)},
+        omitted={"deleted": deleted or 0, "below_threshold": len(fused.ranked) - len(wanted)},
         timings_ms={**found.votes.timings_ms, **watch.laps},
     )
     answer = remarked(answer, rescued, judgement.unheld, tools)
@@ -302,68 +305,14 @@ def _waiting(judgement: Judgement, given: Ballots) -> list[Degraded]:
 
 
 def _above(
-    ranked: Sequence[Ranked], scores: Mapping[ChunkId, float], threshold: float | None, floor: float
-) -> list[Ranked]:
-    """Drop what is under the caller's threshold, and under our floor unless that would drop everything.
-
-    Both are on the scale of reciprocal rank fusion, whichever fusion made the order.
-    """
-    wanted = [one for one in ranked if threshold is None or scores[one.chunk_id] >= threshold]
-    return diversify.floor(wanted, floor, scores)
-
-
-def _read_present(
-    kept: Sequence[Ranked], query: Query, store: Store, files: Files
-) -> tuple[list[Survivor], int | None]:
-    """Read the best passages whose files are still there, and count those whose are not.
-
-    As many are read as may be chosen from; more only where deleted files or excluded words leave too few.
-    None is counted where the disk does not answer in time, and then no file is left out.
-    """
-    survivors: list[Survivor] = []
-    deleted = 0
-    pool = max(diversify.STRETCH, query.limit * POOL)
-    for start in range(0, len(kept), pool):
-        read = _read(kept[start : start + pool], store, files)
-        found = _without_excluded(read, query)
-        left = _told(partial(_with_files, found, files), files)
-        if left is None:
-            return [*survivors, *found], None
-        survivors += left
-        deleted += len(found) - len(left)
-        if len(left) == len(read) or len(survivors) >= query.limit:
-            break
-    return survivors, deleted
-
-
-def _with_files(survivors: Sequence[Survivor], files: Files) -> list[Survivor]:
-    return [survivor for survivor in survivors if not files.is_deleted(survivor.document)]
-
-
-def _told(look: Callable[[], T], files: Files) -> T | None:
-    """Return what a look at files comes to; None when they keep silent for too long."""
-    looking = Begun(look)
-    for _ in range(FILES_PATIENCE):
-        before = files.told
-        if (found := looking.result(FILES_MS)) is not None or files.told == before:
-            return found
-    return None
-
-
-def _read(few: Sequence[Ranked], store: Store, files: Files) -> list[Survivor]:
-    """Read passages; those of a source that was added while the search was under way are for the next one."""
-    passages = store.catalog.read([one.chunk_id for one in few])
-    found = [Survivor(one, *passages[one.chunk_id]) for one in few if one.chunk_id in passages]
-    return [survivor for survivor in found if files.knows(survivor.document)]
-
-
-def _without_excluded(survivors: Sequence[Survivor], query: Query) -> list[Survivor]:
-    """Drop passages that hold an excluded word: the vectors know nothing of NOT."""
-    return [s for s in survivors if not any(contains(s.chunk.text, term) for term in query.excluded)]
+    ranked: Sequence[Ranked], scores: Mapping[ChunkId, float], threshold: float | None
+) -> Sequence[Ranked]:
+    """Drop what is under the caller's threshold, one of reciprocal rank fusion whatever the order."""
+    return ranked if threshold is None else [one for one in ranked if scores[one.chunk_id] >= threshold]
 
 
 def _with_freshness(hits: tuple[Hit, ...], files: Files) -> tuple[Hit, ...]:
-    states = _told(lambda: [files.freshness(hit.document) for hit in hits], files)
+    states = told(lambda: [files.freshness(hit.document) for hit in hits], files)
     if states is None:
         return hits
     return tuple(replace(hit, freshness=state) for hit, state in zip(hits, states, strict=True))
@@ -382,7 +331,7 @@ def _by_habit(survivors: list[Survivor], tools: Tools) -> tuple[list[Survivor], 
     from concord.habits import by_habit
 
     habits = by_habit(survivors, tools.store)
-    return _reordered(survivors, habits.ranked), habits.reasons
+    return reordered(survivors, habits.ranked), habits.reasons
 
 
 def _left_ms(request: Request, settings: Mapping[str, Any], watch: _Watch) -> float:
@@ -390,26 +339,10 @@ def _left_ms(request: Request, settings: Mapping[str, Any], watch: _Watch) -> fl
     return max(0.0, deadline_ms(request, settings) - watch.total_ms())
 
 
-def _reordered(survivors: Sequence[Survivor], ranked: Sequence[Ranked]) -> list[Survivor]:
-    by_id = {survivor.ranked.chunk_id: survivor for survivor in survivors}
-    return [replace(by_id[one.chunk_id], ranked=one) for one in ranked]
-
-
-def _diverse(survivors: Sequence[Survivor], limit: int, trade: float) -> list[Survivor]:
-    """Make one of passages that say the same, and spread the rest."""
-    signed = diversify.signatures({s.chunk.id: diversify.shingles(s.chunk.text) for s in survivors})
-    collapsed = diversify.collapse([s.ranked for s in survivors], signed)
-    chosen = diversify.mmr([one.ranked for one in collapsed], signed, limit, trade)
-    elsewhere = {one.ranked.chunk_id: one.duplicates for one in collapsed}
-    by_id = {s.ranked.chunk_id: s for s in survivors}
-    return [
-        replace(survivor, also_at=tuple(_cited(by_id[i]) for i in elsewhere[survivor.ranked.chunk_id]))
-        for survivor in _reordered(survivors, chosen)
-    ]
-
-
-def _cited(survivor: Survivor) -> str:
-    return cite(survivor.document, survivor.chunk)
+def _is_held(code: str, query: Query, lexical: LexicalIndex) -> bool:
+    """Whether anything that may be found holds a code as it stands."""
+    match = word_match(code)
+    return match is not None and bool(lexical.search(match, query.filter, 1))
 
 
 def _hits(
@@ -462,7 +395,7 @@ def _hit(
         agreement=found.agreement,
         confidence=verdict.label,
         snippet=shown,
-        citation=_cited(survivor),
+        citation=cited(survivor),
         moved_from=ranked.moved_from,
         also_at=survivor.also_at,
     )

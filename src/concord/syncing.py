@@ -23,13 +23,14 @@ class Syncing:
     def reported(
         self, source: Source, *, embed: bool, progress: Progress, changed: Set[str] = frozenset()
     ) -> SyncReport:
-        """Sync a source; one whose folder is gone, or that was removed meanwhile, is reported, not raised."""
+        """Sync a source; one that is out of reach, or was removed meanwhile, is reported, not raised."""
         if source.kind == "notes":
             return self._embed_notes(source, embed=embed, progress=progress)
         try:
             return self.sync(source, embed=embed, progress=progress, changed=changed)
         except Unreadable as fault:
-            return SyncReport(source, failed=(Failure(source.path or source.name, fault.message),))
+            reason = f"{fault.message}; {fault.hint}" if fault.hint else fault.message
+            return SyncReport(source, failed=(Failure(source.path or source.name, reason),))
         except NotFound:  # somebody wanted it removed: nothing has failed
             return SyncReport(source, skipped={"removed meanwhile": 1})
 
@@ -39,7 +40,7 @@ class Syncing:
         """Bring a source up to date; with `changed`, look at those of its files alone.
 
         Raises:
-            Unreadable: its folder is gone.
+            Unreadable: its folder is gone or cannot be read; nothing of it is removed.
             NotFound: it was removed before its turn came.
         """
         tools = ingest.Tools(

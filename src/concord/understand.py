@@ -44,7 +44,7 @@ def understand(
         phrases=parsed.phrases,
         excluded=parsed.excluded,
         exact=parsed.exact,
-        loose=_pruned(parsed, frequencies, max(CHEAP, chunks * settings["search.prune_share"])),
+        loose=_pruned(parsed, frequencies, prune_limit(chunks, settings)),
         limit=limit,
         candidates=max(settings["search.candidates"], FANOUT * limit),
         filter=_filter(request, sources),
@@ -56,6 +56,12 @@ def understand(
         ef_search=min(request.ef_search or settings["search.ef_search"], MAX_EF_SEARCH),
         remaining=" ".join((*parsed.terms, *parsed.phrases)) if parsed.excluded else "",
     )
+
+
+def prune_limit(chunks: int, settings: Mapping[str, Any]) -> float:
+    """Return in how many of so many chunks a word may be and still take part in loose matching."""
+    share: float = settings["search.prune_share"]
+    return max(CHEAP, chunks * share)
 
 
 def chosen_mode(request: Request, settings: Mapping[str, Any]) -> Mode:

@@ -53,7 +53,8 @@ def walk(root: Path, patterns: Sequence[str] = (), *, max_bytes: int) -> Iterato
     Raises:
         NotFound: there is nothing at `root`.
         UsageError: it holds keys or passwords, is neither a folder nor a file, or a pattern makes no sense.
-        Unreadable: the folder cannot be opened.
+        Unreadable: the folder cannot be listed. Also while it is walked through, if it is lost meanwhile: the
+            files of a whole source must never be taken for deleted.
     """
     real = os.path.realpath(root)
     is_folder = _check_root(real)
@@ -67,11 +68,12 @@ def _check_root(root: str) -> bool:
     try:
         mode = os.stat(root).st_mode
         if stat.S_ISDIR(mode):
-            os.scandir(root).close()
+            with os.scandir(root) as scan:
+                next(scan, None)  # a disk that fails may open a folder and still not list it
     except (FileNotFoundError, NotADirectoryError) as fault:
         raise NotFound(f"{root} does not exist", hint="check the spelling") from fault
     except OSError as fault:
-        raise Unreadable(f"{root}: {_sentence(fault)}", hint="check its permissions") from fault
+        raise _unreadable(root, fault) from fault
     if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
         raise UsageError(f"{root} is neither a folder nor a file", hint="devices and pipes cannot be indexed")
     return stat.S_ISDIR(mode)
@@ -95,6 +97,7 @@ class _Tree:
 
     def __init__(self, root: str, patterns: Sequence[str], max_bytes: int) -> None:
         self._root = root
+        self._place = _place(root)
         self._max_bytes = max_bytes
         self._is_included = _included(patterns)
         self._unwanted = unwanted_rules(patterns)
@@ -105,7 +108,11 @@ class _Tree:
 
     def single(self, name: str) -> Iterator[Found | Skipped]:
         """Yield the one file that was asked for by name: no rule ignores it."""
-        status = os.stat(os.path.join(self._root, name))
+        path = os.path.join(self._root, name)
+        try:
+            status = os.stat(path)
+        except OSError as fault:  # since it was found to be a file
+            raise _unreadable(path, fault) from fault
         yield self._skipped(name, name) or self._judged(name, status)
 
     def entries(self) -> Iterator[Found | Skipped]:
@@ -130,6 +137,7 @@ class _Tree:
                 elif answer is not None:
                     yield answer
             pending.extend((name, rules) for name in reversed(folders))
+        self._check_not_lost()
 
     def _look(
         self, entry: os.DirEntry[str], prefix: str, siblings: Set[str], rules: tuple[FolderRules, ...]
@@ -156,11 +164,23 @@ class _Tree:
         """Tell of a folder that cannot be listed; one that was deleted meanwhile is nothing to tell of.
 
         Raises:
-            Unreadable: the whole tree is gone, and its files must not be taken for deleted.
+            Unreadable: it is the root, or the root is lost too.
         """
+        self._check_not_lost()
+        if not prefix:
+            raise _unreadable(self._root, fault) from fault
         if not isinstance(fault, FileNotFoundError):
             yield Skipped(prefix.rstrip("/"), _sentence(fault), failed=True)
-        elif not os.path.isdir(self._root):
+
+    def _check_not_lost(self) -> None:
+        """See to it that the root is the folder that the walk began in.
+
+        Where a disk was unmounted an empty folder is left, and all that was in it looks deleted.
+
+        Raises:
+            Unreadable: it is not, or cannot be looked at.
+        """
+        if self._place is None or _place(self._root) != self._place:
             raise Unreadable(f"{self._root} went away while it was read", hint="sync again when it is back")
 
     def _look_at_folder(
@@ -241,12 +261,28 @@ def _sorted_entries(folder: str) -> list[os.DirEntry[str]]:
         return sorted(scan, key=_by_name)
 
 
+def _place(folder: str) -> tuple[int, int] | None:
+    """Return what tells a folder from another of the same name; None if it cannot be looked at."""
+    try:
+        status = os.stat(folder)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
 def _is_utf8(name: str) -> bool:
     try:
         name.encode()
     except UnicodeEncodeError:  # the file system's bytes were no text
         return False
     return True
+
+
+def _unreadable(root: str, fault: OSError) -> Unreadable:
+    return Unreadable(
+        f"{root} cannot be read: {_sentence(fault)}",
+        hint="check its disk and its permissions; what is indexed of it is kept",
+    )
 
 
 def _sentence(fault: OSError) -> str:

@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from concord.embedders.runtime import TextEncoder
+from concord.onnx_models import runtime
 from concord.types import Vector
 
 WORST_COSINE = 0.98  # below it, vectors of the two would no longer be one model's
@@ -82,9 +83,7 @@ def remember(path: Path, trial: Trial) -> None:
 
 def machine() -> str:
     """Name what decides the speed and the rounding: processor and runtime."""
-    import onnxruntime  # late: this module is imported before a model is wanted
-
-    return f"{_processor()}, onnxruntime {onnxruntime.__version__}"
+    return f"{_processor()}, onnxruntime {runtime().__version__}"
 
 
 def _processor() -> str:

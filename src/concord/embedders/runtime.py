@@ -162,12 +162,10 @@ def open_session(blueprint: Blueprint, threads: int) -> Any:
 
 
 def _session_options(blueprint: Blueprint, threads: int) -> Any:
-    from onnxruntime import GraphOptimizationLevel
-
     options = session_options(threads)
     options.add_session_config_entry("session.intra_op.spin_duration_us", _SPIN_US)
     if blueprint.is_optimised:
-        options.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_BASIC
+        options.graph_optimization_level = onnx_models.runtime().GraphOptimizationLevel.ORT_ENABLE_BASIC
     return options
 
 

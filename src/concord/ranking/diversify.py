@@ -7,7 +7,7 @@ Near-duplicates become one result that names the others; maximal marginal releva
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
 
@@ -23,7 +23,7 @@ REPETITION = (
     0.5  # less word overlap than this is sharing a subject: nDCG@10 0.4307 where it counts, 0.4353 not
 )
 STRETCH = 20  # how deep relevance is stretched, so that asking for more results moves none
-DUPLICATE = 0.9  # word-set similarity from which two chunks are one text
+DUPLICATE = 0.95  # word-set similarity from which two chunks are one text: a name more makes it another
 FLOOR = 0.001  # seed 000 §5.2: at 0.01 a chunk that one strategy alone found (0.008) was dropped
 RELAXED_FLOOR = 0.0001  # of the cascade's first rung
 
@@ -69,6 +69,11 @@ def signatures(sets: Mapping[ChunkId, AbstractSet[str]]) -> dict[ChunkId, Signat
     return found
 
 
+def says_the_same(one: AbstractSet[str], other: AbstractSet[str], asked: AbstractSet[str]) -> bool:
+    """Whether what tells near-duplicates apart is no answer: neither a number nor a word asked for."""
+    return not any(word in asked or any(map(str.isdigit, word)) for word in one ^ other)
+
+
 def similarity(one: Signature, other: Signature) -> float:
     """Return the Jaccard similarity of two word sets; 0 where both are empty."""
     shared = (one.bits & other.bits).bit_count()
@@ -79,12 +84,13 @@ def similarity(one: Signature, other: Signature) -> float:
 def collapse(
     ranked: Iterable[Ranked],
     signed: Mapping[ChunkId, Signature],
-    threshold: float = DUPLICATE,
+    is_same: Callable[[ChunkId, ChunkId], bool] = lambda one, other: True,
 ) -> list[Collapsed]:
-    """Make one of chunks whose words are nearly the same; the best stays."""
+    """Make one of chunks whose words are nearly the same; the best stays. `is_same` has the last word."""
     kept: dict[ChunkId, tuple[Ranked, list[ChunkId]]] = {}
     for one in ranked:
-        same = _near_duplicate(signed[one.chunk_id], kept, signed, threshold)
+        alike = _near_duplicates(signed[one.chunk_id], kept, signed)
+        same = next((other for other in alike if is_same(one.chunk_id, other)), None)
         if same is None:
             kept[one.chunk_id] = (one, [])
         else:
@@ -161,16 +167,15 @@ def _parts(found: re.Match[str]) -> Iterable[str]:
     return (run[at : at + 2] for at in range(len(run) - 1))
 
 
-def _near_duplicate(
-    new: Signature, kept: Iterable[ChunkId], signed: Mapping[ChunkId, Signature], threshold: float
-) -> ChunkId | None:
+def _near_duplicates(
+    new: Signature, kept: Iterable[ChunkId], signed: Mapping[ChunkId, Signature]
+) -> Iterator[ChunkId]:
     # Sets whose sizes differ by more cannot be that similar; this spares most of the comparisons.
-    least, most = threshold * new.size, new.size / threshold
+    least, most = DUPLICATE * new.size, new.size / DUPLICATE
     for chunk_id in kept:
         old = signed[chunk_id]
-        if least <= old.size <= most and similarity(new, old) >= threshold:
-            return chunk_id
-    return None
+        if least <= old.size <= most and similarity(new, old) >= DUPLICATE:
+            yield chunk_id
 
 
 def _stretched(scores: Sequence[float]) -> list[float]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 
 from msgspec import Struct, field
@@ -108,6 +109,15 @@ def ballots(
         cosine=_scores(votes, semantic, cosine or {}),
         votes=votes,
     )
+
+
+def without(given: Ballots, gone: AbstractSet[ChunkId]) -> Ballots:
+    """Return the ballots without some chunks; the others keep their places."""
+    kept = {
+        name: {chunk_id: value for chunk_id, value in getattr(given, name).items() if chunk_id not in gone}
+        for name in given.__struct_fields__
+    }
+    return Ballots(**kept)
 
 
 def fuse(name: str, given: Ballots, context: Context) -> Fused:

@@ -18,6 +18,9 @@ from concord.types import AnyOf, Match, Without
 OPERATORS = ("AND", "OR", "NOT")
 _MAX_DEPTH = 16  # of parentheses; deeper ones are no query
 _PIECE = pattern(r'(?P<minus>(?<![^\s(])-)?"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+)')
+# What statements and messages say in capitals.
+_BEFORE_NOT = {"IS", "IF", "DOES", "CAN"}
+_AFTER_NOT = {"NULL", "EXISTS", "EXIST", "IN", "LIKE", "BETWEEN", "FOUND", "ALLOWED", "SUPPORTED"}
 _AROUND = "'“”„‘’«»[]{}<>=,;:!?¿¡…。，、！？；：「」『』（）"  # what a sentence puts around its words
 
 
@@ -59,8 +62,11 @@ def tokens_of(text: str) -> list[Token]:
             found.append(Token("phrase", piece["phrase"].strip(), is_excluded=bool(piece["minus"])))
         else:
             found += _tokens_of_piece(piece["word"])
-    if _is_shouted(found):
-        found = [Token("word", "NOT") if token.kind == "NOT" else token for token in found]
+    is_shouted = _is_shouted(found)
+    found = [
+        Token("word", "NOT") if token.kind == "NOT" and (is_shouted or _is_said(found, at)) else token
+        for at, token in enumerate(found)
+    ]
     return [t for t in found if t.kind not in ("word", "phrase") or any(map(str.isalnum, t.text))]
 
 
@@ -95,7 +101,7 @@ def _tokens_of_piece(piece: str) -> list[Token]:
     closing = min(unmatched, len(body) - len(body.rstrip(")")))
     body = body[: len(body) - closing]
     return [
-        *[Token("NOT")] * (inner is not piece),
+        *[Token("NOT", "-")] * (inner is not piece),
         *[Token("(")] * opening,
         Token(body) if body in OPERATORS else _word(body),
         *[Token(")")] * closing,
@@ -114,6 +120,14 @@ def _is_shouted(tokens: Iterable[Token]) -> bool:
     """Whether all is in capitals: then NOT is a word, as in FILE NOT FOUND."""
     letters = "".join(token.text for token in tokens)
     return letters.upper() == letters != letters.lower()
+
+
+def _is_said(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a NOT is a word of what it stands in, as in IF NOT EXISTS and NOT NULL."""
+    if tokens[at].text:  # a minus before parentheses
+        return False
+    before, after = tokens[:at][-1:], tokens[at + 1 : at + 2]
+    return any(one.text in _BEFORE_NOT for one in before) or any(one.text in _AFTER_NOT for one in after)
 
 
 def _kind_at(tokens: Sequence[Token], at: int) -> str:

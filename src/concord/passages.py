@@ -1,0 +1,118 @@
+"""Which passages come through? The best are read; what is gone or excluded is left out, copies become one.
+
+As many are read as may be chosen from; more only where too few are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from msgspec.structs import replace
+
+from concord.freshness import Files
+from concord.judge import Survivor
+from concord.poll import Begun
+from concord.ranking import diversify
+from concord.text.citation import cite
+from concord.text.parse import contains
+from concord.types import Chunk, ChunkId, Degraded, Document, Query, Ranked
+
+if TYPE_CHECKING:
+    from concord.protocols import Store
+
+T = TypeVar("T")
+
+POOL = 2  # texts read for each result asked for: duplicates, diversity and NOT choose among them
+FILES_MS = 250.0  # how long files may keep silent: they take a millisecond, unless a disk does not answer
+FILES_PATIENCE = 4  # times that, where one after the other does tell: the machine is busy, not the disk gone
+UNSEEN = Degraded("files", f"the disk did not answer within {FILES_MS:.0f} ms: files may be gone or changed")
+
+
+def read_present(
+    kept: Sequence[Ranked], query: Query, store: Store, files: Files
+) -> tuple[list[Survivor], set[ChunkId], int | None]:
+    """Read the best passages whose files are still there; return also what was left out, and how many files.
+
+    None is counted where the disk does not answer in time, and then no file is left out.
+    """
+    survivors: list[Survivor] = []
+    left_out: set[ChunkId] = set()
+    deleted = 0
+    pool = max(diversify.STRETCH, query.limit * POOL)
+    for start in range(0, len(kept), pool):
+        few = kept[start : start + pool]
+        found = _without_excluded(_read(few, store, files), query)
+        left = told(partial(_with_files, found, files), files)
+        survivors += found if left is None else left
+        left_out |= {one.chunk_id for one in few} - {one.ranked.chunk_id for one in survivors}
+        if left is None:
+            return survivors, left_out, None
+        deleted += len(found) - len(left)
+        if len({survivor.chunk.text for survivor in survivors}) >= query.limit:
+            break
+    return survivors, left_out, deleted
+
+
+def _with_files(survivors: Sequence[Survivor], files: Files) -> list[Survivor]:
+    return [survivor for survivor in survivors if not files.is_deleted(survivor.document)]
+
+
+def told(look: Callable[[], T], files: Files) -> T | None:
+    """Return what a look at files comes to; None when they keep silent for too long."""
+    looking = Begun(look)
+    for _ in range(FILES_PATIENCE):
+        before = files.told
+        if (found := looking.result(FILES_MS)) is not None or files.told == before:
+            return found
+    return None
+
+
+def _read(few: Sequence[Ranked], store: Store, files: Files) -> list[Survivor]:
+    """Read passages; those of a source that was added while the search was under way are for the next one."""
+    passages = store.catalog.read([one.chunk_id for one in few])
+    found = [Survivor(one, *passages[one.chunk_id]) for one in few if one.chunk_id in passages]
+    return [survivor for survivor in found if files.knows(survivor.document)]
+
+
+def _without_excluded(survivors: Sequence[Survivor], query: Query) -> list[Survivor]:
+    """Drop passages that hold an excluded word anywhere that is indexed: the vectors know nothing of NOT."""
+    if not query.excluded:
+        return list(survivors)
+    texts = ((survivor, indexed(survivor.chunk, survivor.document)) for survivor in survivors)
+    return [one for one, text in texts if not any(contains(text, term) for term in query.excluded)]
+
+
+def indexed(chunk: Chunk, document: Document) -> str:
+    """Return all that words find a passage by."""
+    return "\n".join((document.title, *chunk.heading, *document.tags, chunk.text))
+
+
+def reordered(survivors: Sequence[Survivor], ranked: Sequence[Ranked]) -> list[Survivor]:
+    """Return the passages in another order, each as it is ranked there."""
+    by_id = {survivor.ranked.chunk_id: survivor for survivor in survivors}
+    return [replace(by_id[one.chunk_id], ranked=one) for one in ranked]
+
+
+def diverse(survivors: Sequence[Survivor], query: Query, trade: float) -> list[Survivor]:
+    """Make one of passages that say the same, and spread the rest."""
+    words = {s.chunk.id: diversify.shingles(s.chunk.text) for s in survivors}
+    signed, asked = diversify.signatures(words), frozenset(query.words)
+    collapsed = diversify.collapse(
+        [s.ranked for s in survivors],
+        signed,
+        lambda one, other: diversify.says_the_same(words[one], words[other], asked),
+    )
+    chosen = diversify.mmr([one.ranked for one in collapsed], signed, query.limit, trade)
+    elsewhere = {one.ranked.chunk_id: one.duplicates for one in collapsed}
+    by_id = {s.ranked.chunk_id: s for s in survivors}
+    return [
+        replace(survivor, also_at=tuple(cited(by_id[i]) for i in elsewhere[survivor.ranked.chunk_id]))
+        for survivor in reordered(survivors, chosen)
+    ]
+
+
+def cited(survivor: Survivor) -> str:
+    """Return where a passage is to be found."""
+    return cite(survivor.document, survivor.chunk)
