@@ -109,7 +109,7 @@ class Parts:
     @property
     def is_warm(self) -> bool:
         """Whether a search needs no model to be loaded first."""
-        return self._has_model(None if self.settings["embed.provider"] == NONE else self._active_space())
+        return self.settings["embed.provider"] == NONE or self._has_model(self._active_space())
 
     def warm(self) -> None:
         """Load the model, and the client of a vector store outside, where anything has been embedded."""
@@ -161,9 +161,7 @@ class Parts:
             return None
 
     def _has_model(self, space: Space | None) -> bool:
-        """Whether the model of a space is loaded, or none is needed."""
-        if self.settings["embed.provider"] == NONE:
-            return True
+        """Whether the model of a space is loaded."""
         opened = self._opened.get(_embedder_name(self._recipe(space)))
         return opened is not None and bool(opened.is_warm)  # asking for it would import its runtime
 
@@ -326,10 +324,10 @@ class Parts:
 
     def _meaning(self, space: Space | None, wait_for_model: bool) -> Meaning | Degraded:
         """Return what looks for meaning in the active space, or why nothing can."""
-        if space is not None and not wait_for_model and not self._has_model(space):
-            return COLD
         if self.settings["embed.provider"] == NONE:
             return Degraded("semantic", "no embedding provider is configured")
+        if space is not None and not wait_for_model and not self._has_model(space):
+            return COLD
         if space is None:
             return Degraded("semantic", "nothing has been embedded yet: `kb sync`")
         return self._meaning_of(space)

@@ -7,18 +7,17 @@ Whoever imports these modules later gets the real ones; so does click when it as
 from __future__ import annotations
 
 import gc
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from types import ModuleType
+from typing import Any
 
 # New objects before the collector looks for cycles among them. Importing makes thousands and no garbage: at
 # Python's own 700 it would look forty times before a quick search is over, a twentieth of what that takes.
-gc.set_threshold(20_000)
-
-import os  # noqa: E402
-import sys  # noqa: E402
-from collections.abc import Iterator  # noqa: E402
-from contextlib import contextmanager  # noqa: E402
-from importlib import import_module  # noqa: E402
-from types import ModuleType  # noqa: E402
-from typing import Any  # noqa: E402
+FEW_SWEEPS = 20_000
 
 
 class StandIn(ModuleType):
@@ -36,6 +35,7 @@ class StandIn(ModuleType):
 
 def import_click() -> None:
     """Import click without `inspect` (for pages of help), translations and `platform` (for an id's maker)."""
+    gc.set_threshold(FEW_SWEEPS)
     with (
         _instead("inspect", StandIn("inspect", cleandoc=_without_indentation)),
         _instead("gettext", StandIn("gettext", gettext=_untranslated, ngettext=_counted)),
