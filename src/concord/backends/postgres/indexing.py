@@ -2,23 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from concord.backends.columns import Columns
+from concord.backends.postgres.array_form import Bigints, Texts, literal
 from concord.backends.postgres.connections import Connection
-from concord.backends.postgres.copying import move, staging
 from concord.backends.postgres.schema import vector_table
-from concord.backends.postgres.words import Entry, entry_of, posting_lines, postings
+from concord.backends.postgres.words import Entry, Postings, entry_of, postings
 from concord.types import ChunkId
 
-_CHUNK_FIELDS = (
-    *("org", "id", "document", "position", "start_offset", "end_offset", "start_line", "end_line", "page"),
-    *("last_page", "heading", "content", "length", "words"),
-)
-_POSTING_FIELDS = ("org", "segment", "term", "size", "chunks", "packed")
-_LINES = 2000  # of postings, sent at once
+# Policies keep COPY from writing to a table, so rows are sent as arrays, a column each.
+_CHUNK_FIELDS = {
+    "id": "bigint",
+    "document": "text",
+    "position": "integer",
+    "start_offset": "integer",
+    "end_offset": "integer",
+    "start_line": "integer",
+    "end_line": "integer",
+    "page": "integer",
+    "last_page": "integer",
+    "heading": "text",
+    "content": "text",
+    "length": "integer",
+    "words": "text",
+}
+_ARRAYS = ", ".join(f"%({field})s::{kind}[]" for field, kind in _CHUNK_FIELDS.items())
+_PUT_CHUNKS = f"""
+INSERT INTO kb_chunks (org, {", ".join(_CHUNK_FIELDS)})
+SELECT %(org)s, {", ".join(_CHUNK_FIELDS).replace("words", "words::tsvector")}
+FROM unnest({_ARRAYS}) AS given ({", ".join(_CHUNK_FIELDS)})"""
+_TEXTS_AT_ONCE = 64_000  # characters, about: what fits between client and server while both work
+# A term's chunks are a part of an array that has those of all.
+_PUT_POSTINGS = """
+INSERT INTO kb_postings (org, segment, term, size, chunks, packed)
+SELECT %(org)s, %(segment)s, given.term, given.size,
+    (%(chunks)s)[given.last - given.size + 1 : given.last],
+    (%(packed)s)[given.last - given.size + 1 : given.last]
+FROM unnest(%(terms)s, %(sizes)s::integer[], %(lasts)s::integer[]) AS given (term, size, last)"""
+_POSTINGS_AT_ONCE = 4000
 _PUT_PENDING = "INSERT INTO kb_pending SELECT org, key, unnest(%s::bigint[]) FROM kb_spaces WHERE org = %s"
 _PUT_SEGMENT = """
 INSERT INTO kb_segments VALUES (%s, %s, %s)
@@ -94,16 +117,13 @@ def insert_chunks(connection: Connection, org: int, chunks: Sequence[NewChunk]) 
     if not chunks:
         return
     entries: list[tuple[ChunkId, Entry]] = []
-    with staging(connection, "kb_chunks", _CHUNK_FIELDS) as copy:
-        for chunk in chunks:  # tokens are made while the server reads those before
-            entry = entry_of(chunk.columns)
-            copy.write_row((org, chunk.id, *chunk.row, entry.length, entry.words))
-            entries.append((chunk.id, entry))
-    with connection.pipeline():  # the server goes on while the postings are gathered
-        move(connection, "kb_chunks", _CHUNK_FIELDS)
+    with connection.pipeline():  # the server inserts some while the next ones are made
+        for some in _groups(chunks):
+            made = [entry_of(chunk.columns) for chunk in some]
+            connection.execute(_PUT_CHUNKS, {"org": org, **_columns(some, made)}, prepare=True)
+            entries += zip((chunk.id for chunk in some), made, strict=True)
         connection.execute(_PUT_PENDING, ([chunk.id for chunk in chunks], org))
-        segment = _segment(entries)
-    _add_segment(connection, org, segment)
+        _add_segment(connection, org, entries)
 
 
 def reindex_chunks(connection: Connection, org: int, entries: Mapping[ChunkId, Entry]) -> None:
@@ -127,7 +147,7 @@ def index_words(connection: Connection, org: int, entries: Mapping[ChunkId, Entr
     rows = [(entry.length, entry.words, org, chunk_id) for chunk_id, entry in entries.items()]
     with connection.cursor() as cursor:
         cursor.executemany(_REWRITE_WORDS, rows)
-    _add_segment(connection, org, _segment(list(entries.items())))
+    _add_segment(connection, org, list(entries.items()))
 
 
 def delete_chunks(connection: Connection, org: int, chunk_ids: Sequence[ChunkId]) -> None:
@@ -143,28 +163,51 @@ def delete_chunks(connection: Connection, org: int, chunk_ids: Sequence[ChunkId]
         connection.execute(_DELETE_DERIVED.format(table=table), values)
 
 
-class _Segment(NamedTuple):
-    """The postings of chunks that are written together, and what they add up to."""
+def _groups(chunks: Sequence[NewChunk]) -> Iterator[Sequence[NewChunk]]:
+    """Yield chunks that are sent together."""
+    start = size = 0
+    for at, chunk in enumerate(chunks, 1):
+        size += len(chunk.columns.content)
+        if size >= _TEXTS_AT_ONCE:
+            yield chunks[start:at]
+            start, size = at, 0
+    if start < len(chunks):
+        yield chunks[start:]
 
-    number: int
-    chunks: int
-    tokens: int
-    postings: dict[str, list[int]]
+
+def _columns(chunks: Sequence[NewChunk], entries: Sequence[Entry]) -> dict[str, object]:
+    """Return the arrays that hold chunks, by field."""
+    rows = [
+        (chunk.id, *chunk.row, entry.length, entry.words)
+        for chunk, entry in zip(chunks, entries, strict=True)
+    ]
+    columns = zip(_CHUNK_FIELDS.items(), zip(*rows, strict=True), strict=True)
+    return {field: Texts(column) if kind == "text" else literal(column) for (field, kind), column in columns}
 
 
-def _segment(entries: Sequence[tuple[ChunkId, Entry]]) -> _Segment:
-    last = max(chunk_id for chunk_id, _ in entries)
+def _add_segment(connection: Connection, org: int, entries: Sequence[tuple[ChunkId, Entry]]) -> None:
+    """Write the postings of chunks that are written together, and count what is in them."""
+    segment = max(chunk_id for chunk_id, _ in entries)
     tokens = sum(entry.length for _, entry in entries)
-    return _Segment(last, len(entries), tokens, postings(entries))
-
-
-def _add_segment(connection: Connection, org: int, segment: _Segment) -> None:
-    """Write a segment, and count what is in it."""
-    lines = posting_lines(org, segment.number, segment.postings)
-    with staging(connection, "kb_postings", _POSTING_FIELDS) as copy:
-        while block := "".join(islice(lines, _LINES)):  # the next are made while the server reads these
-            copy.write(block)
     with connection.pipeline():
-        move(connection, "kb_postings", _POSTING_FIELDS)
-        connection.execute(_PUT_SEGMENT, (org, segment.number, segment.chunks))
-        connection.execute(_COUNT_ADDED, (segment.chunks, segment.tokens, segment.number, org))
+        for values in _parts(postings(entries)):
+            connection.execute(_PUT_POSTINGS, {"org": org, "segment": segment, **values}, prepare=True)
+        connection.execute(_PUT_SEGMENT, (org, segment, len(entries)))
+        connection.execute(_COUNT_ADDED, (len(entries), tokens, segment, org))
+
+
+def _parts(found: Postings) -> Iterator[dict[str, object]]:
+    """Yield postings as parameters, of some terms after the others: the server is to begin with the first."""
+    ends = found.sizes.cumsum()
+    first = start = 0
+    while first < len(ends):
+        last = max(first + 1, int(ends.searchsorted(start + _POSTINGS_AT_ONCE)))
+        stop = int(ends[last - 1])
+        yield {
+            "terms": Texts(found.terms[first:last]),
+            "sizes": literal(found.sizes[first:last].tolist()),
+            "lasts": literal((ends[first:last] - start).tolist()),
+            "chunks": Bigints(found.chunks[start:stop]),
+            "packed": Bigints(found.packed[start:stop]),
+        }
+        first, start = last, stop

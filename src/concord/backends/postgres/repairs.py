@@ -10,7 +10,7 @@ from concord.backends.postgres.upkeep import tidy_up
 from concord.outcomes import Finding
 
 _EMPTIED = ("kb_postings", "kb_segments", "kb_gone")
-# As `words.posting_lines` packs them, from the labels that the tsvectors have.
+# As `words.postings` packs them, from the labels that the tsvectors have.
 _REBUILD = """
 WITH counted AS (
     SELECT c.id, l.lexeme AS term, (c.length::bigint << 32) + sum(p.number << p.shift)::bigint AS packed
