@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_BIGINT, _TEXT = 20, 25  # what PostgreSQL calls these types, in every database
-_BIGINTS, _TEXTS = 1016, 1009  # and arrays of them
+# What PostgreSQL calls these types, in every database, and arrays of them.
+_BIGINT, _TEXT, _TSVECTOR = 20, 25, 3614
+_BIGINTS, _TEXTS, _TSVECTORS = 1016, 1009, 3643
 _BIGINT_BYTES = 8
 _LENGTH = Struct(">i").pack
 
@@ -34,6 +35,13 @@ class Texts(NamedTuple):
     """Texts as a parameter of a statement."""
 
     texts: Sequence[str]
+
+
+class Tsvectors(NamedTuple):
+    """Tsvectors as a parameter of a statement: how many, and all of them in their binary form."""
+
+    number: int
+    items: bytes
 
 
 def literal(values: Iterable[object]) -> str:
@@ -64,6 +72,14 @@ class _TextsDumper(Dumper):
         return _head(_TEXT, len(items)) + b"".join(chain.from_iterable(zip(lengths, items, strict=True)))
 
 
+class _TsvectorsDumper(Dumper):
+    format = Format.BINARY
+    oid = _TSVECTORS
+
+    def dump(self, obj: Tsvectors) -> bytes:
+        return _head(_TSVECTOR, obj.number) + obj.items
+
+
 def _head(item: int, number: int) -> bytes:
     """Return what an array of one dimension begins with; nothing in it is NULL."""
     return pack(">iiIii", 1, 0, item, number, 1)
@@ -72,3 +88,4 @@ def _head(item: int, number: int) -> bytes:
 # For every connection: the types of parameters are ours, and those of the server are the same everywhere.
 psycopg.adapters.register_dumper(Bigints, _BigintsDumper)
 psycopg.adapters.register_dumper(Texts, _TextsDumper)
+psycopg.adapters.register_dumper(Tsvectors, _TsvectorsDumper)

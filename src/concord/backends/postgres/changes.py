@@ -13,18 +13,18 @@ from typing import NamedTuple
 
 from psycopg.errors import UniqueViolation
 
-from concord.backends.columns import columns_of
+from concord.backends.columns import Columns, columns_of
 from concord.backends.postgres.connections import Connection
 from concord.backends.postgres.indexing import (
     NewChunk,
     delete_chunks,
     forget_words,
     index_words,
+    indexed_otherwise,
     insert_chunks,
     reindex_chunks,
 )
 from concord.backends.postgres.rows import document_values, loaded, place_values, stored, stored_tags
-from concord.backends.postgres.words import Entry, entry_of
 from concord.backends.sql_values import list_column, list_of, source_values
 from concord.backends.supersession import rerouted
 from concord.errors import BadValue, NotFound
@@ -73,9 +73,6 @@ _INDEXED = """
 SELECT c.id, d.title, d.tags, c.heading, c.content
 FROM kb_documents AS d JOIN kb_chunks AS c ON c.org = d.org AND c.document = d.id
 WHERE c.org = %s AND c.id = ANY(%s)"""
-_INDEXED_OTHERWISE = """
-SELECT c.id FROM unnest(%s::bigint[], %s::text[]) AS given (id, words)
-JOIN kb_chunks AS c ON c.org = %s AND c.id = given.id WHERE c.words <> given.words::tsvector"""
 _MOVE_CHUNK = """
 UPDATE kb_chunks
 SET position = %s, start_offset = %s, end_offset = %s, start_line = %s, end_line = %s, page = %s,
@@ -167,17 +164,16 @@ def update_documents(connection: Connection, org: int, documents: Sequence[Docum
     chunk_ids = _chunks_of(connection, org, relabelled)
     forget_words(connection, org, chunk_ids)
     for start in range(0, len(chunk_ids), _AT_ONCE):
-        index_words(connection, org, _entries(connection, org, chunk_ids[start : start + _AT_ONCE]))
+        index_words(connection, org, _columns(connection, org, chunk_ids[start : start + _AT_ONCE]))
     _count_changes(connection, org, len(documents))
 
 
 def reindex(connection: Connection, org: int, document_ids: Sequence[str]) -> int:
     """Index chunks as they are extracted now; return how many were indexed otherwise."""
     lock_org(connection, org)
-    entries = _entries(connection, org, _chunks_of(connection, org, list(document_ids)))
-    words = [entry.words for entry in entries.values()]
-    changed = connection.execute(_INDEXED_OTHERWISE, (list(entries), words, org)).fetchall()
-    reindex_chunks(connection, org, {chunk_id: entries[chunk_id] for (chunk_id,) in changed})
+    columns = _columns(connection, org, _chunks_of(connection, org, list(document_ids)))
+    changed = indexed_otherwise(connection, org, columns)
+    reindex_chunks(connection, org, changed)
     if changed:
         _count_changes(connection, org, 1)
     return len(changed)
@@ -187,13 +183,11 @@ def _chunks_of(connection: Connection, org: int, document_ids: list[str]) -> lis
     return [chunk_id for (chunk_id,) in connection.execute(_CHUNKS_OF, (org, document_ids)).fetchall()]
 
 
-def _entries(connection: Connection, org: int, chunk_ids: list[ChunkId]) -> dict[ChunkId, Entry]:
+def _columns(connection: Connection, org: int, chunk_ids: list[ChunkId]) -> dict[ChunkId, Columns]:
     """Return what is to be indexed of chunks."""
     rows = connection.execute(_INDEXED, (org, chunk_ids)).fetchall()
     return {
-        chunk_id: entry_of(
-            columns_of(loaded(title), [loaded(tag) for tag in tags], list_of(heading), loaded(text))
-        )
+        chunk_id: columns_of(loaded(title), [loaded(tag) for tag in tags], list_of(heading), loaded(text))
         for chunk_id, title, tags, heading, text in rows
     }
 
@@ -232,9 +226,8 @@ class _Plan:
         self.ids: list[list[ChunkId]] = []
         self.new: list[NewChunk] = []
         self.moved: list[tuple[object, ...]] = []
-        self.relabelled: dict[ChunkId, Piece] = {}
+        self.relabelled: dict[ChunkId, Columns] = {}
         self.gone: list[ChunkId] = []
-        self._document_of: dict[ChunkId, Document] = {}
 
     def add(self, document: Document, pieces: Sequence[Piece], old: _Kept, earlier: _Labels | None) -> None:
         """Decide about one document's chunks."""
@@ -247,8 +240,7 @@ class _Plan:
             kept = _claim(old, piece) if is_embedded_alike else None
             ids.append(self._create(document, at, piece) if kept is None else self._keep(at, piece, kept))
             if kept is not None and earlier != labels:
-                self.relabelled[kept.id] = piece
-                self._document_of[kept.id] = document
+                self.relabelled[kept.id] = _columns_of(document, piece)
         self.ids.append(ids)
         self.gone += [chunk.id for left in old.values() for chunk in left]
 
@@ -258,25 +250,13 @@ class _Plan:
         with connection.cursor() as cursor:
             if self.moved:
                 cursor.executemany(_MOVE_CHUNK, self.moved)
-        entries = {
-            chunk_id: entry_of(
-                columns_of(
-                    self._document_of[chunk_id].title,
-                    self._document_of[chunk_id].tags,
-                    piece.heading,
-                    piece.text,
-                )
-            )
-            for chunk_id, piece in self.relabelled.items()
-        }
-        reindex_chunks(connection, self.org, entries)
+        reindex_chunks(connection, self.org, self.relabelled)
         insert_chunks(connection, self.org, self.new)
 
     def _create(self, document: Document, at: int, piece: Piece) -> ChunkId:
         self.last += 1
-        columns = columns_of(document.title, document.tags, piece.heading, piece.text)
         row = (document.id, *place_values(at, piece), list_column(piece.heading), stored(piece.text))
-        self.new.append(NewChunk(self.last, row, columns))
+        self.new.append(NewChunk(self.last, row, _columns_of(document, piece)))
         return self.last
 
     def _keep(self, at: int, piece: Piece, kept: _Old) -> ChunkId:
@@ -284,6 +264,10 @@ class _Plan:
         if place != kept.place:
             self.moved.append((*place, self.org, kept.id))
         return kept.id
+
+
+def _columns_of(document: Document, piece: Piece) -> Columns:
+    return columns_of(document.title, document.tags, piece.heading, piece.text)
 
 
 def _embedded(labels: _Labels, document: Document) -> tuple[object, ...]:

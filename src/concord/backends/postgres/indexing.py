@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from concord.backends.columns import Columns
 from concord.backends.postgres.array_form import Bigints, Texts, literal
 from concord.backends.postgres.connections import Connection
 from concord.backends.postgres.schema import vector_table
-from concord.backends.postgres.words import Entry, Postings, entry_of, postings
 from concord.types import ChunkId
+
+if TYPE_CHECKING:
+    from concord.backends.postgres.segment import Segment
 
 # Policies keep COPY from writing to a table, so rows are sent as arrays, a column each.
 _CHUNK_FIELDS = {
@@ -25,14 +27,13 @@ _CHUNK_FIELDS = {
     "last_page": "integer",
     "heading": "text",
     "content": "text",
-    "length": "integer",
-    "words": "text",
 }
+_NAMES = ", ".join((*_CHUNK_FIELDS, "length", "words"))
 _ARRAYS = ", ".join(f"%({field})s::{kind}[]" for field, kind in _CHUNK_FIELDS.items())
+_INDEXED = "%(length)s::integer[], %(words)s"
 _PUT_CHUNKS = f"""
-INSERT INTO kb_chunks (org, {", ".join(_CHUNK_FIELDS)})
-SELECT %(org)s, {", ".join(_CHUNK_FIELDS).replace("words", "words::tsvector")}
-FROM unnest({_ARRAYS}) AS given ({", ".join(_CHUNK_FIELDS)})"""
+INSERT INTO kb_chunks (org, {_NAMES})
+SELECT %(org)s, given.* FROM unnest({_ARRAYS}, {_INDEXED}) AS given ({_NAMES})"""
 _TEXTS_AT_ONCE = 64_000  # characters, about: what fits between client and server while both work
 # A term's chunks are a part of an array that has those of all.
 _PUT_POSTINGS = """
@@ -101,7 +102,13 @@ WITH old AS MATERIALIZED (SELECT length, words FROM kb_chunks WHERE org = %(org)
 UPDATE kb_orgs AS o SET chunks = o.chunks - doomed.chunks, tokens = o.tokens - doomed.tokens
 FROM (SELECT count(*) AS chunks, coalesce(sum(length), 0) AS tokens FROM old) AS doomed
 WHERE o.key = %(org)s"""
-_REWRITE_WORDS = "UPDATE kb_chunks SET length = %s, words = %s::tsvector WHERE org = %s AND id = %s"
+_REWRITE_WORDS = f"""
+UPDATE kb_chunks AS c SET length = given.length, words = given.words
+FROM unnest(%(ids)s::bigint[], {_INDEXED}) AS given (id, length, words)
+WHERE c.org = %(org)s AND c.id = given.id"""
+_INDEXED_OTHERWISE = f"""
+SELECT c.id FROM unnest(%(ids)s::bigint[], {_INDEXED}) AS given (id, length, words)
+JOIN kb_chunks AS c ON c.org = %(org)s AND c.id = given.id WHERE c.words <> given.words"""
 
 
 class NewChunk(NamedTuple):
@@ -116,24 +123,34 @@ def insert_chunks(connection: Connection, org: int, chunks: Sequence[NewChunk]) 
     """Insert chunks that have no vector yet."""
     if not chunks:
         return
-    entries: list[tuple[ChunkId, Entry]] = []
+    segment = _new_segment()
     with connection.pipeline():  # the server inserts some while the next ones are made
         for some in _groups(chunks):
-            made = [entry_of(chunk.columns) for chunk in some]
-            connection.execute(_PUT_CHUNKS, {"org": org, **_columns(some, made)}, prepare=True)
-            entries += zip((chunk.id for chunk in some), made, strict=True)
-        connection.execute(_PUT_PENDING, ([chunk.id for chunk in chunks], org))
-        _add_segment(connection, org, entries)
+            indexed = _indexed(segment, [(chunk.id, chunk.columns) for chunk in some])
+            connection.execute(_PUT_CHUNKS, {"org": org, **_columns(some), **indexed}, prepare=True)
+        connection.execute(_PUT_PENDING, (segment.chunks, org))
+        _put_segment(connection, org, segment)
 
 
-def reindex_chunks(connection: Connection, org: int, entries: Mapping[ChunkId, Entry]) -> None:
+def indexed_otherwise(
+    connection: Connection, org: int, columns: Mapping[ChunkId, Columns]
+) -> dict[ChunkId, Columns]:
+    """Return those of some chunks whose stored words are not what would be indexed now."""
+    if not columns:
+        return {}
+    indexed = _indexed(_new_segment(), columns.items())
+    rows = connection.execute(_INDEXED_OTHERWISE, {"org": org, "ids": list(columns), **indexed}).fetchall()
+    return {chunk_id: columns[chunk_id] for (chunk_id,) in rows}
+
+
+def reindex_chunks(connection: Connection, org: int, columns: Mapping[ChunkId, Columns]) -> None:
     """Index chunks anew whose title or tags changed; their text, ids and vectors stay.
 
     Their old words are taken out of the postings at once: nothing would tell them from the new ones.
     """
-    if entries:
-        forget_words(connection, org, list(entries))
-        index_words(connection, org, entries)
+    if columns:
+        forget_words(connection, org, list(columns))
+        index_words(connection, org, columns)
 
 
 def forget_words(connection: Connection, org: int, chunk_ids: Sequence[ChunkId]) -> None:
@@ -142,12 +159,13 @@ def forget_words(connection: Connection, org: int, chunk_ids: Sequence[ChunkId])
         connection.execute(_FORGET_WORDS, {"org": org, "ids": list(chunk_ids)})
 
 
-def index_words(connection: Connection, org: int, entries: Mapping[ChunkId, Entry]) -> None:
+def index_words(connection: Connection, org: int, columns: Mapping[ChunkId, Columns]) -> None:
     """Index chunks that were forgotten."""
-    rows = [(entry.length, entry.words, org, chunk_id) for chunk_id, entry in entries.items()]
-    with connection.cursor() as cursor:
-        cursor.executemany(_REWRITE_WORDS, rows)
-    _add_segment(connection, org, list(entries.items()))
+    segment = _new_segment()
+    with connection.pipeline():
+        indexed = _indexed(segment, columns.items())
+        connection.execute(_REWRITE_WORDS, {"org": org, "ids": list(columns), **indexed})
+        _put_segment(connection, org, segment)
 
 
 def delete_chunks(connection: Connection, org: int, chunk_ids: Sequence[ChunkId]) -> None:
@@ -175,39 +193,40 @@ def _groups(chunks: Sequence[NewChunk]) -> Iterator[Sequence[NewChunk]]:
         yield chunks[start:]
 
 
-def _columns(chunks: Sequence[NewChunk], entries: Sequence[Entry]) -> dict[str, object]:
+def _columns(chunks: Sequence[NewChunk]) -> dict[str, object]:
     """Return the arrays that hold chunks, by field."""
-    rows = [
-        (chunk.id, *chunk.row, entry.length, entry.words)
-        for chunk, entry in zip(chunks, entries, strict=True)
-    ]
-    columns = zip(_CHUNK_FIELDS.items(), zip(*rows, strict=True), strict=True)
-    return {field: Texts(column) if kind == "text" else literal(column) for (field, kind), column in columns}
+    columns = zip(*((chunk.id, *chunk.row) for chunk in chunks), strict=True)
+    return {
+        field: Texts(column) if kind == "text" else literal(column)
+        for (field, kind), column in zip(_CHUNK_FIELDS.items(), columns, strict=True)
+    }
 
 
-def _add_segment(connection: Connection, org: int, entries: Sequence[tuple[ChunkId, Entry]]) -> None:
+def _new_segment() -> Segment:
+    from concord.backends.postgres.segment import (
+        Segment,
+    )  # late: it needs numpy, which no search by words does
+
+    return Segment()
+
+
+def _indexed(segment: Segment, chunks: Iterable[tuple[ChunkId, Columns]]) -> dict[str, object]:
+    """Take chunks into a segment; return the arrays of what is stored with them."""
+    indexed = segment.add(chunks)
+    return {"length": literal(indexed.lengths), "words": indexed.words}
+
+
+def _put_segment(connection: Connection, org: int, segment: Segment) -> None:
     """Write the postings of chunks that are written together, and count what is in them."""
-    segment = max(chunk_id for chunk_id, _ in entries)
-    tokens = sum(entry.length for _, entry in entries)
-    with connection.pipeline():
-        for values in _parts(postings(entries)):
-            connection.execute(_PUT_POSTINGS, {"org": org, "segment": segment, **values}, prepare=True)
-        connection.execute(_PUT_SEGMENT, (org, segment, len(entries)))
-        connection.execute(_COUNT_ADDED, (len(entries), tokens, segment, org))
-
-
-def _parts(found: Postings) -> Iterator[dict[str, object]]:
-    """Yield postings as parameters, of some terms after the others: the server is to begin with the first."""
-    ends = found.sizes.cumsum()
-    first = start = 0
-    while first < len(ends):
-        last = max(first + 1, int(ends.searchsorted(start + _POSTINGS_AT_ONCE)))
-        stop = int(ends[last - 1])
-        yield {
-            "terms": Texts(found.terms[first:last]),
-            "sizes": literal(found.sizes[first:last].tolist()),
-            "lasts": literal((ends[first:last] - start).tolist()),
-            "chunks": Bigints(found.chunks[start:stop]),
-            "packed": Bigints(found.packed[start:stop]),
+    number, chunks = max(segment.chunks), len(segment.chunks)
+    for some in segment.postings(_POSTINGS_AT_ONCE):  # the server writes some while the next are sent
+        values = {
+            "terms": Texts(some.terms),
+            "sizes": literal(some.sizes.tolist()),
+            "lasts": literal(some.sizes.cumsum().tolist()),
+            "chunks": Bigints(some.chunks),
+            "packed": Bigints(some.packed),
         }
-        first, start = last, stop
+        connection.execute(_PUT_POSTINGS, {"org": org, "segment": number, **values}, prepare=True)
+    connection.execute(_PUT_SEGMENT, (org, number, chunks))
+    connection.execute(_COUNT_ADDED, (chunks, segment.tokens, number, org))

@@ -1,0 +1,199 @@
+"""Chunks that are indexed together, in PostgreSQL's own forms: a tsvector for each, and rows of postings.
+
+Every occurrence of a token is a number that says whose it is. Sorted, those of one chunk and token stand
+together: what took a dictionary a chunk is done for a thousand chunks at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from psycopg.errors import ProgramLimitExceeded
+
+from concord.backends.columns import Columns
+from concord.backends.postgres.array_form import Tsvectors
+from concord.backends.postgres.words import LABELS, Vocabulary
+from concord.types import ChunkId
+
+Numbers = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+
+# A posting is one number: how often the token occurs in each of the four columns, then the chunk's length.
+_COUNT_BITS = 8
+_MOST_COUNTED = 255
+_LENGTH_BITS = 32
+
+# What a tsvector can hold.
+_POSITION_BITS = 14
+_LAST_POSITION = (1 << _POSITION_BITS) - 1  # those after it count as the same
+_MOST_POSITIONS = 256  # of a token
+_MOST_BYTES = 1 << 20
+_HEAD_BYTES = 8  # how many bytes follow, how many tokens
+_NUMBER_BITS = 28  # of a token among those that are indexed together
+_PLACE_BITS = _POSITION_BITS + 2  # a position and a weight: which column it is in, the first the highest
+
+
+class Indexed(NamedTuple):
+    """What is stored with some chunks: how many tokens each has, and which stand where."""
+
+    lengths: list[int]
+    words: Tsvectors
+
+
+class Postings(NamedTuple):
+    """Some terms: in how many chunks each is, and these, those of one term after those of another."""
+
+    terms: list[str]
+    sizes: Numbers
+    chunks: Numbers
+    packed: Numbers
+
+
+class Segment:
+    """The chunks that are indexed together."""
+
+    def __init__(self) -> None:
+        self.chunks: list[ChunkId] = []
+        self._vocabulary = Vocabulary()
+        self._found: list[Numbers] = []  # the number of each token, in order
+        self._sizes: list[Numbers] = []  # how many tokens each column of each chunk has
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens all chunks have."""
+        return sum(map(len, self._found))
+
+    def add(self, chunks: Iterable[tuple[ChunkId, Columns]]) -> Indexed:
+        """Take chunks in, and return what is stored with them."""
+        found: list[int] = []
+        sizes: list[int] = []
+        for chunk_id, columns in chunks:
+            self.chunks.append(chunk_id)
+            for text in columns:
+                before = len(found)
+                found += self._vocabulary.lexemes(text)
+                sizes.append(len(found) - before)
+        self._found.append(np.array(found, np.int64))
+        self._sizes.append(np.array(sizes, np.int64))
+        lengths = _lengths(self._sizes[-1]).tolist()
+        made = _tsvectors(self._found[-1], self._sizes[-1], self._vocabulary)
+        return Indexed(lengths, Tsvectors(len(lengths), made))
+
+    def postings(self, at_once: int) -> Iterator[Postings]:
+        """Yield all postings in the order of their terms, about so many together."""
+        terms, rank = _ordered(self._vocabulary)
+        sizes = np.concatenate(self._sizes)
+        fields = np.repeat(np.arange(len(sizes)), sizes)  # a column of a chunk each
+        found = rank[np.concatenate(self._found)] * len(sizes) + fields
+        found.sort()
+        first = _first_of_each(found)
+        often = np.minimum(np.diff(first, append=len(found)), _MOST_COUNTED)
+        posting, column = np.divmod(found[first], len(LABELS))
+        first = _first_of_each(posting)
+        term, chunk = np.divmod(posting[first], len(self.chunks))
+        packed = _summed(often << column * _COUNT_BITS, first) + (_lengths(sizes)[chunk] << _LENGTH_BITS)
+        return _parted(Postings(terms, np.bincount(term), np.array(self.chunks)[chunk], packed), at_once)
+
+
+def _ordered(vocabulary: Vocabulary) -> tuple[list[str], Numbers]:
+    """Return the tokens in order, and the place of each of them there, by number."""
+    terms = sorted(vocabulary.numbers)
+    rank = np.empty(len(terms), np.int64)
+    rank[np.array([vocabulary.numbers[term] for term in terms], np.int64)] = np.arange(len(terms))
+    return terms, rank
+
+
+def _parted(found: Postings, at_once: int) -> Iterator[Postings]:
+    ends = found.sizes.cumsum()
+    first = start = 0
+    while first < len(ends):
+        last = max(first + 1, int(ends.searchsorted(start + at_once)))
+        stop = int(ends[last - 1])
+        yield Postings(
+            found.terms[first:last],
+            found.sizes[first:last],
+            found.chunks[start:stop],
+            found.packed[start:stop],
+        )
+        first, start = last, stop
+
+
+def _tsvectors(found: Numbers, sizes: Numbers, vocabulary: Vocabulary) -> bytes:
+    """Return the tsvectors of chunks as `tsvectorrecv` takes them, each after its length.
+
+    One holds how many tokens it has, then each token with a NUL, how many positions and the positions.
+    """
+    chunks = len(sizes) // len(LABELS)
+    occurrences = _occurrences(found, sizes)
+    token, place = np.divmod(occurrences, 1 << _PLACE_BITS)
+    first = _first_of_each(token)
+    often = np.diff(first, append=len(token))
+    chunk, number = np.divmod(token[first], 1 << _NUMBER_BITS)
+    texts, ends = np.frombuffer(bytes(vocabulary.texts), np.uint8), np.array(vocabulary.ends)
+    lengths = np.diff(ends, prepend=0)[number]
+    items = lengths + 3 + 2 * often
+    totals = np.bincount(chunk, items, chunks).astype(np.int64) + _HEAD_BYTES
+    if totals.max() > _MOST_BYTES:  # refused here: there it would be called a fault of ours
+        raise ProgramLimitExceeded("string is too long for tsvector")
+    heads = totals.cumsum() - totals
+    starts = items.cumsum() - items + _HEAD_BYTES * (chunk + 1)
+    made = np.zeros(totals.sum(), np.uint8)
+    _write(made, heads, totals - 4, ">i4")
+    _write(made, heads + 4, np.bincount(chunk, minlength=chunks), ">i4")
+    made[_runs(starts, lengths)] = texts[_runs(ends[number] - lengths, lengths)]
+    _write(made, starts + lengths + 1, often, ">u2")
+    position, weight = np.divmod(place, len(LABELS))
+    _write(made, _runs(starts + lengths + 3, often, step=2), position | weight << _POSITION_BITS, ">u2")
+    return made.tobytes()
+
+
+def _occurrences(found: Numbers, sizes: Numbers) -> Numbers:
+    """Return where tokens stand, in order, as bits: chunk, token, position, weight.
+
+    Positions that a tsvector cannot tell apart are one, and those of a token that are too many are left out.
+    """
+    lengths = _lengths(sizes)
+    chunk = np.repeat(np.arange(len(lengths)), lengths)
+    column = np.repeat(np.arange(len(sizes)) % len(LABELS), sizes)
+    # The gap after each column keeps phrases within one.
+    position = np.minimum(_runs(np.zeros_like(lengths), lengths) + column + 1, _LAST_POSITION)
+    token = (chunk << _NUMBER_BITS) + found
+    placed = (token << _PLACE_BITS) + (position * len(LABELS) + len(LABELS) - 1 - column)
+    placed.sort()
+    placed = placed[_first_of_each(placed // len(LABELS))]
+    often = np.diff(_first_of_each(placed >> _PLACE_BITS), append=len(placed))
+    kept: Numbers = placed[_runs(np.zeros_like(often), often) < _MOST_POSITIONS]
+    return kept
+
+
+def _lengths(sizes: Numbers) -> Numbers:
+    """Return how many tokens each chunk has."""
+    lengths: Numbers = sizes.reshape(-1, len(LABELS)).sum(axis=1)
+    return lengths
+
+
+def _first_of_each(ordered: Numbers) -> Numbers:
+    """Return where each of the numbers of an ordered list comes first."""
+    return np.flatnonzero(np.diff(ordered, prepend=-1))
+
+
+def _summed(numbers: Numbers, starts: Numbers) -> Numbers:
+    """Return the sums of the numbers from each start to the next."""
+    return np.add.reduceat(numbers, starts) if len(starts) else numbers
+
+
+def _runs(starts: Numbers, lengths: Numbers, step: int = 1) -> Numbers:
+    """Return numbers that run on from each start, so many of each: of 5 and 9, 2 and 3: 5 6, 9 10 11."""
+    ahead = lengths.cumsum() - lengths
+    runs: Numbers = np.repeat(starts - ahead * step, lengths) + np.arange(lengths.sum()) * step
+    return runs
+
+
+def _write(made: Bytes, places: Numbers, numbers: Numbers, form: str) -> None:
+    """Write numbers into bytes at their places."""
+    written = numbers.astype(form)
+    for at, part in enumerate(written.view(np.uint8).reshape(-1, written.itemsize).T):
+        made[places + at] = part
