@@ -7,6 +7,7 @@ together: what took a dictionary a chunk is done for a thousand chunks at once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import accumulate, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -21,10 +22,14 @@ from concord.types import ChunkId
 Numbers = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
+_COLUMN_BITS = 2
+_COLUMN = (1 << _COLUMN_BITS) - 1
+
 # A posting is one number: how often the token occurs in each of the four columns, then the chunk's length.
 _COUNT_BITS = 8
 _MOST_COUNTED = 255
 _LENGTH_BITS = 32
+_FIELD_BITS = 32  # of a column of a chunk among those that are indexed together
 
 # What a tsvector can hold.
 _POSITION_BITS = 14
@@ -33,7 +38,7 @@ _MOST_POSITIONS = 256  # of a token
 _MOST_BYTES = 1 << 20
 _HEAD_BYTES = 8  # how many bytes follow, how many tokens
 _NUMBER_BITS = 28  # of a token among those that are indexed together
-_PLACE_BITS = _POSITION_BITS + 2  # a position and a weight: which column it is in, the first the highest
+_PLACE_BITS = _POSITION_BITS + _COLUMN_BITS  # a position and a weight: the first column has the highest
 
 
 class Indexed(NamedTuple):
@@ -58,6 +63,8 @@ class Segment:
     def __init__(self) -> None:
         self.chunks: list[ChunkId] = []
         self._vocabulary = Vocabulary()
+        self._texts = b""  # of all tokens, one after the other
+        self._ends: list[int] = []  # of each there
         self._found: list[Numbers] = []  # the number of each token, in order
         self._sizes: list[Numbers] = []  # how many tokens each column of each chunk has
 
@@ -78,8 +85,10 @@ class Segment:
                 sizes.append(len(found) - before)
         self._found.append(np.array(found, np.int64))
         self._sizes.append(np.array(sizes, np.int64))
+        self._learn()
         lengths = _lengths(self._sizes[-1]).tolist()
-        made = _tsvectors(self._found[-1], self._sizes[-1], self._vocabulary)
+        texts, ends = np.frombuffer(self._texts, np.uint8), np.array(self._ends, np.int64)
+        made = _tsvectors(_occurrences(self._found[-1], self._sizes[-1]), len(lengths), texts, ends)
         return Indexed(lengths, Tsvectors(len(lengths), made))
 
     def postings(self, at_once: int) -> Iterator[Postings]:
@@ -87,15 +96,22 @@ class Segment:
         terms, rank = _ordered(self._vocabulary)
         sizes = np.concatenate(self._sizes)
         fields = np.repeat(np.arange(len(sizes)), sizes)  # a column of a chunk each
-        found = rank[np.concatenate(self._found)] * len(sizes) + fields
+        found = (rank[np.concatenate(self._found)] << _FIELD_BITS) + fields
         found.sort()
         first = _first_of_each(found)
         often = np.minimum(np.diff(first, append=len(found)), _MOST_COUNTED)
-        posting, column = np.divmod(found[first], len(LABELS))
+        often <<= (found[first] & _COLUMN) * _COUNT_BITS
+        posting = found[first] >> _COLUMN_BITS
         first = _first_of_each(posting)
-        term, chunk = np.divmod(posting[first], len(self.chunks))
-        packed = _summed(often << column * _COUNT_BITS, first) + (_lengths(sizes)[chunk] << _LENGTH_BITS)
+        term, chunk = _split(posting[first], _FIELD_BITS - _COLUMN_BITS)
+        packed = _summed(often, first) + (_lengths(sizes)[chunk] << _LENGTH_BITS)
         return _parted(Postings(terms, np.bincount(term), np.array(self.chunks)[chunk], packed), at_once)
+
+    def _learn(self) -> None:
+        """Take the texts of new tokens down."""
+        new = [token.encode() for token in islice(self._vocabulary.numbers, len(self._ends), None)]
+        self._ends += islice(accumulate(map(len, new), initial=len(self._texts)), 1, None)
+        self._texts += b"".join(new)
 
 
 def _ordered(vocabulary: Vocabulary) -> tuple[list[str], Numbers]:
@@ -121,18 +137,15 @@ def _parted(found: Postings, at_once: int) -> Iterator[Postings]:
         first, start = last, stop
 
 
-def _tsvectors(found: Numbers, sizes: Numbers, vocabulary: Vocabulary) -> bytes:
+def _tsvectors(occurrences: Numbers, chunks: int, texts: Bytes, ends: Numbers) -> bytes:
     """Return the tsvectors of chunks as `tsvectorrecv` takes them, each after its length.
 
     One holds how many tokens it has, then each token with a NUL, how many positions and the positions.
     """
-    chunks = len(sizes) // len(LABELS)
-    occurrences = _occurrences(found, sizes)
-    token, place = np.divmod(occurrences, 1 << _PLACE_BITS)
+    token, place = _split(occurrences, _PLACE_BITS)
     first = _first_of_each(token)
     often = np.diff(first, append=len(token))
-    chunk, number = np.divmod(token[first], 1 << _NUMBER_BITS)
-    texts, ends = np.frombuffer(bytes(vocabulary.texts), np.uint8), np.array(vocabulary.ends)
+    chunk, number = _split(token[first], _NUMBER_BITS)
     lengths = np.diff(ends, prepend=0)[number]
     items = lengths + 3 + 2 * often
     totals = np.bincount(chunk, items, chunks).astype(np.int64) + _HEAD_BYTES
@@ -145,7 +158,7 @@ def _tsvectors(found: Numbers, sizes: Numbers, vocabulary: Vocabulary) -> bytes:
     _write(made, heads + 4, np.bincount(chunk, minlength=chunks), ">i4")
     made[_runs(starts, lengths)] = texts[_runs(ends[number] - lengths, lengths)]
     _write(made, starts + lengths + 1, often, ">u2")
-    position, weight = np.divmod(place, len(LABELS))
+    position, weight = _split(place, _COLUMN_BITS)
     _write(made, _runs(starts + lengths + 3, often, step=2), position | weight << _POSITION_BITS, ">u2")
     return made.tobytes()
 
@@ -157,13 +170,13 @@ def _occurrences(found: Numbers, sizes: Numbers) -> Numbers:
     """
     lengths = _lengths(sizes)
     chunk = np.repeat(np.arange(len(lengths)), lengths)
-    column = np.repeat(np.arange(len(sizes)) % len(LABELS), sizes)
+    column = np.repeat(np.arange(len(sizes)) & _COLUMN, sizes)
     # The gap after each column keeps phrases within one.
     position = np.minimum(_runs(np.zeros_like(lengths), lengths) + column + 1, _LAST_POSITION)
     token = (chunk << _NUMBER_BITS) + found
-    placed = (token << _PLACE_BITS) + (position * len(LABELS) + len(LABELS) - 1 - column)
+    placed = (token << _PLACE_BITS) + (position << _COLUMN_BITS) + (_COLUMN - column)
     placed.sort()
-    placed = placed[_first_of_each(placed // len(LABELS))]
+    placed = placed[_first_of_each(placed >> _COLUMN_BITS)]
     often = np.diff(_first_of_each(placed >> _PLACE_BITS), append=len(placed))
     kept: Numbers = placed[_runs(np.zeros_like(often), often) < _MOST_POSITIONS]
     return kept
@@ -180,6 +193,11 @@ def _first_of_each(ordered: Numbers) -> Numbers:
     return np.flatnonzero(np.diff(ordered, prepend=-1))
 
 
+def _split(numbers: Numbers, bits: int) -> tuple[Numbers, Numbers]:
+    """Return what stands before the last bits, and what stands in them."""
+    return numbers >> bits, numbers & (1 << bits) - 1
+
+
 def _summed(numbers: Numbers, starts: Numbers) -> Numbers:
     """Return the sums of the numbers from each start to the next."""
     return np.add.reduceat(numbers, starts) if len(starts) else numbers
@@ -187,8 +205,9 @@ def _summed(numbers: Numbers, starts: Numbers) -> Numbers:
 
 def _runs(starts: Numbers, lengths: Numbers, step: int = 1) -> Numbers:
     """Return numbers that run on from each start, so many of each: of 5 and 9, 2 and 3: 5 6, 9 10 11."""
-    ahead = lengths.cumsum() - lengths
-    runs: Numbers = np.repeat(starts - ahead * step, lengths) + np.arange(lengths.sum()) * step
+    ends = lengths.cumsum()
+    runs: Numbers = np.repeat(starts - (ends - lengths) * step, lengths)
+    runs += np.arange(0, len(runs) * step, step)
     return runs
 
 

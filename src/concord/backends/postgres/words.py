@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from array import array
 
 from concord.text.characters import folded
 from concord.text.stem import stem
@@ -11,12 +10,13 @@ from concord.text.terms import tokenize
 
 LABELS = "ABCD"  # how a tsvector says which column a token stands in: title, content, tags, terms
 _LONGEST_BYTES = 1024  # a longer token is kept by its beginning and a digest: a tsvector refuses it
+_SURELY_SHORT = _LONGEST_BYTES // 4  # characters
 
 
 def lexemes(text: str) -> list[str]:
     """Return the tokens of a text as they are indexed."""
-    tokens, surely_short = tokenize(text), _LONGEST_BYTES // 4
-    if len(text) <= surely_short or max(map(len, tokens), default=0) <= surely_short:
+    tokens = tokenize(text)
+    if len(text) <= _SURELY_SHORT or max(map(len, tokens), default=0) <= _SURELY_SHORT:
         return tokens
     return [_shortened(token) for token in tokens]
 
@@ -29,21 +29,14 @@ class Vocabulary(dict[str, int]):
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}  # by token
-        self.texts = bytearray()  # of all tokens, one after the other
-        self.ends = array("q")
 
     def lexemes(self, text: str) -> map[int]:
         """Return the numbers of the tokens that `lexemes` returns."""
         return map(self.__getitem__, folded(text))
 
     def __missing__(self, word: str) -> int:
-        token = _shortened(stem(word))
-        number = self.numbers.get(token)
-        if number is None:
-            number = self.numbers[token] = len(self.numbers)
-            self.texts += token.encode()
-            self.ends.append(len(self.texts))
-        self[word] = number
+        token = stem(word) if len(word) <= _SURELY_SHORT else _shortened(stem(word))
+        number = self[word] = self.numbers.setdefault(token, len(self.numbers))
         return number
 
 
