@@ -6,7 +6,7 @@ together: what took a dictionary a chunk is done for a thousand chunks at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, islice
 from typing import NamedTuple
 
@@ -83,8 +83,8 @@ class Segment:
                 before = len(found)
                 found += self._vocabulary.lexemes(text)
                 sizes.append(len(found) - before)
-        self._found.append(np.array(found, np.int64))
-        self._sizes.append(np.array(sizes, np.int64))
+        self._found.append(np.fromiter(found, np.int64, len(found)))
+        self._sizes.append(np.fromiter(sizes, np.int64, len(sizes)))
         self._learn()
         lengths = _lengths(self._sizes[-1]).tolist()
         texts, ends = np.frombuffer(self._texts, np.uint8), np.array(self._ends, np.int64)
@@ -93,7 +93,7 @@ class Segment:
 
     def postings(self, at_once: int) -> Iterator[Postings]:
         """Yield all postings in the order of their terms, about so many together."""
-        terms, rank = _ordered(self._vocabulary)
+        terms, rank = _ordered(self._vocabulary.tokens)
         sizes = np.concatenate(self._sizes)
         fields = np.repeat(np.arange(len(sizes)), sizes)  # a column of a chunk each
         found = (rank[np.concatenate(self._found)] << _FIELD_BITS) + fields
@@ -109,17 +109,17 @@ class Segment:
 
     def _learn(self) -> None:
         """Take the texts of new tokens down."""
-        new = [token.encode() for token in islice(self._vocabulary.numbers, len(self._ends), None)]
+        new = [token.encode() for token in self._vocabulary.tokens[len(self._ends) :]]
         self._ends += islice(accumulate(map(len, new), initial=len(self._texts)), 1, None)
         self._texts += b"".join(new)
 
 
-def _ordered(vocabulary: Vocabulary) -> tuple[list[str], Numbers]:
-    """Return the tokens in order, and the place of each of them there, by number."""
-    terms = sorted(vocabulary.numbers)
-    rank = np.empty(len(terms), np.int64)
-    rank[np.array([vocabulary.numbers[term] for term in terms], np.int64)] = np.arange(len(terms))
-    return terms, rank
+def _ordered(tokens: Sequence[str]) -> tuple[list[str], Numbers]:
+    """Return tokens in order, and the place of each of them there."""
+    order = sorted(range(len(tokens)), key=tokens.__getitem__)
+    rank = np.empty(len(tokens), np.int64)
+    rank[np.fromiter(order, np.int64, len(order))] = np.arange(len(order))
+    return [tokens[number] for number in order], rank
 
 
 def _parted(found: Postings, at_once: int) -> Iterator[Postings]:

@@ -28,7 +28,8 @@ class Vocabulary(dict[str, int]):
     """
 
     def __init__(self) -> None:
-        self.numbers: dict[str, int] = {}  # by token
+        self.tokens: list[str] = []  # by number
+        self._numbers: dict[str, int] = {}  # by token
 
     def lexemes(self, text: str) -> map[int]:
         """Return the numbers of the tokens that `lexemes` returns."""
@@ -36,7 +37,9 @@ class Vocabulary(dict[str, int]):
 
     def __missing__(self, word: str) -> int:
         token = stem(word) if len(word) <= _SURELY_SHORT else _shortened(stem(word))
-        number = self[word] = self.numbers.setdefault(token, len(self.numbers))
+        number = self[word] = self._numbers.setdefault(token, len(self.tokens))
+        if number == len(self.tokens):
+            self.tokens.append(token)
         return number
 
 
