@@ -5,7 +5,7 @@ psycopg makes arrays item by item; many rows become parameters faster as a whole
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from struct import Struct, pack
 from typing import TYPE_CHECKING, NamedTuple
@@ -42,11 +42,6 @@ class Tsvectors(NamedTuple):
 
     number: int
     items: bytes
-
-
-def literal(values: Iterable[object]) -> str:
-    """Return an array's text form; of numbers and of None."""
-    return f"{{{','.join(['NULL' if value is None else str(value) for value in values])}}}"
 
 
 class _BigintsDumper(Dumper):

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from concord.backends.columns import Columns
-from concord.backends.postgres.array_form import Bigints, Texts, literal
+from concord.backends.postgres.array_form import Bigints, Texts
 from concord.backends.postgres.connections import Connection
+from concord.backends.postgres.rows import array_of
 from concord.backends.postgres.schema import vector_table
 from concord.types import ChunkId
 
@@ -197,7 +198,7 @@ def _columns(chunks: Sequence[NewChunk]) -> dict[str, object]:
     """Return the arrays that hold chunks, by field."""
     columns = zip(*((chunk.id, *chunk.row) for chunk in chunks), strict=True)
     return {
-        field: Texts(column) if kind == "text" else literal(column)
+        field: Texts(column) if kind == "text" else array_of(column).replace("None", "NULL")
         for (field, kind), column in zip(_CHUNK_FIELDS.items(), columns, strict=True)
     }
 
@@ -213,7 +214,7 @@ def _new_segment() -> Segment:
 def _indexed(segment: Segment, chunks: Iterable[tuple[ChunkId, Columns]]) -> dict[str, object]:
     """Take chunks into a segment; return the arrays of what is stored with them."""
     indexed = segment.add(chunks)
-    return {"length": literal(indexed.lengths), "words": indexed.words}
+    return {"length": array_of(indexed.lengths), "words": indexed.words}
 
 
 def _put_segment(connection: Connection, org: int, segment: Segment) -> None:
@@ -222,8 +223,8 @@ def _put_segment(connection: Connection, org: int, segment: Segment) -> None:
     for some in segment.postings(_POSTINGS_AT_ONCE):  # the server writes some while the next are sent
         values = {
             "terms": Texts(some.terms),
-            "sizes": literal(some.sizes.tolist()),
-            "lasts": literal(some.sizes.cumsum().tolist()),
+            "sizes": array_of(some.sizes.tolist()),
+            "lasts": array_of(some.sizes.cumsum().tolist()),
             "chunks": Bigints(some.chunks),
             "packed": Bigints(some.packed),
         }

@@ -41,6 +41,11 @@ def stored_tags(tags: Iterable[str]) -> list[str]:
     return [stored(tag) for tag in dict.fromkeys(tags)]
 
 
+def array_of(ids: Iterable[int]) -> str:
+    """Return numbers as a parameter `::bigint[]`: to adapt a list, psycopg takes a microsecond a number."""
+    return f"{{{','.join(map(str, ids))}}}"
+
+
 def source_of(row: Row) -> Source:
     """Return the source in a row of SOURCE_COLUMNS."""
     values = list(row)

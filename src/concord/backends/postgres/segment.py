@@ -16,7 +16,7 @@ from psycopg.errors import ProgramLimitExceeded
 
 from concord.backends.columns import Columns
 from concord.backends.postgres.array_form import Tsvectors
-from concord.backends.postgres.words import LABELS, Vocabulary
+from concord.backends.postgres.words import COUNT_BITS, LABELS, LENGTH_BITS, MOST_COUNTED, Vocabulary
 from concord.types import ChunkId
 
 Numbers = NDArray[np.int64]
@@ -25,10 +25,6 @@ Bytes = NDArray[np.uint8]
 _COLUMN_BITS = 2
 _COLUMN = (1 << _COLUMN_BITS) - 1
 
-# A posting is one number: how often the token occurs in each of the four columns, then the chunk's length.
-_COUNT_BITS = 8
-_MOST_COUNTED = 255
-_LENGTH_BITS = 32
 _FIELD_BITS = 32  # of a column of a chunk among those that are indexed together
 
 # What a tsvector can hold.
@@ -99,12 +95,12 @@ class Segment:
         found = (rank[np.concatenate(self._found)] << _FIELD_BITS) + fields
         found.sort()
         first = _first_of_each(found)
-        often = np.minimum(np.diff(first, append=len(found)), _MOST_COUNTED)
-        often <<= (found[first] & _COLUMN) * _COUNT_BITS
+        often = np.minimum(np.diff(first, append=len(found)), MOST_COUNTED)
+        often <<= (found[first] & _COLUMN) * COUNT_BITS
         posting = found[first] >> _COLUMN_BITS
         first = _first_of_each(posting)
         term, chunk = _split(posting[first], _FIELD_BITS - _COLUMN_BITS)
-        packed = _summed(often, first) + (_lengths(sizes)[chunk] << _LENGTH_BITS)
+        packed = _summed(often, first) + (_lengths(sizes)[chunk] << LENGTH_BITS)
         return _parted(Postings(terms, np.bincount(term), np.array(self.chunks)[chunk], packed), at_once)
 
     def _learn(self) -> None:

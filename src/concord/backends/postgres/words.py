@@ -11,6 +11,10 @@ from concord.text.terms import tokenize
 LABELS = "ABCD"  # how a tsvector says which column a token stands in: title, content, tags, terms
 _LONGEST_BYTES = 1024  # a longer token is kept by its beginning and a digest: a tsvector refuses it
 _SURELY_SHORT = _LONGEST_BYTES // 4  # characters
+# A posting is one number: how often the token occurs in each of the four columns, then the chunk's length.
+COUNT_BITS = 8
+MOST_COUNTED = 255
+LENGTH_BITS = 32
 
 
 def lexemes(text: str) -> list[str]:
