@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import NoReturn
 
 from concord.errors import BadValue, ModelMismatch, VectorsElsewhere
@@ -25,6 +26,23 @@ def check_vector(vector: Vector, dimension: int) -> None:
     length = math.hypot(*array("f", vector))
     if not abs(length - 1) <= _LENGTH_TOLERANCE:  # so written, it refuses NaN as well
         raise BadValue(f"a vector has the length {length:g} where 1 is needed", hint=_HINT)
+
+
+def check_vectors(vectors: Collection[Vector], dimension: int) -> None:
+    """Refuse vectors of which one is to be refused; many at once take a tenth of the time.
+
+    Raises:
+        BadValue: one is.
+    """
+    import numpy as np  # late: a search checks one vector, and some stores have no use for it at all
+
+    if all(len(vector) == dimension * FLOAT_BYTES for vector in vectors):
+        rows = np.frombuffer(b"".join(vectors), "<f4").reshape(-1, dimension)
+        squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+        if bool((np.abs(np.sqrt(squares) - 1) <= _LENGTH_TOLERANCE).all()):
+            return
+    for vector in vectors:
+        check_vector(vector, dimension)
 
 
 def check_identity(stored: Identity | None, asked: Identity) -> None:

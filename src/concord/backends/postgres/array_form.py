@@ -54,7 +54,7 @@ class _BigintsDumper(Dumper):
         items = np.empty(len(obj.numbers), [("length", ">i4"), ("number", ">i8")])
         items["length"] = _BIGINT_BYTES
         items["number"] = obj.numbers
-        return _head(_BIGINT, len(items)) + items.tobytes()
+        return array_head(_BIGINT, len(items)) + items.tobytes()
 
 
 class _TextsDumper(Dumper):
@@ -64,7 +64,7 @@ class _TextsDumper(Dumper):
     def dump(self, obj: Texts) -> bytes:
         items = [text.encode() for text in obj.texts]
         lengths = map(_LENGTH, map(len, items))
-        return _head(_TEXT, len(items)) + b"".join(chain.from_iterable(zip(lengths, items, strict=True)))
+        return array_head(_TEXT, len(items)) + b"".join(chain.from_iterable(zip(lengths, items, strict=True)))
 
 
 class _TsvectorsDumper(Dumper):
@@ -72,11 +72,11 @@ class _TsvectorsDumper(Dumper):
     oid = _TSVECTORS
 
     def dump(self, obj: Tsvectors) -> bytes:
-        return _head(_TSVECTOR, obj.number) + obj.items
+        return array_head(_TSVECTOR, obj.number) + obj.items
 
 
-def _head(item: int, number: int) -> bytes:
-    """Return what an array of one dimension begins with; nothing in it is NULL."""
+def array_head(item: int, number: int) -> bytes:
+    """Return what an array of so many items of a type begins with; it has one dimension and no NULL."""
     return pack(">iiIii", 1, 0, item, number, 1)
 
 

@@ -48,6 +48,11 @@ def _without_gin(connection: Connection) -> None:
     connection.execute(schema.WITHOUT_GIN)
 
 
+def _chunks_by_key(connection: Connection) -> None:
+    """Chunks that are looked up by their key alone."""
+    connection.execute(schema.CHUNKS_BY_KEY)
+
+
 def _refuse_old_pgvector(connection: Connection) -> None:
     """Refuse a pgvector whose graph cannot be walked on until a filter has let enough through."""
     version = str(_value(connection, "SELECT extversion FROM pg_extension WHERE extname = 'vector'"))
@@ -60,7 +65,13 @@ def _refuse_old_pgvector(connection: Connection) -> None:
 
 
 # The step at index n leads from version n to version n + 1. A step that was released never changes.
-STEPS: tuple[Callable[[Connection], None], ...] = (_first, _ledger, _last_pages, _without_gin)
+STEPS: tuple[Callable[[Connection], None], ...] = (
+    _first,
+    _ledger,
+    _last_pages,
+    _without_gin,
+    _chunks_by_key,
+)
 VERSION = len(STEPS)
 
 

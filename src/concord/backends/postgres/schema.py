@@ -251,6 +251,12 @@ CREATE TABLE kb_unsettled (
 # row, never of an index. These were only written to.
 WITHOUT_GIN = "DROP INDEX IF EXISTS kb_chunks_words, kb_documents_tags"
 
+# A chunk is looked up by its key. While nobody has told the planner how many there are, this index looked as
+# good to it, and 64 vectors were put by reading it whole; what is only kept with a key is no reason to.
+CHUNKS_BY_KEY = """
+DROP INDEX IF EXISTS kb_chunks_document;
+CREATE INDEX kb_chunks_document ON kb_chunks (org, document) INCLUDE (id)"""
+
 
 def vector_table(dimension: int) -> str:
     """Return the name of the table of vectors of a dimension; its index is called the same with `_hnsw`."""

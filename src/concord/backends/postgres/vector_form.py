@@ -13,6 +13,7 @@ from psycopg.adapt import Dumper
 from psycopg.pq import Format
 from psycopg.types import TypeInfo
 
+from concord.backends.postgres.array_form import array_head
 from concord.types import FLOAT_BYTES, Vector
 
 _HEAD_BYTES = 4
@@ -25,9 +26,15 @@ class Embedding(NamedTuple):
     vector: Vector
 
 
+class Embeddings(NamedTuple):
+    """Vectors of one dimension as a parameter of a statement."""
+
+    vectors: Sequence[Vector]
+
+
 def to_wire(vector: Vector) -> bytes:
     """Return a vector as PostgreSQL receives it."""
-    return pack(">HH", len(vector) // FLOAT_BYTES, 0) + _swapped(vector)
+    return _head(len(vector)) + _swapped(vector)
 
 
 def from_wire(sent: Sequence[bytes]) -> Iterator[Vector]:
@@ -42,9 +49,11 @@ def register_vectors(connection: psycopg.Connection[Any]) -> None:
     info = TypeInfo.fetch(connection, "vector")
     if info is None:
         return  # before the first migration
-    dumper = type("EmbeddingDumper", (_EmbeddingDumper,), {"oid": info.oid})
     info.register(connection)
-    connection.adapters.register_dumper(Embedding, dumper)
+    one = type("EmbeddingDumper", (_EmbeddingDumper,), {"oid": info.oid})
+    connection.adapters.register_dumper(Embedding, one)
+    many = type("EmbeddingsDumper", (_EmbeddingsDumper,), {"oid": info.array_oid, "item": info.oid})
+    connection.adapters.register_dumper(Embeddings, many)
 
 
 class _EmbeddingDumper(Dumper):
@@ -52,6 +61,26 @@ class _EmbeddingDumper(Dumper):
 
     def dump(self, obj: Embedding) -> bytes:
         return to_wire(obj.vector)
+
+
+class _EmbeddingsDumper(Dumper):
+    format = Format.BINARY
+    item: int
+
+    def dump(self, obj: Embeddings) -> bytes:
+        import numpy as np
+
+        size = len(obj.vectors[0]) if obj.vectors else 0
+        form = [("size", ">i4"), ("head", f"S{_HEAD_BYTES}"), ("numbers", ">f4", (size // FLOAT_BYTES,))]
+        items = np.empty(len(obj.vectors), form)
+        items["size"] = _HEAD_BYTES + size
+        items["head"] = _head(size)
+        items["numbers"] = np.frombuffer(b"".join(obj.vectors), "<f4").reshape(items["numbers"].shape)
+        return array_head(self.item, len(items)) + items.tobytes()
+
+
+def _head(size: int) -> bytes:
+    return pack(">HH", size // FLOAT_BYTES, 0)
 
 
 def _swapped(numbers: bytes) -> bytes:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from concord.backends.embeddings import check_identity, check_vector, refuse_elsewhere
+from concord.backends.embeddings import check_identity, check_vector, check_vectors, refuse_elsewhere
 from concord.backends.postgres.cache import identity_column, identity_of
 from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.filters import ALLOWED, CHUNKS, SUPERSEDED, condition
@@ -16,7 +16,7 @@ from concord.backends.postgres.ledger import check_here, claim
 from concord.backends.postgres.rows import array_of, loaded
 from concord.backends.postgres.schema import vector_table
 from concord.backends.postgres.space_rows import take_over
-from concord.backends.postgres.vector_form import Embedding, from_wire
+from concord.backends.postgres.vector_form import Embedding, Embeddings, from_wire
 from concord.backends.sql_values import list_of
 from concord.errors import BadValue, ModelMismatch
 from concord.types import FLOAT_BYTES, ChunkId, Filter, Identity, Pending, Scored, Vector
@@ -69,11 +69,12 @@ _LOCK_SPACE = " FOR KEY SHARE OF s"  # whoever drops the space waits until the v
 # Chunks that are gone, or go before this holds them, get no vector.
 _PUT = """
 WITH alive AS (
-    SELECT id FROM kb_chunks WHERE org = %(org)s AND id = ANY(%(ids)s) ORDER BY id FOR KEY SHARE),
-waiting AS (DELETE FROM kb_pending WHERE org = %(org)s AND space = %(space)s AND chunk = ANY(%(ids)s))
+    SELECT id FROM kb_chunks WHERE org = %(org)s AND id = ANY(%(ids)s::bigint[]) ORDER BY id FOR KEY SHARE),
+waiting AS (
+    DELETE FROM kb_pending WHERE org = %(org)s AND space = %(space)s AND chunk = ANY(%(ids)s::bigint[]))
 INSERT INTO {table} (org, space, chunk, embedding)
 SELECT %(org)s, %(space)s, given.id, given.embedding
-FROM unnest(%(ids)s::bigint[], %(vectors)b::vector[]) AS given (id, embedding) JOIN alive USING (id)
+FROM unnest(%(ids)s::bigint[], %(vectors)s) AS given (id, embedding) JOIN alive USING (id)
 ON CONFLICT (org, space, chunk) DO UPDATE SET embedding = excluded.embedding"""
 _FETCH = """
 SELECT v.chunk, vector_send(v.embedding) FROM {table} AS v
@@ -169,12 +170,10 @@ class PostgresVectors:
                 raise BadValue(
                     "no embedder has been prepared for", hint="call prepare() with its identity first"
                 )
-            for vector in batch.values():
-                check_vector(vector, state.dimension)
-            values: dict[str, Any] = {"org": self._org, "space": state.space, "ids": list(batch)}
+            check_vectors(batch.values(), state.dimension)
             statement = _PUT.format(table=vector_table(state.dimension))
-            values["vectors"] = [Embedding(vector) for vector in batch.values()]
-            return connection.execute(statement, values).rowcount
+            values = {"ids": array_of(batch), "vectors": Embeddings(list(batch.values()))}
+            return connection.execute(statement, {"org": self._org, "space": state.space, **values}).rowcount
 
     def search(
         self, vector: Vector, filter: Filter, limit: int, *, ef_search: int | None = None
