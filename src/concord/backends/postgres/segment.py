@@ -34,7 +34,7 @@ _MOST_POSITIONS = 256  # of a token
 _MOST_BYTES = 1 << 20
 _HEAD_BYTES = 8  # how many bytes follow, how many tokens
 _NUMBER_BITS = 28  # of a token among those that are indexed together
-_PLACE_BITS = _POSITION_BITS + _COLUMN_BITS  # a position and a weight: the first column has the highest
+_PLACE_BITS = _POSITION_BITS + _COLUMN_BITS
 
 
 class Indexed(NamedTuple):
@@ -154,13 +154,14 @@ def _tsvectors(occurrences: Numbers, chunks: int, texts: Bytes, ends: Numbers) -
     _write(made, heads + 4, np.bincount(chunk, minlength=chunks), ">i4")
     made[_runs(starts, lengths)] = texts[_runs(ends[number] - lengths, lengths)]
     _write(made, starts + lengths + 1, often, ">u2")
-    position, weight = _split(place, _COLUMN_BITS)
-    _write(made, _runs(starts + lengths + 3, often, step=2), position | weight << _POSITION_BITS, ">u2")
+    position, column = _split(place, _COLUMN_BITS)
+    weighed = position + (_COLUMN - column << _POSITION_BITS)  # the first column weighs the most
+    _write(made, _runs(starts + lengths + 3, often, step=2), weighed, ">u2")
     return made.tobytes()
 
 
 def _occurrences(found: Numbers, sizes: Numbers) -> Numbers:
-    """Return where tokens stand, in order, as bits: chunk, token, position, weight.
+    """Return where tokens stand, in order, as bits: chunk, token, position, column.
 
     Positions that a tsvector cannot tell apart are one, and those of a token that are too many are left out.
     """
@@ -170,7 +171,7 @@ def _occurrences(found: Numbers, sizes: Numbers) -> Numbers:
     # The gap after each column keeps phrases within one.
     position = np.minimum(_runs(np.zeros_like(lengths), lengths) + column + 1, _LAST_POSITION)
     token = (chunk << _NUMBER_BITS) + found
-    placed = (token << _PLACE_BITS) + (position << _COLUMN_BITS) + (_COLUMN - column)
+    placed = (token << _PLACE_BITS) + (position << _COLUMN_BITS) + column
     placed.sort()
     placed = placed[_first_of_each(placed >> _COLUMN_BITS)]
     often = np.diff(_first_of_each(placed >> _PLACE_BITS), append=len(placed))

@@ -1,0 +1,131 @@
+"""What PostgreSQL is given of words ready made, tsvectors and postings, is what it would make of them."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from itertools import islice
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from concord.backends.columns import Columns
+from concord.errors import BadValue
+from concord.types import Piece, Word
+from contract.stored import EVERYTHING, document, put
+from postgres_server import fresh_org, server_url
+
+psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
+from concord.backends.postgres.segment import Segment  # noqa: E402
+from concord.backends.postgres.store import PostgresStore  # noqa: E402
+from concord.backends.postgres.words import LABELS, lexemes  # noqa: E402
+
+TEXTS = st.lists(
+    st.sampled_from(["the", "running", "Ünder", "δέλτα", "日本", "null", "it's", "x" * 300, "ü" * 900])
+).map(" ".join)
+COLUMNS = st.builds(Columns, TEXTS, TEXTS | st.text(), TEXTS, TEXTS)
+
+
+@pytest.fixture
+def store() -> Iterator[PostgresStore]:
+    with closing(PostgresStore.open(server_url(), fresh_org())) as made:
+        yield made
+
+
+def text_form(columns: Columns) -> str:
+    """A tsvector as one would write it down."""
+    places = defaultdict[str, list[str]](list)
+    position = 1
+    for label, text in zip(LABELS, columns, strict=True):
+        tokens = lexemes(text)
+        for at, token in enumerate(tokens, position):
+            places[token].append(f"{at}{label}")
+        position += len(tokens) + 1
+    return " ".join(f"'{token}':{','.join(found)}" for token, found in places.items())
+
+
+def differing(chunks: Sequence[Columns]) -> list[tuple[Any, ...]]:
+    """The tsvectors that are not what PostgreSQL makes of their text form."""
+    words = Segment().add(enumerate(chunks)).words
+    with psycopg.connect(server_url()) as connection:
+        rows: list[tuple[Any, ...]] = connection.execute(
+            """SELECT made, written FROM unnest(%s, %s::text[]) AS given (made, written)
+            WHERE made IS DISTINCT FROM written::tsvector""",
+            (words, list(map(text_form, chunks))),
+        ).fetchall()
+        return rows
+
+
+@given(st.lists(COLUMNS, min_size=1, max_size=4))
+@settings(deadline=None, max_examples=60)
+def test_a_tsvector_is_what_its_text_form_says(chunks: list[Columns]):
+    assert differing(chunks) == []
+
+
+def test_a_tsvector_leaves_out_what_postgresql_cannot_keep():
+    many = " ".join(["often"] * 300)
+    far = " ".join(f"w{number}" for number in range(16_380))
+    assert differing([Columns("title", many, many, ""), Columns("", far, "end end", "end")]) == []
+
+
+@given(st.lists(st.lists(COLUMNS, min_size=1, max_size=3), min_size=1, max_size=3), st.integers(1, 9))
+@settings(deadline=None, max_examples=60)
+def test_postings_count_every_token_of_every_chunk_by_column(groups: list[list[Columns]], at_once: int):
+    expected: dict[str, dict[int, list[int]]] = defaultdict(dict)
+    segment, ids = Segment(), iter(range(7, 100, 3))
+    for columns in groups:
+        chunks = list(zip(islice(ids, len(columns)), columns, strict=True))
+        segment.add(chunks)
+        for chunk_id, texts in chunks:
+            counted = [Counter(lexemes(text)) for text in texts]
+            length = sum(map(Counter.total, counted))
+            for token in set().union(*counted):
+                expected[token][chunk_id] = [*(times[token] for times in counted), length]
+    assert unpacked(segment, at_once) == expected
+    assert segment.tokens == sum(len(lexemes(text)) for group in groups for one in group for text in one)
+
+
+def unpacked(segment: Segment, at_once: int) -> dict[str, dict[int, list[int]]]:
+    found: dict[str, dict[int, list[int]]] = {}
+    for part in segment.postings(at_once):
+        postings = zip(part.chunks.tolist(), part.packed.tolist(), strict=True)
+        for term, size in zip(part.terms, part.sizes.tolist(), strict=True):
+            assert [*found, term] == sorted([*found, term])
+            found[term] = {
+                chunk: [*(packed >> 8 * at & 255 for at in range(4)), packed >> 32]
+                for chunk, packed in islice(postings, size)
+            }
+    return found
+
+
+def test_more_words_than_a_chunk_can_have_are_refused_and_nothing_of_their_group_is_stored(
+    store: PostgresStore,
+):
+    put(store, "docs/before.md", "before")
+    endless = " ".join(f"{number:x}q" for number in range(200_000))
+    before = store.catalog.counts()
+    with pytest.raises(BadValue, match="too large"):
+        store.catalog.put_documents(
+            [
+                (document("docs/fine.md"), [Piece("fine", 0, 4, 1, 1)]),
+                (document("docs/endless.md"), [Piece(endless, 0, len(endless), 1, 1)]),
+            ]
+        )
+    assert store.catalog.counts() == before
+    put(store, "docs/after.md", "after")
+    assert len(store.lexical.search(Word("after"), EVERYTHING, 10)) == 1
+
+
+def test_a_chunk_is_looked_up_by_its_key_before_anybody_told_the_planner_how_many_there_are(
+    store: PostgresStore,
+):
+    put(store, "docs/a.md", "alpha")
+    with psycopg.connect(server_url()) as connection:
+        connection.execute("SET enable_seqscan = off")
+        rows = connection.execute("EXPLAIN SELECT id FROM kb_chunks WHERE org = 1 AND id = ANY('{1, 2}')")
+        plan = "\n".join(line for (line,) in rows)
+    assert "kb_chunks_pkey" in plan
+    assert "kb_chunks_document" not in plan
