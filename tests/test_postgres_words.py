@@ -19,7 +19,7 @@ from contract.stored import EVERYTHING, document, put
 from postgres_server import fresh_org, server_url
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
-from concord.backends.postgres.segment import Segment  # noqa: E402
+from concord.backends.postgres.segment import Segment, new_segment  # noqa: E402
 from concord.backends.postgres.store import PostgresStore  # noqa: E402
 from concord.backends.postgres.words import LABELS, lexemes  # noqa: E402
 
@@ -49,7 +49,8 @@ def text_form(columns: Columns) -> str:
 
 def differing(chunks: Sequence[Columns]) -> list[tuple[Any, ...]]:
     """The tsvectors that are not what PostgreSQL makes of their text form."""
-    words = Segment().add(enumerate(chunks)).words
+    with new_segment() as segment:
+        words = segment.add(enumerate(chunks)).words
     with psycopg.connect(server_url()) as connection:
         rows: list[tuple[Any, ...]] = connection.execute(
             """SELECT made, written FROM unnest(%s, %s::text[]) AS given (made, written)
@@ -75,16 +76,17 @@ def test_a_tsvector_leaves_out_what_postgresql_cannot_keep():
 @settings(deadline=None, max_examples=60)
 def test_postings_count_every_token_of_every_chunk_by_column(groups: list[list[Columns]], at_once: int):
     expected: dict[str, dict[int, list[int]]] = defaultdict(dict)
-    segment, ids = Segment(), iter(range(7, 100, 3))
-    for columns in groups:
-        chunks = list(zip(islice(ids, len(columns)), columns, strict=True))
-        segment.add(chunks)
-        for chunk_id, texts in chunks:
-            counted = [Counter(lexemes(text)) for text in texts]
-            length = sum(map(Counter.total, counted))
-            for token in set().union(*counted):
-                expected[token][chunk_id] = [*(times[token] for times in counted), length]
-    assert unpacked(segment, at_once) == expected
+    ids = iter(range(7, 100, 3))
+    with new_segment() as segment:
+        for columns in groups:
+            chunks = list(zip(islice(ids, len(columns)), columns, strict=True))
+            segment.add(chunks)
+            for chunk_id, texts in chunks:
+                counted = [Counter(lexemes(text)) for text in texts]
+                length = sum(map(Counter.total, counted))
+                for token in set().union(*counted):
+                    expected[token][chunk_id] = [*(times[token] for times in counted), length]
+        assert unpacked(segment, at_once) == expected
     assert segment.tokens == sum(len(lexemes(text)) for group in groups for one in group for text in one)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from concord.backends.columns import Columns
@@ -124,9 +125,8 @@ def insert_chunks(connection: Connection, org: int, chunks: Sequence[NewChunk]) 
     """Insert chunks that have no vector yet."""
     if not chunks:
         return
-    segment = _new_segment()
-    with connection.pipeline():  # the server inserts some while the next ones are made
-        for some in _groups(chunks):
+    with connection.pipeline(), _new_segment() as segment:
+        for some in _groups(chunks):  # the server inserts these while the next ones are made
             indexed = _indexed(segment, [(chunk.id, chunk.columns) for chunk in some])
             connection.execute(_PUT_CHUNKS, {"org": org, **_columns(some), **indexed}, prepare=True)
         connection.execute(_PUT_PENDING, (segment.chunks, org))
@@ -139,7 +139,8 @@ def indexed_otherwise(
     """Return those of some chunks whose stored words are not what would be indexed now."""
     if not columns:
         return {}
-    indexed = _indexed(_new_segment(), columns.items())
+    with _new_segment() as segment:
+        indexed = _indexed(segment, columns.items())
     rows = connection.execute(_INDEXED_OTHERWISE, {"org": org, "ids": list(columns), **indexed}).fetchall()
     return {chunk_id: columns[chunk_id] for (chunk_id,) in rows}
 
@@ -162,8 +163,7 @@ def forget_words(connection: Connection, org: int, chunk_ids: Sequence[ChunkId])
 
 def index_words(connection: Connection, org: int, columns: Mapping[ChunkId, Columns]) -> None:
     """Index chunks that were forgotten."""
-    segment = _new_segment()
-    with connection.pipeline():
+    with connection.pipeline(), _new_segment() as segment:
         indexed = _indexed(segment, columns.items())
         connection.execute(_REWRITE_WORDS, {"org": org, "ids": list(columns), **indexed})
         _put_segment(connection, org, segment)
@@ -203,12 +203,10 @@ def _columns(chunks: Sequence[NewChunk]) -> dict[str, object]:
     }
 
 
-def _new_segment() -> Segment:
-    from concord.backends.postgres.segment import (
-        Segment,
-    )  # late: it needs numpy, which no search by words does
+def _new_segment() -> AbstractContextManager[Segment]:
+    from concord.backends.postgres.segment import new_segment  # late: a search needs no numpy for it
 
-    return Segment()
+    return new_segment()
 
 
 def _indexed(segment: Segment, chunks: Iterable[tuple[ChunkId, Columns]]) -> dict[str, object]:

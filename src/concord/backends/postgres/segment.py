@@ -6,7 +6,9 @@ together: what took a dictionary a chunk is done for a thousand chunks at once.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import accumulate, islice
 from typing import NamedTuple
 
@@ -53,14 +55,43 @@ class Postings(NamedTuple):
     packed: Numbers
 
 
+class _Learned:
+    """Tokens with their texts, as tsvectors are made of them; one segment after another adds to it."""
+
+    def __init__(self) -> None:
+        self.vocabulary = Vocabulary()
+        self.texts = b""  # of all tokens, one after the other
+        self.ends = array("q")  # of each there
+
+    def catch_up(self) -> None:
+        """Take the texts of new tokens down."""
+        new = [token.encode() for token in self.vocabulary.tokens[len(self.ends) :]]
+        self.ends.extend(islice(accumulate(map(len, new), initial=len(self.texts)), 1, None))
+        self.texts += b"".join(new)
+
+
+_MOST_WORDS = 1 << 16  # that are remembered from one segment to the next, as many as are stemmed once only
+_idle: list[_Learned] = []  # as many as there were segments at once
+
+
+@contextmanager
+def new_segment() -> Iterator[Segment]:
+    """Lend an empty segment."""
+    try:
+        learned = _idle.pop()
+    except IndexError:
+        learned = _Learned()
+    yield Segment(learned)
+    if len(learned.vocabulary) <= _MOST_WORDS:
+        _idle.append(learned)
+
+
 class Segment:
     """The chunks that are indexed together."""
 
-    def __init__(self) -> None:
+    def __init__(self, learned: _Learned) -> None:
         self.chunks: list[ChunkId] = []
-        self._vocabulary = Vocabulary()
-        self._texts = b""  # of all tokens, one after the other
-        self._ends: list[int] = []  # of each there
+        self._learned = learned
         self._found: list[Numbers] = []  # the number of each token, in order
         self._sizes: list[Numbers] = []  # how many tokens each column of each chunk has
 
@@ -77,22 +108,22 @@ class Segment:
             self.chunks.append(chunk_id)
             for text in columns:
                 before = len(found)
-                found += self._vocabulary.lexemes(text)
+                found += self._learned.vocabulary.lexemes(text)
                 sizes.append(len(found) - before)
         self._found.append(np.fromiter(found, np.int64, len(found)))
         self._sizes.append(np.fromiter(sizes, np.int64, len(sizes)))
-        self._learn()
+        self._learned.catch_up()
         lengths = _lengths(self._sizes[-1]).tolist()
-        texts, ends = np.frombuffer(self._texts, np.uint8), np.array(self._ends, np.int64)
+        texts, ends = np.frombuffer(self._learned.texts, np.uint8), np.array(self._learned.ends)
         made = _tsvectors(_occurrences(self._found[-1], self._sizes[-1]), len(lengths), texts, ends)
         return Indexed(lengths, Tsvectors(len(lengths), made))
 
     def postings(self, at_once: int) -> Iterator[Postings]:
         """Yield all postings in the order of their terms, about so many together."""
-        terms, rank = _ordered(self._vocabulary.tokens)
-        sizes = np.concatenate(self._sizes)
+        found, sizes = np.concatenate(self._found), np.concatenate(self._sizes)
+        terms, rank = _ordered(self._learned.vocabulary.tokens, np.flatnonzero(np.bincount(found)))
         fields = np.repeat(np.arange(len(sizes)), sizes)  # a column of a chunk each
-        found = (rank[np.concatenate(self._found)] << _FIELD_BITS) + fields
+        found = (rank[found] << _FIELD_BITS) + fields
         found.sort()
         first = _first_of_each(found)
         often = np.minimum(np.diff(first, append=len(found)), MOST_COUNTED)
@@ -103,17 +134,11 @@ class Segment:
         packed = _summed(often, first) + (_lengths(sizes)[chunk] << LENGTH_BITS)
         return _parted(Postings(terms, np.bincount(term), np.array(self.chunks)[chunk], packed), at_once)
 
-    def _learn(self) -> None:
-        """Take the texts of new tokens down."""
-        new = [token.encode() for token in self._vocabulary.tokens[len(self._ends) :]]
-        self._ends += islice(accumulate(map(len, new), initial=len(self._texts)), 1, None)
-        self._texts += b"".join(new)
 
-
-def _ordered(tokens: Sequence[str]) -> tuple[list[str], Numbers]:
-    """Return tokens in order, and the place of each of them there."""
-    order = sorted(range(len(tokens)), key=tokens.__getitem__)
-    rank = np.empty(len(tokens), np.int64)
+def _ordered(tokens: Sequence[str], used: Numbers) -> tuple[list[str], Numbers]:
+    """Return those tokens that have some numbers, in order, and by number the place of each of them there."""
+    order = sorted(used.tolist(), key=tokens.__getitem__)
+    rank = np.zeros(len(tokens), np.int64)
     rank[np.fromiter(order, np.int64, len(order))] = np.arange(len(order))
     return [tokens[number] for number in order], rank
 

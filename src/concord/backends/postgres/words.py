@@ -26,7 +26,7 @@ def lexemes(text: str) -> list[str]:
 
 
 class Vocabulary(dict[str, int]):
-    """The tokens of texts that are indexed together, numbered as they come, by words before stemming.
+    """Tokens, numbered as they come, by words before stemming.
 
     One look tells the number of a word, which would be one to stem it and others to count and place it.
     """
