@@ -36,7 +36,7 @@ psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extr
 from concord.backends.postgres import migrations, upkeep, vectors  # noqa: E402
 from concord.backends.postgres.connections import MOST_CONNECTIONS  # noqa: E402
 from concord.backends.postgres.filters import _pattern  # noqa: E402
-from concord.backends.postgres.rows import loaded, stored  # noqa: E402
+from concord.backends.postgres.rows import array_of, loaded, stored  # noqa: E402
 from concord.backends.postgres.store import PostgresStore  # noqa: E402
 from concord.backends.postgres.vector_form import Embedding  # noqa: E402
 
@@ -566,6 +566,21 @@ def waiters(administrator: Any, wanted: int) -> None:
     deadline = time.monotonic() + 30
     while administrator.execute(waiting).fetchone() != (wanted,):
         assert time.monotonic() < deadline, "nobody waits"
+
+
+def test_the_chunks_of_vectors_are_looked_up_by_their_keys_before_the_planner_knows_how_many_there_are(
+    database: str,
+):
+    with closing(PostgresStore.open(database, "first")) as store:
+        ids = put(store, "docs/a.md", *(f"alpha {number}" for number in range(2000)))
+        embed(store, [(ids[0], unit(1, 0, 0, 0))])
+    statement = vectors._PUT.format(table="kb_vectors_4").replace("%(vectors)s", "NULL::vector[]")
+    with psycopg.connect(database) as connection:
+        values = {"org": 1, "space": 1, "ids": array_of(ids[:64])}
+        rows = connection.execute(f"EXPLAIN {statement}", values)
+        plan = [line.strip() for (line,) in rows]
+    assert [line for line in plan if "kb_chunks_document" in line or "Seq Scan on kb_chunks" in line] == []
+    assert any("kb_chunks_pkey" in line for line in plan)
 
 
 def test_vectors_that_come_while_they_are_moved_are_forgotten_too(store: PostgresStore, administrator: Any):

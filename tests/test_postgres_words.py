@@ -119,15 +119,3 @@ def test_more_words_than_a_chunk_can_have_are_refused_and_nothing_of_their_group
     assert store.catalog.counts() == before
     put(store, "docs/after.md", "after")
     assert len(store.lexical.search(Word("after"), EVERYTHING, 10)) == 1
-
-
-def test_a_chunk_is_looked_up_by_its_key_before_anybody_told_the_planner_how_many_there_are(
-    store: PostgresStore,
-):
-    put(store, "docs/a.md", "alpha")
-    with psycopg.connect(server_url()) as connection:
-        connection.execute("SET enable_seqscan = off")
-        rows = connection.execute("EXPLAIN SELECT id FROM kb_chunks WHERE org = 1 AND id = ANY('{1, 2}')")
-        plan = "\n".join(line for (line,) in rows)
-    assert "kb_chunks_pkey" in plan
-    assert "kb_chunks_document" not in plan

@@ -48,9 +48,9 @@ def _without_gin(connection: Connection) -> None:
     connection.execute(schema.WITHOUT_GIN)
 
 
-def _lighter_to_write(connection: Connection) -> None:
-    """Chunks that are looked up by their key alone, and postings that are not compressed."""
-    connection.execute(schema.LIGHTER_TO_WRITE)
+def _plain_postings(connection: Connection) -> None:
+    """Arrays of postings as they are, not compressed."""
+    connection.execute(schema.PLAIN_POSTINGS)
 
 
 def _refuse_old_pgvector(connection: Connection) -> None:
@@ -70,7 +70,7 @@ STEPS: tuple[Callable[[Connection], None], ...] = (
     _ledger,
     _last_pages,
     _without_gin,
-    _lighter_to_write,
+    _plain_postings,
 )
 VERSION = len(STEPS)
 

@@ -66,10 +66,12 @@ _PENDING = f"""
 SELECT c.id, d.title, c.heading, c.content, CASE d.type WHEN 'note' THEN d.tags ELSE '{{}}' END
 {_WAITING} AND c.id > %(after)s ORDER BY c.id LIMIT %(limit)s"""
 _LOCK_SPACE = " FOR KEY SHARE OF s"  # whoever drops the space waits until the vectors are in it
-# Chunks that are gone, or go before this holds them, get no vector.
+# Chunks that are gone, or go before this holds them, get no vector. Each is looked up by itself, in order: of
+# `= ANY` a planner that knows little of the organisation thought it best to read all its chunks.
 _PUT = """
 WITH alive AS (
-    SELECT id FROM kb_chunks WHERE org = %(org)s AND id = ANY(%(ids)s::bigint[]) ORDER BY id FOR KEY SHARE),
+    SELECT c.id FROM (SELECT unnest(%(ids)s::bigint[]) AS id ORDER BY 1) AS wanted CROSS JOIN LATERAL (
+        SELECT id FROM kb_chunks WHERE org = %(org)s AND id = wanted.id FOR KEY SHARE) AS c),
 waiting AS (
     DELETE FROM kb_pending WHERE org = %(org)s AND space = %(space)s AND chunk = ANY(%(ids)s::bigint[]))
 INSERT INTO {table} (org, space, chunk, embedding)
