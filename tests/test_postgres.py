@@ -24,7 +24,15 @@ from concord.backends.globs import glob_matches
 from concord.backends.memory import MemoryStore
 from concord.cli.main import main
 from concord.config import load_settings
-from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew, StoreBusy, StoreError
+from concord.errors import (
+    BackendDown,
+    BadValue,
+    CorruptStore,
+    SchemaTooNew,
+    StoreBusy,
+    StoreError,
+    VectorsElsewhere,
+)
 from concord.parts import Parts, silent
 from concord.protocols import Store
 from concord.types import AllOf, AnyOf, Feedback, Filter, Match, Phrase, Piece, Scored, Without, Word
@@ -444,6 +452,29 @@ def test_what_was_last_seen_of_the_vectors_is_not_what_is_searched(many: Postgre
             other.spaces.activate(was)
             other.spaces.drop(small)
         assert len(many.vectors.search(point(random.Random(1)), EVERYTHING, 3)) == 3
+
+
+def test_vectors_are_put_where_they_belong_by_now_not_where_they_were_put_last(store: PostgresStore):
+    """They are sent to the space as it was last seen, before its answer is there."""
+    a, b = put(store, "docs/a.md", "one", "two")
+    embed(store, [(a, unit(1, 0, 0, 0))])
+    store.vectors.put([(a, unit(0, 1, 0, 0))])
+    wider = replace(IDENTITY, model="wider", dimension=5)
+    with closing(PostgresStore.open(server_url(), store._connections.location.org)) as other:
+        other.spaces.add(wider, {})
+        other.spaces.of(wider).put([(a, unit(0, 0, 0, 0, 1))])
+        other.spaces.activate(wider)
+        with pytest.raises(BadValue, match="4 dimensions where the index has 5"):
+            store.vectors.put([(b, unit(1, 0, 0, 0))])
+        assert store.vectors.put([(b, unit(1, 0, 0, 0, 0))]) == 1
+        other.ledger.move("http://elsewhere")
+        other.ledger.mark(wider, [a])
+        with pytest.raises(VectorsElsewhere):
+            store.vectors.put([(b, unit(0, 1, 0, 0, 0))])
+        other.ledger.move("")
+    assert store.vectors.put([(b, unit(0, 0, 1, 0, 0))]) == 1
+    assert store.vectors.fetch([a, b]) == {b: unit(0, 0, 1, 0, 0)}
+    assert store.check() == []
 
 
 def indexes(connection: Any, dimension: int) -> list[Any]:

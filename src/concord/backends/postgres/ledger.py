@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+from psycopg import Cursor
+
 from concord.backends.embeddings import refuse_elsewhere
 from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.filters import ALLOWED, CHUNKS, condition
@@ -20,6 +22,7 @@ from concord.backends.postgres.space_rows import find_space, lock_spaces
 from concord.types import ChunkId, Filter, Home, Identity
 
 _HOME = "SELECT home, home_key FROM kb_orgs WHERE key = %s"
+_HOME_URL = "SELECT home FROM kb_orgs WHERE key = %s"
 _IS_EMPTY = """
 SELECT NOT EXISTS (
     SELECT FROM kb_spaces AS s WHERE s.org = o.key
@@ -114,6 +117,11 @@ class PostgresLedger:
         return self._connections.read(lambda connection: connection.execute(statement, values).fetchall())
 
 
+def ask_home(connection: Connection, org: int) -> Cursor[tuple[Any, ...]]:
+    """Ask where vectors are kept: empty when in the database."""
+    return connection.execute(_HOME_URL, (org,))
+
+
 def check_here(connection: Connection, org: int) -> None:
     """Refuse to use vectors of the database when they are kept elsewhere.
 
@@ -138,7 +146,7 @@ def claim(connection: Connection, org: int) -> None:
 
 
 def _home_url(connection: Connection, org: int) -> str:
-    row = connection.execute(_HOME, (org,)).fetchone()
+    row = ask_home(connection, org).fetchone()
     return str(row[0]) if row else ""
 
 

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
 import psycopg
 
-from concord.backends.embeddings import check_identity, check_vector, check_vectors, refuse_elsewhere
+from concord.backends.embeddings import (
+    check_identity,
+    check_vector,
+    check_vectors,
+    is_sound,
+    refuse_elsewhere,
+)
 from concord.backends.postgres.cache import identity_column, identity_of
 from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.filters import ALLOWED, CHUNKS, SUPERSEDED, condition
-from concord.backends.postgres.ledger import check_here, claim
+from concord.backends.postgres.ledger import ask_home, check_here, claim
 from concord.backends.postgres.rows import array_of, loaded
 from concord.backends.postgres.schema import vector_table
 from concord.backends.postgres.space_rows import take_over
@@ -164,6 +171,9 @@ class PostgresVectors:
     def put(self, vectors: Iterable[tuple[ChunkId, Vector]]) -> int:
         """Store vectors in one transaction, replacing any of the same chunk; return how many."""
         batch = dict(vectors)  # before a transaction begins: the iterable may be an embedder at work
+        stored = self._put_as_seen(batch)
+        if stored is not None:
+            return stored
         with self._connections.transaction() as connection:
             claim(connection, self._org)
             state = self._state(connection, _LOCK_SPACE)
@@ -173,9 +183,8 @@ class PostgresVectors:
                     "no embedder has been prepared for", hint="call prepare() with its identity first"
                 )
             check_vectors(batch.values(), state.dimension)
-            statement = _PUT.format(table=vector_table(state.dimension))
-            values = {"ids": array_of(batch), "vectors": Embeddings(list(batch.values()))}
-            return connection.execute(statement, {"org": self._org, "space": state.space, **values}).rowcount
+            self._seen = state
+            return self._put(connection, state, batch).rowcount
 
     def search(
         self, vector: Vector, filter: Filter, limit: int, *, ef_search: int | None = None
@@ -219,6 +228,27 @@ class PostgresVectors:
                 _check_here(state)
             statement = _DELETE_SOURCE.format(table=vector_table(state.dimension))
             return connection.execute(statement, values).rowcount
+
+    def _put_as_seen(self, batch: Mapping[ChunkId, Vector]) -> int | None:
+        """Store vectors in one trip and return how many; None if the space is not as it was last seen."""
+        seen = self._seen
+        if seen is None or seen.home or not is_sound(batch.values(), seen.dimension):
+            return None
+        with suppress(psycopg.Rollback), self._connections.transaction() as connection:
+            with connection.pipeline():
+                asked = self._ask_state(connection, _LOCK_SPACE)
+                home = ask_home(connection, self._org)
+                stored = self._put(connection, seen, batch)
+            now = _state_of(asked)
+            if now is None or not now.is_like(seen) or home.fetchone() != ("",):
+                raise psycopg.Rollback
+            return stored.rowcount
+        return None
+
+    def _put(self, connection: Connection, state: _State, batch: Mapping[ChunkId, Vector]) -> Cursor:
+        statement = _PUT.format(table=vector_table(state.dimension or 0))
+        values = {"ids": array_of(batch), "vectors": Embeddings(list(batch.values()))}
+        return connection.execute(statement, {"org": self._org, "space": state.space, **values})
 
     def _fetched(
         self, connection: Connection, state: _State | None, chunk_ids: Sequence[ChunkId]
