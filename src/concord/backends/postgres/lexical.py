@@ -15,8 +15,9 @@ from concord.backends.postgres.plain_words import (
     ReadWords,
     Tokens,
     best,
+    completed,
+    count_tokens,
     plain_words,
-    read_tokens,
 )
 from concord.backends.postgres.rows import array_of
 from concord.backends.postgres.vocabulary import similar_words
@@ -74,7 +75,7 @@ class PostgresLexical:
     def _frequencies(self, connection: Connection, words: Sequence[str]) -> tuple[int, dict[str, int]]:
         tokens = {word: lexemes(word) for word in words}
         single = [found[0] for found in tokens.values() if len(found) == 1]
-        read = read_tokens(connection, self._org, single, SENT_WITH_COUNT)
+        read = count_tokens(connection, self._org, single, SENT_WITH_COUNT)
         counts = {
             word: read.counts[found[0]] if len(found) == 1 else self._count_phrase(connection, word)
             for word, found in tokens.items()
@@ -95,8 +96,8 @@ class PostgresLexical:
     ) -> list[Scored]:
         """Return the best chunks that hold plain words, under a filter that hides superseded ones at most."""
         tokens = known.tokens if isinstance(known, ReadWords) else Tokens()
-        if unread := tokens.unread(words):
-            tokens = tokens.joined(self._connections.read(lambda c: read_tokens(c, self._org, unread)))
+        if not words.times.keys() <= tokens.postings.keys():
+            tokens = self._connections.read(lambda connection: self._tokens(connection, words, tokens))
         asked = limit
         while True:
             found = best(words, tokens, asked)
@@ -104,6 +105,12 @@ class PostgresLexical:
             if len(kept) >= limit or len(found) < asked:
                 return kept[:limit]
             asked = 4 * asked + _ROOM
+
+    def _tokens(self, connection: Connection, words: PlainWords, known: Tokens) -> Tokens:
+        """Return all that a search for words needs to know, beginning with what is known."""
+        if uncounted := [token for token in words.times if token not in known.counts]:
+            known = known.joined(count_tokens(connection, self._org, uncounted, SENT_WITH_COUNT))
+        return completed(words, known, connection, self._org)
 
     def _kept(self, found: list[Scored], filter: Filter, tokens: Tokens) -> list[Scored]:
         """Return, of chunks that postings name, those that are there and not superseded."""
