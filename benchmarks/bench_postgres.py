@@ -310,7 +310,7 @@ class BareStatements:
         """Run our own BM25 statement by hand, and the vector statement."""
         query = understand(Request(text), self._kb.settings, [], self._kb.store.lexical)
         assert query.loose
-        statement, values = lexical.best(Relation(query.loose), self._org, Filter(), CANDIDATES)
+        statement, values = lexical.best_of(Relation(query.loose), self._org, Filter(), CANDIDATES)
         self._connection.execute(statement, values).fetchall()
         self._nearest(text)
 

@@ -419,7 +419,7 @@ def plan(store: PostgresStore, filter: Filter) -> str:
             "space": 1,
             **scope.values,
         }
-        connection.execute(vectors._EFFORT, ("64",))
+        store.vectors._ask_state(connection, more=vectors._EFFORT, effort="64")
         statement = vectors._NEAREST.format(table="kb_vectors_24", allowed=scope.each, limit=10)
         return "\n".join(line for (line,) in connection.execute("EXPLAIN " + statement, values))
 

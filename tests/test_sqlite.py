@@ -437,7 +437,7 @@ def plan(store: SQLiteStore, statement: str, values: dict[str, Any] | tuple[Any,
 @pytest.mark.promise("001.tags.join")
 def test_a_filtered_search_never_reads_the_chunks_themselves(store: SQLiteStore):
     sql, values = filters.condition(Filter(tags=("a",), type="code", source_id="s", path="a/**/b", since=1))
-    values |= {"match": "a", "limit": 1, **dict.fromkeys(lexical._WEIGHTS, 1.0)}
+    values |= {"match": "a", "limit": 1}
     found = plan(store, lexical._FILTERED.format(condition=sql), values)
     assert "COVERING INDEX kb_chunks_place (id=?) " in found
     assert "SCAN c" not in found

@@ -241,8 +241,14 @@ class Catalog(Protocol):
 class LexicalIndex(Protocol):
     """Finds chunks by words."""
 
-    def search(self, match: Match, filter: Filter, limit: int) -> list[Scored]:
-        """Return the best chunks by BM25, best first; ties by chunk id."""
+    def search(
+        self, match: Match, filter: Filter, limit: int, known: Mapping[str, int] | None = None
+    ) -> list[Scored]:
+        """Return the best chunks by BM25, best first; ties by chunk id.
+
+        `known` is what `frequencies` has just returned for the words of the match: an index that has read
+        more than the numbers need not read it again.
+        """
         ...
 
     def frequencies(self, words: Sequence[str]) -> tuple[int, dict[str, int]]:

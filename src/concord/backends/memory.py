@@ -314,11 +314,11 @@ class MemoryLexical:
         self._shelves = shelves
 
     def search(
-        self, match: Match, filter: Filter, limit: int, *, weights: Sequence[float] = WEIGHTS
+        self, match: Match, filter: Filter, limit: int, known: Mapping[str, int] | None = None
     ) -> list[Scored]:
         """Return the best chunks by BM25, best first; ties by chunk id."""
         with self._shelves.reading():
-            scores = self._shelves.words.scores(match, weights)
+            scores = self._shelves.words.scores(match, WEIGHTS)
             found = (Scored(*item) for item in scores.items() if self._shelves.allows(filter, item[0]))
             return best(found, limit)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from concord.types import Candidate, Family, Query, Scored
+from concord.types import Candidate, Family, Match, Query, Scored
 
 if TYPE_CHECKING:
     from concord.protocols import LexicalIndex
@@ -26,8 +26,7 @@ class ExactWords:
 
     def candidates(self, query: Query) -> list[Candidate]:
         """Return chunks that hold all of the query's words."""
-        found = self._index.search(query.exact, query.filter, query.candidates) if query.exact else []
-        return _votes(self.name, found)
+        return _votes(self.name, _found(self._index, query.exact, query, query.candidates))
 
 
 class RelaxedWords:
@@ -44,8 +43,11 @@ class RelaxedWords:
 
         Those past the query's number of candidates are not votes: they only let a score be known.
         """
-        most = max(KNOWN, query.candidates)
-        return _votes(self.name, self._index.search(query.loose, query.filter, most) if query.loose else [])
+        return _votes(self.name, _found(self._index, query.loose, query, max(KNOWN, query.candidates)))
+
+
+def _found(index: LexicalIndex, match: Match | None, query: Query, limit: int) -> list[Scored]:
+    return index.search(match, query.filter, limit, query.frequencies) if match else []
 
 
 def _votes(strategy: str, found: Iterable[Scored]) -> list[Candidate]:

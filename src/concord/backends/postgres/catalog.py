@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from itertools import starmap
-from typing import Any
 
 from concord.backends.postgres import changes
 from concord.backends.postgres.connections import Connections
@@ -22,8 +21,8 @@ from concord.backends.postgres.rows import (
 )
 from concord.types import Chunk, ChunkId, Counts, Document, DocumentType, FileState, Filter, Piece, Source
 
-GENERATION = "SELECT generation FROM kb_orgs WHERE key = %(org)s"
-SOURCES = f"SELECT {SOURCE_COLUMNS} FROM kb_sources WHERE org = %(org)s ORDER BY name"
+_GENERATION = "SELECT generation FROM kb_orgs WHERE key = %(org)s"
+_SOURCES = f"SELECT {SOURCE_COLUMNS} FROM kb_sources WHERE org = %(org)s ORDER BY name"
 _FILE_STATES = """
 SELECT id, path, size, mtime_ns, file_hash, content_hash FROM kb_documents
 WHERE org = %(org)s AND source = %(source)s"""
@@ -78,7 +77,7 @@ class PostgresCatalog:
 
     def sources(self) -> list[Source]:
         """Return all sources, by name."""
-        return [source_of(row) for row in self._rows(SOURCES)]
+        return [source_of(row) for row in self._connections.rows(_SOURCES)]
 
     def put_source(self, source: Source) -> None:
         """Insert a source, or replace the one with its id."""
@@ -92,25 +91,25 @@ class PostgresCatalog:
 
     def file_states(self, source_id: str) -> dict[str, FileState]:
         """Return path → state of every document of a source."""
-        states = starmap(FileState, self._rows(_FILE_STATES, source=source_id))
+        states = starmap(FileState, self._connections.rows(_FILE_STATES, source=source_id))
         return {state.path: state for state in states}
 
     def documents(self, source_id: str | None = None) -> Iterator[Document]:
         """Yield documents in order of path, all or one source's; a page at a time, each as it is then."""
         after = ""
-        while rows := self._rows(_PAGE, source=source_id, after=after, page=_PAGE_SIZE):
+        while rows := self._connections.rows(_PAGE, source=source_id, after=after, page=_PAGE_SIZE):
             yield from map(document_of, rows)
             after = rows[-1][2]
 
     def document(self, document_id: str) -> Document | None:
         """Return a document by id."""
-        rows = self._rows(f"{_DOCUMENTS} AND d.id = %(id)s", id=document_id)
+        rows = self._connections.rows(f"{_DOCUMENTS} AND d.id = %(id)s", id=document_id)
         return document_of(rows[0]) if rows else None
 
     def documents_at(self, path: str) -> list[Document]:
         """Return the document with exactly this citation path, else those whose path ends in /path."""
         ending = f"/{path}"
-        rows = self._rows(_AT_PATH, path=path, ending=ending, size=len(ending))
+        rows = self._connections.rows(_AT_PATH, path=path, ending=ending, size=len(ending))
         return [document_of(row) for row in rows]
 
     def put_document(self, document: Document, pieces: Sequence[Piece]) -> list[ChunkId]:
@@ -152,47 +151,47 @@ class PostgresCatalog:
 
     def superseded(self, document_id: str) -> list[Document]:
         """Return the documents that this one superseded directly, by path."""
-        return [document_of(row) for row in self._rows(_SUPERSEDED_BY, id=document_id)]
+        return [document_of(row) for row in self._connections.rows(_SUPERSEDED_BY, id=document_id)]
 
     def read(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, tuple[Chunk, Document]]:
         """Return the chunks that still exist, each with its document."""
         found: dict[ChunkId, tuple[Chunk, Document]] = {}
-        for row in self._rows(_READ, ids=list(chunk_ids)):
+        for row in self._connections.rows(_READ, ids=list(chunk_ids)):
             chunk = chunk_of(row[DOCUMENT_WIDTH:])
             found[chunk.id] = chunk, document_of(row[:DOCUMENT_WIDTH])
         return {chunk_id: found[chunk_id] for chunk_id in chunk_ids if chunk_id in found}
 
     def types_of(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, DocumentType]:
         """Return the document types of the chunks that still exist, without reading their text."""
-        return dict(self._rows(_TYPES_OF, ids=list(chunk_ids)))
+        return dict(self._connections.rows(_TYPES_OF, ids=list(chunk_ids)))
 
     def chunks_of(self, document_id: str) -> list[Chunk]:
         """Return a document's chunks in order."""
-        return [chunk_of(row) for row in self._rows(_CHUNKS_OF, document=document_id)]
+        return [chunk_of(row) for row in self._connections.rows(_CHUNKS_OF, document=document_id)]
 
     def counts(self, source_id: str | None = None) -> Counts:
         """Return how much is stored, in all or in one source."""
-        (row,) = self._rows(_COUNTS if source_id is None else _COUNTS_OF_SOURCE, source=source_id)
+        (row,) = self._connections.rows(_COUNTS if source_id is None else _COUNTS_OF_SOURCE, source=source_id)
         return Counts(*row)
 
     def count_documents(self, filter: Filter) -> int:
         """Return how many documents a filter lets through."""
         sql, values = condition(filter)
-        ((count,),) = self._rows(_COUNT_DOCUMENTS + sql, **values)
+        ((count,),) = self._connections.rows(_COUNT_DOCUMENTS + sql, **values)
         return int(count)
 
     def count_types(self) -> dict[DocumentType, int]:
         """Return how many documents there are of each type that there is."""
-        return dict(self._rows(_COUNT_TYPES))
+        return dict(self._connections.rows(_COUNT_TYPES))
 
     def generation(self) -> int:
         """Return a number that grows with every change to sources, documents or chunks."""
-        ((number,),) = self._rows(GENERATION)
+        ((number,),) = self._connections.rows(_GENERATION)
         return int(number)
 
     def memo(self, source_id: str) -> str:
         """Return what the last sync wrote down about a source for the next one; empty when nothing."""
-        rows = self._rows(_MEMO, source=source_id)
+        rows = self._connections.rows(_MEMO, source=source_id)
         return str(rows[0][0]) if rows else ""
 
     def put_memo(self, source_id: str, memo: str) -> None:
@@ -207,7 +206,3 @@ class PostgresCatalog:
             StoreBusy: another process holds it for longer than `wait_s`.
         """
         return self._locks.hold(source_id, "syncing this source", wait_s)
-
-    def _rows(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
-        values["org"] = self._org
-        return self._connections.read(lambda connection: connection.execute(statement, values).fetchall())

@@ -75,15 +75,10 @@ class Connections:
                     raise
                 return self._on_connection(work)
 
-    def read_together(self, *statements: str) -> list[list[tuple[Any, ...]]]:
-        """Return the rows of statements about the organisation, asked in one trip, one after the other."""
-
-        def work(connection: Connection) -> list[list[tuple[Any, ...]]]:
-            with connection.pipeline():
-                asked = [connection.execute(statement, {"org": self.org}) for statement in statements]
-            return [cursor.fetchall() for cursor in asked]
-
-        return self.read(work)
+    def rows(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement about the organisation."""
+        values["org"] = self.org
+        return self.read(lambda connection: connection.execute(statement, values).fetchall())
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:

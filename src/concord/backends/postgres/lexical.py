@@ -1,18 +1,26 @@
-"""Finding chunks by words: BM25 in SQL, from statistics kept for each organisation."""
+"""Finding chunks by words: BM25, from statistics kept for each organisation."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import starmap
 from typing import Any
 
-from concord.backends.columns import WEIGHTS
 from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.filters import ALLOWED, SUPERSEDED, condition
-from concord.backends.postgres.match import DOCUMENT_FREQUENCY, UNSCORED, Relation
+from concord.backends.postgres.match import UNSCORED, Relation
+from concord.backends.postgres.plain_words import (
+    SENT_WITH_COUNT,
+    PlainWords,
+    ReadWords,
+    Tokens,
+    best,
+    plain_words,
+    read_tokens,
+)
 from concord.backends.postgres.vocabulary import similar_words
 from concord.backends.postgres.words import lexemes
-from concord.types import Filter, Match, Phrase, Scored
+from concord.types import ChunkId, Filter, Match, Phrase, Scored
 
 _SEARCH = """
 {reads} SELECT s.chunk, s.score FROM ({scored}) AS s WHERE {condition}
@@ -21,11 +29,9 @@ ORDER BY s.score DESC, s.chunk LIMIT %(limit)s"""
 _EXISTS = """((SELECT stale FROM n) = 0
     OR EXISTS (SELECT 1 FROM kb_chunks AS c WHERE c.org = %(org)s AND c.id = s.chunk))"""
 _CURRENT = f"{_EXISTS} AND s.chunk NOT IN ({SUPERSEDED})"
-
-_COUNTS = f"""
-SELECT NULL, chunks FROM kb_orgs WHERE key = %(org)s UNION ALL
-SELECT w.term, d.chunks::bigint FROM unnest(%(terms)s::text[]) AS w (term)
-CROSS JOIN LATERAL ({DOCUMENT_FREQUENCY.format(term="w.term")}) AS d WHERE d.chunks > 0"""
+_LIVING = "SELECT c.id FROM kb_chunks AS c WHERE c.org = %(org)s AND c.id = ANY(%(ids)s)"
+_LIVING_AND_CURRENT = f"{_LIVING} AND c.id NOT IN ({SUPERSEDED})"
+_ROOM = 64  # for chunks that are gone, among the best
 _COUNT = "{reads} SELECT count(*) FROM ({scored}) AS s"
 
 
@@ -34,44 +40,95 @@ class PostgresLexical:
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
+        self._org = connections.org
 
     def search(
-        self, match: Match, filter: Filter, limit: int, *, weights: Sequence[float] = WEIGHTS
+        self, match: Match, filter: Filter, limit: int, known: Mapping[str, int] | None = None
     ) -> list[Scored]:
         """Return the best chunks by BM25, best first; ties by chunk id."""
-        relation = Relation(match)
-        if relation.sql is None or limit < 1:
+        if limit < 1:
             return []
-        statement, values = best(relation, self._connections.org, filter, limit, weights)
+        if filter.is_open and (words := plain_words(match)):
+            return self._connections.read(
+                lambda connection: self._plain(connection, words, filter, limit, known)
+            )
+        relation = Relation(match)
+        if relation.sql is None:
+            return []
+        statement, values = best_of(relation, self._org, filter, limit)
         rows = self._connections.read(  # in binary form: a thousand numbers are not written out and parsed
             lambda connection: connection.cursor(binary=True).execute(statement, values).fetchall()
         )
         return list(starmap(Scored, rows))
 
     def frequencies(self, words: Sequence[str]) -> tuple[int, dict[str, int]]:
-        """Return how many chunks there are, and how many hold each word (by its stem)."""
-        return self._connections.read(
-            lambda connection: _frequencies(connection, self._connections.org, words)
-        )
+        """Return how many chunks there are, and how many hold each word (by its stem).
+
+        What was read with that, the postings of all words but the most frequent, is kept for a search.
+        """
+        return self._connections.read(lambda connection: self._frequencies(connection, words))
 
     def similar_words(self, word: str, limit: int) -> list[tuple[str, int]]:
         """Return indexed words near a typed one, nearest first, with how many chunks hold each."""
-        return self._connections.read(
-            lambda connection: similar_words(connection, self._connections.org, word, limit)
-        )
+        return self._connections.read(lambda connection: similar_words(connection, self._org, word, limit))
+
+    def _frequencies(self, connection: Connection, words: Sequence[str]) -> tuple[int, dict[str, int]]:
+        tokens = {word: lexemes(word) for word in words}
+        single = [found[0] for found in tokens.values() if len(found) == 1]
+        read = read_tokens(connection, self._org, single, SENT_WITH_COUNT)
+        counts = {
+            word: read.counts[found[0]] if len(found) == 1 else self._count_phrase(connection, word)
+            for word, found in tokens.items()
+        }
+        return read.chunks, ReadWords(counts, read)
+
+    def _count_phrase(self, connection: Connection, word: str) -> int:
+        """Count a word that is several tokens: side by side."""
+        relation = Relation(Phrase(word), UNSCORED)
+        if relation.sql is None:
+            return 0
+        statement = _COUNT.format(reads=relation.reads, scored=relation.sql)
+        row = connection.execute(statement, {"org": self._org, **relation.values}).fetchone()
+        return int(row[0]) if row else 0
+
+    def _plain(
+        self,
+        connection: Connection,
+        words: PlainWords,
+        filter: Filter,
+        limit: int,
+        known: Mapping[str, int] | None,
+    ) -> list[Scored]:
+        """Return the best chunks that hold plain words, under a filter that hides superseded ones at most."""
+        tokens = known.tokens if isinstance(known, ReadWords) else Tokens()
+        if unread := tokens.unread(words):
+            tokens = tokens.joined(read_tokens(connection, self._org, unread))
+        asked = limit
+        while True:
+            found = best(words, tokens, asked)
+            kept = self._kept(connection, found, filter, tokens)
+            if len(kept) >= limit or len(found) < asked:
+                return kept[:limit]
+            asked = 4 * asked + _ROOM
+
+    def _kept(
+        self, connection: Connection, found: list[Scored], filter: Filter, tokens: Tokens
+    ) -> list[Scored]:
+        """Return, of chunks that postings name, those that are there and not superseded."""
+        hides_some = tokens.may_be_superseded and not filter.include_superseded
+        if not found or not (tokens.may_be_gone or hides_some):
+            return found
+        asked = {"org": self._org, "ids": [one.chunk_id for one in found]}
+        statement = _LIVING_AND_CURRENT if hides_some else _LIVING
+        living: set[ChunkId] = {chunk_id for (chunk_id,) in connection.execute(statement, asked)}
+        return [one for one in found if one.chunk_id in living]
 
 
-def best(
-    relation: Relation, org: int, filter: Filter, limit: int, weights: Sequence[float] = WEIGHTS
-) -> tuple[str, dict[str, Any]]:
+def best_of(relation: Relation, org: int, filter: Filter, limit: int) -> tuple[str, dict[str, Any]]:
     """Return the statement that finds the best chunks of a match, and the values that it names."""
     allowed, values = _allowed(filter)
-    values |= relation.values | _weighed(weights) | {"org": org, "limit": limit}
+    values |= relation.values | {"org": org, "limit": limit}
     return _SEARCH.format(reads=relation.reads, scored=relation.sql, condition=allowed), values
-
-
-def _weighed(weights: Sequence[float]) -> dict[str, float]:
-    return {f"w{at}": weight for at, weight in enumerate(weights)}
 
 
 def _allowed(filter: Filter) -> tuple[str, dict[str, Any]]:
@@ -80,24 +137,3 @@ def _allowed(filter: Filter) -> tuple[str, dict[str, Any]]:
         return _EXISTS if filter.include_superseded else _CURRENT, {}
     sql, values = condition(filter)
     return f"s.chunk IN ({ALLOWED.format(condition=sql)})", values
-
-
-def _frequencies(connection: Connection, org: int, words: Sequence[str]) -> tuple[int, dict[str, int]]:
-    tokens = {word: lexemes(word) for word in words}
-    single = [found[0] for found in tokens.values() if len(found) == 1]
-    known: dict[str | None, int] = dict(connection.execute(_COUNTS, {"org": org, "terms": single}).fetchall())
-    counts = {
-        word: known.get(found[0], 0) if len(found) == 1 else _count_phrase(connection, org, word)
-        for word, found in tokens.items()
-    }
-    return known[None], counts
-
-
-def _count_phrase(connection: Connection, org: int, word: str) -> int:
-    """Count a word that is several tokens: side by side."""
-    relation = Relation(Phrase(word), UNSCORED)
-    if relation.sql is None:
-        return 0
-    statement = _COUNT.format(reads=relation.reads, scored=relation.sql)
-    row = connection.execute(statement, {"org": org, **relation.values}).fetchone()
-    return int(row[0]) if row else 0

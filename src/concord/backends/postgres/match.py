@@ -13,8 +13,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from concord.backends.columns import WEIGHTS
 from concord.backends.matches import kept_and_dropped, wanted
-from concord.backends.postgres.words import LABELS, lexemes
+from concord.backends.postgres.words import COUNT_BITS, LABELS, LENGTH_BITS, MOST_COUNTED, lexemes
 from concord.types import AllOf, Match, Phrase, Without, Word
 
 _MAX_DEPTH = 16  # of nested parts; nothing that a person types comes near
@@ -24,9 +25,11 @@ _LONGEST_PHRASE = 256  # tokens; the rest of a longer one could hardly tell two 
 _IDF = "CASE WHEN 2 * {df} < n.chunks THEN ln((n.chunks - {df} + 0.5) / ({df} + 0.5)) ELSE 1e-6 END"
 # tf · (k1 + 1) / (tf + k1 · (1 - b + b · length / mean)), divided by tf: a long expression is then read once.
 _SATURATED = "2.2 / (1 + (0.3 + n.slope * {length}) / {tf})"
-_WEIGHTED = """((e.packed & 255) * %(w0)s::float8 + (e.packed >> 8 & 255) * %(w1)s::float8
-    + (e.packed >> 16 & 255) * %(w2)s::float8 + (e.packed >> 24 & 255) * %(w3)s::float8)"""
-_LENGTH = "(e.packed >> 32)"
+_WEIGHTED = " + ".join(
+    f"(e.packed >> {COUNT_BITS * at} & {MOST_COUNTED}) * {weight}::float8"
+    for at, weight in enumerate(WEIGHTS)
+).join("()")
+_LENGTH = f"(e.packed >> {LENGTH_BITS})"
 _POSTINGS = "CROSS JOIN LATERAL unnest(p.chunks, p.packed) AS e (chunk, packed)"
 
 # In how many chunks a token is: those that were written, without those that were deleted.
@@ -79,7 +82,7 @@ SELECT c.id AS chunk, c.length, c.words FROM (
 # occurrence of the whole.
 _PHRASE = _SCORED.format(
     found=f"""
-    SELECT o.chunk, sum((ARRAY[%(w0)s, %(w1)s, %(w2)s, %(w3)s]::float8[])[strpos('{LABELS}', o.label)]) AS tf,
+    SELECT o.chunk, sum((ARRAY{list(WEIGHTS)}::float8[])[strpos('{LABELS}', o.label)]) AS tf,
         min(o.length) AS length, count(*) OVER () AS df
     FROM (
         SELECT c.chunk, c.length, s.at - t.at AS start, min(s.label) AS label

@@ -20,9 +20,9 @@ from concord.backends.postgres.vectors import PostgresVectors
 from concord.errors import BadValue, NotFound
 from concord.types import Identity, Json, Space
 
-SPACES = """
-SELECT identity, recipe, is_active, was_active FROM kb_spaces WHERE org = %(org)s AND identity IS NOT NULL
-ORDER BY key"""
+SPACE_COLUMNS = "s.identity, s.recipe, s.is_active, s.was_active"
+_SPACES = f"""
+SELECT {SPACE_COLUMNS} FROM kb_spaces AS s WHERE s.org = %(org)s AND s.identity IS NOT NULL ORDER BY s.key"""
 _REMEMBER = "UPDATE kb_spaces SET recipe = %s WHERE org = %s AND key = %s"
 
 
@@ -35,7 +35,7 @@ class PostgresSpaces:
 
     def all(self) -> list[Space]:
         """Return every space, in the order in which they were added."""
-        return spaces_of(self._connections.read_together(SPACES)[0])
+        return spaces_of(self._connections.rows(_SPACES))
 
     def active(self) -> Space | None:
         """Return the space that searches use; None before the first embedder."""
@@ -90,7 +90,7 @@ class PostgresSpaces:
 
 
 def spaces_of(rows: Sequence[tuple[Any, ...]]) -> list[Space]:
-    """Return the spaces in rows of SPACES."""
+    """Return the spaces in rows of SPACE_COLUMNS."""
     return [_space(*row) for row in rows]
 
 

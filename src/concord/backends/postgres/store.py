@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from concord.backends.postgres.cache import PostgresCache
-from concord.backends.postgres.catalog import GENERATION, SOURCES, PostgresCatalog
+from concord.backends.postgres.catalog import PostgresCatalog
 from concord.backends.postgres.connections import Connections
 from concord.backends.postgres.journal import PostgresJournal
 from concord.backends.postgres.ledger import PostgresLedger
@@ -14,13 +14,16 @@ from concord.backends.postgres.lexical import PostgresLexical
 from concord.backends.postgres.location import Location, locate
 from concord.backends.postgres.locks import Locks
 from concord.backends.postgres.migrations import bring_up_to_date
-from concord.backends.postgres.rows import source_of
-from concord.backends.postgres.spaces import SPACES, PostgresSpaces, active_of, spaces_of
+from concord.backends.postgres.spaces import SPACE_COLUMNS, PostgresSpaces, active_of, spaces_of
 from concord.backends.postgres.upkeep import tidy_up
 from concord.backends.postgres.vectors import PostgresVectors
 from concord.outcomes import Finding
 from concord.protocols import Progress
 from concord.types import Source, Space
+
+_GLANCE = f"""
+SELECT o.generation, {SPACE_COLUMNS} FROM kb_orgs AS o
+LEFT JOIN kb_spaces AS s ON s.org = o.key AND s.is_active WHERE o.key = %(org)s"""
 
 
 class PostgresStore:
@@ -36,6 +39,7 @@ class PostgresStore:
         self.cache = PostgresCache(self._connections)
         self.ledger = PostgresLedger(self._connections, locks)
         self.journal = PostgresJournal(self._connections)
+        self._seen: tuple[int, list[Source]] | None = None  # the sources of a generation
 
     @classmethod
     def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> PostgresStore:
@@ -50,9 +54,14 @@ class PostgresStore:
         return cls(location, bring_up_to_date(location), options)
 
     def glance(self) -> tuple[int, list[Source], Space | None]:
-        """Return the generation, the sources by name and the active space, in one trip."""
-        ((generation,),), sources, spaces = self._connections.read_together(GENERATION, SOURCES, SPACES)
-        return generation, [source_of(row) for row in sources], active_of(spaces_of(spaces))
+        """Return the generation, the sources by name and the active space, in one trip.
+
+        Sources change with the generation alone: while that is the same they are not read again.
+        """
+        ((generation, *space),) = self._connections.rows(_GLANCE)
+        if self._seen is None or self._seen[0] != generation:
+            self._seen = generation, self.catalog.sources()
+        return generation, list(self._seen[1]), active_of(spaces_of([tuple(space)] if space[0] else []))
 
     def check(self) -> list[Finding]:
         """Look for indexes and counters out of step, orphans and lost vectors; changes nothing."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import psycopg
@@ -35,10 +36,9 @@ SELECT s.key, s.identity, s.dimension, o.home,
               WHERE i.indexrelid = to_regclass('kb_vectors_' || s.dimension || '_hnsw')), false),
     o.chunks,
     (SELECT greatest(c.reltuples, 0) FROM pg_class AS c
-     WHERE c.oid = to_regclass('kb_vectors_' || s.dimension))
+     WHERE c.oid = to_regclass('kb_vectors_' || s.dimension)) {more}
 FROM kb_orgs AS o JOIN kb_spaces AS s ON s.org = o.key WHERE o.key = %(org)s AND {which}"""
-_ACTIVE = _STATE.format(which="s.is_active")
-_BOUND = _STATE.format(which="s.identity = %(identity)s")
+_IS_ACTIVE, _IS_BOUND = "s.is_active", "s.identity = %(identity)s"
 _COUNT_ALLOWED = f"SELECT count(*) FROM ({ALLOWED} LIMIT %(most)s) AS few"
 # Written with a sum, no index can answer it.
 _EXACT = """
@@ -49,8 +49,9 @@ _NEAREST = """
 SELECT v.chunk, v.embedding <=> %(vector)s AS distance FROM {table} AS v
 WHERE v.org = %(org)s AND v.space = %(space)s AND {allowed}
 ORDER BY v.embedding <=> %(vector)s LIMIT {limit:d}"""  # planned for this limit: an unknown one looks large
-_EFFORT = """
-SELECT set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', 'strict_order', true),
+# How the graph is walked in the rest of a transaction; asked with the state, it takes no time of its own.
+_EFFORT = """,
+    set_config('hnsw.ef_search', %(effort)s, true), set_config('hnsw.iterative_scan', 'strict_order', true),
     set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)"""
 # A scalar sub-select stays where it is: it is asked of each vector that the graph comes by.
 _IS_ALLOWED = f"(SELECT TRUE FROM {CHUNKS} WHERE c.org = %(org)s AND c.id = v.chunk AND {{condition}})"
@@ -74,7 +75,11 @@ INSERT INTO {table} (org, space, chunk, embedding)
 SELECT %(org)s, %(space)s, given.id, given.embedding
 FROM unnest(%(ids)s::bigint[], %(vectors)b::vector[]) AS given (id, embedding) JOIN alive USING (id)
 ON CONFLICT (org, space, chunk) DO UPDATE SET embedding = excluded.embedding"""
-_FETCH = "SELECT chunk, vector_send(embedding) FROM {table} WHERE org = %s AND space = %s AND chunk = ANY(%s)"
+_FETCH = """
+SELECT v.chunk, vector_send(v.embedding) FROM {table} AS v
+WHERE v.org = %(org)s AND v.chunk = ANY(%(ids)s) AND v.space = (
+    SELECT s.key FROM kb_orgs AS o JOIN kb_spaces AS s ON s.org = o.key
+    WHERE o.key = %(org)s AND o.home = '' AND s.dimension = %(dimension)s AND {which})"""
 _IS_MARKED = f"""
 SELECT EXISTS (SELECT FROM {CHUNKS} WHERE d.org = %(org)s AND d.source = %(source)s AND NOT EXISTS (
     SELECT FROM kb_pending AS p WHERE p.org = c.org AND p.space = %(space)s AND p.chunk = c.id))"""
@@ -119,6 +124,7 @@ class PostgresVectors:
         self._connections = connections
         self._org = connections.org
         self._bound = identity
+        self._identity = identity_column(identity) if identity else None
         self._seen: _State | None = None  # when somebody asked last
 
     def identity(self) -> Identity | None:
@@ -188,17 +194,10 @@ class PostgresVectors:
     def fetch(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, Vector]:
         """Return the vectors of those chunks that have one."""
 
-        def ask(connection: Connection, state: _State) -> Cursor:
-            statement = _FETCH.format(table=vector_table(state.dimension or 0))
-            asked = (self._org, state.space, list(chunk_ids))
-            return connection.cursor(binary=True).execute(statement, asked)
-
         def work(connection: Connection) -> list[tuple[Any, ...]]:
-            state, found = self._state_with(connection, ask)
-            if state is None or state.dimension is None:
-                return []
-            _check_here(state)
-            return ask(connection, state).fetchall() if found is None else found
+            return self._fetched(connection, self._seen, chunk_ids) or self._fetched(
+                connection, self._state(connection), chunk_ids
+            )
 
         if not chunk_ids:
             return {}
@@ -217,13 +216,29 @@ class PostgresVectors:
             statement = _DELETE_SOURCE.format(table=vector_table(state.dimension))
             return connection.execute(statement, values).rowcount
 
+    def _fetched(
+        self, connection: Connection, state: _State | None, chunk_ids: Sequence[ChunkId]
+    ) -> list[tuple[Any, ...]]:
+        """Return chunks and their vectors, if they are where a state says."""
+        if state is None or state.dimension is None:
+            return []
+        _check_here(state)
+        which = _IS_BOUND if self._bound else _IS_ACTIVE
+        statement = _FETCH.format(table=vector_table(state.dimension), which=which)
+        asked = {**self._whose(), "ids": list(chunk_ids), "dimension": state.dimension}
+        return connection.cursor(binary=True).execute(statement, asked).fetchall()
+
     def _state(self, connection: Connection, locked: str = "") -> _State | None:
         """Return what there is of the space that this index is about; None when there is no such space."""
         return _state_of(self._ask_state(connection, locked))
 
-    def _ask_state(self, connection: Connection, locked: str = "") -> Cursor:
-        values = {"org": self._org, "identity": self._bound and identity_column(self._bound)}
-        return connection.execute((_BOUND if self._bound else _ACTIVE) + locked, values)
+    def _ask_state(self, connection: Connection, locked: str = "", more: str = "", **values: Any) -> Cursor:
+        which = _IS_BOUND if self._bound else _IS_ACTIVE
+        statement = _STATE.format(which=which, more=more) + locked
+        return connection.execute(statement, {**self._whose(), **values})
+
+    def _whose(self) -> dict[str, Any]:
+        return {"org": self._org, "identity": self._identity}
 
     def _waiting(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
         def work(connection: Connection) -> list[tuple[Any, ...]]:
@@ -233,38 +248,17 @@ class PostgresVectors:
 
         return self._connections.read(work)
 
-    def _state_with(
-        self, connection: Connection, ask: Callable[[Connection, _State], Cursor] | None
-    ) -> tuple[_State | None, list[tuple[Any, ...]] | None]:
-        """Return the state, and what was found by asking in the same trip for more.
-
-        That is asked of the state as it was last seen; nothing was found if it is another one by now.
-        """
-        seen = self._seen
-        if ask is None or seen is None or seen.dimension is None:
-            self._seen = self._state(connection)
-            return self._seen, None
-        with connection.pipeline():
-            now = self._ask_state(connection)
-            more = ask(connection, seen)
-        self._seen = _state_of(now)
-        is_same = self._seen is not None and self._seen.is_like(seen)
-        return self._seen, more.fetchall() if is_same else None
-
     def _search(
         self, connection: Connection, vector: Vector, filter: Filter, limit: int, ef_search: int
     ) -> list[tuple[ChunkId, float]]:
         values: dict[str, Any] = {"vector": Embedding(vector), "limit": limit, "org": self._org}
-
-        def walk(connection: Connection, state: _State, allowed: str = _current(filter)) -> Cursor:
-            """Walk the graph; how is set for no longer than the pipeline that the caller holds."""
-            connection.execute(_EFFORT, (str(ef_search),))
-            table = vector_table(state.dimension or 0)
-            statement = _NEAREST.format(table=table, allowed=allowed, limit=limit)
-            return connection.execute(statement, {**values, "space": state.space})
-
-        may_walk = filter.is_open and _is_walked(self._seen, vector)
-        state, found = self._state_with(connection, walk if may_walk else None)
+        walk = partial(self._walk, connection, values, limit, ef_search)
+        found = None
+        if filter.is_open and self._seen is not None and _is_walked(self._seen, vector):
+            found = walk(self._seen, _current(filter))
+        else:
+            self._seen = self._state(connection)
+        state = self._seen
         if state is None:
             raise self._is_gone()
         if state.dimension is None:
@@ -274,14 +268,29 @@ class PostgresVectors:
         scope = self._scope(connection, filter, state)
         values |= scope.values
         if state.is_indexed and not _is_narrow(scope.size, state.table_size):
-            if found is None:
-                with connection.pipeline():
-                    walked = walk(connection, state, scope.each)
-                found = walked.fetchall()
-            if len(found) == min(limit, scope.size):
+            found = walk(state, scope.each) if found is None else found
+            if found is not None and len(found) == min(limit, scope.size):
                 return sorted(found, key=lambda row: (row[1], row[0]))
         statement = _EXACT.format(table=vector_table(state.dimension), allowed=scope.together)
         return connection.execute(statement, {**values, "space": state.space}).fetchall()
+
+    def _walk(
+        self,
+        connection: Connection,
+        values: Mapping[str, Any],
+        limit: int,
+        ef_search: int,
+        seen: _State,
+        allowed: str,
+    ) -> list[tuple[ChunkId, float]] | None:
+        """Walk the graph and look at the state anew, in one trip; None if it is another one by now."""
+        statement = _NEAREST.format(table=vector_table(seen.dimension or 0), allowed=allowed, limit=limit)
+        with connection.pipeline():
+            now = self._ask_state(connection, more=_EFFORT, effort=str(ef_search))
+            walked = connection.execute(statement, {**values, "space": seen.space})
+        self._seen = _state_of(now)
+        is_same = self._seen is not None and self._seen.is_like(seen)
+        return walked.fetchall() if is_same else None
 
     def _is_gone(self) -> ModelMismatch:
         name = self._bound.name if self._bound else "the model"
@@ -304,7 +313,7 @@ class PostgresVectors:
 
 def _state_of(cursor: Cursor) -> _State | None:
     row = cursor.fetchone()
-    return _State(*row) if row else None
+    return _State(*row[: len(_State._fields)]) if row else None
 
 
 def _current(filter: Filter) -> str:
@@ -312,9 +321,9 @@ def _current(filter: Filter) -> str:
     return "TRUE" if filter.include_superseded else f"v.chunk NOT IN ({SUPERSEDED})"
 
 
-def _is_walked(seen: _State | None, vector: Vector) -> bool:
+def _is_walked(seen: _State, vector: Vector) -> bool:
     """Whether a search for this vector most likely walks the graph; one that cannot be sent is refused."""
-    if seen is None or seen.dimension is None or not seen.is_indexed:
+    if seen.dimension is None or not seen.is_indexed:
         return False
     if len(vector) != seen.dimension * FLOAT_BYTES:
         return False

@@ -17,8 +17,8 @@ from concord.types import ChunkId
 LABELS = "ABCD"  # how a tsvector says which column a token stands in: title, content, tags, terms
 _LONGEST_BYTES = 1024  # a longer token is kept by its beginning and a digest: a tsvector refuses it
 # A posting is one number: how often the token occurs in each of the four columns, then the chunk's length.
-_COUNT_BITS = 8
-_MOST_COUNTED = 255
+COUNT_BITS = 8
+MOST_COUNTED = 255
 LENGTH_BITS = 32
 
 
@@ -36,7 +36,7 @@ def entry_of(columns: Columns) -> Entry:
     counts: dict[str, int] = {}
     length, position = 0, 1
     for column, text in enumerate(columns):
-        label, one, tokens = LABELS[column], 1 << _COUNT_BITS * column, lexemes(text)
+        label, one, tokens = LABELS[column], 1 << COUNT_BITS * column, lexemes(text)
         for at, token in enumerate(tokens, position):
             if token in places:
                 places[token] += f",{at}{label}"
@@ -44,9 +44,9 @@ def entry_of(columns: Columns) -> Entry:
             else:
                 places[token] = f"'{token}':{at}{label}"
                 counts[token] = one
-        if len(tokens) > _MOST_COUNTED:
+        if len(tokens) > MOST_COUNTED:
             for token, number in Counter(tokens).items():
-                counts[token] -= one * max(0, number - _MOST_COUNTED)
+                counts[token] -= one * max(0, number - MOST_COUNTED)
         length += len(tokens)
         position += len(tokens) + 1  # the gap keeps phrases within a column
     return Entry(length, " ".join(places.values()), counts)

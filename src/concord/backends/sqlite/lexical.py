@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import starmap
 
 from concord.backends.columns import WEIGHTS
@@ -14,10 +14,9 @@ from concord.text.terms import tokenize
 from concord.types import Filter, Match, Phrase, Scored
 
 # `ORDER BY rank` would let FTS5 sort, which is slower than SQLite's own top-k and leaves ties open.
-_SEARCH = """
-SELECT f.rowid, -bm25(kb_chunks_fts, :w_title, :w_content, :w_tags, :w_terms) AS score
-FROM kb_chunks_fts AS f {rest} ORDER BY score DESC, f.rowid LIMIT :limit"""
-_WEIGHTS = ("w_title", "w_content", "w_tags", "w_terms")
+_SEARCH = f"""
+SELECT f.rowid, -bm25(kb_chunks_fts, {", ".join(map(str, WEIGHTS))}) AS score
+FROM kb_chunks_fts AS f {{rest}} ORDER BY score DESC, f.rowid LIMIT :limit"""
 _MATCHED = "WHERE f.kb_chunks_fts MATCH :match"
 _EVERYTHING = _SEARCH.format(rest=_MATCHED)
 # Superseded documents are few: leaving out their chunks is cheap where a join would double the time.
@@ -43,14 +42,13 @@ class SQLiteLexical:
         self._readers = readers
 
     def search(
-        self, match: Match, filter: Filter, limit: int, *, weights: Sequence[float] = WEIGHTS
+        self, match: Match, filter: Filter, limit: int, known: Mapping[str, int] | None = None
     ) -> list[Scored]:
         """Return the best chunks by BM25, best first; ties by chunk id."""
         expression = to_match(match)
         if expression is None or limit < 1:
             return []
-        values: dict[str, str | int | float] = dict(zip(_WEIGHTS, weights, strict=True))
-        values.update(match=expression, limit=limit)
+        values: dict[str, str | int | float] = {"match": expression, "limit": limit}
         with self._readers.connection() as connection:
             statement = _statement(connection, filter, values)
             return list(starmap(Scored, connection.execute(statement, values)))
