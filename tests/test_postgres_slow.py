@@ -26,7 +26,7 @@ from concord.backends.postgres.store import PostgresStore  # noqa: E402
 
 BOUND_S = 60.0
 DEADLINE_MS = 300.0  # too short for nothing but a server that does not answer
-TABLES = ("kb_orgs", "kb_sources", "kb_documents", "kb_chunks", "kb_postings")
+TABLES = ("kb_orgs", "kb_documents", "kb_chunks", "kb_postings")
 OURS = "application_name = 'concord'"
 
 
@@ -99,6 +99,17 @@ def test_a_search_that_meets_a_locked_table_ends_with_an_error_and_so_do_its_sta
     answer = kb.search("login")
     assert answer.hits
     assert answer.degraded == ()
+
+
+def test_sources_that_cannot_be_read_are_an_error_too(kb: KnowledgeBase, org: str):
+    """By words, which asks for them every time; and with a store that has not read them yet."""
+    with opened(org) as another, locked("kb_sources") as other:
+        for asked in (
+            lambda: kb.search("login", mode="fts5", deadline_ms=DEADLINE_MS),
+            lambda: another.search("login", deadline_ms=DEADLINE_MS),
+        ):
+            assert isinstance(outcome(asked), StoreBusy)
+        assert nobody_waits(other)
 
 
 def test_locked_vectors_leave_the_answer_to_words_and_no_statement_behind(kb: KnowledgeBase):
