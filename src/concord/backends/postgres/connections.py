@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg_pool import ConnectionPool
 
-from concord.backends.postgres.bounded import Bounded
+from concord.backends.postgres.bounded import GRACE_S, Bounded
 from concord.backends.postgres.faults import is_lost, translated
 from concord.backends.postgres.location import Location
 from concord.backends.postgres.vector_form import register_vectors
@@ -110,7 +110,8 @@ class Connections:
     def _lent(self) -> Iterator[Connection]:
         self._make_sure()
         allowed = allowed_ms()
-        connection = self._pool.getconn(WAIT_S if allowed is None else min(WAIT_S, allowed / 1000))
+        # One that has yet to be opened takes a while, however little the first search allows.
+        connection = self._pool.getconn(WAIT_S if allowed is None else min(WAIT_S, allowed / 1000 + GRACE_S))
         try:
             with self._noting_loss(connection):
                 connection.bind(allowed)
