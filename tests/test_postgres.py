@@ -729,6 +729,34 @@ def test_a_document_given_twice_is_as_it_was_given_last(store: PostgresStore):
     assert store.lexical.frequencies(["first", "second"]) == (2, {"first": 0, "second": 1})
 
 
+def test_the_postings_of_frequent_words_are_read_by_those_who_search_for_them(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+):
+    put(store, "docs/a.md", *(f"often {'rare' if n == 3 else 'filler'} w{n}" for n in range(12)))
+    put(store, "docs/b.md", "often rare")
+    store.catalog.delete_documents(["docs/b.md"])
+    everything = AnyOf((Word("often"), Word("rare"))), AllOf((Word("often"), Word("rare"))), Word("often")
+    known = store.lexical.frequencies(["often", "rare"])[1]
+    expected = [store.lexical.search(match, Filter(), 20, known) for match in everything]
+    assert [len(found) for found in expected] == [12, 1, 12]
+    monkeypatch.setattr("concord.backends.postgres.lexical.SENT_WITH_COUNT", 2)
+    known = store.lexical.frequencies(["often", "rare"])[1]
+    assert known == {"often": 12, "rare": 1}
+    assert [store.lexical.search(match, Filter(), 20, known) for match in everything] == expected
+    nowhere = AllOf((Word("often"), Word("rare"), Word("w5")))
+    assert store.lexical.search(nowhere, Filter(), 20, known) == []
+
+
+def test_many_deleted_chunks_leave_the_others_to_be_found(store: PostgresStore):
+    put(store, "docs/kept.md", *(f"often and {'at length ' * 9} w{n}" for n in range(3)))
+    for n in range(4):
+        put(store, f"docs/{n}.md", *("often" for _ in range(60)))
+    store.catalog.delete_documents([f"docs/{n}.md" for n in range(4)])
+    kept = [chunk.id for chunk in store.catalog.chunks_of("docs/kept.md")]
+    assert [one.chunk_id for one in store.lexical.search(Word("often"), Filter(), 2)] == kept[:2]
+    assert [one.chunk_id for one in store.lexical.search(Word("often"), Filter(), 9)] == kept
+
+
 def test_a_password_is_in_no_message():
     with pytest.raises(BackendDown) as refusal:
         PostgresStore.open("postgresql://someone:hunter2@localhost:1/base", "default")

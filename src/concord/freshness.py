@@ -29,6 +29,16 @@ class Files:
         """Whether a document is of one of the sources."""
         return document.source_id in self._sources
 
+    def is_told(self, document: Document) -> bool:
+        """Whether what has become of a document's file is known without the disk."""
+        source = self._sources[document.source_id]
+        if source.path is None:
+            return True
+        if document.id not in self._stats:
+            return False
+        status = self._stats[document.id]
+        return source.id in self._is_mounted if status is None else not _is_read(document, status)
+
     def is_deleted(self, document: Document) -> bool:
         """Whether a document had a file that is gone while its source is still there; never opens a file."""
         source = self._sources[document.source_id]
@@ -81,14 +91,18 @@ def _stat(path: str) -> os.stat_result | None:
         return os.stat_result((0,) * 10)  # of no size, which nothing that was indexed has
 
 
+def _is_read(document: Document, now: os.stat_result) -> bool:
+    """Whether only its content tells if a file has changed."""
+    is_same_time = storable_ns(now.st_mtime_ns) == document.mtime_ns
+    return now.st_size == document.size <= MAX_HASHED and not is_same_time
+
+
 def _compared(document: Document, path: str, now: os.stat_result) -> Freshness:
     if now.st_size != document.size:
         return "changed"
     since_indexed = storable_ns(now.st_mtime_ns) - document.mtime_ns
-    if not since_indexed:
-        return "fresh"
-    if now.st_size > MAX_HASHED:
-        return "fresh" if since_indexed == UNSETTLED_NS else "changed"
+    if not _is_read(document, now):
+        return "fresh" if since_indexed in (0, UNSETTLED_NS) else "changed"
     import hashlib  # 3 ms, which most answers need not pay
 
     try:

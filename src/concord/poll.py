@@ -41,19 +41,38 @@ class _Ballot(Struct, frozen=True):
 
 def poll(strategies: Sequence[Strategy], query: Query, deadline_ms: float) -> Poll:
     """Return the votes of all strategies that answer before the deadline."""
-    ends = time.perf_counter() + deadline_ms / 1000
-    box: list[_Ballot] = []
-    gates = [crew.closed_gate() for _ in strategies]
-    for strategy, gate in zip(strategies, gates, strict=True):
-        crew.do(partial(_cast, strategy, query, box, gate))
-    for gate in gates:
-        gate.acquire(timeout=_bearable(ends - time.perf_counter()))
-    result = Poll()
-    for ballot in box:  # who is late may still be writing
-        _count(result, ballot)
-    late = {strategy.name for strategy in strategies} - result.timings_ms.keys()
-    result.degraded += [Degraded(name, f"no answer within {deadline_ms:g} ms") for name in sorted(late)]
-    return result
+    polling = Polling(deadline_ms)
+    polling.ask(strategies, query)
+    return polling.result()
+
+
+class Polling:
+    """A poll under way: some strategies are asked before all is known that others need, by one deadline."""
+
+    def __init__(self, deadline_ms: float) -> None:
+        self._deadline_ms = deadline_ms
+        self._ends = time.perf_counter() + deadline_ms / 1000
+        self._gates: dict[str, Lock] = {}
+        self._box: list[_Ballot] = []
+
+    def ask(self, strategies: Sequence[Strategy], query: Query) -> None:
+        """Ask strategies, without waiting for them."""
+        for strategy in strategies:
+            gate = self._gates[strategy.name] = crew.closed_gate()
+            crew.do(partial(_cast, strategy, query, self._box, gate))
+
+    def result(self) -> Poll:
+        """Return the votes of all who were asked and answer before the deadline."""
+        for gate in self._gates.values():
+            gate.acquire(timeout=_bearable(self._ends - time.perf_counter()))
+        result = Poll()
+        for ballot in self._box:  # who is late may still be writing
+            _count(result, ballot)
+        reason = f"no answer within {self._deadline_ms:g} ms"
+        result.degraded += [
+            Degraded(name, reason) for name in sorted(self._gates.keys() - result.timings_ms.keys())
+        ]
+        return result
 
 
 class Begun(Generic[T]):

@@ -22,7 +22,7 @@ from concord.errors import BackendDown, BadValue
 from concord.freshness import Files
 from concord.judge import Judgement, Survivor, Verdict, judge
 from concord.passages import UNSEEN, cited, diverse, read_present, reordered, told
-from concord.poll import Begun, Poll, poll
+from concord.poll import Begun, Poll, Polling
 from concord.ranking import diversify, rarity
 from concord.ranking.agreement import agreement
 from concord.ranking.calibrate import Calibration
@@ -47,7 +47,7 @@ from concord.types import (
     Request,
     Source,
 )
-from concord.understand import chosen_mode, is_literal, understand
+from concord.understand import chosen_mode, counted, is_literal, read
 
 if TYPE_CHECKING:
     from concord.breaker import Cosines
@@ -195,10 +195,14 @@ def retrieve(
 ) -> Retrieval:
     """Understand a request, ask the strategies, and learn both scores of every candidate."""
     watch = watch or _Watch()
-    with watch.lap("understand"):
-        query = understand(request, tools.settings, sources, tools.store.lexical)
     asked = [strategy for strategy in tools.strategies if strategy.name in polled(mode)]
-    votes = poll(asked, query, deadline_ms(request, tools.settings))
+    with watch.lap("understand"):
+        query, parsed = read(request, tools.settings, sources)
+        polling = Polling(deadline_ms(request, tools.settings))
+        polling.ask([one for one in asked if one.family == "semantic"], query)  # while words are counted
+        query = counted(query, parsed, tools.settings, tools.store.lexical)
+    polling.ask([one for one in asked if one.family != "semantic"], query)
+    votes = polling.result()
     _need_words(votes, mode)
     with watch.lap("complete"):
         voted = [one for some in votes.votes.values() for one in some if one.rank <= query.candidates]
@@ -312,7 +316,8 @@ def _above(
 
 
 def _with_freshness(hits: tuple[Hit, ...], files: Files) -> tuple[Hit, ...]:
-    states = told(lambda: [files.freshness(hit.document) for hit in hits], files)
+    documents = [hit.document for hit in hits]
+    states = told(lambda: [files.freshness(one) for one in documents], files, documents)
     if states is None:
         return hits
     return tuple(replace(hit, freshness=state) for hit, state in zip(hits, states, strict=True))

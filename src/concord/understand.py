@@ -7,11 +7,13 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from concord.errors import BadValue, NotFound
 from concord.ranking.classify import classify
 from concord.ranking.entities import entities
 from concord.text.parse import Parsed, parse, prune
-from concord.types import DOCUMENT_TYPES, MODES, Filter, Match, Mode, Query, Request, Source
+from concord.types import DOCUMENT_TYPES, MODES, Filter, Mode, Query, Request, Source
 
 if TYPE_CHECKING:
     from concord.protocols import LexicalIndex
@@ -34,28 +36,45 @@ def understand(
         BadValue: a number, mode or type outside what is allowed.
         NotFound: no source of that name.
     """
+    query, parsed = read(request, settings, sources)
+    return counted(query, parsed, settings, lexical)
+
+
+def read(request: Request, settings: Mapping[str, Any], sources: Sequence[Source]) -> tuple[Query, Parsed]:
+    """Return the query before its words are counted, enough for whoever looks for meaning, and its parts.
+
+    Raises:
+        BadValue: a number, mode or type outside what is allowed.
+        NotFound: no source of that name.
+    """
     limit = _limit(request, settings)
     _check_threshold(request)
     parsed = parse(request.text)
-    chunks, frequencies = lexical.frequencies(parsed.words)
-    return Query(
+    query = Query(
         text=request.text,
         terms=parsed.terms,
         phrases=parsed.phrases,
         excluded=parsed.excluded,
         exact=parsed.exact,
-        loose=_pruned(parsed, frequencies, prune_limit(chunks, settings)),
+        loose=parsed.loose,
         limit=limit,
         candidates=max(settings["search.candidates"], FANOUT * limit),
         filter=_filter(request, sources),
         kind=classify(request.text),
         entities=entities(request.text),
         words=parsed.words,
-        frequencies=frequencies,
-        chunks=chunks,
         ef_search=min(request.ef_search or settings["search.ef_search"], MAX_EF_SEARCH),
         remaining=" ".join((*parsed.terms, *parsed.phrases)) if parsed.excluded else "",
     )
+    return query, parsed
+
+
+def counted(query: Query, parsed: Parsed, settings: Mapping[str, Any], lexical: LexicalIndex) -> Query:
+    """Return a query with the frequencies of its words; loose matching goes without the most frequent."""
+    chunks, frequencies = lexical.frequencies(parsed.words)
+    most = prune_limit(chunks, settings)
+    loose = prune(parsed, lambda word: frequencies.get(word, 0) <= most)
+    return replace(query, loose=loose, chunks=chunks, frequencies=frequencies)
 
 
 def prune_limit(chunks: int, settings: Mapping[str, Any]) -> float:
@@ -115,11 +134,6 @@ def _filter(request: Request, sources: Sequence[Source]) -> Filter:
         until=request.until,
         include_superseded=request.include_superseded,
     )
-
-
-def _pruned(parsed: Parsed, frequencies: Mapping[str, int], most: float) -> Match | None:
-    """Return the loose match without the words that are in too many chunks to tell anything."""
-    return prune(parsed, lambda word: frequencies.get(word, 0) <= most)
 
 
 def is_literal(query: Query) -> bool:

@@ -356,12 +356,24 @@ FILTERS = st.builds(
     path=st.sampled_from([None, "docs/1*", "**/?.md"]),
     include_superseded=st.booleans(),
 )
+WORDS = st.lists(st.sampled_from([*VOCABULARY, "absent"]), unique=True)
 
 
-@given(DOCUMENTS, st.lists(SCORED, min_size=3, max_size=8), st.lists(NESTED, max_size=5), FILTERS)
+@given(
+    DOCUMENTS,
+    st.lists(SCORED, min_size=3, max_size=8),
+    st.lists(NESTED, max_size=5),
+    st.sampled_from([Filter(), EVERYTHING]) | FILTERS,
+    WORDS,
+)
 @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_match_finds_and_scores_as_in_the_reference(
-    rivals: tuple[Store, Store], texts: list[Any], matches: list[Match], nested: list[Match], filter: Filter
+    rivals: tuple[Store, Store],
+    texts: list[Any],
+    matches: list[Match],
+    nested: list[Match],
+    filter: Filter,
+    counted: list[str],
 ):
     for store in rivals:
         store.catalog.remove_source("docs")  # the statistics must forget the last example as well
@@ -370,12 +382,16 @@ def test_any_match_finds_and_scores_as_in_the_reference(
             put(
                 store, f"docs/{n}.md", text, title, title=title, tags=tuple(tags), superseded_by=superseded_by
             )
+        store.catalog.delete_documents([f"docs/{n}.md" for n in range(3, len(texts), 6)])
     reference, other = rivals
+    _, known = other.lexical.frequencies(counted)
     for match in matches:
         expected = scores(reference.lexical.search(match, filter, 100))
         scored = other.lexical.search(match, filter, 100)
         assert scores(scored) == pytest.approx(expected, rel=1e-6)
         assert scored == sorted(scored, key=lambda each: (-each.score, each.chunk_id))
+        assert other.lexical.search(match, filter, 100, known) == scored  # whatever was counted before
+        assert other.lexical.search(match, filter, 2) == scored[:2]
     for match in nested:
         assert set(ids(reference, match, filter)) == set(ids(other, match, filter))
     assert reference.lexical.frequencies(VOCABULARY) == other.lexical.frequencies(VOCABULARY)

@@ -14,6 +14,7 @@ from concord.backends.postgres.rows import (
     DOCUMENT_COLUMNS,
     DOCUMENT_WIDTH,
     SOURCE_COLUMNS,
+    array_of,
     chunk_of,
     document_of,
     file_state_of,
@@ -45,10 +46,12 @@ SELECT {CHUNK_COLUMNS} FROM kb_chunks AS c WHERE c.org = %(org)s AND c.document 
 ORDER BY c.position"""
 _READ = f"""
 SELECT {DOCUMENT_COLUMNS}, {CHUNK_COLUMNS} FROM kb_chunks AS c
-JOIN kb_documents AS d ON d.org = c.org AND d.id = c.document WHERE c.org = %(org)s AND c.id = ANY(%(ids)s)"""
+JOIN kb_documents AS d ON d.org = c.org AND d.id = c.document
+WHERE c.org = %(org)s AND c.id = ANY(%(ids)s::bigint[])"""
 _TYPES_OF = """
 SELECT c.id, d.type FROM kb_chunks AS c
-JOIN kb_documents AS d ON d.org = c.org AND d.id = c.document WHERE c.org = %(org)s AND c.id = ANY(%(ids)s)"""
+JOIN kb_documents AS d ON d.org = c.org AND d.id = c.document
+WHERE c.org = %(org)s AND c.id = ANY(%(ids)s::bigint[])"""
 _PENDING = """
 SELECT p.chunk FROM kb_pending AS p JOIN kb_spaces AS s ON s.org = p.org AND s.key = p.space AND s.is_active
 WHERE p.org = %(org)s"""
@@ -162,14 +165,14 @@ class PostgresCatalog:
     def read(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, tuple[Chunk, Document]]:
         """Return the chunks that still exist, each with its document."""
         found: dict[ChunkId, tuple[Chunk, Document]] = {}
-        for row in self._connections.rows(_READ, ids=list(chunk_ids)):
+        for row in self._connections.rows(_READ, ids=array_of(chunk_ids)):
             chunk = chunk_of(row[DOCUMENT_WIDTH:])
             found[chunk.id] = chunk, document_of(row[:DOCUMENT_WIDTH])
         return {chunk_id: found[chunk_id] for chunk_id in chunk_ids if chunk_id in found}
 
     def types_of(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, DocumentType]:
         """Return the document types of the chunks that still exist, without reading their text."""
-        return dict(self._connections.rows(_TYPES_OF, ids=list(chunk_ids)))
+        return dict(self._connections.rows(_TYPES_OF, ids=array_of(chunk_ids)))
 
     def chunks_of(self, document_id: str) -> list[Chunk]:
         """Return a document's chunks in order."""

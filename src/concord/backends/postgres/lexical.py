@@ -18,6 +18,7 @@ from concord.backends.postgres.plain_words import (
     plain_words,
     read_tokens,
 )
+from concord.backends.postgres.rows import array_of
 from concord.backends.postgres.vocabulary import similar_words
 from concord.backends.postgres.words import lexemes
 from concord.types import ChunkId, Filter, Match, Phrase, Scored
@@ -29,7 +30,7 @@ ORDER BY s.score DESC, s.chunk LIMIT %(limit)s"""
 _EXISTS = """((SELECT stale FROM n) = 0
     OR EXISTS (SELECT 1 FROM kb_chunks AS c WHERE c.org = %(org)s AND c.id = s.chunk))"""
 _CURRENT = f"{_EXISTS} AND s.chunk NOT IN ({SUPERSEDED})"
-_LIVING = "SELECT c.id FROM kb_chunks AS c WHERE c.org = %(org)s AND c.id = ANY(%(ids)s)"
+_LIVING = "SELECT c.id FROM kb_chunks AS c WHERE c.org = %(org)s AND c.id = ANY(%(ids)s::bigint[])"
 _LIVING_AND_CURRENT = f"{_LIVING} AND c.id NOT IN ({SUPERSEDED})"
 _ROOM = 64  # for chunks that are gone, among the best
 _COUNT = "{reads} SELECT count(*) FROM ({scored}) AS s"
@@ -49,9 +50,7 @@ class PostgresLexical:
         if limit < 1:
             return []
         if filter.is_open and (words := plain_words(match)):
-            return self._connections.read(
-                lambda connection: self._plain(connection, words, filter, limit, known)
-            )
+            return self._plain(words, filter, limit, known)
         relation = Relation(match)
         if relation.sql is None:
             return []
@@ -92,35 +91,28 @@ class PostgresLexical:
         return int(row[0]) if row else 0
 
     def _plain(
-        self,
-        connection: Connection,
-        words: PlainWords,
-        filter: Filter,
-        limit: int,
-        known: Mapping[str, int] | None,
+        self, words: PlainWords, filter: Filter, limit: int, known: Mapping[str, int] | None
     ) -> list[Scored]:
         """Return the best chunks that hold plain words, under a filter that hides superseded ones at most."""
         tokens = known.tokens if isinstance(known, ReadWords) else Tokens()
         if unread := tokens.unread(words):
-            tokens = tokens.joined(read_tokens(connection, self._org, unread))
+            tokens = tokens.joined(self._connections.read(lambda c: read_tokens(c, self._org, unread)))
         asked = limit
         while True:
             found = best(words, tokens, asked)
-            kept = self._kept(connection, found, filter, tokens)
+            kept = self._kept(found, filter, tokens)
             if len(kept) >= limit or len(found) < asked:
                 return kept[:limit]
             asked = 4 * asked + _ROOM
 
-    def _kept(
-        self, connection: Connection, found: list[Scored], filter: Filter, tokens: Tokens
-    ) -> list[Scored]:
+    def _kept(self, found: list[Scored], filter: Filter, tokens: Tokens) -> list[Scored]:
         """Return, of chunks that postings name, those that are there and not superseded."""
         hides_some = tokens.may_be_superseded and not filter.include_superseded
         if not found or not (tokens.may_be_gone or hides_some):
             return found
-        asked = {"org": self._org, "ids": [one.chunk_id for one in found]}
-        statement = _LIVING_AND_CURRENT if hides_some else _LIVING
-        living: set[ChunkId] = {chunk_id for (chunk_id,) in connection.execute(statement, asked)}
+        ids = array_of(one.chunk_id for one in found)
+        rows = self._connections.rows(_LIVING_AND_CURRENT if hides_some else _LIVING, ids=ids)
+        living: set[ChunkId] = {chunk_id for (chunk_id,) in rows}
         return [one for one in found if one.chunk_id in living]
 
 

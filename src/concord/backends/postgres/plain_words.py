@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from concord.backends.columns import WEIGHTS
@@ -49,6 +50,7 @@ WHERE t.chunks BETWEEN 1 AND %(most)s"""
 # An array of bigint as PostgreSQL sends it: five numbers, then each element after its size.
 _HEAD_BYTES = 20
 _ELEMENT = [("size", ">i4"), ("value", ">i8")]
+_ELEMENT_BYTES = 12
 
 
 class PlainWords(NamedTuple):
@@ -89,13 +91,13 @@ class Tokens(NamedTuple):
 
     def unread(self, words: PlainWords) -> list[str]:
         """Return the tokens that must be read before words can be searched for."""
-        if words.are_together and any(self.counts.get(token) == 0 for token in words.times):
-            return []  # one that is nowhere decides it
-        return [
-            token
-            for token in words.times
-            if token not in self.counts or (self.counts[token] and token not in self.postings)
-        ]
+        times = words.times
+        unread = [token for token in times if self.counts.get(token, 1) and token not in self.postings]
+        if unread and words.are_together:
+            rest = Counter({token: times[token] for token in times if token not in unread})
+            if rest and not best(PlainWords(rest, True), self, 1):
+                return []  # no chunk holds even the others
+        return unread
 
     def joined(self, other: Tokens) -> Tokens:
         """Return what two readings have told, the other one later."""
@@ -117,21 +119,21 @@ def read_tokens(connection: Connection, org: int, tokens: Sequence[str], most: i
     values = {"org": org, "terms": tokens, "most": most}
     (_, about, _), *rows = connection.cursor(binary=True).execute(_READ, values).fetchall()
     chunks, length, stale, superseded = _values([about]).tolist()
-    counts = {term: _values([sent]).item() for term, sent, packed in rows if packed is None}
-    slope = _K1 * _B * chunks / max(length, 1)
-    sent: dict[str, list[tuple[bytes, bytes]]] = {}
-    for term, held, packed in rows:
-        if packed is not None:
-            sent.setdefault(term, []).append((held, packed))
-    postings = {term: _scored(some, _idf(chunks, counts[term]), slope) for term, some in sent.items()}
-    return Tokens(chunks, stale > 0, superseded > 0, dict.fromkeys(tokens, 0) | counts, postings)
+    counts = dict.fromkeys(tokens, 0)
+    counts |= {term: int.from_bytes(sent[-8:], "big") for term, sent, packed in rows if packed is None}
+    sent = sorted(row for row in rows if row[2] is not None)
+    idf = {token: _idf(chunks, count) for token, count in counts.items()}
+    postings = _scored(sent, idf, _K1 * _B * chunks / max(length, 1)) if sent else {}
+    return Tokens(chunks, stale > 0, superseded > 0, counts, postings)
 
 
 def best(words: PlainWords, tokens: Tokens, limit: int) -> list[Scored]:
     """Return the best chunks that hold any of the words, or all, best first; ties by chunk id."""
     import numpy as np
 
-    held = [(tokens.postings[token], times) for token, times in words.times.items() if tokens.counts[token]]
+    held = [
+        (tokens.postings[token], times) for token, times in words.times.items() if token in tokens.postings
+    ]
     if not held or (words.are_together and len(held) < len(words.times)):
         return []
     chunks = np.concatenate([one.chunks for one, _ in held])
@@ -149,11 +151,22 @@ def best(words: PlainWords, tokens: Tokens, limit: int) -> list[Scored]:
     return list(map(Scored, chunks[order].tolist(), scores[order].tolist()))
 
 
-def _scored(sent: Sequence[tuple[bytes, bytes]], idf: float, slope: float) -> Postings:
-    packed = _values([one for _, one in sent])
+def _scored(
+    rows: Sequence[tuple[str, bytes, bytes]], idf: Mapping[str, float], slope: float
+) -> dict[str, Postings]:
+    """Return the postings in rows, those of a token side by side; all are worked out together."""
+    import numpy as np
+
+    sizes = [(len(held) - _HEAD_BYTES) // _ELEMENT_BYTES for _, held, _ in rows]
+    chunks, packed = _values([held for _, held, _ in rows]), _values([one for _, _, one in rows])
     times: Any = sum((packed >> COUNT_BITS * at & MOST_COUNTED) * weight for at, weight in enumerate(WEIGHTS))
-    scores = idf * (_K1 + 1) / (1 + (_K1 * (1 - _B) + slope * (packed >> LENGTH_BITS)) / times)
-    return Postings(_values([held for held, _ in sent]), scores)
+    rarity = np.repeat([idf[token] * (_K1 + 1) for token, _, _ in rows], sizes)
+    scores = rarity / (1 + (_K1 * (1 - _B) + slope * (packed >> LENGTH_BITS)) / times)
+    ends: dict[str, int] = {}
+    for (token, _, _), end in zip(rows, accumulate(sizes), strict=True):
+        ends[token] = end
+    spans = zip(ends, (0, *ends.values()), ends.values(), strict=False)
+    return {token: Postings(chunks[start:end], scores[start:end]) for token, start, end in spans}
 
 
 def _idf(chunks: int, count: int) -> float:

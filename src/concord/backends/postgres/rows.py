@@ -61,6 +61,11 @@ def stored_tags(tags: Iterable[str]) -> list[str]:
     return stored_all(dict.fromkeys(tags))
 
 
+def array_of(ids: Iterable[int]) -> str:
+    """Return numbers as a parameter `::bigint[]`: to adapt a list, psycopg takes a microsecond a number."""
+    return f"{{{','.join(map(str, ids))}}}"
+
+
 def source_of(row: Row) -> Source:
     """Return the source in a row of SOURCE_COLUMNS."""
     names = loaded(row[0]), loaded(row[1]), loaded_name(row[2]), row[3], loaded(row[4])

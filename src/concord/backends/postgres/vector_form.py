@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from array import array
+from collections.abc import Iterator, Sequence
 from struct import pack
 from typing import Any, NamedTuple
 
@@ -29,9 +30,11 @@ def to_wire(vector: Vector) -> bytes:
     return pack(">HH", len(vector) // FLOAT_BYTES, 0) + _swapped(vector)
 
 
-def from_wire(sent: bytes) -> Vector:
-    """Return a vector that `vector_send` has sent."""
-    return _swapped(sent[_HEAD_BYTES:])
+def from_wire(sent: Sequence[bytes]) -> Iterator[Vector]:
+    """Yield the vectors, all of one dimension, that `vector_send` has sent."""
+    together = _swapped(b"".join([one[_HEAD_BYTES:] for one in sent]))
+    size = len(sent[0]) - _HEAD_BYTES if sent else 1
+    return (together[start : start + size] for start in range(0, len(together), size))
 
 
 def register_vectors(connection: psycopg.Connection[Any]) -> None:

@@ -13,7 +13,7 @@ from concord.backends.postgres.cache import identity_column, identity_of
 from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.filters import ALLOWED, CHUNKS, SUPERSEDED, condition
 from concord.backends.postgres.ledger import check_here, claim
-from concord.backends.postgres.rows import loaded, stored, stored_name
+from concord.backends.postgres.rows import array_of, loaded, stored, stored_name
 from concord.backends.postgres.schema import vector_table
 from concord.backends.postgres.space_rows import take_over
 from concord.backends.postgres.vector_form import Embedding, from_wire
@@ -77,7 +77,7 @@ FROM unnest(%(ids)s::bigint[], %(vectors)b::vector[]) AS given (id, embedding) J
 ON CONFLICT (org, space, chunk) DO UPDATE SET embedding = excluded.embedding"""
 _FETCH = """
 SELECT v.chunk, vector_send(v.embedding) FROM {table} AS v
-WHERE v.org = %(org)s AND v.chunk = ANY(%(ids)s) AND v.space = (
+WHERE v.org = %(org)s AND v.chunk = ANY(%(ids)s::bigint[]) AND v.space = (
     SELECT s.key FROM kb_orgs AS o JOIN kb_spaces AS s ON s.org = o.key
     WHERE o.key = %(org)s AND o.home = '' AND s.dimension = %(dimension)s AND {which})"""
 _IS_MARKED = f"""
@@ -202,7 +202,10 @@ class PostgresVectors:
 
         if not chunk_ids:
             return {}
-        found = {chunk_id: from_wire(sent) for chunk_id, sent in self._connections.read(work)}
+        rows = self._connections.read(work)
+        found = dict(
+            zip([chunk_id for chunk_id, _ in rows], from_wire([sent for _, sent in rows]), strict=True)
+        )
         return {chunk_id: found[chunk_id] for chunk_id in chunk_ids if chunk_id in found}
 
     def delete_source(self, source_id: str) -> int:
@@ -226,7 +229,7 @@ class PostgresVectors:
         _check_here(state)
         which = _IS_BOUND if self._bound else _IS_ACTIVE
         statement = _FETCH.format(table=vector_table(state.dimension), which=which)
-        asked = {**self._whose(), "ids": list(chunk_ids), "dimension": state.dimension}
+        asked = {**self._whose(), "ids": array_of(chunk_ids), "dimension": state.dimension}
         return connection.cursor(binary=True).execute(statement, asked).fetchall()
 
     def _state(self, connection: Connection, locked: str = "") -> _State | None:
