@@ -736,15 +736,16 @@ def test_the_postings_of_frequent_words_are_read_by_those_who_search_for_them(
     put(store, "docs/b.md", "often rare")
     store.catalog.delete_documents(["docs/b.md"])
     everything = AnyOf((Word("often"), Word("rare"))), AllOf((Word("often"), Word("rare"))), Word("often")
-    known = store.lexical.frequencies(["often", "rare"])[1]
+    known = store.lexical.frequencies(["often", "rare"], 1.0)[1]
     expected = [store.lexical.search(match, Filter(), 20, known) for match in everything]
     assert [len(found) for found in expected] == [12, 1, 12]
-    monkeypatch.setattr("concord.backends.postgres.lexical.SENT_WITH_COUNT", 2)
-    known = store.lexical.frequencies(["often", "rare"])[1]
-    assert known == {"often": 12, "rare": 1}
-    assert [store.lexical.search(match, Filter(), 20, known) for match in everything] == expected
+    monkeypatch.setattr("concord.backends.postgres.plain_words.RARE", 2)
     nowhere = AllOf((Word("often"), Word("rare"), Word("w5")))
-    assert store.lexical.search(nowhere, Filter(), 20, known) == []
+    for share in (None, 0.2):
+        known = store.lexical.frequencies(["often", "rare"], share)[1]
+        assert known == {"often": 12, "rare": 1}
+        assert [store.lexical.search(match, Filter(), 20, known) for match in everything] == expected
+        assert store.lexical.search(nowhere, Filter(), 20, known) == []
 
 
 def test_many_deleted_chunks_leave_the_others_to_be_found(store: PostgresStore):

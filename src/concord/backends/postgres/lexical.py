@@ -10,7 +10,6 @@ from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.filters import ALLOWED, SUPERSEDED, condition
 from concord.backends.postgres.match import UNSCORED, Relation
 from concord.backends.postgres.plain_words import (
-    SENT_WITH_COUNT,
     PlainWords,
     ReadWords,
     Tokens,
@@ -61,21 +60,25 @@ class PostgresLexical:
         )
         return list(starmap(Scored, rows))
 
-    def frequencies(self, words: Sequence[str]) -> tuple[int, dict[str, int]]:
+    def frequencies(
+        self, words: Sequence[str], sought_share: float | None = None
+    ) -> tuple[int, dict[str, int]]:
         """Return how many chunks there are, and how many hold each word (by its stem).
 
-        What was read with that, the postings of all words but the most frequent, is kept for a search.
+        The postings of words that are sought come along.
         """
-        return self._connections.read(lambda connection: self._frequencies(connection, words))
+        return self._connections.read(lambda connection: self._frequencies(connection, words, sought_share))
 
     def similar_words(self, word: str, limit: int) -> list[tuple[str, int]]:
         """Return indexed words near a typed one, nearest first, with how many chunks hold each."""
         return self._connections.read(lambda connection: similar_words(connection, self._org, word, limit))
 
-    def _frequencies(self, connection: Connection, words: Sequence[str]) -> tuple[int, dict[str, int]]:
+    def _frequencies(
+        self, connection: Connection, words: Sequence[str], share: float | None
+    ) -> tuple[int, dict[str, int]]:
         tokens = {word: lexemes(word) for word in words}
         single = [found[0] for found in tokens.values() if len(found) == 1]
-        read = count_tokens(connection, self._org, single, SENT_WITH_COUNT)
+        read = count_tokens(connection, self._org, single, share)
         counts = {
             word: read.counts[found[0]] if len(found) == 1 else self._count_phrase(connection, word)
             for word, found in tokens.items()
@@ -109,7 +112,7 @@ class PostgresLexical:
     def _tokens(self, connection: Connection, words: PlainWords, known: Tokens) -> Tokens:
         """Return all that a search for words needs to know, beginning with what is known."""
         if uncounted := [token for token in words.times if token not in known.counts]:
-            known = known.joined(count_tokens(connection, self._org, uncounted, SENT_WITH_COUNT))
+            known = known.joined(count_tokens(connection, self._org, uncounted, 0.0))
         return completed(words, known, connection, self._org)
 
     def _kept(self, found: list[Scored], filter: Filter, tokens: Tokens) -> list[Scored]:

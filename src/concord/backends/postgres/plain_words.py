@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     _Floats = NDArray[np.float64]
 
 _K1, _B, _LEAST_IDF = 1.2, 0.75, 1e-6  # as `backends/bm25.py` has them
-# A token in more chunks is only counted at first: most searches leave it out. So many are sent in half a
-# millisecond.
-SENT_WITH_COUNT = 5000
+RARE = 5000  # chunks: a token in no more is worth reading at once, whatever share of all they are
 
 # First a row about all chunks: how many, their tokens, and whether postings may name some that are deleted,
 # or superseded. Then one for each token, with the number of its chunks; then the postings of those tokens.
@@ -45,7 +43,8 @@ FROM kb_orgs AS o WHERE o.key = %(org)s
 UNION ALL SELECT t.term, array_send(ARRAY[t.chunks::bigint]), NULL::bytea FROM t WHERE t.chunks > 0
 UNION ALL SELECT p.term, array_send(p.chunks), array_send(p.packed)
 FROM t JOIN kb_postings AS p ON p.org = %(org)s AND p.term = t.term
-WHERE t.chunks BETWEEN 1 AND %(most)s"""
+WHERE t.chunks BETWEEN 1 AND greatest(%(most)s, %(share)s * (
+    SELECT o.chunks FROM kb_orgs AS o WHERE o.key = %(org)s))"""
 
 _POSTINGS = """
 SELECT p.term, array_send(p.chunks), array_send(p.packed)
@@ -122,9 +121,9 @@ class ReadWords(dict[str, int]):
         self.tokens = tokens
 
 
-def count_tokens(connection: Connection, org: int, tokens: Sequence[str], most: int) -> Tokens:
-    """Count tokens, and read the postings of those that are in at most so many chunks."""
-    values = {"org": org, "terms": tokens, "most": most}
+def count_tokens(connection: Connection, org: int, tokens: Sequence[str], share: float | None) -> Tokens:
+    """Count tokens; read the postings of those that are rare, or in at most such a share of all chunks."""
+    values = {"org": org, "terms": tokens, "share": share or 0.0, "most": 0 if share is None else RARE}
     (_, about, _), *rows = connection.cursor(binary=True).execute(_COUNT, values).fetchall()
     chunks, length, stale, superseded = _values([about]).tolist()
     counts = dict.fromkeys(tokens, 0)
