@@ -49,8 +49,10 @@ class PostgresLexical:
         """Return the best chunks by BM25, best first; ties by chunk id."""
         if limit < 1:
             return []
-        if filter.is_open and (words := plain_words(match)):
-            return self._plain(words, filter, limit, known)
+        words = plain_words(match) if filter.is_open else None
+        tokens = self._tokens(words, known) if words else None
+        if words and tokens:
+            return self._plain(words, tokens, filter, limit)
         relation = Relation(match)
         if relation.sql is None:
             return []
@@ -94,13 +96,23 @@ class PostgresLexical:
         row = connection.execute(statement, {"org": self._org, **relation.values}).fetchone()
         return int(row[0]) if row else 0
 
-    def _plain(
-        self, words: PlainWords, filter: Filter, limit: int, known: Mapping[str, int] | None
-    ) -> list[Scored]:
-        """Return the best chunks that hold plain words, under a filter that hides superseded ones at most."""
+    def _tokens(self, words: PlainWords, known: Mapping[str, int] | None) -> Tokens | None:
+        """Return all that a search for plain words needs to know, beginning with what is known.
+
+        None where that is so much that the search is better done by the server.
+        """
         tokens = known.tokens if isinstance(known, ReadWords) else Tokens()
-        if not words.times.keys() <= tokens.postings.keys():
-            tokens = self._connections.read(lambda connection: self._tokens(connection, words, tokens))
+        if words.times.keys() <= tokens.postings.keys():
+            return tokens
+        return self._connections.read(lambda connection: self._read(connection, words, tokens))
+
+    def _read(self, connection: Connection, words: PlainWords, tokens: Tokens) -> Tokens | None:
+        if uncounted := [token for token in words.times if token not in tokens.counts]:
+            tokens = tokens.joined(count_tokens(connection, self._org, uncounted, 1.0))
+        return completed(words, tokens, connection, self._org)
+
+    def _plain(self, words: PlainWords, tokens: Tokens, filter: Filter, limit: int) -> list[Scored]:
+        """Return the best chunks that hold plain words, under a filter that hides superseded ones at most."""
         asked = limit
         while True:
             found = best(words, tokens, asked)
@@ -108,12 +120,6 @@ class PostgresLexical:
             if len(kept) >= limit or len(found) < asked:
                 return kept[:limit]
             asked = 4 * asked + _ROOM
-
-    def _tokens(self, connection: Connection, words: PlainWords, known: Tokens) -> Tokens:
-        """Return all that a search for words needs to know, beginning with what is known."""
-        if uncounted := [token for token in words.times if token not in known.counts]:
-            known = known.joined(count_tokens(connection, self._org, uncounted, 0.0))
-        return completed(words, known, connection, self._org)
 
     def _kept(self, found: list[Scored], filter: Filter, tokens: Tokens) -> list[Scored]:
         """Return, of chunks that postings name, those that are there and not superseded."""

@@ -1,7 +1,8 @@
 """Plain words, which nearly all queries are: the server sends their postings, and BM25 is worked out here.
 
 SQL takes a microsecond to unnest, weigh, group and sort one posting. To send it and leave the rest to numpy
-takes a tenth of that. The formula is that of `match.py`, which has phrases, beginnings and filters too.
+takes a tenth of that, unless there are so many that a network would be busy with them. The formula is that of
+`match.py`, which has those, phrases, beginnings and filters too.
 
 numpy is loaded by those who search: it takes a while, and no other command needs it.
 """
@@ -29,27 +30,29 @@ if TYPE_CHECKING:
 
 _K1, _B, _LEAST_IDF = 1.2, 0.75, 1e-6  # as `backends/bm25.py` has them
 RARE = 5000  # chunks: a token in no more is worth reading at once, whatever share of all they are
+MOST_SENT = 20_000  # postings for one query: half a megabyte, 4 ms of a gigabit network
 
 # First a row about all chunks: how many, their tokens, and whether postings may name some that are deleted,
-# or superseded. Then one for each token, with the number of its chunks; then the postings of those tokens.
+# or superseded. Then one for each token, with the number of its chunks; then the postings of those tokens
+# that are sought, the rarest first, as long as they are not too many.
 _COUNT = """
-WITH t AS MATERIALIZED (
+WITH counted AS (
     SELECT p.term, sum(p.size) - coalesce((
         SELECT g.chunks FROM kb_gone AS g WHERE g.org = %(org)s AND g.term = p.term), 0) AS chunks
-    FROM kb_postings AS p WHERE p.org = %(org)s AND p.term = ANY(%(terms)s) GROUP BY p.term)
+    FROM kb_postings AS p WHERE p.org = %(org)s AND p.term = ANY(%(terms)s) GROUP BY p.term),
+t AS MATERIALIZED (
+    SELECT term, chunks, sum(chunks) OVER (ORDER BY chunks, term) AS total FROM counted WHERE chunks > 0)
 SELECT NULL, array_send(ARRAY[o.chunks, o.tokens, o.stale, EXISTS (
     SELECT FROM kb_documents AS d WHERE d.org = %(org)s AND d.superseded_by IS NOT NULL)::int]), NULL::bytea
 FROM kb_orgs AS o WHERE o.key = %(org)s
-UNION ALL SELECT t.term, array_send(ARRAY[t.chunks::bigint]), NULL::bytea FROM t WHERE t.chunks > 0
+UNION ALL SELECT t.term, array_send(ARRAY[t.chunks::bigint]), NULL::bytea FROM t
 UNION ALL SELECT p.term, array_send(p.chunks), array_send(p.packed)
 FROM t JOIN kb_postings AS p ON p.org = %(org)s AND p.term = t.term
-WHERE t.chunks BETWEEN 1 AND greatest(%(most)s, %(share)s * (
+WHERE t.total <= %(most)s AND t.chunks <= greatest(%(rare)s, %(share)s * (
     SELECT o.chunks FROM kb_orgs AS o WHERE o.key = %(org)s))"""
 
-_POSTINGS = """
-SELECT p.term, array_send(p.chunks), array_send(p.packed)
-FROM kb_postings AS p WHERE p.org = %(org)s AND p.term = ANY(%(terms)s)"""
-_POSTINGS_AMONG = """
+# Of tokens that are too frequent to be sent, the postings of some chunks.
+_AMONG = """
 SELECT p.term, array_send(array_agg(e.chunk)), array_send(array_agg(e.packed))
 FROM kb_postings AS p CROSS JOIN LATERAL unnest(p.chunks, p.packed) AS e (chunk, packed)
 JOIN unnest(%(ids)s::bigint[]) AS wanted (id) ON wanted.id = e.chunk
@@ -123,7 +126,8 @@ class ReadWords(dict[str, int]):
 
 def count_tokens(connection: Connection, org: int, tokens: Sequence[str], share: float | None) -> Tokens:
     """Count tokens; read the postings of those that are rare, or in at most such a share of all chunks."""
-    values = {"org": org, "terms": tokens, "share": share or 0.0, "most": 0 if share is None else RARE}
+    most = 0 if share is None else MOST_SENT
+    values = {"org": org, "terms": tokens, "share": share or 0.0, "rare": RARE, "most": most}
     (_, about, _), *rows = connection.cursor(binary=True).execute(_COUNT, values).fetchall()
     chunks, length, stale, superseded = _values([about]).tolist()
     counts = dict.fromkeys(tokens, 0)
@@ -133,8 +137,8 @@ def count_tokens(connection: Connection, org: int, tokens: Sequence[str], share:
     return known.with_postings([row for row in rows if row[2] is not None])
 
 
-def completed(words: PlainWords, tokens: Tokens, connection: Connection, org: int) -> Tokens:
-    """Return what was read, with what searching for these words needs besides.
+def completed(words: PlainWords, tokens: Tokens, connection: Connection, org: int) -> Tokens | None:
+    """Return what was read, with what searching for these words needs besides; None where that is too much.
 
     A frequent word that must stand beside others is looked for only in the chunks that hold those.
     """
@@ -142,14 +146,15 @@ def completed(words: PlainWords, tokens: Tokens, connection: Connection, org: in
     if not unread:
         return tokens
     rest = Counter({token: times for token, times in words.times.items() if token not in unread})
-    values = {"org": org, "terms": unread}
-    statement = _POSTINGS
-    if words.are_together and rest:
-        others = _holders(PlainWords(rest, True), tokens).chunks.tolist()
-        if not others:
-            return tokens
-        statement, values["ids"] = _POSTINGS_AMONG, array_of(others)
-    return tokens.with_postings(connection.cursor(binary=True).execute(statement, values).fetchall())
+    if not rest or not words.are_together:
+        return None
+    others = _holders(PlainWords(rest, True), tokens).chunks.tolist()
+    if len(others) > RARE:
+        return None
+    values = {"org": org, "terms": unread, "ids": array_of(others)}
+    return tokens.with_postings(
+        connection.cursor(binary=True).execute(_AMONG, values).fetchall() if others else []
+    )
 
 
 def best(words: PlainWords, tokens: Tokens, limit: int) -> list[Scored]:
