@@ -7,9 +7,12 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from msgspec.structs import replace
 
 import concord
 from concord import KnowledgeBase, Note, plugins
@@ -17,8 +20,8 @@ from concord.breaker import FAILURES
 from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, BadValue, EmbedderDown, UsageError
 from concord.poll import bounded, poll
-from concord.protocols import Strategy
-from concord.search import Tools, search
+from concord.protocols import LexicalIndex, Strategy
+from concord.search import Tools, retrieve, search
 from concord.strategies.lexical import ExactWords, RelaxedWords
 from concord.strategies.semantic import MOST_TOKENS, QueryVectors
 from concord.types import Candidate, Family, Query, Request, Vector
@@ -115,6 +118,33 @@ def test_strategies_run_side_by_side():
     kb = library()
     query = understand(Request("login"), kb.settings, kb.store.catalog.sources(), kb.store.lexical)
     assert set(poll([one, other], query, 60_000).votes) == {"one", "other"}
+
+
+class CountedLate:
+    """A lexical index that counts words when somebody else has begun."""
+
+    def __init__(self, index: LexicalIndex, begun: threading.Event) -> None:
+        self._index = index
+        self._begun = begun
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._index, name)
+
+    def frequencies(self, words: Sequence[str], share: float | None = None) -> tuple[int, dict[str, int]]:
+        assert self._begun.wait(BOUND_S)
+        return self._index.frequencies(words, share)
+
+
+@pytest.mark.promise("000.parallel")
+def test_meaning_is_looked_for_while_words_are_counted():
+    """Words are counted once meaning is being looked for: the other way round, this would never end."""
+    kb = library()
+    meaning = Waiting()
+    meaning.go_on.set()
+    used = tools(meaning)
+    store = SimpleNamespace(catalog=kb.store.catalog, lexical=CountedLate(kb.store.lexical, meaning.started))
+    found = retrieve(Request("login"), "auto", replace(used, store=store), kb.store.catalog.sources())
+    assert set(found.votes.votes) == {"fts_exact", "fts_relaxed", "semantic"}
 
 
 @pytest.mark.parametrize(

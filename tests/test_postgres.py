@@ -775,22 +775,30 @@ def test_a_document_given_twice_is_as_it_was_given_last(store: PostgresStore):
     assert store.lexical.frequencies(["first", "second"]) == (2, {"first": 0, "second": 1})
 
 
-def test_the_postings_of_frequent_words_are_read_by_those_who_search_for_them(
-    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("most", [0, 5, 20_000])
+def test_what_is_found_does_not_depend_on_which_postings_are_sent(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch, most: int
 ):
     put(store, "docs/a.md", *(f"often {'rare' if n == 3 else 'filler'} w{n}" for n in range(12)))
     put(store, "docs/b.md", "often rare")
     store.catalog.delete_documents(["docs/b.md"])
     everything = AnyOf((Word("often"), Word("rare"))), AllOf((Word("often"), Word("rare"))), Word("often")
-    known = store.lexical.frequencies(["often", "rare"])[1]
-    expected = [store.lexical.search(match, Filter(), 20, known) for match in everything]
-    assert [len(found) for found in expected] == [12, 1, 12]
-    monkeypatch.setattr("concord.backends.postgres.lexical.SENT_WITH_COUNT", 2)
-    known = store.lexical.frequencies(["often", "rare"])[1]
-    assert known == {"often": 12, "rare": 1}
-    assert [store.lexical.search(match, Filter(), 20, known) for match in everything] == expected
+    known = store.lexical.frequencies(["often", "rare"], 1.0)[1]
+
+    def found(known: dict[str, int]) -> list[list[tuple[int, float]]]:
+        lists = (store.lexical.search(match, Filter(), 20, known) for match in everything)
+        return [[(one.chunk_id, round(one.score, 9)) for one in some] for some in lists]
+
+    expected = found(known)
+    assert [len(some) for some in expected] == [12, 1, 12]
+    monkeypatch.setattr("concord.backends.postgres.plain_words.RARE", 2)
+    monkeypatch.setattr("concord.backends.postgres.plain_words.MOST_SENT", most)
     nowhere = AllOf((Word("often"), Word("rare"), Word("w5")))
-    assert store.lexical.search(nowhere, Filter(), 20, known) == []
+    for share in (None, 0.2):
+        known = store.lexical.frequencies(["often", "rare"], share)[1]
+        assert known == {"often": 12, "rare": 1}
+        assert found(known) == expected
+        assert store.lexical.search(nowhere, Filter(), 20, known) == []
 
 
 def test_many_deleted_chunks_leave_the_others_to_be_found(store: PostgresStore):

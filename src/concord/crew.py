@@ -11,6 +11,8 @@ import os
 import threading
 from collections.abc import Callable
 
+from concord.patience import handed_on
+
 MOST_IDLE = 8  # a burst of searches may need more; they end when it is over
 
 Work = Callable[[], None]  # raises nothing: there is nobody to tell
@@ -40,6 +42,7 @@ class Crew:
 
     def do(self, work: Work) -> None:
         """Have a piece of work done, without waiting for it."""
+        work = handed_on(work)
         with self._lock:
             seat = self._idle.pop() if self._idle else None
         if seat is None:

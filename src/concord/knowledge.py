@@ -227,14 +227,16 @@ class KnowledgeBase:
 
     def ask(self, request: Request, *, wait_for_model: bool = True) -> Answer:
         """Answer a request; without waiting for the model, words alone answer for as long as it is cold."""
-        from concord.search import search
+        from concord.patience import allowing
+        from concord.search import deadline_ms, search
         from concord.vetting import with_warnings
 
         if request.min_generation is not None:
             from concord.catching_up import search  # waits before it searches
 
-        tools, absent = self.parts.search_tools(request, wait_for_model)
-        answer = search(request, tools)
+        with allowing(deadline_ms(request, self.settings)):
+            tools, absent = self.parts.search_tools(request, wait_for_model)
+            answer = search(request, tools)
         if absent:
             answer = replace(answer, degraded=(*answer.degraded, absent))
         return with_warnings(preliminary(answer) if absent is COLD else answer)
@@ -259,10 +261,13 @@ class KnowledgeBase:
             UsageError: the request cannot be carried out as asked.
         """
         from concord.explaining import explain_passage
+        from concord.patience import allowing
+        from concord.search import deadline_ms
 
         request = Request(text, **options)
-        tools, absent = self.parts.search_tools(request, wait_for_model=True)
-        return explain_passage(request, reference, tools, [absent] if absent else [])
+        with allowing(deadline_ms(request, self.settings)):
+            tools, absent = self.parts.search_tools(request, wait_for_model=True)
+            return explain_passage(request, reference, tools, [absent] if absent else [])
 
     def warm(self) -> None:
         """Open the store and, where there are vectors to compare with, load the model."""

@@ -251,8 +251,14 @@ class LexicalIndex(Protocol):
         """
         ...
 
-    def frequencies(self, words: Sequence[str]) -> tuple[int, dict[str, int]]:
-        """Return how many chunks there are, and how many hold each word (by its stem)."""
+    def frequencies(
+        self, words: Sequence[str], sought_share: float | None = None
+    ) -> tuple[int, dict[str, int]]:
+        """Return how many chunks there are, and how many hold each word (by its stem).
+
+        `sought_share` announces a search under an open filter for those words that no larger share of chunks
+        holds: an index may read more of them at once, and keep it with the numbers.
+        """
         ...
 
     def similar_words(self, word: str, limit: int) -> list[tuple[str, int]]:

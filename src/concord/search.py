@@ -205,7 +205,7 @@ def retrieve(
     votes = polling.result()
     _need_words(votes, mode)
     with watch.lap("complete"):
-        voted = [one for some in votes.votes.values() for one in some if one.rank <= query.candidates]
+        voted = [one for some in votes.votes.values() for one in some[: query.candidates]]
         types = Begun(lambda: _types(voted, tools.store))  # asked while vectors are fetched
         compared = _compared(voted, query, tools.similarity)
         given = _ballots(votes, voted, compared)

@@ -71,7 +71,8 @@ def read(request: Request, settings: Mapping[str, Any], sources: Sequence[Source
 
 def counted(query: Query, parsed: Parsed, settings: Mapping[str, Any], lexical: LexicalIndex) -> Query:
     """Return a query with the frequencies of its words; loose matching goes without the most frequent."""
-    chunks, frequencies = lexical.frequencies(parsed.words)
+    sought = settings["search.prune_share"] if query.filter.is_open else None
+    chunks, frequencies = lexical.frequencies(parsed.words, sought)
     most = prune_limit(chunks, settings)
     loose = prune(parsed, lambda word: frequencies.get(word, 0) <= most)
     return replace(query, loose=loose, chunks=chunks, frequencies=frequencies)

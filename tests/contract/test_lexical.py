@@ -365,6 +365,7 @@ WORDS = st.lists(st.sampled_from([*VOCABULARY, "absent"]), unique=True)
     st.lists(NESTED, max_size=5),
     st.sampled_from([Filter(), EVERYTHING]) | FILTERS,
     WORDS,
+    st.sampled_from([None, 0.0, 0.5]),
 )
 @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_match_finds_and_scores_as_in_the_reference(
@@ -374,6 +375,7 @@ def test_any_match_finds_and_scores_as_in_the_reference(
     nested: list[Match],
     filter: Filter,
     counted: list[str],
+    share: float | None,
 ):
     for store in rivals:
         store.catalog.remove_source("docs")  # the statistics must forget the last example as well
@@ -384,13 +386,14 @@ def test_any_match_finds_and_scores_as_in_the_reference(
             )
         store.catalog.delete_documents([f"docs/{n}.md" for n in range(3, len(texts), 6)])
     reference, other = rivals
-    _, known = other.lexical.frequencies(counted)
+    _, known = other.lexical.frequencies(counted, share)
     for match in matches:
         expected = scores(reference.lexical.search(match, filter, 100))
         scored = other.lexical.search(match, filter, 100)
-        assert scores(scored) == pytest.approx(expected, rel=1e-6)
-        assert scored == sorted(scored, key=lambda each: (-each.score, each.chunk_id))
-        assert other.lexical.search(match, filter, 100, known) == scored  # whatever was counted before
+        again = other.lexical.search(match, filter, 100, known)  # whatever was counted before
+        for found in (scored, again):
+            assert scores(found) == pytest.approx(expected, rel=1e-6)
+            assert found == sorted(found, key=lambda each: (-each.score, each.chunk_id))
         assert other.lexical.search(match, filter, 2) == scored[:2]
     for match in nested:
         assert set(ids(reference, match, filter)) == set(ids(other, match, filter))

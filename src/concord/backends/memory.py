@@ -322,7 +322,9 @@ class MemoryLexical:
             found = (Scored(*item) for item in scores.items() if self._shelves.allows(filter, item[0]))
             return best(found, limit)
 
-    def frequencies(self, words: Sequence[str]) -> tuple[int, dict[str, int]]:
+    def frequencies(
+        self, words: Sequence[str], sought_share: float | None = None
+    ) -> tuple[int, dict[str, int]]:
         """Return how many chunks there are, and how many hold each word (by its stem)."""
         with self._shelves.reading():
             index = self._shelves.words

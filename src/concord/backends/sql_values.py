@@ -18,8 +18,8 @@ def source_values(source: Source) -> dict[str, Any]:
         "path": source.path,
         "kind": source.kind,
         "prefix": source.prefix,
-        "patterns": list_column(source.patterns),
-        "tags": list_column(source.tags),
+        "patterns": stored_list(source.patterns),
+        "tags": stored_list(source.tags),
         "trust": source.trust,
         "created_at": float(source.created_at),
         "synced_at": None if source.synced_at is None else float(source.synced_at),
@@ -56,11 +56,20 @@ def details_of(stored: str) -> Mapping[str, Any]:
     return found
 
 
+def stored_list(values: Collection[Any]) -> str:
+    """Return a list as its column keeps it.
+
+    Raises:
+        UnicodeEncodeError: there is half a character in it, and what comes back would be no text.
+    """
+    return json.encode(values).decode()
+
+
 def list_column(values: Collection[Any]) -> str:
-    """Return a list as its column keeps it, and as `json_each` takes it."""
+    """Return a list that looks like its column, and as `json_each` takes it."""
     try:
-        return json.encode(values).decode()
-    except UnicodeEncodeError:  # a lone surrogate, which no stored text holds: it is to match nothing
+        return stored_list(values)
+    except UnicodeEncodeError:  # half a character, which no stored text holds: it is to match nothing
         return str(_standard_json().dumps(list(values)))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from itertools import starmap
 
 from concord.backends.postgres import changes
 from concord.backends.postgres.connections import Connections
@@ -18,7 +17,13 @@ from concord.backends.postgres.rows import (
     array_of,
     chunk_of,
     document_of,
+    file_state_of,
+    loaded,
+    named_as_stored,
     source_of,
+    stored,
+    stored_all,
+    stored_name,
 )
 from concord.types import Chunk, ChunkId, Counts, Document, DocumentType, FileState, Filter, Piece, Source
 
@@ -30,7 +35,7 @@ WHERE org = %(org)s AND source = %(source)s"""
 _DOCUMENTS = f"SELECT {DOCUMENT_COLUMNS} FROM kb_documents AS d WHERE d.org = %(org)s"
 # An exact path shuts out the others, however many end in it.
 _AT_PATH = f"""{_DOCUMENTS} AND (d.path = %(path)s OR (
-    right(d.path, %(size)s) = %(ending)s
+    right(d.path, length(%(ending)s)) = %(ending)s
     AND NOT EXISTS (SELECT 1 FROM kb_documents WHERE org = %(org)s AND path = %(path)s)))
 ORDER BY d.path"""
 _PAGE = f"""{_DOCUMENTS} AND d.path > %(after)s AND (%(source)s::text IS NULL OR d.source = %(source)s)
@@ -90,29 +95,29 @@ class PostgresCatalog:
     def remove_source(self, source_id: str) -> int:
         """Delete a source with its words, chunks and documents; return how many documents."""
         with self._connections.transaction() as connection:
-            return changes.remove_source(connection, self._org, source_id)
+            return changes.remove_source(connection, self._org, stored(source_id))
 
     def file_states(self, source_id: str) -> dict[str, FileState]:
         """Return path → state of every document of a source."""
-        states = starmap(FileState, self._connections.rows(_FILE_STATES, source=source_id))
+        states = map(file_state_of, self._connections.rows(_FILE_STATES, source=stored(source_id)))
         return {state.path: state for state in states}
 
     def documents(self, source_id: str | None = None) -> Iterator[Document]:
         """Yield documents in order of path, all or one source's; a page at a time, each as it is then."""
-        after = ""
-        while rows := self._connections.rows(_PAGE, source=source_id, after=after, page=_PAGE_SIZE):
+        asked, after = stored_name(source_id), ""
+        while rows := self._connections.rows(_PAGE, source=asked, after=after, page=_PAGE_SIZE):
             yield from map(document_of, rows)
             after = rows[-1][2]
 
     def document(self, document_id: str) -> Document | None:
         """Return a document by id."""
-        rows = self._connections.rows(f"{_DOCUMENTS} AND d.id = %(id)s", id=document_id)
+        rows = self._connections.rows(f"{_DOCUMENTS} AND d.id = %(id)s", id=stored(document_id))
         return document_of(rows[0]) if rows else None
 
     def documents_at(self, path: str) -> list[Document]:
         """Return the document with exactly this citation path, else those whose path ends in /path."""
-        ending = f"/{path}"
-        rows = self._connections.rows(_AT_PATH, path=path, ending=ending, size=len(ending))
+        asked = stored(path)
+        rows = self._connections.rows(_AT_PATH, path=asked, ending=f"/{asked}")
         return [document_of(row) for row in rows]
 
     def put_document(self, document: Document, pieces: Sequence[Piece]) -> list[ChunkId]:
@@ -122,13 +127,14 @@ class PostgresCatalog:
         vector.
         """
         with self._connections.transaction() as connection:
-            (ids,) = changes.put_documents(connection, self._org, [(document, pieces)])
+            (ids,) = changes.put_documents(connection, self._org, [(named_as_stored(document), pieces)])
             return ids
 
     def put_documents(self, documents: Iterable[tuple[Document, Sequence[Piece]]]) -> None:
         """Store several documents in one transaction, by COPY."""
         with self._connections.transaction() as connection:
-            changes.put_documents(connection, self._org, documents)
+            named = ((named_as_stored(document), pieces) for document, pieces in documents)
+            changes.put_documents(connection, self._org, named)
 
     def update_document(self, document: Document) -> None:
         """Store a document's own fields (path, stat, title, tags, superseded_by …); its chunks' text stays.
@@ -140,21 +146,21 @@ class PostgresCatalog:
     def update_documents(self, documents: Sequence[Document]) -> None:
         """Store the own fields of documents in one transaction: what the index has of a word is read once."""
         with self._connections.transaction() as connection:
-            changes.update_documents(connection, self._org, documents)
+            changes.update_documents(connection, self._org, list(map(named_as_stored, documents)))
 
     def reindex(self, document_ids: Sequence[str]) -> int:
         """Index the chunks of documents by words anew; return how many were indexed otherwise before."""
         with self._connections.transaction() as connection:
-            return changes.reindex(connection, self._org, document_ids)
+            return changes.reindex(connection, self._org, stored_all(document_ids))
 
     def delete_documents(self, document_ids: Sequence[str]) -> int:
         """Delete documents with their chunks and vectors; return how many there were."""
         with self._connections.transaction() as connection:
-            return changes.delete_documents(connection, self._org, document_ids)
+            return changes.delete_documents(connection, self._org, stored_all(document_ids))
 
     def superseded(self, document_id: str) -> list[Document]:
         """Return the documents that this one superseded directly, by path."""
-        return [document_of(row) for row in self._connections.rows(_SUPERSEDED_BY, id=document_id)]
+        return [document_of(row) for row in self._connections.rows(_SUPERSEDED_BY, id=stored(document_id))]
 
     def read(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, tuple[Chunk, Document]]:
         """Return the chunks that still exist, each with its document."""
@@ -170,11 +176,12 @@ class PostgresCatalog:
 
     def chunks_of(self, document_id: str) -> list[Chunk]:
         """Return a document's chunks in order."""
-        return [chunk_of(row) for row in self._connections.rows(_CHUNKS_OF, document=document_id)]
+        return [chunk_of(row) for row in self._connections.rows(_CHUNKS_OF, document=stored(document_id))]
 
     def counts(self, source_id: str | None = None) -> Counts:
         """Return how much is stored, in all or in one source."""
-        (row,) = self._connections.rows(_COUNTS if source_id is None else _COUNTS_OF_SOURCE, source=source_id)
+        statement = _COUNTS if source_id is None else _COUNTS_OF_SOURCE
+        (row,) = self._connections.rows(statement, source=stored_name(source_id))
         return Counts(*row)
 
     def count_documents(self, filter: Filter) -> int:
@@ -194,13 +201,13 @@ class PostgresCatalog:
 
     def memo(self, source_id: str) -> str:
         """Return what the last sync wrote down about a source for the next one; empty when nothing."""
-        rows = self._connections.rows(_MEMO, source=source_id)
-        return str(rows[0][0]) if rows else ""
+        rows = self._connections.rows(_MEMO, source=stored(source_id))
+        return loaded(rows[0][0]) if rows else ""
 
     def put_memo(self, source_id: str, memo: str) -> None:
         """Keep a memo for as long as the source exists."""
         with self._connections.transaction() as connection:
-            changes.put_memo(connection, self._org, source_id, memo)
+            changes.put_memo(connection, self._org, stored(source_id), stored(memo))
 
     def sync_lock(self, source_id: str, *, wait_s: float) -> AbstractContextManager[None]:
         """Hold the right to sync one source, across processes and machines; it is freed when the holder dies.

@@ -1,5 +1,7 @@
 """What a change to the catalog does, statement by statement, inside a transaction that the caller holds.
 
+Ids and paths are in the form that is stored (see `rows.py`), here and in what is handed in.
+
 Whoever changes an organisation's catalog locks its row in `kb_orgs` first: writers of one organisation take
 turns, a group of documents at a time, so counters stay true and nobody meets in a deadlock. Readers never
 wait.
@@ -24,8 +26,15 @@ from concord.backends.postgres.indexing import (
     insert_chunks,
     reindex_chunks,
 )
-from concord.backends.postgres.rows import document_values, loaded, place_values, stored, stored_tags
-from concord.backends.sql_values import list_column, list_of, source_values
+from concord.backends.postgres.rows import (
+    document_values,
+    loaded,
+    place_values,
+    source_values,
+    stored,
+    stored_tags,
+)
+from concord.backends.sql_values import list_column, list_of, stored_list
 from concord.backends.supersession import rerouted
 from concord.errors import BadValue, NotFound
 from concord.types import ChunkId, Document, Piece, Source
@@ -255,7 +264,7 @@ class _Plan:
 
     def _create(self, document: Document, at: int, piece: Piece) -> ChunkId:
         self.last += 1
-        row = (document.id, *place_values(at, piece), list_column(piece.heading), stored(piece.text))
+        row = (document.id, *place_values(at, piece), stored_list(piece.heading), stored(piece.text))
         self.new.append(NewChunk(self.last, row, _columns_of(document, piece)))
         return self.last
 

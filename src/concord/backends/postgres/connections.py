@@ -14,9 +14,11 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg_pool import ConnectionPool
 
+from concord.backends.postgres.bounded import GRACE_S, Bounded
 from concord.backends.postgres.faults import is_lost, translated
 from concord.backends.postgres.location import Location
 from concord.backends.postgres.vector_form import register_vectors
+from concord.patience import allowed_ms
 
 # The pool warns of every connection that a stopped server takes along; whoever needs one is told anyway.
 logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
@@ -34,10 +36,10 @@ _SETTINGS = (
 )
 
 
-def connect(location: Location) -> Connection:
+def connect(location: Location) -> Bounded:
     """Open a connection of its own, in autocommit."""
-    connection = psycopg.connect(location.conninfo, autocommit=True)
-    connection.execute(_SETTINGS, (location.org,))
+    connection = Bounded.connect(location.conninfo, autocommit=True)
+    connection.begin(_SETTINGS, (location.org,), allowed_ms())
     return connection
 
 
@@ -49,9 +51,12 @@ class Connections:
         self.org = org  # the key of the organisation: every statement names it
         # What building an index may use; None leaves it to the server.
         self.index_memory_mb: int | None = options["store.index_memory_mb"] if options else None
+        # What most searches allow: a connection that begins with it need not be told.
+        self._usual_ms: float | None = options["search.deadline_ms"] if options else None
         self._is_doubtful = threading.Event()  # set while the server may be down
         self._pool = ConnectionPool(
             location.conninfo,
+            connection_class=Bounded,
             kwargs={"autocommit": True},
             min_size=1,
             max_size=MOST_CONNECTIONS,
@@ -104,9 +109,12 @@ class Connections:
     @contextmanager
     def _lent(self) -> Iterator[Connection]:
         self._make_sure()
-        connection = self._pool.getconn()
+        allowed = allowed_ms()
+        # One that has yet to be opened takes a while, however little the first search allows.
+        connection = self._pool.getconn(WAIT_S if allowed is None else min(WAIT_S, allowed / 1000 + GRACE_S))
         try:
             with self._noting_loss(connection):
+                connection.bind(allowed)
                 yield connection
         finally:
             self._pool.putconn(connection)
@@ -124,9 +132,9 @@ class Connections:
         """After a loss, ask the server before the pool: a refusal takes no time, the pool would wait."""
         if self._is_doubtful.is_set():
             connect(self.location).close()
-            self._pool.check()  # those that died with the server are replaced
+            self._pool.drain()  # those that died with the server are replaced; asking them might take long
             self._is_doubtful.clear()
 
-    def _configure(self, connection: Connection) -> None:
-        connection.execute(_SETTINGS, (self.location.org,))
+    def _configure(self, connection: Bounded) -> None:
+        connection.begin(_SETTINGS, (self.location.org,), self._usual_ms)
         register_vectors(connection)

@@ -15,6 +15,10 @@ from concord.errors import BackendDown, BadValue, CorruptStore, KBError, StoreBu
 _AGAIN = "nothing was lost: start it again or check the network, then repeat the command"
 
 
+class Unanswered(psycopg.OperationalError):
+    """The server keeps silent for longer than whoever asks waits."""
+
+
 def translated(server: str) -> AbstractContextManager[None]:
     """Turn what psycopg raises in the block into a KBError; what only a fault of ours can cause passes."""
     return sql_faults.translated((psycopg.Error, PoolClosed), _EXPLANATIONS, server)
@@ -24,6 +28,8 @@ def is_lost(fault: BaseException) -> bool:
     """Whether a fault means that the connection is gone, not that a statement was refused."""
     if isinstance(fault, errors.AdminShutdown | errors.CrashShutdown | errors.CannotConnectNow):
         return True
+    if isinstance(fault, Unanswered):  # to ask again would take as long again
+        return False
     return isinstance(fault, psycopg.OperationalError | psycopg.InterfaceError) and not fault.sqlstate
 
 
@@ -44,6 +50,14 @@ def _crowded(fault: Exception, server: str) -> KBError:
 def _busy(fault: Exception, server: str) -> KBError:
     return StoreBusy(
         "another process keeps what is to be changed locked", hint="wait for it to finish, then try again"
+    )
+
+
+def _late(fault: Exception, server: str) -> KBError:
+    return StoreBusy(
+        f"PostgreSQL at {server} broke off what took too long: {_first_line(fault)}",
+        hint="it is slow, or somebody keeps a table locked (pg_stat_activity tells who): try again later, or"
+        " allow a search more time with --deadline-ms",
     )
 
 
@@ -97,6 +111,7 @@ def _pattern(fault: Exception, server: str) -> KBError:
 _EXPLANATIONS: Explanations[str] = (
     ((PoolTimeout, TooManyRequests, errors.TooManyConnections), _crowded),
     ((errors.LockNotAvailable, errors.DeadlockDetected, errors.SerializationFailure), _busy),
+    (errors.QueryCanceled, _late),
     ((errors.DiskFull, errors.OutOfMemory), _full),
     (errors.ReadOnlySqlTransaction, _read_only),
     (errors.InsufficientPrivilege, _refused),

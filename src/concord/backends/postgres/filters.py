@@ -6,7 +6,7 @@ import re
 from typing import Any, NamedTuple
 
 from concord.backends.globs import is_prefix, literal_prefix, sections
-from concord.backends.postgres.rows import stored_tags
+from concord.backends.postgres.rows import stored, stored_name, stored_tags
 from concord.types import Filter
 
 _NANOSECONDS = 1e9  # a float, so that a date beyond all files is still a number
@@ -34,12 +34,12 @@ def condition(filter: Filter) -> Condition:
         parts.append(sql)
         values[name] = value
     if filter.path is not None:
-        start = literal_prefix(filter.path)
+        start = stored(literal_prefix(filter.path))
         parts.append("d.path >= %(path_from)s AND d.path < %(path_to)s")
         values.update(path_from=start, path_to=start + _LAST_CHARACTER)
         if not is_prefix(filter.path):
             parts.append("d.path ~ %(path_pattern)s")
-            values["path_pattern"] = _pattern(filter.path)
+            values["path_pattern"] = stored(_pattern(filter.path))
     return Condition(" AND ".join(parts) or "TRUE", values)
 
 
@@ -47,7 +47,7 @@ def _fields(filter: Filter) -> list[tuple[str, str, Any]]:
     known = [
         ("d.tags @> %(tags)s::text[]", "tags", stored_tags(filter.tags) or None),
         ("d.type = %(type)s", "type", filter.type),
-        ("d.source = %(source)s", "source", filter.source_id),
+        ("d.source = %(source)s", "source", stored_name(filter.source_id)),
         ("d.mtime_ns >= %(since)s::float8", "since", _nanoseconds(filter.since)),
         ("d.mtime_ns <= %(until)s::float8", "until", _nanoseconds(filter.until)),
     ]

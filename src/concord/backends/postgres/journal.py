@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import starmap
-
-from msgspec.structs import astuple
 
 from concord.backends.postgres.connections import Connections
+from concord.backends.postgres.rows import feedback_of, feedback_values, loaded, stored_all
 from concord.types import Access, Feedback
 
 _RECORD_ACCESS = """
@@ -40,30 +38,30 @@ class PostgresJournal:
 
     def record_access(self, document_ids: Sequence[str], at: float) -> None:
         """Count one more reading of each document that exists."""
-        values = {"org": self._org, "ids": list(document_ids), "at": float(at)}
+        values = {"org": self._org, "ids": stored_all(document_ids), "at": float(at)}
         with self._connections.transaction() as connection:
             connection.execute(_RECORD_ACCESS, values)
 
     def accesses(self, document_ids: Sequence[str]) -> dict[str, Access]:
         """Return how often and when last each of these documents was read; those never read are left out."""
-        values = (self._org, list(document_ids))
+        values = (self._org, stored_all(document_ids))
         rows = self._connections.read(lambda connection: connection.execute(_ACCESSES, values).fetchall())
-        return {document_id: Access(count, last_at) for document_id, count, last_at in rows}
+        return {loaded(document_id): Access(count, last_at) for document_id, count, last_at in rows}
 
     def put_accesses(self, accesses: Mapping[str, Access]) -> None:
         """Write down how often documents that exist were read, in place of what is known."""
         counts = [access.times for access in accesses.values()]
         times = [float(access.last_at) for access in accesses.values()]
         with self._connections.transaction() as connection:
-            connection.execute(_PUT_ACCESSES, (list(accesses), counts, times, self._org))
+            connection.execute(_PUT_ACCESSES, (stored_all(accesses), counts, times, self._org))
 
     def record_feedback(self, feedback: Feedback) -> None:
         """Keep an opinion, in place of an earlier one on the same document for the same query."""
         with self._connections.transaction() as connection:
-            connection.execute(_RECORD_FEEDBACK, (self._org, *astuple(feedback)[:-1], float(feedback.at)))
+            connection.execute(_RECORD_FEEDBACK, (self._org, *feedback_values(feedback)))
 
     def feedback(self) -> list[Feedback]:
         """Return all opinions, oldest first."""
         return self._connections.read(
-            lambda connection: list(starmap(Feedback, connection.execute(_FEEDBACK, (self._org,))))
+            lambda connection: list(map(feedback_of, connection.execute(_FEEDBACK, (self._org,))))
         )

@@ -17,6 +17,7 @@ from concord.backends.embeddings import refuse_elsewhere
 from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.filters import ALLOWED, CHUNKS, condition
 from concord.backends.postgres.locks import Locks
+from concord.backends.postgres.rows import loaded, stored
 from concord.backends.postgres.schema import vector_table
 from concord.backends.postgres.space_rows import find_space, lock_spaces
 from concord.types import ChunkId, Filter, Home, Identity
@@ -80,7 +81,7 @@ class PostgresLedger:
         with self._connections.transaction() as connection:
             lock_spaces(connection, self._org)  # or a chunk that goes meanwhile would wait for ever
             space = find_space(connection, self._org, identity)
-            values = {"org": self._org, "space": space and space.key, "source": source_id}
+            values = {"org": self._org, "space": space and space.key, "source": stored(source_id)}
             return connection.execute(_UNMARK, values).rowcount if space else 0
 
     def unsettled(self, limit: int) -> list[tuple[int, ChunkId]]:
@@ -103,7 +104,7 @@ class PostgresLedger:
         """Return the ids of the documents that a filter lets through; None when they are more than `most`."""
         sql, values = condition(filter)
         rows = self._rows(_MATCHING.format(condition=sql), {"org": self._org, "most": most + 1, **values})
-        return [document_id for (document_id,) in rows] if len(rows) <= most else None
+        return [loaded(document_id) for (document_id,) in rows] if len(rows) <= most else None
 
     def exclusive(self, *, wait_s: float) -> AbstractContextManager[None]:
         """Hold the right to change what is kept outside, across processes and machines.

@@ -10,13 +10,13 @@ from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.filters import ALLOWED, SUPERSEDED, condition
 from concord.backends.postgres.match import UNSCORED, Relation
 from concord.backends.postgres.plain_words import (
-    SENT_WITH_COUNT,
     PlainWords,
     ReadWords,
     Tokens,
     best,
+    completed,
+    count_tokens,
     plain_words,
-    read_tokens,
 )
 from concord.backends.postgres.rows import array_of
 from concord.backends.postgres.vocabulary import similar_words
@@ -49,8 +49,10 @@ class PostgresLexical:
         """Return the best chunks by BM25, best first; ties by chunk id."""
         if limit < 1:
             return []
-        if filter.is_open and (words := plain_words(match)):
-            return self._plain(words, filter, limit, known)
+        words = plain_words(match) if filter.is_open else None
+        tokens = self._tokens(words, known) if words else None
+        if words and tokens:
+            return self._plain(words, tokens, filter, limit)
         relation = Relation(match)
         if relation.sql is None:
             return []
@@ -60,21 +62,25 @@ class PostgresLexical:
         )
         return list(starmap(Scored, rows))
 
-    def frequencies(self, words: Sequence[str]) -> tuple[int, dict[str, int]]:
+    def frequencies(
+        self, words: Sequence[str], sought_share: float | None = None
+    ) -> tuple[int, dict[str, int]]:
         """Return how many chunks there are, and how many hold each word (by its stem).
 
-        What was read with that, the postings of all words but the most frequent, is kept for a search.
+        The postings of words that are sought come along.
         """
-        return self._connections.read(lambda connection: self._frequencies(connection, words))
+        return self._connections.read(lambda connection: self._frequencies(connection, words, sought_share))
 
     def similar_words(self, word: str, limit: int) -> list[tuple[str, int]]:
         """Return indexed words near a typed one, nearest first, with how many chunks hold each."""
         return self._connections.read(lambda connection: similar_words(connection, self._org, word, limit))
 
-    def _frequencies(self, connection: Connection, words: Sequence[str]) -> tuple[int, dict[str, int]]:
+    def _frequencies(
+        self, connection: Connection, words: Sequence[str], share: float | None
+    ) -> tuple[int, dict[str, int]]:
         tokens = {word: lexemes(word) for word in words}
         single = [found[0] for found in tokens.values() if len(found) == 1]
-        read = read_tokens(connection, self._org, single, SENT_WITH_COUNT)
+        read = count_tokens(connection, self._org, single, share)
         counts = {
             word: read.counts[found[0]] if len(found) == 1 else self._count_phrase(connection, word)
             for word, found in tokens.items()
@@ -90,13 +96,23 @@ class PostgresLexical:
         row = connection.execute(statement, {"org": self._org, **relation.values}).fetchone()
         return int(row[0]) if row else 0
 
-    def _plain(
-        self, words: PlainWords, filter: Filter, limit: int, known: Mapping[str, int] | None
-    ) -> list[Scored]:
-        """Return the best chunks that hold plain words, under a filter that hides superseded ones at most."""
+    def _tokens(self, words: PlainWords, known: Mapping[str, int] | None) -> Tokens | None:
+        """Return all that a search for plain words needs to know, beginning with what is known.
+
+        None where that is so much that the search is better done by the server.
+        """
         tokens = known.tokens if isinstance(known, ReadWords) else Tokens()
-        if unread := tokens.unread(words):
-            tokens = tokens.joined(self._connections.read(lambda c: read_tokens(c, self._org, unread)))
+        if words.times.keys() <= tokens.postings.keys():
+            return tokens
+        return self._connections.read(lambda connection: self._read(connection, words, tokens))
+
+    def _read(self, connection: Connection, words: PlainWords, tokens: Tokens) -> Tokens | None:
+        if uncounted := [token for token in words.times if token not in tokens.counts]:
+            tokens = tokens.joined(count_tokens(connection, self._org, uncounted, 1.0))
+        return completed(words, tokens, connection, self._org)
+
+    def _plain(self, words: PlainWords, tokens: Tokens, filter: Filter, limit: int) -> list[Scored]:
+        """Return the best chunks that hold plain words, under a filter that hides superseded ones at most."""
         asked = limit
         while True:
             found = best(words, tokens, asked)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from concord.backends.postgres import schema
+from concord.backends.postgres.bounded import Bounded
 from concord.backends.postgres.connections import Connection, connect
 from concord.backends.postgres.faults import translated
 from concord.backends.postgres.location import Location
@@ -90,10 +91,11 @@ def bring_up_to_date(location: Location) -> int:
         return _org(connection, location.org)
 
 
-def _migrate(connection: Connection, location: Location) -> None:
+def _migrate(connection: Bounded, location: Location) -> None:
     # Freed when the connection ends. Not inside the transaction: one that has begun may go on believing that
     # there are no tables while another process makes them.
     connection.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
+    connection.bind(None)  # waiting may be cut off, migrating takes as long as it takes
     with connection.transaction():
         # Read again under the lock: another process may have done the work meanwhile.
         version = _version(connection, location)

@@ -1,7 +1,8 @@
 """Plain words, which nearly all queries are: the server sends their postings, and BM25 is worked out here.
 
 SQL takes a microsecond to unnest, weigh, group and sort one posting. To send it and leave the rest to numpy
-takes a tenth of that. The formula is that of `match.py`, which has phrases, beginnings and filters too.
+takes a tenth of that, unless there are so many that a network would be busy with them. The formula is that of
+`match.py`, which has those, phrases, beginnings and filters too.
 
 numpy is loaded by those who search: it takes a while, and no other command needs it.
 """
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from concord.backends.columns import WEIGHTS
 from concord.backends.postgres.connections import Connection
+from concord.backends.postgres.rows import array_of
 from concord.backends.postgres.words import COUNT_BITS, LENGTH_BITS, MOST_COUNTED, lexemes
 from concord.types import AllOf, AnyOf, Match, Phrase, Scored, Word
 
@@ -27,25 +29,36 @@ if TYPE_CHECKING:
     _Floats = NDArray[np.float64]
 
 _K1, _B, _LEAST_IDF = 1.2, 0.75, 1e-6  # as `backends/bm25.py` has them
-# A token in more chunks is only counted at first: most searches leave it out. So many are sent in half a
-# millisecond.
-SENT_WITH_COUNT = 5000
-_ALL = 1 << 62
+RARE = 5000  # chunks: a token in no more is worth reading at once, whatever share of all they are
+MOST_SENT = 20_000  # postings for one query: half a megabyte, 4 ms of a gigabit network
 
 # First a row about all chunks: how many, their tokens, and whether postings may name some that are deleted,
-# or superseded. Then one for each token, with the number of its chunks; then the postings of those tokens.
-_READ = """
-WITH t AS MATERIALIZED (
+# or superseded. Then one for each token, with the number of its chunks; then the postings of those tokens
+# that are sought, the rarest first, as long as they are not too many.
+_COUNT = """
+WITH counted AS (
     SELECT p.term, sum(p.size) - coalesce((
         SELECT g.chunks FROM kb_gone AS g WHERE g.org = %(org)s AND g.term = p.term), 0) AS chunks
-    FROM kb_postings AS p WHERE p.org = %(org)s AND p.term = ANY(%(terms)s) GROUP BY p.term)
+    FROM kb_postings AS p WHERE p.org = %(org)s AND p.term = ANY(%(terms)s) GROUP BY p.term),
+t AS MATERIALIZED (
+    SELECT term, chunks, sum(chunks) OVER (ORDER BY chunks, term) AS total FROM counted WHERE chunks > 0)
 SELECT NULL, array_send(ARRAY[o.chunks, o.tokens, o.stale, EXISTS (
     SELECT FROM kb_documents AS d WHERE d.org = %(org)s AND d.superseded_by IS NOT NULL)::int]), NULL::bytea
 FROM kb_orgs AS o WHERE o.key = %(org)s
-UNION ALL SELECT t.term, array_send(ARRAY[t.chunks::bigint]), NULL::bytea FROM t WHERE t.chunks > 0
+UNION ALL SELECT t.term, array_send(ARRAY[t.chunks::bigint]), NULL::bytea FROM t
 UNION ALL SELECT p.term, array_send(p.chunks), array_send(p.packed)
 FROM t JOIN kb_postings AS p ON p.org = %(org)s AND p.term = t.term
-WHERE t.chunks BETWEEN 1 AND %(most)s"""
+WHERE t.total <= %(most)s AND t.chunks <= greatest(%(rare)s, %(share)s * (
+    SELECT o.chunks FROM kb_orgs AS o WHERE o.key = %(org)s))"""
+
+# Of tokens that are too frequent to be sent, the postings of some chunks.
+_AMONG = """
+SELECT p.term, array_send(array_agg(e.chunk)), array_send(array_agg(e.packed))
+FROM kb_postings AS p CROSS JOIN LATERAL unnest(p.chunks, p.packed) AS e (chunk, packed)
+JOIN unnest(%(ids)s::bigint[]) AS wanted (id) ON wanted.id = e.chunk
+WHERE p.org = %(org)s AND p.term = ANY(%(terms)s) GROUP BY p.term"""
+
+_Row = tuple[str, bytes, bytes]
 
 # An array of bigint as PostgreSQL sends it: five numbers, then each element after its size.
 _HEAD_BYTES = 20
@@ -84,26 +97,23 @@ class Tokens(NamedTuple):
     """What was read of some tokens."""
 
     chunks: int = 0  # in the organisation
+    slope: float = 0.0  # k1 · b divided by their mean length
     may_be_gone: bool = False  # whether postings may name chunks that were deleted
     may_be_superseded: bool = False  # or whose document has been replaced
     counts: Mapping[str, int] = {}  # token → chunks that hold it
     postings: Mapping[str, Postings] = {}  # of those tokens that are there, but for very frequent ones
-
-    def unread(self, words: PlainWords) -> list[str]:
-        """Return the tokens that must be read before words can be searched for."""
-        times = words.times
-        unread = [token for token in times if self.counts.get(token, 1) and token not in self.postings]
-        if unread and words.are_together:
-            rest = Counter({token: times[token] for token in times if token not in unread})
-            if rest and not best(PlainWords(rest, True), self, 1):
-                return []  # no chunk holds even the others
-        return unread
 
     def joined(self, other: Tokens) -> Tokens:
         """Return what two readings have told, the other one later."""
         return other._replace(
             counts={**self.counts, **other.counts}, postings={**self.postings, **other.postings}
         )
+
+    def with_postings(self, rows: Sequence[_Row]) -> Tokens:
+        """Return the same with the postings in rows."""
+        if not rows:
+            return self
+        return self._replace(postings={**self.postings, **_scored(rows, self)})
 
 
 class ReadWords(dict[str, int]):
@@ -114,28 +124,59 @@ class ReadWords(dict[str, int]):
         self.tokens = tokens
 
 
-def read_tokens(connection: Connection, org: int, tokens: Sequence[str], most: int = _ALL) -> Tokens:
-    """Read tokens, with the postings of those that are in at most so many chunks."""
-    values = {"org": org, "terms": tokens, "most": most}
-    (_, about, _), *rows = connection.cursor(binary=True).execute(_READ, values).fetchall()
+def count_tokens(connection: Connection, org: int, tokens: Sequence[str], share: float | None) -> Tokens:
+    """Count tokens; read the postings of those that are rare, or in at most such a share of all chunks."""
+    most = 0 if share is None else MOST_SENT
+    values = {"org": org, "terms": tokens, "share": share or 0.0, "rare": RARE, "most": most}
+    (_, about, _), *rows = connection.cursor(binary=True).execute(_COUNT, values).fetchall()
     chunks, length, stale, superseded = _values([about]).tolist()
     counts = dict.fromkeys(tokens, 0)
     counts |= {term: int.from_bytes(sent[-8:], "big") for term, sent, packed in rows if packed is None}
-    sent = sorted(row for row in rows if row[2] is not None)
-    idf = {token: _idf(chunks, count) for token, count in counts.items()}
-    postings = _scored(sent, idf, _K1 * _B * chunks / max(length, 1)) if sent else {}
-    return Tokens(chunks, stale > 0, superseded > 0, counts, postings)
+    slope = _K1 * _B * chunks / max(length, 1)
+    known = Tokens(chunks, slope, stale > 0, superseded > 0, counts)
+    return known.with_postings([row for row in rows if row[2] is not None])
+
+
+def completed(words: PlainWords, tokens: Tokens, connection: Connection, org: int) -> Tokens | None:
+    """Return what was read, with what searching for these words needs besides; None where that is too much.
+
+    A frequent word that must stand beside others is looked for only in the chunks that hold those.
+    """
+    unread = [token for token in words.times if tokens.counts[token] and token not in tokens.postings]
+    if not unread:
+        return tokens
+    rest = Counter({token: times for token, times in words.times.items() if token not in unread})
+    if not rest or not words.are_together:
+        return None
+    others = _holders(PlainWords(rest, True), tokens).chunks.tolist()
+    if len(others) > RARE:
+        return None
+    values = {"org": org, "terms": unread, "ids": array_of(others)}
+    return tokens.with_postings(
+        connection.cursor(binary=True).execute(_AMONG, values).fetchall() if others else []
+    )
 
 
 def best(words: PlainWords, tokens: Tokens, limit: int) -> list[Scored]:
     """Return the best chunks that hold any of the words, or all, best first; ties by chunk id."""
     import numpy as np
 
-    held = [
-        (tokens.postings[token], times) for token, times in words.times.items() if token in tokens.postings
-    ]
+    chunks, scores = _holders(words, tokens)
+    if limit < len(scores):
+        is_best = scores >= np.partition(scores, -limit)[-limit]
+        chunks, scores = chunks[is_best], scores[is_best]
+    order = np.lexsort((chunks, -scores))[:limit]
+    return list(map(Scored, chunks[order].tolist(), scores[order].tolist()))
+
+
+def _holders(words: PlainWords, tokens: Tokens) -> Postings:
+    """Return the chunks that hold any of the words, or all, with their scores."""
+    import numpy as np
+
+    known = tokens.postings
+    held = [(known[token], times) for token, times in words.times.items() if token in known]
     if not held or (words.are_together and len(held) < len(words.times)):
-        return []
+        return Postings(np.empty(0, np.int64), np.empty(0))
     chunks = np.concatenate([one.chunks for one, _ in held])
     scores = np.concatenate([one.scores * times if times > 1 else one.scores for one, times in held])
     if len(held) > 1:
@@ -144,32 +185,26 @@ def best(words: PlainWords, tokens: Tokens, limit: int) -> list[Scored]:
         if words.are_together:
             is_whole = number == len(held)
             chunks, scores = chunks[is_whole], scores[is_whole]
-    if limit < len(scores):
-        is_best = scores >= np.partition(scores, -limit)[-limit]
-        chunks, scores = chunks[is_best], scores[is_best]
-    order = np.lexsort((chunks, -scores))[:limit]
-    return list(map(Scored, chunks[order].tolist(), scores[order].tolist()))
+    return Postings(chunks, scores)
 
 
-def _scored(
-    rows: Sequence[tuple[str, bytes, bytes]], idf: Mapping[str, float], slope: float
-) -> dict[str, Postings]:
-    """Return the postings in rows, those of a token side by side; all are worked out together."""
+def _scored(rows: Sequence[_Row], tokens: Tokens) -> dict[str, Postings]:
+    """Return the postings in rows; all are worked out together."""
     import numpy as np
 
+    rows = sorted(rows)  # those of a token side by side
     sizes = [(len(held) - _HEAD_BYTES) // _ELEMENT_BYTES for _, held, _ in rows]
     chunks, packed = _values([held for _, held, _ in rows]), _values([one for _, _, one in rows])
     times: Any = sum((packed >> COUNT_BITS * at & MOST_COUNTED) * weight for at, weight in enumerate(WEIGHTS))
-    rarity = np.repeat([idf[token] * (_K1 + 1) for token, _, _ in rows], sizes)
-    scores = rarity / (1 + (_K1 * (1 - _B) + slope * (packed >> LENGTH_BITS)) / times)
-    ends: dict[str, int] = {}
-    for (token, _, _), end in zip(rows, accumulate(sizes), strict=True):
-        ends[token] = end
+    rarity = np.repeat([_idf(tokens, token) * (_K1 + 1) for token, _, _ in rows], sizes)
+    scores = rarity / (1 + (_K1 * (1 - _B) + tokens.slope * (packed >> LENGTH_BITS)) / times)
+    ends = {token: end for (token, _, _), end in zip(rows, accumulate(sizes), strict=True)}
     spans = zip(ends, (0, *ends.values()), ends.values(), strict=False)
     return {token: Postings(chunks[start:end], scores[start:end]) for token, start, end in spans}
 
 
-def _idf(chunks: int, count: int) -> float:
+def _idf(tokens: Tokens, token: str) -> float:
+    chunks, count = tokens.chunks, tokens.counts[token]
     return math.log((chunks - count + 0.5) / (count + 0.5)) if 2 * count < chunks else _LEAST_IDF
 
 

@@ -6,9 +6,11 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from msgspec.structs import astuple, replace
+
 from concord.backends import sql_values
 from concord.backends.sql_values import list_of
-from concord.types import Chunk, Document, Piece, Source
+from concord.types import Chunk, Document, Feedback, FileState, Piece, Source
 
 Row = Sequence[Any]  # columns are typed by the schema; mypy cannot see it
 
@@ -16,11 +18,14 @@ SOURCE_COLUMNS = "id, name, path, kind, prefix, patterns, tags, trust, created_a
 DOCUMENT_COLUMNS = """d.id, d.source, d.path, d.type, d.title, d.tags, d.details, d.file_hash, d.content_hash,
 d.size, d.mtime_ns, d.superseded_by, d.indexed_at, d.fields"""
 DOCUMENT_WIDTH = 14
+_DOCUMENT_TEXTS = (0, 1, 2, 4, 7, 8)  # those of them that are a text and always there
 CHUNK_COLUMNS = """c.id, c.document, c.position, c.content, c.start_offset, c.end_offset, c.start_line,
 c.end_line, c.page, c.heading, c.last_page"""
 
 # PostgreSQL's text holds every character but NUL, which files do hold. ESC stands before what is not meant
-# literally: itself and NUL.
+# literally: itself and NUL. So it is in every column, names and paths too: what is asked for is told in the
+# same form. Half characters, which UTF-8 has no form for, are refused. Lists and details are JSON, which has
+# neither.
 _ESCAPE = "\x1b"
 
 
@@ -36,9 +41,24 @@ def loaded(text: str) -> str:
     return text.replace(_ESCAPE + "0", "\0").replace(_ESCAPE + "e", _ESCAPE) if _ESCAPE in text else text
 
 
+def stored_all(texts: Iterable[str]) -> list[str]:
+    """Return texts in that form."""
+    return [stored(text) for text in texts]
+
+
+def stored_name(text: str | None) -> str | None:
+    """Return a text in that form, if there is one."""
+    return None if text is None else stored(text)
+
+
+def loaded_name(text: str | None) -> str | None:
+    """Return the text that was stored, if there is one."""
+    return None if text is None else loaded(text)
+
+
 def stored_tags(tags: Iterable[str]) -> list[str]:
     """Return tags as their column keeps them, each once."""
-    return [stored(tag) for tag in dict.fromkeys(tags)]
+    return stored_all(dict.fromkeys(tags))
 
 
 def array_of(ids: Iterable[int]) -> str:
@@ -48,27 +68,75 @@ def array_of(ids: Iterable[int]) -> str:
 
 def source_of(row: Row) -> Source:
     """Return the source in a row of SOURCE_COLUMNS."""
-    values = list(row)
-    values[5:7] = tuple(json.loads(row[5])), tuple(json.loads(row[6]))
+    names = loaded(row[0]), loaded(row[1]), loaded_name(row[2]), row[3], loaded(row[4])
+    values = [*names, list_of(row[5]), list_of(row[6]), *row[7:]]
     return Source(*values)
 
 
 def document_of(row: Row) -> Document:
     """Return the document in a row of DOCUMENT_COLUMNS."""
     values = list(row)
-    values[4:7] = loaded(row[4]), tuple(map(loaded, row[5])), json.loads(row[6])
+    for at in _DOCUMENT_TEXTS:
+        if _ESCAPE in row[at]:  # nearly none has it, and a search reads many
+            values[at] = loaded(row[at])
+    values[5:7] = tuple(map(loaded, row[5])), json.loads(row[6])
+    values[11] = loaded_name(row[11])
     values[-1] = json.loads(row[-1]) if row[-1] != "{}" else {}
     return Document(*values)
 
 
 def chunk_of(row: Row) -> Chunk:
     """Return the chunk in a row of CHUNK_COLUMNS."""
-    values = [*row[:3], loaded(row[3]), *row[4:9], list_of(row[9]), row[10]]
+    values = [row[0], loaded(row[1]), row[2], loaded(row[3]), *row[4:9], list_of(row[9]), row[10]]
     return Chunk(*values)
 
 
+def file_state_of(row: Row) -> FileState:
+    """Return what a sync needs to know of a document, in a row of these fields."""
+    document_id, path, size, mtime_ns, *hashes = row
+    return FileState(loaded(document_id), loaded(path), size, mtime_ns, *map(loaded, hashes))
+
+
+def feedback_of(row: Row) -> Feedback:
+    """Return the opinion in a row of these fields."""
+    values: list[Any] = [*map(loaded, row[:-1]), row[-1]]
+    return Feedback(*values)
+
+
+def feedback_values(feedback: Feedback) -> list[Any]:
+    """Return the columns of an opinion."""
+    *texts, at = astuple(feedback)
+    return [*stored_all(texts), float(at)]
+
+
+def source_values(source: Source) -> dict[str, Any]:
+    """Return the columns of a source."""
+    values = sql_values.source_values(source)
+    return {name: stored(value) if isinstance(value, str) else value for name, value in values.items()}
+
+
+def named_as_stored(document: Document) -> Document:
+    """Return a document whose names and hashes, by which rows find each other, are in the stored form.
+
+    What its chunks are found by, title and tags, stays as it is.
+    """
+    names = (document.id, document.source_id, document.path, document.superseded_by or "")
+    together = "".join((*names, document.file_hash, document.content_hash))
+    if stored(together) is together:
+        return document
+    return replace(
+        document,
+        id=stored(document.id),
+        source_id=stored(document.source_id),
+        path=stored(document.path),
+        file_hash=stored(document.file_hash),
+        content_hash=stored(document.content_hash),
+        superseded_by=stored_name(document.superseded_by),
+    )
+
+
 def document_values(document: Document) -> dict[str, Any]:
-    """Return the columns of a document."""
+    """Return the columns of a document that is named as it is stored."""
     values = sql_values.document_values(document)
     own = {"source": values.pop("source_id"), "title": stored(document.title)}
     return {**values, **own, "tags": stored_tags(document.tags)}

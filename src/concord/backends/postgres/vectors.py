@@ -20,7 +20,7 @@ from concord.backends.postgres.cache import identity_column, identity_of
 from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.filters import ALLOWED, CHUNKS, SUPERSEDED, condition
 from concord.backends.postgres.ledger import ask_home, check_here, claim
-from concord.backends.postgres.rows import array_of, loaded
+from concord.backends.postgres.rows import array_of, loaded, stored, stored_name
 from concord.backends.postgres.schema import vector_table
 from concord.backends.postgres.space_rows import take_over
 from concord.backends.postgres.vector_form import Embedding, Embeddings, from_wire
@@ -157,12 +157,13 @@ class PostgresVectors:
 
     def waiting(self, source_id: str | None = None) -> int:
         """Return how many chunks have no vector, of all or of one source."""
-        ((count,),) = self._waiting(_COUNT_WAITING, source=source_id)
+        ((count,),) = self._waiting(_COUNT_WAITING, source=stored_name(source_id))
         return int(count)
 
     def pending(self, after: ChunkId, limit: int, source_id: str | None = None) -> list[Pending]:
         """Return chunks without a vector whose id is greater than `after`, in order of id."""
-        rows = self._waiting(_PENDING, after=after, limit=max(limit, 0), source=source_id)
+        asked = stored_name(source_id)
+        rows = self._waiting(_PENDING, after=after, limit=max(limit, 0), source=asked)
         return [
             Pending(chunk, loaded(title), list_of(heading), loaded(text), tuple(map(loaded, tags)))
             for chunk, title, heading, text, tags in rows
@@ -223,7 +224,7 @@ class PostgresVectors:
             state = self._state(connection)
             if state is None or state.dimension is None:
                 return 0
-            values = {"org": self._org, "space": state.space, "source": source_id}
+            values = {"org": self._org, "space": state.space, "source": stored(source_id)}
             if state.home and connection.execute(_IS_MARKED, values).fetchone() == (True,):
                 _check_here(state)
             statement = _DELETE_SOURCE.format(table=vector_table(state.dimension))

@@ -53,7 +53,9 @@ class SQLiteLexical:
             statement = _statement(connection, filter, values)
             return list(starmap(Scored, connection.execute(statement, values)))
 
-    def frequencies(self, words: Sequence[str]) -> tuple[int, dict[str, int]]:
+    def frequencies(
+        self, words: Sequence[str], sought_share: float | None = None
+    ) -> tuple[int, dict[str, int]]:
         """Return how many chunks there are, and how many hold each word (by its stem)."""
         with self._readers.connection() as connection:
             tokens = {word: tokenize(word) for word in words}  # what FTS5 makes of it, without asking it

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from concord.backends.columns import columns_of
-from concord.backends.sql_values import details_of, list_column, list_of
+from concord.backends.sql_values import details_of, list_of, stored_list
 from concord.types import Chunk, Document, Piece, Source
 
 Row = Sequence[Any]  # columns are typed by the schema; mypy cannot see it
@@ -53,6 +53,6 @@ def chunk_values(document: Document, position: int, piece: Piece) -> dict[str, A
         "end_line": piece.end_line,
         "page": piece.page,
         "last_page": piece.last_page,
-        "heading": list_column(piece.heading),
+        "heading": stored_list(piece.heading),
         **indexed._asdict(),
     }

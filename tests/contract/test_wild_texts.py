@@ -1,0 +1,209 @@
+"""Every text that a store takes comes back as it was given; what no store can hold is refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from concord.errors import BadValue
+from concord.protocols import Store
+from concord.types import Access, Chunk, Document, Feedback, FileState, Filter, Pending, Piece, Source
+from contract.stored import document, pieces, put, source
+
+HALF = "half \ud800 a character"
+ODD = st.text(alphabet="\0\x1b0ea/*é💥", max_size=6)
+NAMES = ODD.map(lambda text: "n" + text)
+SOURCES = st.builds(
+    Source,
+    id=NAMES,
+    name=NAMES,
+    path=st.none() | ODD,
+    kind=st.just("directory"),
+    prefix=NAMES,
+    patterns=st.lists(ODD, max_size=2).map(tuple),
+    tags=st.lists(ODD, max_size=2).map(tuple),
+)
+DOCUMENTS = st.builds(
+    Document,
+    id=NAMES,
+    source_id=NAMES,
+    path=NAMES,
+    type=st.just("note"),  # whose tags are told to an embedder
+    title=ODD,
+    tags=st.lists(NAMES, unique=True, max_size=2).map(tuple),
+    details=st.dictionaries(ODD, ODD, max_size=2),
+    file_hash=ODD,
+    content_hash=ODD,
+    fields=st.dictionaries(ODD, ODD, max_size=2),
+)
+PIECES = st.builds(
+    Piece,
+    text=ODD,
+    start=st.just(0),
+    end=st.just(9),
+    start_line=st.just(1),
+    end_line=st.just(2),
+    heading=st.lists(ODD, max_size=2).map(tuple),
+)
+FEEDBACK = st.builds(
+    Feedback, document_id=ODD, citation=ODD, opinion=st.just("good"), query=ODD, at=st.just(1.0)
+)
+often = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def emptied(store: Store) -> Store:
+    for known in store.catalog.sources():
+        store.catalog.remove_source(known.id)
+    return store
+
+
+@given(SOURCES, ODD)
+@often
+def test_a_source_and_its_memo(store: Store, given: Source, memo: str):
+    catalog = emptied(store).catalog
+    catalog.put_source(given)
+    assert catalog.sources() == [given]
+    catalog.put_source(replace(given, trust="untrusted"))
+    catalog.put_memo(given.id, memo)
+    assert catalog.memo(given.id) == memo
+    assert catalog.counts(given.id).sources == 1
+    catalog.remove_source(given.id)
+    assert catalog.sources() == []
+
+
+@given(DOCUMENTS, PIECES)
+@often
+def test_a_document_and_its_chunks(store: Store, given: Document, piece: Piece):
+    catalog = emptied(store).catalog
+    catalog.put_source(source(given.source_id))
+    (chunk_id,) = catalog.put_document(given, [piece])
+    chunk = Chunk(chunk_id, given.id, 0, piece.text, 0, 9, 1, 2, heading=piece.heading)
+    assert catalog.put_document(given, [piece]) == [chunk_id]  # it is known again
+    assert catalog.document(given.id) == given
+    assert catalog.documents_at(given.path) == [given]
+    assert list(catalog.documents()) == list(catalog.documents(given.source_id)) == [given]
+    assert catalog.read([chunk_id]) == {chunk_id: (chunk, given)}
+    assert catalog.chunks_of(given.id) == [chunk]
+    state = FileState(given.id, given.path, 0, 0, given.file_hash, given.content_hash)
+    assert catalog.file_states(given.source_id) == {given.path: state}
+    assert catalog.counts(given.source_id).chunks == 1
+    waiting = Pending(chunk_id, given.title, piece.heading, piece.text, given.tags)
+    assert store.vectors.pending(0, 9, given.source_id) == [waiting]
+    assert store.vectors.waiting(given.source_id) == 1
+    assert catalog.reindex([given.id]) == 0
+    assert catalog.delete_documents([given.id]) == 1
+    assert list(catalog.documents()) == []
+
+
+@given(DOCUMENTS, DOCUMENTS)
+@often
+def test_what_is_changed_and_superseded(store: Store, one: Document, other: Document):
+    catalog = emptied(store).catalog
+    catalog.put_source(source(one.source_id))
+    kept = replace(other, id=other.id + "2", path=other.path + "2", source_id=one.source_id)
+    catalog.put_documents([(one, pieces("one")), (kept, pieces("two"))])
+    changed = replace(one, path=one.path + "\0", tags=("a\0", *other.tags), superseded_by=kept.id)
+    catalog.update_document(changed)
+    assert catalog.document(one.id) == changed
+    assert catalog.superseded(kept.id) == [changed]
+    store.journal.record_access([one.id], 5.0)
+    assert store.journal.accesses([one.id, kept.id]) == {one.id: Access(1, 5.0)}
+    store.journal.put_accesses({one.id: Access(7, 9.5)})
+    assert store.journal.accesses([one.id]) == {one.id: Access(7, 9.5)}
+    assert store.ledger.matching(Filter(tags=("a\0",), include_superseded=True), 9) == [one.id]
+    assert catalog.count_documents(Filter(source_id=one.source_id)) == 1
+    assert catalog.remove_source(one.source_id) == 2
+
+
+@given(FEEDBACK)
+@often
+def test_an_opinion(store: Store, given: Feedback):
+    store.journal.record_feedback(given)
+    assert given in store.journal.feedback()
+
+
+@pytest.mark.parametrize("path", ["docs/a\0b.md", "docs/a*b.md", "docs/a\0*", "**/*\0b.md", "docs/**"])
+def test_a_filter_by_path_lets_the_same_through(rivals: tuple[Store, Store], path: str):
+    found = []
+    for one in rivals:
+        put(one, "docs/a\0b.md", "text")
+        put(one, "docs/ab.md", "text")
+        found.append(sorted(one.ledger.matching(Filter(path=path), 9) or []))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name", ["nothing\0", "\0", "\x1b0", "not\x1b"])
+def test_what_is_looked_up_under_an_odd_name_is_not_there(store: Store, name: str):
+    put(store, "docs/a.md", "text")
+    catalog = store.catalog
+    assert catalog.document(name) is None
+    assert catalog.documents_at(name) == catalog.superseded(name) == list(catalog.documents(name)) == []
+    assert catalog.chunks_of(name) == []
+    assert store.vectors.pending(0, 9, name) == []
+    assert catalog.memo(name) == ""
+    assert store.journal.accesses([name]) == {}
+    assert catalog.count_documents(Filter(source_id=name)) == catalog.count_documents(Filter(path=name)) == 0
+    assert catalog.delete_documents([name]) == catalog.remove_source(name) == 0
+    store.journal.record_access([name], 1.0)
+
+
+def _source(field: str, value: Any) -> Callable[[Store], None]:
+    return lambda store: store.catalog.put_source(source(**{field: value}))
+
+
+def _document(field: str, value: Any) -> Callable[[Store], None]:
+    made = replace(document("docs/new.md"), **{field: value})
+    return lambda store: store.catalog.put_documents([(made, pieces("text"))])
+
+
+def _piece(field: str, value: Any) -> Callable[[Store], None]:
+    piece = replace(pieces("text")[0], **{field: value})
+    return lambda store: store.catalog.put_documents([(document(), [piece])])
+
+
+def _opinion(field: str) -> Callable[[Store], None]:
+    given = replace(Feedback("docs/b.md", "docs/b.md:1", "good", "query", 1.0), **{field: HALF})
+    return lambda store: store.journal.record_feedback(given)
+
+
+REFUSED: dict[str, Callable[[Store], None]] = {
+    **{f"source.{field}": _source(field, HALF) for field in ("id", "name", "path", "prefix")},
+    **{f"source.{field}": _source(field, (HALF,)) for field in ("patterns", "tags")},
+    **{f"document.{field}": _document(field, HALF) for field in ("id", "path", "title")},
+    **{f"document.{field}": _document(field, HALF) for field in ("file_hash", "content_hash")},
+    "document.superseded_by": _document("superseded_by", HALF),
+    "document.tags": _document("tags", (HALF,)),
+    "piece.text": _piece("text", HALF),
+    "piece.heading": _piece("heading", (HALF,)),
+    "memo": lambda store: store.catalog.put_memo("docs", HALF),
+    **{f"feedback.{field}": _opinion(field) for field in ("document_id", "citation", "query")},
+}
+
+
+def _all(store: Store) -> tuple[Any, ...]:
+    found = store.catalog.sources(), list(store.catalog.documents()), store.catalog.memo("docs")
+    return *found, store.journal.feedback(), store.catalog.chunks_of("docs/a.md")
+
+
+@pytest.mark.parametrize("store", ["sqlite", "postgresql", "json"], indirect=True)
+@pytest.mark.parametrize("act", REFUSED.values(), ids=list(REFUSED))
+def test_half_a_character_is_refused_and_nothing_changes(store: Store, act: Callable[[Store], None]):
+    put(store, "docs/a.md", "before")
+    before = _all(store)
+    with pytest.raises(BadValue, match="not valid Unicode|half a character") as refusal:
+        act(store)
+    assert refusal.value.hint
+    assert _all(store) == before
+
+
+@pytest.mark.parametrize("store", ["memory", "sqlite", "postgresql"], indirect=True)
+def test_half_a_character_in_details_comes_back(store: Store):
+    """They are written by an encoder that has a form for it."""
+    put(store, "docs/a.md", "text", details={"author": HALF})
+    (found,) = store.catalog.documents()
+    assert found.details == {"author": HALF}
