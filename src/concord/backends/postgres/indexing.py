@@ -129,7 +129,7 @@ def insert_chunks(connection: Connection, org: int, chunks: Sequence[NewChunk]) 
         for some in _groups(chunks):  # the server inserts these while the next ones are made
             indexed = _indexed(segment, [(chunk.id, chunk.columns) for chunk in some])
             connection.execute(_PUT_CHUNKS, {"org": org, **_columns(some), **indexed}, prepare=True)
-        connection.execute(_PUT_PENDING, (segment.chunks, org))
+        connection.execute(_PUT_PENDING, (array_of(segment.chunks), org))
         _put_segment(connection, org, segment)
 
 
@@ -141,7 +141,8 @@ def indexed_otherwise(
         return {}
     with _new_segment() as segment:
         indexed = _indexed(segment, columns.items())
-    rows = connection.execute(_INDEXED_OTHERWISE, {"org": org, "ids": list(columns), **indexed}).fetchall()
+    values = {"org": org, "ids": array_of(columns), **indexed}
+    rows = connection.execute(_INDEXED_OTHERWISE, values).fetchall()
     return {chunk_id: columns[chunk_id] for (chunk_id,) in rows}
 
 
@@ -165,7 +166,7 @@ def index_words(connection: Connection, org: int, columns: Mapping[ChunkId, Colu
     """Index chunks that were forgotten."""
     with connection.pipeline(), _new_segment() as segment:
         indexed = _indexed(segment, columns.items())
-        connection.execute(_REWRITE_WORDS, {"org": org, "ids": list(columns), **indexed})
+        connection.execute(_REWRITE_WORDS, {"org": org, "ids": array_of(columns), **indexed})
         _put_segment(connection, org, segment)
 
 

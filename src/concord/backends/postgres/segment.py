@@ -108,7 +108,8 @@ class Segment:
             self.chunks.append(chunk_id)
             for text in columns:
                 before = len(found)
-                found += self._learned.vocabulary.lexemes(text)
+                if text:  # most chunks have no tags, and no parts of identifiers
+                    found += self._learned.vocabulary.lexemes(text)
                 sizes.append(len(found) - before)
         self._found.append(np.fromiter(found, np.int64, len(found)))
         self._sizes.append(np.fromiter(sizes, np.int64, len(sizes)))
