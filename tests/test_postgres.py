@@ -818,7 +818,7 @@ def test_many_deleted_chunks_leave_the_others_to_be_found(store: PostgresStore):
 
 
 def test_who_waited_for_a_connection_in_vain_does_not_wait_again():
-    """Where a connection is lost, the question is asked once more; a pool in use would be waited for twice."""
+    """Where a connection is lost, the question is asked once more; for a pool in use one would wait twice."""
     assert not is_lost(PoolTimeout("couldn't get a connection after 10.00 sec"))
     assert is_lost(psycopg.OperationalError("the connection is closed"))
 
