@@ -162,6 +162,14 @@ def test_a_strategy_that_fails_is_named_with_what_it_said(fault: Exception, reas
 
 
 @pytest.mark.promise("000.degrade.lexical")
+def test_nothing_found_while_a_search_for_words_failed_is_an_error():
+    broken = Broken("fts_relaxed", BackendDown("the disk is gone"))
+    assert search(Request("login"), tools(broken)).hits  # all of its words are somewhere
+    with pytest.raises(BackendDown, match="the disk is gone"):
+        search(Request("login zeppelin", mode="fts5"), tools(broken))
+
+
+@pytest.mark.promise("000.degrade.lexical")
 def test_without_words_there_is_an_error_rather_than_half_an_answer():
     broken = [Broken(name, BackendDown("the disk is gone")) for name in ("fts_exact", "fts_relaxed")]
     with pytest.raises(BackendDown, match="the disk is gone"):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import re
 import shlex
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -41,9 +43,13 @@ from postgres_server import fresh_org, server_url
 from recorders import write
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
+from psycopg_pool import PoolTimeout  # noqa: E402
+
 from concord.backends.postgres import migrations, upkeep, vectors  # noqa: E402
 from concord.backends.postgres.connections import MOST_CONNECTIONS  # noqa: E402
+from concord.backends.postgres.faults import is_lost  # noqa: E402
 from concord.backends.postgres.filters import _pattern  # noqa: E402
+from concord.backends.postgres.plain_words import ReadWords  # noqa: E402
 from concord.backends.postgres.rows import array_of, loaded, stored  # noqa: E402
 from concord.backends.postgres.store import PostgresStore  # noqa: E402
 from concord.backends.postgres.vector_form import Embedding  # noqa: E402
@@ -801,6 +807,52 @@ def test_what_is_found_does_not_depend_on_which_postings_are_sent(
         assert store.lexical.search(nowhere, Filter(), 20, known) == []
 
 
+def sent(store: PostgresStore, *words: str) -> set[str]:
+    """Return the tokens whose postings come with the counts of some words."""
+    _, known = store.lexical.frequencies(words, 0.2)
+    assert isinstance(known, ReadWords)
+    return set(known.tokens.postings)
+
+
+def test_no_more_postings_are_sent_than_a_query_may_have(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+):
+    put(store, "docs/a.md", *(f"often {'rare' if n < 2 else 'filler'}" for n in range(12)))
+    assert sent(store, "often", "rare", "absent") == {"often", "rare"}
+    monkeypatch.setattr("concord.backends.postgres.plain_words.MOST_SENT", 13)
+    assert sent(store, "often", "rare") == {"rare"}  # together too many: a search for both begins there
+    assert sent(store, "often") == {"often"}
+    put(store, "docs/b.md", *("often" for _ in range(3)))
+    store.catalog.delete_documents(["docs/b.md"])
+    assert sent(store, "often") == set()  # what was deleted would be sent as well
+
+
+SEARCHED = """
+import sys, time
+from concord.backends.postgres.store import PostgresStore
+from concord.types import AllOf, AnyOf, Filter, Word
+store = PostgresStore.open(sys.argv[1], sys.argv[2])
+words = (Word("shared"), Word("second"))
+def found():
+    known = store.lexical.frequencies(["shared", "second"], 0.2)[1]
+    lists = (store.lexical.search(kind(words), Filter(), 5, known) for kind in (AllOf, AnyOf))
+    return [[(one.chunk_id, round(one.score, 9)) for one in some] for some in lists]
+first = found()
+print("numpy" in sys.modules, [len(some) for some in first])
+ends = time.monotonic() + 60
+while "numpy" not in sys.modules and time.monotonic() < ends:
+    assert found() == first
+print("numpy" in sys.modules, found() == first)
+"""
+
+
+def test_a_process_that_searches_once_loads_no_numpy_and_one_that_goes_on_does(store: PostgresStore):
+    put(store, "docs/a.md", "the first shared text", "a second shared text", "nothing of the kind")
+    asked = [sys.executable, "-c", SEARCHED, server_url(), store._connections.location.org]
+    told = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=120).stdout
+    assert told.split("\n")[:2] == ["False [1, 2]", "True True"]
+
+
 def test_many_deleted_chunks_leave_the_others_to_be_found(store: PostgresStore):
     put(store, "docs/kept.md", *(f"often and {'at length ' * 9} w{n}" for n in range(3)))
     for n in range(4):
@@ -809,6 +861,12 @@ def test_many_deleted_chunks_leave_the_others_to_be_found(store: PostgresStore):
     kept = [chunk.id for chunk in store.catalog.chunks_of("docs/kept.md")]
     assert [one.chunk_id for one in store.lexical.search(Word("often"), Filter(), 2)] == kept[:2]
     assert [one.chunk_id for one in store.lexical.search(Word("often"), Filter(), 9)] == kept
+
+
+def test_who_waited_for_a_connection_in_vain_does_not_wait_again():
+    """Where a connection is lost, the question is asked once more; for a pool in use one would wait twice."""
+    assert not is_lost(PoolTimeout("couldn't get a connection after 10.00 sec"))
+    assert is_lost(psycopg.OperationalError("the connection is closed"))
 
 
 def test_a_password_is_in_no_message():

@@ -241,9 +241,12 @@ def _fitted(tools: Tools, votes: Poll) -> Tools:
 
 
 def _need_words(votes: Poll, mode: Mode) -> None:
-    """Refuse to answer when words cannot be searched: what meaning finds alone would pass for everything."""
+    """Refuse to answer when words cannot be searched: what meaning finds alone would pass for everything.
+
+    And when one search for words failed and nothing was found besides: that would pass for nothing there.
+    """
     broken = [d for d in votes.degraded if d.strategy.startswith("fts_")]
-    if len(broken) == 2 and mode != "semantic":
+    if mode != "semantic" and (len(broken) == 2 or (broken and not any(votes.votes.values()))):
         raise BackendDown(
             f"the knowledge base cannot be searched by words: {broken[0].reason}",
             hint="ask again with a longer --deadline-ms; `kb stats` tells whether the store is well",

@@ -28,7 +28,7 @@ def is_lost(fault: BaseException) -> bool:
     """Whether a fault means that the connection is gone, not that a statement was refused."""
     if isinstance(fault, errors.AdminShutdown | errors.CrashShutdown | errors.CannotConnectNow):
         return True
-    if isinstance(fault, Unanswered):  # to ask again would take as long again
+    if isinstance(fault, Unanswered | PoolTimeout):  # to ask again would take as long again
         return False
     return isinstance(fault, psycopg.OperationalError | psycopg.InterfaceError) and not fault.sqlstate
 

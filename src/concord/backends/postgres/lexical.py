@@ -16,7 +16,9 @@ from concord.backends.postgres.plain_words import (
     best,
     completed,
     count_tokens,
+    may_score,
     plain_words,
+    prepare_to_score,
 )
 from concord.backends.postgres.rows import array_of
 from concord.backends.postgres.vocabulary import similar_words
@@ -42,6 +44,7 @@ class PostgresLexical:
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
         self._org = connections.org
+        self._searches = 0  # before there was numpy
 
     def search(
         self, match: Match, filter: Filter, limit: int, known: Mapping[str, int] | None = None
@@ -49,7 +52,7 @@ class PostgresLexical:
         """Return the best chunks by BM25, best first; ties by chunk id."""
         if limit < 1:
             return []
-        words = plain_words(match) if filter.is_open else None
+        words = plain_words(match) if filter.is_open and may_score() else None
         tokens = self._tokens(words, known) if words else None
         if words and tokens:
             return self._plain(words, tokens, filter, limit)
@@ -69,11 +72,21 @@ class PostgresLexical:
 
         The postings of words that are sought come along.
         """
-        return self._connections.read(lambda connection: self._frequencies(connection, words, sought_share))
+        share = sought_share if self._may_score() else None
+        return self._connections.read(lambda connection: self._frequencies(connection, words, share))
 
     def similar_words(self, word: str, limit: int) -> list[tuple[str, int]]:
         """Return indexed words near a typed one, nearest first, with how many chunks hold each."""
         return self._connections.read(lambda connection: similar_words(connection, self._org, word, limit))
+
+    def _may_score(self) -> bool:
+        """Whether plain words are scored here; whoever searches for the second time gets ready to."""
+        if may_score():
+            return True
+        self._searches += 1
+        if self._searches == 2:
+            prepare_to_score()
+        return False
 
     def _frequencies(
         self, connection: Connection, words: Sequence[str], share: float | None

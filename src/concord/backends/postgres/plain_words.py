@@ -4,15 +4,19 @@ SQL takes a microsecond to unnest, weigh, group and sort one posting. To send it
 takes a tenth of that, unless there are so many that a network would be busy with them. The formula is that of
 `match.py`, which has those, phrases, beginnings and filters too.
 
-numpy is loaded by those who search: it takes a while, and no other command needs it.
+numpy is not loaded for a single search: that takes as long as several.
 """
 
 from __future__ import annotations
 
+import importlib
 import math
+import sys
+import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
+from struct import unpack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from concord.backends.columns import WEIGHTS
@@ -33,23 +37,28 @@ RARE = 5000  # chunks: a token in no more is worth reading at once, whatever sha
 MOST_SENT = 20_000  # postings for one query: half a megabyte, 4 ms of a gigabit network
 
 # First a row about all chunks: how many, their tokens, and whether postings may name some that are deleted,
-# or superseded. Then one for each token, with the number of its chunks; then the postings of those tokens
-# that are sought, the rarest first, as long as they are not too many.
+# or superseded. Then one for each token, with the number of its chunks; then the postings of all tokens that
+# are sought. Where those are too many, a search for any of them is not for us, and one for all of them begins
+# at the rarest: that alone is sent.
 _COUNT = """
-WITH counted AS (
-    SELECT p.term, sum(p.size) - coalesce((
+WITH n AS MATERIALIZED (SELECT chunks, tokens, stale FROM kb_orgs WHERE key = %(org)s),
+counted AS (
+    SELECT p.term, sum(p.size) AS size, sum(p.size) - coalesce((
         SELECT g.chunks FROM kb_gone AS g WHERE g.org = %(org)s AND g.term = p.term), 0) AS chunks
     FROM kb_postings AS p WHERE p.org = %(org)s AND p.term = ANY(%(terms)s) GROUP BY p.term),
 t AS MATERIALIZED (
-    SELECT term, chunks, sum(chunks) OVER (ORDER BY chunks, term) AS total FROM counted WHERE chunks > 0)
-SELECT NULL, array_send(ARRAY[o.chunks, o.tokens, o.stale, EXISTS (
+    SELECT c.term, c.size, c.chunks, w.is_sought, sum(c.size) FILTER (WHERE w.is_sought) OVER () AS total,
+        row_number() OVER (ORDER BY c.size, c.term) AS place
+    FROM counted AS c CROSS JOIN n
+    CROSS JOIN LATERAL (SELECT c.chunks <= greatest(%(rare)s, %(share)s * n.chunks)) AS w (is_sought)
+    WHERE c.chunks > 0)
+SELECT NULL, array_send(ARRAY[n.chunks, n.tokens, n.stale, EXISTS (
     SELECT FROM kb_documents AS d WHERE d.org = %(org)s AND d.superseded_by IS NOT NULL)::int]), NULL::bytea
-FROM kb_orgs AS o WHERE o.key = %(org)s
+FROM n
 UNION ALL SELECT t.term, array_send(ARRAY[t.chunks::bigint]), NULL::bytea FROM t
 UNION ALL SELECT p.term, array_send(p.chunks), array_send(p.packed)
 FROM t JOIN kb_postings AS p ON p.org = %(org)s AND p.term = t.term
-WHERE t.total <= %(most)s AND t.chunks <= greatest(%(rare)s, %(share)s * (
-    SELECT o.chunks FROM kb_orgs AS o WHERE o.key = %(org)s))"""
+WHERE t.is_sought AND CASE t.place WHEN 1 THEN t.size ELSE t.total END <= %(most)s"""
 
 # Of tokens that are too frequent to be sent, the postings of some chunks.
 _AMONG = """
@@ -64,6 +73,17 @@ _Row = tuple[str, bytes, bytes]
 _HEAD_BYTES = 20
 _ELEMENT = [("size", ">i4"), ("value", ">i8")]
 _ELEMENT_BYTES = 12
+
+
+def may_score() -> bool:
+    """Whether numpy has been loaded, by whomever. Else it takes longer than a search that the server does."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and not getattr(numpy.__spec__, "_initializing", False)
+
+
+def prepare_to_score() -> None:
+    """Have numpy loaded, without waiting for it."""
+    threading.Thread(target=importlib.import_module, args=("numpy",), daemon=True).start()
 
 
 class PlainWords(NamedTuple):
@@ -129,7 +149,7 @@ def count_tokens(connection: Connection, org: int, tokens: Sequence[str], share:
     most = 0 if share is None else MOST_SENT
     values = {"org": org, "terms": tokens, "share": share or 0.0, "rare": RARE, "most": most}
     (_, about, _), *rows = connection.cursor(binary=True).execute(_COUNT, values).fetchall()
-    chunks, length, stale, superseded = _values([about]).tolist()
+    chunks, length, stale, superseded = unpack(">20x4xq4xq4xq4xq", about)
     counts = dict.fromkeys(tokens, 0)
     counts |= {term: int.from_bytes(sent[-8:], "big") for term, sent, packed in rows if packed is None}
     slope = _K1 * _B * chunks / max(length, 1)

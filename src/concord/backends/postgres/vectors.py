@@ -288,12 +288,11 @@ class PostgresVectors:
     ) -> list[tuple[ChunkId, float]]:
         values: dict[str, Any] = {"vector": Embedding(vector), "limit": limit, "org": self._org}
         walk = partial(self._walk, connection, values, limit, ef_search)
-        found = None
-        if filter.is_open and self._seen is not None and _is_walked(self._seen, vector):
-            found = walk(self._seen, _current(filter))
+        seen, found = self._seen, None
+        if filter.is_open and seen is not None and _is_walked(seen, vector):
+            state, found = walk(seen, _current(filter))
         else:
-            self._seen = self._state(connection)
-        state = self._seen
+            state = self._seen = self._state(connection)
         if state is None:
             raise self._is_gone()
         if state.dimension is None:
@@ -303,7 +302,7 @@ class PostgresVectors:
         scope = self._scope(connection, filter, state)
         values |= scope.values
         if state.is_indexed and not _is_narrow(scope.size, state.table_size):
-            found = walk(state, scope.each) if found is None else found
+            found = walk(state, scope.each)[1] if found is None else found
             if found is not None and len(found) == min(limit, scope.size):
                 return sorted(found, key=lambda row: (row[1], row[0]))
         statement = _EXACT.format(table=vector_table(state.dimension), allowed=scope.together)
@@ -317,15 +316,14 @@ class PostgresVectors:
         ef_search: int,
         seen: _State,
         allowed: str,
-    ) -> list[tuple[ChunkId, float]] | None:
-        """Walk the graph and look at the state anew, in one trip; None if it is another one by now."""
+    ) -> tuple[_State | None, list[tuple[ChunkId, float]] | None]:
+        """Walk the graph and look at the state anew, in one trip; nothing is found if that is another now."""
         statement = _NEAREST.format(table=vector_table(seen.dimension or 0), allowed=allowed, limit=limit)
         with connection.pipeline():
             now = self._ask_state(connection, more=_EFFORT, effort=str(ef_search))
             walked = connection.execute(statement, {**values, "space": seen.space})
-        self._seen = _state_of(now)
-        is_same = self._seen is not None and self._seen.is_like(seen)
-        return walked.fetchall() if is_same else None
+        state = self._seen = _state_of(now)
+        return state, walked.fetchall() if state is not None and state.is_like(seen) else None
 
     def _is_gone(self) -> ModelMismatch:
         name = self._bound.name if self._bound else "the model"
