@@ -187,6 +187,7 @@ def _write(store: Store, load: _Load) -> None:
 
 _VECTORS = f"kb_vectors_{DIMENSION}"
 _WRITTEN = ("kb_documents", "kb_chunks", "kb_postings", _VECTORS)
+_OPTIONS = "SELECT unnest(reloptions) FROM pg_class WHERE oid = %s::regclass"
 _BUILD = """
 SET maintenance_work_mem = '256MB'; CREATE INDEX ON {table} USING hnsw (embedding vector_cosine_ops)"""
 
@@ -219,7 +220,9 @@ def _index_time(url: str, org: str) -> float:
 def _bare(url: str, org: str, table: str) -> Iterator[tuple[psycopg.Connection[Any], str]]:
     """Lend a connection, and a table like one of ours without policies and without a vector index."""
     with _session(url, org) as connection:
-        connection.execute(f"CREATE TABLE bare_{table} (LIKE {table} INCLUDING INDEXES)")
+        connection.execute(f"CREATE TABLE bare_{table} (LIKE {table} INCLUDING INDEXES INCLUDING STORAGE)")
+        for (option,) in connection.execute(_OPTIONS, (table,)).fetchall():  # or it would compress more
+            connection.execute(f"ALTER TABLE bare_{table} SET ({option})")
         connection.execute(f"DROP INDEX IF EXISTS bare_{table}_embedding_idx")
         yield connection, f"bare_{table}"
         connection.execute(f"DROP TABLE bare_{table}")
