@@ -267,9 +267,10 @@ def _ballots(votes: Poll, voted: Sequence[Candidate], compared: Comparison | Non
     """
     wanted = {one.chunk_id for one in voted}
     bm25: dict[ChunkId, float] = {}
-    for one in (one for some in votes.votes.values() for one in some if one.chunk_id in wanted):
-        if one.family == "lexical" and one.score > bm25.get(one.chunk_id, 0.0):
-            bm25[one.chunk_id] = one.score
+    for some in votes.votes.values():
+        if some and some[0].family == "lexical":
+            for one in [one for one in some if one.chunk_id in wanted]:  # of a thousand, these few
+                bm25[one.chunk_id] = max(one.score, bm25.get(one.chunk_id, 0.0))
     return ballots(voted, bm25=bm25, cosine=compared.cosines() if compared else {})
 
 

@@ -210,12 +210,21 @@ def _standings(blended: Iterable[Ranked], given: Ballots, context: Context) -> d
 
 
 def _votes(candidates: Iterable[Candidate]) -> dict[ChunkId, tuple[Candidate, ...]]:
-    held: dict[ChunkId, dict[str, Candidate]] = {}  # by strategy, its best
+    held: dict[ChunkId, tuple[Candidate, ...]] = {}
     for one in candidates:
-        known = held.setdefault(one.chunk_id, {}).setdefault(one.strategy, one)
-        if known is not one and (one.rank, -one.score) < (known.rank, -known.score):
-            held[one.chunk_id][one.strategy] = one
-    return {chunk_id: tuple(sorted(held[chunk_id].values(), key=_place)) for chunk_id in sorted(held)}
+        known = held.get(one.chunk_id)
+        held[one.chunk_id] = (one,) if known is None else _with_vote(known, one)
+    return dict(sorted(held.items()))
+
+
+def _with_vote(held: tuple[Candidate, ...], one: Candidate) -> tuple[Candidate, ...]:
+    """Return the votes for a chunk with another one, in order; of a strategy's two, its best."""
+    same = next((other for other in held if other.strategy == one.strategy), None)
+    if same is None:
+        return tuple(sorted((*held, one), key=_place))
+    if (same.rank, -same.score) <= (one.rank, -one.score):
+        return held
+    return tuple(one if other is same else other for other in held)
 
 
 def _place(one: Candidate) -> tuple[int, str]:
