@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from concord.errors import Unavailable
-from concord.poll import bounded, reason_of
+from concord.poll import Begun, reason_of
 from concord.types import Candidate, ChunkId, Degraded, Family, Query
 
 if TYPE_CHECKING:
@@ -155,12 +155,16 @@ class Cosines:
         self.degraded: tuple[Degraded, ...] = ()
 
     def __call__(self, text: str, chunk_ids: Sequence[ChunkId], /) -> Comparison:
-        """Return how near these chunks are."""
+        """Return how near these chunks are: it is asked for now, and waited for when somebody needs it."""
         if self.degraded:
             return _Nothing()
+        return _UnderWay(self, Begun(lambda: self._similarity(text, chunk_ids)))
+
+    def settled(self, begun: Begun[Comparison]) -> Comparison:
+        """Return what was asked for, if it comes in time."""
         left_ms = max(0.0, self._ends - time.perf_counter()) * 1000
         try:
-            found = bounded(lambda: self._similarity(text, chunk_ids), left_ms)
+            found = begun.result(left_ms)
         except Exception as fault:  # whatever an engine raises is reported in the answer
             return self._none(reason_of(fault))
         return self._none("no answer before the deadline") if found is None else found
@@ -168,3 +172,16 @@ class Cosines:
     def _none(self, reason: str) -> Comparison:
         self.degraded = (Degraded("semantic", reason),)
         return _Nothing()
+
+
+class _UnderWay:
+    """A comparison that somebody else makes meanwhile."""
+
+    def __init__(self, cosines: Cosines, begun: Begun[Comparison]) -> None:
+        self._cosines = cosines
+        self._begun = begun
+        self._found: Comparison | None = None
+
+    def cosines(self, like: Sequence[ChunkId] = ()) -> Mapping[ChunkId, float]:
+        self._found = self._found or self._cosines.settled(self._begun)
+        return self._found.cosines(like)

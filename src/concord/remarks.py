@@ -84,14 +84,16 @@ def _suggested(answer: Answer, rescued: Rescue, tools: Tools) -> tuple[str, ...]
     is_sound = answer.hits and is_likely and rescued.rung != "partial"
     if is_sound or not found.query.chunks:
         return ()
-    from concord.suggest import suggested_words, suggestions  # late: most answers need none
+    from concord.suggest import suggested_words, suggestions, unknown_words  # late: most answers need none
 
     # Where files are gone, what is nearest is what was just left out: nothing to send anybody to.
     titles = () if answer.hits or answer.omitted["deleted"] else _titles(found, tools)
-    words = bounded(
-        lambda: suggested_words(found.query, rescued.near, tools.store.lexical),
-        budget_ms(answer.request, "search.partial_ms", tools),
-    )
+    words = None
+    if unknown_words(found.query):
+        words = bounded(
+            lambda: suggested_words(found.query, rescued.near, tools.store.lexical),
+            budget_ms(answer.request, "search.partial_ms", tools),
+        )
     return suggestions(found.query.text, words or {}, titles)
 
 

@@ -22,7 +22,7 @@ from concord.errors import BackendDown, BadValue
 from concord.freshness import Files
 from concord.judge import Judgement, Survivor, Verdict, judge
 from concord.passages import UNSEEN, cited, diverse, read_present, reordered, told
-from concord.poll import Begun, Poll, Polling
+from concord.poll import Poll, Polling
 from concord.ranking import diversify, rarity
 from concord.ranking.agreement import agreement
 from concord.ranking.calibrate import Calibration
@@ -206,10 +206,9 @@ def retrieve(
     _need_words(votes, mode)
     with watch.lap("complete"):
         voted = [one for some in votes.votes.values() for one in some[: query.candidates]]
-        types = Begun(lambda: _types(voted, tools.store))  # asked while vectors are fetched
         compared = _compared(voted, query, tools.similarity)
+        context = _context(query, tools, _types(voted, tools.store))  # while vectors are fetched
         given = _ballots(votes, voted, compared)
-        context = _context(query, tools, types.result() or {})
         given = _with_feedback(given, context, compared)
     return Retrieval(query, votes, given, context)
 
