@@ -30,7 +30,9 @@ from benchmarks.qdrant_shards import CANDIDATES, QdrantShards
 from benchmarks.server_time import clock_with_server
 from benchmarks.synthetic import DIMENSION, Filling, fill, filled_store, filling_of, questions, unit_rows
 from concord.backends.sqlite.location import locate
+from concord.config import load_settings
 from concord.knowledge import KnowledgeBase
+from concord.parts import silent
 from concord.types import Answer, Mode
 
 SIZES = sized("10000,100000", "400")
@@ -102,8 +104,8 @@ def _postgres(chunks: int) -> Iterator[Figure]:
 
     with _server() as url, psycopg.connect(url, autocommit=True) as connection:
         clock = clock_with_server(connection.info.backend_pid)
-        with closing(PostgresStore.open(url, ORG)) as store:
-            filling = fill(store, chunks, clock)
+        with closing(PostgresStore.open(url, ORG, load_settings())) as store:
+            filling = fill(store, chunks, clock, partial(store.tend, silent))
         yield from _disk(_server_bytes(connection), chunks)
         yield from _building(filling)
         yield Figure("warm process (client), MB", warm_mb(url, ORG), is_fitted=False)

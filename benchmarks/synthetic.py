@@ -14,8 +14,8 @@ import re
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from functools import cache, partial
 from pathlib import Path
 from pydoc_data.topics import topics
@@ -142,20 +142,24 @@ def _folder(chunks: int) -> Path:
     return cache_folder() / f"store-{chunks}-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
 
 
-def fill(store: Store, chunks: int, processor: Clock = time.process_time) -> Filling:
-    """Store texts and vectors for so many chunks, and do what is done at the end of a sync."""
+def fill(
+    store: Store,
+    chunks: int,
+    processor: Clock = time.process_time,
+    settle: Callable[[], None] = lambda: None,
+) -> Filling:
+    """Store texts and vectors for so many chunks, and do what is to be done at the end."""
     source = Source("synthetic", "synthetic", None, "notes", "synthetic")
     store.catalog.put_source(source)
     store.vectors.prepare(BundledEmbedder.identity)
     words, vectors = list[Cost](), list[Cost]()
-    with ExitStack() as held:
-        held.enter_context(store.catalog.sync_lock(source.id, wait_s=0))
+    with store.catalog.sync_lock(source.id, wait_s=0):
         for number, texts in enumerate(_texts(chunks)):
             documents = list(_documents(source, number, texts))
             words.append(cost_of(partial(store.catalog.put_documents, documents), processor))
             made = _vectors([one.chunk_id for one in store.vectors.pending(0, BATCH)], seed=number)
             vectors.append(cost_of(partial(store.vectors.put, made), processor))
-        settling = cost_of(held.close, processor)
+        settling = cost_of(settle, processor)
     return Filling(together(words), together(vectors), settling)
 
 
