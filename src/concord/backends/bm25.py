@@ -16,9 +16,9 @@ from concord.text.characters import separated
 from concord.text.terms import tokenize
 from concord.types import AllOf, ChunkId, Match, Phrase, Without, Word
 
-_K1 = 1.2
-_B = 0.75
-_LEAST_IDF = 1e-6  # for what more than half of all chunks hold: it must not count against a chunk
+K1 = 1.2
+B = 0.75
+LEAST_IDF = 1e-6  # for what more than half of all chunks hold: it must not count against a chunk
 
 
 class _Place(NamedTuple):
@@ -117,15 +117,15 @@ class InvertedIndex:
 
     def _scored(self, found: _Postings, weights: Sequence[float]) -> _Scores:
         idf = math.log((len(self) - len(found) + 0.5) / (len(found) + 0.5))
-        idf = idf if idf > 0 else _LEAST_IDF
+        idf = idf if idf > 0 else LEAST_IDF
         return {chunk: idf * self._saturated(chunk, places, weights) for chunk, places in found.items()}
 
     def _saturated(self, chunk: ChunkId, places: Iterable[_Place], weights: Sequence[float]) -> float:
         counted = Counter(place.column for place in places)
         frequency = sum(weights[column] * count for column, count in counted.items())
         mean_length = self._total_length / len(self)
-        norm = _K1 * (1 - _B + _B * self._lengths[chunk] / mean_length)
-        return frequency * (_K1 + 1) / (frequency + norm)
+        norm = K1 * (1 - B + B * self._lengths[chunk] / mean_length)
+        return frequency * (K1 + 1) / (frequency + norm)
 
 
 def _shifted(place: _Place, by: int) -> _Place:

@@ -72,7 +72,7 @@ class PostgresLexical:
 
         The postings of words that are sought come along.
         """
-        share = sought_share if self._may_score() else None
+        share = sought_share if sought_share is not None and self._may_score() else None
         return self._connections.read(lambda connection: self._frequencies(connection, words, share))
 
     def similar_words(self, word: str, limit: int) -> list[tuple[str, int]]:

@@ -19,6 +19,7 @@ from itertools import accumulate
 from struct import unpack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from concord.backends.bm25 import K1, LEAST_IDF, B
 from concord.backends.columns import WEIGHTS
 from concord.backends.postgres.connections import Connection
 from concord.backends.postgres.rows import array_of
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     _Integers = NDArray[np.int64]
     _Floats = NDArray[np.float64]
 
-_K1, _B, _LEAST_IDF = 1.2, 0.75, 1e-6  # as `backends/bm25.py` has them
 RARE = 5000  # chunks: a token in no more is worth reading at once, whatever share of all they are
 MOST_SENT = 20_000  # postings for one query: half a megabyte, 4 ms of a gigabit network
 
@@ -152,7 +152,7 @@ def count_tokens(connection: Connection, org: int, tokens: Sequence[str], share:
     chunks, length, stale, superseded = unpack(">20x4xq4xq4xq4xq", about)
     counts = dict.fromkeys(tokens, 0)
     counts |= {term: int.from_bytes(sent[-8:], "big") for term, sent, packed in rows if packed is None}
-    slope = _K1 * _B * chunks / max(length, 1)
+    slope = K1 * B * chunks / max(length, 1)
     known = Tokens(chunks, slope, stale > 0, superseded > 0, counts)
     return known.with_postings([row for row in rows if row[2] is not None])
 
@@ -216,8 +216,8 @@ def _scored(rows: Sequence[_Row], tokens: Tokens) -> dict[str, Postings]:
     sizes = [(len(held) - _HEAD_BYTES) // _ELEMENT_BYTES for _, held, _ in rows]
     chunks, packed = _values([held for _, held, _ in rows]), _values([one for _, _, one in rows])
     times: Any = sum((packed >> COUNT_BITS * at & MOST_COUNTED) * weight for at, weight in enumerate(WEIGHTS))
-    rarity = np.repeat([_idf(tokens, token) * (_K1 + 1) for token, _, _ in rows], sizes)
-    scores = rarity / (1 + (_K1 * (1 - _B) + tokens.slope * (packed >> LENGTH_BITS)) / times)
+    rarity = np.repeat([_idf(tokens, token) * (K1 + 1) for token, _, _ in rows], sizes)
+    scores = rarity / (1 + (K1 * (1 - B) + tokens.slope * (packed >> LENGTH_BITS)) / times)
     ends = {token: end for (token, _, _), end in zip(rows, accumulate(sizes), strict=True)}
     spans = zip(ends, (0, *ends.values()), ends.values(), strict=False)
     return {token: Postings(chunks[start:end], scores[start:end]) for token, start, end in spans}
@@ -225,7 +225,7 @@ def _scored(rows: Sequence[_Row], tokens: Tokens) -> dict[str, Postings]:
 
 def _idf(tokens: Tokens, token: str) -> float:
     chunks, count = tokens.chunks, tokens.counts[token]
-    return math.log((chunks - count + 0.5) / (count + 0.5)) if 2 * count < chunks else _LEAST_IDF
+    return math.log((chunks - count + 0.5) / (count + 0.5)) if 2 * count < chunks else LEAST_IDF
 
 
 def _values(sent: Iterable[bytes]) -> _Integers:
