@@ -27,7 +27,7 @@ from concord.protocols import (
 )
 from concord.sources import register
 from concord.text.chunk import ChunkSize
-from concord.types import Chunk, Extracted, Source, Space, Vector
+from concord.types import Chunk, Extracted, Glance, Source, Vector
 
 SIZE = ChunkSize(target=40, maximum=56, overlap=0)
 A_DAY = 86_400
@@ -109,8 +109,8 @@ class FrailStore:
     journal: Journal
     last: Any = None
 
-    def glance(self) -> tuple[int, list[Source], Space | None]:
-        return self.catalog.generation(), self.catalog.sources(), self.spaces.active()
+    def glance(self) -> Glance:
+        return Glance(self.catalog.generation(), self.catalog.sources(), self.spaces.active())
 
     @classmethod
     def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> FrailStore:

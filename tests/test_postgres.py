@@ -307,11 +307,16 @@ def test_a_database_of_the_first_schema_is_brought_up_to_date_with_all_that_it_h
     monkeypatch.setattr(migrations, "VERSION", 1)
     with closing(PostgresStore.open(database, "default")) as old, psycopg.connect(database) as connection:
         connection.execute("ALTER TABLE kb_chunks ADD COLUMN last_page integer")
+        connection.execute("ALTER TABLE kb_orgs ADD COLUMN types text[]")
         connection.commit()
         (a,) = put(old, "docs/a.md", Piece("text", 0, 4, 1, 1, page=7))
         connection.execute("ALTER TABLE kb_chunks DROP COLUMN last_page")
+        connection.execute("ALTER TABLE kb_orgs DROP COLUMN types")
     monkeypatch.undo()
     with closing(PostgresStore.open(database, "default")) as made:
+        assert made.glance().types is None
+        made.tend(silent)
+        assert made.glance().types == {"markdown"}
         assert [chunk.pages for chunk in made.catalog.chunks_of("docs/a.md")] == [(7, 7)]
         made.ledger.move("http://elsewhere")
         made.catalog.delete_documents(["docs/a.md"])

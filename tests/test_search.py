@@ -19,8 +19,9 @@ from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, BadValue, EmbedderDown, NotFound
 from concord.knowledge import KnowledgeBase
 from concord.notes import Note
+from concord.search import search
 from concord.strategies.semantic import CACHE_ENTRIES, CACHE_SECONDS, QueryVectors
-from concord.types import MODES, Answer, Vector
+from concord.types import MODES, Answer, DocumentType, Request, Vector
 from concord.wire import answer_to_json
 from pdf_samples import make_pdf
 from postgres_server import fresh_org, server_url
@@ -83,6 +84,21 @@ def test_words_are_found_in_any_form(kb: KnowledgeBase, query: str):
 @pytest.mark.promise("001.fts.keyword-search")
 def test_any_of_the_words_is_enough(kb: KnowledgeBase):
     assert "git.md" in paths(kb.search("install zeppelins", mode="fts5"))
+
+
+@pytest.mark.parametrize("types", [{"markdown"}, {"code"}, {"markdown", "code"}])
+def test_knowing_of_which_types_documents_are_changes_no_score(tmp_path: Path, types: set[DocumentType]):
+    pages = {"markdown": ("ops/deploy.md", "ops/staging.md"), "code": ("deploy.py",)}
+    for name in (name for kind in types for name in pages[kind]):
+        write(tmp_path / "docs" / name, PAGES[name])
+    with opened("memory", tmp_path) as kb:
+        kb.add(tmp_path / "docs")
+        request = Request("deploy to production")
+        tools, _ = kb.parts.search_tools(request, wait_for_model=True)
+        asked = search(request, tools)
+        assert tools.known is not None
+        told = search(request, replace(tools, known=replace(tools.known, types=types)))
+        assert [hit.scores for hit in told.hits] == [hit.scores for hit in asked.hits] != []
 
 
 @pytest.mark.promise("001.fts.fts-only")

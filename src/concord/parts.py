@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from concord import plugins
 from concord.config import Settings
 from concord.errors import KBError, Unavailable, UsageError
-from concord.types import ChunkId, Degraded, Identity, Request, Source, Space
+from concord.types import ChunkId, Degraded, Glance, Identity, Request, Space
 
 if TYPE_CHECKING:
     from concord import ingest
@@ -61,9 +61,9 @@ class Apart:
         self.path = getattr(store, "path", None)
         self._store = store
 
-    def glance(self) -> tuple[int, list[Source], Space | None]:
+    def glance(self) -> Glance:
         """Ask both."""
-        return self.catalog.generation(), self.catalog.sources(), self.spaces.active()
+        return replace(self._store.glance(), space=self.spaces.active())
 
     def check(self) -> list[Finding]:
         """Look into both."""
@@ -263,11 +263,11 @@ class Parts:
         if (request.mode or self.settings["search.mode"]) == "fts5":
             return tools, None
         try:
-            generation, sources, space = self.store.glance()
+            known = self.store.glance()
         except Unavailable as fault:
             return replace(tools, reranker=self.reranker), Degraded("semantic", fault.message)
-        tools = replace(tools, known=(generation, sources))
-        meaning = self._meaning(space, wait_for_model)
+        tools = replace(tools, known=known)
+        meaning = self._meaning(known.space, wait_for_model)
         if meaning is COLD:
             return tools, COLD  # an answer at once: it does not wait for a reranker's model either
         if isinstance(meaning, Degraded):

@@ -24,6 +24,7 @@ from concord.types import (
     Feedback,
     FileState,
     Filter,
+    Glance,
     Home,
     Identity,
     Json,
@@ -564,11 +565,10 @@ class Store(Protocol):
         """What was read, and what people think of results."""
         ...
 
-    def glance(self) -> tuple[int, list[Source], Space | None]:
-        """Return the generation, the sources by name and the active space.
+    def glance(self) -> Glance:
+        """Return all that a search has to know before it begins: a server is asked once.
 
-        All that a search has to know before it begins: a server is asked once. What the generation counts is
-        in what is read afterwards.
+        What the generation counts is in what is read afterwards.
 
         Raises:
             Unavailable: who keeps the vectors does not answer.

@@ -38,7 +38,7 @@ from concord.types import (
     Candidate,
     ChunkId,
     Degraded,
-    DocumentType,
+    Glance,
     Hit,
     Json,
     Mode,
@@ -68,7 +68,7 @@ class Tools(Struct, frozen=True):
     similarity: Similarity | None = None  # cosines of chunks that the semantic strategy did not vote for
     calibration: Calibration | None = None
     reranker: Reranker | None = None
-    known: tuple[int, Sequence[Source]] | None = None  # the generation and the sources, if somebody has asked
+    known: Glance | None = None  # if somebody has had one already
 
 
 class Retrieval(Struct, frozen=True):
@@ -104,8 +104,8 @@ def examine(request: Request, tools: Tools) -> Examined:
     cosines = _cosines(request, tools)
     tools = replace(tools, similarity=cosines)
     mode, fusion = chosen_mode(request, tools.settings), chosen_fusion(request, tools.settings)
-    generation, sources = tools.known or _asked(tools.store)
-    found = retrieve(request, mode, tools, sources, watch)
+    known = tools.known or _asked(tools.store)
+    found = retrieve(request, mode, tools, known.sources, watch)
     tools = _fitted(tools, found.votes)
     with watch.lap("cascade"):
         rescued = rescue(request, mode, fusion, found, tools)
@@ -116,7 +116,7 @@ def examine(request: Request, tools: Tools) -> Examined:
         wanted = _above(fused.ranked, scores, request.threshold)
         kept = diversify.floor(wanted, rescued.floor, scores)
     with watch.lap("read"):
-        files = Files(sources)
+        files = Files(known.sources)
         survivors, left_out, deleted = read_present(kept, found.query, tools.store, files)
     with watch.lap("rerank"):
         look = _second_look(survivors, found.query, tools, _left_ms(request, tools.settings, watch))
@@ -139,7 +139,7 @@ def examine(request: Request, tools: Tools) -> Examined:
         )
     with watch.lap("present"):
         hits = _hits(
-            survivors, judgement, found.query, scores, sources, tools.settings["search.snippet_width"]
+            survivors, judgement, found.query, scores, known.sources, tools.settings["search.snippet_width"]
         )
         hits = hits if deleted is None else _with_freshness(hits, files)
         if request.explain:
@@ -154,7 +154,7 @@ def examine(request: Request, tools: Tools) -> Examined:
         total_hits=len(fused.ranked),
         fusion=fusion,
         org=tools.org,
-        generation=generation,
+        generation=known.generation,
         query_kind=found.query.kind,
         confidence=judgement.label,
         confidence_score=judgement.confidence_score,
@@ -177,9 +177,9 @@ def examine(request: Request, tools: Tools) -> Examined:
     return Examined(replace(answer, search_time_ms=watch.total_ms()), judgement)
 
 
-def _asked(store: Store) -> tuple[int, Sequence[Source]]:
+def _asked(store: Store) -> Glance:
     """Return the generation before anything else is read: what it counts is in the answer."""
-    return store.catalog.generation(), store.catalog.sources()
+    return Glance(store.catalog.generation(), store.catalog.sources())
 
 
 def _cosines(request: Request, tools: Tools) -> Cosines | None:
@@ -207,7 +207,7 @@ def retrieve(
     with watch.lap("complete"):
         voted = [one for some in votes.votes.values() for one in some[: query.candidates]]
         compared = _compared(voted, query, tools.similarity)
-        context = _context(query, tools, _types(voted, tools.store))  # while vectors are fetched
+        context = _context(query, tools, _code_share(voted, tools))  # while vectors are fetched
         given = _ballots(votes, voted, compared)
         given = _with_feedback(given, context, compared)
     return Retrieval(query, votes, given, context)
@@ -273,13 +273,18 @@ def _ballots(votes: Poll, voted: Sequence[Candidate], compared: Comparison | Non
     return ballots(voted, bm25=bm25, cosine=compared.cosines() if compared else {})
 
 
-def _types(voted: Sequence[Candidate], store: Store) -> dict[ChunkId, DocumentType]:
-    """Return what the candidates are from, where two families voted; of one alone it makes no difference."""
-    families = {one.family for one in voted}
-    return store.catalog.types_of(list({one.chunk_id for one in voted})) if len(families) > 1 else {}
+def _code_share(voted: Sequence[Candidate], tools: Tools) -> float:
+    """Return how many of the candidates are code, where two families voted; of one it makes no difference."""
+    if len({one.family for one in voted}) < 2:
+        return 0.0
+    stored = tools.known.types if tools.known else None
+    if stored is not None and ("code" not in stored or len(stored) == 1):  # none of them, or all
+        return float("code" in stored)
+    types = tools.store.catalog.types_of(list({one.chunk_id for one in voted}))
+    return sum(kind == "code" for kind in types.values()) / max(1, len(types))
 
 
-def _context(query: Query, tools: Tools, types: Mapping[ChunkId, DocumentType]) -> Context:
+def _context(query: Query, tools: Tools, code_share: float) -> Context:
     """Return what the fusions may know besides the votes."""
     weights = rarity.idfs(query.chunks, query.frequencies)
     reads = 1.0 if tools.calibration is None or is_latin(query.text) else tools.calibration.other_scripts
@@ -287,7 +292,7 @@ def _context(query: Query, tools: Tools, types: Mapping[ChunkId, DocumentType]) 
         query.kind,
         tools.settings["search.rrf_k"],
         max_bm25=rarity.ceiling(weights.values()),
-        code_share=sum(kind == "code" for kind in types.values()) / max(1, len(types)),
+        code_share=code_share,
         model_reads=reads,
         is_literal=is_literal(query),
     )

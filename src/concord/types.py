@@ -7,7 +7,8 @@ Asked:     Request → Query → Candidate → Ranked → Hit → Answer
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Literal
 
 from msgspec import Struct, field
@@ -200,6 +201,15 @@ class Space(Struct, frozen=True):
     recipe: Mapping[str, Json]  # the settings that open its embedder again; never a secret
     is_active: bool
     was_active: bool = True  # searches use it or have used it: going back to it needs no trial
+
+
+class Glance(Struct, frozen=True):
+    """All that a search has to know before it begins."""
+
+    generation: int
+    sources: Sequence[Source]  # by name
+    space: Space | None = None  # the active one
+    types: AbstractSet[DocumentType] | None = None  # of documents: there are no others; None: nobody knows
 
 
 class Home(Struct, frozen=True):

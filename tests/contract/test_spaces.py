@@ -9,7 +9,7 @@ from concord.errors import BadValue, ModelMismatch, NotFound
 from concord.protocols import Store
 from concord.types import Space
 from contract.anywhere import store_anywhere  # noqa: F401
-from contract.stored import EVERYTHING, IDENTITY, embed, put, unit
+from contract.stored import EVERYTHING, IDENTITY, document, embed, put, unit
 
 NORTH, EAST = unit(1, 0, 0, 0), unit(0, 1, 0, 0)
 OTHER = replace(IDENTITY, model="other")  # of the same dimension: nothing but the name tells them apart
@@ -38,15 +38,27 @@ def test_a_glance_tells_the_generation_the_sources_and_the_active_space(store: S
     put(store, "docs/a.md", "a")
     store.spaces.add(IDENTITY, {"embed.provider": "test"})
     store.spaces.add(OTHER, {})
-    generation, sources, space = store.glance()
-    assert [source.name for source in sources] == ["docs"]
-    assert space == Space(IDENTITY, {"embed.provider": "test"}, is_active=True)
+    first = store.glance()
+    assert [source.name for source in first.sources] == ["docs"]
+    assert first.space == Space(IDENTITY, {"embed.provider": "test"}, is_active=True)
     put(store, "docs/b.md", "b")
     store.spaces.activate(OTHER)
-    later, _, other = store.glance()
-    assert later == store.catalog.generation() > generation
-    assert other is not None
-    assert other.identity == OTHER
+    later = store.glance()
+    assert later.generation == store.catalog.generation() > first.generation
+    assert later.space is not None
+    assert later.space.identity == OTHER
+
+
+def test_a_glance_leaves_out_no_type_of_document_that_there_is(store: Store):
+    assert not store.glance().types
+    put(store, "docs/a.md", "a")
+    put(store, "src/a.py", "a", type="code")
+    assert store.glance().types in (None, {"markdown", "code"})
+    store.catalog.update_document(document("docs/a.md", type="text"))
+    types = store.glance().types
+    assert types is None or types >= {"text", "code"}
+    store.catalog.remove_source("src")
+    assert store.glance().types in (None, {"text"})
 
 
 def test_preparing_makes_a_space_whose_recipe_can_be_written_down_later(store: Store):

@@ -31,11 +31,11 @@ from concord.types import (
     Feedback,
     FileState,
     Filter,
+    Glance,
     Match,
     Piece,
     Scored,
     Source,
-    Space,
 )
 
 
@@ -393,9 +393,9 @@ class MemoryStore:
         """Return a new store; `memory://` says all there is to say."""
         return cls()
 
-    def glance(self) -> tuple[int, list[Source], Space | None]:
+    def glance(self) -> Glance:
         """Return the generation, the sources by name and the active space."""
-        return self.catalog.generation(), self.catalog.sources(), self.spaces.active()
+        return Glance(self.catalog.generation(), self.catalog.sources(), self.spaces.active())
 
     def check(self) -> list[Finding]:
         """Find nothing: one lock keeps all of it in step, and no disk can damage it."""

@@ -41,6 +41,12 @@ from concord.types import ChunkId, Document, Piece, Source
 
 _LOCK_ORG = "SELECT last_chunk FROM kb_orgs WHERE key = %s FOR UPDATE"
 _COUNT_CHANGE = "UPDATE kb_orgs SET generation = generation + %s WHERE key = %s"
+_FIND_TYPES = """
+UPDATE kb_orgs SET types = ARRAY(SELECT DISTINCT d.type FROM kb_documents AS d WHERE d.org = kb_orgs.key)
+WHERE key = %s"""
+_ADD_TYPES = """
+UPDATE kb_orgs SET types = ARRAY(SELECT unnest(types) UNION SELECT unnest(%(types)s::text[]))
+WHERE key = %(org)s AND NOT types @> %(types)s::text[]"""
 
 _SOURCE_FIELDS = ("name", "path", "kind", "prefix", "patterns", "tags", "trust", "created_at", "synced_at")
 _DOCUMENT_FIELDS = (
@@ -138,6 +144,7 @@ def remove_source(connection: Connection, org: int, source_id: str) -> int:
     lock_org(connection, org)
     documents = [name for (name,) in connection.execute(_OF_SOURCE, (org, source_id)).fetchall()]
     _delete_documents(connection, org, documents)
+    connection.execute(_FIND_TYPES, (org,))
     gone = connection.execute("DELETE FROM kb_sources WHERE org = %s AND id = %s", (org, source_id))
     if gone.rowcount:
         _count_changes(connection, org, 1)
@@ -310,6 +317,7 @@ def _write_documents(connection: Connection, org: int, documents: Sequence[Docum
     try:
         with connection.cursor() as cursor:
             cursor.executemany(_PUT_DOCUMENT, rows)
+        connection.execute(_ADD_TYPES, {"org": org, "types": list({document.type for document in documents})})
     except UniqueViolation as fault:
         which = "one of the paths" if len(rows) > 1 else repr(rows[0]["path"])
         raise BadValue(
@@ -354,6 +362,11 @@ def _release_superseded(connection: Connection, org: int, doomed: list[str]) -> 
     if moved:
         with connection.cursor() as cursor:
             cursor.executemany(_SUPERSEDE, [(new, org, old) for old, new in moved.items()])
+
+
+def find_types(connection: Connection, org: int) -> None:
+    """Find out of which types documents are, where an older version has not kept them."""
+    connection.execute(f"{_FIND_TYPES} AND types IS NULL", (org,))
 
 
 def _count_changes(connection: Connection, org: int, changes: int) -> None:

@@ -54,6 +54,11 @@ def _plain_postings(connection: Connection) -> None:
     connection.execute(schema.PLAIN_POSTINGS)
 
 
+def _types(connection: Connection) -> None:
+    """Types of documents; policies show one organisation alone, so each finds its own later."""
+    connection.execute(schema.TYPES)
+
+
 def _refuse_old_pgvector(connection: Connection) -> None:
     """Refuse a pgvector whose graph cannot be walked on until a filter has let enough through."""
     version = str(_value(connection, "SELECT extversion FROM pg_extension WHERE extname = 'vector'"))
@@ -72,6 +77,7 @@ STEPS: tuple[Callable[[Connection], None], ...] = (
     _last_pages,
     _without_gin,
     _plain_postings,
+    _types,
 )
 VERSION = len(STEPS)
 

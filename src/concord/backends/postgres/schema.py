@@ -255,6 +255,12 @@ WITHOUT_GIN = "DROP INDEX IF EXISTS kb_chunks_words, kb_documents_tags"
 # and a third of a merge's, and saved a tenth of their room.
 PLAIN_POSTINGS = "ALTER TABLE kb_postings SET (toast_tuple_target = 8160)"
 
+# The types that documents are of: knowing that none is code, a search need not ask it of its candidates. A
+# type whose last document was deleted stays until a source is removed; null is yet to be found out.
+TYPES = """
+ALTER TABLE kb_orgs ADD COLUMN types text[] COLLATE "C";
+ALTER TABLE kb_orgs ALTER types SET DEFAULT '{}'"""
+
 
 def vector_table(dimension: int) -> str:
     """Return the name of the table of vectors of a dimension; its index is called the same with `_hnsw`."""

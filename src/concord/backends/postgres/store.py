@@ -19,10 +19,10 @@ from concord.backends.postgres.upkeep import tidy_up
 from concord.backends.postgres.vectors import PostgresVectors
 from concord.outcomes import Finding
 from concord.protocols import Progress
-from concord.types import Source, Space
+from concord.types import Glance, Source
 
 _GLANCE = f"""
-SELECT o.generation, {SPACE_COLUMNS} FROM kb_orgs AS o
+SELECT o.generation, o.types, {SPACE_COLUMNS} FROM kb_orgs AS o
 LEFT JOIN kb_spaces AS s ON s.org = o.key AND s.is_active WHERE o.key = %(org)s"""
 
 
@@ -53,15 +53,16 @@ class PostgresStore:
         location = locate(url, org)
         return cls(location, bring_up_to_date(location), options)
 
-    def glance(self) -> tuple[int, list[Source], Space | None]:
-        """Return the generation, the sources by name and the active space, in one trip.
+    def glance(self) -> Glance:
+        """Return the generation, the sources by name, the active space and the types, in one trip.
 
         Sources change with the generation alone: while that is the same they are not read again.
         """
-        ((generation, *space),) = self._connections.rows(_GLANCE)
+        ((generation, types, *space),) = self._connections.rows(_GLANCE)
         if self._seen is None or self._seen[0] != generation:
             self._seen = generation, self.catalog.sources()
-        return generation, list(self._seen[1]), active_of(spaces_of([tuple(space)] if space[0] else []))
+        active = active_of(spaces_of([tuple(space)] if space[0] else []))
+        return Glance(generation, list(self._seen[1]), active, None if types is None else frozenset(types))
 
     def check(self) -> list[Finding]:
         """Look for indexes and counters out of step, orphans and lost vectors; changes nothing."""

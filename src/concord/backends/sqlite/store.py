@@ -11,6 +11,7 @@ from concord.backends.sqlite.connections import Connection, Readers, Writer
 from concord.backends.sqlite.lexical import SQLiteLexical
 from concord.backends.sqlite.location import Location, locate
 from concord.backends.sqlite.migrations import bring_up_to_date
+from concord.types import Glance
 
 if TYPE_CHECKING:
     from concord.backends.sqlite.cache import SQLiteCache
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from concord.backends.sqlite.vectors import SQLiteVectors
     from concord.outcomes import Finding, VectorIndexState
     from concord.protocols import Progress
-    from concord.types import Source, Space
 
 
 class SQLiteStore:
@@ -103,9 +103,9 @@ class SQLiteStore:
 
         return SQLiteJournal(self._readers, self._writer)
 
-    def glance(self) -> tuple[int, list[Source], Space | None]:
+    def glance(self) -> Glance:
         """Return the generation, the sources by name and the active space."""
-        return self.catalog.generation(), self.catalog.sources(), self.spaces.active()
+        return Glance(self.catalog.generation(), self.catalog.sources(), self.spaces.active())
 
     def check(self) -> list[Finding]:
         """Look for damage, indexes out of step, orphans and lost vectors; changes nothing."""
