@@ -19,7 +19,7 @@ from concord import KnowledgeBase, Note, plugins
 from concord.breaker import FAILURES
 from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, BadValue, EmbedderDown, UsageError
-from concord.poll import bounded, poll
+from concord.poll import Polling, bounded, poll
 from concord.protocols import LexicalIndex, Strategy
 from concord.search import Tools, retrieve, search
 from concord.strategies.lexical import ExactWords, RelaxedWords
@@ -47,6 +47,9 @@ class Waiting:
         self.go_on.wait()
         return [Candidate(1, self.name, self.family, 1, 0.9)]
 
+    def is_at_hand(self, query: Query) -> bool:
+        return False
+
 
 class Broken:
     """A strategy that fails."""
@@ -59,6 +62,9 @@ class Broken:
 
     def candidates(self, query: Query) -> list[Candidate]:
         raise self._fault
+
+    def is_at_hand(self, query: Query) -> bool:
+        return False
 
 
 def tools(*strategies: Strategy) -> Tools:
@@ -118,6 +124,26 @@ def test_strategies_run_side_by_side():
     kb = library()
     query = understand(Request("login"), kb.settings, kb.store.catalog.sources(), kb.store.lexical)
     assert set(poll([one, other], query, 60_000).votes) == {"one", "other"}
+
+
+class AtHand(Waiting):
+    """A strategy that only has to work its votes out."""
+
+    def is_at_hand(self, query: Query) -> bool:
+        return True
+
+
+def test_who_asks_nobody_votes_at_once_and_after_the_others_were_asked():
+    """It waits for the other to have started, and would wait for ever if it came first."""
+    ready, other = AtHand("ready"), Waiting("other")
+    ready.go_on = other.started
+    other.go_on.set()
+    kb = library()
+    query = understand(Request("login"), kb.settings, kb.store.catalog.sources(), kb.store.lexical)
+    polling = Polling(60_000)
+    polling.ask([ready, other], query)
+    assert ready.started.is_set()
+    assert set(polling.result().votes) == {"ready", "other"}
 
 
 class CountedLate:

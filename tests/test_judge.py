@@ -37,6 +37,9 @@ class Late:
         self.go_on.wait()
         return []
 
+    def is_at_hand(self, query: Query) -> bool:
+        return False
+
 
 def with_a_waiting_note() -> KnowledgeBase:
     kb = library()

@@ -832,6 +832,44 @@ def test_no_more_postings_are_sent_than_a_query_may_have(
     assert sent(store, "often") == set()  # what was deleted would be sent as well
 
 
+@pytest.mark.parametrize(
+    ("match", "filter", "is_at_hand"),
+    [
+        (Word("often"), Filter(), True),
+        (AllOf((Word("often"), Word("absent"))), Filter(), True),
+        (AllOf((Word("often"), Word("unheard"))), Filter(), False),  # nobody has counted it
+        (Phrase("often filler"), Filter(), False),
+        (Word("oft", prefix=True), Filter(), False),
+        (Word("often"), Filter(type="markdown"), False),
+        (Word("superseded"), Filter(), False),
+        (Word("superseded"), Filter(include_superseded=True), True),
+    ],
+)
+def test_what_is_at_hand_is_found_without_asking_and_the_rest_is_not(
+    match: Match, filter: Filter, is_at_hand: bool
+):
+    with closing(PostgresStore.open(server_url(), fresh_org())) as store:
+        put(store, "docs/a.md", "often filler", "filler")
+        if match == Word("superseded"):
+            put(store, "docs/old.md", "superseded", superseded_by="docs/a.md")
+        _, known = store.lexical.frequencies(["often", "filler", "absent", "superseded"], 1.0)
+        expected = store.lexical.search(match, filter, 9, known)
+        assert store.lexical.is_at_hand(match, filter, known) == is_at_hand
+    if is_at_hand:
+        assert store.lexical.search(match, filter, 9, known) == expected
+    else:
+        with pytest.raises(BackendDown):
+            store.lexical.search(match, filter, 9, known)
+
+
+def test_postings_that_name_deleted_chunks_are_not_at_hand(store: PostgresStore):
+    put(store, "docs/a.md", "often")
+    put(store, "docs/b.md", "often")
+    store.catalog.delete_documents(["docs/b.md"])
+    _, known = store.lexical.frequencies(["often"], 1.0)
+    assert not store.lexical.is_at_hand(Word("often"), Filter(), known)
+
+
 SEARCHED = """
 import sys, time
 from concord.backends.postgres.store import PostgresStore

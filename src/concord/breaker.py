@@ -130,6 +130,10 @@ class Guarded:
         """Return the strategy's votes."""
         return self._breaker.call(lambda: self._inner.candidates(query))
 
+    def is_at_hand(self, query: Query) -> bool:
+        """Whether the strategy asks nobody."""
+        return self._inner.is_at_hand(query)
+
     def compare(self, text: str, chunk_ids: Sequence[ChunkId]) -> Comparison:
         """Return how near chunks are to a query."""
         return self._breaker.call(lambda: self._inner.compare(text, chunk_ids))

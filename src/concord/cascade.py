@@ -61,6 +61,10 @@ class Step(Struct):
             for rank, hit in enumerate(found, 1)
         ]
 
+    def is_at_hand(self, query: Query) -> bool:
+        """Return that it is not: the words of a rung are yet to be found."""
+        return False
+
 
 def rescue(request: Request, mode: Mode, fusion: str, found: Retrieval, tools: Tools) -> Rescue:
     """Try the rungs in turn when words have found nothing and meaning nothing that can be relied on."""

@@ -56,10 +56,15 @@ class Polling:
         self._box: list[_Ballot] = []
 
     def ask(self, strategies: Sequence[Strategy], query: Query) -> None:
-        """Ask strategies, without waiting for them."""
-        for strategy in strategies:
+        """Ask strategies, without waiting for them; last those that vote sooner than a thread is woken."""
+        is_at_hand = {strategy.name: strategy.is_at_hand(query) for strategy in strategies}
+        for strategy in sorted(strategies, key=lambda one: is_at_hand[one.name]):
             gate = self._gates[strategy.name] = crew.closed_gate()
-            crew.do(partial(_cast, strategy, query, self._box, gate))
+            cast = partial(_cast, strategy, query, self._box, gate)
+            if is_at_hand[strategy.name]:
+                cast()
+            else:
+                crew.do(cast)
 
     def result(self) -> Poll:
         """Return the votes of all who were asked and answer before the deadline."""

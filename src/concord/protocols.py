@@ -252,6 +252,10 @@ class LexicalIndex(Protocol):
         """
         ...
 
+    def is_at_hand(self, match: Match, filter: Filter, known: Mapping[str, int]) -> bool:
+        """Whether all that such a search needs was read with `known`: it asks nobody, and ends at once."""
+        ...
+
     def frequencies(
         self, words: Sequence[str], sought_share: float | None = None
     ) -> tuple[int, dict[str, int]]:
@@ -620,6 +624,10 @@ class Strategy(Protocol):
         Raises:
             Exception: whatever its engine raises; the poll names the strategy in the answer and goes on.
         """
+        ...
+
+    def is_at_hand(self, query: Query) -> bool:
+        """Whether its votes only have to be worked out: nobody is asked, so nobody can keep them waiting."""
         ...
 
 

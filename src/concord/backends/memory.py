@@ -322,6 +322,10 @@ class MemoryLexical:
             found = (Scored(*item) for item in scores.items() if self._shelves.allows(filter, item[0]))
             return best(found, limit)
 
+    def is_at_hand(self, match: Match, filter: Filter, known: Mapping[str, int]) -> bool:
+        """Return that nothing is: only numbers were read."""
+        return False
+
     def frequencies(
         self, words: Sequence[str], sought_share: float | None = None
     ) -> tuple[int, dict[str, int]]:

@@ -28,6 +28,10 @@ class ExactWords:
         """Return chunks that hold all of the query's words."""
         return _votes(self.name, _found(self._index, query.exact, query, query.candidates))
 
+    def is_at_hand(self, query: Query) -> bool:
+        """Whether the index has read what it needs."""
+        return _is_at_hand(self._index, query.exact, query)
+
 
 class RelaxedWords:
     """Any significant term that is not too frequent to mean anything."""
@@ -45,9 +49,17 @@ class RelaxedWords:
         """
         return _votes(self.name, _found(self._index, query.loose, query, max(KNOWN, query.candidates)))
 
+    def is_at_hand(self, query: Query) -> bool:
+        """Whether the index has read what it needs."""
+        return _is_at_hand(self._index, query.loose, query)
+
 
 def _found(index: LexicalIndex, match: Match | None, query: Query, limit: int) -> list[Scored]:
     return index.search(match, query.filter, limit, query.frequencies) if match else []
+
+
+def _is_at_hand(index: LexicalIndex, match: Match | None, query: Query) -> bool:
+    return match is None or index.is_at_hand(match, query.filter, query.frequencies)
 
 
 def _votes(strategy: str, found: Iterable[Scored]) -> list[Candidate]:

@@ -91,6 +91,10 @@ class Semantic:
             for rank, hit in enumerate(found, 1)
         ]
 
+    def is_at_hand(self, query: Query) -> bool:
+        """Return that it is not: a model and an index are asked."""
+        return False
+
     def compare(self, text: str, chunk_ids: Sequence[ChunkId]) -> Fetched:
         """Return the query's vector beside those of the chunks that have one."""
         return Fetched(self._vectors.vector(text), self._index.fetch(chunk_ids))

@@ -65,6 +65,12 @@ class PostgresLexical:
         )
         return list(starmap(Scored, rows))
 
+    def is_at_hand(self, match: Match, filter: Filter, known: Mapping[str, int]) -> bool:
+        """Whether the postings were read, and name nothing that has to be looked up."""
+        words = plain_words(match) if filter.is_open and may_score() else None
+        tokens = known.tokens if isinstance(known, ReadWords) else None
+        return bool(words and tokens and tokens.suffice(words) and not _hides(filter, tokens))
+
     def frequencies(
         self, words: Sequence[str], sought_share: float | None = None
     ) -> tuple[int, dict[str, int]]:
@@ -115,7 +121,7 @@ class PostgresLexical:
         None where that is so much that the search is better done by the server.
         """
         tokens = known.tokens if isinstance(known, ReadWords) else Tokens()
-        if words.times.keys() <= tokens.postings.keys():
+        if tokens.suffice(words):
             return tokens
         return self._connections.read(lambda connection: self._read(connection, words, tokens))
 
@@ -136,13 +142,18 @@ class PostgresLexical:
 
     def _kept(self, found: list[Scored], filter: Filter, tokens: Tokens) -> list[Scored]:
         """Return, of chunks that postings name, those that are there and not superseded."""
-        hides_some = tokens.may_be_superseded and not filter.include_superseded
-        if not found or not (tokens.may_be_gone or hides_some):
+        if not found or not _hides(filter, tokens):
             return found
+        hides_some = tokens.may_be_superseded and not filter.include_superseded
         ids = array_of(one.chunk_id for one in found)
         rows = self._connections.rows(_LIVING_AND_CURRENT if hides_some else _LIVING, ids=ids)
         living: set[ChunkId] = {chunk_id for (chunk_id,) in rows}
         return [one for one in found if one.chunk_id in living]
+
+
+def _hides(filter: Filter, tokens: Tokens) -> bool:
+    """Whether postings may name chunks that are gone, or that a filter hides."""
+    return tokens.may_be_gone or (tokens.may_be_superseded and not filter.include_superseded)
 
 
 def best_of(relation: Relation, org: int, filter: Filter, limit: int) -> tuple[str, dict[str, Any]]:

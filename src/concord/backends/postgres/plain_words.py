@@ -15,6 +15,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from struct import unpack
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -93,6 +94,7 @@ class PlainWords(NamedTuple):
     are_together: bool
 
 
+@lru_cache(maxsize=64)  # asked for what is at hand, then for what is found
 def plain_words(match: Match) -> PlainWords | None:
     """Return the words of a match that is nothing else."""
     times: Counter[str] = Counter()
@@ -122,6 +124,10 @@ class Tokens(NamedTuple):
     may_be_superseded: bool = False  # or whose document has been replaced
     counts: Mapping[str, int] = {}  # token → chunks that hold it
     postings: Mapping[str, Postings] = {}  # of those tokens that are there, but for very frequent ones
+
+    def suffice(self, words: PlainWords) -> bool:
+        """Whether a search for these words needs no others."""
+        return all(token in self.postings or self.counts.get(token) == 0 for token in words.times)
 
     def joined(self, other: Tokens) -> Tokens:
         """Return what two readings have told, the other one later."""

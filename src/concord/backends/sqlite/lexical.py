@@ -53,6 +53,10 @@ class SQLiteLexical:
             statement = _statement(connection, filter, values)
             return list(starmap(Scored, connection.execute(statement, values)))
 
+    def is_at_hand(self, match: Match, filter: Filter, known: Mapping[str, int]) -> bool:
+        """Return that nothing is: only numbers were read."""
+        return False
+
     def frequencies(
         self, words: Sequence[str], sought_share: float | None = None
     ) -> tuple[int, dict[str, int]]:
