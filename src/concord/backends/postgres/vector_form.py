@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from struct import pack
 from typing import Any, NamedTuple
 
@@ -37,11 +37,13 @@ def to_wire(vector: Vector) -> bytes:
     return _head(len(vector)) + _swapped(vector)
 
 
-def from_wire(sent: Sequence[bytes]) -> Iterator[Vector]:
-    """Yield the vectors, all of one dimension, that `vector_send` has sent."""
-    together = _swapped(b"".join([one[_HEAD_BYTES:] for one in sent]))
-    size = len(sent[0]) - _HEAD_BYTES if sent else 1
-    return (together[start : start + size] for start in range(0, len(together), size))
+def from_wire(sent: bytes, dimension: int) -> list[Vector]:
+    """Return the vectors, all of one dimension, that `vector_send` has sent, one after the other."""
+    import numpy as np
+
+    items = np.frombuffer(sent, [("head", f"S{_HEAD_BYTES}"), ("numbers", ">f4", (dimension,))])
+    together, size = items["numbers"].astype("<f4").tobytes(), dimension * FLOAT_BYTES
+    return [together[start : start + size] for start in range(0, len(together), size)]
 
 
 def register_vectors(connection: psycopg.Connection[Any]) -> None:

@@ -36,6 +36,7 @@ EF_SEARCH = 64  # where nobody asks for another: recall@10 is above 0.95 (benchm
 ALWAYS_EXACT = 1000
 MOST_EXACT = 10_000
 NARROW_SHARE = 0.05  # of all vectors in the table, other organisations' among them: the graph holds them all
+_FETCHED_AT_ONCE = 10_000  # vectors in one value, which may have a gigabyte: 16,000 dimensions fit
 
 _STATE = """
 SELECT s.key, s.identity, s.dimension, o.home,
@@ -85,8 +86,9 @@ INSERT INTO {table} (org, space, chunk, embedding)
 SELECT %(org)s, %(space)s, given.id, given.embedding
 FROM unnest(%(ids)s::bigint[], %(vectors)s) AS given (id, embedding) JOIN alive USING (id)
 ON CONFLICT (org, space, chunk) DO UPDATE SET embedding = excluded.embedding"""
+# One row: to make and to take apart one for each vector takes as long as to read them.
 _FETCH = """
-SELECT v.chunk, vector_send(v.embedding) FROM {table} AS v
+SELECT array_agg(v.chunk), string_agg(vector_send(v.embedding), '') FROM {table} AS v
 WHERE v.org = %(org)s AND v.chunk = ANY(%(ids)s::bigint[]) AND v.space = (
     SELECT s.key FROM kb_orgs AS o JOIN kb_spaces AS s ON s.org = o.key
     WHERE o.key = %(org)s AND o.home = '' AND s.dimension = %(dimension)s AND {which})"""
@@ -204,18 +206,9 @@ class PostgresVectors:
 
     def fetch(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, Vector]:
         """Return the vectors of those chunks that have one."""
-
-        def work(connection: Connection) -> list[tuple[Any, ...]]:
-            return self._fetched(connection, self._seen, chunk_ids) or self._fetched(
-                connection, self._state(connection), chunk_ids
-            )
-
-        if not chunk_ids:
-            return {}
-        rows = self._connections.read(work)
-        found = dict(
-            zip([chunk_id for chunk_id, _ in rows], from_wire([sent for _, sent in rows]), strict=True)
-        )
+        found: dict[ChunkId, Vector] = {}
+        for start in range(0, len(chunk_ids), _FETCHED_AT_ONCE):
+            found |= self._fetch(chunk_ids[start : start + _FETCHED_AT_ONCE])
         return {chunk_id: found[chunk_id] for chunk_id in chunk_ids if chunk_id in found}
 
     def delete_source(self, source_id: str) -> int:
@@ -251,17 +244,26 @@ class PostgresVectors:
         values = {"ids": array_of(batch), "vectors": Embeddings(list(batch.values()))}
         return connection.execute(statement, {"org": self._org, "space": state.space, **values})
 
+    def _fetch(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, Vector]:
+        def work(connection: Connection) -> dict[ChunkId, Vector]:
+            return self._fetched(connection, self._seen, chunk_ids) or self._fetched(
+                connection, self._state(connection), chunk_ids
+            )
+
+        return self._connections.read(work)
+
     def _fetched(
         self, connection: Connection, state: _State | None, chunk_ids: Sequence[ChunkId]
-    ) -> list[tuple[Any, ...]]:
-        """Return chunks and their vectors, if they are where a state says."""
+    ) -> dict[ChunkId, Vector]:
+        """Return vectors of chunks, if they are where a state says."""
         if state is None or state.dimension is None:
-            return []
+            return {}
         _check_here(state)
         which = _IS_BOUND if self._bound else _IS_ACTIVE
         statement = _FETCH.format(table=vector_table(state.dimension), which=which)
         asked = {**self._whose(), "ids": array_of(chunk_ids), "dimension": state.dimension}
-        return connection.cursor(binary=True).execute(statement, asked).fetchall()
+        ids, sent = connection.cursor(binary=True).execute(statement, asked).fetchone() or (None, b"")
+        return dict(zip(ids, from_wire(sent, state.dimension), strict=True)) if ids else {}
 
     def _state(self, connection: Connection, locked: str = "") -> _State | None:
         """Return what there is of the space that this index is about; None when there is no such space."""
