@@ -8,7 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.ranking.diversify import collapse, floor, mmr, says_the_same, shingles, signatures, similarity
+from concord.ranking.diversify import (
+    DUPLICATE,
+    LAMBDA,
+    REPETITION,
+    STRETCH,
+    collapse,
+    floor,
+    mmr,
+    says_the_same,
+    shingles,
+    similarity,
+)
 from concord.types import Ranked
 
 FOX = "the quick brown fox jumps over the lazy dog near the river bank"
@@ -19,8 +30,8 @@ def ranked(*scores: float) -> list[Ranked]:
     return [Ranked(chunk_id, score, ()) for chunk_id, score in enumerate(scores, start=1)]
 
 
-def signed(*texts: str):
-    return signatures({chunk_id: shingles(text) for chunk_id, text in enumerate(texts, start=1)})
+def sets(*texts: str) -> dict[int, frozenset[str]]:
+    return {chunk_id: shingles(text) for chunk_id, text in enumerate(texts, start=1)}
 
 
 def ids(found: list[Ranked]) -> list[int]:
@@ -29,7 +40,7 @@ def ids(found: list[Ranked]) -> list[int]:
 
 def collapsed(*texts: str) -> list[tuple[int, tuple[int, ...]]]:
     scores = [1 - at / 100 for at in range(len(texts))]
-    return [(one.ranked.chunk_id, one.duplicates) for one in collapse(ranked(*scores), signed(*texts))]
+    return [(one.ranked.chunk_id, one.duplicates) for one in collapse(ranked(*scores), sets(*texts))]
 
 
 texts = st.lists(st.text(alphabet="ab cd,中文", max_size=20), min_size=1, max_size=8)
@@ -46,34 +57,34 @@ def test_texts_that_differ_in_a_number_or_in_what_was_asked_for_are_not_the_same
 
 @pytest.mark.promise("000.mmr.diversity")
 def test_a_repetition_gives_way_to_something_new_and_says_from_where_it_moved():
-    found = mmr(ranked(1.0, 0.95, 0.8, 0.0), signed(FOX, FOX + " again", WHALE, "unrelated"))
+    found = mmr(ranked(1.0, 0.95, 0.8, 0.0), sets(FOX, FOX + " again", WHALE, "unrelated"))
     assert ids(found)[:3] == [1, 3, 2]
     assert [one.moved_from for one in found] == [None, 3, 2, None]
 
 
 def test_what_is_clearly_more_relevant_stays_before_what_is_new():
-    assert ids(mmr(ranked(1.0, 0.95, 0.2, 0.0), signed(FOX, FOX + " again", WHALE, "x"))) == [1, 2, 3, 4]
+    assert ids(mmr(ranked(1.0, 0.95, 0.2, 0.0), sets(FOX, FOX + " again", WHALE, "x"))) == [1, 2, 3, 4]
 
 
 @pytest.mark.promise("000.mmr.lambda")
 def test_the_trade_off_is_the_seeds():
     # 0.7 · 0.5 − 0.3 · 1 = 0.05 for the repetition against 0.7 · 0.1 = 0.07 for what is new
-    assert ids(mmr(ranked(1.0, 0.5, 0.1, 0.0), signed(FOX, FOX, WHALE, "x"))) == [1, 3, 2, 4]
-    assert ids(mmr(ranked(1.0, 0.5, 0.07, 0.0), signed(FOX, FOX, WHALE, FOX))) == [1, 2, 3, 4]
+    assert ids(mmr(ranked(1.0, 0.5, 0.1, 0.0), sets(FOX, FOX, WHALE, "x"))) == [1, 3, 2, 4]
+    assert ids(mmr(ranked(1.0, 0.5, 0.07, 0.0), sets(FOX, FOX, WHALE, FOX))) == [1, 2, 3, 4]
 
 
 def test_the_scale_of_scores_does_not_matter_to_diversity():
-    sets = signed(FOX, FOX + " again", WHALE, "unrelated")
-    small = mmr(ranked(0.0164, 0.0163, 0.0160, 0.0144), sets)
-    large = mmr(ranked(164.0, 163.0, 160.0, 144.0), sets)
-    negative = mmr(ranked(-0.36, -0.37, -0.40, -0.56), sets)
+    words = sets(FOX, FOX + " again", WHALE, "unrelated")
+    small = mmr(ranked(0.0164, 0.0163, 0.0160, 0.0144), words)
+    large = mmr(ranked(164.0, 163.0, 160.0, 144.0), words)
+    negative = mmr(ranked(-0.36, -0.37, -0.40, -0.56), words)
     assert ids(small) == ids(large) == ids(negative)
 
 
 def test_a_limit_stops_the_choice_early():
-    assert ids(mmr(ranked(1.0, 0.9, 0.8), signed(FOX, WHALE, "x"), limit=2)) == [1, 2]
+    assert ids(mmr(ranked(1.0, 0.9, 0.8), sets(FOX, WHALE, "x"), limit=2)) == [1, 2]
     assert mmr([], {}) == []
-    assert mmr(ranked(1.0), signed(FOX), limit=0) == []
+    assert mmr(ranked(1.0), sets(FOX), limit=0) == []
 
 
 @settings(deadline=None, max_examples=100)
@@ -83,7 +94,7 @@ def test_diversity_only_reorders_and_keeps_the_best_first(some: list[str], data:
         data.draw(st.lists(st.floats(-5, 5), min_size=len(some), max_size=len(some))), reverse=True
     )
     before = ranked(*scores)
-    after = mmr(before, signed(*some))
+    after = mmr(before, sets(*some))
     assert sorted(ids(after)) == ids(before)
     assert after[0].chunk_id == before[0].chunk_id
     for place, one in enumerate(after, start=1):
@@ -108,7 +119,7 @@ def test_texts_without_words_are_duplicates_only_when_equal():
 
 def test_scripts_without_spaces_are_compared_by_pairs_of_characters():
     assert shingles("机器学习 test") == {"机器", "器学", "学习", "test"}
-    one, two = signed("机器学习是人工智能的一个分支", "机器学习是人工智能的一个领域").values()
+    one, two = sets("机器学习是人工智能的一个分支", "机器学习是人工智能的一个领域").values()
     assert 0.5 < similarity(one, two) < 1
 
 
@@ -126,9 +137,57 @@ def test_the_words_of_alphabets_are_what_a_regular_expression_finds(text: str):
 @settings(deadline=None, max_examples=100)
 @given(st.frozensets(st.sampled_from("abcdefgh")), st.frozensets(st.sampled_from("abcdefgh")))
 def test_similarity_is_jaccards(one: frozenset[str], other: frozenset[str]):
-    signs = signatures({1: one, 2: other})
     union = one | other
-    assert similarity(signs[1], signs[2]) == pytest.approx(len(one & other) / len(union) if union else 0.0)
+    assert similarity(one, other) == pytest.approx(len(one & other) / len(union) if union else 0.0)
+
+
+SIZES = st.integers(0, 90)
+
+
+@settings(deadline=None, max_examples=300)
+@given(SIZES, SIZES, SIZES)
+def test_near_duplicates_are_those_whose_similarity_reaches_the_bound(both: int, one: int, other: int):
+    shared = {f"w{n}" for n in range(both)}
+    words = {1: shared | {f"a{n}" for n in range(one // 9)}, 2: shared | {f"b{n}" for n in range(other // 9)}}
+    is_one = len(collapse(ranked(1.0, 0.9), words)) == 1
+    assert is_one == (similarity(words[1], words[2]) >= DUPLICATE)
+
+
+SCORES = st.sampled_from([0.0, 0.2, 0.25, 0.8, 0.9, 1.0])
+SETS = st.sets(st.sampled_from("abcd"), min_size=1)
+
+
+def picked_one_by_one(scores: list[float], words: dict[int, set[str]], limit: int) -> list[int]:
+    """Maximal marginal relevance as it is defined: everything compared with all that is picked."""
+    low, high = min(scores[:STRETCH]), max(scores)
+    relevance = [(score - low) / (high - low) if high > low else 1.0 for score in scores]
+    found: list[int] = []
+    while len(found) < min(limit, len(scores)):
+
+        def worth(chunk_id: int) -> float:
+            alike = [similarity(words[chunk_id], words[other]) for other in found]
+            nearest = max((one for one in alike if one >= REPETITION), default=0.0)
+            return LAMBDA * relevance[chunk_id - 1] - (1 - LAMBDA) * nearest
+
+        found.append(max((one for one in words if one not in found), key=worth))
+    return found
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([0.0, 0.2, 0.25, 0.8, 0.9, 1.0]), st.sets(st.sampled_from("abcd"), min_size=1)
+        ),
+        min_size=1,
+        max_size=30,
+    ),
+    st.integers(1, 30),
+)
+def test_diversity_picks_as_if_it_compared_everything(given: list[tuple[float, set[str]]], limit: int):
+    given.sort(key=lambda one: -one[0])
+    scores, words = [score for score, _ in given], {n: some for n, (_, some) in enumerate(given, 1)}
+    assert ids(mmr(ranked(*scores), words, limit)) == picked_one_by_one(scores, words, limit)
 
 
 @settings(deadline=None, max_examples=100)

@@ -7,7 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord import KnowledgeBase
-from concord.text.trust import BIDIRECTIONAL, CONTROL, HIDDEN, INSTRUCTION, LOOK_ALIKE, warnings_about
+from concord.text.trust import (
+    BIDIRECTIONAL,
+    CONTROL,
+    HIDDEN,
+    INSTRUCTION,
+    LOOK_ALIKE,
+    warnings_about,
+    warnings_about_each,
+)
 from concord.vetting import UNTRUSTED
 
 ORDERS = [
@@ -88,6 +96,25 @@ def test_what_cannot_be_seen_is_named(text: str, kind: str):
 
 def test_a_warning_names_the_code_points_and_how_many_there_are():
     assert warnings_about("a\u200bb\u200bc") == ("hidden characters (U+200B ×2)",)
+
+
+ODD = [
+    "\ufeffbegins",
+    "a\u200fb",
+    "\u05d0\u200fb",
+    "раypal",
+    "привет",
+    "\x1b[2J",
+    "ig\u00adnore it",
+    "\u200b",
+    "",
+]
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(st.sampled_from([*ORDERS, *HARMLESS, *ODD]) | st.text(max_size=20), max_size=5))
+def test_each_of_several_texts_gets_the_warnings_that_it_gets_alone(texts: list[str]):
+    assert warnings_about_each(texts) == [warnings_about(text) for text in texts]
 
 
 def test_several_texts_are_looked_at_together():

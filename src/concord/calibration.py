@@ -17,12 +17,12 @@ SHIPPED = Path(__file__).parent / "data"
 
 def find_calibration(identity: Identity, paths: Paths) -> Calibration | None:
     """Return the calibration for a model; None when none was fitted, and scores are then stand-ins."""
-    return _find(Path(paths.data), identity) or shipped_calibration(identity)
+    return _find(paths.data, identity) or shipped_calibration(identity)
 
 
 def shipped_calibration(identity: Identity) -> Calibration | None:
     """Return the calibration that ships for a model, if one does."""
-    return _find(SHIPPED, identity)
+    return _find(str(SHIPPED), identity)
 
 
 def save_calibration(calibration: Calibration, identity: Identity, folder: Path) -> Path:
@@ -31,7 +31,7 @@ def save_calibration(calibration: Calibration, identity: Identity, folder: Path)
     Raises:
         BadValue: the folder cannot be written to.
     """
-    path = folder / file_name(identity)
+    path = Path(_path(str(folder), identity))
     partial = path.with_suffix(".partial")
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # a store may be made in it later
@@ -49,8 +49,13 @@ def file_name(identity: Identity) -> str:
     return f"calibration-{safe}.json"
 
 
-def _find(folder: Path, identity: Identity) -> Calibration | None:
-    path = folder / file_name(identity)
+@lru_cache(maxsize=8)
+def _path(folder: str, identity: Identity) -> str:
+    return os.path.join(folder, file_name(identity))
+
+
+def _find(folder: str, identity: Identity) -> Calibration | None:
+    path = _path(folder, identity)
     try:
         status = os.stat(path)
         found = _read(path, status.st_mtime_ns, status.st_size)
@@ -62,9 +67,9 @@ def _find(folder: Path, identity: Identity) -> Calibration | None:
 
 
 @lru_cache(maxsize=8)
-def _read(path: Path, mtime_ns: int, size: int) -> Calibration:
+def _read(path: str, mtime_ns: int, size: int) -> Calibration:
     """Return what a file of this time and size holds: servers run for days, and others fit anew meanwhile."""
-    text = path.read_text(encoding="utf-8")
+    text = Path(path).read_text(encoding="utf-8")
     try:
         return load(json.loads(text))
     except json.JSONDecodeError as fault:

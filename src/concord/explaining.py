@@ -273,11 +273,11 @@ def _words(
 def _overlap(chunk: Chunk, citation: str, hits: Sequence[Hit]) -> Overlap | None:
     """Return the result, other than itself, that stands for a chunk or shares most words with it."""
     texts = {chunk.id: chunk.text, **{hit.chunk.id: hit.chunk.text for hit in hits}}
-    signed = diversify.signatures({i: diversify.shingles(text) for i, text in texts.items()})
-    mine = signed[chunk.id]
+    words = {i: diversify.shingles(text) for i, text in texts.items()}
+    mine = words[chunk.id]
     others = [
         Overlap(
-            hit.rank, hit.citation, diversify.similarity(mine, signed[hit.chunk.id]), citation in hit.also_at
+            hit.rank, hit.citation, diversify.similarity(mine, words[hit.chunk.id]), citation in hit.also_at
         )
         for hit in hits
         if hit.chunk.id != chunk.id

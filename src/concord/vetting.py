@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from concord.text.trust import warnings_about
+from concord.text.trust import warnings_about, warnings_about_each
 from concord.types import Answer, Hit, Source
 
 if TYPE_CHECKING:
@@ -17,7 +17,8 @@ UNTRUSTED = "from a source marked as untrusted"
 
 def with_warnings(answer: Answer) -> Answer:
     """Return the answer with a warning on each hit that needs one; no text is altered."""
-    return replace(answer, hits=tuple(_vetted(hit) for hit in answer.hits))
+    found = warnings_about_each([_written(hit) for hit in answer.hits])
+    return replace(answer, hits=tuple(map(_vetted, answer.hits, found)))
 
 
 def passage_warnings(passage: Passage) -> tuple[str, ...]:
@@ -26,12 +27,14 @@ def passage_warnings(passage: Passage) -> tuple[str, ...]:
     return (*_origin(passage.source), *warnings_about(passage.text, *names))
 
 
-def _vetted(hit: Hit) -> Hit:
+def _written(hit: Hit) -> str:
+    """Return all of a hit that somebody else wrote."""
     document = hit.document
-    found = (
-        *_origin(hit.source),
-        *warnings_about(hit.chunk.text, document.path, document.title, *document.tags, *hit.chunk.heading),
-    )
+    return "\n".join((hit.chunk.text, document.path, document.title, *document.tags, *hit.chunk.heading))
+
+
+def _vetted(hit: Hit, found: tuple[str, ...]) -> Hit:
+    found = (*_origin(hit.source), *found)
     return replace(hit, warnings=(*hit.warnings, *found)) if found else hit
 
 

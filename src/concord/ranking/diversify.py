@@ -6,8 +6,9 @@ Near-duplicates become one result that names the others; maximal marginal releva
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
 
@@ -30,14 +31,7 @@ RELAXED_FLOOR = 0.0001  # of the cascade's first rung
 # All of ASCII is there: to find that a table lacks a character takes as long as to look up twenty.
 _SPACED = {code: code for code in range(0x80)} | dict.fromkeys(b"!\"#$%&'()*+,-./:;<=>?@[\\]^`{|}~", ord(" "))
 
-_ONE = ord("1")
-
-
-class Signature(Struct, frozen=True):
-    """A word set as bits, so that an overlap costs one AND."""
-
-    bits: int
-    size: int
+Words = AbstractSet[str]
 
 
 class Collapsed(Struct, frozen=True):
@@ -56,40 +50,26 @@ def shingles(text: str) -> frozenset[str]:
     return _shingles(folded) or frozenset([" ".join(folded.split())])
 
 
-def signatures(sets: Mapping[ChunkId, AbstractSet[str]]) -> dict[ChunkId, Signature]:
-    """Return each word set as bits over the words of all of them."""
-    known = set[str]().union(*sets.values())
-    places = dict(zip(known, range(len(known)), strict=True))
-    found: dict[ChunkId, Signature] = {}
-    for chunk_id, words in sets.items():
-        digits = bytearray(b"0") * len(places)  # setting bits in a growing number costs far more
-        for word in words:
-            digits[places[word]] = _ONE
-        found[chunk_id] = Signature(int(digits or b"0", base=2), len(words))
-    return found
-
-
-def says_the_same(one: AbstractSet[str], other: AbstractSet[str], asked: AbstractSet[str]) -> bool:
+def says_the_same(one: Words, other: Words, asked: AbstractSet[str]) -> bool:
     """Whether what tells near-duplicates apart is no answer: neither a number nor a word asked for."""
     return not any(word in asked or any(map(str.isdigit, word)) for word in one ^ other)
 
 
-def similarity(one: Signature, other: Signature) -> float:
+def similarity(one: Words, other: Words) -> float:
     """Return the Jaccard similarity of two word sets; 0 where both are empty."""
-    shared = (one.bits & other.bits).bit_count()
-    union = one.size + other.size - shared
-    return shared / union if union else 0.0
+    return _jaccard(len(one & other), one, other)
 
 
 def collapse(
     ranked: Iterable[Ranked],
-    signed: Mapping[ChunkId, Signature],
+    words: Mapping[ChunkId, Words],
     is_same: Callable[[ChunkId, ChunkId], bool] = lambda one, other: True,
 ) -> list[Collapsed]:
     """Make one of chunks whose words are nearly the same; the best stays. `is_same` has the last word."""
     kept: dict[ChunkId, tuple[Ranked, list[ChunkId]]] = {}
     for one in ranked:
-        alike = _near_duplicates(signed[one.chunk_id], kept, signed)
+        new = words[one.chunk_id]
+        alike = (other for other in kept if _are_near_duplicates(new, words[other]))
         same = next((other for other in alike if is_same(one.chunk_id, other)), None)
         if same is None:
             kept[one.chunk_id] = (one, [])
@@ -100,7 +80,7 @@ def collapse(
 
 def mmr(
     ranked: Sequence[Ranked],
-    signed: Mapping[ChunkId, Signature],
+    words: Mapping[ChunkId, Words],
     limit: int | None = None,
     trade: float = LAMBDA,
 ) -> list[Ranked]:
@@ -110,19 +90,24 @@ def mmr(
     meaning, and similarity would decide alone.
     """
     relevance = _stretched([one.score for one in ranked])
-    signs = [signed[one.chunk_id] for one in ranked]
+    sets = [words[one.chunk_id] for one in ranked]
     nearest = [0.0] * len(ranked)
-    remaining = list(range(len(ranked)))
+    compared = [0] * len(ranked)  # with so many of those that are picked
+    remaining = sorted(range(len(ranked)), key=lambda at: -relevance[at])
     picked: list[int] = []
     while remaining and (limit is None or len(picked) < limit):
-        # Of equals the first, which was ranked higher.
-        best = max(remaining, key=lambda at: trade * relevance[at] - (1 - trade) * nearest[at])
+        best, most = remaining[0], -math.inf
+        for at in remaining:
+            if trade * relevance[at] <= most:
+                break  # it could not be better even if it were like nothing, nor could those after it
+            for other in picked[compared[at] :]:
+                nearest[at] = max(nearest[at], _repetition(sets[other], sets[at]))
+            compared[at] = len(picked)
+            score = trade * relevance[at] - (1 - trade) * nearest[at]
+            if score > most:  # of equals the first, which was ranked higher
+                best, most = at, score
         remaining.remove(best)
         picked.append(best)
-        for at in remaining:
-            shared = similarity(signs[best], signs[at])
-            if shared >= REPETITION:
-                nearest[at] = max(nearest[at], shared)
     return [_moved(ranked[was], was + 1, now) for now, was in enumerate(picked, start=1)]
 
 
@@ -167,15 +152,31 @@ def _parts(found: re.Match[str]) -> Iterable[str]:
     return (run[at : at + 2] for at in range(len(run) - 1))
 
 
-def _near_duplicates(
-    new: Signature, kept: Iterable[ChunkId], signed: Mapping[ChunkId, Signature]
-) -> Iterator[ChunkId]:
-    # Sets whose sizes differ by more cannot be that similar; this spares most of the comparisons.
-    least, most = DUPLICATE * new.size, new.size / DUPLICATE
-    for chunk_id in kept:
-        old = signed[chunk_id]
-        if least <= old.size <= most and similarity(new, old) >= DUPLICATE:
-            yield chunk_id
+def _repetition(one: Words, other: Words) -> float:
+    """Return how similar two word sets are, where that is more than sharing a subject."""
+    shared = similarity(one, other)
+    return shared if shared >= REPETITION else 0.0
+
+
+def _are_near_duplicates(new: Words, old: Words) -> bool:
+    """Whether two word sets are nearly the same; of those that are not, a few words tell."""
+    size = len(new)
+    if not DUPLICATE * size <= len(old) <= size / DUPLICATE:
+        return False
+    needed = (size + len(old)) * DUPLICATE / (1 + DUPLICATE)  # words that both have
+    bearable = size - math.floor(needed)
+    missing = 0
+    for word in new:
+        if word not in old:
+            missing += 1
+            if missing > bearable:
+                return False
+    return _jaccard(size - missing, new, old) >= DUPLICATE
+
+
+def _jaccard(shared: int, one: Words, other: Words) -> float:
+    union = len(one) + len(other) - shared
+    return shared / union if union else 0.0
 
 
 def _stretched(scores: Sequence[float]) -> list[float]:

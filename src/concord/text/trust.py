@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
 
@@ -107,6 +107,20 @@ def warnings_about(*texts: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+def warnings_about_each(texts: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the warnings about each of several texts; where none has any, one look at all of them tells."""
+    return [()] * len(texts) if _is_harmless("\n".join(texts)) else [warnings_about(text) for text in texts]
+
+
+def _is_harmless(text: str) -> bool:
+    """Whether surely no part of a text needs a warning."""
+    foreign = frozenset(beyond_ascii(text))
+    if not foreign.isdisjoint(_SUSPECT) or _has_cyrillic(foreign) or not _is_plain(text):
+        return False
+    plain = _flattened(text, foreign)
+    return not any(trigger in plain for trigger in _TRIGGERS)
+
+
 def _is_plain(text: str) -> bool:
     """Whether a text surely holds no control character: a short command need not compile a pattern then."""
     return text.replace("\n", "").replace("\t", "").replace("\r", "").isprintable()
@@ -119,9 +133,13 @@ def _strange_characters(text: str, foreign: AbstractSet[str]) -> list[str]:
             found.append(_named(HIDDEN, hidden))
         if turning := [*_TURNS.findall(text), *([] if _RIGHT_TO_LEFT.search(text) else _MARKS.findall(text))]:
             found.append(_named(BIDIRECTIONAL, turning))
-    if any("\u0400" <= one <= "\u04ff" for one in foreign) and _MIXED.search(text):
+    if _has_cyrillic(foreign) and _MIXED.search(text):
         found.append(LOOK_ALIKE)
     return found
+
+
+def _has_cyrillic(foreign: AbstractSet[str]) -> bool:
+    return any("\u0400" <= one <= "\u04ff" for one in foreign)
 
 
 def _hidden(text: str) -> list[str]:
@@ -132,11 +150,15 @@ def _hidden(text: str) -> list[str]:
 
 def _orders_somebody(text: str, foreign: AbstractSet[str]) -> bool:
     """Whether the text reads like an order to an AI, also when it is broken up by what cannot be seen."""
+    plain = _flattened(text, foreign)
+    return any(trigger in plain and _pattern(trigger).search(plain) for trigger in _TRIGGERS)
+
+
+def _flattened(text: str, foreign: AbstractSet[str]) -> str:
+    """Return a text in lower case with single spaces, and without what cannot be seen."""
     for character in foreign & _UNSEEN:
         text = text.replace(character, "")
-    text = unicodedata.normalize("NFKC", text)
-    plain = " ".join(text.lower().split())
-    return any(trigger in plain and _pattern(trigger).search(plain) for trigger in _TRIGGERS)
+    return " ".join(unicodedata.normalize("NFKC", text).lower().split())
 
 
 @cache
