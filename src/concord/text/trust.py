@@ -117,8 +117,7 @@ def _is_harmless(text: str) -> bool:
     foreign = frozenset(beyond_ascii(text))
     if not foreign.isdisjoint(_SUSPECT) or _has_cyrillic(foreign) or not _is_plain(text):
         return False
-    plain = _flattened(text, foreign)
-    return not any(trigger in plain for trigger in _TRIGGERS)
+    return not _orders_somebody(text, foreign)
 
 
 def _is_plain(text: str) -> bool:
@@ -150,15 +149,11 @@ def _hidden(text: str) -> list[str]:
 
 def _orders_somebody(text: str, foreign: AbstractSet[str]) -> bool:
     """Whether the text reads like an order to an AI, also when it is broken up by what cannot be seen."""
-    plain = _flattened(text, foreign)
-    return any(trigger in plain and _pattern(trigger).search(plain) for trigger in _TRIGGERS)
-
-
-def _flattened(text: str, foreign: AbstractSet[str]) -> str:
-    """Return a text in lower case with single spaces, and without what cannot be seen."""
     for character in foreign & _UNSEEN:
         text = text.replace(character, "")
-    return " ".join(unicodedata.normalize("NFKC", text).lower().split())
+    text = unicodedata.normalize("NFKC", text)
+    plain = " ".join(text.lower().split())
+    return any(trigger in plain and _pattern(trigger).search(plain) for trigger in _TRIGGERS)
 
 
 @cache
