@@ -54,4 +54,4 @@ def tools(kb: KnowledgeBase, calibration: Calibration | None = None) -> Tools:
     assert kb.embedder is not None
     semantic = Semantic(store.vectors, kb.embedder)
     strategies: list[Strategy] = [ExactWords(store.lexical), RelaxedWords(store.lexical), semantic]
-    return Tools(store, strategies, kb.settings, "default", semantic.compare, calibration)
+    return Tools(store, strategies, kb.settings, "default", semantic, calibration)

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from concord.breaker import FAILURES, Breaker, Cosines
+from concord.breaker import FAILURES, Breaker
 from concord.errors import BackendDown, Unavailable
 
 RETRY_S, LATE_S = 30.0, 5.0
@@ -165,29 +165,3 @@ def test_who_is_late_says_nothing_once_all_is_closed(breaker: Breaker, caplog: p
             breaker.call(fail_late)
     assert not caplog.records
     assert breaker.call(lambda: "asked") == "asked"
-
-
-def test_cosines_that_fail_are_named_once_and_there_are_none_afterwards():
-    asked = []
-
-    def similarity(text, chunk_ids):
-        asked.append(chunk_ids)
-        raise DOWN
-
-    cosines = Cosines(similarity, 60_000)
-    assert cosines("query", [1]).cosines() == cosines("query", [2]).cosines() == {}
-    assert [one.reason for one in cosines.degraded] == [DOWN.message]
-    assert asked == [[1]]
-
-
-def test_cosines_are_not_waited_for_beyond_the_deadline():
-    come_back = threading.Event()
-
-    def similarity(text, chunk_ids):
-        come_back.wait()
-        raise DOWN
-
-    cosines = Cosines(similarity, 1)
-    assert cosines("query", [1]).cosines() == {}
-    come_back.set()
-    assert [one.strategy for one in cosines.degraded] == ["semantic"]

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import astuple, replace
+from msgspec.structs import replace
 
 from concord import KnowledgeBase
 from concord import migrate as moving
@@ -167,12 +167,16 @@ def some_change(chance: random.Random) -> Case:
     return lambda store: store.catalog.remove_source(path.split("/")[0])
 
 
+def scores(found: list[Scored]) -> Scores:
+    return Scores((one.chunk_id, one.score) for one in found)
+
+
 def some_question(chance: random.Random) -> Case:
     match, filter, path = some_match(chance), some_filter(chance), chance.choice(PATHS)
     vector, ids = unit(chance.random(), chance.random(), 1, 0), [chance.randint(1, 200) for _ in range(5)]
     cases: list[Case] = [
-        lambda store: Scores(map(astuple, store.lexical.search(match, filter, 500))),
-        lambda store: Scores(map(astuple, store.vectors.search(vector, filter, 500))),
+        lambda store: scores(store.lexical.search(match, filter, 500)),
+        lambda store: scores(store.vectors.search(vector, filter, 500)),
         lambda store: store.lexical.frequencies(WORDS),
         lambda store: sorted(store.lexical.similar_words("alphas", 3)),
         lambda store: store.catalog.read(ids),
@@ -439,7 +443,7 @@ def plan(store: PostgresStore, filter: Filter) -> str:
             **scope.values,
         }
         store.vectors._ask_state(connection, more=vectors._EFFORT, effort="64")
-        statement = vectors._NEAREST.format(table="kb_vectors_24", allowed=scope.each, limit=10)
+        statement = vectors._NEAREST.format(sent="NULL", table="kb_vectors_24", allowed=scope.each, limit=10)
         return "\n".join(line for (line,) in connection.execute("EXPLAIN " + statement, values))
 
 
@@ -537,6 +541,18 @@ def test_many_vectors_are_indexed_when_a_sync_ends_and_the_index_answers(many: P
         assert set(found) <= allowed
         hits += len(set(found) & set(exactly(many, vector, allowed, 10)))
     assert hits >= 95
+
+
+@pytest.mark.parametrize("filter", [EVERYTHING, Filter(tags=("half",)), Filter(tags=("rare",))], ids=str)
+def test_vectors_that_come_along_are_those_of_the_chunks_that_are_found(many: PostgresStore, filter: Filter):
+    vector = point(random.Random(5))
+    found = many.vectors.search(vector, filter, 10)
+    along = many.vectors.search(vector, filter, 10, with_vectors=True)
+    assert [(one.chunk_id, one.score) for one in along] == [(one.chunk_id, one.score) for one in found]
+    assert not any(one.vector for one in found)
+    sent = {one.chunk_id: one.vector for one in along if one.vector}
+    assert sent == (many.vectors.fetch(list(sent)) if filter.tags != ("rare",) else {})
+    assert len(sent) == (10 if filter.tags != ("rare",) else 0)
 
 
 @pytest.mark.promise("design.narrow-filters-are-exact")

@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from concord.errors import Unavailable
-from concord.poll import Begun, reason_of
-from concord.types import Candidate, ChunkId, Degraded, Family, Query
+from concord.poll import reason_of
+from concord.types import Candidate, ChunkId, Family, Query, Vector
 
 if TYPE_CHECKING:
-    from concord.protocols import Comparison, Semantic, Similarity
+    from concord.protocols import Comparison, Semantic
 
 T = TypeVar("T")
 
@@ -134,58 +134,14 @@ class Guarded:
         """Whether the strategy asks nobody."""
         return self._inner.is_at_hand(query)
 
-    def compare(self, text: str, chunk_ids: Sequence[ChunkId]) -> Comparison:
+    def fetch(self, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, Vector]:
+        """Return the vectors of chunks."""
+        return self._breaker.call(lambda: self._inner.fetch(chunk_ids))
+
+    def compare(self, text: str, stored: Mapping[ChunkId, Vector]) -> Comparison:
         """Return how near chunks are to a query."""
-        return self._breaker.call(lambda: self._inner.compare(text, chunk_ids))
+        return self._breaker.call(lambda: self._inner.compare(text, stored))
 
     def close(self) -> None:
         """Say nothing of what fails from now on; what is searched in is the store's to close."""
         self._breaker.close()
-
-
-class _Nothing:
-    """What is known of how near chunks are when nobody can tell."""
-
-    def cosines(self, like: Sequence[ChunkId] = ()) -> Mapping[ChunkId, float]:
-        return {}
-
-
-class Cosines:
-    """The cosines of one search. If they fail or are late, that is named, and from then on there are none."""
-
-    def __init__(self, similarity: Similarity, budget_ms: float) -> None:
-        self._similarity = similarity
-        self._ends = time.perf_counter() + budget_ms / 1000
-        self.degraded: tuple[Degraded, ...] = ()
-
-    def __call__(self, text: str, chunk_ids: Sequence[ChunkId], /) -> Comparison:
-        """Return how near these chunks are: it is asked for now, and waited for when somebody needs it."""
-        if self.degraded:
-            return _Nothing()
-        return _UnderWay(self, Begun(lambda: self._similarity(text, chunk_ids)))
-
-    def settled(self, begun: Begun[Comparison]) -> Comparison:
-        """Return what was asked for, if it comes in time."""
-        left_ms = max(0.0, self._ends - time.perf_counter()) * 1000
-        try:
-            found = begun.result(left_ms)
-        except Exception as fault:  # whatever an engine raises is reported in the answer
-            return self._none(reason_of(fault))
-        return self._none("no answer before the deadline") if found is None else found
-
-    def _none(self, reason: str) -> Comparison:
-        self.degraded = (Degraded("semantic", reason),)
-        return _Nothing()
-
-
-class _UnderWay:
-    """A comparison that somebody else makes meanwhile."""
-
-    def __init__(self, cosines: Cosines, begun: Begun[Comparison]) -> None:
-        self._cosines = cosines
-        self._begun = begun
-        self._found: Comparison | None = None
-
-    def cosines(self, like: Sequence[ChunkId] = ()) -> Mapping[ChunkId, float]:
-        self._found = self._found or self._cosines.settled(self._begun)
-        return self._found.cosines(like)

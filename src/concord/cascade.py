@@ -74,7 +74,7 @@ def rescue(request: Request, mode: Mode, fusion: str, found: Retrieval, tools: T
     if _needs_words(mode, fusion, found, tools):
         for step in _steps(request, near, tools):
             votes = poll([step], found.query, step.budget_ms)
-            found = _joined(found, votes, tools)
+            found = _joined(found, votes)
             if votes.votes.get(step.name):
                 return Rescue(found, near, min(floor, RELAXED_FLOOR), step.rung)
     return Rescue(found, near, floor)
@@ -116,7 +116,7 @@ def _is_answerable(fusion: str, found: Retrieval, tools: Tools) -> bool:
     return evidence.semantic.top >= cuts.weak if judged is None else judged
 
 
-def _joined(found: Retrieval, votes: Poll, tools: Tools) -> Retrieval:
+def _joined(found: Retrieval, votes: Poll) -> Retrieval:
     """Return what was found with a rung's votes added to it."""
     joined = Poll(
         {**found.votes.votes, **votes.votes},
@@ -124,14 +124,15 @@ def _joined(found: Retrieval, votes: Poll, tools: Tools) -> Retrieval:
         {**found.votes.timings_ms, **votes.timings_ms},
     )
     added = [candidate for some in votes.votes.values() for candidate in some]
-    given = _with_votes(found.ballots, added, found.query, tools) if added else found.ballots
+    given = _with_votes(found, added) if added else found.ballots
     return replace(found, votes=joined, ballots=given)
 
 
-def _with_votes(given: Ballots, added: Sequence[Candidate], query: Query, tools: Tools) -> Ballots:
-    missing = sorted({one.chunk_id for one in added} - given.cosine.keys())
+def _with_votes(found: Retrieval, added: Sequence[Candidate]) -> Ballots:
+    given = found.ballots
+    missing = [one for one in added if one.chunk_id not in given.cosine]
     cosine = dict(given.cosine)
-    if tools.similarity and given.semantic and missing:
-        cosine |= tools.similarity(query.meaning, missing).cosines()
+    if found.cosines and given.semantic and missing:
+        cosine |= found.cosines.compare(found.query.meaning, missing).cosines()
     voted = [one for some in given.votes.values() for one in some]
     return ballots([*voted, *added], bm25=given.bm25, cosine=cosine)

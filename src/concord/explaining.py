@@ -224,7 +224,8 @@ def _cosine(chunk: Chunk, query: Query, family: str, tools: Tools) -> float | No
     """Return how near a chunk is that the semantic list does not reach; None for words, or no vector."""
     if family != "semantic" or tools.similarity is None:
         return None
-    return tools.similarity(query.meaning, [chunk.id]).cosines().get(chunk.id)
+    stored = tools.similarity.fetch([chunk.id])
+    return tools.similarity.compare(query.meaning, stored).cosines().get(chunk.id)
 
 
 def _as_if_voted(chunk: Chunk, given: Ballots, deep: Poll, standings: Sequence[Standing]) -> Ballots:

@@ -283,7 +283,7 @@ class Parts:
         return replace(
             tools,
             strategies=[*tools.strategies, meaning.strategy],
-            similarity=meaning.strategy.compare,
+            similarity=meaning.strategy,
             calibration=self._calibration(meaning.identity),
         )
 
@@ -312,7 +312,9 @@ class Parts:
     def _similarity(self, text: str, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, float]:
         """Return cosines for a reranker, which outlives the search it was opened in; none without meaning."""
         meaning = self._asked_meaning()
-        return {} if isinstance(meaning, Degraded) else meaning.strategy.compare(text, chunk_ids).cosines()
+        if isinstance(meaning, Degraded):
+            return {}
+        return meaning.strategy.compare(text, meaning.strategy.fetch(chunk_ids)).cosines()
 
     def _asked_meaning(self) -> Meaning | Degraded:
         """Return what looks for meaning now, or why nothing can."""

@@ -55,16 +55,21 @@ class Polling:
         self._gates: dict[str, Lock] = {}
         self._box: list[_Ballot] = []
 
-    def ask(self, strategies: Sequence[Strategy], query: Query) -> None:
-        """Ask strategies, without waiting for them; last those that vote sooner than a thread is woken."""
+    def ask(self, strategies: Sequence[Strategy], query: Query) -> list[list[Candidate]]:
+        """Ask strategies, without waiting for them; return the votes of those that have all at hand.
+
+        They vote last, when the others have been asked, and sooner than a thread is woken.
+        """
+        at_hand: list[_Ballot] = []
         is_at_hand = {strategy.name: strategy.is_at_hand(query) for strategy in strategies}
         for strategy in sorted(strategies, key=lambda one: is_at_hand[one.name]):
             gate = self._gates[strategy.name] = crew.closed_gate()
-            cast = partial(_cast, strategy, query, self._box, gate)
             if is_at_hand[strategy.name]:
-                cast()
+                _cast(strategy, query, self._box, gate)
+                at_hand.append(self._box[-1])
             else:
-                crew.do(cast)
+                crew.do(partial(_cast, strategy, query, self._box, gate))
+        return [ballot.candidates for ballot in at_hand if ballot.candidates]
 
     def result(self) -> Poll:
         """Return the votes of all who were asked and answer before the deadline."""

@@ -319,11 +319,18 @@ class VectorIndex(Protocol):
         ...
 
     def search(
-        self, vector: Vector, filter: Filter, limit: int, *, ef_search: int | None = None
+        self,
+        vector: Vector,
+        filter: Filter,
+        limit: int,
+        *,
+        ef_search: int | None = None,
+        with_vectors: bool = False,
     ) -> list[Scored]:
         """Return the nearest chunks by cosine similarity, nearest first; ties by chunk id.
 
-        Which space is searched is decided in the transaction or snapshot that searches it.
+        Which space is searched is decided in the transaction or snapshot that searches it. Their vectors may
+        come along if they are wanted, where that spares a trip.
 
         Raises:
             ModelMismatch: the index is bound to a space that is not there, or not any more.
@@ -642,17 +649,17 @@ class Comparison(Protocol):
 class Similarity(Protocol):
     """Compares a query with chunks."""
 
-    def __call__(self, text: str, chunk_ids: Sequence[ChunkId], /) -> Comparison:
-        """Return how near these chunks are."""
+    def fetch(self, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, Vector]:
+        """Return the vectors of those chunks that have one."""
+        ...
+
+    def compare(self, text: str, stored: Mapping[ChunkId, Vector]) -> Comparison:
+        """Return how near chunks are to a query, by their vectors."""
         ...
 
 
-class Semantic(Strategy, Protocol):
+class Semantic(Strategy, Similarity, Protocol):
     """The strategy that can also tell how near any chunk is."""
-
-    def compare(self, text: str, chunk_ids: Sequence[ChunkId]) -> Comparison:
-        """Return how near these chunks are to a query."""
-        ...
 
 
 class Reranker(Protocol):

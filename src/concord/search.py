@@ -50,7 +50,7 @@ from concord.types import (
 from concord.understand import chosen_mode, counted, is_literal, read
 
 if TYPE_CHECKING:
-    from concord.breaker import Cosines
+    from concord.cosines import Cosines
     from concord.protocols import Comparison, LexicalIndex, Reranker, Similarity, Store, Strategy
 
 FEEDBACK_HITS = 2  # that the query is drawn towards: more of them bring in what is wrong
@@ -65,7 +65,7 @@ class Tools(Struct, frozen=True):
     strategies: Sequence[Strategy]
     settings: Mapping[str, Any]
     org: str
-    similarity: Similarity | None = None  # cosines of chunks that the semantic strategy did not vote for
+    similarity: Similarity | None = None  # of chunks that the semantic strategy did not vote for
     calibration: Calibration | None = None
     reranker: Reranker | None = None
     known: Glance | None = None  # if somebody has had one already
@@ -78,6 +78,7 @@ class Retrieval(Struct, frozen=True):
     votes: Poll
     ballots: Ballots
     context: Context
+    cosines: Cosines | None = None
 
 
 class Examined(Struct, frozen=True):
@@ -101,8 +102,6 @@ def search(request: Request, tools: Tools) -> Answer:
 def examine(request: Request, tools: Tools) -> Examined:
     """Answer one request, and keep the evidence for whoever measures or fits confidence."""
     watch = _Watch()
-    cosines = _cosines(request, tools)
-    tools = replace(tools, similarity=cosines)
     mode, fusion = chosen_mode(request, tools.settings), chosen_fusion(request, tools.settings)
     known = tools.known or _asked(tools.store)
     found = retrieve(request, mode, tools, known.sources, watch)
@@ -165,7 +164,7 @@ def examine(request: Request, tools: Tools) -> Examined:
         ),
         degraded=(
             *found.votes.degraded,
-            *(cosines.degraded if cosines else ()),
+            *(found.cosines.degraded if found.cosines else ()),
             *look.degraded,
             *([UNSEEN] if deleted is None else []),
             *_waiting(judgement, found.ballots),
@@ -185,7 +184,7 @@ def _asked(store: Store) -> Glance:
 def _cosines(request: Request, tools: Tools) -> Cosines | None:
     if tools.similarity is None:
         return None
-    from concord.breaker import Cosines  # late: a search by words alone asks for none
+    from concord.cosines import Cosines  # late: a search by words alone asks for none
 
     return Cosines(tools.similarity, deadline_ms(request, tools.settings))
 
@@ -195,22 +194,25 @@ def retrieve(
 ) -> Retrieval:
     """Understand a request, ask the strategies, and learn both scores of every candidate."""
     watch = watch or _Watch()
+    cosines = _cosines(request, tools)
     asked = [strategy for strategy in tools.strategies if strategy.name in polled(mode)]
     with watch.lap("understand"):
         query, parsed = read(request, tools.settings, sources)
         polling = Polling(deadline_ms(request, tools.settings))
         polling.ask([one for one in asked if one.family == "semantic"], query)  # while words are counted
         query = counted(query, parsed, tools.settings, tools.store.lexical)
-    polling.ask([one for one in asked if one.family != "semantic"], query)
+    at_hand = polling.ask([one for one in asked if one.family != "semantic"], query)
+    if cosines:  # what words have found is needed whatever meaning finds, so it is fetched meanwhile
+        cosines.begin([one.chunk_id for some in at_hand for one in some[: query.candidates]])
     votes = polling.result()
     _need_words(votes, mode)
     with watch.lap("complete"):
         voted = [one for some in votes.votes.values() for one in some[: query.candidates]]
-        compared = _compared(voted, query, tools.similarity)
+        compared = _compared(voted, query, cosines)
         context = _context(query, tools, _code_share(voted, tools))  # while vectors are fetched
         given = _ballots(votes, voted, compared)
         given = _with_feedback(given, context, compared)
-    return Retrieval(query, votes, given, context)
+    return Retrieval(query, votes, given, context, cosines)
 
 
 def chosen_fusion(request: Request, settings: Mapping[str, Any]) -> str:
@@ -252,11 +254,11 @@ def _need_words(votes: Poll, mode: Mode) -> None:
         )
 
 
-def _compared(voted: Sequence[Candidate], query: Query, similarity: Similarity | None) -> Comparison | None:
-    """Fetch the vectors of all candidates; None where nobody looked for meaning, or it found nothing."""
-    if similarity is None or all(one.family != "semantic" for one in voted):
+def _compared(voted: Sequence[Candidate], query: Query, cosines: Cosines | None) -> Comparison | None:
+    """Compare all candidates; None where nobody looked for meaning, or it found nothing."""
+    if cosines is None or all(one.family != "semantic" for one in voted):
         return None
-    return similarity(query.meaning, sorted({one.chunk_id for one in voted}))
+    return cosines.compare(query.meaning, voted)
 
 
 def _ballots(votes: Poll, voted: Sequence[Candidate], compared: Comparison | None) -> Ballots:

@@ -328,6 +328,7 @@ class Scored(Struct, frozen=True, gc=False):
 
     chunk_id: ChunkId
     score: float
+    vector: Vector = b""  # where the engine has sent it along
 
 
 class Candidate(Struct, frozen=True, gc=False):
@@ -338,6 +339,7 @@ class Candidate(Struct, frozen=True, gc=False):
     family: Family
     rank: int  # 1 is best
     score: float  # higher is better, on the strategy's own scale
+    vector: Vector = b""  # where it came along: it need not be fetched
 
 
 class Ranked(Struct, frozen=True):

@@ -76,7 +76,13 @@ class MemoryVectors:
             return len(alive)
 
     def search(
-        self, vector: Vector, filter: Filter, limit: int, *, ef_search: int | None = None
+        self,
+        vector: Vector,
+        filter: Filter,
+        limit: int,
+        *,
+        ef_search: int | None = None,
+        with_vectors: bool = False,
     ) -> list[Scored]:
         """Return the nearest chunks by cosine similarity, nearest first; ties by chunk id.
 

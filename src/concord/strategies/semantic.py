@@ -85,9 +85,11 @@ class Semantic:
         if not any(map(str.isalnum, query.meaning)):
             return []
         vector = self._vectors.vector(query.meaning)
-        found = self._index.search(vector, query.filter, query.candidates, ef_search=query.ef_search)
+        found = self._index.search(
+            vector, query.filter, query.candidates, ef_search=query.ef_search, with_vectors=True
+        )
         return [
-            Candidate(hit.chunk_id, self.name, self.family, rank, hit.score)
+            Candidate(hit.chunk_id, self.name, self.family, rank, hit.score, hit.vector)
             for rank, hit in enumerate(found, 1)
         ]
 
@@ -95,9 +97,13 @@ class Semantic:
         """Return that it is not: a model and an index are asked."""
         return False
 
-    def compare(self, text: str, chunk_ids: Sequence[ChunkId]) -> Fetched:
-        """Return the query's vector beside those of the chunks that have one."""
-        return Fetched(self._vectors.vector(text), self._index.fetch(chunk_ids))
+    def fetch(self, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, Vector]:
+        """Return the vectors of those chunks that have one."""
+        return self._index.fetch(chunk_ids)
+
+    def compare(self, text: str, stored: Mapping[ChunkId, Vector]) -> Fetched:
+        """Return the query's vector, which is remembered if it was searched with, beside those of chunks."""
+        return Fetched(self._vectors.vector(text), stored)
 
 
 class Fetched(NamedTuple):

@@ -54,9 +54,12 @@ SELECT v.chunk, v.embedding <=> %(vector)s AS distance FROM {table} AS v
 WHERE v.org = %(org)s AND v.space = %(space)s AND {allowed}
 ORDER BY (v.embedding <=> %(vector)s) + 0.0, v.chunk LIMIT %(limit)s"""
 _NEAREST = """
-SELECT v.chunk, v.embedding <=> %(vector)s AS distance FROM {table} AS v
-WHERE v.org = %(org)s AND v.space = %(space)s AND {allowed}
-ORDER BY v.embedding <=> %(vector)s LIMIT {limit:d}"""  # planned for this limit: an unknown one looks large
+SELECT array_agg(n.chunk), array_agg(n.distance), {sent} FROM (
+    SELECT v.chunk, v.embedding <=> %(vector)s AS distance, v.embedding FROM {table} AS v
+    WHERE v.org = %(org)s AND v.space = %(space)s AND {allowed}
+    ORDER BY v.embedding <=> %(vector)s LIMIT {limit:d}
+) AS n"""  # planned for this limit: an unknown one looks large
+_WITH_VECTORS, _WITHOUT_VECTORS = "string_agg(vector_send(n.embedding), '')", "NULL::bytea"
 # How the graph is walked in the rest of a transaction; asked with the state, it takes no time of its own.
 _EFFORT = """,
     set_config('hnsw.ef_search', %(effort)s, true), set_config('hnsw.iterative_scan', 'strict_order', true),
@@ -118,6 +121,16 @@ class _State(NamedTuple):
     def is_like(self, other: _State) -> bool:
         """Whether what is asked of the one can be asked of the other in the same words."""
         return self[:5] == other[:5]
+
+
+class _Wanted(NamedTuple):
+    """What is searched for."""
+
+    vector: Vector
+    filter: Filter
+    limit: int
+    ef_search: int
+    with_vectors: bool
 
 
 class _Scope(NamedTuple):
@@ -190,7 +203,13 @@ class PostgresVectors:
             return self._put(connection, state, batch).rowcount
 
     def search(
-        self, vector: Vector, filter: Filter, limit: int, *, ef_search: int | None = None
+        self,
+        vector: Vector,
+        filter: Filter,
+        limit: int,
+        *,
+        ef_search: int | None = None,
+        with_vectors: bool = False,
     ) -> list[Scored]:
         """Return the nearest chunks by cosine similarity, nearest first; ties by chunk id.
 
@@ -199,10 +218,8 @@ class PostgresVectors:
         """
         if limit < 1:
             return []
-        rows = self._connections.read(
-            lambda connection: self._search(connection, vector, filter, limit, ef_search or EF_SEARCH)
-        )
-        return [Scored(chunk_id, min(1.0, 1.0 - distance)) for chunk_id, distance in rows]
+        wanted = _Wanted(vector, filter, limit, ef_search or EF_SEARCH, with_vectors)
+        return self._connections.read(lambda connection: self._search(connection, wanted))
 
     def fetch(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, Vector]:
         """Return the vectors of those chunks that have one."""
@@ -285,11 +302,10 @@ class PostgresVectors:
 
         return self._connections.read(work)
 
-    def _search(
-        self, connection: Connection, vector: Vector, filter: Filter, limit: int, ef_search: int
-    ) -> list[tuple[ChunkId, float]]:
+    def _search(self, connection: Connection, wanted: _Wanted) -> list[Scored]:
+        vector, filter, limit = wanted.vector, wanted.filter, wanted.limit
         values: dict[str, Any] = {"vector": Embedding(vector), "limit": limit, "org": self._org}
-        walk = partial(self._walk, connection, values, limit, ef_search)
+        walk = partial(self._walk, connection, wanted, values)
         seen, found = self._seen, None
         if filter.is_open and seen is not None and _is_walked(seen, vector):
             state, found = walk(seen, _current(filter))
@@ -306,26 +322,25 @@ class PostgresVectors:
         if state.is_indexed and not _is_narrow(scope.size, state.table_size):
             found = walk(state, scope.each)[1] if found is None else found
             if found is not None and len(found) == min(limit, scope.size):
-                return sorted(found, key=lambda row: (row[1], row[0]))
+                return sorted(found, key=lambda one: (-one.score, one.chunk_id))
         statement = _EXACT.format(table=vector_table(state.dimension), allowed=scope.together)
-        return connection.execute(statement, {**values, "space": state.space}).fetchall()
+        rows = connection.execute(statement, {**values, "space": state.space}).fetchall()
+        return [Scored(chunk_id, _cosine(distance)) for chunk_id, distance in rows]
 
     def _walk(
-        self,
-        connection: Connection,
-        values: Mapping[str, Any],
-        limit: int,
-        ef_search: int,
-        seen: _State,
-        allowed: str,
-    ) -> tuple[_State | None, list[tuple[ChunkId, float]] | None]:
+        self, connection: Connection, wanted: _Wanted, values: Mapping[str, Any], seen: _State, allowed: str
+    ) -> tuple[_State | None, list[Scored] | None]:
         """Walk the graph and look at the state anew, in one trip; nothing is found if that is another now."""
-        statement = _NEAREST.format(table=vector_table(seen.dimension or 0), allowed=allowed, limit=limit)
+        dimension = seen.dimension or 0
+        sent = _WITH_VECTORS if wanted.with_vectors else _WITHOUT_VECTORS
+        statement = _NEAREST.format(
+            sent=sent, table=vector_table(dimension), allowed=allowed, limit=wanted.limit
+        )
         with connection.pipeline():
-            now = self._ask_state(connection, more=_EFFORT, effort=str(ef_search))
-            walked = connection.execute(statement, {**values, "space": seen.space})
+            now = self._ask_state(connection, more=_EFFORT, effort=str(wanted.ef_search))
+            walked = connection.cursor(binary=True).execute(statement, {**values, "space": seen.space})
         state = self._seen = _state_of(now)
-        return state, walked.fetchall() if state is not None and state.is_like(seen) else None
+        return state, _walked(walked, dimension) if state is not None and state.is_like(seen) else None
 
     def _is_gone(self) -> ModelMismatch:
         name = self._bound.name if self._bound else "the model"
@@ -344,6 +359,19 @@ class PostgresVectors:
         asked = {"org": self._org, "most": MOST_EXACT + 1, **values}
         (size,) = connection.execute(count, asked).fetchone() or (0,)
         return _Scope(_IS_ALLOWED.format(condition=sql), together, values, size)
+
+
+def _walked(cursor: Cursor, dimension: int) -> list[Scored]:
+    """Return what a walk has found, nearest first but for ties."""
+    ids, distances, sent = cursor.fetchone() or (None, None, None)
+    if not ids:
+        return []
+    vectors = from_wire(sent, dimension) if sent else [b""] * len(ids)
+    return list(map(Scored, ids, map(_cosine, distances), vectors))
+
+
+def _cosine(distance: float) -> float:
+    return min(1.0, 1.0 - distance)
 
 
 def _state_of(cursor: Cursor) -> _State | None:
