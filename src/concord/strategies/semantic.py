@@ -6,7 +6,6 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 from concord.errors import EmbedderDown
 from concord.protocols import Embedder, VectorIndex
@@ -106,26 +105,28 @@ class Semantic:
         return Fetched(self._vectors.vector(text), stored)
 
 
-class Fetched(NamedTuple):
+class Fetched:
     """The vectors of a query and of chunks."""
 
-    query: Vector
-    stored: Mapping[ChunkId, Vector]
+    def __init__(self, query: Vector, stored: Mapping[ChunkId, Vector]) -> None:
+        import numpy as np  # the runtime that made the query's vector has loaded it already
+
+        self._places = {chunk_id: place for place, chunk_id in enumerate(stored)}
+        self._query = np.frombuffer(query, dtype="<f4")
+        numbers = np.frombuffer(b"".join(stored.values()), dtype="<f4")
+        self._matrix = numbers.reshape(len(stored), len(self._query))
 
     def cosines(self, like: Sequence[ChunkId] = ()) -> dict[ChunkId, float]:
         """Return the cosines of the query and of the chunks.
 
         With `like`, the query is first drawn towards these chunks: Rocchio's feedback, among vectors.
         """
-        import numpy as np  # the runtime that made the query's vector has loaded it already
+        import numpy as np
 
-        if not self.stored:
-            return {}
-        matrix = np.frombuffer(b"".join(self.stored.values()), dtype="<f4").reshape(len(self.stored), -1)
-        query = np.frombuffer(self.query, dtype="<f4")
-        drawn = [place for place, chunk_id in enumerate(self.stored) if chunk_id in like]
+        query = self._query
+        drawn = sorted(self._places[chunk_id] for chunk_id in like if chunk_id in self._places)
         if drawn:
-            query = query + FEEDBACK * matrix[drawn].mean(axis=0)
+            query = query + FEEDBACK * self._matrix[drawn].mean(axis=0)
             query = query / np.linalg.norm(query)
         # Not `matrix @ query`: several threads for so little work wait longer for each other than they save.
-        return dict(zip(self.stored, np.einsum("ij,j->i", matrix, query).tolist(), strict=True))
+        return dict(zip(self._places, np.einsum("ij,j->i", self._matrix, query).tolist(), strict=True))
