@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +14,7 @@ from concord.ranking.diversify import (
     LAMBDA,
     REPETITION,
     STRETCH,
+    Likeness,
     collapse,
     floor,
     mmr,
@@ -34,13 +36,17 @@ def sets(*texts: str) -> dict[int, frozenset[str]]:
     return {chunk_id: shingles(text) for chunk_id, text in enumerate(texts, start=1)}
 
 
+def alike(*texts: str) -> Likeness:
+    return Likeness(sets(*texts))
+
+
 def ids(found: list[Ranked]) -> list[int]:
     return [one.chunk_id for one in found]
 
 
 def collapsed(*texts: str) -> list[tuple[int, tuple[int, ...]]]:
     scores = [1 - at / 100 for at in range(len(texts))]
-    return [(one.ranked.chunk_id, one.duplicates) for one in collapse(ranked(*scores), sets(*texts))]
+    return [(one.ranked.chunk_id, one.duplicates) for one in collapse(ranked(*scores), alike(*texts))]
 
 
 texts = st.lists(st.text(alphabet="ab cd,中文", max_size=20), min_size=1, max_size=8)
@@ -57,24 +63,24 @@ def test_texts_that_differ_in_a_number_or_in_what_was_asked_for_are_not_the_same
 
 @pytest.mark.promise("000.mmr.diversity")
 def test_a_repetition_gives_way_to_something_new_and_says_from_where_it_moved():
-    found = mmr(ranked(1.0, 0.95, 0.8, 0.0), sets(FOX, FOX + " again", WHALE, "unrelated"))
+    found = mmr(ranked(1.0, 0.95, 0.8, 0.0), alike(FOX, FOX + " again", WHALE, "unrelated"))
     assert ids(found)[:3] == [1, 3, 2]
     assert [one.moved_from for one in found] == [None, 3, 2, None]
 
 
 def test_what_is_clearly_more_relevant_stays_before_what_is_new():
-    assert ids(mmr(ranked(1.0, 0.95, 0.2, 0.0), sets(FOX, FOX + " again", WHALE, "x"))) == [1, 2, 3, 4]
+    assert ids(mmr(ranked(1.0, 0.95, 0.2, 0.0), alike(FOX, FOX + " again", WHALE, "x"))) == [1, 2, 3, 4]
 
 
 @pytest.mark.promise("000.mmr.lambda")
 def test_the_trade_off_is_the_seeds():
     # 0.7 · 0.5 − 0.3 · 1 = 0.05 for the repetition against 0.7 · 0.1 = 0.07 for what is new
-    assert ids(mmr(ranked(1.0, 0.5, 0.1, 0.0), sets(FOX, FOX, WHALE, "x"))) == [1, 3, 2, 4]
-    assert ids(mmr(ranked(1.0, 0.5, 0.07, 0.0), sets(FOX, FOX, WHALE, FOX))) == [1, 2, 3, 4]
+    assert ids(mmr(ranked(1.0, 0.5, 0.1, 0.0), alike(FOX, FOX, WHALE, "x"))) == [1, 3, 2, 4]
+    assert ids(mmr(ranked(1.0, 0.5, 0.07, 0.0), alike(FOX, FOX, WHALE, FOX))) == [1, 2, 3, 4]
 
 
 def test_the_scale_of_scores_does_not_matter_to_diversity():
-    words = sets(FOX, FOX + " again", WHALE, "unrelated")
+    words = alike(FOX, FOX + " again", WHALE, "unrelated")
     small = mmr(ranked(0.0164, 0.0163, 0.0160, 0.0144), words)
     large = mmr(ranked(164.0, 163.0, 160.0, 144.0), words)
     negative = mmr(ranked(-0.36, -0.37, -0.40, -0.56), words)
@@ -82,9 +88,9 @@ def test_the_scale_of_scores_does_not_matter_to_diversity():
 
 
 def test_a_limit_stops_the_choice_early():
-    assert ids(mmr(ranked(1.0, 0.9, 0.8), sets(FOX, WHALE, "x"), limit=2)) == [1, 2]
-    assert mmr([], {}) == []
-    assert mmr(ranked(1.0), sets(FOX), limit=0) == []
+    assert ids(mmr(ranked(1.0, 0.9, 0.8), alike(FOX, WHALE, "x"), limit=2)) == [1, 2]
+    assert mmr([], Likeness({})) == []
+    assert mmr(ranked(1.0), alike(FOX), limit=0) == []
 
 
 @settings(deadline=None, max_examples=100)
@@ -94,7 +100,7 @@ def test_diversity_only_reorders_and_keeps_the_best_first(some: list[str], data:
         data.draw(st.lists(st.floats(-5, 5), min_size=len(some), max_size=len(some))), reverse=True
     )
     before = ranked(*scores)
-    after = mmr(before, sets(*some))
+    after = mmr(before, alike(*some))
     assert sorted(ids(after)) == ids(before)
     assert after[0].chunk_id == before[0].chunk_id
     for place, one in enumerate(after, start=1):
@@ -149,8 +155,19 @@ SIZES = st.integers(0, 90)
 def test_near_duplicates_are_those_whose_similarity_reaches_the_bound(both: int, one: int, other: int):
     shared = {f"w{n}" for n in range(both)}
     words = {1: shared | {f"a{n}" for n in range(one // 9)}, 2: shared | {f"b{n}" for n in range(other // 9)}}
-    is_one = len(collapse(ranked(1.0, 0.9), words)) == 1
+    is_one = len(collapse(ranked(1.0, 0.9), Likeness(words))) == 1
     assert is_one == (similarity(words[1], words[2]) >= DUPLICATE)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.lists(st.frozensets(st.sampled_from("abcdefgh")), min_size=70, max_size=80))
+def test_many_chunks_are_compared_as_few_are(many: list[frozenset[str]]):
+    words = dict(enumerate(many))
+    together = Likeness(words)
+    for one, other in product(range(0, 70, 7), range(1, 70, 7)):
+        apart = Likeness({one: words[one], other: words[other]})
+        assert together.similarity(one, other) == apart.similarity(one, other)
+        assert together.are_near_duplicates(one, other) == apart.are_near_duplicates(one, other)
 
 
 SCORES = st.sampled_from([0.0, 0.2, 0.25, 0.8, 0.9, 1.0])
@@ -187,7 +204,7 @@ def picked_one_by_one(scores: list[float], words: dict[int, set[str]], limit: in
 def test_diversity_picks_as_if_it_compared_everything(given: list[tuple[float, set[str]]], limit: int):
     given.sort(key=lambda one: -one[0])
     scores, words = [score for score, _ in given], {n: some for n, (_, some) in enumerate(given, 1)}
-    assert ids(mmr(ranked(*scores), words, limit)) == picked_one_by_one(scores, words, limit)
+    assert ids(mmr(ranked(*scores), Likeness(words), limit)) == picked_one_by_one(scores, words, limit)
 
 
 @settings(deadline=None, max_examples=100)

@@ -100,13 +100,13 @@ def reordered(survivors: Sequence[Survivor], ranked: Sequence[Ranked]) -> list[S
 def diverse(survivors: Sequence[Survivor], query: Query, trade: float) -> list[Survivor]:
     """Make one of passages that say the same, and spread the rest."""
     words = {s.chunk.id: diversify.shingles(s.chunk.text) for s in survivors}
-    asked = frozenset(query.words)
+    likeness, asked = diversify.Likeness(words), frozenset(query.words)
     collapsed = diversify.collapse(
         [s.ranked for s in survivors],
-        words,
+        likeness,
         lambda one, other: diversify.says_the_same(words[one], words[other], asked),
     )
-    chosen = diversify.mmr([one.ranked for one in collapsed], words, query.limit, trade)
+    chosen = diversify.mmr([one.ranked for one in collapsed], likeness, query.limit, trade)
     elsewhere = {one.ranked.chunk_id: one.duplicates for one in collapsed}
     by_id = {s.ranked.chunk_id: s for s in survivors}
     return [

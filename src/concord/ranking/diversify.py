@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
+from itertools import chain
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -30,6 +32,9 @@ RELAXED_FLOOR = 0.0001  # of the cascade's first rung
 
 # All of ASCII is there: to find that a table lacks a character takes as long as to look up twenty.
 _SPACED = {code: code for code in range(0x80)} | dict.fromkeys(b"!\"#$%&'()*+,-./:;<=>?@[\\]^`{|}~", ord(" "))
+
+_ONE = ord("1")
+_MANY = 64  # word sets: more of them are compared as bits, which have to be made first
 
 Words = AbstractSet[str]
 
@@ -57,22 +62,56 @@ def says_the_same(one: Words, other: Words, asked: AbstractSet[str]) -> bool:
 
 def similarity(one: Words, other: Words) -> float:
     """Return the Jaccard similarity of two word sets; 0 where both are empty."""
-    return _jaccard(len(one & other), one, other)
+    return _jaccard(len(one & other), len(one), len(other))
+
+
+class Likeness:
+    """How many words chunks share."""
+
+    def __init__(self, words: Mapping[ChunkId, Words]) -> None:
+        self._words = words
+        self._bits = _bits(words) if len(words) > _MANY else None
+
+    def size(self, chunk_id: ChunkId) -> int:
+        """Return how many different words a chunk has."""
+        return len(self._words[chunk_id])
+
+    def similarity(self, one: ChunkId, other: ChunkId) -> float:
+        """Return the Jaccard similarity of two chunks' words."""
+        mine, theirs = self._words[one], self._words[other]
+        if self._bits is None:
+            return similarity(mine, theirs)
+        return _jaccard((self._bits[one] & self._bits[other]).bit_count(), len(mine), len(theirs))
+
+    def are_near_duplicates(self, one: ChunkId, other: ChunkId) -> bool:
+        """Whether the words of two chunks are nearly the same."""
+        if self._bits is None and _differ(self._words[one], self._words[other]):
+            return False
+        return self.similarity(one, other) >= DUPLICATE
 
 
 def collapse(
     ranked: Iterable[Ranked],
-    words: Mapping[ChunkId, Words],
+    likeness: Likeness,
     is_same: Callable[[ChunkId, ChunkId], bool] = lambda one, other: True,
 ) -> list[Collapsed]:
     """Make one of chunks whose words are nearly the same; the best stays. `is_same` has the last word."""
     kept: dict[ChunkId, tuple[Ranked, list[ChunkId]]] = {}
-    for one in ranked:
-        new = words[one.chunk_id]
-        alike = (other for other in kept if _are_near_duplicates(new, words[other]))
-        same = next((other for other in alike if is_same(one.chunk_id, other)), None)
+    by_size: dict[int, list[tuple[int, ChunkId]]] = defaultdict(list)  # kept ones, each after its place
+    for place, one in enumerate(ranked):
+        size = likeness.size(one.chunk_id)
+        # Sets whose sizes differ by more cannot be that similar; this spares most of the comparisons.
+        sizes = range(math.floor(DUPLICATE * size), math.ceil(size / DUPLICATE) + 1)
+        alike = sorted(
+            (before, other)
+            for near in sizes
+            for before, other in by_size.get(near, ())
+            if likeness.are_near_duplicates(one.chunk_id, other)
+        )
+        same = next((other for _, other in alike if is_same(one.chunk_id, other)), None)
         if same is None:
             kept[one.chunk_id] = (one, [])
+            by_size[size].append((place, one.chunk_id))
         else:
             kept[same][1].append(one.chunk_id)
     return [Collapsed(one, tuple(others)) for one, others in kept.values()]
@@ -80,7 +119,7 @@ def collapse(
 
 def mmr(
     ranked: Sequence[Ranked],
-    words: Mapping[ChunkId, Words],
+    likeness: Likeness,
     limit: int | None = None,
     trade: float = LAMBDA,
 ) -> list[Ranked]:
@@ -90,7 +129,7 @@ def mmr(
     meaning, and similarity would decide alone.
     """
     relevance = _stretched([one.score for one in ranked])
-    sets = [words[one.chunk_id] for one in ranked]
+    ids = [one.chunk_id for one in ranked]
     nearest = [0.0] * len(ranked)
     compared = [0] * len(ranked)  # with so many of those that are picked
     remaining = sorted(range(len(ranked)), key=lambda at: -relevance[at])
@@ -101,7 +140,8 @@ def mmr(
             if trade * relevance[at] <= most:
                 break  # it could not be better even if it were like nothing, nor could those after it
             for other in picked[compared[at] :]:
-                nearest[at] = max(nearest[at], _repetition(sets[other], sets[at]))
+                shared = likeness.similarity(ids[other], ids[at])
+                nearest[at] = max(nearest[at], shared if shared >= REPETITION else 0.0)
             compared[at] = len(picked)
             score = trade * relevance[at] - (1 - trade) * nearest[at]
             if score > most:  # of equals the first, which was ranked higher
@@ -152,31 +192,34 @@ def _parts(found: re.Match[str]) -> Iterable[str]:
     return (run[at : at + 2] for at in range(len(run) - 1))
 
 
-def _repetition(one: Words, other: Words) -> float:
-    """Return how similar two word sets are, where that is more than sharing a subject."""
-    shared = similarity(one, other)
-    return shared if shared >= REPETITION else 0.0
+def _differ(one: Words, other: Words) -> bool:
+    """Whether two word sets are surely no near-duplicates: of those that are not, a few words tell."""
+    needed = (len(one) + len(other)) * DUPLICATE / (1 + DUPLICATE)  # words that both have
+    bearable = len(one) - math.floor(needed)
+    for word in one:
+        if word not in other:
+            bearable -= 1
+            if bearable < 0:
+                return True
+    return False
 
 
-def _are_near_duplicates(new: Words, old: Words) -> bool:
-    """Whether two word sets are nearly the same; of those that are not, a few words tell."""
-    size = len(new)
-    if not DUPLICATE * size <= len(old) <= size / DUPLICATE:
-        return False
-    needed = (size + len(old)) * DUPLICATE / (1 + DUPLICATE)  # words that both have
-    bearable = size - math.floor(needed)
-    missing = 0
-    for word in new:
-        if word not in old:
-            missing += 1
-            if missing > bearable:
-                return False
-    return _jaccard(size - missing, new, old) >= DUPLICATE
-
-
-def _jaccard(shared: int, one: Words, other: Words) -> float:
-    union = len(one) + len(other) - shared
+def _jaccard(shared: int, one: int, other: int) -> float:
+    union = one + other - shared
     return shared / union if union else 0.0
+
+
+def _bits(sets: Mapping[ChunkId, Words]) -> dict[ChunkId, int]:
+    """Return each word set as bits over the words that several have, so that an overlap costs one AND."""
+    times = Counter(chain.from_iterable(sets.values()))
+    places = {word: place for place, word in enumerate(word for word, count in times.items() if count > 1)}
+    found: dict[ChunkId, int] = {}
+    for chunk_id, words in sets.items():
+        digits = bytearray(b"0") * (len(places) + 1)  # setting bits in a growing number costs far more
+        for word in words & places.keys():
+            digits[places[word]] = _ONE
+        found[chunk_id] = int(digits, base=2)
+    return found
 
 
 def _stretched(scores: Sequence[float]) -> list[float]:
