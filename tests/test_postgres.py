@@ -138,6 +138,9 @@ def some_filter(chance: random.Random) -> Filter:
     )
 
 
+NORTH = unit(1, 0, 0, 0)
+
+
 class Scores(dict[int, float]):
     """Scores by chunk, equal when they are so but for what floating-point numbers lose."""
 
@@ -553,6 +556,41 @@ def test_vectors_that_come_along_are_those_of_the_chunks_that_are_found(many: Po
     sent = {one.chunk_id: one.vector for one in along if one.vector}
     assert sent == (many.vectors.fetch(list(sent)) if filter.tags != ("rare",) else {})
     assert len(sent) == (10 if filter.tags != ("rare",) else 0)
+
+
+@pytest.mark.parametrize("always_exact", [0, 1000])
+def test_a_filter_that_was_asked_before_sees_what_others_have_changed_since(
+    database: str, monkeypatch: pytest.MonkeyPatch, always_exact: int
+):
+    monkeypatch.setattr(upkeep, "INDEX_FROM", 1)
+    monkeypatch.setattr(vectors, "ALWAYS_EXACT", always_exact)
+    filter = Filter(tags=("hot",))
+    with (
+        closing(PostgresStore.open(database, "default")) as store,
+        closing(PostgresStore.open(database, "default")) as other,
+    ):
+        ids = [*put(store, "docs/a.md", "a", tags=("hot",)), *put(store, "docs/b.md", "b")]
+        embed(store, [(chunk_id, NORTH) for chunk_id in ids])
+        store.tend(silent)
+
+        def found() -> list[int]:
+            return [one.chunk_id for one in store.vectors.search(NORTH, filter, 9)]
+
+        assert found() == found() == ids[:1]
+        other.catalog.update_document(document("docs/b.md", tags=("hot",)))
+        assert found() == ids
+        (new,) = put(other, "docs/c.md", "c", tags=("hot",))
+        assert found() == ids  # it has no vector yet
+        embed(other, [(new, NORTH)])
+        assert found() == [*ids, new]
+        other.catalog.delete_documents(["docs/a.md"])
+        assert found() == [ids[1], new]
+
+
+def test_no_more_filters_are_remembered_than_a_process_has_room_for(many: PostgresStore):
+    for number in range(200):
+        assert many.vectors.search(point(random.Random(1)), Filter(tags=(f"none {number}",)), 3) == []
+    assert len(many.vectors._reaches) < 100
 
 
 @pytest.mark.promise("design.narrow-filters-are-exact")

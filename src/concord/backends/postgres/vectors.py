@@ -37,6 +37,7 @@ ALWAYS_EXACT = 1000
 MOST_EXACT = 10_000
 NARROW_SHARE = 0.05  # of all vectors in the table, other organisations' among them: the graph holds them all
 _FETCHED_AT_ONCE = 10_000  # vectors in one value, which may have a gigabyte: 16,000 dimensions fit
+_MOST_REACHES = 64  # filters whose reach is remembered: a few kilobytes each
 
 _STATE = """
 SELECT s.key, s.identity, s.dimension, o.home,
@@ -44,10 +45,14 @@ SELECT s.key, s.identity, s.dimension, o.home,
               WHERE i.indexrelid = to_regclass('kb_vectors_' || s.dimension || '_hnsw')), false),
     o.chunks,
     (SELECT greatest(c.reltuples, 0) FROM pg_class AS c
-     WHERE c.oid = to_regclass('kb_vectors_' || s.dimension)) {more}
+     WHERE c.oid = to_regclass('kb_vectors_' || s.dimension)),
+    o.generation {more}
 FROM kb_orgs AS o JOIN kb_spaces AS s ON s.org = o.key WHERE o.key = %(org)s AND {which}"""
 _IS_ACTIVE, _IS_BOUND = "s.is_active", "s.identity = %(identity)s"
-_COUNT_ALLOWED = f"SELECT count(*) FROM ({ALLOWED} LIMIT %(most)s) AS few"
+_COUNT_ALLOWED = f"""
+SELECT count(*), CASE WHEN count(*) <= %(few)s THEN array_agg(id) END
+FROM ({ALLOWED} LIMIT %(most)s) AS first"""
+_AMONG = "v.chunk = ANY(%(allowed)s::bigint[])"
 # Written with a sum, no index can answer it.
 _EXACT = """
 SELECT v.chunk, v.embedding <=> %(vector)s AS distance FROM {table} AS v
@@ -108,7 +113,7 @@ INSERT INTO kb_pending SELECT %(org)s, %(space)s, chunk FROM gone"""
 
 
 class _State(NamedTuple):
-    """What there is to search; as _STATE returns it, the last three as they are about now."""
+    """What there is to search; as _STATE returns it, the last four as they are about now."""
 
     space: int
     identity: str | None
@@ -117,6 +122,7 @@ class _State(NamedTuple):
     is_indexed: bool
     chunks: int
     table_size: float  # how many vectors all organisations have
+    generation: int
 
     def is_like(self, other: _State) -> bool:
         """Whether what is asked of the one can be asked of the other in the same words."""
@@ -142,6 +148,14 @@ class _Scope(NamedTuple):
     size: int
 
 
+class _Reach(NamedTuple):
+    """How many chunks a filter lets through, as of a generation, and which if they are few."""
+
+    generation: int
+    size: int
+    few: list[ChunkId] | None
+
+
 class PostgresVectors:
     """The vectors of one organisation: those of an identity, or without one those of the active space."""
 
@@ -151,6 +165,7 @@ class PostgresVectors:
         self._bound = identity
         self._identity = identity_column(identity) if identity else None
         self._seen: _State | None = None  # when somebody asked last
+        self._reaches: dict[Filter, _Reach] = {}  # whoever filters does so again and again
 
     def identity(self) -> Identity | None:
         """Return which embedder made the vectors; None before the first, or when the space is not there."""
@@ -355,10 +370,19 @@ class PostgresVectors:
         together = f"v.chunk IN ({ALLOWED.format(condition=sql)})"
         if not state.is_indexed:
             return _Scope("", together, values, 0)
-        count = _COUNT_ALLOWED.format(condition=sql)
-        asked = {"org": self._org, "most": MOST_EXACT + 1, **values}
-        (size,) = connection.execute(count, asked).fetchone() or (0,)
-        return _Scope(_IS_ALLOWED.format(condition=sql), together, values, size)
+        reach = self._reaches.get(filter)
+        if reach is None or reach.generation != state.generation:
+            reach = self._reaches[filter] = self._reach(connection, state, sql, values)
+            for oldest in list(self._reaches)[:-_MOST_REACHES]:
+                self._reaches.pop(oldest, None)
+        if reach.few is not None:
+            return _Scope("", _AMONG, {"allowed": array_of(reach.few)}, reach.size)
+        return _Scope(_IS_ALLOWED.format(condition=sql), together, values, reach.size)
+
+    def _reach(self, connection: Connection, state: _State, sql: str, values: Mapping[str, Any]) -> _Reach:
+        asked = {"org": self._org, "most": MOST_EXACT + 1, "few": ALWAYS_EXACT, **values}
+        size, few = connection.execute(_COUNT_ALLOWED.format(condition=sql), asked).fetchone() or (0, None)
+        return _Reach(state.generation, size, few or [] if size <= ALWAYS_EXACT else None)
 
 
 def _walked(cursor: Cursor, dimension: int) -> list[Scored]:
