@@ -47,6 +47,15 @@ def opened(kind: str, folder: Path) -> Store:
     return Parts(load_settings(given, {"KB_HOME": str(folder)}), fresh_org()).store
 
 
+@pytest.fixture
+def pair(folder: Path) -> Iterator[tuple[Store, Store]]:
+    """Two stores: what is copied, and where to."""
+    here, there = opened("sqlite", folder / "here"), opened("sqlite", folder / "there")
+    yield here, there
+    for store in (here, there):
+        store.close()
+
+
 def silent(stage: str, done: int, total: int | None) -> None:
     """Tell nobody."""
 
@@ -158,15 +167,13 @@ def test_a_process_that_is_killed_is_taken_up_by_the_next(folder: Path):
     assert len(said["checksum"]) == 64
 
 
-def test_chunks_without_a_vector_wait_for_one_there_too(folder: Path):
-    here, there = opened("sqlite", folder / "here"), opened("sqlite", folder / "there")
+def test_chunks_without_a_vector_wait_for_one_there_too(pair: tuple[Store, Store]):
+    here, there = pair
     fill(here, 9)
     moved(here, there)
     assert (
         [w.text for w in there.vectors.pending(0, 99)] == [w.text for w in here.vectors.pending(0, 99)] != []
     )
-    for store in (here, there):
-        store.close()
 
 
 @pytest.mark.promise("D.migrate.resumable")
@@ -193,8 +200,8 @@ def test_a_copy_that_deletions_have_overtaken_is_finished_by_the_next_run(folder
 
 
 @pytest.mark.promise("D.migrate.refuses")
-def test_a_half_copy_that_somebody_has_written_to_is_a_knowledge_base_of_its_own(folder: Path):
-    here, there = opened("sqlite", folder / "here"), opened("sqlite", folder / "there")
+def test_a_half_copy_that_somebody_has_written_to_is_a_knowledge_base_of_its_own(pair: tuple[Store, Store]):
+    here, there = pair
     fill(here, 80)
 
     def stop(stage: str, done: int, total: int | None) -> None:
@@ -206,13 +213,11 @@ def test_a_half_copy_that_somebody_has_written_to_is_a_knowledge_base_of_its_own
     with pytest.raises(BadValue, match=r"docs/mine\.md"):
         moved(here, there)
     assert there.catalog.document("docs/mine.md") is not None
-    for store in (here, there):
-        store.close()
 
 
 @pytest.mark.promise("D.migrate.refuses")
-def test_nothing_is_deleted_from_a_copy_that_is_complete(folder: Path):
-    here, there = opened("sqlite", folder / "here"), opened("sqlite", folder / "there")
+def test_nothing_is_deleted_from_a_copy_that_is_complete(pair: tuple[Store, Store]):
+    here, there = pair
     fill(here, 5)
     moved(here, there)
     here.catalog.delete_documents(["docs/003.md"])
@@ -220,13 +225,11 @@ def test_nothing_is_deleted_from_a_copy_that_is_complete(folder: Path):
         moved(here, there)
     assert "finished earlier" in (refusal.value.hint or "")
     assert there.catalog.document("docs/003.md") is not None
-    for store in (here, there):
-        store.close()
 
 
 @pytest.mark.promise("D.migrate.refuses")
-def test_a_target_with_something_else_in_it_is_refused_and_left_alone(folder: Path):
-    here, there = opened("sqlite", folder / "here"), opened("sqlite", folder / "there")
+def test_a_target_with_something_else_in_it_is_refused_and_left_alone(pair: tuple[Store, Store]):
+    here, there = pair
     fill(here, 3)
     put(there, "wiki/a.md", "mine")
     with pytest.raises(BadValue, match="wiki"):
@@ -236,21 +239,17 @@ def test_a_target_with_something_else_in_it_is_refused_and_left_alone(folder: Pa
     with pytest.raises(BadValue, match=r"docs/mine\.md"):
         moved(here, there)
     assert there.catalog.counts().documents == 1
-    for store in (here, there):
-        store.close()
 
 
 @pytest.mark.promise("D.migrate.refuses")
-def test_a_target_with_vectors_of_another_model_is_refused(folder: Path):
-    here, there = opened("sqlite", folder / "here"), opened("sqlite", folder / "there")
+def test_a_target_with_vectors_of_another_model_is_refused(pair: tuple[Store, Store]):
+    here, there = pair
     fill(here, 3)
     (a, _) = put(there, "docs/000.md", "text", "more")
     there.vectors.prepare(replace(IDENTITY, model="other"))
     there.vectors.put([(a, unit(1, 0, 0, 0))])
     with pytest.raises(ModelMismatch):
         moved(here, there)
-    for store in (here, there):
-        store.close()
 
 
 def spoil_text(there: Store) -> None:
