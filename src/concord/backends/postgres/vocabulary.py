@@ -12,8 +12,10 @@ from concord.backends.sql_values import list_of
 from concord.text.characters import separated
 from concord.text.nearness import ALIKE, SPELLINGS, Typed, similar, typed
 
-# So few tokens are all looked at, which alone finds words by their middle or two slips early on: 20 ms.
+# So few tokens are all looked at, which alone finds words by their middle or two slips early on: 20 ms. A
+# token has a row in every segment that holds it; to count rows takes less than to tell tokens apart.
 SMALL = 10_000
+_SMALL_ROWS = 2 * SMALL
 MOST_TOKENS = 5000  # read of one beginning
 _LAST_CHARACTER = "\U0010ffff"
 
@@ -22,15 +24,21 @@ SELECT p.term, (sum(p.size) - coalesce(min(g.chunks), 0))::bigint AS chunks
 FROM kb_postings AS p LEFT JOIN kb_gone AS g ON g.org = p.org AND g.term = p.term
 WHERE p.org = %(org)s {condition} GROUP BY p.term HAVING sum(p.size) > coalesce(min(g.chunks), 0)"""
 _SOME = _KNOWN.format(condition="") + " LIMIT %(most)s"
+_IS_SMALL = """
+SELECT count(*) < %(most)s FROM (SELECT FROM kb_postings WHERE org = %(org)s LIMIT %(most)s) AS rows"""
 _PROMISING = f"""
 ({_KNOWN.format(condition="AND p.term >= %(start)s AND p.term < %(end)s")} LIMIT %(most)s)
 UNION {_KNOWN.format(condition="AND p.term = ANY(%(one_off)s)")}"""
 _HOLDERS = """
-SELECT d.title, d.tags, c.heading, c.content FROM kb_chunks AS c
-JOIN kb_documents AS d ON d.org = c.org AND d.id = c.document
-WHERE c.org = %(org)s AND c.id IN (
-    SELECT unnest(p.chunks) FROM kb_postings AS p WHERE p.org = %(org)s AND p.term = %(token)s)
-ORDER BY c.id LIMIT %(most)s"""
+SELECT c.title, c.tags, c.heading, c.content FROM (
+    SELECT unnest(p.chunks[1:%(looked)s]) AS id FROM kb_postings AS p
+    WHERE p.org = %(org)s AND p.term = %(token)s ORDER BY 1
+) AS holder CROSS JOIN LATERAL (
+    SELECT d.title, d.tags, c.heading, c.content FROM kb_chunks AS c
+    JOIN kb_documents AS d ON d.org = c.org AND d.id = c.document
+    WHERE c.org = %(org)s AND c.id = holder.id LIMIT 1) AS c
+LIMIT %(most)s"""
+_LOOKED = 64  # chunks of a segment, some of which may be gone: enough to see how a word is spelled
 
 
 def similar_words(connection: Connection, org: int, word: str, limit: int) -> list[tuple[str, int]]:
@@ -44,9 +52,10 @@ def similar_words(connection: Connection, org: int, word: str, limit: int) -> li
 
 def _tokens(connection: Connection, org: int, asked: Typed) -> Iterable[tuple[str, int]]:
     """Return all tokens where they are few, else those that begin as the word does or are one edit away."""
-    found = connection.execute(_SOME, {"org": org, "most": SMALL + 1}).fetchall()
-    if len(found) <= SMALL:
-        return ((term, chunks) for term, chunks in found)
+    if connection.execute(_IS_SMALL, {"org": org, "most": _SMALL_ROWS}).fetchone() == (True,):
+        found = connection.execute(_SOME, {"org": org, "most": SMALL + 1}).fetchall()
+        if len(found) <= SMALL:
+            return ((term, chunks) for term, chunks in found)
     start = asked.word[:ALIKE] if asked.allowed else asked.word
     values = {"org": org, "start": start, "end": start + _LAST_CHARACTER, "most": MOST_TOKENS}
     rows = connection.execute(_PROMISING, {**values, "one_off": list(asked.one_off)}).fetchall()
@@ -55,7 +64,7 @@ def _tokens(connection: Connection, org: int, asked: Typed) -> Iterable[tuple[st
 
 def _spellings(connection: Connection, org: int, token: str) -> Iterator[str]:
     """Yield words that a token stands for: the index keeps only their stem."""
-    asked = {"org": org, "token": token, "most": SPELLINGS}
+    asked = {"org": org, "token": token, "most": SPELLINGS, "looked": _LOOKED}
     holders = connection.execute(_HOLDERS, asked).fetchall()
     for title, tags, heading, content in holders:
         tags = [loaded(tag) for tag in tags]
