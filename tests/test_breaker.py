@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import pytest
 
-from concord.breaker import FAILURES, Breaker
+from concord.breaker import FAILURES, PROMPT_S, Breaker, Guarded
+from concord.config import load_settings
 from concord.errors import BackendDown, Unavailable
+from concord.strategies.semantic import Fetched
+from concord.types import Candidate, ChunkId, Family, Query, Request, Vector
+from concord.understand import understand
+from small_library import library
 
+T = TypeVar("T")
 RETRY_S, LATE_S = 30.0, 5.0
 DOWN = BackendDown("the store does not answer", hint="start it")
 
@@ -165,3 +173,80 @@ def test_who_is_late_says_nothing_once_all_is_closed(breaker: Breaker, caplog: p
             breaker.call(fail_late)
     assert not caplog.records
     assert breaker.call(lambda: "asked") == "asked"
+
+
+class Halfway:
+    """Meaning of which a part may be down: the model that votes, or the vectors."""
+
+    name = "semantic"
+    family: Family = "semantic"
+
+    def __init__(self) -> None:
+        self.down: set[str] = set()
+        self.asked = 0
+
+    def candidates(self, query: Query) -> list[Candidate]:
+        return self._unless_down("model", [])
+
+    def is_at_hand(self, query: Query) -> bool:
+        return False
+
+    def fetch(self, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, Vector]:
+        self.asked += 1
+        return self._unless_down("vectors", {})
+
+    def fetch_ahead(self, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, Vector] | None:
+        return self.fetch(chunk_ids)
+
+    def is_remembered(self, text: str) -> bool:
+        return True
+
+    def compare(self, text: str, stored: Mapping[ChunkId, Vector]) -> Fetched:
+        return Fetched(b"", stored)
+
+    def _unless_down(self, part: str, found: T) -> T:
+        if part in self.down:
+            raise DOWN
+        return found
+
+
+QUERY = understand(Request("login"), load_settings(), [], library().store.lexical)
+
+
+def test_vectors_that_are_fetched_ahead_do_not_speak_for_a_model_that_is_down(breaker: Breaker):
+    inner = Halfway()
+    guarded = Guarded(inner, breaker)
+    assert guarded.fetch_ahead([1]) == {}
+    inner.down = {"model"}
+    for _ in range(FAILURES):
+        with pytest.raises(BackendDown):
+            guarded.candidates(QUERY)
+        assert guarded.fetch_ahead([1]) is None
+    with pytest.raises(Unavailable, match="3 times in a row"):
+        guarded.candidates(QUERY)
+    assert inner.asked == 1
+
+
+def test_vectors_that_cannot_be_fetched_ahead_count_when_they_are_needed(breaker: Breaker):
+    inner = Halfway()
+    guarded = Guarded(inner, breaker)
+    inner.down = {"vectors"}
+    assert [guarded.fetch_ahead([1]) for _ in range(FAILURES)] == [None] * FAILURES
+    for _ in range(FAILURES):
+        with pytest.raises(BackendDown):
+            guarded.fetch([1])
+    with pytest.raises(Unavailable):
+        guarded.candidates(QUERY)
+
+
+def test_nothing_is_fetched_ahead_while_somebody_waits_for_an_answer_for_long(breaker: Breaker, clock: Clock):
+    inner = Halfway()
+    guarded = Guarded(inner, breaker)
+
+    def ask_meanwhile() -> None:
+        assert guarded.fetch_ahead([1]) == {}
+        clock.now += PROMPT_S
+        assert guarded.fetch_ahead([1]) is None
+
+    breaker.call(ask_meanwhile)
+    assert guarded.fetch_ahead([1]) == {}

@@ -26,6 +26,12 @@ class Asked:
         self.asked.append(list(chunk_ids))
         return {one: self.vectors[one] for one in chunk_ids if one in self.vectors}
 
+    def fetch_ahead(self, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, Vector] | None:
+        return self.fetch(chunk_ids)
+
+    def is_remembered(self, text: str) -> bool:
+        return True
+
     def compare(self, text: str, stored: Mapping[ChunkId, Vector]) -> Fetched:
         return Fetched(NORTH, stored)
 
@@ -51,12 +57,43 @@ def test_every_candidate_is_compared_and_only_those_without_a_vector_are_fetched
     assert vectors.asked == [[1, 2, 9]]
 
 
-def test_what_was_begun_is_not_fetched_again():
+def test_what_was_foreseen_is_not_fetched_again():
     vectors = Asked({1: EAST, 2: NORTH})
     cosines = Cosines(vectors, 60_000)
-    cosines.begin([2])
+    cosines.foresee([2, 2])
     assert cosines.compare("query", votes(1, 2)).cosines() == {1: 0.0, 2: 1.0}
     assert vectors.asked in ([[2], [1]], [[1], [2]])
+
+
+def test_what_nobody_would_fetch_ahead_is_fetched_when_it_is_needed():
+    class Careful(Asked):
+        def fetch_ahead(self, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, Vector] | None:
+            return None
+
+    vectors = Careful({1: EAST, 2: NORTH})
+    cosines = Cosines(vectors, 60_000)
+    cosines.foresee([2, 3])
+    assert cosines.compare("query", votes(1, 2)).cosines() == {1: 0.0, 2: 1.0}
+    assert vectors.asked == [[1], [2]]
+    assert cosines.degraded == ()
+
+
+def test_a_query_that_has_to_be_embedded_again_is_waited_for_no_longer_than_the_search_may_take():
+    come_back = threading.Event()
+
+    class Forgetful(Asked):
+        def is_remembered(self, text: str) -> bool:
+            return False
+
+        def compare(self, text: str, stored: Mapping[ChunkId, Vector]) -> Fetched:
+            come_back.wait()
+            return super().compare(text, stored)
+
+    late = Cosines(Forgetful({1: EAST}), 1)
+    assert late.compare("query", votes(1)).cosines() == {}
+    assert late.degraded
+    come_back.set()
+    assert Cosines(Forgetful({1: EAST}), 60_000).compare("query", votes(1)).cosines() == {1: 0.0}
 
 
 def test_cosines_that_fail_are_named_once_and_there_are_none_afterwards():

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from concord.cli.main import main
-from concord.errors import BackendDown
+from concord.embedders.hashing import HashingEmbedder
+from concord.errors import BackendDown, EmbedderDown
 from concord.knowledge import KnowledgeBase
 from concord.protocols import Store
-from concord.types import Word
+from concord.types import Vector, Word
 from contract.stored import EVERYTHING, embed, put, unit
 from postgres_server import Server, fresh_org, server_url, shared_server
 from recorders import Desk, write
@@ -79,6 +80,29 @@ def test_a_server_that_was_restarted_meanwhile_is_not_even_noticed_by_readers(
     server.stop()
     server.start()
     assert found(store, "text") == [a]
+
+
+def test_a_model_that_is_down_is_left_alone_although_the_server_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """What words have found is fetched from the server before it is known that there is no vector for it."""
+    pytest.importorskip("numpy")  # with which words are at hand
+    asked: list[str] = []
+
+    def fail(self: HashingEmbedder, text: str) -> Vector:
+        asked.append(text)
+        raise EmbedderDown("the model server does not answer")
+
+    write(tmp_path / "docs" / "a.md", "Shared text about login, logout and sessions.\n")
+    with KnowledgeBase.open(store__url=server_url(), org=fresh_org(), embed__provider="hashing") as kb:
+        kb.add(tmp_path / "docs")
+        assert kb.search("login").degraded == ()
+        monkeypatch.setattr(HashingEmbedder, "embed_query", fail)
+        reasons = [
+            kb.search(f"login {word}").degraded[0].reason for word in ("text", "logout", "sessions", "shared")
+        ]
+    assert ["3 times in a row" in reason for reason in reasons] == [False, False, False, True]
+    assert len(asked) == 3
 
 
 @pytest.mark.promise("000.degrade.lexical")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LATE_S = 5.0  # without an answer are an outage; a search that allows less is only in a hurry
+PROMPT_S = 1.0  # within which nearly everything answers that is well
 FAILURES = 3  # in a row: one may be a server that restarts, three are an outage
 
 
@@ -62,6 +63,12 @@ class Breaker:
         with self._lock:
             self._end(turn, None)
         return value
+
+    def is_well(self) -> bool:
+        """Whether nothing has failed of late, and nobody has been waiting for long."""
+        with self._lock:
+            now = self._clock()
+            return not self._failures and all(now - began < PROMPT_S for began in self._started.values())
 
     def close(self) -> None:
         """Count and log no more: who is late finds everything closed, and that is no outage."""
@@ -137,6 +144,22 @@ class Guarded:
     def fetch(self, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, Vector]:
         """Return the vectors of chunks."""
         return self._breaker.call(lambda: self._inner.fetch(chunk_ids))
+
+    def fetch_ahead(self, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, Vector] | None:
+        """Return the same, though nobody may need it: it counts neither as a success nor as a failure.
+
+        One search would count twice, and what answers would speak for what does not.
+        """
+        if not self._breaker.is_well():
+            return None
+        try:
+            return self._inner.fetch_ahead(chunk_ids)
+        except Exception:  # whoever needs them asks again, and that counts
+            return None
+
+    def is_remembered(self, text: str) -> bool:
+        """Whether comparing with this query asks nobody."""
+        return self._inner.is_remembered(text)
 
     def compare(self, text: str, stored: Mapping[ChunkId, Vector]) -> Comparison:
         """Return how near chunks are to a query."""

@@ -7,9 +7,9 @@ named in the answer, and then there are none.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from concord.errors import Unavailable
 from concord.poll import Begun, reason_of
@@ -18,7 +18,8 @@ from concord.types import Candidate, ChunkId, Degraded, Vector
 if TYPE_CHECKING:
     from concord.protocols import Comparison, Similarity
 
-_Fetching = Begun[Mapping[ChunkId, Vector]]
+T = TypeVar("T")
+_Vectors = Mapping[ChunkId, Vector]
 
 
 class Cosines:
@@ -27,50 +28,70 @@ class Cosines:
     def __init__(self, similarity: Similarity, budget_ms: float) -> None:
         self._similarity = similarity
         self._ends = time.perf_counter() + budget_ms / 1000
-        self._begun: list[_Fetching] = []
-        self._asked: set[ChunkId] = set()
+        self._foreseen: frozenset[ChunkId] = frozenset()
+        self._ahead: Begun[_Vectors | None] | None = None
         self.degraded: tuple[Degraded, ...] = ()
 
-    def begin(self, chunk_ids: Sequence[ChunkId]) -> None:
-        """Have vectors fetched that will be needed."""
-        missing = sorted(set(chunk_ids) - self._asked)
-        if missing and not self.degraded:
-            self._asked.update(missing)
-            self._begun.append(Begun(partial(self._similarity.fetch, missing)))
+    def foresee(self, chunk_ids: Sequence[ChunkId]) -> None:
+        """Have vectors fetched that will be needed, unless nobody finds anything by meaning."""
+        if chunk_ids:
+            self._foreseen = frozenset(chunk_ids)
+            self._ahead = Begun(partial(self._similarity.fetch_ahead, sorted(self._foreseen)))
 
     def compare(self, text: str, voted: Sequence[Candidate]) -> Comparison:
         """Return how near candidates are: what is missing is asked for now, and waited for when needed."""
         sent = {one.chunk_id: one.vector for one in voted if one.vector}
-        self.begin([one.chunk_id for one in voted if one.chunk_id not in sent])
-        return _UnderWay(self, text, sent)
+        wanted = {one.chunk_id for one in voted} - sent.keys()
+        missing = sorted(wanted - self._foreseen)
+        rest = Begun(partial(self._similarity.fetch, missing)) if missing and not self.degraded else None
+        return _UnderWay(partial(self._settled, text, sent, wanted & self._foreseen, rest))
 
-    def settled(self, text: str, sent: Mapping[ChunkId, Vector]) -> Comparison | None:
+    def _settled(
+        self, text: str, sent: _Vectors, foreseen: set[ChunkId], rest: Begun[_Vectors] | None
+    ) -> Comparison | None:
         """Return a comparison with all that was fetched, if that comes in time."""
         if self.degraded:
             return None
-        stored = dict(sent)
         try:
-            for begun in self._begun:
-                stored.update(self._in_time(begun))
-            return self._similarity.compare(text, stored)
+            fetched = self._in_time(rest) if rest else {}
+            stored = {**sent, **self._fetched_ahead(foreseen), **fetched}
+            if self._similarity.is_remembered(text):
+                return self._similarity.compare(text, stored)
+            return self._in_time(Begun(partial(self._similarity.compare, text, stored)))
         except Exception as fault:  # whatever an engine raises is reported in the answer
             self.degraded = (Degraded("semantic", reason_of(fault)),)
             return None
 
-    def _in_time(self, begun: _Fetching) -> Mapping[ChunkId, Vector]:
-        fetched = begun.result(max(0.0, self._ends - time.perf_counter()) * 1000)
-        if fetched is None:
-            raise Unavailable("no answer before the deadline", hint="ask again with a longer --deadline-ms")
-        return fetched
+    def _fetched_ahead(self, foreseen: set[ChunkId]) -> _Vectors:
+        """Return what was asked for early; if that came to nothing, it is asked for again."""
+        ahead = self._ahead.result(self._left_ms()) if self._ahead and foreseen else {}
+        if ahead is None:
+            if not self._left_ms():
+                raise _late()
+            ahead = self._in_time(Begun(partial(self._similarity.fetch, sorted(foreseen))))
+        return ahead
+
+    def _in_time(self, begun: Begun[T]) -> T:
+        found = begun.result(self._left_ms())
+        if found is None:
+            raise _late()
+        return found
+
+    def _left_ms(self) -> float:
+        return max(0.0, self._ends - time.perf_counter()) * 1000
+
+
+def _late() -> Unavailable:
+    return Unavailable("no answer before the deadline", hint="ask again with a longer --deadline-ms")
 
 
 class _UnderWay:
     """A comparison of which something may still be on its way."""
 
-    def __init__(self, cosines: Cosines, text: str, sent: Mapping[ChunkId, Vector]) -> None:
-        self._cosines, self._text, self._sent = cosines, text, sent
+    def __init__(self, settle: Callable[[], Comparison | None]) -> None:
+        self._settle = settle
         self._found: Comparison | None = None
 
     def cosines(self, like: Sequence[ChunkId] = ()) -> Mapping[ChunkId, float]:
-        self._found = self._found or self._cosines.settled(self._text, self._sent)
+        self._found = self._found or self._settle()
         return self._found.cosines(like) if self._found else {}

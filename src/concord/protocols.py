@@ -653,6 +653,14 @@ class Similarity(Protocol):
         """Return the vectors of those chunks that have one."""
         ...
 
+    def fetch_ahead(self, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, Vector] | None:
+        """Return the same before it is known whether they are needed; None where somebody does not answer."""
+        ...
+
+    def is_remembered(self, text: str) -> bool:
+        """Whether comparing with this query asks nobody."""
+        ...
+
     def compare(self, text: str, stored: Mapping[ChunkId, Vector]) -> Comparison:
         """Return how near chunks are to a query, by their vectors."""
         ...

@@ -167,7 +167,7 @@ def examine(request: Request, tools: Tools) -> Examined:
             *(found.cosines.degraded if found.cosines else ()),
             *look.degraded,
             *([UNSEEN] if deleted is None else []),
-            *_waiting(judgement, found.ballots),
+            *_waiting(judgement, found),
         ),
         omitted={"deleted": deleted or 0, "below_threshold": len(fused.ranked) - len(wanted)},
         timings_ms={**found.votes.timings_ms, **watch.laps},
@@ -203,7 +203,7 @@ def retrieve(
         query = counted(query, parsed, tools.settings, tools.store.lexical)
     at_hand = polling.ask([one for one in asked if one.family != "semantic"], query)
     if cosines:  # what words have found is needed whatever meaning finds, so it is fetched meanwhile
-        cosines.begin([one.chunk_id for some in at_hand for one in some[: query.candidates]])
+        cosines.foresee([one.chunk_id for some in at_hand for one in some[: query.candidates]])
     votes = polling.result()
     _need_words(votes, mode)
     with watch.lap("complete"):
@@ -311,9 +311,10 @@ def _with_feedback(given: Ballots, context: Context, compared: Comparison | None
     return replace(given, feedback=compared.cosines(first))
 
 
-def _waiting(judgement: Judgement, given: Ballots) -> list[Degraded]:
+def _waiting(judgement: Judgement, found: Retrieval) -> list[Degraded]:
     """Say that words alone speak for some hits, because their vectors are yet to be made."""
-    waiting = sum(verdict.features.cosine is None for verdict in judgement.verdicts) if given.semantic else 0
+    is_known = found.ballots.semantic and not (found.cosines and found.cosines.degraded)
+    waiting = sum(verdict.features.cosine is None for verdict in judgement.verdicts) if is_known else 0
     what = "1 passage found has" if waiting == 1 else f"{waiting} passages found have"
     return [Degraded("vectors", f"{what} no vector yet: `kb sync` makes them")] if waiting else []
 

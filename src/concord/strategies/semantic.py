@@ -35,15 +35,16 @@ class QueryVectors:
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[str, str, str], tuple[float, Vector]] = OrderedDict()
 
+    def is_remembered(self, text: str) -> bool:
+        """Whether the query's vector is known."""
+        return self._remembered(self._key(_beginning(text, self._embedder))) is not None
+
     def vector(self, text: str) -> Vector:
         """Return the query's vector, embedding it only if it is not known; of a long one, its beginning's."""
         text = _beginning(text, self._embedder)
-        identity = self._embedder.identity
-        key = (text, identity.provider, identity.model)
-        with self._lock:
-            if (kept := self._kept.get(key)) and self._clock() - kept[0] < CACHE_SECONDS:
-                self._kept.move_to_end(key)
-                return kept[1]
+        key, identity = self._key(text), self._embedder.identity
+        if (known := self._remembered(key)) is not None:
+            return known
         vector = self._embedder.embed_query(text)
         if len(vector) != identity.dimension * FLOAT_BYTES:  # kept, it would outlive the fault that made it
             raise EmbedderDown(
@@ -57,6 +58,16 @@ class QueryVectors:
             while len(self._kept) > CACHE_ENTRIES:
                 self._kept.popitem(last=False)
         return vector
+
+    def _key(self, text: str) -> tuple[str, str, str]:
+        return text, self._embedder.identity.provider, self._embedder.identity.model
+
+    def _remembered(self, key: tuple[str, str, str]) -> Vector | None:
+        with self._lock:
+            if (kept := self._kept.get(key)) and self._clock() - kept[0] < CACHE_SECONDS:
+                self._kept.move_to_end(key)
+                return kept[1]
+        return None
 
 
 def _beginning(text: str, embedder: Embedder) -> str:
@@ -100,8 +111,16 @@ class Semantic:
         """Return the vectors of those chunks that have one."""
         return self._index.fetch(chunk_ids)
 
+    def fetch_ahead(self, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, Vector] | None:
+        """Return the same before it is known whether they are needed."""
+        return self._index.fetch(chunk_ids)
+
+    def is_remembered(self, text: str) -> bool:
+        """Whether the query's vector is known."""
+        return self._vectors.is_remembered(text)
+
     def compare(self, text: str, stored: Mapping[ChunkId, Vector]) -> Fetched:
-        """Return the query's vector, which is remembered if it was searched with, beside those of chunks."""
+        """Return the query's vector beside those of chunks."""
         return Fetched(self._vectors.vector(text), stored)
 
 

@@ -44,9 +44,6 @@ _COUNT_CHANGE = "UPDATE kb_orgs SET generation = generation + %s WHERE key = %s"
 _FIND_TYPES = """
 UPDATE kb_orgs SET types = ARRAY(SELECT DISTINCT d.type FROM kb_documents AS d WHERE d.org = kb_orgs.key)
 WHERE key = %s"""
-_ADD_TYPES = """
-UPDATE kb_orgs SET types = ARRAY(SELECT unnest(types) UNION SELECT unnest(%(types)s::text[]))
-WHERE key = %(org)s AND NOT types @> %(types)s::text[]"""
 
 _SOURCE_FIELDS = ("name", "path", "kind", "prefix", "patterns", "tags", "trust", "created_at", "synced_at")
 _DOCUMENT_FIELDS = (
@@ -317,7 +314,6 @@ def _write_documents(connection: Connection, org: int, documents: Sequence[Docum
     try:
         with connection.cursor() as cursor:
             cursor.executemany(_PUT_DOCUMENT, rows)
-        connection.execute(_ADD_TYPES, {"org": org, "types": list({document.type for document in documents})})
     except UniqueViolation as fault:
         which = "one of the paths" if len(rows) > 1 else repr(rows[0]["path"])
         raise BadValue(

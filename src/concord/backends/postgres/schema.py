@@ -256,10 +256,24 @@ WITHOUT_GIN = "DROP INDEX IF EXISTS kb_chunks_words, kb_documents_tags"
 PLAIN_POSTINGS = "ALTER TABLE kb_postings SET (toast_tuple_target = 8160)"
 
 # The types that documents are of: knowing that none is code, a search need not ask it of its candidates. A
-# type whose last document was deleted stays until a source is removed; null is yet to be found out.
-TYPES = """
+# type whose last document was deleted stays until a source is removed; null is yet to be found out. Triggers
+# write them down: a process of an older version may still be writing.
+_TYPED = """
+CREATE TRIGGER {name} AFTER {event} ON kb_documents FOR EACH ROW {when} EXECUTE FUNCTION kb_note_type();
+"""
+TYPES = (
+    """
 ALTER TABLE kb_orgs ADD COLUMN types text[] COLLATE "C";
-ALTER TABLE kb_orgs ALTER types SET DEFAULT '{}'"""
+ALTER TABLE kb_orgs ALTER types SET DEFAULT '{}';
+CREATE FUNCTION kb_note_type() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE kb_orgs SET types = types || new.type WHERE key = new.org AND new.type <> ALL (types);
+    RETURN NULL;
+END $$;
+"""
+    + _TYPED.format(name="kb_note_new_type", event="INSERT", when="")
+    + _TYPED.format(name="kb_note_other_type", event="UPDATE", when="WHEN (old.type <> new.type)")
+)
 
 
 def vector_table(dimension: int) -> str:
