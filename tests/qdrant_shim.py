@@ -153,9 +153,15 @@ def query(shim: QdrantShim, name: str, body: Any) -> Any:
             query=edge.Query.Nearest(body["query"]["nearest"]),
             filter=filter_of(body["filter"]),
             params=edge.SearchParams(hnsw_ef=params.get("hnsw_ef")),
+            with_vector=body.get("with_vector"),
         )
     )
-    return {"points": [{"id": str(each.id), "version": each.version, "score": each.score} for each in found]}
+    return {
+        "points": [
+            {"id": str(each.id), "version": each.version, "score": each.score, "vector": each.vector}
+            for each in found
+        ]
+    }
 
 
 def retrieve(shim: QdrantShim, name: str, body: Any) -> Any:

@@ -198,11 +198,11 @@ class Halfway:
     def fetch_ahead(self, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, Vector] | None:
         return self.fetch(chunk_ids)
 
-    def is_remembered(self, text: str) -> bool:
-        return True
+    def remembered(self, text: str) -> Vector | None:
+        return None
 
-    def compare(self, text: str, stored: Mapping[ChunkId, Vector]) -> Fetched:
-        return Fetched(b"", stored)
+    def compare(self, text: str, stored: Mapping[ChunkId, Vector], query: Vector | None = None) -> Fetched:
+        return Fetched(query or b"", stored)
 
     def _unless_down(self, part: str, found: T) -> T:
         if part in self.down:

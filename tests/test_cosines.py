@@ -29,11 +29,11 @@ class Asked:
     def fetch_ahead(self, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, Vector] | None:
         return self.fetch(chunk_ids)
 
-    def is_remembered(self, text: str) -> bool:
-        return True
+    def remembered(self, text: str) -> Vector | None:
+        return NORTH
 
-    def compare(self, text: str, stored: Mapping[ChunkId, Vector]) -> Fetched:
-        return Fetched(NORTH, stored)
+    def compare(self, text: str, stored: Mapping[ChunkId, Vector], query: Vector | None = None) -> Fetched:
+        return Fetched(query or NORTH, stored)
 
 
 class Broken(Asked):
@@ -82,10 +82,12 @@ def test_a_query_that_has_to_be_embedded_again_is_waited_for_no_longer_than_the_
     come_back = threading.Event()
 
     class Forgetful(Asked):
-        def is_remembered(self, text: str) -> bool:
-            return False
+        def remembered(self, text: str) -> Vector | None:
+            return None
 
-        def compare(self, text: str, stored: Mapping[ChunkId, Vector]) -> Fetched:
+        def compare(
+            self, text: str, stored: Mapping[ChunkId, Vector], query: Vector | None = None
+        ) -> Fetched:
             come_back.wait()
             return super().compare(text, stored)
 

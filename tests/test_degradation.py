@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from concord import KnowledgeBase, Note, plugins
+from concord import KnowledgeBase, Note, explaining, plugins
 from concord.backends.sqlite.lexical import SQLiteLexical
 from concord.config import load_settings
 from concord.embedders.hashing import HashingEmbedder
@@ -135,20 +135,29 @@ def test_a_vector_store_that_answers_nonsense_costs_meaning_only(
 
 def test_a_vector_store_that_breaks_down_within_a_query_leaves_an_answer(kb: KnowledgeBase, shim: QdrantShim):
     def break_after_the_votes(route: str, result: Any) -> Any:
-        shim.status = 500 if route == "query" else None
-        return result
+        if route != "query":
+            return result
+        shim.status = 500
+        return {
+            "points": [{**each, "vector": None} for each in result["points"]]
+        }  # or nothing is left to ask
 
     shim.mangle = break_after_the_votes
     answer = ask(kb)
     assert titles(answer)[0] == "Pool"
     assert [named.strategy for named in answer.degraded] == ["semantic"]
+    shim.status = None
+    told = explaining.to_json(kb.explain(QUERY, answer.hits[0].citation))["degraded"]
+    assert "semantic" in {named["strategy"] for named in told}
     shim.mangle, shim.status = (lambda route, result: result), None
     assert is_whole(ask(kb))
 
 
 def test_vectors_of_another_dimension_from_the_store_are_no_cosines(kb: KnowledgeBase, shim: QdrantShim):
     def shorten(route: str, result: Any) -> Any:
-        return [{**each, "vector": each["vector"][:-1]} for each in result] if route == "retrieve" else result
+        if route != "query":
+            return result
+        return {"points": [{**each, "vector": each["vector"][:-1]} for each in result["points"]]}
 
     shim.mangle = shorten
     answer = ask(kb)

@@ -50,6 +50,7 @@ DAMAGE = {
     "chunks": "UPDATE kb_chunks SET document = 'nowhere' WHERE org = {org} AND id = 1",
     "words": "DELETE FROM kb_postings WHERE org = {org} AND term = 'share'",
     "counter": "UPDATE kb_orgs SET chunks = chunks + 1 WHERE key = {org}",
+    "types": "UPDATE kb_orgs SET types = '{{note}}' WHERE key = {org}",
     "vectors": "INSERT INTO kb_vectors_4 VALUES ({org}, 1, 999, '[1,0,0,0]')",
     "lost-vectors": "DELETE FROM kb_vectors_4 WHERE org = {org} AND chunk = 1",
     "superseded": "UPDATE kb_documents SET superseded_by = 'nowhere' WHERE org = {org} AND id = 'docs/2.md'",

@@ -157,12 +157,14 @@ class Guarded:
         except Exception:  # whoever needs them asks again, and that counts
             return None
 
-    def is_remembered(self, text: str) -> bool:
-        """Whether comparing with this query asks nobody."""
-        return self._inner.is_remembered(text)
+    def remembered(self, text: str) -> Vector | None:
+        """Return a query's vector, if it is known."""
+        return self._inner.remembered(text)
 
-    def compare(self, text: str, stored: Mapping[ChunkId, Vector]) -> Comparison:
+    def compare(self, text: str, stored: Mapping[ChunkId, Vector], query: Vector | None = None) -> Comparison:
         """Return how near chunks are to a query."""
+        if query is not None:  # which says nothing about who would have to be asked
+            return self._inner.compare(text, stored, query)
         return self._breaker.call(lambda: self._inner.compare(text, stored))
 
     def close(self) -> None:

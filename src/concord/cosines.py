@@ -44,10 +44,16 @@ class Cosines:
         wanted = {one.chunk_id for one in voted} - sent.keys()
         missing = sorted(wanted - self._foreseen)
         rest = Begun(partial(self._similarity.fetch, missing)) if missing and not self.degraded else None
-        return _UnderWay(partial(self._settled, text, sent, wanted & self._foreseen, rest))
+        known = self._similarity.remembered(text)  # now, just after it was searched with
+        return _UnderWay(partial(self._settled, text, known, sent, wanted & self._foreseen, rest))
 
     def _settled(
-        self, text: str, sent: _Vectors, foreseen: set[ChunkId], rest: Begun[_Vectors] | None
+        self,
+        text: str,
+        query: Vector | None,
+        sent: _Vectors,
+        foreseen: set[ChunkId],
+        rest: Begun[_Vectors] | None,
     ) -> Comparison | None:
         """Return a comparison with all that was fetched, if that comes in time."""
         if self.degraded:
@@ -55,8 +61,8 @@ class Cosines:
         try:
             fetched = self._in_time(rest) if rest else {}
             stored = {**sent, **self._fetched_ahead(foreseen), **fetched}
-            if self._similarity.is_remembered(text):
-                return self._similarity.compare(text, stored)
+            if query is not None:
+                return self._similarity.compare(text, stored, query)
             return self._in_time(Begun(partial(self._similarity.compare, text, stored)))
         except Exception as fault:  # whatever an engine raises is reported in the answer
             self.degraded = (Degraded("semantic", reason_of(fault)),)

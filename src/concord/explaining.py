@@ -84,7 +84,7 @@ def explain_passage(
     stage, why = reason(known)
     shown = next((hit.explanation for hit in answer.hits if hit.chunk.id == chunk.id), None)
     return Explanation(
-        answer=answer,
+        answer=replace(answer, degraded=_degraded(answer, found, absent)),
         chunk=chunk,
         document=located.document,
         citation=cite(located.document, chunk),
@@ -119,7 +119,14 @@ def to_json(explanation: Explanation) -> dict[str, Json]:
         "excluded": list(known.excluded),
         "overlap": _plain(known.overlap._asdict()) if known.overlap else None,
         "arithmetic": explanation.arithmetic,
+        "degraded": [{"strategy": one.strategy, "reason": one.reason} for one in answer.degraded],
     }
+
+
+def _degraded(answer: Answer, found: Retrieval, absent: Sequence[Degraded]) -> tuple[Degraded, ...]:
+    """Return what was missing, from the search or from the look behind it, each once."""
+    cosines = found.cosines.degraded if found.cosines else ()
+    return tuple(dict.fromkeys((*answer.degraded, *found.votes.degraded, *cosines, *absent)))
 
 
 def _plain(fields: Mapping[str, Json]) -> dict[str, Json]:

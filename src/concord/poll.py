@@ -63,12 +63,12 @@ class Polling:
         at_hand: list[_Ballot] = []
         is_at_hand = {strategy.name: strategy.is_at_hand(query) for strategy in strategies}
         for strategy in sorted(strategies, key=lambda one: is_at_hand[one.name]):
-            gate = self._gates[strategy.name] = crew.closed_gate()
             if is_at_hand[strategy.name]:
-                _cast(strategy, query, self._box, gate)
-                at_hand.append(self._box[-1])
+                at_hand.append(_vote(strategy, query))
             else:
+                gate = self._gates[strategy.name] = crew.closed_gate()
                 crew.do(partial(_cast, strategy, query, self._box, gate))
+        self._box.extend(at_hand)
         return [ballot.candidates for ballot in at_hand if ballot.candidates]
 
     def result(self) -> Poll:

@@ -657,12 +657,12 @@ class Similarity(Protocol):
         """Return the same before it is known whether they are needed; None where somebody does not answer."""
         ...
 
-    def is_remembered(self, text: str) -> bool:
-        """Whether comparing with this query asks nobody."""
+    def remembered(self, text: str) -> Vector | None:
+        """Return a query's vector, if it is known: comparing with it asks nobody."""
         ...
 
-    def compare(self, text: str, stored: Mapping[ChunkId, Vector]) -> Comparison:
-        """Return how near chunks are to a query, by their vectors."""
+    def compare(self, text: str, stored: Mapping[ChunkId, Vector], query: Vector | None = None) -> Comparison:
+        """Return how near chunks are to a query, by their vectors; `query` is its own, if it is known."""
         ...
 
 

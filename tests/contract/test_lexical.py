@@ -421,6 +421,14 @@ def test_similar_words_come_nearest_first_then_most_frequent(store: Store):
     assert similar(store, "takem", limit=0) == []
 
 
+@pytest.mark.parametrize("gone", ["old", "new"])
+def test_a_word_is_spelled_as_in_the_passages_that_are_left(store: Store, gone: str):
+    put(store, "docs/old.md", *(f"Municipalities {i}" for i in range(70)))
+    put(store, "docs/new.md", *(f"Municipalities {i}" for i in range(70)))
+    store.catalog.delete_documents([f"docs/{gone}.md"])
+    assert store.lexical.similar_words("municpalities", 5) == [("municipalities", 70)]
+
+
 def test_words_that_begin_with_a_word_or_hold_it_are_similar_too(store: Store):
     put(store, "docs/a.md", "database", "baseline", "basalt")
     assert similar(store, "base") == ["baseline", "database"]

@@ -33,6 +33,20 @@ def test_the_nearest_vector_comes_first_and_scores_its_cosine(store: Store):
     assert all(each.score <= 1 for each in scored)
 
 
+def test_vectors_come_along_for_whom_they_are_wanted_or_not_at_all(store: Store):
+    a, b, c = put(store, "docs/a.md", "a", "b", "c")
+    given = {a: EAST, b: NORTH, c: unit(1, 1, 0, 0)}
+    embed(store, list(given.items()))
+    assert not any(one.vector for one in store.vectors.search(NORTH, EVERYTHING, 2))
+    along = store.vectors.search(NORTH, EVERYTHING, 2, with_vectors=True)
+    assert [one.chunk_id for one in along] == [b, c]
+    for one in along:
+        assert array("f", one.vector).tolist() in (
+            [],
+            pytest.approx(array("f", given[one.chunk_id]).tolist()),
+        )
+
+
 def test_ties_go_by_id_also_where_the_list_ends(store: Store):
     same = put(store, "docs/a.md", *(str(n) for n in range(40)))
     embed(store, [(chunk_id, NORTH) for chunk_id in reversed(same)])

@@ -10,6 +10,7 @@ import click
 from concord.cli import output
 from concord.cli.arithmetic import arithmetic, number
 from concord.cli.command import Flags, command, opened
+from concord.cli.hits import missing
 from concord.cli.search import request_options
 from concord.types import MODES
 from concord.visible import one_line
@@ -59,6 +60,7 @@ def _lines(told: Explanation) -> Iterator[str]:
     yield ""
     yield from _fused(told)
     yield from arithmetic(told.arithmetic)
+    yield from missing(told.answer)
 
 
 def _standing(one: Standing, known: Known) -> tuple[str, str, str, str]:

@@ -117,6 +117,11 @@ def _highlighter(query: str, look: Look) -> Callable[[str], str]:
     )
 
 
+def missing(answer: Answer) -> Iterator[str]:
+    """Yield who had no part in an answer, and why."""
+    return (f"without {one.strategy}: {one.reason}" for one in answer.degraded)
+
+
 def _remarks(answer: Answer, *, explain: bool) -> Iterator[str]:
     """Yield what there is to say about a search, the summary first."""
     found = len(answer.hits)
@@ -132,7 +137,7 @@ def _remarks(answer: Answer, *, explain: bool) -> Iterator[str]:
         yield f"{dropped} below the threshold"
     if gone := answer.omitted.get("deleted"):
         yield f"{gone} left out: deleted since they were indexed (`kb sync`)"
-    yield from (f"without {one.strategy}: {one.reason}" for one in answer.degraded)
+    yield from missing(answer)
     if explain:
         yield "took " + ", ".join(f"{stage} {took:.1f} ms" for stage, took in answer.timings_ms.items())
     if answer.note:

@@ -34,7 +34,7 @@ RELAXED_FLOOR = 0.0001  # of the cascade's first rung
 _SPACED = {code: code for code in range(0x80)} | dict.fromkeys(b"!\"#$%&'()*+,-./:;<=>?@[\\]^`{|}~", ord(" "))
 
 _ONE = ord("1")
-_MANY = 64  # word sets: more of them are compared as bits, which have to be made first
+_MANY = 32  # word sets: more of them are compared as bits, which have to be made first
 
 Words = AbstractSet[str]
 

@@ -35,15 +35,15 @@ class QueryVectors:
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[str, str, str], tuple[float, Vector]] = OrderedDict()
 
-    def is_remembered(self, text: str) -> bool:
-        """Whether the query's vector is known."""
-        return self._remembered(self._key(_beginning(text, self._embedder))) is not None
+    def remembered(self, text: str) -> Vector | None:
+        """Return the query's vector, if it is known."""
+        return self._known(self._key(_beginning(text, self._embedder)))
 
     def vector(self, text: str) -> Vector:
         """Return the query's vector, embedding it only if it is not known; of a long one, its beginning's."""
         text = _beginning(text, self._embedder)
         key, identity = self._key(text), self._embedder.identity
-        if (known := self._remembered(key)) is not None:
+        if (known := self._known(key)) is not None:
             return known
         vector = self._embedder.embed_query(text)
         if len(vector) != identity.dimension * FLOAT_BYTES:  # kept, it would outlive the fault that made it
@@ -62,7 +62,7 @@ class QueryVectors:
     def _key(self, text: str) -> tuple[str, str, str]:
         return text, self._embedder.identity.provider, self._embedder.identity.model
 
-    def _remembered(self, key: tuple[str, str, str]) -> Vector | None:
+    def _known(self, key: tuple[str, str, str]) -> Vector | None:
         with self._lock:
             if (kept := self._kept.get(key)) and self._clock() - kept[0] < CACHE_SECONDS:
                 self._kept.move_to_end(key)
@@ -115,13 +115,13 @@ class Semantic:
         """Return the same before it is known whether they are needed."""
         return self._index.fetch(chunk_ids)
 
-    def is_remembered(self, text: str) -> bool:
-        """Whether the query's vector is known."""
-        return self._vectors.is_remembered(text)
+    def remembered(self, text: str) -> Vector | None:
+        """Return the query's vector, if it is known."""
+        return self._vectors.remembered(text)
 
-    def compare(self, text: str, stored: Mapping[ChunkId, Vector]) -> Fetched:
+    def compare(self, text: str, stored: Mapping[ChunkId, Vector], query: Vector | None = None) -> Fetched:
         """Return the query's vector beside those of chunks."""
-        return Fetched(self._vectors.vector(text), stored)
+        return Fetched(query or self._vectors.vector(text), stored)
 
 
 class Fetched:

@@ -44,6 +44,7 @@ _COUNT_CHANGE = "UPDATE kb_orgs SET generation = generation + %s WHERE key = %s"
 _FIND_TYPES = """
 UPDATE kb_orgs SET types = ARRAY(SELECT DISTINCT d.type FROM kb_documents AS d WHERE d.org = kb_orgs.key)
 WHERE key = %s"""
+_FIND_UNKNOWN_TYPES = f"{_FIND_TYPES} AND types IS NULL"
 
 _SOURCE_FIELDS = ("name", "path", "kind", "prefix", "patterns", "tags", "trust", "created_at", "synced_at")
 _DOCUMENT_FIELDS = (
@@ -141,7 +142,7 @@ def remove_source(connection: Connection, org: int, source_id: str) -> int:
     lock_org(connection, org)
     documents = [name for (name,) in connection.execute(_OF_SOURCE, (org, source_id)).fetchall()]
     _delete_documents(connection, org, documents)
-    connection.execute(_FIND_TYPES, (org,))
+    find_types(connection, org)
     gone = connection.execute("DELETE FROM kb_sources WHERE org = %s AND id = %s", (org, source_id))
     if gone.rowcount:
         _count_changes(connection, org, 1)
@@ -361,8 +362,13 @@ def _release_superseded(connection: Connection, org: int, doomed: list[str]) -> 
 
 
 def find_types(connection: Connection, org: int) -> None:
+    """Find out of which types documents are."""
+    connection.execute(_FIND_TYPES, (org,))
+
+
+def find_unknown_types(connection: Connection, org: int) -> None:
     """Find out of which types documents are, where an older version has not kept them."""
-    connection.execute(f"{_FIND_TYPES} AND types IS NULL", (org,))
+    connection.execute(_FIND_UNKNOWN_TYPES, (org,))
 
 
 def _count_changes(connection: Connection, org: int, changes: int) -> None:

@@ -39,6 +39,9 @@ SELECT coalesce((SELECT sum(size) FROM kb_postings WHERE org = %(org)s), 0)
 _COUNTED = """
 SELECT (o.chunks, o.tokens) = (SELECT count(*), coalesce(sum(length), 0) FROM kb_chunks WHERE org = %(org)s)
 FROM kb_orgs AS o WHERE o.key = %(org)s"""
+_TYPES_KNOWN = """
+SELECT coalesce(o.types @> ARRAY(SELECT DISTINCT type FROM kb_documents WHERE org = %(org)s), true)
+FROM kb_orgs AS o WHERE o.key = %(org)s"""
 _BROKEN_INDEX = "SELECT NOT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%(index)s)"
 _HOME = "SELECT home FROM kb_orgs WHERE key = %s"
 _SPACES = "SELECT key, dimension FROM kb_spaces WHERE org = %s"
@@ -89,6 +92,8 @@ def _faults(connection: Connection, org: int) -> Iterator[Finding]:
         yield _repairable("words", "the word index does not hold what the chunks say", "builds it anew")
     if not _holds(connection, _COUNTED, org):
         yield _repairable("counter", "the number of chunks that is kept is not theirs", "counts them anew")
+    if not _holds(connection, _TYPES_KNOWN, org):
+        yield _repairable("types", "there are documents of a type that is not known", "notes it")
     is_elsewhere = connection.execute(_HOME, (org,)).fetchone() != ("",)
     for space, table in spaces_of(connection, org):
         # What vectors elsewhere were lost, nobody can tell here.

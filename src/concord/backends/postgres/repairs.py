@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from concord.backends.postgres import checks
+from concord.backends.postgres.changes import find_types
 from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.upkeep import tidy_up
 from concord.outcomes import Finding
@@ -101,6 +102,7 @@ _REPAIRS: Mapping[str, Callable[[Connection, int], None]] = {
     "chunks": _delete_orphan_chunks,
     "words": _rebuild_words,
     "counter": _count_anew,
+    "types": find_types,
     "vectors": _delete(checks.NO_CHUNK),
     "lost-vectors": _embed_again,
     "pending": _delete(checks.STALE_PENDING),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from psycopg import sql
 
-from concord.backends.postgres.changes import find_types
+from concord.backends.postgres.changes import find_unknown_types
 from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.schema import vector_table
 
@@ -57,7 +57,7 @@ def tidy_up(connections: Connections) -> None:
             _merge_everything(connection, connections.org)
         else:
             _merge_small(connection, connections.org)
-        find_types(connection, connections.org)
+        find_unknown_types(connection, connections.org)
     with connections.session() as connection:
         (known,) = connection.execute(_KNOWN_SIZE).fetchone() or (0,)
         if chunks > _GROWN * max(known, 0):

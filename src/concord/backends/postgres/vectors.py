@@ -54,16 +54,13 @@ SELECT count(*), CASE WHEN count(*) <= %(few)s THEN array_agg(id) END
 FROM ({ALLOWED} LIMIT %(most)s) AS first"""
 _AMONG = "v.chunk = ANY(%(allowed)s::bigint[])"
 # Written with a sum, no index can answer it.
-_EXACT = """
-SELECT v.chunk, v.embedding <=> %(vector)s AS distance FROM {table} AS v
-WHERE v.org = %(org)s AND v.space = %(space)s AND {allowed}
-ORDER BY (v.embedding <=> %(vector)s) + 0.0, v.chunk LIMIT %(limit)s"""
+_EXACT = "(v.embedding <=> %(vector)s) + 0.0, v.chunk LIMIT %(limit)s"
+_WALKED = "v.embedding <=> %(vector)s LIMIT {limit:d}"  # planned for this limit: an unknown one looks large
 _NEAREST = """
 SELECT array_agg(n.chunk), array_agg(n.distance), {sent} FROM (
     SELECT v.chunk, v.embedding <=> %(vector)s AS distance, v.embedding FROM {table} AS v
-    WHERE v.org = %(org)s AND v.space = %(space)s AND {allowed}
-    ORDER BY v.embedding <=> %(vector)s LIMIT {limit:d}
-) AS n"""  # planned for this limit: an unknown one looks large
+    WHERE v.org = %(org)s AND v.space = %(space)s AND {allowed} ORDER BY {order}
+) AS n"""
 _WITH_VECTORS, _WITHOUT_VECTORS = "string_agg(vector_send(n.embedding), '')", "NULL::bytea"
 # How the graph is walked in the rest of a transaction; asked with the state, it takes no time of its own.
 _EFFORT = """,
@@ -337,25 +334,22 @@ class PostgresVectors:
         if state.is_indexed and not _is_narrow(scope.size, state.table_size):
             found = walk(state, scope.each)[1] if found is None else found
             if found is not None and len(found) == min(limit, scope.size):
-                return sorted(found, key=lambda one: (-one.score, one.chunk_id))
-        statement = _EXACT.format(table=vector_table(state.dimension), allowed=scope.together)
-        rows = connection.execute(statement, {**values, "space": state.space}).fetchall()
-        return [Scored(chunk_id, _cosine(distance)) for chunk_id, distance in rows]
+                return _in_order(found)
+        statement = _nearest(wanted, state, scope.together, _EXACT)
+        compared = connection.cursor(binary=True).execute(statement, {**values, "space": state.space})
+        return _in_order(_scored(compared, state.dimension))
 
     def _walk(
         self, connection: Connection, wanted: _Wanted, values: Mapping[str, Any], seen: _State, allowed: str
     ) -> tuple[_State | None, list[Scored] | None]:
         """Walk the graph and look at the state anew, in one trip; nothing is found if that is another now."""
-        dimension = seen.dimension or 0
-        sent = _WITH_VECTORS if wanted.with_vectors else _WITHOUT_VECTORS
-        statement = _NEAREST.format(
-            sent=sent, table=vector_table(dimension), allowed=allowed, limit=wanted.limit
-        )
+        statement = _nearest(wanted, seen, allowed, _WALKED.format(limit=wanted.limit))
         with connection.pipeline():
             now = self._ask_state(connection, more=_EFFORT, effort=str(wanted.ef_search))
             walked = connection.cursor(binary=True).execute(statement, {**values, "space": seen.space})
         state = self._seen = _state_of(now)
-        return state, _walked(walked, dimension) if state is not None and state.is_like(seen) else None
+        is_there = state is not None and state.is_like(seen)
+        return state, _scored(walked, seen.dimension or 0) if is_there else None
 
     def _is_gone(self) -> ModelMismatch:
         name = self._bound.name if self._bound else "the model"
@@ -385,8 +379,22 @@ class PostgresVectors:
         return _Reach(state.generation, size, few or [] if size <= ALWAYS_EXACT else None)
 
 
-def _walked(cursor: Cursor, dimension: int) -> list[Scored]:
-    """Return what a walk has found, nearest first but for ties."""
+def _nearest(wanted: _Wanted, state: _State, allowed: str, order: str) -> str:
+    """Return the statement that finds the nearest, in an order that decides how."""
+    return _NEAREST.format(
+        sent=_WITH_VECTORS if wanted.with_vectors else _WITHOUT_VECTORS,
+        table=vector_table(state.dimension or 0),
+        allowed=allowed,
+        order=order,
+    )
+
+
+def _in_order(found: list[Scored]) -> list[Scored]:
+    return sorted(found, key=lambda one: (-one.score, one.chunk_id))
+
+
+def _scored(cursor: Cursor, dimension: int) -> list[Scored]:
+    """Return what was found, nearest first but for ties."""
     ids, distances, sent = cursor.fetchone() or (None, None, None)
     if not ids:
         return []

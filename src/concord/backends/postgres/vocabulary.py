@@ -31,14 +31,15 @@ _PROMISING = f"""
 UNION {_KNOWN.format(condition="AND p.term = ANY(%(one_off)s)")}"""
 _HOLDERS = """
 SELECT c.title, c.tags, c.heading, c.content FROM (
-    SELECT unnest(p.chunks[1:%(looked)s]) AS id FROM kb_postings AS p
+    SELECT unnest(p.chunks[p.size - %(looked)s:]) AS id FROM kb_postings AS p
     WHERE p.org = %(org)s AND p.term = %(token)s ORDER BY 1
 ) AS holder CROSS JOIN LATERAL (
     SELECT d.title, d.tags, c.heading, c.content FROM kb_chunks AS c
     JOIN kb_documents AS d ON d.org = c.org AND d.id = c.document
     WHERE c.org = %(org)s AND c.id = holder.id LIMIT 1) AS c
 LIMIT %(most)s"""
-_LOOKED = 64  # chunks of a segment, some of which may be gone: enough to see how a word is spelled
+# Chunks of a segment, the latest, of which fewer are gone: enough to see how a word is spelled. Else all.
+_LOOKED = (64, 2**30)
 
 
 def similar_words(connection: Connection, org: int, word: str, limit: int) -> list[tuple[str, int]]:
@@ -64,9 +65,9 @@ def _tokens(connection: Connection, org: int, asked: Typed) -> Iterable[tuple[st
 
 def _spellings(connection: Connection, org: int, token: str) -> Iterator[str]:
     """Yield words that a token stands for: the index keeps only their stem."""
-    asked = {"org": org, "token": token, "most": SPELLINGS, "looked": _LOOKED}
-    holders = connection.execute(_HOLDERS, asked).fetchall()
-    for title, tags, heading, content in holders:
+    asked = {"org": org, "token": token, "most": SPELLINGS}
+    some = (connection.execute(_HOLDERS, {**asked, "looked": looked}).fetchall() for looked in _LOOKED)
+    for title, tags, heading, content in next(filter(None, some), []):
         tags = [loaded(tag) for tag in tags]
         for column in columns_of(loaded(title), tags, list_of(heading), loaded(content)):
             yield from (run for run in separated(column) if lexemes(run) == [token])

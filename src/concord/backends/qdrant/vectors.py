@@ -8,7 +8,8 @@ nothing that is gone or superseded is returned, whatever Qdrant has not been tol
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from msgspec.structs import replace
@@ -121,7 +122,8 @@ class QdrantVectors:
         if home is None:
             return []
         condition = self._condition(home, identity, self._told(home, filter))
-        return self._nearest(array("f", vector).tolist(), condition, filter, limit, ef_search)
+        query = partial(self._query, array("f", vector).tolist(), condition, ef_search, with_vectors)
+        return self._nearest(query, filter, limit)
 
     def fetch(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, Vector]:
         """Return the vectors of those chunks that have one."""
@@ -206,18 +208,11 @@ class QdrantVectors:
             ) from fault
         return filter
 
-    def _nearest(
-        self,
-        vector: list[float],
-        condition: models.Filter,
-        filter: Filter,
-        limit: int,
-        ef_search: int | None,
-    ) -> list[Scored]:
+    def _nearest(self, query: Callable[[int], list[Scored]], filter: Filter, limit: int) -> list[Scored]:
         """Return the nearest that the catalog knows, looking further while the list could be another."""
         k = limit + 1
         while True:
-            found = self._query(vector, condition, k, ef_search)
+            found = query(k)
             allowed = self._ledger.allowed([each.chunk_id for each in found], filter)
             kept = [each for each in found if each.chunk_id in allowed]
             # Equals at the end of the list may have others behind them.
@@ -235,7 +230,12 @@ class QdrantVectors:
         return self._place.owner(home, identity).condition(filter, documents)
 
     def _query(
-        self, vector: list[float], condition: models.Filter, k: int, ef_search: int | None
+        self,
+        vector: list[float],
+        condition: models.Filter,
+        ef_search: int | None,
+        with_vectors: bool,
+        k: int,
     ) -> list[Scored]:
         from qdrant_client import models
 
@@ -252,8 +252,13 @@ class QdrantVectors:
                 search_params=params,
                 limit=k,
                 with_payload=False,
+                with_vectors=with_vectors,
             ).points
-        found = [Scored(chunk_of(point.id), min(1.0, point.score)) for point in points]
+        sent = [self._received(point.vector, len(vector)) if point.vector else b"" for point in points]
+        found = [
+            Scored(chunk_of(point.id), min(1.0, point.score), one)
+            for point, one in zip(points, sent, strict=True)
+        ]
         return sorted(found, key=lambda each: (-each.score, each.chunk_id))
 
     def _retrieve(self, point_ids: Sequence[str], dimension: int) -> Iterator[tuple[ChunkId, Vector]]:
@@ -263,14 +268,22 @@ class QdrantVectors:
         with self._connection.client() as client:
             records = client.retrieve(name, point_ids, with_payload=False, with_vectors=True)
         for record in records:
-            vector = array("f", cast(list[float], record.vector or [])).tobytes()
-            if len(vector) != dimension * FLOAT_BYTES:
-                raise BackendDown(
-                    f"{self._place.home} answers with vectors of {len(vector) // FLOAT_BYTES} dimensions"
-                    f" where the index has {dimension}",
-                    hint="see what else writes to the collection, or choose another with vectors.collection",
-                )
-            yield chunk_of(record.id), vector
+            yield chunk_of(record.id), self._received(record.vector, dimension)
+
+    def _received(self, sent: object, dimension: int) -> Vector:
+        """Return a vector as Qdrant has sent it.
+
+        Raises:
+            BackendDown: it is of another dimension.
+        """
+        vector = array("f", cast(list[float], sent or [])).tobytes()
+        if len(vector) != dimension * FLOAT_BYTES:
+            raise BackendDown(
+                f"{self._place.home} answers with vectors of {len(vector) // FLOAT_BYTES} dimensions"
+                f" where the index has {dimension}",
+                hint="see what else writes to the collection, or choose another with vectors.collection",
+            )
+        return vector
 
 
 def _parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
