@@ -45,7 +45,7 @@ from recorders import write
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from psycopg_pool import PoolTimeout  # noqa: E402
 
-from concord.backends.postgres import migrations, upkeep, vectors  # noqa: E402
+from concord.backends.postgres import migrations, scope, upkeep, vectors  # noqa: E402
 from concord.backends.postgres.connections import MOST_CONNECTIONS  # noqa: E402
 from concord.backends.postgres.faults import is_lost  # noqa: E402
 from concord.backends.postgres.filters import _pattern  # noqa: E402
@@ -448,16 +448,16 @@ def plan(store: PostgresStore, filter: Filter) -> str:
     with store._connections.transaction() as connection:
         state = store.vectors._state(connection)
         assert state is not None
-        scope = store.vectors._scope(connection, filter, state)
+        allowed = store.vectors._scope(connection, filter, state)
         values = {
             "vector": Embedding(point(random.Random())),
             "org": store._connections.org,
             "space": 1,
-            **scope.values,
+            **allowed.values,
         }
         store.vectors._ask_state(connection, more=vectors._EFFORT, effort="64")
         statement = vectors._NEAREST.format(
-            sent="NULL", table="kb_vectors_24", allowed=scope.each, order=vectors._WALKED.format(limit=10)
+            sent="NULL", table="kb_vectors_24", allowed=allowed.each, order=vectors._WALKED.format(limit=10)
         )
         return "\n".join(line for (line,) in connection.execute("EXPLAIN " + statement, values))
 
@@ -574,7 +574,7 @@ def test_a_filter_that_was_asked_before_sees_what_others_have_changed_since(
     database: str, monkeypatch: pytest.MonkeyPatch, always_exact: int
 ):
     monkeypatch.setattr(upkeep, "INDEX_FROM", 1)
-    monkeypatch.setattr(vectors, "ALWAYS_EXACT", always_exact)
+    monkeypatch.setattr(scope, "ALWAYS_EXACT", always_exact)
     filter = Filter(tags=("hot",))
     with (
         closing(PostgresStore.open(database, "default")) as store,
@@ -601,7 +601,7 @@ def test_a_filter_that_was_asked_before_sees_what_others_have_changed_since(
 def test_no_more_filters_are_remembered_than_a_process_has_room_for(many: PostgresStore):
     for number in range(200):
         assert many.vectors.search(point(random.Random(1)), Filter(tags=(f"none {number}",)), 3) == []
-    assert len(many.vectors._reaches) < 100
+    assert len(many.vectors._scopes) < 100
 
 
 @pytest.mark.promise("design.narrow-filters-are-exact")

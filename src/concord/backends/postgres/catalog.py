@@ -45,12 +45,12 @@ _CHUNKS_OF = f"""
 SELECT {CHUNK_COLUMNS} FROM kb_chunks AS c WHERE c.org = %(org)s AND c.document = %(document)s
 ORDER BY c.position"""
 # Each by its key: for a join, thousands of documents would be read whenever they are on few pages.
-_SOME = """
+_OF_CHUNKS = """
 FROM kb_chunks AS c CROSS JOIN LATERAL (
     SELECT * FROM kb_documents AS d WHERE d.org = c.org AND d.id = c.document LIMIT 1) AS d
 WHERE c.org = %(org)s AND c.id = ANY(%(ids)s::bigint[])"""
-_READ = f"SELECT {DOCUMENT_COLUMNS}, {CHUNK_COLUMNS} {_SOME}"
-_TYPES_OF = f"SELECT c.id, d.type {_SOME}"
+_READ = f"SELECT {DOCUMENT_COLUMNS}, {CHUNK_COLUMNS} {_OF_CHUNKS}"
+_TYPES_OF = f"SELECT c.id, d.type {_OF_CHUNKS}"
 _PENDING = """
 SELECT p.chunk FROM kb_pending AS p JOIN kb_spaces AS s ON s.org = p.org AND s.key = p.space AND s.is_active
 WHERE p.org = %(org)s"""

@@ -18,10 +18,11 @@ from concord.backends.embeddings import (
 )
 from concord.backends.postgres.cache import identity_column, identity_of
 from concord.backends.postgres.connections import Connection, Connections
-from concord.backends.postgres.filters import ALLOWED, CHUNKS, SUPERSEDED, condition
+from concord.backends.postgres.filters import CHUNKS
 from concord.backends.postgres.ledger import ask_home, check_here, claim
 from concord.backends.postgres.rows import array_of, loaded, stored, stored_name
 from concord.backends.postgres.schema import vector_table
+from concord.backends.postgres.scope import Scope, Scopes, open_scope, uncounted
 from concord.backends.postgres.space_rows import take_over
 from concord.backends.postgres.vector_form import Embedding, Embeddings, from_wire
 from concord.backends.sql_values import list_of
@@ -31,13 +32,7 @@ from concord.types import FLOAT_BYTES, ChunkId, Filter, Identity, Pending, Score
 Cursor = psycopg.Cursor[tuple[Any, ...]]
 
 EF_SEARCH = 64  # where nobody asks for another: recall@10 is above 0.95 (benchmarks/bench_postgres.py)
-# A filter that leaves few is answered exactly. Comparing one vector costs 2 µs; walking the graph costs 2 ms
-# and more the rarer an allowed one is on the way.
-ALWAYS_EXACT = 1000
-MOST_EXACT = 10_000
-NARROW_SHARE = 0.05  # of all vectors in the table, other organisations' among them: the graph holds them all
 _FETCHED_AT_ONCE = 10_000  # vectors in one value, which may have a gigabyte: 16,000 dimensions fit
-_MOST_REACHES = 64  # filters whose reach is remembered: a few kilobytes each
 
 _STATE = """
 SELECT s.key, s.identity, s.dimension, o.home,
@@ -49,10 +44,6 @@ SELECT s.key, s.identity, s.dimension, o.home,
     o.generation {more}
 FROM kb_orgs AS o JOIN kb_spaces AS s ON s.org = o.key WHERE o.key = %(org)s AND {which}"""
 _IS_ACTIVE, _IS_BOUND = "s.is_active", "s.identity = %(identity)s"
-_COUNT_ALLOWED = f"""
-SELECT count(*), CASE WHEN count(*) <= %(few)s THEN array_agg(id) END
-FROM ({ALLOWED} LIMIT %(most)s) AS first"""
-_AMONG = "v.chunk = ANY(%(allowed)s::bigint[])"
 # Written with a sum, no index can answer it.
 _EXACT = "(v.embedding <=> %(vector)s) + 0.0, v.chunk LIMIT %(limit)s"
 _WALKED = "v.embedding <=> %(vector)s LIMIT {limit:d}"  # planned for this limit: an unknown one looks large
@@ -66,8 +57,6 @@ _WITH_VECTORS, _WITHOUT_VECTORS = "string_agg(vector_send(n.embedding), '')", "N
 _EFFORT = """,
     set_config('hnsw.ef_search', %(effort)s, true), set_config('hnsw.iterative_scan', 'strict_order', true),
     set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)"""
-# A scalar sub-select stays where it is: it is asked of each vector that the graph comes by.
-_IS_ALLOWED = f"(SELECT TRUE FROM {CHUNKS} WHERE c.org = %(org)s AND c.id = v.chunk AND {{condition}})"
 
 # Of a model that has no space, every chunk waits.
 _WAITING = """
@@ -136,23 +125,6 @@ class _Wanted(NamedTuple):
     with_vectors: bool
 
 
-class _Scope(NamedTuple):
-    """Which vectors may be found, `v`: asked one by one and as a set, with the values and about how many."""
-
-    each: str
-    together: str
-    values: dict[str, Any]
-    size: int
-
-
-class _Reach(NamedTuple):
-    """How many chunks a filter lets through, as of a generation, and which if they are few."""
-
-    generation: int
-    size: int
-    few: list[ChunkId] | None
-
-
 class PostgresVectors:
     """The vectors of one organisation: those of an identity, or without one those of the active space."""
 
@@ -162,7 +134,7 @@ class PostgresVectors:
         self._bound = identity
         self._identity = identity_column(identity) if identity else None
         self._seen: _State | None = None  # when somebody asked last
-        self._reaches: dict[Filter, _Reach] = {}  # whoever filters does so again and again
+        self._scopes = Scopes(self._org)
 
     def identity(self) -> Identity | None:
         """Return which embedder made the vectors; None before the first, or when the space is not there."""
@@ -320,7 +292,7 @@ class PostgresVectors:
         walk = partial(self._walk, connection, wanted, values)
         seen, found = self._seen, None
         if filter.is_open and seen is not None and _is_walked(seen, vector):
-            state, found = walk(seen, _current(filter))
+            state, found = walk(seen, open_scope(filter, seen.chunks).each)
         else:
             state = self._seen = self._state(connection)
         if state is None:
@@ -331,7 +303,7 @@ class PostgresVectors:
         _check_here(state)
         scope = self._scope(connection, filter, state)
         values |= scope.values
-        if state.is_indexed and not _is_narrow(scope.size, state.table_size):
+        if state.is_indexed and not scope.is_narrow(state.table_size):
             found = walk(state, scope.each)[1] if found is None else found
             if found is not None and len(found) == min(limit, scope.size):
                 return _in_order(found)
@@ -357,26 +329,12 @@ class PostgresVectors:
             f"the index holds no vectors of {name}, or not any more", hint="`kb models list`"
         )
 
-    def _scope(self, connection: Connection, filter: Filter, state: _State) -> _Scope:
+    def _scope(self, connection: Connection, filter: Filter, state: _State) -> Scope:
         if filter.is_open:
-            return _Scope(_current(filter), _current(filter), {}, state.chunks)
-        sql, values = condition(filter)
-        together = f"v.chunk IN ({ALLOWED.format(condition=sql)})"
+            return open_scope(filter, state.chunks)
         if not state.is_indexed:
-            return _Scope("", together, values, 0)
-        reach = self._reaches.get(filter)
-        if reach is None or reach.generation != state.generation:
-            reach = self._reaches[filter] = self._reach(connection, state, sql, values)
-            for oldest in list(self._reaches)[:-_MOST_REACHES]:
-                self._reaches.pop(oldest, None)
-        if reach.few is not None:
-            return _Scope("", _AMONG, {"allowed": array_of(reach.few)}, reach.size)
-        return _Scope(_IS_ALLOWED.format(condition=sql), together, values, reach.size)
-
-    def _reach(self, connection: Connection, state: _State, sql: str, values: Mapping[str, Any]) -> _Reach:
-        asked = {"org": self._org, "most": MOST_EXACT + 1, "few": ALWAYS_EXACT, **values}
-        size, few = connection.execute(_COUNT_ALLOWED.format(condition=sql), asked).fetchone() or (0, None)
-        return _Reach(state.generation, size, few or [] if size <= ALWAYS_EXACT else None)
+            return uncounted(filter)
+        return self._scopes.counted(connection, filter, state.generation)
 
 
 def _nearest(wanted: _Wanted, state: _State, allowed: str, order: str) -> str:
@@ -411,11 +369,6 @@ def _state_of(cursor: Cursor) -> _State | None:
     return _State(*row[: len(_State._fields)]) if row else None
 
 
-def _current(filter: Filter) -> str:
-    """Return what a vector `v` must satisfy under an open filter."""
-    return "TRUE" if filter.include_superseded else f"v.chunk NOT IN ({SUPERSEDED})"
-
-
 def _is_walked(seen: _State, vector: Vector) -> bool:
     """Whether a search for this vector most likely walks the graph; one that cannot be sent is refused."""
     if seen.dimension is None or not seen.is_indexed:
@@ -429,8 +382,3 @@ def _is_walked(seen: _State, vector: Vector) -> bool:
 def _check_here(state: _State) -> None:
     if state.home:
         refuse_elsewhere(state.home, "")
-
-
-def _is_narrow(size: int, table_size: float) -> bool:
-    """Whether so few may be found that comparing each is sure, and fast enough."""
-    return size <= ALWAYS_EXACT or size <= min(MOST_EXACT, NARROW_SHARE * table_size)
