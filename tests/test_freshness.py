@@ -44,13 +44,16 @@ def test_each_hit_says_whether_its_file_is_as_it_was_indexed(kb: KnowledgeBase, 
     os.utime(docs / "1.md")  # touched, and the same
     write(docs / "2.md", TEXT.format(n=7), days_old=0.5)  # as long as before
     write(docs / "3.md", "longer than before " * 20, days_old=0.5)
+    shutil.copystat(docs / "4.md", write(docs.parent / "new.md", TEXT.format(n=8)))
+    (docs.parent / "new.md").rename(docs / "4.md")  # as old and as long as before
     kb.note(Note("A heron stands in the garden."))
     found = states(kb.search("heron stands"))
-    assert {path: found.pop(f"docs/{path}") for path in ("0.md", "1.md", "2.md", "3.md")} == {
+    assert {path: found.pop(f"docs/{path}") for path in ("0.md", "1.md", "2.md", "3.md", "4.md")} == {
         "0.md": "fresh",
         "1.md": "fresh",
         "2.md": "changed",
         "3.md": "changed",
+        "4.md": "changed",
     }
     assert set(found.values()) == {"fresh"}  # the note's among them
 

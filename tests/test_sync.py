@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from concord.errors import NotFound, NotIndexable, Unreadable
 from concord.freshness import freshness
-from concord.settled import read_unchanging
+from concord.settled import may_be_another, read_unchanging
 from concord.sources import register
 from concord.text.chunk import ChunkSize
-from concord.types import Filter, Word
+from concord.types import Document, Filter, Word
 from concord.walk import Found
 from failing_folder import fail_listing
 from recorders import MAX_BYTES, Desk, Did, age, did, opened, write
@@ -39,9 +41,18 @@ def found(desk: Desk, word: str) -> set[str]:
     return {document.path for _, document in desk.store.catalog.read([hit.chunk_id for hit in hits]).values()}
 
 
+def read_later(desk: Desk, path: str) -> Document:
+    """Have a document read long after its file was made, so that no doubt is left about it."""
+    document = replace(desk.document(path), indexed_at=time.time() + 3600)
+    desk.store.catalog.update_document(document)
+    return document
+
+
 @pytest.mark.promise("A.sync.one-stat")
 def test_unchanged_files_cost_one_look_and_nothing_is_read(desk: Desk, docs: Path):
     assert did(desk.add(docs)) == Did(added=3)
+    for path in desk.paths():
+        read_later(desk, path)
     desk.forget()
     before = {path.name: path.stat().st_atime_ns for path in docs.rglob("*.md")}
     assert did(desk.sync()) == Did(unchanged=3)
@@ -82,6 +93,26 @@ def test_a_save_within_the_same_tick_is_not_missed(desk: Desk, docs: Path):
     assert (found(desk, "quince"), found(desk, "grapes")) == ({"docs/alpha.md"}, set())
 
 
+def test_a_file_replaced_by_one_of_the_same_size_and_time_is_not_missed(desk: Desk, docs: Path):
+    """As packages and synchronised folders do, whose files keep their times."""
+    write(docs / "alpha.md", "# Alpha\n\nIt is about grapes.\n", days_old=9)
+    desk.add(docs)
+    shutil.copystat(docs / "alpha.md", write(docs.parent / "new.md", "# Alpha\n\nIt is about quince.\n"))
+    (docs.parent / "new.md").rename(docs / "alpha.md")
+    assert did(desk.sync()) == Did(changed=1, unchanged=2)
+    assert (found(desk, "quince"), found(desk, "grapes")) == ({"docs/alpha.md"}, set())
+
+
+@pytest.mark.parametrize(
+    ("seconds_after_reading", "may_be"), [(-60, False), (-1, True), (0, True), (60, True)]
+)
+def test_a_file_that_the_system_has_touched_since_it_was_read_may_be_another(
+    seconds_after_reading: float, may_be: bool
+):
+    read_at = 1_700_000_000.5
+    assert may_be_another(int((read_at + seconds_after_reading) * 1e9), read_at) is may_be
+
+
 def test_a_file_saved_just_now_passes_a_filter_by_date(desk: Desk, docs: Path):
     write(docs / "alpha.md", "# Alpha\n\nFresh apples.\n", days_old=0)
     desk.add(docs)
@@ -93,7 +124,7 @@ def test_a_file_saved_just_now_passes_a_filter_by_date(desk: Desk, docs: Path):
 def test_a_file_from_the_future_is_not_stored_again_by_every_sync(desk: Desk, docs: Path):
     write(docs / "alpha.md", "# Alpha\n\nTomorrow's apples.\n", days_old=-1)
     desk.add(docs)
-    before = desk.document("docs/alpha.md")
+    before = read_later(desk, "docs/alpha.md")
     assert did(desk.sync()) == Did(unchanged=3)
     assert desk.document("docs/alpha.md") == before
 
@@ -104,7 +135,7 @@ def test_a_file_of_a_year_that_no_store_can_keep_is_indexed_once(desk: Desk, doc
     if (docs / "alpha.md").stat().st_mtime != moment:
         pytest.skip("this file system keeps no such date")
     assert did(desk.add(docs)) == Did(added=3)
-    before, source = desk.document("docs/alpha.md"), desk.store.catalog.sources()[0]
+    before, source = read_later(desk, "docs/alpha.md"), desk.store.catalog.sources()[0]
     assert freshness(before, source) == "fresh"
     assert did(desk.sync()) == Did(unchanged=3)
     assert desk.document("docs/alpha.md") == before
@@ -325,6 +356,19 @@ def test_what_held_no_text_is_read_again_when_it_changes(desk: Desk, docs: Path)
     assert found(desk, "apricots") == {"docs/program"}
 
 
+def test_what_held_no_text_is_read_again_when_it_is_replaced_by_a_file_of_its_size_and_time(
+    desk: Desk, docs: Path
+):
+    program = write(docs / "program", b"\x7fELF\x02\x01\x01\x00" + bytes(range(256)) * 20)
+    desk.add(docs)
+    script = write(
+        docs.parent / "script", "it is a script about apricots now\n".ljust(program.stat().st_size)
+    )
+    shutil.copystat(program, script)
+    script.rename(program)
+    assert did(desk.sync()) == Did(added=1, unchanged=3)
+
+
 def test_a_program_that_reads_more_formats_looks_again(
     desk: Desk, docs: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -461,7 +505,7 @@ def test_a_file_that_changes_after_it_was_read_is_noticed_by_the_next_sync(desk:
 @pytest.mark.promise("A.faults.bad-input")
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs a file that is never of its size")
 def test_a_file_that_changes_each_time_it_is_read_is_reported_and_left_for_later():
-    restless = Found("/proc/self", "status", 1, 1)
+    restless = Found("/proc/self", "status", 1, 1, 1)
     with pytest.raises(Unreadable, match="changed while it was being read"):
         read_unchanging(restless, MAX_BYTES)
 
@@ -470,7 +514,7 @@ def test_a_file_that_has_grown_past_the_limit_since_it_was_found_is_not_read(tmp
     path = write(tmp_path / "a.log", "x")
     os.truncate(path, MAX_BYTES + 1)
     with pytest.raises(NotIndexable, match="too large"):
-        read_unchanging(Found(str(tmp_path), "a.log", 1, 1), MAX_BYTES)
+        read_unchanging(Found(str(tmp_path), "a.log", 1, 1, 1), MAX_BYTES)
 
 
 @pytest.mark.promise("A.sync.one-transaction")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from concord.settled import UNSETTLED_NS, storable_ns
+from concord.settled import UNSETTLED_NS, may_be_another, storable_ns
 from concord.types import Document, Freshness, Source
 
 MAX_HASHED = 1_000_000  # bytes; a larger file whose stat changed is taken as changed, to answer in time
@@ -93,8 +93,10 @@ def _stat(path: str) -> os.stat_result | None:
 
 def _is_read(document: Document, now: os.stat_result) -> bool:
     """Whether only its content tells if a file has changed."""
-    is_same_time = storable_ns(now.st_mtime_ns) == document.mtime_ns
-    return now.st_size == document.size <= MAX_HASHED and not is_same_time
+    is_same = storable_ns(now.st_mtime_ns) == document.mtime_ns and not may_be_another(
+        now.st_ctime_ns, document.indexed_at
+    )
+    return now.st_size == document.size <= MAX_HASHED and not is_same
 
 
 def _compared(document: Document, path: str, now: os.stat_result) -> Freshness:

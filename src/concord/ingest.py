@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -35,7 +35,7 @@ from concord.outcomes import Failure, SyncReport
 from concord.protocols import Catalog, Embedder, FileReader, Progress, Store
 from concord.relabelling import relabel
 from concord.saved import Saved, saved_files
-from concord.settled import read_unchanging, settled_mtime
+from concord.settled import may_be_another, read_unchanging, settled_mtime
 from concord.text.chunk import ChunkSize, chunk
 from concord.textless import Textless
 from concord.types import Document, Extracted, FileState, Filter, Piece, Source
@@ -124,6 +124,29 @@ def _embed_source(source: Source, tools: Tools) -> Embedding:
     return embed_pending(tools.store, tools.embedder(), tools.progress, source_id=source.id)
 
 
+class _Read(NamedTuple):
+    """A file that was read, and when that began."""
+
+    path: str  # of its document
+    found: Found
+    read_at: float
+    file_hash: str
+
+    def tells_more_than(self, state: FileState) -> bool:
+        """Whether the next sync would profit from what is known now, of a file that is the same as before."""
+        ctime_ns = self.found.ctime_ns
+        has_settled = may_be_another(ctime_ns, state.indexed_at) > may_be_another(ctime_ns, self.read_at)
+        return has_settled or (state.size, state.mtime_ns) != (self.found.size, settled_mtime(self.found))
+
+    def state(self) -> dict[str, Any]:
+        """Return the fields of its document that tell the next sync whether to read it again."""
+        return {
+            "size": self.found.size,
+            "mtime_ns": settled_mtime(self.found),
+            "indexed_at": self.read_at,
+        }
+
+
 class _Prepared(NamedTuple):
     """A document that is ready to be stored, and what that will have been."""
 
@@ -178,7 +201,7 @@ class _Run:
                 self._skip(found)
                 continue
             state = self.known.pop(document_path(self.source, found.relative), None)
-            if state and (state.size, state.mtime_ns) == (found.size, found.mtime_ns):
+            if state and _is_as_indexed(found, state):
                 self.counts["unchanged"] += 1
             elif state is None and (reason := self.textless.reason(found)):
                 self.skipped[reason] += 1
@@ -266,22 +289,23 @@ class _Run:
         self._advance()
 
     def _read(self, path: str, found: Found, state: FileState | None, gone: _Gone) -> None:
+        read_at = time.time()
         data = read_unchanging(found, self.tools.limits.max_bytes)
         if data is None:
             if state:
                 self.known[path] = state
             return
-        file_hash = hashlib.sha256(data).hexdigest()
-        if state and state.file_hash == file_hash:
-            self._restat(state, found)
-        elif old := gone.pop((file_hash, found.path.suffix), None):
-            self._rename(old, path, found)
+        read = _Read(path, found, read_at, hashlib.sha256(data).hexdigest())
+        if state and state.file_hash == read.file_hash:
+            self._restat(state, read)
+        elif old := gone.pop((read.file_hash, found.path.suffix), None):
+            self._rename(old, read)
         else:
-            self._prepare(path, found, data, file_hash, state)
+            self._prepare(read, data, state)
 
-    def _prepare(self, path: str, found: Found, data: bytes, file_hash: str, state: FileState | None) -> None:
-        extracted = self.tools.reader.read(data, found.path.name)
-        document = described(self.source, path, found, extracted, file_hash)
+    def _prepare(self, read: _Read, data: bytes, state: FileState | None) -> None:
+        extracted = self.tools.reader.read(data, read.found.path.name)
+        document = _described(self.source, read, extracted)
         if state and (old := self.tools.store.catalog.document(state.document_id)):
             document = replace(document, id=old.id, superseded_by=old.superseded_by)
         pieces = chunk(extracted, self.tools.measure().token_starts, self.tools.limits.chunk)
@@ -298,20 +322,19 @@ class _Run:
             return False
         return True
 
-    def _restat(self, state: FileState, found: Found) -> None:
-        mtime_ns = settled_mtime(found)
+    def _restat(self, state: FileState, read: _Read) -> None:
         document = self.tools.store.catalog.document(state.document_id)
-        if document and (state.size, state.mtime_ns) != (found.size, mtime_ns):
-            self.tools.store.catalog.update_document(replace(document, size=found.size, mtime_ns=mtime_ns))
+        if document and read.tells_more_than(state):
+            self.tools.store.catalog.update_document(replace(document, **read.state()))
         self.counts["unchanged"] += 1
 
-    def _rename(self, old: FileState, path: str, found: Found) -> None:
+    def _rename(self, old: FileState, read: _Read) -> None:
         document = self.tools.store.catalog.document(old.document_id)
         if document is None:
             return
-        title = retitled(document.title, Path(old.path), found.path)
+        title = retitled(document.title, Path(old.path), read.found.path)
         self.tools.store.catalog.update_document(
-            replace(document, path=path, title=title, size=found.size, mtime_ns=settled_mtime(found))
+            replace(document, path=read.path, title=title, **read.state())
         )
         self.known.pop(old.path, None)
         self.counts["renamed"] += 1
@@ -388,19 +411,23 @@ def retitled(title: str, old: Path, new: Path) -> str:
     return new.name + title.removeprefix(old.name) if title.startswith(old.name) else title
 
 
-def described(source: Source, path: str, found: Found, extracted: Extracted, file_hash: str) -> Document:
+def _is_as_indexed(found: Found, state: FileState) -> bool:
+    """Whether a file surely holds what it held, to go by its state."""
+    is_same = (state.size, state.mtime_ns) == (found.size, found.mtime_ns)
+    return is_same and not may_be_another(found.ctime_ns, state.indexed_at)
+
+
+def _described(source: Source, read: _Read, extracted: Extracted) -> Document:
     """Return the document for a file, under a new id."""
     return Document(
         id=secrets.token_hex(8),
         source_id=source.id,
-        path=path,
+        path=read.path,
         type=extracted.type,
-        title=extracted.title or found.path.stem,
+        title=extracted.title or read.found.path.stem,
         tags=tuple(dict.fromkeys((*source.tags, *extracted.tags))),
         details=extracted.details,
-        file_hash=file_hash,
+        file_hash=read.file_hash,
         content_hash=hashlib.sha256(extracted.text.encode("utf-8", "replace")).hexdigest(),
-        size=found.size,
-        mtime_ns=settled_mtime(found),
-        indexed_at=time.time(),
+        **read.state(),
     )

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from concord.gitignore import IGNORE_FILES
 from concord.protocols import Catalog
-from concord.settled import storable_ns
 from concord.sources import path_filter
 from concord.types import Document, FileState, Filter, Source
 from concord.walk import Found
@@ -44,8 +43,7 @@ def saved_files(
             continue
         if document is None or status is None or not _is_readable(status, max_bytes):
             return None
-        found = Found(source.path or "", relative, status.st_size, storable_ns(status.st_mtime_ns))
-        saved.append(Saved(found, _state(document)))
+        saved.append(Saved(Found.of(source.path or "", relative, status), _state(document)))
     return saved
 
 
@@ -80,4 +78,5 @@ def _state(document: Document) -> FileState:
         document.mtime_ns,
         document.file_hash,
         document.content_hash,
+        document.indexed_at,
     )

@@ -47,6 +47,14 @@ def read_unchanging(found: Found, max_bytes: int) -> bytes | None:
     raise Unreadable("changed while it was being read", hint="the next sync tries again")
 
 
+def may_be_another(ctime_ns: int, read_at: float) -> bool:
+    """Whether a file that has the size and time it had when it was read may hold something else.
+
+    One that was moved there, unpacked or synchronised keeps its time; when the system touched it tells.
+    """
+    return ctime_ns >= read_at * 1e9 - RACY_NS
+
+
 def storable_ns(moment_ns: int) -> int:
     """Return a moment, or the nearest one that every store can keep.
 

@@ -13,7 +13,7 @@ from concord.protocols import Catalog
 from concord.settled import is_settled
 from concord.walk import Found
 
-_Entry = list[int | str]  # size, modification time, reason: as JSON has it
+_Entry = list[int | str]  # the state of a file, then the reason: as JSON has it
 
 
 class Textless:
@@ -28,15 +28,15 @@ class Textless:
     def reason(self, found: Found) -> str | None:
         """Return why a file holds no text; None if that is not known of the state it is in."""
         entry = self._known.get(found.relative)
-        if entry is None or entry[:2] != [found.size, found.mtime_ns]:
+        if entry is None or entry[:-1] != _state(found):
             return None
         self._met[found.relative] = entry
-        return str(entry[2])
+        return str(entry[-1])
 
     def add(self, found: Found, reason: str) -> None:
         """Remember a file, unless it may be saved again without a trace."""
         if is_settled(found):
-            self._met[found.relative] = [found.size, found.mtime_ns, reason]
+            self._met[found.relative] = [*_state(found), reason]
 
     def save(self) -> None:
         """Store what this sync has met; files that it has not are forgotten."""
@@ -44,6 +44,10 @@ class Textless:
             self._catalog.put_memo(
                 self._source_id, json.dumps({"readers": _readers(), "textless": self._met})
             )
+
+
+def _state(found: Found) -> list[int]:
+    return [found.size, found.mtime_ns, found.ctime_ns]
 
 
 def _parsed(memo: str) -> dict[str, _Entry]:

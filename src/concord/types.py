@@ -81,7 +81,7 @@ class Document(Struct, frozen=True):
     size: int = 0
     mtime_ns: int = 0
     superseded_by: str | None = None
-    indexed_at: float = 0.0
+    indexed_at: float = 0.0  # when its file was last read
     fields: Mapping[str, Json] = field(default_factory=dict)  # what a note was made of, to edit and export it
 
 
@@ -128,6 +128,7 @@ class FileState(Struct, frozen=True):
     mtime_ns: int
     file_hash: str
     content_hash: str
+    indexed_at: float
 
 
 class Pending(Struct, frozen=True):

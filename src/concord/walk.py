@@ -26,6 +26,12 @@ class Found(NamedTuple):
     relative: str  # the path from there, with forward slashes
     size: int
     mtime_ns: int
+    ctime_ns: int  # when the system last touched it: its time can be set, this one cannot
+
+    @classmethod
+    def of(cls, root: str, relative: str, status: os.stat_result) -> Found:
+        """Return a file in a state."""
+        return cls(root, relative, status.st_size, storable_ns(status.st_mtime_ns), status.st_ctime_ns)
 
     @property
     def path(self) -> Path:
@@ -229,7 +235,7 @@ class _Tree:
             return Skipped(relative, "too large")
         if status.st_size == 0:
             return Skipped(relative, "empty")
-        return Found(self._root, relative, status.st_size, storable_ns(status.st_mtime_ns))
+        return Found.of(self._root, relative, status)
 
     def _other(self, entry: os.DirEntry[str], relative: str) -> Skipped:
         if not entry.is_symlink():

@@ -247,9 +247,10 @@ def test_removing_a_source_without_vectors_reports_none(store: Store):
 
 
 def test_file_states_are_by_path_and_of_one_source(store: Store):
-    put(store, "docs/a.md", "x", id="1", size=3, mtime_ns=4, file_hash="f", content_hash="c")
+    put(store, "docs/a.md", "x", id="1", size=3, mtime_ns=4, file_hash="f", content_hash="c", indexed_at=5.5)
     put(store, "wiki/a.md", "x")
-    assert store.catalog.file_states("docs") == {"docs/a.md": FileState("1", "docs/a.md", 3, 4, "f", "c")}
+    state = FileState("1", "docs/a.md", 3, 4, "f", "c", 5.5)
+    assert store.catalog.file_states("docs") == {"docs/a.md": state}
     assert store.catalog.file_states("none") == {}
 
 

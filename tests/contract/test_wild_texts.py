@@ -89,7 +89,7 @@ def test_a_document_and_its_chunks(store: Store, given: Document, piece: Piece):
     assert list(catalog.documents()) == list(catalog.documents(given.source_id)) == [given]
     assert catalog.read([chunk_id]) == {chunk_id: (chunk, given)}
     assert catalog.chunks_of(given.id) == [chunk]
-    state = FileState(given.id, given.path, 0, 0, given.file_hash, given.content_hash)
+    state = FileState(given.id, given.path, 0, 0, given.file_hash, given.content_hash, given.indexed_at)
     assert catalog.file_states(given.source_id) == {given.path: state}
     assert catalog.counts(given.source_id).chunks == 1
     waiting = Pending(chunk_id, given.title, piece.heading, piece.text, given.tags)

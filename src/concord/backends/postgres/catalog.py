@@ -30,7 +30,7 @@ from concord.types import Chunk, ChunkId, Counts, Document, DocumentType, FileSt
 _GENERATION = "SELECT generation FROM kb_orgs WHERE key = %(org)s"
 _SOURCES = f"SELECT {SOURCE_COLUMNS} FROM kb_sources WHERE org = %(org)s ORDER BY name"
 _FILE_STATES = """
-SELECT id, path, size, mtime_ns, file_hash, content_hash FROM kb_documents
+SELECT id, path, size, mtime_ns, file_hash, content_hash, indexed_at FROM kb_documents
 WHERE org = %(org)s AND source = %(source)s"""
 _DOCUMENTS = f"SELECT {DOCUMENT_COLUMNS} FROM kb_documents AS d WHERE d.org = %(org)s"
 # An exact path shuts out the others, however many end in it.

@@ -93,8 +93,9 @@ def chunk_of(row: Row) -> Chunk:
 
 def file_state_of(row: Row) -> FileState:
     """Return what a sync needs to know of a document, in a row of these fields."""
-    document_id, path, size, mtime_ns, *hashes = row
-    return FileState(loaded(document_id), loaded(path), size, mtime_ns, *map(loaded, hashes))
+    document_id, path, size, mtime_ns, file_hash, content_hash, indexed_at = row
+    named = loaded(document_id), loaded(path)
+    return FileState(*named, size, mtime_ns, loaded(file_hash), loaded(content_hash), indexed_at)
 
 
 def feedback_of(row: Row) -> Feedback:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _SOURCES = f"SELECT {SOURCE_COLUMNS} FROM kb_sources AS s ORDER BY s.name"
 _OF_SOURCE = "d.source = (SELECT key FROM kb_sources WHERE id = :source)"
 _FILE_STATES = f"""
-SELECT d.id, d.path, d.size, d.mtime_ns, d.file_hash, d.content_hash FROM kb_documents AS d
+SELECT d.id, d.path, d.size, d.mtime_ns, d.file_hash, d.content_hash, d.indexed_at FROM kb_documents AS d
 WHERE {_OF_SOURCE}"""
 _DOCUMENTS = f"SELECT {DOCUMENT_COLUMNS} FROM kb_documents AS d"
 # An exact path shuts out the others, however many end in it.
