@@ -43,7 +43,7 @@ def found(desk: Desk, word: str) -> set[str]:
 
 def read_later(desk: Desk, path: str) -> Document:
     """Have a document read long after its file was made, so that no doubt is left about it."""
-    document = replace(desk.document(path), indexed_at=time.time() + 3600)
+    document: Document = replace(desk.document(path), indexed_at=time.time() + 3600)
     desk.store.catalog.update_document(document)
     return document
 
