@@ -318,8 +318,8 @@ def test_freshness_tells_what_has_happened_to_the_file(own: KnowledgeBase, tmp_p
     assert own.get("docs/guide.md").freshness == "deleted"
     guide.mkdir()
     assert own.get("docs/guide.md").freshness == "changed"
-    shutil.rmtree(guide.parent)
-    assert own.get("docs/guide.md").freshness == "deleted"
+    shutil.rmtree(guide.parent)  # or a disk that is not mounted: nobody knows
+    assert own.get("docs/guide.md").freshness is None
 
 
 def test_a_file_too_large_to_compare_is_judged_by_its_time(

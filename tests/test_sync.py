@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord.errors import NotFound, NotIndexable, Unreadable
-from concord.freshness import freshness
+from concord.freshness import Files
 from concord.settled import may_be_another, read_unchanging
 from concord.sources import register
 from concord.text.chunk import ChunkSize
@@ -136,7 +136,7 @@ def test_a_file_of_a_year_that_no_store_can_keep_is_indexed_once(desk: Desk, doc
         pytest.skip("this file system keeps no such date")
     assert did(desk.add(docs)) == Did(added=3)
     before, source = read_later(desk, "docs/alpha.md"), desk.store.catalog.sources()[0]
-    assert freshness(before, source) == "fresh"
+    assert Files([source]).freshness(before) == "fresh"
     assert did(desk.sync()) == Did(unchanged=3)
     assert desk.document("docs/alpha.md") == before
     age(docs / "alpha.md")

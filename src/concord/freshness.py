@@ -72,15 +72,6 @@ class Files:
         return self._is_mounted[source.id]
 
 
-def freshness(document: Document, source: Source) -> Freshness:
-    """Compare a document with its file: by size and time first, by content where those differ."""
-    path = source.file_of(document.path)
-    if path is None:
-        return "fresh"
-    status = _stat(path)
-    return "deleted" if status is None else _compared(document, path, status)
-
-
 def _stat(path: str) -> os.stat_result | None:
     """Return a file's state; None when it is gone, an empty one where nobody may look."""
     try:

@@ -20,7 +20,7 @@ class Passage(Struct, frozen=True):
     end_line: int
     pages: tuple[int, int] | None
     heading: tuple[str, ...]
-    freshness: Freshness
+    freshness: Freshness | None  # None where its whole source is out of reach
     before: str | None = None  # citation of the chunk that comes before the passage, to read on
     after: str | None = None
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from concord.errors import BadValue, NotFound
-from concord.freshness import freshness
+from concord.freshness import Files
 from concord.outcomes import Passage
 from concord.protocols import Catalog
 from concord.sources import holder
@@ -94,7 +94,7 @@ def passage_of(located: Located) -> Passage:
         end_line=max(c.end_line for c in part),
         pages=pages,
         heading=part[0].heading,
-        freshness=freshness(document, source),
+        freshness=Files([source]).freshness(document),
         before=cite(document, chunks[first - 1]) if first else None,
         after=cite(document, chunks[last + 1]) if last + 1 < len(chunks) else None,
     )

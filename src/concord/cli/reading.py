@@ -60,7 +60,7 @@ def _show_history(flags: Flags, reference: str, *, as_json: bool) -> None:
 def _header(passage: Passage) -> str:
     headings = " › ".join(dict.fromkeys((passage.document.title, *passage.heading)))
     parts = [f"{passage.citation}  {headings}"]
-    if passage.freshness != "fresh":
+    if passage.freshness not in ("fresh", None):
         parts.append(f"the file was {passage.freshness} since it was indexed")
     if passage.document.superseded_by:
         parts.append(f"superseded by {passage.document.superseded_by}")

@@ -48,7 +48,7 @@ def quoted(text: str) -> str:
 
 def page(read: Wire) -> str:
     """Return what `kb_get` read: where it is from, then the text as it stands."""
-    head = " | ".join(_known([read["citation"], read["title"], FRESHNESS[read["freshness"]]]))
+    head = " | ".join(_known([read["citation"], read["title"], FRESHNESS.get(read["freshness"] or "", "")]))
     lines = [head, *(f"! {warning}" for warning in read["warnings"])]
     if read["superseded_by"]:
         lines.append(f"superseded by {read['superseded_by']}")
