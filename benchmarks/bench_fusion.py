@@ -25,7 +25,7 @@ from concord.evaluate import PATIENCE_MS, Owners, Run, measure
 from concord.knowledge import KnowledgeBase
 from concord.parts import silent
 from concord.ranking.fuse import FUSIONS, RECIPE, Ballots, Context, Recipe, blend
-from concord.search import retrieve
+from concord.retrieve import retrieve
 from concord.types import ChunkId, Request
 
 GRID = [
@@ -40,7 +40,7 @@ DEEP = 10  # documents that nDCG@10 looks at
 class Asked(NamedTuple):
     """One query: what was found, and whose chunks they are."""
 
-    given: Ballots
+    ballots: Ballots
     context: Context
     owner: Mapping[ChunkId, str]
 
@@ -120,14 +120,14 @@ def _quality(one: Judged, way: str | Recipe) -> float:
 
 
 def _order(asked: Asked, way: str | Recipe) -> Sequence[ChunkId]:
-    given, context = asked.given, asked.context
+    ballots, context = asked.ballots, asked.context
     if isinstance(way, Recipe):
-        return [found.chunk_id for found in blend(given, replace(context, recipe=way))]
+        return [found.chunk_id for found in blend(ballots, replace(context, recipe=way))]
     if way == "bm25":
-        return sorted(given.lexical, key=lambda chunk_id: (-given.bm25[chunk_id], chunk_id))
+        return sorted(ballots.lexical, key=lambda chunk_id: (-ballots.bm25[chunk_id], chunk_id))
     if way == "semantic":
-        return sorted(given.semantic, key=given.semantic.__getitem__)
-    return [found.chunk_id for found in FUSIONS[way](given, context)]
+        return sorted(ballots.semantic, key=ballots.semantic.__getitem__)
+    return [found.chunk_id for found in FUSIONS[way](ballots, context)]
 
 
 def _documents(asked: Asked, order: Sequence[ChunkId]) -> dict[str, float]:

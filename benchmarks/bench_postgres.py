@@ -51,7 +51,7 @@ from concord.ingest import GROUP_CHUNKS
 from concord.knowledge import KnowledgeBase
 from concord.parts import silent
 from concord.protocols import Store
-from concord.search import Tools
+from concord.retrieve import SearchTools
 from concord.text.terms import tokenize
 from concord.types import Document, Filter, Piece, Request, Source, Vector
 from concord.understand import understand
@@ -397,8 +397,8 @@ def _agreement(url: str) -> Iterator[Row]:
         yield from _compared(collection, mode, sqlite, postgres)
 
 
-def _tools(kb: KnowledgeBase) -> Tools:
-    return kb.parts.with_meaning(Tools(kb.store, kb.parts.words, kb.settings, kb.org))
+def _tools(kb: KnowledgeBase) -> SearchTools:
+    return kb.parts.with_meaning(SearchTools(kb.store, kb.parts.words, kb.settings, kb.org))
 
 
 def _compared(collection: Collection, mode: str, sqlite: Evaluation, postgres: Evaluation) -> Iterator[Row]:

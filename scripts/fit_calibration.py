@@ -27,7 +27,7 @@ from concord.parts import silent
 from concord.ranking.agreement import Cuts
 from concord.ranking.calibrate import Calibration, Logistic, model_key
 from concord.ranking.fuse import blend
-from concord.search import Tools, retrieve
+from concord.retrieve import SearchTools, retrieve
 from concord.text.characters import is_latin
 from concord.types import Identity, Request
 
@@ -68,7 +68,7 @@ def _by_weight(knowledge: KnowledgeBase, collection: Collection) -> dict[float, 
     return {weight: measure(collection.qrels, run)["nDCG@10"] for weight, run in runs.items()}
 
 
-def _runs(collection: Collection, tools: Tools) -> dict[float, Run]:
+def _runs(collection: Collection, tools: SearchTools) -> dict[float, Run]:
     owners, sources = Owners(tools), tools.store.catalog.sources()
     runs: dict[float, Run] = {weight: {} for weight in WEIGHTS}
     for query_id, text in collection.judged.items():

@@ -10,7 +10,7 @@ from concord import KnowledgeBase, Note
 from concord.protocols import Strategy
 from concord.ranking.agreement import Cuts
 from concord.ranking.calibrate import Calibration, Logistic
-from concord.search import Tools
+from concord.retrieve import SearchTools
 from concord.strategies.lexical import ExactWords, RelaxedWords
 from concord.strategies.semantic import Semantic
 
@@ -48,10 +48,10 @@ def fitted(answerable: float) -> Calibration:
     return Calibration("hashing", hit, flat, Cuts(strong=0.9, weak=0.1, answerable=answerable))
 
 
-def tools(kb: KnowledgeBase, calibration: Calibration | None = None) -> Tools:
+def tools(kb: KnowledgeBase, calibration: Calibration | None = None) -> SearchTools:
     """Return what a search of a knowledge base works with, and a calibration."""
     store = kb.store
     assert kb.embedder is not None
     semantic = Semantic(store.vectors, kb.embedder)
     strategies: list[Strategy] = [ExactWords(store.lexical), RelaxedWords(store.lexical), semantic]
-    return Tools(store, strategies, kb.settings, "default", semantic, calibration)
+    return SearchTools(store, strategies, kb.settings, "default", semantic, calibration)

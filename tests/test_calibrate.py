@@ -30,17 +30,17 @@ from concord.ranking.explain import explain_relevance
 from concord.ranking.features import (
     ANSWER_FEATURES,
     HIT_FEATURES,
-    HitEvidence,
+    HitSignals,
     Leg,
-    SearchEvidence,
-    features_answer,
-    features_hit,
-    hit_evidence,
+    SearchSignals,
+    answer_features,
+    hit_features,
+    hit_signals,
     leg,
-    search_evidence,
+    search_signals,
     with_documents,
 )
-from concord.ranking.fuse import ballots, rrf
+from concord.ranking.fuse import merge_votes, rrf
 from concord.types import Candidate, Identity
 
 DATA = {
@@ -80,12 +80,12 @@ VOTES = [
 
 
 def gathered():
-    given_ballots = ballots(VOTES)
-    ranked = rrf(given_ballots)
-    search = search_evidence(
-        given_ballots, ranked, kind="factual", terms=3, unknown=0.25, max_bm25=10.0, coverage=0.9
+    ballots = merge_votes(VOTES)
+    ranked = rrf(ballots)
+    search = search_signals(
+        ballots, ranked, kind="factual", terms=3, unknown=0.25, max_bm25=10.0, coverage=0.9
     )
-    return given_ballots, ranked, search
+    return ballots, ranked, search
 
 
 def test_a_search_is_summed_up_from_its_ballots():
@@ -98,14 +98,14 @@ def test_a_search_is_summed_up_from_its_ballots():
 
 
 def test_features_have_the_values_their_names_promise():
-    given_ballots, ranked, search = gathered()
-    answer = features_answer(search)
+    ballots, ranked, search = gathered()
+    answer = answer_features(search)
     assert answer["top_cosine"] == 0.8
     assert answer["cosine_margin_tenth"] == pytest.approx(0.05)
     assert answer["top_cosine_z"] == pytest.approx(1.0)
     assert answer["top_bm25_share"] == pytest.approx(0.8)
     assert (answer["unknown"], answer["kind_factual"], answer["kind_entity"]) == (0.25, 1.0, 0.0)
-    hit = features_hit(hit_evidence(given_ballots, ranked[0], 1, coverage=0.9, entity=True), search)
+    hit = hit_features(hit_signals(ballots, ranked[0], 1, coverage=0.9, entity=True), search)
     assert (hit["cosine"], hit["bm25_share"], hit["bm25_ratio"]) == pytest.approx((0.75, 0.8, 1.0))
     assert (hit["agreement"], hit["exact"], hit["entity"], hit["verbatim"]) == (1.0, 1.0, 1.0, 0.0)
     assert (hit["lexical_rank"], hit["semantic_rank"], hit["coverage"]) == (1.0, 0.5, 0.9)
@@ -120,8 +120,8 @@ def test_what_few_have_found_falls_to_nothing_by_the_tenth_place():
 
 def test_a_search_knows_how_far_its_first_candidate_stands_above_the_tenth():
     def margin(*standings: float) -> float:
-        search = search_evidence(
-            ballots([]),
+        search = search_signals(
+            merge_votes([]),
             [],
             kind="factual",
             terms=0,
@@ -130,7 +130,7 @@ def test_a_search_knows_how_far_its_first_candidate_stands_above_the_tenth():
             coverage=0.0,
             standings=standings,
         )
-        return features_answer(search)["standing_margin"]
+        return answer_features(search)["standing_margin"]
 
     assert margin(*range(20, 0, -1)) == 9
     assert margin(3.0, 1.0) == 2
@@ -139,10 +139,10 @@ def test_a_search_knows_how_far_its_first_candidate_stands_above_the_tenth():
 
 def test_a_hit_is_as_near_as_the_better_hits_of_its_document_and_no_worse_one_lifts_it():
     hits = [
-        HitEvidence(rank=1, cosine=0.6, standing=3.0, coverage=0.2),
-        HitEvidence(rank=2, cosine=0.9, standing=2.0, coverage=0.9),
-        HitEvidence(rank=3, cosine=0.7, standing=1.0, coverage=0.1),
-        HitEvidence(rank=4, cosine=None, standing=0.5, coverage=0.5),
+        HitSignals(rank=1, cosine=0.6, standing=3.0, coverage=0.2),
+        HitSignals(rank=2, cosine=0.9, standing=2.0, coverage=0.9),
+        HitSignals(rank=3, cosine=0.7, standing=1.0, coverage=0.1),
+        HitSignals(rank=4, cosine=None, standing=0.5, coverage=0.5),
     ]
     told = with_documents(hits, ["a", "b", "a", "a"])
     assert [_of_document(one) for one in told] == [
@@ -156,16 +156,16 @@ def test_a_hit_is_as_near_as_the_better_hits_of_its_document_and_no_worse_one_li
     assert turned[::-1] == told
 
 
-def _of_document(hit: HitEvidence) -> tuple[float, float, float]:
-    values = features_hit(hit, SearchEvidence())
+def _of_document(hit: HitSignals) -> tuple[float, float, float]:
+    values = hit_features(hit, SearchSignals())
     return values["document_cosine"], values["document_standing"], values["document_coverage"]
 
 
 def test_a_search_that_found_nothing_has_finite_features():
-    search = search_evidence(
-        ballots([]), [], kind="exploratory", terms=0, unknown=0.0, max_bm25=0.0, coverage=0.0
+    search = search_signals(
+        merge_votes([]), [], kind="exploratory", terms=0, unknown=0.0, max_bm25=0.0, coverage=0.0
     )
-    everything = {**features_answer(search), **features_hit(HitEvidence(rank=1), search)}
+    everything = {**answer_features(search), **hit_features(HitSignals(rank=1), search)}
     assert all(math.isfinite(value) for value in everything.values())
     assert everything["semantic_voted"] == everything["lexical_voted"] == 0.0
 
@@ -210,18 +210,18 @@ def test_the_stand_in_rises_with_either_signal_and_stays_within_zero_and_one(
 
 
 def test_without_a_calibration_relevance_is_the_stand_in_and_cuts_are_unfitted():
-    given_ballots, ranked, search = gathered()
-    hit = hit_evidence(given_ballots, ranked[0], 1)
+    ballots, ranked, search = gathered()
+    hit = hit_signals(ballots, ranked[0], 1)
     assert relevance(None, hit, search) == pytest.approx(0.7 * 0.8 + 0.3 * 0.75)
     assert confidence_score(None, search) == pytest.approx(0.7 * 0.8 + 0.3 * 0.75)
     assert cuts(None) == UNFITTED
-    assert relevance(None, HitEvidence(rank=1), SearchEvidence()) == 0.0
+    assert relevance(None, HitSignals(rank=1), SearchSignals()) == 0.0
 
 
 def test_with_a_calibration_relevance_and_confidence_are_its_probabilities():
-    given_ballots, ranked, search = gathered()
+    ballots, ranked, search = gathered()
     calibration = load(DATA)
-    hit = hit_evidence(given_ballots, ranked[0], 1, coverage=0.5)
+    hit = hit_signals(ballots, ranked[0], 1, coverage=0.5)
     assert relevance(calibration, hit, search) == pytest.approx(1 / (1 + math.exp(-2.5)))
     assert 0.55 < confidence_score(calibration, search) < 0.9
     assert cuts(calibration).strong == 0.8
@@ -236,8 +236,8 @@ def test_an_answer_is_no_less_sure_than_its_surest_hit():
 
 
 def test_relevance_is_explained_feature_by_feature():
-    given_ballots, ranked, search = gathered()
-    hit = hit_evidence(given_ballots, ranked[0], 1, coverage=0.5)
+    ballots, ranked, search = gathered()
+    hit = hit_signals(ballots, ranked[0], 1, coverage=0.5)
     told = explain_relevance(load(DATA), hit, search)
     added = {feature["name"]: feature["added"] for feature in told["features"]}
     assert added == {"cosine": pytest.approx(3.0), "coverage": 0.0}

@@ -21,7 +21,8 @@ from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, BadValue, EmbedderDown, UsageError
 from concord.poll import Polling, bounded, poll
 from concord.protocols import LexicalIndex, Strategy
-from concord.search import Tools, retrieve, search
+from concord.retrieve import SearchTools, retrieve
+from concord.search import search
 from concord.strategies.lexical import ExactWords, RelaxedWords
 from concord.strategies.semantic import MOST_TOKENS, QueryVectors
 from concord.types import Candidate, Family, Query, Request, Vector
@@ -67,12 +68,12 @@ class Broken:
         return False
 
 
-def tools(*strategies: Strategy) -> Tools:
+def tools(*strategies: Strategy) -> SearchTools:
     kb = library()
     words: list[Strategy] = [ExactWords(kb.store.lexical), RelaxedWords(kb.store.lexical)]
     mine = {strategy.name for strategy in strategies}
     chosen = [*(word for word in words if word.name not in mine), *strategies]
-    return Tools(kb.store, chosen, kb.settings, "default")
+    return SearchTools(kb.store, chosen, kb.settings, "default")
 
 
 @pytest.mark.promise("003.deadline", "000.degrade.semantic")
@@ -96,7 +97,7 @@ def test_the_setting_bounds_a_search_that_names_no_deadline():
     kb = library(search__deadline_ms=800)
     strategies: list[Strategy] = [ExactWords(kb.store.lexical), RelaxedWords(kb.store.lexical), late]
     try:
-        answer = search(Request("login"), Tools(kb.store, strategies, kb.settings, "default"))
+        answer = search(Request("login"), SearchTools(kb.store, strategies, kb.settings, "default"))
     finally:
         late.go_on.set()
     assert answer.degraded[0].reason == "no answer within 800 ms"
@@ -170,7 +171,7 @@ def test_meaning_is_looked_for_while_words_are_counted():
     used = tools(meaning)
     store = SimpleNamespace(catalog=kb.store.catalog, lexical=CountedLate(kb.store.lexical, meaning.started))
     found = retrieve(Request("login"), "auto", replace(used, store=store), kb.store.catalog.sources())
-    assert set(found.votes.votes) == {"fts_exact", "fts_relaxed", "semantic"}
+    assert set(found.poll.votes) == {"fts_exact", "fts_relaxed", "semantic"}
 
 
 @pytest.mark.parametrize(

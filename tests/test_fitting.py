@@ -18,7 +18,7 @@ from concord.collection import read_collection
 from concord.errors import BadValue
 from concord.evaluate import Outcome
 from concord.fitting import (
-    HIT_FEATURES,
+    FITTED_HIT_FEATURES,
     Cases,
     JudgedSet,
     fit,
@@ -29,7 +29,7 @@ from concord.fitting import (
     straightened,
 )
 from concord.ranking.calibrate import Logistic, dump, load, model_key, probability
-from concord.ranking.features import features_hit
+from concord.ranking.features import hit_features
 from concord.refit import LEAST, off_topic
 from concord.reliability import reliability
 from concord.search import Examined, examine
@@ -173,9 +173,9 @@ def test_a_hit_is_thought_of_alike_however_many_are_asked_for_and_whatever_order
 
 
 def _scores(found: Examined) -> dict[str, tuple[float, ...]]:
-    search = found.judgement.search
+    search = found.judgement.signals
     return {
-        hit.citation: tuple(features_hit(verdict.features, search)[name] for name in HIT_FEATURES)
+        hit.citation: tuple(hit_features(verdict.signals, search)[name] for name in FITTED_HIT_FEATURES)
         for hit, verdict in zip(found.answer.hits, found.judgement.verdicts, strict=True)
     }
 

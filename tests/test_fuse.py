@@ -17,12 +17,12 @@ from concord.ranking.fuse import (
     Ballots,
     Context,
     adaptive,
-    ballots,
     blend,
     blend_weight,
     dominant,
     fuse,
     logodds,
+    merge_votes,
     rrf,
     shares,
     zscores,
@@ -67,8 +67,8 @@ scores = st.floats(-1, 40, allow_nan=False).map(lambda value: round(value, 3))
 
 @pytest.mark.promise("001.rrf.both-lists")
 def test_ranks_two_and_five_with_equal_weights_score_0_0315_and_beat_any_single_list():
-    given_ballots = ballots([vote(7, "fts_exact", 2), vote(7, "semantic", 5), vote(8, "fts_exact", 1)])
-    ranked = rrf(given_ballots)
+    ballots = merge_votes([vote(7, "fts_exact", 2), vote(7, "semantic", 5), vote(8, "fts_exact", 1)])
+    ranked = rrf(ballots)
     assert score_of(ranked, 7) == pytest.approx(1 / 62 + 1 / 65)
     assert round(score_of(ranked, 7), 4) == 0.0315
     assert round(score_of(ranked, 8), 4) == 0.0164
@@ -77,35 +77,35 @@ def test_ranks_two_and_five_with_equal_weights_score_0_0315_and_beat_any_single_
 
 @pytest.mark.promise("000.rrf.weighted")
 def test_weights_of_a_half_give_the_seeds_numbers():
-    given_ballots = ballots(
+    ballots = merge_votes(
         [vote(1, "fts_exact", 1), vote(1, "semantic", 3), vote(2, "fts_exact", 1), vote(3, "semantic", 1)]
     )
-    ranked = rrf(given_ballots, weights=Weights(0.5, 0.5))
+    ranked = rrf(ballots, weights=Weights(0.5, 0.5))
     assert round(score_of(ranked, 1), 4) == 0.0161
     assert round(score_of(ranked, 3), 4) == 0.0082
-    alone = rrf(ballots([vote(2, "fts_relaxed", 1)]), weights=Weights(0.5, 0.5))
+    alone = rrf(merge_votes([vote(2, "fts_relaxed", 1)]), weights=Weights(0.5, 0.5))
     assert round(score_of(alone, 2), 4) == 0.0082
 
 
 @pytest.mark.promise("001.rrf.formula")
 def test_k_is_a_setting():
-    assert score_of(rrf(ballots([vote(1, "semantic", 1)]), k=9), 1) == pytest.approx(0.1)
+    assert score_of(rrf(merge_votes([vote(1, "semantic", 1)]), k=9), 1) == pytest.approx(0.1)
 
 
 @pytest.mark.promise("003.weights.rrf")
 def test_weighted_rrf_follows_the_kind_of_query():
-    given_ballots = ballots([*listed("fts_exact", 1, 2), *listed("semantic", 2, 1)])
+    ballots = merge_votes([*listed("fts_exact", 1, 2), *listed("semantic", 2, 1)])
     fuse = FUSIONS["weighted"]
-    assert order(fuse(given_ballots, Context(kind="exact_quote"))) == [1, 2]
-    assert order(fuse(given_ballots, Context(kind="conceptual"))) == [2, 1]
-    equal = fuse(given_ballots, Context(kind="factual"))
-    assert [one.score for one in equal] == [one.score for one in rrf(given_ballots)]
+    assert order(fuse(ballots, Context(kind="exact_quote"))) == [1, 2]
+    assert order(fuse(ballots, Context(kind="conceptual"))) == [2, 1]
+    equal = fuse(ballots, Context(kind="factual"))
+    assert [one.score for one in equal] == [one.score for one in rrf(ballots)]
 
 
 @pytest.mark.promise("003.adaptive.worked-example")
 def test_the_adaptive_score_gives_the_seeds_numbers():
-    given_ballots = ballots([vote(1, "semantic", 1), vote(1, "fts_relaxed", 8), vote(2, "fts_relaxed", 1)])
-    ranked = adaptive(given_ballots, "conceptual")
+    ballots = merge_votes([vote(1, "semantic", 1), vote(1, "fts_relaxed", 8), vote(2, "fts_relaxed", 1)])
+    ranked = adaptive(ballots, "conceptual")
     assert round(score_of(ranked, 1), 3) == 0.935
     assert round(score_of(ranked, 2), 3) == 0.213
     assert order(ranked) == [1, 2]
@@ -113,20 +113,20 @@ def test_the_adaptive_score_gives_the_seeds_numbers():
 
 @pytest.mark.promise("003.adaptive.bonus")
 def test_agreement_of_all_three_strategies_adds_a_fifth():
-    one = adaptive(ballots([vote(1, name, 1) for name in FAMILY]), "factual")
+    one = adaptive(merge_votes([vote(1, name, 1) for name in FAMILY]), "factual")
     assert score_of(one, 1) == pytest.approx((0.5 + 0.5) * 1.2)
 
 
 @pytest.mark.promise("004.dominant.worked-example")
 def test_the_stronger_signal_leads_at_seventy_per_cent():
-    keyword_led = ballots([vote(1, "fts_exact", 1, 8.0), vote(1, "semantic", 9, 0.25)])
+    keyword_led = merge_votes([vote(1, "fts_exact", 1, 8.0), vote(1, "semantic", 9, 0.25)])
     assert score_of(dominant(keyword_led, max_bm25=10.0), 1) == pytest.approx(0.635)
-    meaning_led = ballots([vote(1, "fts_exact", 1, 2.5), vote(1, "semantic", 9, 0.80)])
+    meaning_led = merge_votes([vote(1, "fts_exact", 1, 2.5), vote(1, "semantic", 9, 0.80)])
     assert score_of(dominant(meaning_led, max_bm25=10.0), 1) == pytest.approx(0.635)
 
 
 def test_signals_of_the_dominant_fusion_are_clipped_to_the_unit_interval():
-    wild = ballots(
+    wild = merge_votes(
         [vote(1, "fts_exact", 1, 99.0), vote(1, "semantic", 1, 1.0001), vote(2, "semantic", 2, -0.5)]
     )
     ranked = dominant(wild, max_bm25=10.0)
@@ -135,8 +135,8 @@ def test_signals_of_the_dominant_fusion_are_clipped_to_the_unit_interval():
 
 
 def test_without_a_bound_the_best_bm25_stands_in_for_it():
-    given_ballots = ballots([vote(1, "fts_exact", 1, 4.0), vote(2, "fts_exact", 2, 2.0)])
-    assert [one.score for one in dominant(given_ballots)] == pytest.approx([0.7, 0.35])
+    ballots = merge_votes([vote(1, "fts_exact", 1, 4.0), vote(2, "fts_exact", 2, 2.0)])
+    assert [one.score for one in dominant(ballots)] == pytest.approx([0.7, 0.35])
 
 
 def test_the_most_a_query_can_score_is_its_idfs_saturated():
@@ -163,20 +163,20 @@ def test_log_odds_trust_a_chunk_that_stands_out_of_both_lists():
         vote(one, "semantic", rank, score)
         for rank, (one, score) in enumerate([(5, 0.71), (1, 0.70), (6, 0.4), (7, 0.4)], 1)
     ]
-    assert order(logodds(ballots([*words, *meaning])))[:2] == [1, 5]
+    assert order(logodds(merge_votes([*words, *meaning])))[:2] == [1, 5]
 
 
 def test_being_found_far_down_a_list_is_never_worse_than_not_being_found():
     lists = [*listed("fts_exact", 1, 2, 3, 4), *listed("semantic", 5, 6, 7, 8)]
-    without = score_of(logodds(ballots(lists)), 4)
-    also_last = score_of(logodds(ballots([*lists, vote(4, "semantic", 5, -5.0)])), 4)
+    without = score_of(logodds(merge_votes(lists)), 4)
+    also_last = score_of(logodds(merge_votes([*lists, vote(4, "semantic", 5, -5.0)])), 4)
     assert also_last > without
 
 
 def test_z_scores_weigh_the_families_as_told():
-    given_ballots = ballots([*listed("fts_exact", 1, 2, 3), *listed("semantic", 3, 2, 1)])
-    assert order(zscores(given_ballots, weight=0.9)) == [3, 2, 1]
-    assert order(zscores(given_ballots, weight=0.1)) == [1, 2, 3]
+    ballots = merge_votes([*listed("fts_exact", 1, 2, 3), *listed("semantic", 3, 2, 1)])
+    assert order(zscores(ballots, weight=0.9)) == [3, 2, 1]
+    assert order(zscores(ballots, weight=0.1)) == [1, 2, 3]
 
 
 def test_a_chunk_missing_from_a_list_counts_as_its_last_unless_its_score_was_completed():
@@ -190,20 +190,22 @@ def test_a_chunk_missing_from_a_list_counts_as_its_last_unless_its_score_was_com
             for rank, (one, score) in enumerate([(2, 0.8), (3, 0.6), (4, 0.5)], 1)
         ],
     ]
-    assert zscores(ballots(candidates)) == zscores(ballots(candidates, bm25={4: 1.0}, cosine={1: 0.5}))
-    completed = zscores(ballots(candidates, bm25={4: 8.9}, cosine={1: 0.79}))
-    assert score_of(completed, 4) > score_of(zscores(ballots(candidates)), 4)
+    assert zscores(merge_votes(candidates)) == zscores(
+        merge_votes(candidates, bm25={4: 1.0}, cosine={1: 0.5})
+    )
+    completed = zscores(merge_votes(candidates, bm25={4: 8.9}, cosine={1: 0.79}))
+    assert score_of(completed, 4) > score_of(zscores(merge_votes(candidates)), 4)
     assert order(completed)[:2] == [1, 2]
 
 
 def test_completions_name_only_chunks_that_somebody_voted_for():
-    given_ballots = ballots(listed("semantic", 1), bm25={1: 3.0, 99: 5.0})
-    assert given_ballots.bm25 == {1: 3.0}
-    assert order(zscores(given_ballots)) == [1]
+    ballots = merge_votes(listed("semantic", 1), bm25={1: 3.0, 99: 5.0})
+    assert ballots.bm25 == {1: 3.0}
+    assert order(zscores(ballots)) == [1]
 
 
 def test_the_lexical_rank_is_the_better_of_exact_and_relaxed_with_ties_by_bm25():
-    given_ballots = ballots(
+    ballots = merge_votes(
         [
             vote(1, "fts_exact", 1, 5.0),
             vote(1, "fts_relaxed", 4, 5.0),
@@ -211,27 +213,27 @@ def test_the_lexical_rank_is_the_better_of_exact_and_relaxed_with_ties_by_bm25()
             vote(3, "fts_relaxed", 2, 6.0),
         ]
     )
-    assert given_ballots.lexical == {2: 1, 1: 2, 3: 3}
-    assert given_ballots.semantic == {}
+    assert ballots.lexical == {2: 1, 1: 2, 3: 3}
+    assert ballots.semantic == {}
 
 
 def test_a_rank_comes_through_unchanged_from_a_single_list():
-    assert ballots([vote(1, "fts_exact", 2), vote(1, "fts_relaxed", 7)]).lexical == {1: 2}
+    assert merge_votes([vote(1, "fts_exact", 2), vote(1, "fts_relaxed", 7)]).lexical == {1: 2}
 
 
 def test_ties_go_to_more_votes_and_then_to_the_lower_id():
-    same_score = ballots(
+    same_score = merge_votes(
         [vote(9, "fts_exact", 1), vote(9, "fts_relaxed", 1), vote(3, "semantic", 1), vote(4, "semantic", 2)]
     )
     assert order(rrf(same_score)) == [9, 3, 4]
-    twins = ballots([vote(2, "fts_exact", 1), vote(1, "semantic", 1)])
+    twins = merge_votes([vote(2, "fts_exact", 1), vote(1, "semantic", 1)])
     assert order(rrf(twins)) == [1, 2]
 
 
 def test_a_strategy_that_names_a_chunk_twice_votes_once_with_its_better_rank():
-    given_ballots = ballots([vote(1, "semantic", 4, 0.4), vote(1, "semantic", 2, 0.6)])
-    assert given_ballots.semantic == {1: 2}
-    assert len(given_ballots.votes[1]) == 1
+    ballots = merge_votes([vote(1, "semantic", 4, 0.4), vote(1, "semantic", 2, 0.6)])
+    assert ballots.semantic == {1: 2}
+    assert len(ballots.votes[1]) == 1
 
 
 def test_votes_are_listed_in_the_order_of_the_strategies():
@@ -241,7 +243,7 @@ def test_votes_are_listed_in_the_order_of_the_strategies():
         vote(1, "fts_relaxed", 1),
         vote(1, "fts_exact", 1),
     ]
-    assert [one.strategy for one in rrf(ballots(reversed_votes))[0].votes] == [
+    assert [one.strategy for one in rrf(merge_votes(reversed_votes))[0].votes] == [
         "fts_exact",
         "fts_relaxed",
         "semantic",
@@ -251,13 +253,13 @@ def test_votes_are_listed_in_the_order_of_the_strategies():
 
 @pytest.mark.parametrize("name", sorted(FUSIONS))
 def test_no_candidates_give_no_ranking(name: str):
-    assert FUSIONS[name](ballots([]), Context()) == []
+    assert FUSIONS[name](merge_votes([]), Context()) == []
 
 
 @pytest.mark.parametrize("name", sorted(FUSIONS))
 def test_one_family_alone_keeps_its_own_order(name: str):
     for strategy in FAMILY:
-        assert order(FUSIONS[name](ballots(listed(strategy, 5, 3, 9, 1)), Context())) == [5, 3, 9, 1]
+        assert order(FUSIONS[name](merge_votes(listed(strategy, 5, 3, 9, 1)), Context())) == [5, 3, 9, 1]
 
 
 @pytest.mark.promise("001.rrf.sorted")
@@ -268,12 +270,12 @@ def test_any_fusion_ranks_each_chunk_once_best_first_whatever_the_order_of_the_v
     name, candidates, seed, kind
 ):
     context = Context(kind=kind, max_bm25=20.0)
-    ranked = FUSIONS[name](ballots(candidates), context)
+    ranked = FUSIONS[name](merge_votes(candidates), context)
     assert sorted(order(ranked)) == sorted({one.chunk_id for one in candidates})
     assert all(math.isfinite(one.score) for one in ranked)
     assert [one.score for one in ranked] == sorted((one.score for one in ranked), reverse=True)
     shuffled = random.Random(seed).sample(candidates, len(candidates))
-    assert FUSIONS[name](ballots(shuffled), context) == ranked
+    assert FUSIONS[name](merge_votes(shuffled), context) == ranked
 
 
 @pytest.mark.parametrize("name", ["rrf", "weighted", "adaptive"])
@@ -283,7 +285,7 @@ def test_a_better_rank_never_lowers_the_score(name, candidates, data):
     better = data.draw(st.sampled_from(candidates))
     raised = [replace_rank(one, 1) if one is better else one for one in candidates]
     fuse = FUSIONS[name]
-    before, after = fuse(ballots(candidates), Context()), fuse(ballots(raised), Context())
+    before, after = fuse(merge_votes(candidates), Context()), fuse(merge_votes(raised), Context())
     assert score_of(after, better.chunk_id) >= score_of(before, better.chunk_id)
 
 
@@ -295,9 +297,9 @@ def replace_rank(one: Candidate, rank: int) -> Candidate:
 @settings(deadline=None, max_examples=20)
 @given(candidates=polls().filter(bool))
 def test_an_explanation_adds_up_to_the_fused_score(name, candidates):
-    given_ballots, context = ballots(candidates), Context(kind="entity", max_bm25=20.0)
-    for one in FUSIONS[name](given_ballots, context):
-        told = explain(one.chunk_id, given_ballots, context, name)
+    ballots, context = merge_votes(candidates), Context(kind="entity", max_bm25=20.0)
+    for one in FUSIONS[name](ballots, context):
+        told = explain(one.chunk_id, ballots, context, name)
         added = sum(family["added"] for family in told["families"].values())
         assert told["fused"] == pytest.approx(one.score)
         assert added * told["factor"] == pytest.approx(one.score)
@@ -305,17 +307,17 @@ def test_an_explanation_adds_up_to_the_fused_score(name, candidates):
 
 
 def test_an_explanation_names_ranks_scores_and_weights():
-    given_ballots = ballots([vote(1, "fts_exact", 2, 4.5), vote(1, "semantic", 5, 0.7)])
-    told = explain(1, given_ballots, Context(weights=Weights(0.5, 0.5)), "rrf")
+    ballots = merge_votes([vote(1, "fts_exact", 2, 4.5), vote(1, "semantic", 5, 0.7)])
+    told = explain(1, ballots, Context(weights=Weights(0.5, 0.5)), "rrf")
     assert told["families"]["lexical"] == {"rank": 2, "score": 4.5, "added": pytest.approx(0.5 / 62)}
     assert told["weights"] == {"semantic": 0.5, "lexical": 0.5}
     assert (told["agreement"], told["best_rank"], told["found"]) == (pytest.approx(2 / 3), 2, True)
-    assert explain(1, given_ballots, Context(), "dominant")["weights"] is None
-    assert explain(1, given_ballots, Context(), "zscores")["weights"] == {"semantic": 0.6, "lexical": 0.4}
+    assert explain(1, ballots, Context(), "dominant")["weights"] is None
+    assert explain(1, ballots, Context(), "zscores")["weights"] == {"semantic": 0.6, "lexical": 0.4}
 
 
 def test_a_chunk_that_nobody_found_is_explained_as_such():
-    told = explain(9, ballots([vote(1, "semantic", 1)]), Context(), "rrf")
+    told = explain(9, merge_votes([vote(1, "semantic", 1)]), Context(), "rrf")
     assert (told["found"], told["fused"], told["strategies"], told["best_rank"]) == (False, 0.0, [], None)
 
 
@@ -328,20 +330,20 @@ def test_boosts_are_told_one_by_one():
 
 
 def test_shares_and_ballots_are_values():
-    given_ballots = ballots(listed("semantic", 1, 2))
-    assert isinstance(given_ballots, Ballots)
+    ballots = merge_votes(listed("semantic", 1, 2))
+    assert isinstance(ballots, Ballots)
     assert replace(Context(), k=10) == Context(k=10)
-    assert shares("rrf", given_ballots, Context())[1].score == pytest.approx(1 / 61)
+    assert shares("rrf", ballots, Context())[1].score == pytest.approx(1 / 61)
 
 
 def test_a_blend_trusts_words_more_the_further_their_first_stands_out():
-    flat = ballots([vote(i, "fts_relaxed", i, 5.0) for i in range(1, 11)])
-    peaked = ballots([vote(i, "fts_relaxed", i, 10.0 / i) for i in range(1, 11)])
+    flat = merge_votes([vote(i, "fts_relaxed", i, 5.0) for i in range(1, 11)])
+    peaked = merge_votes([vote(i, "fts_relaxed", i, 10.0 / i) for i in range(1, 11)])
     assert blend_weight(peaked, Context()) < blend_weight(flat, Context())
 
 
 def test_a_blend_leaves_source_code_to_meaning_and_other_scripts_to_words():
-    given = ballots([vote(i, "fts_relaxed", i, 10.0 / i) for i in range(1, 11)])
+    given = merge_votes([vote(i, "fts_relaxed", i, 10.0 / i) for i in range(1, 11)])
     assert blend_weight(given, Context(code_share=1.0)) == pytest.approx(0.9)
     assert blend_weight(given, Context(model_reads=0.2)) < blend_weight(given, Context()) / 2
 
@@ -350,8 +352,8 @@ def test_asking_a_blend_for_more_candidates_moves_none_of_the_first():
     few = [vote(i, "fts_relaxed", i, 20.0 / i) for i in range(1, 41)]
     few += [vote(100 - i, "semantic", i, 0.9 - i / 100) for i in range(1, 41)]
     more = [vote(i, "fts_relaxed", i, 20.0 / i) for i in range(41, 60)]
-    first = [one.chunk_id for one in blend(ballots(few), Context())]
-    assert [one.chunk_id for one in blend(ballots([*few, *more]), Context())][:20] == first[:20]
+    first = [one.chunk_id for one in blend(merge_votes(few), Context())]
+    assert [one.chunk_id for one in blend(merge_votes([*few, *more]), Context())][:20] == first[:20]
 
 
 @pytest.mark.parametrize("kind", ["exact_quote", "entity"])
@@ -362,7 +364,7 @@ def test_a_blend_puts_the_chunk_that_holds_a_whole_identifier_or_quotation_first
     ]
     loose = [vote(chunk_id, "fts_relaxed", chunk_id, 9 - chunk_id / 10) for chunk_id in range(1, 11)]
     whole = [vote(30, "fts_exact", 1, 7.0), vote(30, "fts_relaxed", 11, 7.0)]
-    given = ballots([*near, *loose, *whole], cosine={30: 0.6})
+    given = merge_votes([*near, *loose, *whole], cosine={30: 0.6})
     literal = Context(kind=kind, code_share=code_share, is_literal=True)
     assert blend(given, literal)[0].chunk_id == 30
     assert blend(given, replace(literal, is_literal=False))[0].chunk_id == 1
@@ -371,7 +373,9 @@ def test_a_blend_puts_the_chunk_that_holds_a_whole_identifier_or_quotation_first
 def test_chunks_that_all_hold_a_quotation_share_as_evidence_what_each_gains_in_the_order():
     def quoted(holders: int) -> tuple[dict[int, float], dict[int, float]]:
         votes = [vote(at, "fts_relaxed", at, 9.0 - at / 10) for at in range(1, 41)]
-        given = ballots([*votes, *(vote(at, "fts_exact", at, 9.0 - at / 10) for at in range(1, holders + 1))])
+        given = merge_votes(
+            [*votes, *(vote(at, "fts_exact", at, 9.0 - at / 10) for at in range(1, holders + 1))]
+        )
         context = Context(kind="exact_quote", is_literal=True)
         fused = fuse("blend", given, context)
         return {one.chunk_id: one.score for one in fused.ranked}, fused.standing
@@ -387,7 +391,7 @@ def test_chunks_that_all_hold_a_quotation_share_as_evidence_what_each_gains_in_t
 def test_a_chunk_without_a_vector_is_not_taken_for_far_in_meaning():
     near = [vote(chunk_id, "semantic", chunk_id, 0.9 - chunk_id / 100) for chunk_id in range(1, 41)]
     waiting = [vote(99, "fts_exact", 1, 12.0), vote(99, "fts_relaxed", 1, 12.0)]
-    given = ballots([*waiting, *near])
+    given = merge_votes([*waiting, *near])
     assert 99 not in given.cosine
     assert order(blend(given, Context()))[0] == 99
     assert shares("blend", given, Context())[99].semantic == 0
@@ -396,4 +400,4 @@ def test_a_chunk_without_a_vector_is_not_taken_for_far_in_meaning():
 def test_a_word_that_few_chunks_hold_makes_the_lexical_ballot_stand_out():
     few = [vote(chunk_id, "fts_relaxed", chunk_id, 5.0 - chunk_id / 100) for chunk_id in range(1, 4)]
     many = [vote(chunk_id, "fts_relaxed", chunk_id, 5.0 - chunk_id / 100) for chunk_id in range(1, 21)]
-    assert blend_weight(ballots(few), Context()) < blend_weight(ballots(many), Context())
+    assert blend_weight(merge_votes(few), Context()) < blend_weight(merge_votes(many), Context())

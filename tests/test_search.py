@@ -96,8 +96,8 @@ def test_knowing_of_which_types_documents_are_changes_no_score(tmp_path: Path, t
         request = Request("deploy to production")
         tools, _ = kb.parts.search_tools(request, wait_for_model=True)
         asked = search(request, tools)
-        assert tools.known is not None
-        told = search(request, replace(tools, known=replace(tools.known, types=types)))
+        assert tools.glance is not None
+        told = search(request, replace(tools, glance=replace(tools.glance, types=types)))
         assert [hit.scores for hit in told.hits] == [hit.scores for hit in asked.hits] != []
 
 

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.judge import evidence_of
+from concord.judge import signals_of
 from concord.poll import Poll, poll
 from concord.ranking import calibrate, rarity
 from concord.ranking.agreement import Rung, answerable
 from concord.ranking.diversify import RELAXED_FLOOR
-from concord.ranking.fuse import Ballots, ballots, fuse
+from concord.ranking.fuse import Ballots, fuse, merge_votes
 from concord.ranking.plan import polled
 from concord.types import Candidate, Family, Match, Mode, Query, Request
 
 if TYPE_CHECKING:
     from concord.protocols import LexicalIndex
-    from concord.search import Retrieval, Tools
+    from concord.retrieve import Retrieval, SearchTools
     from concord.suggest import Near
 
 RUNG_STRATEGIES = ("fts_prefix", "fts_partial")  # the names under which the rungs vote
@@ -66,7 +66,7 @@ class Step(Struct):
         return False
 
 
-def rescue(request: Request, mode: Mode, fusion: str, found: Retrieval, tools: Tools) -> Rescue:
+def rescue(request: Request, mode: Mode, fusion: str, found: Retrieval, tools: SearchTools) -> Rescue:
     """Try the rungs in turn when words have found nothing and meaning nothing that can be relied on."""
     index = tools.store.lexical
     near: Near = cache(lambda word: index.similar_words(word, NEAR))
@@ -80,13 +80,13 @@ def rescue(request: Request, mode: Mode, fusion: str, found: Retrieval, tools: T
     return Rescue(found, near, floor)
 
 
-def budget_ms(request: Request, setting: str, tools: Tools) -> float:
+def budget_ms(request: Request, setting: str, tools: SearchTools) -> float:
     """Return the time that a setting allows, though never more than the caller gave the whole search."""
     allowed: float = tools.settings[setting]
     return allowed if request.deadline_ms is None else min(allowed, request.deadline_ms)
 
 
-def _steps(request: Request, near: Near, tools: Tools) -> Iterator[Step]:
+def _steps(request: Request, near: Near, tools: SearchTools) -> Iterator[Step]:
     from concord.rungs import beginnings, parts  # late: most searches find the words as typed
 
     index, (prefix, partial) = tools.store.lexical, RUNG_STRATEGIES
@@ -95,7 +95,7 @@ def _steps(request: Request, near: Near, tools: Tools) -> Iterator[Step]:
     yield Step("partial", partial, index, lambda q: parts(q, near, index, whole_ms * LOOKING), whole_ms)
 
 
-def _needs_words(mode: Mode, fusion: str, found: Retrieval, tools: Tools) -> bool:
+def _needs_words(mode: Mode, fusion: str, found: Retrieval, tools: SearchTools) -> bool:
     """Whether there are words to look for, none was found, and meaning found nothing to rely on."""
     is_allowed = any(name.startswith("fts_") for name in polled(mode))
     if not is_allowed or found.ballots.lexical or not found.query.words or not found.query.chunks:
@@ -103,36 +103,36 @@ def _needs_words(mode: Mode, fusion: str, found: Retrieval, tools: Tools) -> boo
     return not found.ballots.votes or not _is_answerable(fusion, found, tools)
 
 
-def _is_answerable(fusion: str, found: Retrieval, tools: Tools) -> bool:
+def _is_answerable(fusion: str, found: Retrieval, tools: SearchTools) -> bool:
     """Whether what meaning found may be the answer. It need not be read for that: no word of it is asked for.
 
     With a model that nobody fitted, a cosine above the weak cut stands in for the probability.
     """
     fused = fuse(fusion, found.ballots, found.context)
     weights = rarity.idfs(found.query.chunks, found.query.frequencies)
-    evidence = evidence_of(found.ballots, fused, found.query, weights, coverage=0.0)
+    signals = signals_of(found, fused, weights, coverage=0.0)
     cuts = calibrate.cuts(tools.calibration)
-    judged = answerable(calibrate.confidence_score(tools.calibration, evidence), cuts)
-    return evidence.semantic.top >= cuts.weak if judged is None else judged
+    judged = answerable(calibrate.confidence_score(tools.calibration, signals), cuts)
+    return signals.semantic.top >= cuts.weak if judged is None else judged
 
 
 def _joined(found: Retrieval, votes: Poll) -> Retrieval:
     """Return what was found with a rung's votes added to it."""
     joined = Poll(
-        {**found.votes.votes, **votes.votes},
-        [*found.votes.degraded, *votes.degraded],
-        {**found.votes.timings_ms, **votes.timings_ms},
+        {**found.poll.votes, **votes.votes},
+        [*found.poll.degraded, *votes.degraded],
+        {**found.poll.timings_ms, **votes.timings_ms},
     )
     added = [candidate for some in votes.votes.values() for candidate in some]
-    given = _with_votes(found, added) if added else found.ballots
-    return replace(found, votes=joined, ballots=given)
+    ballots = _with_votes(found, added) if added else found.ballots
+    return replace(found, poll=joined, ballots=ballots)
 
 
 def _with_votes(found: Retrieval, added: Sequence[Candidate]) -> Ballots:
-    given = found.ballots
-    missing = [one for one in added if one.chunk_id not in given.cosine]
-    cosine = dict(given.cosine)
-    if found.cosines and given.semantic and missing:
+    ballots = found.ballots
+    missing = [one for one in added if one.chunk_id not in ballots.cosine]
+    cosine = dict(ballots.cosine)
+    if found.cosines and ballots.semantic and missing:
         cosine |= found.cosines.compare(found.query.meaning, missing).cosines()
-    voted = [one for some in given.votes.values() for one in some]
-    return ballots([*voted, *added], bm25=given.bm25, cosine=cosine)
+    voted = [one for some in ballots.votes.values() for one in some]
+    return merge_votes([*voted, *added], bm25=ballots.bm25, cosine=cosine)

@@ -6,16 +6,16 @@ import time
 
 from msgspec.structs import replace
 
-from concord import search as pipeline
 from concord.protocols import Catalog
-from concord.search import Tools, deadline_ms
+from concord.retrieve import SearchTools, deadline_ms
+from concord.search import search
 from concord.types import Answer, Degraded, Request
 
 WAITING_SHARE = 0.5  # of the time that the search has: the rest is for searching
 FIRST_LOOK_S, LONGEST_LOOK_S = 0.002, 0.05  # between two looks: a commit takes milliseconds, a sync seconds
 
 
-def search(request: Request, tools: Tools) -> Answer:
+def search_when_caught_up(request: Request, tools: SearchTools) -> Answer:
     """Answer a request once the store has the generation it asks for, or say in the answer that it has not.
 
     Waiting and searching together take no longer than searching may.
@@ -28,8 +28,8 @@ def search(request: Request, tools: Tools) -> Answer:
     wanted = request.min_generation or 0
     reached = _wait(tools.store.catalog, wanted, started + allowed_ms * WAITING_SHARE / 1000)
     left_ms = max(1.0, allowed_ms - (time.monotonic() - started) * 1000)
-    tools = replace(tools, known=None)  # that was before
-    answer = replace(pipeline.search(replace(request, deadline_ms=left_ms), tools), request=request)
+    tools = replace(tools, glance=None)  # that was before
+    answer = replace(search(replace(request, deadline_ms=left_ms), tools), request=request)
     return answer if reached >= wanted else _behind(answer, reached, wanted)
 
 

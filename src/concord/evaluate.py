@@ -21,7 +21,8 @@ from concord.judge import Judgement
 from concord.protocols import Progress
 from concord.ranking.fuse import FUSIONS
 from concord.reliability import Answerability, Gibberish, Trust, answerability, gibberish, trust
-from concord.search import FUSION_OF, Examined, Tools, examine, retrieve
+from concord.retrieve import SearchTools, retrieve
+from concord.search import FUSION_OF, Examined, examine
 from concord.types import ChunkId, QueryKind, Request
 from concord.understand import MAX_TOP
 
@@ -50,7 +51,7 @@ class Outcome(NamedTuple):
     @property
     def kind(self) -> QueryKind:
         """The query's type."""
-        return self.judgement.search.kind
+        return self.judgement.signals.kind
 
 
 class Evaluation(Struct, frozen=True):
@@ -75,7 +76,7 @@ class Evaluation(Struct, frozen=True):
 
 def evaluate(
     collection: Collection,
-    tools: Tools,
+    tools: SearchTools,
     progress: Progress,
     others: Mapping[str, Sequence[str]] | None = None,
 ) -> Evaluation:
@@ -103,7 +104,7 @@ def evaluate(
     )
 
 
-def ask(texts: Sequence[str], tools: Tools, progress: Progress) -> list[Outcome]:
+def ask(texts: Sequence[str], tools: SearchTools, progress: Progress) -> list[Outcome]:
     """Ask queries to which nothing is relevant: those of another collection, or nonsense."""
     found = []
     for done, text in enumerate(texts, 1):
@@ -112,7 +113,7 @@ def ask(texts: Sequence[str], tools: Tools, progress: Progress) -> list[Outcome]
     return found
 
 
-def ask_own(collection: Collection, tools: Tools, progress: Progress) -> list[Outcome]:
+def ask_own(collection: Collection, tools: SearchTools, progress: Progress) -> list[Outcome]:
     """Ask the judged queries of an indexed collection as a caller would, and nothing more."""
     judged = collection.judged
     found = []
@@ -143,7 +144,7 @@ def write_runs(runs: Mapping[str, Run], folder: Path) -> None:
 
 
 def _ask_deeply(
-    collection: Collection, tools: Tools, progress: Progress
+    collection: Collection, tools: SearchTools, progress: Progress
 ) -> tuple[dict[str, Run], list[Outcome]]:
     """Ask the judged queries, and put what the strategies find into every mode's order."""
     runs: dict[str, Run] = {mode: {} for mode in MODES}
@@ -160,7 +161,7 @@ def _ask_deeply(
     return runs, outcomes
 
 
-def asked(text: str, tools: Tools) -> Examined:
+def asked(text: str, tools: SearchTools) -> Examined:
     """Ask one query as a caller would, without a caller's hurry."""
     return examine(Request(text, deadline_ms=PATIENCE_MS), tools)
 
@@ -171,13 +172,13 @@ def _outcome(query_id: str, examined: Examined, judged: Mapping[str, int]) -> Ou
     return Outcome(query_id, examined.judgement, relevant, examined.answer.search_time_ms)
 
 
-def _depth(tools: Tools) -> int:
+def _depth(tools: SearchTools) -> int:
     """Return how many results to ask for: a document may fill as many places as it has chunks."""
     counts = tools.store.catalog.counts()
     return min(MAX_TOP, math.ceil(DEPTH * ASKED * counts.chunks / max(1, counts.documents)))
 
 
-def _orders(request: Request, examined: Examined, tools: Tools) -> dict[str, list[ChunkId]]:
+def _orders(request: Request, examined: Examined, tools: SearchTools) -> dict[str, list[ChunkId]]:
     """Return each mode's order of the chunks that the strategies found."""
     found = retrieve(request, "auto", tools, tools.store.catalog.sources())
     given = found.ballots
@@ -208,7 +209,7 @@ def _by_kind(
     }
 
 
-def _gibberish(outcomes: Sequence[Outcome], tools: Tools, progress: Progress) -> Gibberish:
+def _gibberish(outcomes: Sequence[Outcome], tools: SearchTools, progress: Progress) -> Gibberish:
     nonsense = ask(NONSENSE, tools, progress)
     return gibberish([one.judgement for one in outcomes], [one.judgement for one in nonsense])
 
@@ -227,7 +228,7 @@ def _percentiles(took_ms: Sequence[float]) -> dict[str, float]:
 class Owners:
     """Which document a chunk belongs to, remembered: the same few are found again and again."""
 
-    def __init__(self, tools: Tools) -> None:
+    def __init__(self, tools: SearchTools) -> None:
         self._catalog = tools.store.catalog
         self._known: dict[ChunkId, str] = {}
 

@@ -16,11 +16,12 @@ from concord.freshness import Files
 from concord.passages import indexed
 from concord.poll import Poll, poll
 from concord.ranking import diversify, explain
-from concord.ranking.fuse import FUSIONS, Ballots, ballots, rrf
+from concord.ranking.fuse import FUSIONS, Ballots, merge_votes, rrf
 from concord.ranking.plan import STRATEGIES, polled
 from concord.reading import Located, locate
 from concord.reasons import Fused, Known, Overlap, Stage, Standing, WordFound, reason
-from concord.search import Retrieval, Tools, chosen_fusion, retrieve, search
+from concord.retrieve import Retrieval, SearchTools, retrieve
+from concord.search import chosen_fusion, search
 from concord.text.citation import cite
 from concord.text.parse import contains, parse
 from concord.text.terms import phrase_match
@@ -59,7 +60,7 @@ class Explanation(Struct, frozen=True):
 
 
 def explain_passage(
-    request: Request, reference: str, tools: Tools, absent: Sequence[Degraded] = ()
+    request: Request, reference: str, tools: SearchTools, absent: Sequence[Degraded] = ()
 ) -> Explanation:
     """Explain the passage that a reference stands for; of several chunks, the one that came nearest.
 
@@ -78,8 +79,8 @@ def explain_passage(
     deep = _asked_deeply(found.query, EVERYTHING if filtered else found.query.filter, mode, tools)
     chunk = _nearest(meant, answer, deep)
     standings = tuple(_standings(chunk, found.query, deep, tools, absent))
-    given = _as_if_voted(chunk, found.ballots, deep, standings)
-    fused = _fused(chunk, given, found, fusion, answer, tools)
+    ballots = _as_if_voted(chunk, found.ballots, deep, standings)
+    fused = _fused(chunk, ballots, found, fusion, answer, tools)
     known = _known(chunk, located.document, found, answer, standings, fused, filtered, tools)
     stage, why = reason(known)
     shown = next((hit.explanation for hit in answer.hits if hit.chunk.id == chunk.id), None)
@@ -91,7 +92,7 @@ def explain_passage(
         stage=stage,
         why=why,
         known=known,
-        arithmetic=shown or explain.explain(chunk.id, given, found.context, fusion),
+        arithmetic=shown or explain.explain(chunk.id, ballots, found.context, fusion),
     )
 
 
@@ -126,7 +127,7 @@ def to_json(explanation: Explanation) -> dict[str, Json]:
 def _degraded(answer: Answer, found: Retrieval, absent: Sequence[Degraded]) -> tuple[Degraded, ...]:
     """Return what was missing, from the search or from the look behind it, each once."""
     cosines = found.cosines.degraded if found.cosines else ()
-    return tuple(dict.fromkeys((*answer.degraded, *found.votes.degraded, *cosines, *absent)))
+    return tuple(dict.fromkeys((*answer.degraded, *found.poll.degraded, *cosines, *absent)))
 
 
 def _plain(fields: Mapping[str, Json]) -> dict[str, Json]:
@@ -141,7 +142,7 @@ def _known(
     standings: Sequence[Standing],
     fused: Fused,
     filtered: Sequence[str],
-    tools: Tools,
+    tools: SearchTools,
 ) -> Known:
     return Known(
         rank=next((hit.rank for hit in answer.hits if hit.chunk.id == chunk.id), None),
@@ -158,14 +159,14 @@ def _known(
     )
 
 
-def _asked_deeply(query: Query, filter: Filter, mode: Mode, tools: Tools) -> Poll:
+def _asked_deeply(query: Query, filter: Filter, mode: Mode, tools: SearchTools) -> Poll:
     """Ask the strategies of a mode for far more than they may vote for."""
     asked = [strategy for strategy in tools.strategies if strategy.name in polled(mode)]
     deep = replace(query, filter=filter, candidates=max(DEPTH, query.candidates))
     return poll(asked, deep, tools.settings["search.deadline_ms"])
 
 
-def _objections(chunk: Chunk, located: Located, filter: Filter, tools: Tools) -> Iterator[str]:
+def _objections(chunk: Chunk, located: Located, filter: Filter, tools: SearchTools) -> Iterator[str]:
     """Yield what a filter has against a document: each condition alone is put to the engine."""
     words = " ".join(chunk.text.split()[:PROBE_WORDS])
     probe = phrase_match(words)
@@ -213,7 +214,7 @@ def _ranks(deep: Poll) -> dict[ChunkId, int]:
 
 
 def _standings(
-    chunk: Chunk, query: Query, deep: Poll, tools: Tools, absent: Sequence[Degraded]
+    chunk: Chunk, query: Query, deep: Poll, tools: SearchTools, absent: Sequence[Degraded]
 ) -> Iterator[Standing]:
     """Yield where each strategy puts a chunk; one that was not asked says why."""
     reasons = {one.strategy: one.reason for one in (*absent, *deep.degraded)}
@@ -227,7 +228,7 @@ def _standings(
         yield Standing(name, family, rank, score, rank is not None and rank <= query.candidates)
 
 
-def _cosine(chunk: Chunk, query: Query, family: str, tools: Tools) -> float | None:
+def _cosine(chunk: Chunk, query: Query, family: str, tools: SearchTools) -> float | None:
     """Return how near a chunk is that the semantic list does not reach; None for words, or no vector."""
     if family != "semantic" or tools.similarity is None:
         return None
@@ -235,21 +236,21 @@ def _cosine(chunk: Chunk, query: Query, family: str, tools: Tools) -> float | No
     return tools.similarity.compare(query.meaning, stored).cosines().get(chunk.id)
 
 
-def _as_if_voted(chunk: Chunk, given: Ballots, deep: Poll, standings: Sequence[Standing]) -> Ballots:
+def _as_if_voted(chunk: Chunk, ballots: Ballots, deep: Poll, standings: Sequence[Standing]) -> Ballots:
     """Return the ballots as they would be had the strategies voted for the chunk from where they rank it."""
     votes = [one for some in deep.votes.values() for one in some if one.chunk_id == chunk.id]
-    if chunk.id in given.votes or not votes:
-        return given
+    if chunk.id in ballots.votes or not votes:
+        return ballots
     near = next((one.score for one in standings if one.family == "semantic"), None)
     cosine = {} if near is None else {chunk.id: near}
-    voted = [one for some in given.votes.values() for one in some]
-    return ballots([*voted, *votes], bm25=given.bm25, cosine={**given.cosine, **cosine})
+    voted = [one for some in ballots.votes.values() for one in some]
+    return merge_votes([*voted, *votes], bm25=ballots.bm25, cosine={**ballots.cosine, **cosine})
 
 
 def _fused(
-    chunk: Chunk, given: Ballots, found: Retrieval, fusion: str, answer: Answer, tools: Tools
+    chunk: Chunk, ballots: Ballots, found: Retrieval, fusion: str, answer: Answer, tools: SearchTools
 ) -> Fused:
-    order = FUSIONS[fusion](given, found.context)
+    order = FUSIONS[fusion](ballots, found.context)
     scores = {one.chunk_id: one.score for one in order}
     returned = [scores[hit.chunk.id] for hit in answer.hits if hit.chunk.id in scores]
     ranks = {one.chunk_id: rank for rank, one in enumerate(order, 1)}
@@ -258,7 +259,7 @@ def _fused(
         of=len(order),
         score=scores.get(chunk.id),
         last_score=min(returned, default=None),
-        rrf=next((one.score for one in rrf(given, found.context.k) if one.chunk_id == chunk.id), None),
+        rrf=next((one.score for one in rrf(ballots, found.context.k) if one.chunk_id == chunk.id), None),
         threshold=answer.request.threshold,
         floor=tools.settings["search.floor"],
     )

@@ -16,7 +16,7 @@ from concord.errors import BadValue
 from concord.evaluate import Outcome, asked
 from concord.protocols import Catalog, Journal, Progress
 from concord.reading import locate, passage_of
-from concord.search import Tools
+from concord.retrieve import SearchTools
 from concord.types import Feedback, Opinion
 
 FIRST = 10  # results among which a good one is looked for
@@ -50,7 +50,7 @@ def give_feedback(
     return feedback
 
 
-def judged_outcomes(tools: Tools, progress: Progress) -> list[Outcome]:
+def judged_outcomes(tools: SearchTools, progress: Progress) -> list[Outcome]:
     """Ask the queries that opinions were given on, and keep of each answer what somebody has judged.
 
     A query of whose results only bad ones are known counts as not answered.
@@ -69,7 +69,7 @@ def judged_outcomes(tools: Tools, progress: Progress) -> list[Outcome]:
     return outcomes
 
 
-def review(tools: Tools, progress: Progress) -> Review:
+def review(tools: SearchTools, progress: Progress) -> Review:
     """Tell how search does on the opinions that were given."""
     feedback = tools.store.journal.feedback()
     places = []

@@ -21,15 +21,15 @@ from concord.judge import Judgement, Verdict
 from concord.ranking import calibrate
 from concord.ranking.agreement import Cuts, answer_label, answerable, cap, label
 from concord.ranking.calibrate import Calibration, Logistic
-from concord.ranking.features import features_answer, features_hit
+from concord.ranking.features import answer_features, hit_features
 
 Array = npt.NDArray[np.float64]
 
 # Chosen leave-one-set-out on the development sets from all of `ranking.features`: few, and such that mean the
 # same from one collection to the next. The number of chunks helped on known sets and failed on strange ones,
 # and so did BM25 as a share of what the query could score: short queries reach much of it anywhere.
-HIT_FEATURES = ("document_cosine", "document_standing", "bm25_ratio", "document_coverage")
-ANSWER_FEATURES = (
+FITTED_HIT_FEATURES = ("document_cosine", "document_standing", "bm25_ratio", "document_coverage")
+FITTED_ANSWER_FEATURES = (
     "top_cosine",
     "first_cosine",
     "standing_margin",
@@ -39,7 +39,7 @@ ANSWER_FEATURES = (
 )
 # What speaks for a hit or an answer may count for nothing, never against it, and the other way round. Left to
 # themselves the sets that are there once made a query whose words were all found the less likely answered.
-FOR = frozenset({*HIT_FEATURES, *ANSWER_FEATURES} - {"unknown"})
+FOR = frozenset({*FITTED_HIT_FEATURES, *FITTED_ANSWER_FEATURES} - {"unknown"})
 AGAINST = frozenset({"unknown"})
 FOREIGN_SHARE = 0.25  # of what regressions learn from: enough to tell what cannot be answered
 FOREIGN_SHARE_OF_TABLE = 0.01  # of what the table holds: a probability is meant for a corpus's own queries
@@ -76,9 +76,9 @@ class Cases(Struct, frozen=True):
 
 def fit(sets: Sequence[JudgedSet], model: str, prior: Calibration | None = None) -> Calibration:
     """Fit a calibration for an embedding model to judged sets; a prior is what to stay near to."""
-    hit = fit_logistic(hit_cases(sets), HIT_FEATURES, prior.hit if prior else None)
+    hit = fit_logistic(hit_cases(sets), FITTED_HIT_FEATURES, prior.hit if prior else None)
     asked, told = answer_cases(sets, FOREIGN_SHARE), answer_cases(sets, FOREIGN_SHARE_OF_TABLE)
-    answer = straightened(asked, ANSWER_FEATURES, prior.answer if prior else None, told.weight)
+    answer = straightened(asked, FITTED_ANSWER_FEATURES, prior.answer if prior else None, told.weight)
     reads = prior.other_scripts if prior else 1.0
     return Calibration(model, hit, answer, fit_cuts(sets, answer), reads)
 
@@ -88,7 +88,7 @@ def rejudged(judgement: Judgement, calibration: Calibration | None) -> Judgement
     cuts = calibrate.cuts(calibration)
     verdicts = tuple(_revised(verdict, judgement, calibration, cuts) for verdict in judgement.verdicts)
     relevances = [verdict.relevance for verdict in verdicts]
-    score = calibrate.confidence_score(calibration, judgement.search, relevances) if verdicts else 0.0
+    score = calibrate.confidence_score(calibration, judgement.signals, relevances) if verdicts else 0.0
     return replace(
         judgement,
         verdicts=verdicts,
@@ -189,7 +189,7 @@ def isotonic(
 
 def fit_cuts(sets: Sequence[JudgedSet], answer: Logistic) -> Cuts:
     """Return where cosine is strong or weak, and an answer there: against queries that have none here."""
-    nearest = [one.judgement.search.semantic.top for held in sets for one in held.foreign]
+    nearest = [one.judgement.signals.semantic.top for held in sets for one in held.foreign]
     if not nearest:
         return Cuts(hit=HIT_CUTS, answer=ANSWER_CUTS)
     weak, strong = (round(float(np.quantile(nearest, share)), 4) for share in (WEAK, STRONG))
@@ -200,7 +200,7 @@ def answerable_cut(sets: Sequence[JudgedSet], answer: Logistic) -> float | None:
     """Return the confidence score that tells answered queries from foreign ones where that is hardest."""
 
     def scores(outcomes: Iterable[Outcome]) -> Array:
-        found = [features_answer(one.judgement.search) for one in outcomes]
+        found = [answer_features(one.judgement.signals) for one in outcomes]
         return np.array([calibrate.probability(answer, values) for values in found])
 
     pairs = [(scores(one for one in held.own if any(one.relevant)), scores(held.foreign)) for held in sets]
@@ -221,20 +221,20 @@ def _misjudged(own: Array, foreign: Array, cut: float) -> float:
 
 def _revised(verdict: Verdict, judgement: Judgement, calibration: Calibration | None, cuts: Cuts) -> Verdict:
     evidence = replace(verdict.evidence, cuts=cuts)
-    relevance = calibrate.relevance(calibration, verdict.features, judgement.search)
+    relevance = calibrate.relevance(calibration, verdict.signals, judgement.signals)
     return replace(
         verdict, relevance=relevance, label=cap(label(evidence), relevance, cuts), evidence=evidence
     )
 
 
 def _hit_row(verdict: Verdict, judgement: Judgement) -> list[float]:
-    values = features_hit(verdict.features, judgement.search)
-    return [values[name] for name in HIT_FEATURES]
+    values = hit_features(verdict.signals, judgement.signals)
+    return [values[name] for name in FITTED_HIT_FEATURES]
 
 
 def _answer_row(judgement: Judgement) -> list[float]:
-    values = features_answer(judgement.search)
-    return [values[name] for name in ANSWER_FEATURES]
+    values = answer_features(judgement.signals)
+    return [values[name] for name in FITTED_ANSWER_FEATURES]
 
 
 def _weighted(sets: Sequence[JudgedSet], foreign_share: float) -> Iterable[tuple[Outcome, float, int]]:

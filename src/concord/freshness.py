@@ -23,13 +23,13 @@ class Files:
         self._sources = {source.id: source for source in sources}
         self._stats: dict[str, os.stat_result | None] = {}  # by document; None where there is no file
         self._is_mounted: dict[str, bool] = {}  # by source
-        self.told = 0  # how often the disk has answered
+        self.answers = 0  # how often the disk has answered
 
     def knows(self, document: Document) -> bool:
         """Whether a document is of one of the sources."""
         return document.source_id in self._sources
 
-    def is_told(self, document: Document) -> bool:
+    def needs_no_disk(self, document: Document) -> bool:
         """Whether what has become of a document's file is known without the disk."""
         source = self._sources[document.source_id]
         if source.path is None:
@@ -43,7 +43,7 @@ class Files:
         """Whether a document had a file that is gone while its source is still there; never opens a file."""
         source = self._sources[document.source_id]
         is_gone = source.path is not None and self._stat(document) is None and self._has_root(source)
-        self.told += 1
+        self.answers += 1
         return is_gone
 
     def freshness(self, document: Document) -> Freshness | None:
@@ -55,7 +55,7 @@ class Files:
         if status is None:
             return "deleted" if self._has_root(source) else None
         state = _compared(document, source.file_of(document.path) or "", status)
-        self.told += 1
+        self.answers += 1
         return state
 
     def _stat(self, document: Document) -> os.stat_result | None:

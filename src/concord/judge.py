@@ -7,6 +7,7 @@ for the table and `ranking.calibrate` for what was fitted.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,18 +17,21 @@ from concord.ranking.agreement import Evidence, Label, Rung, answer_label, answe
 from concord.ranking.calibrate import Calibration
 from concord.ranking.entities import mentioned
 from concord.ranking.features import (
-    HitEvidence,
-    SearchEvidence,
-    hit_evidence,
-    search_evidence,
+    HitSignals,
+    SearchSignals,
+    hit_signals,
+    search_signals,
     with_documents,
 )
-from concord.ranking.fuse import Ballots, Context, Fused
+from concord.ranking.fuse import Fused
 from concord.ranking.identifiers import shape
 from concord.ranking.plan import STRATEGIES
 from concord.text.parse import contains
 from concord.text.terms import loose_words
 from concord.types import Chunk, Document, Query, Ranked
+
+if TYPE_CHECKING:
+    from concord.retrieve import Retrieval
 
 MOSTLY = 0.5  # the share of a query, by rarity, from which what nothing holds is what was asked for
 SLIP = 0.05  # the chance that a code was mistyped, and the one that is like it was meant; not measured
@@ -47,15 +51,15 @@ class Verdict(Struct, frozen=True):
 
     relevance: float
     label: Label
-    evidence: Evidence
-    features: HitEvidence
+    evidence: Evidence  # that the label rests on
+    signals: HitSignals
 
 
 class Judgement(Struct, frozen=True):
     """What is thought of an answer and of each of its hits."""
 
     verdicts: tuple[Verdict, ...]
-    search: SearchEvidence
+    signals: SearchSignals
     label: Label
     confidence_score: float
     answerable: bool | None
@@ -65,10 +69,8 @@ class Judgement(Struct, frozen=True):
 
 def judge(
     survivors: Sequence[Survivor],
-    given: Ballots,
-    context: Context,
+    found: Retrieval,
     fused: Fused,
-    query: Query,
     calibration: Calibration | None,
     is_held: Callable[[str], bool] = lambda code: True,
     rung: Rung | None = None,
@@ -78,29 +80,30 @@ def judge(
     `is_held` tells whether anything that may be found holds a code. A rung of the cascade decides the label
     of those hits alone that nobody else has found.
     """
+    query = found.query
     weights = rarity.idfs(query.chunks, query.frequencies)
     covered = [_coverage(survivor, query, weights) for survivor in survivors]
-    search = evidence_of(given, fused, query, weights, coverage=covered[0] if covered else 0.0)
+    signals = signals_of(found, fused, weights, coverage=covered[0] if covered else 0.0)
     unheld = _unheld(survivors, query, is_held)
-    search = replace(search, held=_held(unheld, weights))
-    features = with_documents(
+    signals = replace(signals, code_discount=_code_discount(unheld, weights))
+    hits = with_documents(
         [
-            _features(at, survivor, query, given, fused.standing.get(survivor.ranked.chunk_id, 0.0), coverage)
+            _hit_signals(at, survivor, found, fused, coverage)
             for at, (survivor, coverage) in enumerate(zip(survivors, covered, strict=True), 1)
         ],
         [survivor.document.id for survivor in survivors],
     )
     verdicts = tuple(
-        _verdict(survivor, known, query, search, calibration, rung, unread=context.model_reads < 1)
-        for survivor, known in zip(survivors, features, strict=True)
+        _verdict(survivor, hit, query, signals, calibration, rung, unread=found.context.model_reads < 1)
+        for survivor, hit in zip(survivors, hits, strict=True)
     )
     relevances = [verdict.relevance for verdict in verdicts]
-    score = calibrate.confidence_score(calibration, search, relevances) if survivors else 0.0
+    score = calibrate.confidence_score(calibration, signals, relevances) if survivors else 0.0
     cuts = calibrate.cuts(calibration)
-    is_fitted = calibration is not None and all(known.cosine is not None for known in features[:1])
+    is_fitted = calibration is not None and all(hit.cosine is not None for hit in hits[:1])
     return Judgement(
         verdicts,
-        search,
+        signals,
         answer_label((v.label for v in verdicts), score, cuts),
         score,
         answerable(score, cuts) if is_fitted else None,
@@ -109,15 +112,16 @@ def judge(
     )
 
 
-def evidence_of(
-    given: Ballots, fused: Fused, query: Query, weights: Mapping[str, float], *, coverage: float
-) -> SearchEvidence:
+def signals_of(
+    found: Retrieval, fused: Fused, weights: Mapping[str, float], *, coverage: float
+) -> SearchSignals:
     """Sum up a search; `coverage` is the share of the query's words, by rarity, that its first hit holds.
 
     `weights` are those of the query's words.
     """
-    return search_evidence(
-        given,
+    query = found.query
+    return search_signals(
+        found.ballots,
         fused.ranked,
         kind=query.kind,
         terms=len(query.words),
@@ -138,7 +142,7 @@ def _unheld(survivors: Sequence[Survivor], query: Query, is_held: Callable[[str]
     )
 
 
-def _held(unheld: Sequence[str], weights: Mapping[str, float]) -> float:
+def _code_discount(unheld: Sequence[str], weights: Mapping[str, float]) -> float:
     """Return what chances are worth: where codes that nothing holds are the lesser part of a query, all."""
     share = rarity.coverage({part for code in unheld for part in loose_words(code)}, weights)
     return max(SLIP, 1 - share) if share >= MOSTLY else 1.0
@@ -153,15 +157,15 @@ def _text(survivor: Survivor) -> str:
     return f"{survivor.document.title}\n{survivor.chunk.text}"
 
 
-def _features(
-    rank: int, survivor: Survivor, query: Query, given: Ballots, standing: float, coverage: float
-) -> HitEvidence:
-    text = survivor.chunk.text
-    return hit_evidence(
-        given,
+def _hit_signals(
+    rank: int, survivor: Survivor, found: Retrieval, fused: Fused, coverage: float
+) -> HitSignals:
+    text, query = survivor.chunk.text, found.query
+    return hit_signals(
+        found.ballots,
         survivor.ranked,
         rank,
-        standing=standing,
+        standing=fused.standing.get(survivor.ranked.chunk_id, 0.0),
         coverage=coverage,
         entity=bool(mentioned(query.entities, text)),
         verbatim=bool(query.phrases) and all(contains(text, phrase) for phrase in query.phrases),
@@ -170,9 +174,9 @@ def _features(
 
 def _verdict(
     survivor: Survivor,
-    features: HitEvidence,
+    hit: HitSignals,
     query: Query,
-    search: SearchEvidence,
+    search: SearchSignals,
     calibration: Calibration | None,
     rung: Rung | None,
     *,
@@ -184,13 +188,13 @@ def _verdict(
         exact="fts_exact" in found,
         relaxed="fts_relaxed" in found,
         semantic="semantic" in found,
-        entity=features.entity,
-        verbatim=features.verbatim,
-        cosine=features.cosine,
+        entity=hit.entity,
+        verbatim=hit.verbatim,
+        cosine=hit.cosine,
         cuts=cuts,
         kind=query.kind,
         rung=None if found.intersection(STRATEGIES) else rung,
         unread=unread,
     )
-    relevance = calibrate.relevance(calibration, features, search)
-    return Verdict(relevance, cap(label(evidence), relevance, cuts), evidence, features)
+    relevance = calibrate.relevance(calibration, hit, search)
+    return Verdict(relevance, cap(label(evidence), relevance, cuts), evidence, hit)

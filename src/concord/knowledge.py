@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from threading import Event
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -36,7 +36,19 @@ if TYPE_CHECKING:
     from concord.paging import Page
     from concord.progressive import Progressive
     from concord.protocols import Embedder, Progress, Store
+    from concord.retrieve import SearchTools
     from concord.syncing import Syncing
+
+
+def _pipeline(request: Request) -> Callable[[Request, SearchTools], Answer]:
+    """Return what answers a request: some wait until the store has what they were promised."""
+    if request.min_generation is None:
+        from concord.search import search
+
+        return search
+    from concord.catching_up import search_when_caught_up
+
+    return search_when_caught_up
 
 
 def preliminary(answer: Answer) -> Answer:
@@ -228,15 +240,12 @@ class KnowledgeBase:
     def ask(self, request: Request, *, wait_for_model: bool = True) -> Answer:
         """Answer a request; without waiting for the model, words alone answer for as long as it is cold."""
         from concord.patience import allowing
-        from concord.search import deadline_ms, search
+        from concord.retrieve import deadline_ms
         from concord.vetting import with_warnings
-
-        if request.min_generation is not None:
-            from concord.catching_up import search  # waits before it searches
 
         with allowing(deadline_ms(request, self.settings)):
             tools, absent = self.parts.search_tools(request, wait_for_model)
-            answer = search(request, tools)
+            answer = _pipeline(request)(request, tools)
         if absent:
             answer = replace(answer, degraded=(*answer.degraded, absent))
         return with_warnings(preliminary(answer) if absent is COLD else answer)
@@ -262,7 +271,7 @@ class KnowledgeBase:
         """
         from concord.explaining import explain_passage
         from concord.patience import allowing
-        from concord.search import deadline_ms
+        from concord.retrieve import deadline_ms
 
         request = Request(text, **options)
         with allowing(deadline_ms(request, self.settings)):

@@ -14,12 +14,12 @@ from concord.parts import Parts, silent
 from concord.types import Request
 
 if TYPE_CHECKING:
-    from concord import search as searching
     from concord.collection import Collection
     from concord.evaluate import Evaluation
     from concord.feedback import Review
     from concord.protocols import Progress
     from concord.refit import Refit
+    from concord.retrieve import SearchTools
 
 
 class Measuring:
@@ -82,21 +82,21 @@ class Measuring:
 
         return review(self._own_tools(), progress)
 
-    def _own_tools(self) -> searching.Tools:
+    def _own_tools(self) -> SearchTools:
         return self._parts.search_tools(Request(""), wait_for_model=True)[0]
 
     @contextmanager
-    def apart(self, collection: Collection, progress: Progress) -> Iterator[searching.Tools]:
+    def apart(self, collection: Collection, progress: Progress) -> Iterator[SearchTools]:
         """Index a collection apart from the knowledge base, and yield what it is searched with."""
         from concord.collection import complete, index_collection, settings_apart
         from concord.embedding import embed_pending
-        from concord.search import Tools
+        from concord.retrieve import SearchTools
 
         identity, recipe = self._parts.measure().identity, self._parts.recipe()
         apart = settings_apart(collection, self._parts.settings, identity, recipe)
         with closing(Parts(apart, apart["org"])) as other:
             index_collection(collection, other.store, other.measure(), other.limits().chunk, progress)
-            tools = Tools(other.store, other.words, other.settings, other.org)
+            tools = SearchTools(other.store, other.words, other.settings, other.org)
             if other.embedder is not None:
                 complete(embed_pending(other.store, other.embedder, progress))
                 tools = other.with_meaning(tools)

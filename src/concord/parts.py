@@ -19,7 +19,6 @@ from concord.types import ChunkId, Degraded, Glance, Identity, Request, Space
 
 if TYPE_CHECKING:
     from concord import ingest
-    from concord import search as searching
     from concord.outcomes import Finding
     from concord.protocols import (
         Embedder,
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
         Strategy,
     )
     from concord.ranking.calibrate import Calibration
+    from concord.retrieve import SearchTools
 
 RECIPE = ("embed.provider", "embed.model", "embed.url")  # what says which model is meant; none is a secret
 NONE = "none"  # the provider that is nobody
@@ -255,31 +255,31 @@ class Parts:
         made: Embedder = plugins.load("embedders", provider)(options, Path(self.settings.paths.cache))
         return made
 
-    def search_tools(self, request: Request, wait_for_model: bool) -> tuple[searching.Tools, Degraded | None]:
+    def search_tools(self, request: Request, wait_for_model: bool) -> tuple[SearchTools, Degraded | None]:
         """Return what a request is answered with, and why meaning is no part of it when it should be."""
-        from concord.search import Tools
+        from concord.retrieve import SearchTools
 
-        tools = Tools(self.store, self.words, self.settings, self.org)
+        tools = SearchTools(self.store, self.words, self.settings, self.org)
         if (request.mode or self.settings["search.mode"]) == "fts5":
             return tools, None
         try:
-            known = self.store.glance()
+            glance = self.store.glance()
         except Unavailable as fault:
             return replace(tools, reranker=self.reranker), Degraded("semantic", fault.message)
-        tools = replace(tools, known=known)
-        meaning = self._meaning(known.space, wait_for_model)
+        tools = replace(tools, glance=glance)
+        meaning = self._meaning(glance.space, wait_for_model)
         if meaning is COLD:
             return tools, COLD  # an answer at once: it does not wait for a reranker's model either
         if isinstance(meaning, Degraded):
             return replace(tools, reranker=self.reranker), meaning
         return replace(self._with_meaning(tools, meaning), reranker=self.reranker), None
 
-    def with_meaning(self, tools: searching.Tools) -> searching.Tools:
+    def with_meaning(self, tools: SearchTools) -> SearchTools:
         """Return the tools with the semantic strategy, if it can vote, and what was fitted for its model."""
         meaning = self._asked_meaning()
         return tools if isinstance(meaning, Degraded) else self._with_meaning(tools, meaning)
 
-    def _with_meaning(self, tools: searching.Tools, meaning: Meaning) -> searching.Tools:
+    def _with_meaning(self, tools: SearchTools, meaning: Meaning) -> SearchTools:
         return replace(
             tools,
             strategies=[*tools.strategies, meaning.strategy],

@@ -44,7 +44,7 @@ def read_present(
     for start in range(0, len(kept), pool):
         few = kept[start : start + pool]
         found = _without_excluded(_read(few, store, files), query)
-        left = told(partial(_with_files, found, files), files, [one.document for one in found])
+        left = within_patience(partial(_with_files, found, files), files, [one.document for one in found])
         survivors += found if left is None else left
         left_out |= {one.chunk_id for one in few} - {one.ranked.chunk_id for one in survivors}
         if left is None:
@@ -59,14 +59,14 @@ def _with_files(survivors: Sequence[Survivor], files: Files) -> list[Survivor]:
     return [survivor for survivor in survivors if not files.is_deleted(survivor.document)]
 
 
-def told(look: Callable[[], T], files: Files, documents: Iterable[Document]) -> T | None:
+def within_patience(look: Callable[[], T], files: Files, documents: Iterable[Document]) -> T | None:
     """Return what a look at documents' files comes to; None when they keep silent for too long."""
-    if all(map(files.is_told, documents)):
+    if all(map(files.needs_no_disk, documents)):
         return look()
     looking = Begun(look)
     for _ in range(FILES_PATIENCE):
-        before = files.told
-        if (found := looking.result(FILES_MS)) is not None or files.told == before:
+        before = files.answers
+        if (found := looking.result(FILES_MS)) is not None or files.answers == before:
             return found
     return None
 

@@ -20,7 +20,7 @@ from concord.fitting import FOLDS, JudgedSet, fit, revised
 from concord.protocols import Progress
 from concord.ranking.calibrate import Calibration, model_key
 from concord.reliability import Trust, trust
-from concord.search import Tools
+from concord.retrieve import SearchTools
 from concord.types import Identity
 
 LEAST = 50  # judged queries: with fewer, what was measured could as well be chance
@@ -40,7 +40,7 @@ class Refit(Struct, frozen=True):
 
 def refit(
     collection: Collection,
-    tools: Tools,
+    tools: SearchTools,
     identity: Identity,
     others: Mapping[str, Sequence[str]],
     progress: Progress,
@@ -74,7 +74,7 @@ def off_topic() -> list[str]:
     return (SHIPPED / "offtopic.txt").read_text(encoding="utf-8").splitlines()
 
 
-def _check(collection: Collection, tools: Tools) -> None:
+def _check(collection: Collection, tools: SearchTools) -> None:
     judged = len(collection.judged)
     if judged < LEAST:
         raise BadValue(

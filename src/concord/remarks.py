@@ -16,7 +16,7 @@ from concord.types import Answer, Filter, Query, Source
 from concord.understand import MAX_EF_SEARCH
 
 if TYPE_CHECKING:
-    from concord.search import Retrieval, Tools
+    from concord.retrieve import Retrieval, SearchTools
 
 RELATED = 10  # chunks whose documents may be suggested
 
@@ -35,7 +35,7 @@ CLAMPED = f"--ef-search was taken down to {MAX_EF_SEARCH}: more costs time and f
 MATCHES_SUPERSEDED = "all that was found has been superseded; --include-superseded shows it"
 
 
-def remarked(answer: Answer, rescued: Rescue, unheld: Sequence[str], tools: Tools) -> Answer:
+def remarked(answer: Answer, rescued: Rescue, unheld: Sequence[str], tools: SearchTools) -> Answer:
     """Return the answer with a note on how it was reached, or why it is empty, and with suggestions.
 
     `unheld` are the codes of the query that nothing holds.
@@ -49,7 +49,7 @@ def remarked(answer: Answer, rescued: Rescue, unheld: Sequence[str], tools: Tool
     )
 
 
-def _note(answer: Answer, rescued: Rescue, unheld: Sequence[str], tools: Tools) -> str | None:
+def _note(answer: Answer, rescued: Rescue, unheld: Sequence[str], tools: SearchTools) -> str | None:
     rung = RUNG_NOTES.get(rescued.rung) if rescued.rung else None
     notes = [rung if answer.hits else _why_empty(answer, rescued.found, tools)]
     if unheld and answer.hits:
@@ -74,7 +74,7 @@ def _crowded(answer: Answer, query: Query) -> str | None:
     return f"copies of these texts took {copies} of the places looked at: a larger --top looks further"
 
 
-def _suggested(answer: Answer, rescued: Rescue, tools: Tools) -> tuple[str, ...]:
+def _suggested(answer: Answer, rescued: Rescue, tools: SearchTools) -> tuple[str, ...]:
     """Return suggestions for an answer that needs them: empty, guessed from parts of words, or unlikely.
 
     With a model that nobody fitted, an answer that holds none of the words is taken for unlikely.
@@ -97,7 +97,7 @@ def _suggested(answer: Answer, rescued: Rescue, tools: Tools) -> tuple[str, ...]
     return suggestions(found.query.text, words or {}, titles)
 
 
-def _titles(found: Retrieval, tools: Tools) -> tuple[str, ...]:
+def _titles(found: Retrieval, tools: SearchTools) -> tuple[str, ...]:
     from concord.suggest import related_titles
 
     nearest = [one.chunk_id for one in rrf(found.ballots, found.context.k)[:RELATED]]
@@ -107,7 +107,7 @@ def _titles(found: Retrieval, tools: Tools) -> tuple[str, ...]:
     )
 
 
-def _why_empty(answer: Answer, found: Retrieval, tools: Tools) -> str:
+def _why_empty(answer: Answer, found: Retrieval, tools: SearchTools) -> str:
     """Return why there are no results: the first reason that holds."""
     query, sources = found.query, tools.store.catalog.sources()
     if not query.chunks:
@@ -119,9 +119,9 @@ def _why_empty(answer: Answer, found: Retrieval, tools: Tools) -> str:
     documents = tools.store.catalog.count_documents(query.filter)
     if not documents:
         return ALL_SUPERSEDED if query.filter.is_open else _no_document(query.filter, sources)
-    if not found.votes.votes:
+    if not found.poll.votes:
         return NOBODY
-    if any(one.strategy in RUNG_STRATEGIES for one in found.votes.degraded):
+    if any(one.strategy in RUNG_STRATEGIES for one in found.poll.degraded):
         return NO_TIME
     if not found.ballots.votes and not any(query.frequencies.values()):
         return NOTHING

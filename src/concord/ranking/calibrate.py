@@ -17,10 +17,10 @@ from concord.ranking.agreement import LABELS, Cuts
 from concord.ranking.features import (
     ANSWER_FEATURES,
     HIT_FEATURES,
-    HitEvidence,
-    SearchEvidence,
-    features_answer,
-    features_hit,
+    HitSignals,
+    SearchSignals,
+    answer_features,
+    hit_features,
     share_of_bound,
 )
 from concord.ranking.fuse import FOLLOWING, LEADING
@@ -56,30 +56,30 @@ def model_key(identity: Identity) -> str:
     return "/".join([identity.model, str(identity.dimension), identity.prefix_version, identity.metric])
 
 
-def relevance(calibration: Calibration | None, hit: HitEvidence, search: SearchEvidence) -> float:
+def relevance(calibration: Calibration | None, hit: HitSignals, search: SearchSignals) -> float:
     """Return the probability that a hit is relevant, or its stand-in."""
     fitted = applicable(calibration, hit)
     if fitted is None:
-        return search.held * stand_in(hit.cosine or 0.0, share_of_bound(hit.bm25, search))
-    return search.held * probability(fitted.hit, features_hit(hit, search, fitted.hit.features))
+        return search.code_discount * stand_in(hit.cosine or 0.0, share_of_bound(hit.bm25, search))
+    return search.code_discount * probability(fitted.hit, hit_features(hit, search, fitted.hit.features))
 
 
-def applicable(calibration: Calibration | None, hit: HitEvidence) -> Calibration | None:
+def applicable(calibration: Calibration | None, hit: HitSignals) -> Calibration | None:
     """Return what was fitted where it may be used of a hit: one without a vector is unlike all it saw."""
     return None if hit.cosine is None else calibration
 
 
 def confidence_score(
-    calibration: Calibration | None, search: SearchEvidence, relevances: Iterable[float] = ()
+    calibration: Calibration | None, search: SearchSignals, relevances: Iterable[float] = ()
 ) -> float:
     """Return the probability that the top results hold what was asked for, or its stand-in.
 
     It is no less than that of any one of them: what holds of a hit holds of the answer that has it.
     """
     if calibration is None:
-        return search.held * stand_in(search.first_cosine, share_of_bound(search.first_bm25, search))
-    features = features_answer(search, calibration.answer.features)
-    return max([search.held * probability(calibration.answer, features), *relevances])
+        return search.code_discount * stand_in(search.first_cosine, share_of_bound(search.first_bm25, search))
+    features = answer_features(search, calibration.answer.features)
+    return max([search.code_discount * probability(calibration.answer, features), *relevances])
 
 
 def cuts(calibration: Calibration | None) -> Cuts:

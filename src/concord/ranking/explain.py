@@ -8,16 +8,16 @@ from msgspec.structs import asdict
 
 from concord.ranking.agreement import Evidence, agreement, row
 from concord.ranking.calibrate import Calibration, applicable, contributions, relevance
-from concord.ranking.features import HitEvidence, SearchEvidence, features_hit
+from concord.ranking.features import HitSignals, SearchSignals, hit_features
 from concord.ranking.fuse import Ballots, Context, Share, blend_weight, shares
 from concord.ranking.plan import WEIGHTS, multipliers
 from concord.types import Candidate, ChunkId, Json
 
 
-def explain(chunk_id: ChunkId, given: Ballots, context: Context, fusion: str) -> dict[str, Json]:
+def explain(chunk_id: ChunkId, ballots: Ballots, context: Context, fusion: str) -> dict[str, Json]:
     """Return how a chunk came by its fused score; one that nobody voted for scores 0 and says so."""
-    votes = given.votes.get(chunk_id, ())
-    share = shares(fusion, given, context).get(chunk_id, Share(0.0, 0.0))
+    votes = ballots.votes.get(chunk_id, ())
+    share = shares(fusion, ballots, context).get(chunk_id, Share(0.0, 0.0))
     found = agreement(votes)
     return {
         "fusion": fusion,
@@ -25,10 +25,10 @@ def explain(chunk_id: ChunkId, given: Ballots, context: Context, fusion: str) ->
         "found": bool(votes),
         "strategies": [_vote(one) for one in votes],
         "families": {
-            "lexical": _family(given.lexical, given.bm25, chunk_id, share.lexical),
-            "semantic": _family(given.semantic, given.cosine, chunk_id, share.semantic),
+            "lexical": _family(ballots.lexical, ballots.bm25, chunk_id, share.lexical),
+            "semantic": _family(ballots.semantic, ballots.cosine, chunk_id, share.semantic),
         },
-        "weights": _weights(fusion, given, context),
+        "weights": _weights(fusion, ballots, context),
         "factor": share.factor,
         "fused": share.score,
         "agreement": found.agreement,
@@ -42,15 +42,15 @@ def explain_boosts(before: float, boosts: Mapping[str, float]) -> dict[str, Json
 
 
 def explain_relevance(
-    calibration: Calibration | None, hit: HitEvidence, search: SearchEvidence
+    calibration: Calibration | None, hit: HitSignals, search: SearchSignals
 ) -> dict[str, Json]:
     """Return how a hit came by its relevance: each feature, its value and what it added to the log-odds."""
-    values, fitted = features_hit(hit, search), applicable(calibration, hit)
+    values, fitted = hit_features(hit, search), applicable(calibration, hit)
     parts = contributions(fitted.hit, values) if fitted else {}
     return {
         "relevance": relevance(fitted, hit, search),
         "calibrated": fitted is not None,
-        "held": search.held,
+        "held": search.code_discount,
         "intercept": fitted.hit.intercept if fitted else None,
         "features": [
             {"name": name, "value": value, "added": parts.get(name)}
@@ -76,10 +76,10 @@ def _family(
     return {"rank": ranks.get(chunk_id), "score": scores.get(chunk_id), "added": added}
 
 
-def _weights(fusion: str, given: Ballots, context: Context) -> dict[str, float] | None:
+def _weights(fusion: str, ballots: Ballots, context: Context) -> dict[str, float] | None:
     """Return the weights that a fusion gave the families; None where they follow from the scores."""
     if fusion in ("zscores", "blend"):
-        semantic = context.semantic_weight if fusion == "zscores" else blend_weight(given, context)
+        semantic = context.semantic_weight if fusion == "zscores" else blend_weight(ballots, context)
         return {"semantic": semantic, "lexical": 1 - semantic}
     fixed = {
         "rrf": context.weights,

@@ -45,7 +45,7 @@ class Leg(Struct, frozen=True):
         return 1 - tenth / self.top if self.top > 0 else 0.0
 
 
-class SearchEvidence(Struct, frozen=True):
+class SearchSignals(Struct, frozen=True):
     """One search, without its hits' texts."""
 
     kind: QueryKind = "exploratory"
@@ -62,10 +62,12 @@ class SearchEvidence(Struct, frozen=True):
     first_bm25: float = 0.0
     first_agreement: float = 0.0
     standing_margin: float = 0.0  # of the candidate that stands highest above the tenth
-    held: float = 1.0  # what a chance is worth where most of what was asked for is a code that nothing holds
+    code_discount: float = (
+        1.0  # what a chance is worth where most of what was asked for is a code that nothing holds
+    )
 
 
-class HitEvidence(Struct, frozen=True):
+class HitSignals(Struct, frozen=True):
     """One hit of a search."""
 
     rank: int
@@ -84,8 +86,8 @@ class HitEvidence(Struct, frozen=True):
     document_coverage: float = 0.0
 
 
-def search_evidence(
-    given: Ballots,
+def search_signals(
+    ballots: Ballots,
     ranked: Sequence[Ranked],
     *,
     kind: QueryKind,
@@ -94,29 +96,29 @@ def search_evidence(
     max_bm25: float,
     coverage: float,
     standings: Sequence[float] = (),
-) -> SearchEvidence:
+) -> SearchSignals:
     """Sum up a search from its ballots, their fused order, and how high candidates stand, falling."""
     first = ranked[0] if ranked else None
-    return SearchEvidence(
+    return SearchSignals(
         kind=kind,
         terms=terms,
         unknown=unknown,
         max_bm25=max_bm25,
         coverage=coverage,
-        lexical=leg(given.bm25[chunk_id] for chunk_id in _first(given.lexical, POOL)),
-        semantic=leg(given.cosine[chunk_id] for chunk_id in _first(given.semantic, POOL)),
-        exact=len(whole(given)),
-        overlap=_overlap(given),
-        shared_rank=_shared_rank(given),
-        first_cosine=given.cosine.get(first.chunk_id, 0.0) if first else 0.0,
-        first_bm25=given.bm25.get(first.chunk_id, 0.0) if first else 0.0,
+        lexical=leg(ballots.bm25[chunk_id] for chunk_id in _first(ballots.lexical, POOL)),
+        semantic=leg(ballots.cosine[chunk_id] for chunk_id in _first(ballots.semantic, POOL)),
+        exact=len(whole(ballots)),
+        overlap=_overlap(ballots),
+        shared_rank=_shared_rank(ballots),
+        first_cosine=ballots.cosine.get(first.chunk_id, 0.0) if first else 0.0,
+        first_bm25=ballots.bm25.get(first.chunk_id, 0.0) if first else 0.0,
         first_agreement=agreed(first.votes) if first else 0.0,
         standing_margin=standings[0] - standings[:DEPTH][-1] if standings else 0.0,
     )
 
 
-def hit_evidence(
-    given: Ballots,
+def hit_signals(
+    ballots: Ballots,
     hit: Ranked,
     rank: int,
     *,
@@ -124,14 +126,14 @@ def hit_evidence(
     coverage: float = 0.0,
     entity: bool = False,
     verbatim: bool = False,
-) -> HitEvidence:
+) -> HitSignals:
     """Sum up one hit from the ballots."""
-    return HitEvidence(
+    return HitSignals(
         rank=rank,
-        cosine=given.cosine.get(hit.chunk_id),
-        bm25=given.bm25.get(hit.chunk_id),
-        lexical_rank=given.lexical.get(hit.chunk_id),
-        semantic_rank=given.semantic.get(hit.chunk_id),
+        cosine=ballots.cosine.get(hit.chunk_id),
+        bm25=ballots.bm25.get(hit.chunk_id),
+        lexical_rank=ballots.lexical.get(hit.chunk_id),
+        semantic_rank=ballots.semantic.get(hit.chunk_id),
         standing=standing,
         agreement=agreed(hit.votes),
         coverage=coverage,
@@ -141,13 +143,13 @@ def hit_evidence(
     )
 
 
-def with_documents(hits: Sequence[HitEvidence], documents: Sequence[str]) -> list[HitEvidence]:
+def with_documents(hits: Sequence[HitSignals], documents: Sequence[str]) -> list[HitSignals]:
     """Return hits that know of the best evidence for their document, that of worse hits left out.
 
     What ranks below a hit can then not change what is thought of it, however many are asked for.
     """
     best: dict[str, tuple[float, float, float]] = {}
-    known: dict[int, HitEvidence] = {}
+    known: dict[int, HitSignals] = {}
     for at in sorted(range(len(hits)), key=lambda at: -hits[at].standing):
         own = (hits[at].cosine or 0.0, hits[at].standing, hits[at].coverage)
         cosine, standing, coverage = map(max, own, best.get(documents[at], own))
@@ -174,19 +176,19 @@ def leg(scores: Iterable[float]) -> Leg:
     )
 
 
-def features_hit(
-    hit: HitEvidence, search: SearchEvidence, names: Iterable[str] | None = None
+def hit_features(
+    hit: HitSignals, search: SearchSignals, names: Iterable[str] | None = None
 ) -> dict[str, float]:
     """Return features of a hit by name: those that are named, else every one."""
     return {name: float(HIT_FEATURES[name](hit, search)) for name in names or HIT_FEATURES}
 
 
-def features_answer(search: SearchEvidence, names: Iterable[str] | None = None) -> dict[str, float]:
+def answer_features(search: SearchSignals, names: Iterable[str] | None = None) -> dict[str, float]:
     """Return features of a search by name: those that are named, else every one."""
     return {name: float(ANSWER_FEATURES[name](search)) for name in names or ANSWER_FEATURES}
 
 
-def share_of_bound(score: float | None, search: SearchEvidence) -> float:
+def share_of_bound(score: float | None, search: SearchSignals) -> float:
     """Return a BM25 score as a share of the most the query could score, within [0, 1]."""
     bound = search.max_bm25 or search.lexical.top
     return min(1.0, max(0.0, (score or 0.0) / bound)) if bound > 0 else 0.0
@@ -200,24 +202,24 @@ def _first(ranks: Mapping[ChunkId, int], depth: int) -> set[ChunkId]:
     return {chunk_id for chunk_id, rank in ranks.items() if rank <= depth}
 
 
-def _overlap(given: Ballots) -> float:
-    return len(_first(given.lexical, DEPTH) & _first(given.semantic, DEPTH)) / DEPTH
+def _overlap(ballots: Ballots) -> float:
+    return len(_first(ballots.lexical, DEPTH) & _first(ballots.semantic, DEPTH)) / DEPTH
 
 
-def _shared_rank(given: Ballots) -> int | None:
-    shared = given.lexical.keys() & given.semantic.keys()
-    return min((max(given.lexical[one], given.semantic[one]) for one in shared), default=None)
+def _shared_rank(ballots: Ballots) -> int | None:
+    shared = ballots.lexical.keys() & ballots.semantic.keys()
+    return min((max(ballots.lexical[one], ballots.semantic[one]) for one in shared), default=None)
 
 
 def _reciprocal(rank: int | None) -> float:
     return 1 / rank if rank else 0.0
 
 
-def _kind(kind: QueryKind) -> Callable[[SearchEvidence], float]:
+def _kind(kind: QueryKind) -> Callable[[SearchSignals], float]:
     return lambda search: search.kind == kind
 
 
-_OF_BOTH: dict[str, Callable[[SearchEvidence], float]] = {
+_OF_BOTH: dict[str, Callable[[SearchSignals], float]] = {
     "top_cosine": lambda s: s.semantic.top,
     "cosine_margin_tenth": lambda s: s.semantic.top - s.semantic.tenth,
     "cosine_margin_median": lambda s: s.semantic.top - s.semantic.median,
@@ -236,7 +238,7 @@ _OF_BOTH: dict[str, Callable[[SearchEvidence], float]] = {
     "kind_factual": _kind("factual"),
 }
 
-ANSWER_FEATURES: Mapping[str, Callable[[SearchEvidence], float]] = MappingProxyType(
+ANSWER_FEATURES: Mapping[str, Callable[[SearchSignals], float]] = MappingProxyType(
     {
         **_OF_BOTH,
         "bm25_margin_tenth": lambda s: share_of_bound(s.lexical.top - s.lexical.tenth, s),
@@ -251,11 +253,11 @@ ANSWER_FEATURES: Mapping[str, Callable[[SearchEvidence], float]] = MappingProxyT
 )
 
 
-def _of_search(of: Callable[[SearchEvidence], float]) -> Callable[[HitEvidence, SearchEvidence], float]:
+def _of_search(of: Callable[[SearchSignals], float]) -> Callable[[HitSignals, SearchSignals], float]:
     return lambda _, search: of(search)
 
 
-HIT_FEATURES: Mapping[str, Callable[[HitEvidence, SearchEvidence], float]] = MappingProxyType(
+HIT_FEATURES: Mapping[str, Callable[[HitSignals, SearchSignals], float]] = MappingProxyType(
     {
         **{name: _of_search(of) for name, of in _OF_BOTH.items()},
         "cosine": lambda h, s: h.cosine or 0.0,

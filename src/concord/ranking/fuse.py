@@ -93,7 +93,7 @@ Shares = dict[ChunkId, Share]
 Fusion = Callable[[Ballots, Context], list[Ranked]]
 
 
-def ballots(
+def merge_votes(
     candidates: Iterable[Candidate],
     *,
     bm25: Mapping[ChunkId, float] | None = None,
@@ -111,20 +111,20 @@ def ballots(
     )
 
 
-def without(given: Ballots, gone: AbstractSet[ChunkId]) -> Ballots:
+def without(ballots: Ballots, gone: AbstractSet[ChunkId]) -> Ballots:
     """Return the ballots without some chunks; the others keep their places."""
     kept = {
-        name: {chunk_id: value for chunk_id, value in getattr(given, name).items() if chunk_id not in gone}
-        for name in given.__struct_fields__
+        name: {chunk_id: value for chunk_id, value in getattr(ballots, name).items() if chunk_id not in gone}
+        for name in ballots.__struct_fields__
     }
     return Ballots(**kept)
 
 
-def fuse(name: str, given: Ballots, context: Context) -> Fused:
+def fuse(name: str, ballots: Ballots, context: Context) -> Fused:
     """Return the order of a fusion of the table; a blend is made once, whatever it is needed for."""
-    blended = blend(given, context)
-    ranked = blended if name == "blend" else FUSIONS[name](given, context)
-    return Fused(ranked, _standings(blended, given, context))
+    blended = blend(ballots, context)
+    ranked = blended if name == "blend" else FUSIONS[name](ballots, context)
+    return Fused(ranked, _standings(blended, ballots, context))
 
 
 def ordered(ranked: Iterable[Ranked]) -> list[Ranked]:
@@ -132,69 +132,69 @@ def ordered(ranked: Iterable[Ranked]) -> list[Ranked]:
     return sorted(ranked, key=lambda one: (-one.score, -len(one.votes), one.chunk_id))
 
 
-def rrf(given: Ballots, k: float = RRF_K, weights: Weights = EQUAL) -> list[Ranked]:
+def rrf(ballots: Ballots, k: float = RRF_K, weights: Weights = EQUAL) -> list[Ranked]:
     """Reciprocal rank fusion: Σ w/(k + rank)."""
-    return _ranked(given, _rrf_shares(given, k, weights))
+    return _ranked(ballots, _rrf_shares(ballots, k, weights))
 
 
-def rrf_scores(given: Ballots, k: float = RRF_K) -> dict[ChunkId, float]:
+def rrf_scores(ballots: Ballots, k: float = RRF_K) -> dict[ChunkId, float]:
     """Return the scores of reciprocal rank fusion, for whoever needs no order."""
-    return {chunk_id: share.score for chunk_id, share in _rrf_shares(given, k, EQUAL).items()}
+    return {chunk_id: share.score for chunk_id, share in _rrf_shares(ballots, k, EQUAL).items()}
 
 
-def adaptive(given: Ballots, kind: QueryKind) -> list[Ranked]:
+def adaptive(ballots: Ballots, kind: QueryKind) -> list[Ranked]:
     """Seed 003 §5: Σ w/rank by the kind's weights, more where several strategies agree."""
-    return _ranked(given, _adaptive_shares(given, kind))
+    return _ranked(ballots, _adaptive_shares(ballots, kind))
 
 
-def dominant(given: Ballots, max_bm25: float | None = None) -> list[Ranked]:
+def dominant(ballots: Ballots, max_bm25: float | None = None) -> list[Ranked]:
     """Seed 004: 0.7 of the stronger signal and 0.3 of the weaker, both in [0, 1]."""
-    return _ranked(given, _dominant_shares(given, max_bm25))
+    return _ranked(ballots, _dominant_shares(ballots, max_bm25))
 
 
-def logodds(given: Ballots, weights: Weights = EQUAL) -> list[Ranked]:
+def logodds(ballots: Ballots, weights: Weights = EQUAL) -> list[Ranked]:
     """Pool the two scores as evidence in log-odds, each calibrated on its own list."""
-    return _ranked(given, _logodds_shares(given, weights))
+    return _ranked(ballots, _logodds_shares(ballots, weights))
 
 
-def zscores(given: Ballots, weight: float = SEMANTIC_WEIGHT) -> list[Ranked]:
+def zscores(ballots: Ballots, weight: float = SEMANTIC_WEIGHT) -> list[Ranked]:
     """Convex combination of standardised scores; `weight` is the semantic one's."""
-    return _ranked(given, _zscore_shares(given, weight))
+    return _ranked(ballots, _zscore_shares(ballots, weight))
 
 
-def blend(given: Ballots, context: Context) -> list[Ranked]:
+def blend(ballots: Ballots, context: Context) -> list[Ranked]:
     """Standardised scores, weighed by what the ballots tell of their own worth: the default of `auto`."""
-    return _ranked(given, _blend_shares(given, context))
+    return _ranked(ballots, _blend_shares(ballots, context))
 
 
-def blend_weight(given: Ballots, context: Context) -> float:
+def blend_weight(ballots: Ballots, context: Context) -> float:
     """Return the semantic share of a blend.
 
     A flat lexical ballot, whose first is hardly better than its tenth, knows no answer from a mention; the
     more its first stands out, the more it counts. Words of a question are noise in source code (not so a name
     or a quotation that is found there), and a model that cannot read the query's script has nothing to say.
     """
-    margin = _margin([score for chunk_id, score in given.bm25.items() if chunk_id in given.lexical])
+    margin = _margin([score for chunk_id, score in ballots.bm25.items() if chunk_id in ballots.lexical])
     recipe = context.recipe
     weight = recipe.flat - recipe.margin * margin
-    if context.is_literal and whole(given):
+    if context.is_literal and whole(ballots):
         weight = min(weight, WEIGHTS[context.kind].semantic)
     else:
         weight += (recipe.code - weight) * context.code_share
     return weight * context.model_reads
 
 
-def shares(name: str, given: Ballots, context: Context) -> Shares:
+def shares(name: str, ballots: Ballots, context: Context) -> Shares:
     """Return what each ballot adds to each chunk under a fusion of the table."""
-    return _SHARES[name](given, context)
+    return _SHARES[name](ballots, context)
 
 
-def whole(given: Ballots) -> list[ChunkId]:
+def whole(ballots: Ballots) -> list[ChunkId]:
     """Return the chunks that hold every word and phrase of the query."""
-    return [chunk_id for chunk_id in given.lexical if given.votes[chunk_id][0].strategy == STRATEGIES[0]]
+    return [chunk_id for chunk_id in ballots.lexical if ballots.votes[chunk_id][0].strategy == STRATEGIES[0]]
 
 
-def _standings(blended: Iterable[Ranked], given: Ballots, context: Context) -> dict[ChunkId, float]:
+def _standings(blended: Iterable[Ranked], ballots: Ballots, context: Context) -> dict[ChunkId, float]:
     """Return how high candidates stand above the others, falling: what a blend gives them, but for one thing.
 
     The more chunks hold a quotation whole, the less likely each is the one that is meant: as evidence, they
@@ -203,7 +203,7 @@ def _standings(blended: Iterable[Ranked], given: Ballots, context: Context) -> d
     found = {one.chunk_id: one.score for one in blended}
     if not context.is_literal:
         return found
-    holders = whole(given)
+    holders = whole(ballots)
     for chunk_id in holders:
         found[chunk_id] -= min(LITERAL_GAIN, math.log(len(holders)))
     return dict(sorted(found.items(), key=lambda pair: -pair[1]))
@@ -262,37 +262,39 @@ def _scores(
     return known | {chunk_id: score for chunk_id, (_, score) in best.items()}
 
 
-def _ranked(given: Ballots, found: Shares) -> list[Ranked]:
-    return ordered(Ranked(chunk_id, found[chunk_id].score, votes) for chunk_id, votes in given.votes.items())
+def _ranked(ballots: Ballots, found: Shares) -> list[Ranked]:
+    return ordered(
+        Ranked(chunk_id, found[chunk_id].score, votes) for chunk_id, votes in ballots.votes.items()
+    )
 
 
-def _rrf_shares(given: Ballots, k: float, weights: Weights) -> Shares:
+def _rrf_shares(ballots: Ballots, k: float, weights: Weights) -> Shares:
     semantic, lexical = weights.semantic, weights.lexical
     return {
         chunk_id: Share(
-            lexical / (k + given.lexical[chunk_id]) if chunk_id in given.lexical else 0.0,
-            semantic / (k + given.semantic[chunk_id]) if chunk_id in given.semantic else 0.0,
+            lexical / (k + ballots.lexical[chunk_id]) if chunk_id in ballots.lexical else 0.0,
+            semantic / (k + ballots.semantic[chunk_id]) if chunk_id in ballots.semantic else 0.0,
         )
-        for chunk_id in given.votes
+        for chunk_id in ballots.votes
     }
 
 
-def _adaptive_shares(given: Ballots, kind: QueryKind) -> Shares:
-    reciprocal = _rrf_shares(given, 0, WEIGHTS[kind])
+def _adaptive_shares(ballots: Ballots, kind: QueryKind) -> Shares:
+    reciprocal = _rrf_shares(ballots, 0, WEIGHTS[kind])
     return {
-        chunk_id: replace(share, factor=1 + AGREEMENT_BONUS * agreed(given.votes[chunk_id]))
+        chunk_id: replace(share, factor=1 + AGREEMENT_BONUS * agreed(ballots.votes[chunk_id]))
         for chunk_id, share in reciprocal.items()
     }
 
 
-def _dominant_shares(given: Ballots, max_bm25: float | None) -> Shares:
+def _dominant_shares(ballots: Ballots, max_bm25: float | None) -> Shares:
     # Without the query's own bound the list's best score stands in for it: the best is then 1.
-    bound = max_bm25 or max(given.bm25.values(), default=0.0) or 1.0
+    bound = max_bm25 or max(ballots.bm25.values(), default=0.0) or 1.0
     return {
         chunk_id: _dominant_share(
-            _clipped(given.bm25.get(chunk_id, 0.0) / bound), _clipped(given.cosine.get(chunk_id, 0.0))
+            _clipped(ballots.bm25.get(chunk_id, 0.0) / bound), _clipped(ballots.cosine.get(chunk_id, 0.0))
         )
-        for chunk_id in given.votes
+        for chunk_id in ballots.votes
     }
 
 
@@ -306,7 +308,7 @@ def _clipped(value: float) -> float:
     return min(1.0, max(0.0, value))
 
 
-def _logodds_shares(given: Ballots, weights: Weights) -> Shares:
+def _logodds_shares(ballots: Ballots, weights: Weights) -> Shares:
     """Pool as "Bayesian BM25" does: a score's log-odds are (score − median)/spread of its list.
 
     Jeong 2026; adopted in txtai #1041 and Lucene #15827. Evidence passes through softplus: a list cut off
@@ -315,15 +317,15 @@ def _logodds_shares(given: Ballots, weights: Weights) -> Shares:
     """
     semantic, lexical = weights.semantic, weights.lexical
     total = (semantic + lexical) or 1.0
-    word_odds = _evidence(given.bm25, given.lexical)
-    meaning_odds = _evidence(given.cosine, given.semantic)
+    word_odds = _evidence(ballots.bm25, ballots.lexical)
+    meaning_odds = _evidence(ballots.cosine, ballots.semantic)
     return {
         chunk_id: Share(
             lexical / total * word_odds.get(chunk_id, 0.0),
             semantic / total * meaning_odds.get(chunk_id, 0.0),
             math.sqrt(2),
         )
-        for chunk_id in given.votes
+        for chunk_id in ballots.votes
     }
 
 
@@ -353,30 +355,30 @@ def _moments(sample: list[float]) -> tuple[float, float]:
     return mean, deviation if deviation > 1e-9 * max(1.0, abs(mean)) else 1.0
 
 
-def _zscore_shares(given: Ballots, weight: float) -> Shares:
-    words = _standardised(given.bm25, given.votes)
-    meaning = _standardised(given.cosine, given.votes)
+def _zscore_shares(ballots: Ballots, weight: float) -> Shares:
+    words = _standardised(ballots.bm25, ballots.votes)
+    meaning = _standardised(ballots.cosine, ballots.votes)
     return {
         chunk_id: Share((1 - weight) * words[chunk_id], weight * meaning[chunk_id])
-        for chunk_id in given.votes
+        for chunk_id in ballots.votes
     }
 
 
-def _blend_shares(given: Ballots, context: Context) -> Shares:
-    weight = blend_weight(given, context)
-    pool = _first(given.lexical) | _first(given.semantic) or set(given.votes)
+def _blend_shares(ballots: Ballots, context: Context) -> Shares:
+    weight = blend_weight(ballots, context)
+    pool = _first(ballots.lexical) | _first(ballots.semantic) or set(ballots.votes)
     # Who holds none of the words scores 0. Who has no vector yet is not far in meaning: nobody knows.
-    words = _above_pool({chunk_id: given.bm25.get(chunk_id, 0.0) for chunk_id in given.votes}, pool)
-    meaning = _above_pool(given.feedback or given.cosine, pool)
+    words = _above_pool({chunk_id: ballots.bm25.get(chunk_id, 0.0) for chunk_id in ballots.votes}, pool)
+    meaning = _above_pool(ballots.feedback or ballots.cosine, pool)
     found = {
         chunk_id: Share((1 - weight) * words[chunk_id], weight * meaning.get(chunk_id, 0.0))
-        for chunk_id in given.votes
+        for chunk_id in ballots.votes
     }
     if not context.is_literal:
         return found
     return found | {
         chunk_id: replace(found[chunk_id], lexical=found[chunk_id].lexical + LITERAL_GAIN)
-        for chunk_id in whole(given)
+        for chunk_id in whole(ballots)
     }
 
 
@@ -408,18 +410,18 @@ def _standardised(scores: Mapping[ChunkId, float], chunks: Iterable[ChunkId]) ->
 
 
 _SHARES: dict[str, Callable[[Ballots, Context], Shares]] = {
-    "rrf": lambda given, context: _rrf_shares(given, context.k, context.weights),
-    "weighted": lambda given, context: _rrf_shares(given, context.k, multipliers(context.kind)),
-    "adaptive": lambda given, context: _adaptive_shares(given, context.kind),
-    "dominant": lambda given, context: _dominant_shares(given, context.max_bm25),
-    "logodds": lambda given, context: _logodds_shares(given, context.weights),
+    "rrf": lambda ballots, context: _rrf_shares(ballots, context.k, context.weights),
+    "weighted": lambda ballots, context: _rrf_shares(ballots, context.k, multipliers(context.kind)),
+    "adaptive": lambda ballots, context: _adaptive_shares(ballots, context.kind),
+    "dominant": lambda ballots, context: _dominant_shares(ballots, context.max_bm25),
+    "logodds": lambda ballots, context: _logodds_shares(ballots, context.weights),
     "blend": _blend_shares,
-    "zscores": lambda given, context: _zscore_shares(given, context.semantic_weight),
+    "zscores": lambda ballots, context: _zscore_shares(ballots, context.semantic_weight),
 }
 
 
 def _fusion(name: str) -> Fusion:
-    return lambda given, context: _ranked(given, shares(name, given, context))
+    return lambda ballots, context: _ranked(ballots, shares(name, ballots, context))
 
 
 FUSIONS: Mapping[str, Fusion] = MappingProxyType({name: _fusion(name) for name in _SHARES})

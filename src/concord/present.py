@@ -1,0 +1,121 @@
+"""The last stage of a search: judged passages become the hits of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from concord.passages import cited, within_patience
+from concord.ranking.agreement import agreement
+from concord.text.snippet import snippet
+from concord.types import ChunkId, Degraded, Hit, Json, Query, Source
+
+if TYPE_CHECKING:
+    from concord.freshness import Files
+    from concord.judge import Judgement, Survivor, Verdict
+    from concord.retrieve import Retrieval, SearchTools
+    from concord.second_look import Look
+
+
+def hits_of(
+    survivors: Sequence[Survivor],
+    judgement: Judgement,
+    query: Query,
+    scores: Mapping[ChunkId, float],
+    sources: Sequence[Source],
+    width: int,
+) -> tuple[Hit, ...]:
+    """Return the hits, best first, each with a snippet of at most so many characters.
+
+    `scores` are those of reciprocal rank fusion, whatever made the order.
+    """
+    by_id = {source.id: source for source in sources}
+    words = [*query.terms, *(word for phrase in query.phrases for word in phrase.split())]
+    return tuple(
+        _hit(
+            rank,
+            survivor,
+            verdict,
+            by_id[survivor.document.source_id],
+            scores,
+            snippet(survivor.chunk.text, words, width),
+        )
+        for rank, (survivor, verdict) in enumerate(zip(survivors, judgement.verdicts, strict=True), 1)
+    )
+
+
+def with_freshness(hits: tuple[Hit, ...], files: Files) -> tuple[Hit, ...]:
+    """Return hits that say what has become of their files, where the disk answers in time."""
+    documents = [hit.document for hit in hits]
+    states = within_patience(lambda: [files.freshness(one) for one in documents], files, documents)
+    if states is None:
+        return hits
+    return tuple(replace(hit, freshness=state) for hit, state in zip(hits, states, strict=True))
+
+
+def explained(
+    hits: Sequence[Hit],
+    judgement: Judgement,
+    found: Retrieval,
+    fusion: str,
+    tools: SearchTools,
+    look: Look,
+    habits: Mapping[ChunkId, Json],
+) -> tuple[Hit, ...]:
+    """Return hits that carry the arithmetic behind them."""
+    from concord.ranking import explain  # late: few searches are explained
+
+    def arithmetic(hit: Hit, verdict: Verdict) -> Json:
+        return {
+            **explain.explain(hit.chunk.id, found.ballots, found.context, fusion),
+            "rerank": look.explain(hit.chunk.id),
+            "usage": habits.get(hit.chunk.id),
+            "relevance": explain.explain_relevance(tools.calibration, verdict.signals, judgement.signals),
+            "label": explain.explain_label(verdict.evidence, verdict.label),
+        }
+
+    pairs = zip(hits, judgement.verdicts, strict=True)
+    return tuple(replace(hit, explanation=arithmetic(hit, verdict)) for hit, verdict in pairs)
+
+
+def waiting_for_vectors(judgement: Judgement, found: Retrieval) -> list[Degraded]:
+    """Say that words alone speak for some hits, because their vectors are yet to be made."""
+    is_known = found.ballots.semantic and not (found.cosines and found.cosines.degraded)
+    waiting = sum(verdict.signals.cosine is None for verdict in judgement.verdicts) if is_known else 0
+    what = "1 passage found has" if waiting == 1 else f"{waiting} passages found have"
+    return [Degraded("vectors", f"{what} no vector yet: `kb sync` makes them")] if waiting else []
+
+
+def _hit(
+    rank: int,
+    survivor: Survivor,
+    verdict: Verdict,
+    source: Source,
+    scores: Mapping[ChunkId, float],
+    shown: str,
+) -> Hit:
+    ranked = survivor.ranked
+    found = agreement(ranked.votes)
+    return Hit(
+        chunk=survivor.chunk,
+        document=survivor.document,
+        source=source,
+        rank=rank,
+        score=verdict.relevance,
+        scores={
+            "rrf": scores.get(ranked.chunk_id),
+            "bm25": verdict.signals.bm25,
+            "cosine": verdict.signals.cosine,
+            "fused": ranked.score,
+        },
+        found_by=found.found_by,
+        best_rank=found.best_rank,
+        agreement=found.agreement,
+        confidence=verdict.label,
+        snippet=shown,
+        citation=cited(survivor),
+        moved_from=ranked.moved_from,
+        also_at=survivor.also_at,
+    )

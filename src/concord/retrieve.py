@@ -1,0 +1,174 @@
+"""The first half of a search: understand → ask all strategies → complete their votes with both scores.
+
+What comes out is not in any order yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from concord.errors import BackendDown, BadValue
+from concord.laps import Laps
+from concord.poll import Poll, Polling
+from concord.ranking import rarity
+from concord.ranking.fuse import Ballots, Context, blend, merge_votes
+from concord.ranking.plan import polled
+from concord.text.characters import is_latin
+from concord.types import Candidate, ChunkId, Glance, Mode, Query, Request, Source
+from concord.understand import counted, is_literal, read
+
+if TYPE_CHECKING:
+    from concord.cosines import Cosines
+    from concord.protocols import Comparison, Reranker, Similarity, Store, Strategy
+    from concord.ranking.calibrate import Calibration
+
+FEEDBACK_HITS = 2  # that the query is drawn towards: more of them bring in what is wrong
+CODE = 0.5  # share of candidates from which a search is one of source code
+
+
+class SearchTools(Struct, frozen=True):
+    """What a search works with."""
+
+    store: Store
+    strategies: Sequence[Strategy]
+    settings: Mapping[str, Any]
+    org: str
+    similarity: Similarity | None = None  # of chunks that the semantic strategy did not vote for
+    calibration: Calibration | None = None
+    reranker: Reranker | None = None
+    glance: Glance | None = None  # if somebody has had one already
+
+
+class Retrieval(Struct, frozen=True):
+    """What the strategies found, before any of it is put in order."""
+
+    query: Query
+    poll: Poll
+    ballots: Ballots
+    context: Context
+    cosines: Cosines | None = None
+
+
+def retrieve(
+    request: Request, mode: Mode, tools: SearchTools, sources: Sequence[Source], laps: Laps | None = None
+) -> Retrieval:
+    """Understand a request, ask the strategies, and learn both scores of every candidate.
+
+    Raises:
+        UsageError: the request cannot be carried out as asked.
+        BackendDown: words cannot be searched.
+    """
+    laps = laps or Laps()
+    cosines = _cosines(request, tools)
+    asked = [strategy for strategy in tools.strategies if strategy.name in polled(mode)]
+    with laps.lap("understand"):
+        query, parsed = read(request, tools.settings, sources)
+        polling = Polling(deadline_ms(request, tools.settings))
+        polling.ask([one for one in asked if one.family == "semantic"], query)  # while words are counted
+        query = counted(query, parsed, tools.settings, tools.store.lexical)
+    at_hand = polling.ask([one for one in asked if one.family != "semantic"], query)
+    if cosines:  # what words have found is needed whatever meaning finds, so it is fetched meanwhile
+        cosines.foresee([one.chunk_id for some in at_hand for one in some[: query.candidates]])
+    poll = polling.result()
+    _refuse_without_words(poll, mode)
+    with laps.lap("complete"):
+        voted = [one for some in poll.votes.values() for one in some[: query.candidates]]
+        compared = _compared(voted, query, cosines)
+        context = _context(query, tools, _code_share(voted, tools))  # while vectors are fetched
+        ballots = _completed(poll, voted, compared)
+        ballots = _with_feedback(ballots, context, compared)
+    return Retrieval(query, poll, ballots, context, cosines)
+
+
+def deadline_ms(request: Request, settings: Mapping[str, Any]) -> float:
+    """Return how long the strategies may take together.
+
+    Raises:
+        BadValue: no time at all.
+    """
+    deadline: float = settings["search.deadline_ms"] if request.deadline_ms is None else request.deadline_ms
+    if not deadline > 0:
+        raise BadValue(f"cannot answer within {deadline:g} ms", hint="give a deadline above 0")
+    return deadline
+
+
+def _cosines(request: Request, tools: SearchTools) -> Cosines | None:
+    if tools.similarity is None:
+        return None
+    from concord.cosines import Cosines  # late: a search by words alone asks for none
+
+    return Cosines(tools.similarity, deadline_ms(request, tools.settings))
+
+
+def _refuse_without_words(poll: Poll, mode: Mode) -> None:
+    """Refuse to answer when words cannot be searched: what meaning finds alone would pass for everything.
+
+    And when one search for words failed and nothing was found besides: that would pass for nothing there.
+    """
+    broken = [d for d in poll.degraded if d.strategy.startswith("fts_")]
+    if mode != "semantic" and (len(broken) == 2 or (broken and not any(poll.votes.values()))):
+        raise BackendDown(
+            f"the knowledge base cannot be searched by words: {broken[0].reason}",
+            hint="ask again with a longer --deadline-ms; `kb stats` tells whether the store is well",
+        )
+
+
+def _compared(voted: Sequence[Candidate], query: Query, cosines: Cosines | None) -> Comparison | None:
+    """Compare all candidates; None where nobody looked for meaning, or it found nothing."""
+    if cosines is None or all(one.family != "semantic" for one in voted):
+        return None
+    return cosines.compare(query.meaning, voted)
+
+
+def _completed(poll: Poll, voted: Sequence[Candidate], compared: Comparison | None) -> Ballots:
+    """Merge the votes, and complete them with the scores that candidates have with the other family.
+
+    Word search knows the score of many more chunks than it votes for; of the rest the vectors are compared.
+    """
+    wanted = {one.chunk_id for one in voted}
+    bm25: dict[ChunkId, float] = {}
+    for some in poll.votes.values():
+        if some and some[0].family == "lexical":
+            for one in [one for one in some if one.chunk_id in wanted]:  # of a thousand, these few
+                bm25[one.chunk_id] = max(one.score, bm25.get(one.chunk_id, 0.0))
+    return merge_votes(voted, bm25=bm25, cosine=compared.cosines() if compared else {})
+
+
+def _code_share(voted: Sequence[Candidate], tools: SearchTools) -> float:
+    """Return how many of the candidates are code, where two families voted; of one it makes no difference."""
+    if len({one.family for one in voted}) < 2:
+        return 0.0
+    stored = tools.glance.types if tools.glance else None
+    if stored is not None and ("code" not in stored or len(stored) == 1):  # none of them, or all
+        return float("code" in stored)
+    types = tools.store.catalog.types_of(list({one.chunk_id for one in voted}))
+    return sum(kind == "code" for kind in types.values()) / max(1, len(types))
+
+
+def _context(query: Query, tools: SearchTools, code_share: float) -> Context:
+    """Return what the fusions may know besides the votes."""
+    weights = rarity.idfs(query.chunks, query.frequencies)
+    reads = 1.0 if tools.calibration is None or is_latin(query.text) else tools.calibration.other_scripts
+    return Context(
+        query.kind,
+        tools.settings["search.rrf_k"],
+        max_bm25=rarity.ceiling(weights.values()),
+        code_share=code_share,
+        model_reads=reads,
+        is_literal=is_literal(query),
+    )
+
+
+def _with_feedback(ballots: Ballots, context: Context, compared: Comparison | None) -> Ballots:
+    """Draw the query towards the first hits and measure again how near every candidate is.
+
+    Among source code the first hits are too often wrong for that to help.
+    """
+    if compared is None or context.code_share > CODE:
+        return ballots
+    first = [one.chunk_id for one in blend(ballots, context)[:FEEDBACK_HITS]]
+    return replace(ballots, feedback=compared.cosines(first))
