@@ -24,7 +24,10 @@ from concord.collection import Qrels, read_collection
 from concord.evaluate import PATIENCE_MS, Owners, Run, measure
 from concord.knowledge import KnowledgeBase
 from concord.parts import silent
-from concord.ranking.fuse import FUSIONS, RECIPE, Ballots, Context, Recipe, blend
+from concord.ranking.ballots import Ballots
+from concord.ranking.blend import blend
+from concord.ranking.fuse import FUSIONS
+from concord.ranking.share import RECIPE, Context, Recipe
 from concord.retrieve import retrieve
 from concord.types import ChunkId, Request
 

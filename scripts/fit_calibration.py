@@ -25,8 +25,8 @@ from concord.fitting import fit
 from concord.knowledge import KnowledgeBase
 from concord.parts import silent
 from concord.ranking.agreement import Cuts
+from concord.ranking.blend import blend
 from concord.ranking.calibrate import Calibration, Logistic, model_key
-from concord.ranking.fuse import blend
 from concord.retrieve import SearchTools, retrieve
 from concord.text.characters import is_latin
 from concord.types import Identity, Request

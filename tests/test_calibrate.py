@@ -13,6 +13,7 @@ from msgspec.structs import asdict, replace
 
 from concord.errors import BadValue
 from concord.ranking.agreement import Cuts
+from concord.ranking.ballots import merge_votes
 from concord.ranking.calibrate import (
     UNFITTED,
     Calibration,
@@ -40,7 +41,7 @@ from concord.ranking.features import (
     search_signals,
     with_documents,
 )
-from concord.ranking.fuse import merge_votes, rrf
+from concord.ranking.fuse import rrf
 from concord.types import Candidate, Identity
 
 DATA = {

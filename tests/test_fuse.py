@@ -4,31 +4,20 @@ from __future__ import annotations
 
 import math
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from concord.ranking.explain import explain, explain_boosts
-from concord.ranking.fuse import (
-    FUSIONS,
-    LITERAL_GAIN,
-    Ballots,
-    Context,
-    adaptive,
-    blend,
-    blend_weight,
-    dominant,
-    fuse,
-    logodds,
-    merge_votes,
-    rrf,
-    shares,
-    zscores,
-)
+from concord.ranking.ballots import Ballots, merge_votes
+from concord.ranking.blend import LITERAL_GAIN, blend, blend_weight
+from concord.ranking.explain import explain
+from concord.ranking.fuse import FUSIONS, fuse, rrf, shares
 from concord.ranking.plan import WEIGHTS, Weights
 from concord.ranking.rarity import ceiling, coverage, idf, idfs, unknown
+from concord.ranking.share import Context
 from concord.types import Candidate, Family, Ranked
 
 FAMILY: dict[str, Family] = {"fts_exact": "lexical", "fts_relaxed": "lexical", "semantic": "semantic"}
@@ -44,6 +33,10 @@ def listed(strategy: str, *chunk_ids: int) -> list[Candidate]:
 
 def score_of(ranked: list[Ranked], chunk_id: int) -> float:
     return next(one.score for one in ranked if one.chunk_id == chunk_id)
+
+
+def fused(fusion: str, ballots: Ballots, **context: Any) -> list[Ranked]:
+    return FUSIONS[fusion](ballots, Context(**context))
 
 
 def order(ranked: list[Ranked]) -> list[int]:
@@ -105,7 +98,7 @@ def test_weighted_rrf_follows_the_kind_of_query():
 @pytest.mark.promise("003.adaptive.worked-example")
 def test_the_adaptive_score_gives_the_seeds_numbers():
     ballots = merge_votes([vote(1, "semantic", 1), vote(1, "fts_relaxed", 8), vote(2, "fts_relaxed", 1)])
-    ranked = adaptive(ballots, "conceptual")
+    ranked = fused("adaptive", ballots, kind="conceptual")
     assert round(score_of(ranked, 1), 3) == 0.935
     assert round(score_of(ranked, 2), 3) == 0.213
     assert order(ranked) == [1, 2]
@@ -113,30 +106,30 @@ def test_the_adaptive_score_gives_the_seeds_numbers():
 
 @pytest.mark.promise("003.adaptive.bonus")
 def test_agreement_of_all_three_strategies_adds_a_fifth():
-    one = adaptive(merge_votes([vote(1, name, 1) for name in FAMILY]), "factual")
+    one = fused("adaptive", merge_votes([vote(1, name, 1) for name in FAMILY]), kind="factual")
     assert score_of(one, 1) == pytest.approx((0.5 + 0.5) * 1.2)
 
 
 @pytest.mark.promise("004.dominant.worked-example")
 def test_the_stronger_signal_leads_at_seventy_per_cent():
     keyword_led = merge_votes([vote(1, "fts_exact", 1, 8.0), vote(1, "semantic", 9, 0.25)])
-    assert score_of(dominant(keyword_led, max_bm25=10.0), 1) == pytest.approx(0.635)
+    assert score_of(fused("dominant", keyword_led, max_bm25=10.0), 1) == pytest.approx(0.635)
     meaning_led = merge_votes([vote(1, "fts_exact", 1, 2.5), vote(1, "semantic", 9, 0.80)])
-    assert score_of(dominant(meaning_led, max_bm25=10.0), 1) == pytest.approx(0.635)
+    assert score_of(fused("dominant", meaning_led, max_bm25=10.0), 1) == pytest.approx(0.635)
 
 
 def test_signals_of_the_dominant_fusion_are_clipped_to_the_unit_interval():
     wild = merge_votes(
         [vote(1, "fts_exact", 1, 99.0), vote(1, "semantic", 1, 1.0001), vote(2, "semantic", 2, -0.5)]
     )
-    ranked = dominant(wild, max_bm25=10.0)
+    ranked = fused("dominant", wild, max_bm25=10.0)
     assert score_of(ranked, 1) == pytest.approx(1.0)
     assert score_of(ranked, 2) == 0.0
 
 
 def test_without_a_bound_the_best_bm25_stands_in_for_it():
     ballots = merge_votes([vote(1, "fts_exact", 1, 4.0), vote(2, "fts_exact", 2, 2.0)])
-    assert [one.score for one in dominant(ballots)] == pytest.approx([0.7, 0.35])
+    assert [one.score for one in fused("dominant", ballots)] == pytest.approx([0.7, 0.35])
 
 
 def test_the_most_a_query_can_score_is_its_idfs_saturated():
@@ -163,20 +156,20 @@ def test_log_odds_trust_a_chunk_that_stands_out_of_both_lists():
         vote(one, "semantic", rank, score)
         for rank, (one, score) in enumerate([(5, 0.71), (1, 0.70), (6, 0.4), (7, 0.4)], 1)
     ]
-    assert order(logodds(merge_votes([*words, *meaning])))[:2] == [1, 5]
+    assert order(fused("logodds", merge_votes([*words, *meaning])))[:2] == [1, 5]
 
 
 def test_being_found_far_down_a_list_is_never_worse_than_not_being_found():
     lists = [*listed("fts_exact", 1, 2, 3, 4), *listed("semantic", 5, 6, 7, 8)]
-    without = score_of(logodds(merge_votes(lists)), 4)
-    also_last = score_of(logodds(merge_votes([*lists, vote(4, "semantic", 5, -5.0)])), 4)
+    without = score_of(fused("logodds", merge_votes(lists)), 4)
+    also_last = score_of(fused("logodds", merge_votes([*lists, vote(4, "semantic", 5, -5.0)])), 4)
     assert also_last > without
 
 
 def test_z_scores_weigh_the_families_as_told():
     ballots = merge_votes([*listed("fts_exact", 1, 2, 3), *listed("semantic", 3, 2, 1)])
-    assert order(zscores(ballots, weight=0.9)) == [3, 2, 1]
-    assert order(zscores(ballots, weight=0.1)) == [1, 2, 3]
+    assert order(fused("zscores", ballots, semantic_weight=0.9)) == [3, 2, 1]
+    assert order(fused("zscores", ballots, semantic_weight=0.1)) == [1, 2, 3]
 
 
 def test_a_chunk_missing_from_a_list_counts_as_its_last_unless_its_score_was_completed():
@@ -190,18 +183,18 @@ def test_a_chunk_missing_from_a_list_counts_as_its_last_unless_its_score_was_com
             for rank, (one, score) in enumerate([(2, 0.8), (3, 0.6), (4, 0.5)], 1)
         ],
     ]
-    assert zscores(merge_votes(candidates)) == zscores(
-        merge_votes(candidates, bm25={4: 1.0}, cosine={1: 0.5})
+    assert fused("zscores", merge_votes(candidates)) == fused(
+        "zscores", merge_votes(candidates, bm25={4: 1.0}, cosine={1: 0.5})
     )
-    completed = zscores(merge_votes(candidates, bm25={4: 8.9}, cosine={1: 0.79}))
-    assert score_of(completed, 4) > score_of(zscores(merge_votes(candidates)), 4)
+    completed = fused("zscores", merge_votes(candidates, bm25={4: 8.9}, cosine={1: 0.79}))
+    assert score_of(completed, 4) > score_of(fused("zscores", merge_votes(candidates)), 4)
     assert order(completed)[:2] == [1, 2]
 
 
 def test_completions_name_only_chunks_that_somebody_voted_for():
     ballots = merge_votes(listed("semantic", 1), bm25={1: 3.0, 99: 5.0})
     assert ballots.bm25 == {1: 3.0}
-    assert order(zscores(ballots)) == [1]
+    assert order(fused("zscores", ballots)) == [1]
 
 
 def test_the_lexical_rank_is_the_better_of_exact_and_relaxed_with_ties_by_bm25():
@@ -319,14 +312,6 @@ def test_an_explanation_names_ranks_scores_and_weights():
 def test_a_chunk_that_nobody_found_is_explained_as_such():
     told = explain(9, merge_votes([vote(1, "semantic", 1)]), Context(), "rrf")
     assert (told["found"], told["fused"], told["strategies"], told["best_rank"]) == (False, 0.0, [], None)
-
-
-def test_boosts_are_told_one_by_one():
-    assert explain_boosts(0.5, {"entity": 0.1, "title": 0.2}) == {
-        "before": 0.5,
-        "added": {"entity": 0.1, "title": 0.2},
-        "after": pytest.approx(0.8),
-    }
 
 
 def test_shares_and_ballots_are_values():

@@ -18,8 +18,9 @@ from concord.judge import signals_of
 from concord.poll import Poll, poll
 from concord.ranking import calibrate, rarity
 from concord.ranking.agreement import Rung, answerable
+from concord.ranking.ballots import Ballots, merge_votes
 from concord.ranking.diversify import RELAXED_FLOOR
-from concord.ranking.fuse import Ballots, fuse, merge_votes
+from concord.ranking.fuse import fuse
 from concord.ranking.plan import polled
 from concord.types import Candidate, Family, Match, Mode, Query, Request
 

@@ -16,7 +16,8 @@ from concord.freshness import Files
 from concord.passages import indexed
 from concord.poll import Poll, poll
 from concord.ranking import diversify, explain
-from concord.ranking.fuse import FUSIONS, Ballots, merge_votes, rrf
+from concord.ranking.ballots import Ballots, merge_votes
+from concord.ranking.fuse import FUSIONS, rrf
 from concord.ranking.plan import STRATEGIES, polled
 from concord.reading import Located, locate
 from concord.reasons import Fused, Known, Overlap, Stage, Standing, WordFound, reason

@@ -15,8 +15,10 @@ from concord.errors import BackendDown, BadValue
 from concord.laps import Laps
 from concord.poll import Poll, Polling
 from concord.ranking import rarity
-from concord.ranking.fuse import Ballots, Context, blend, merge_votes
+from concord.ranking.ballots import Ballots, merge_votes
+from concord.ranking.blend import blend
 from concord.ranking.plan import polled
+from concord.ranking.share import Context
 from concord.text.characters import is_latin
 from concord.types import Candidate, ChunkId, Glance, Mode, Query, Request, Source
 from concord.understand import counted, is_literal, read

@@ -23,7 +23,8 @@ from concord.laps import Laps
 from concord.passages import UNSEEN, diverse, read_present, reordered
 from concord.present import explained, hits_of, waiting_for_vectors, with_freshness
 from concord.ranking import diversify
-from concord.ranking.fuse import FUSIONS, Fused, fuse, rrf_scores, without
+from concord.ranking.ballots import without
+from concord.ranking.fuse import FUSIONS, Fused, fuse, rrf_scores
 from concord.remarks import remarked
 from concord.retrieve import Retrieval, SearchTools, deadline_ms, retrieve
 from concord.second_look import Look, second_look

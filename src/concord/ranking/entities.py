@@ -12,7 +12,6 @@ from itertools import groupby
 
 from msgspec.structs import replace
 
-from concord.ranking.fuse import ordered
 from concord.ranking.identifiers import is_measure, is_number, is_year, shape
 from concord.ranking.lexicon import (
     CONCEPT_WORDS,
@@ -24,6 +23,7 @@ from concord.ranking.lexicon import (
     QUESTION_WORDS,
 )
 from concord.ranking.questions import asks
+from concord.ranking.share import ordered
 from concord.ranking.words import READ_CHARS, Word, is_initials, plain, words
 from concord.types import ChunkId, Ranked
 

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from msgspec.structs import asdict
 
 from concord.ranking.agreement import Evidence, agreement, row
+from concord.ranking.ballots import Ballots
 from concord.ranking.calibrate import Calibration, applicable, contributions, relevance
 from concord.ranking.features import HitSignals, SearchSignals, hit_features
-from concord.ranking.fuse import Ballots, Context, Share, blend_weight, shares
-from concord.ranking.plan import WEIGHTS, multipliers
+from concord.ranking.fuse import shares, weights
+from concord.ranking.share import Context, Share
 from concord.types import Candidate, ChunkId, Json
 
 
@@ -28,17 +29,12 @@ def explain(chunk_id: ChunkId, ballots: Ballots, context: Context, fusion: str) 
             "lexical": _family(ballots.lexical, ballots.bm25, chunk_id, share.lexical),
             "semantic": _family(ballots.semantic, ballots.cosine, chunk_id, share.semantic),
         },
-        "weights": _weights(fusion, ballots, context),
+        "weights": asdict(given) if (given := weights(fusion, ballots, context)) else None,
         "factor": share.factor,
         "fused": share.score,
         "agreement": found.agreement,
         "best_rank": found.best_rank or None,
     }
-
-
-def explain_boosts(before: float, boosts: Mapping[str, float]) -> dict[str, Json]:
-    """Return what was added to a fused score after fusion, each with its name, and what came of it."""
-    return {"before": before, "added": dict(boosts), "after": before + sum(boosts.values())}
 
 
 def explain_relevance(
@@ -74,17 +70,3 @@ def _family(
     ranks: Mapping[ChunkId, int], scores: Mapping[ChunkId, float], chunk_id: ChunkId, added: float
 ) -> dict[str, Json]:
     return {"rank": ranks.get(chunk_id), "score": scores.get(chunk_id), "added": added}
-
-
-def _weights(fusion: str, ballots: Ballots, context: Context) -> dict[str, float] | None:
-    """Return the weights that a fusion gave the families; None where they follow from the scores."""
-    if fusion in ("zscores", "blend"):
-        semantic = context.semantic_weight if fusion == "zscores" else blend_weight(ballots, context)
-        return {"semantic": semantic, "lexical": 1 - semantic}
-    fixed = {
-        "rrf": context.weights,
-        "logodds": context.weights,
-        "weighted": multipliers(context.kind),
-        "adaptive": WEIGHTS[context.kind],
-    }.get(fusion)
-    return None if fixed is None else asdict(fixed)

@@ -18,8 +18,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.ranking.agreement import agreed
-from concord.ranking.fuse import POOL, Ballots, whole
-from concord.types import Candidate, ChunkId, QueryKind, Ranked
+from concord.ranking.ballots import Ballots, first_of, whole
+from concord.ranking.blend import POOL, fall
+from concord.types import Candidate, QueryKind, Ranked
 
 DEPTH = 10  # how deep margins and overlap look: the default number of results
 
@@ -41,8 +42,7 @@ class Leg(Struct, frozen=True):
     @property
     def fall(self) -> float:
         """How much of the first score is lost by the tenth place; all of it where fewer were found."""
-        tenth = self.tenth if self.count >= DEPTH else 0.0
-        return 1 - tenth / self.top if self.top > 0 else 0.0
+        return fall(self.top, self.tenth if self.count >= DEPTH else 0.0)
 
 
 class SearchSignals(Struct, frozen=True):
@@ -105,8 +105,8 @@ def search_signals(
         unknown=unknown,
         max_bm25=max_bm25,
         coverage=coverage,
-        lexical=leg(ballots.bm25[chunk_id] for chunk_id in _first(ballots.lexical, POOL)),
-        semantic=leg(ballots.cosine[chunk_id] for chunk_id in _first(ballots.semantic, POOL)),
+        lexical=leg(ballots.bm25[chunk_id] for chunk_id in first_of(ballots.lexical, POOL)),
+        semantic=leg(ballots.cosine[chunk_id] for chunk_id in first_of(ballots.semantic, POOL)),
         exact=len(whole(ballots)),
         overlap=_overlap(ballots),
         shared_rank=_shared_rank(ballots),
@@ -198,12 +198,8 @@ def _is_exact(votes: Iterable[Candidate]) -> bool:
     return any(one.strategy == "fts_exact" for one in votes)
 
 
-def _first(ranks: Mapping[ChunkId, int], depth: int) -> set[ChunkId]:
-    return {chunk_id for chunk_id, rank in ranks.items() if rank <= depth}
-
-
 def _overlap(ballots: Ballots) -> float:
-    return len(_first(ballots.lexical, DEPTH) & _first(ballots.semantic, DEPTH)) / DEPTH
+    return len(first_of(ballots.lexical, DEPTH) & first_of(ballots.semantic, DEPTH)) / DEPTH
 
 
 def _shared_rank(ballots: Ballots) -> int | None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from concord.ranking.entities import score_range
-from concord.ranking.fuse import ordered
+from concord.ranking.share import ordered
 from concord.types import Access, ChunkId, Ranked
 
 # A starting point until somebody has judged a log of their own: half of what a name of the query is worth,

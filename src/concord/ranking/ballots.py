@@ -1,0 +1,116 @@
+"""What do the strategies say of each chunk? The votes of the two families, with every score that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+
+from msgspec import Struct, field
+
+from concord.ranking.plan import STRATEGIES
+from concord.types import Candidate, ChunkId
+
+_ORDER = {name: place for place, name in enumerate(STRATEGIES)}
+
+
+class Ballots(Struct, frozen=True):
+    """The two families' votes on the same chunks, with every score that is known of them."""
+
+    lexical: Mapping[ChunkId, int]  # rank in the family's ballot, from 1
+    semantic: Mapping[ChunkId, int]
+    bm25: Mapping[ChunkId, float]  # also of chunks that only the other family voted for, where completed
+    cosine: Mapping[ChunkId, float]
+    votes: Mapping[ChunkId, tuple[Candidate, ...]]  # in order of chunk id
+    feedback: Mapping[ChunkId, float] = field(
+        default_factory=dict
+    )  # cosines with query and first hits together
+
+
+def merge_votes(
+    candidates: Iterable[Candidate],
+    *,
+    bm25: Mapping[ChunkId, float] | None = None,
+    cosine: Mapping[ChunkId, float] | None = None,
+) -> Ballots:
+    """Merge candidates into two ballots; `bm25` and `cosine` add scores that were not voted."""
+    votes = _votes(candidates)
+    lexical, semantic = _best(votes, "lexical"), _best(votes, "semantic")
+    return Ballots(
+        lexical=_merged(lexical),
+        semantic=_merged(semantic),
+        bm25=_scores(votes, lexical, bm25 or {}),
+        cosine=_scores(votes, semantic, cosine or {}),
+        votes=votes,
+    )
+
+
+def without(ballots: Ballots, gone: AbstractSet[ChunkId]) -> Ballots:
+    """Return the ballots without some chunks; the others keep their places."""
+    kept = {
+        name: {chunk_id: value for chunk_id, value in getattr(ballots, name).items() if chunk_id not in gone}
+        for name in ballots.__struct_fields__
+    }
+    return Ballots(**kept)
+
+
+def whole(ballots: Ballots) -> list[ChunkId]:
+    """Return the chunks that hold every word and phrase of the query."""
+    return [chunk_id for chunk_id in ballots.lexical if ballots.votes[chunk_id][0].strategy == STRATEGIES[0]]
+
+
+def first_of(ranks: Mapping[ChunkId, int], depth: int) -> set[ChunkId]:
+    """Return the chunks in the first places of a ballot."""
+    return {chunk_id for chunk_id, rank in ranks.items() if rank <= depth}
+
+
+def _votes(candidates: Iterable[Candidate]) -> dict[ChunkId, tuple[Candidate, ...]]:
+    held: dict[ChunkId, tuple[Candidate, ...]] = {}
+    for one in candidates:
+        known = held.get(one.chunk_id)
+        held[one.chunk_id] = (one,) if known is None else _with_vote(known, one)
+    return dict(sorted(held.items()))
+
+
+def _with_vote(held: tuple[Candidate, ...], one: Candidate) -> tuple[Candidate, ...]:
+    """Return the votes for a chunk with another one, in order; of a strategy's two, its best."""
+    same = next((other for other in held if other.strategy == one.strategy), None)
+    if same is None:
+        return tuple(sorted((*held, one), key=_place))
+    if (same.rank, -same.score) <= (one.rank, -one.score):
+        return held
+    return tuple(one if other is same else other for other in held)
+
+
+def _place(one: Candidate) -> tuple[int, str]:
+    return _ORDER.get(one.strategy, len(_ORDER)), one.strategy
+
+
+def _best(votes: Mapping[ChunkId, tuple[Candidate, ...]], family: str) -> dict[ChunkId, tuple[int, float]]:
+    """Return the best rank and the best score that a family gives a chunk in any of its lists."""
+    best: dict[ChunkId, tuple[int, float]] = {}
+    for chunk_id, held in votes.items():
+        for one in held:
+            if one.family == family:
+                rank, score = best.get(chunk_id, (one.rank, one.score))
+                best[chunk_id] = (min(rank, one.rank), max(score, one.score))
+    return best
+
+
+def _merged(best: Mapping[ChunkId, tuple[int, float]]) -> dict[ChunkId, int]:
+    """Rank one family's chunks by their best rank in any of its lists, ties by score.
+
+    A ballot has one chunk a place: of two chunks that are first in their lists, the lesser becomes second.
+    A place that the lists leave open stays open, so ranks come through unchanged from a single list.
+    """
+    ranks: dict[ChunkId, int] = {}
+    last = 0
+    for rank, _, chunk_id in sorted((rank, -score, chunk_id) for chunk_id, (rank, score) in best.items()):
+        last = ranks[chunk_id] = max(rank, last + 1)
+    return ranks
+
+
+def _scores(
+    votes: Iterable[ChunkId], best: Mapping[ChunkId, tuple[int, float]], completed: Mapping[ChunkId, float]
+) -> dict[ChunkId, float]:
+    known = {chunk_id: completed[chunk_id] for chunk_id in votes if chunk_id in completed}
+    return known | {chunk_id: score for chunk_id, (_, score) in best.items()}

@@ -1,0 +1,89 @@
+"""The default fusion: standardised scores, weighed by what the ballots tell of their own worth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from msgspec.structs import replace
+
+from concord.ranking.ballots import Ballots, first_of, whole
+from concord.ranking.plan import WEIGHTS
+from concord.ranking.share import Context, Share, Shares, moments, ranked_by
+from concord.types import ChunkId, Ranked
+
+POOL = 40  # how deep means and spreads look: the least number of candidates a strategy proposes
+LITERAL_GAIN = 3.0  # standard deviations: more than any other chunk can be ahead, but for a freak
+
+
+def blend(ballots: Ballots, context: Context) -> list[Ranked]:
+    """Return the chunks in the order that `auto` has by default."""
+    return ranked_by(ballots, blend_shares(ballots, context))
+
+
+def blend_weight(ballots: Ballots, context: Context) -> float:
+    """Return the semantic share of a blend.
+
+    A flat lexical ballot, whose first is hardly better than its tenth, knows no answer from a mention; the
+    more its first stands out, the more it counts. Words of a question are noise in source code (not so a name
+    or a quotation that is found there), and a model that cannot read the query's script has nothing to say.
+    """
+    margin = _margin([score for chunk_id, score in ballots.bm25.items() if chunk_id in ballots.lexical])
+    recipe = context.recipe
+    weight = recipe.flat - recipe.margin * margin
+    if context.is_literal and whole(ballots):
+        weight = min(weight, WEIGHTS[context.kind].semantic)
+    else:
+        weight += (recipe.code - weight) * context.code_share
+    return weight * context.model_reads
+
+
+def blend_shares(ballots: Ballots, context: Context) -> Shares:
+    """Return what each ballot adds to each chunk."""
+    weight = blend_weight(ballots, context)
+    pool = first_of(ballots.lexical, POOL) | first_of(ballots.semantic, POOL) or set(ballots.votes)
+    # Who holds none of the words scores 0. Who has no vector yet is not far in meaning: nobody knows.
+    words = _above_pool({chunk_id: ballots.bm25.get(chunk_id, 0.0) for chunk_id in ballots.votes}, pool)
+    meaning = _above_pool(ballots.feedback or ballots.cosine, pool)
+    found = {
+        chunk_id: Share((1 - weight) * words[chunk_id], weight * meaning.get(chunk_id, 0.0))
+        for chunk_id in ballots.votes
+    }
+    if not context.is_literal:
+        return found
+    return found | {
+        chunk_id: replace(found[chunk_id], lexical=found[chunk_id].lexical + LITERAL_GAIN)
+        for chunk_id in whole(ballots)
+    }
+
+
+def standings(blended: Iterable[Ranked], ballots: Ballots, context: Context) -> dict[ChunkId, float]:
+    """Return how high candidates stand above the others, falling: what a blend gives them, but for one thing.
+
+    The more chunks hold a quotation whole, the less likely each is the one that is meant: as evidence, they
+    share what every one of them gains in the order.
+    """
+    found = {one.chunk_id: one.score for one in blended}
+    if not context.is_literal:
+        return found
+    holders = whole(ballots)
+    for chunk_id in holders:
+        found[chunk_id] -= min(LITERAL_GAIN, math.log(len(holders)))
+    return dict(sorted(found.items(), key=lambda pair: -pair[1]))
+
+
+def fall(first: float, tenth: float) -> float:
+    """Return how much of the first score is lost by the tenth place."""
+    return 1 - tenth / first if first > 0 else 0.0
+
+
+def _above_pool(scores: Mapping[ChunkId, float], pool: Iterable[ChunkId]) -> dict[ChunkId, float]:
+    """Return z-scores measured on the pool: asking for more results moves none."""
+    mean, spread = moments([scores[chunk_id] for chunk_id in pool if chunk_id in scores])
+    return {chunk_id: (score - mean) / spread for chunk_id, score in scores.items()}
+
+
+def _margin(scores: Iterable[float]) -> float:
+    """Return how far the first stands above the tenth, as a share of it; all the way where none is tenth."""
+    falling = sorted(scores, reverse=True)
+    return fall(falling[0], falling[9] if len(falling) >= 10 else 0.0) if falling else 0.0
