@@ -46,7 +46,7 @@ evidences = st.builds(
     cosine=st.none() | st.floats(),
     cuts=st.builds(Cuts, strong=st.floats(), weak=st.floats()),
     kind=st.sampled_from(KINDS),
-    rung=st.sampled_from([None, "relaxed", "partial"]),
+    rung=st.sampled_from([None, "prefix", "partial"]),
     unread=flags,
 )
 
@@ -108,8 +108,8 @@ def test_nobody_found_what_has_no_votes():
         (Evidence(relaxed=True, unread=True), "high"),  # if its relevance is enough: the cap decides
         (Evidence(relaxed=True, semantic=True, unread=True), "high"),
         (Evidence(rung="partial", relaxed=True, unread=True), "speculative"),
-        (Evidence(rung="relaxed", relaxed=True), "low"),
-        (Evidence(rung="relaxed", semantic=True, cosine=0.99), "low"),
+        (Evidence(rung="prefix", relaxed=True), "low"),
+        (Evidence(rung="prefix", semantic=True, cosine=0.99), "low"),
         (Evidence(rung="partial", relaxed=True), "speculative"),
         (Evidence(rung="partial"), "speculative"),
         (Evidence(), "no_results"),
@@ -123,7 +123,7 @@ def test_evidence_earns_its_label(evidence: Evidence, expected: str):
 def test_every_combination_of_evidence_has_exactly_one_row():
     yes_no = (False, True)
     cosines = (None, math.nan, -1.0, 0.59, 0.6, 0.79, 0.8, 1.0)
-    rungs: tuple[Rung | None, ...] = (None, "relaxed", "partial")
+    rungs: tuple[Rung | None, ...] = (None, "prefix", "partial")
     for exact, relaxed, semantic, entity, verbatim, unread in itertools.product(yes_no, repeat=6):
         for cosine, kind, rung in itertools.product(cosines, KINDS, rungs):
             evidence = Evidence(exact, relaxed, semantic, entity, verbatim, cosine, CUTS, kind, rung, unread)
@@ -142,7 +142,7 @@ def test_every_row_of_the_table_is_reached():
         row(Evidence(exact, relaxed, semantic, entity, verbatim, cosine, CUTS, kind, rung, unread)).name
         for exact, relaxed, semantic, entity, verbatim, unread in itertools.product((False, True), repeat=6)
         for cosine, kind in itertools.product((0.1, 0.7, 0.9), KINDS)
-        for rung in (None, "relaxed", "partial")
+        for rung in (None, "prefix", "partial")
     }
     assert reached == {one.name for one in TABLE}
 

@@ -24,7 +24,7 @@ def test_words_that_begin_alike_answer_when_no_word_does():
     answer = library().search("kubern", mode="fts5")
     assert titles(answer) == ["Kubernetes"]
     assert (answer.confidence, answer.hits[0].confidence) == ("low", "low")
-    assert (answer.note, answer.suggestions) == (RUNG_NOTES["relaxed"], ())
+    assert (answer.note, answer.suggestions) == (RUNG_NOTES["prefix"], ())
     assert answer.hits[0].found_by == answer.strategies_matched == ("fts_prefix",)
 
 
@@ -291,7 +291,7 @@ class _Shelf:
 def test_a_step_votes_best_first_under_its_own_name():
     kb = library()
     query = _query(kb, "kubern")
-    votes = Step("relaxed", "fts_prefix", kb.store.lexical, beginnings, 100).candidates(query)
+    votes = Step("prefix", "fts_prefix", kb.store.lexical, beginnings, 100).candidates(query)
     family: Family = "lexical"
     assert votes == [Candidate(votes[0].chunk_id, "fts_prefix", family, 1, votes[0].score)]
 

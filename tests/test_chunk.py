@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.text.assemble import MAX_HEADER_BYTES, embeddable_text, searchable_title
+from concord.text.assemble import MAX_HEADER_BYTES, embeddable_text
 from concord.text.chunk import ChunkSize, chunk
 from concord.text.sentence import sentence_starts
 from concord.types import DocumentType, Extracted, Piece
@@ -384,10 +384,6 @@ def test_a_long_path_keeps_its_title_and_its_last_heading():
     header = embeddable_text("Title", path, "").strip()
     assert header.startswith("Title > ")
     assert path[-1] in header
-
-
-def test_the_searchable_title_holds_every_heading_once():
-    assert searchable_title("Guide", ("guide", "Install")) == "Guide > Install"
 
 
 def test_the_documents_of_installed_packages_all_give_valid_chunks():

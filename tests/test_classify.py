@@ -7,12 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import astuple
 
+from concord.config import load_settings
 from concord.ranking.classify import classify
 from concord.ranking.entities import MAX_ENTITIES, boost, entities, mentioned
 from concord.ranking.identifiers import shape
-from concord.ranking.plan import WEIGHTS, candidates, multipliers, polled
+from concord.ranking.plan import WEIGHTS, multipliers, polled
 from concord.ranking.words import READ_CHARS
-from concord.types import QueryKind, Ranked
+from concord.types import QueryKind, Ranked, Request
+from concord.understand import read
 
 KINDS: dict[QueryKind, str] = {
     "exact_quote": """
@@ -527,7 +529,8 @@ def test_multipliers_average_one(kind: QueryKind):
 
 @pytest.mark.promise("000.candidates.forty", "001.vec.candidates")
 def test_each_strategy_proposes_forty_or_three_times_the_limit():
-    assert [candidates(limit) for limit in (1, 10, 13, 14, 50)] == [40, 40, 40, 42, 150]
+    asked = [read(Request("login", top=limit), load_settings(), [])[0] for limit in (1, 10, 13, 14, 50)]
+    assert [query.candidates for query in asked] == [40, 40, 40, 42, 150]
 
 
 def test_a_mode_asks_the_strategies_of_its_families():

@@ -1,6 +1,6 @@
 """Never zero, and honest: what is tried when a search has found nothing to rely on.
 
-Two rungs, each bounded in time and labelled: `relaxed` looks for words that begin like those typed, `partial`
+Two rungs, each bounded in time and labelled: `prefix` looks for words that begin like those typed, `partial`
 for words near them and for their parts. A rung only adds votes; the search goes on from there as ever, and
 `remarks` says how it ended.
 """
@@ -19,7 +19,7 @@ from concord.poll import Poll, poll
 from concord.ranking import calibrate, rarity
 from concord.ranking.agreement import Rung, answerable
 from concord.ranking.ballots import Ballots, merge_votes
-from concord.ranking.diversify import RELAXED_FLOOR
+from concord.ranking.diversify import RESCUE_FLOOR
 from concord.ranking.fuse import fuse
 from concord.ranking.plan import polled
 from concord.types import Candidate, Family, Match, Mode, Query, Request
@@ -77,7 +77,7 @@ def rescue(request: Request, mode: Mode, fusion: str, found: Retrieval, tools: S
             votes = poll([step], found.query, step.budget_ms)
             found = _joined(found, votes)
             if votes.votes.get(step.name):
-                return Rescue(found, near, min(floor, RELAXED_FLOOR), step.rung)
+                return Rescue(found, near, min(floor, RESCUE_FLOOR), step.rung)
     return Rescue(found, near, floor)
 
 
@@ -91,7 +91,7 @@ def _steps(request: Request, near: Near, tools: SearchTools) -> Iterator[Step]:
     from concord.rungs import beginnings, parts  # late: most searches find the words as typed
 
     index, (prefix, partial) = tools.store.lexical, RUNG_STRATEGIES
-    yield Step("relaxed", prefix, index, beginnings, budget_ms(request, "search.relaxed_ms", tools))
+    yield Step("prefix", prefix, index, beginnings, budget_ms(request, "search.prefix_ms", tools))
     whole_ms = budget_ms(request, "search.partial_ms", tools)
     yield Step("partial", partial, index, lambda q: parts(q, near, index, whole_ms * LOOKING), whole_ms)
 

@@ -21,7 +21,6 @@ from concord.errors import BadValue, UnknownName
 from concord.text import jsonc, toml_table
 
 Scope = Literal["user", "project"]
-SCOPES: tuple[Scope, ...] = ("user", "project")
 Environment = Mapping[str, str]
 ENTRY = "concord"  # what our entry is called
 

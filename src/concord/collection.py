@@ -70,9 +70,7 @@ class Collection(Struct, frozen=True):
         judged = self.judged
         if limit is None or len(judged) <= limit:
             return self
-        chosen = set(
-            sorted(judged, key=lambda id: hashlib.sha256(id.encode("utf-8", "replace")).digest())[:limit]
-        )
+        chosen = set(sorted(judged, key=_shuffled)[:limit])
         return replace(self, queries={id: text for id, text in judged.items() if id in chosen})
 
 

@@ -63,7 +63,7 @@ SETTINGS: tuple[Setting, ...] = (
         "vectors.collection",
         "conduit_kb",
         "the Qdrant collection; several stores and organisations may share it",
-        "the name that other tools on the same server look for",
+        "one name for everybody, so that several machines find the same collection",
     ),
     Setting(
         "vectors.api_key",
@@ -244,7 +244,7 @@ SETTINGS: tuple[Setting, ...] = (
         minimum=1,
     ),
     Setting(
-        "search.relaxed_ms",
+        "search.prefix_ms",
         100.0,
         "how long to look for words that begin like those of a query which found nothing",
         "the first step down must not double the time of a search",

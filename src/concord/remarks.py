@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 RELATED = 10  # chunks whose documents may be suggested
 
 RUNG_NOTES: Mapping[Rung, str] = {
-    "relaxed": "nothing holds the words as typed; these passages hold words that begin like them",
+    "prefix": "nothing holds the words as typed; these passages hold words that begin like them",
     "partial": "nothing holds the words as typed; these passages hold similar words or parts of them, "
     "so check that they are what was meant",
 }

@@ -42,9 +42,6 @@ Freshness = Literal["fresh", "changed", "deleted"]
 Opinion = Literal["good", "bad"]
 
 
-# --- stored -----------------------------------------------------------------------------------------------
-
-
 class Source(Struct, frozen=True):
     """A folder, a file or the notes: where documents come from."""
 
@@ -218,9 +215,6 @@ class Home(Struct, frozen=True):
 
     url: str  # empty: in the store itself
     key: str  # tells this store from all others that keep vectors there; empty before it first did
-
-
-# --- asked ------------------------------------------------------------------------------------------------
 
 
 class Filter(Struct, frozen=True):

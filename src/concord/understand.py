@@ -30,7 +30,7 @@ MAX_EF_SEARCH = 200  # more costs time for recall nobody can measure
 def understand(
     request: Request, settings: Mapping[str, Any], sources: Sequence[Source], lexical: LexicalIndex
 ) -> Query:
-    """Return the query to run.
+    """Return the query to run, in one go; a search takes both steps apart, to ask for meaning in between.
 
     Raises:
         BadValue: a number, mode or type outside what is allowed.

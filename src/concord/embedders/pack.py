@@ -36,10 +36,6 @@ class Quantized(NamedTuple):
     values: NDArray[np.int8]
     scales: NDArray[np.float32]
 
-    def rows(self, start: int, stop: int) -> Quantized:
-        """Return some of the rows."""
-        return Quantized(self.values[start:stop], self.scales[start:stop])
-
     def to_float(self) -> NDArray[np.float32]:
         """Return the matrix that the integers stand for."""
         rows, groups = self.scales.shape

@@ -17,9 +17,7 @@ from concord.ranking.plan import STRATEGIES
 from concord.types import Candidate, QueryKind
 
 Label = Literal["very_high", "high", "medium_high", "medium", "low", "speculative", "no_results", "fts_only"]
-Rung = Literal[
-    "relaxed", "partial"
-]  # of the cascade: prefix, stem, lower floor; then partial and fuzzy words
+Rung = Literal["prefix", "partial"]  # of the cascade: prefix, stem, lower floor; then partial and fuzzy words
 Strength = Literal["strong", "middling", "weak"]
 
 LABELS: tuple[Label, ...] = ("very_high", "high", "medium_high", "medium", "low", "speculative", "no_results")
@@ -125,7 +123,7 @@ PRIMARY: tuple[Row, ...] = (
     Row("nothing", lambda e: not e.semantic and not e.lexical, "no_results"),
 )
 CASCADE: tuple[Row, ...] = (
-    Row("beginnings of words, or a lower floor", lambda e: e.rung == "relaxed", "low"),
+    Row("beginnings of words, or a lower floor", lambda e: e.rung == "prefix", "low"),
     Row("parts of words", lambda e: e.rung == "partial", "speculative"),
 )
 

@@ -17,18 +17,18 @@ from itertools import chain
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.ranking.lexicon import UNSPACED_SCRIPTS
 from concord.text.characters import is_near
+from concord.text.unspaced import UNSPACED
 from concord.types import ChunkId, Ranked
 
-LAMBDA = 0.7  # seed 000 §5.1: relevance against diversity
+LAMBDA = 0.7  # relevance against diversity
 REPETITION = (
     0.5  # less word overlap than this is sharing a subject: nDCG@10 0.4307 where it counts, 0.4353 not
 )
 STRETCH = 20  # how deep relevance is stretched, so that asking for more results moves none
 DUPLICATE = 0.95  # word-set similarity from which two chunks are one text: a name more makes it another
-FLOOR = 0.001  # seed 000 §5.2: at 0.01 a chunk that one strategy alone found (0.008) was dropped
-RELAXED_FLOOR = 0.0001  # of the cascade's first rung
+FLOOR = 0.001  # at 0.01 a chunk that one strategy alone found (0.008) was dropped
+RESCUE_FLOOR = 0.0001  # of what a rung of the cascade has found
 
 # All of ASCII is there: to find that a table lacks a character takes as long as to look up twenty.
 _SPACED = {code: code for code in range(0x80)} | dict.fromkeys(b"!\"#$%&'()*+,-./:;<=>?@[\\]^`{|}~", ord(" "))
@@ -182,7 +182,7 @@ def _without_signs(text: str) -> str:
 
 @cache
 def _runs() -> re.Pattern[str]:  # costs milliseconds to compile: ASCII text does not pay
-    return re.compile(f"([{UNSPACED_SCRIPTS}]+)|[^\\W{UNSPACED_SCRIPTS}]+")
+    return re.compile(f"([{UNSPACED}]+)|[^\\W{UNSPACED}]+")
 
 
 def _parts(found: re.Match[str]) -> Iterable[str]:

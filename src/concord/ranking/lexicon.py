@@ -80,9 +80,6 @@ METRIC_WORDS = _listed(
     """
 )
 
-# As ranges of a regular expression's class: Thai and Lao, Burmese, Khmer, kana, Han, Hangul.
-UNSPACED_SCRIPTS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
-
 # Scripts without spaces: looked for anywhere in the text. Each is long enough not
 # to be part of a common word (何 alone is in 幾何 "geometry", 哪吒 is a god).
 UNSPACED_QUESTIONS = (

@@ -1,4 +1,4 @@
-"""Who is asked, for how many candidates, and how much does each family count for a kind of query?"""
+"""Who is asked, and how much does each family count for a kind of query?"""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from msgspec import Struct
 from concord.types import Mode, QueryKind
 
 STRATEGIES = ("fts_exact", "fts_relaxed", "semantic")  # the order in which they are always named
-MIN_CANDIDATES = 40
-CANDIDATES_PER_RESULT = 3  # so that fusion, collapse and diversity have something to choose from
 
 
 class Weights(Struct, frozen=True):
@@ -23,7 +21,7 @@ class Weights(Struct, frozen=True):
 
 EQUAL = Weights(1.0, 1.0)
 
-# Seed 003 §3.3: meaning matters more the less exactly the query says what the text must say.
+# Meaning matters more the less exactly the query says what the text must say.
 WEIGHTS: Mapping[QueryKind, Weights] = MappingProxyType(
     {
         "exact_quote": Weights(semantic=0.1, lexical=0.9),
@@ -47,11 +45,6 @@ _POLLED: Mapping[Mode, tuple[str, ...]] = MappingProxyType(
 def polled(mode: Mode) -> tuple[str, ...]:
     """Return the strategies that a mode asks."""
     return _POLLED[mode]
-
-
-def candidates(limit: int) -> int:
-    """Return how many candidates each strategy may propose for an answer of `limit` results."""
-    return max(MIN_CANDIDATES, CANDIDATES_PER_RESULT * limit)
 
 
 def multipliers(kind: QueryKind) -> Weights:

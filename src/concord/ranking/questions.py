@@ -13,7 +13,8 @@ from concord.ranking.lexicon import (
     SUBJECTS,
     UNSPACED_QUESTIONS,
 )
-from concord.ranking.words import Word, has_unspaced, plain
+from concord.ranking.words import Word, plain
+from concord.text.unspaced import has_unspaced
 
 _QUESTION_MARKS = ("?", "？", "؟")
 _AFTER_A_MARK = " \t\n\r\v\f" + "\"'”’»)"

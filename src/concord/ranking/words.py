@@ -11,9 +11,9 @@ from functools import cache
 
 from msgspec import Struct
 
-from concord.ranking.lexicon import UNSPACED_SCRIPTS
 from concord.text.characters import is_near
 from concord.text.pattern import pattern
+from concord.text.unspaced import UNSPACED
 
 READ_CHARS = 4000  # a query shows its kind early; the rest of a pasted page would only cost time
 
@@ -62,19 +62,9 @@ def is_initials(text: str) -> bool:
     return text.isupper() and bool(_INITIALS.fullmatch(text))
 
 
-def has_unspaced(text: str) -> bool:
-    """Whether a text holds a script that is written without spaces."""
-    return not is_near(text) and _unspaced().search(text) is not None
-
-
-@cache
-def _unspaced() -> re.Pattern[str]:
-    return re.compile(f"[{UNSPACED_SCRIPTS}]")
-
-
 @cache
 def _by_script() -> re.Pattern[str]:  # costs milliseconds to compile: only a query that needs it pays
-    return re.compile(f"[{UNSPACED_SCRIPTS}]+|[^\\s{UNSPACED_SCRIPTS}]+")
+    return re.compile(f"[{UNSPACED}]+|[^\\s{UNSPACED}]+")
 
 
 def _word(raw: str) -> Word:

@@ -27,11 +27,6 @@ def embeddable_text(title: str, heading: Sequence[str], text: str, tags: Sequenc
     return "\n\n".join(part for part in (header, text, labels) if part)
 
 
-def searchable_title(title: str, heading: Sequence[str]) -> str:
-    """Return what the lexical index holds as the title of a chunk: title and headings, none of them twice."""
-    return _SEPARATOR.join(_path(title, heading))
-
-
 def _path(title: str, heading: Sequence[str]) -> list[str]:
     parts = [" ".join(part.split()) for part in (title, *heading)]
     parts = [part for part in parts if part]

@@ -18,9 +18,9 @@ from msgspec import Struct
 from concord.text.characters import is_near, is_token_character
 
 # Vowel signs and tone marks end a token in FTS5, so they are stored as private-use characters, which do not.
-# That range is itself listed as unspaced, so that what was mapped once stays as it is.
+# That range counts as unspaced in what is indexed, so that what was mapped once stays as it is.
 _MARKS = "\ue000-\uefff"
-_UNSPACED = (
+UNSPACED = (  # as ranges of a regular expression's class
     "\u0e01-\u0e3a\u0e40-\u0e4e"  # Thai
     "\u0e80-\u0ecf\u0edc-\u0edf"  # Lao
     "\u1000-\u103f\u1050-\u108f\u109a-\u109d\uaa60-\uaa7f"  # Myanmar
@@ -29,7 +29,8 @@ _UNSPACED = (
     "\u3041-\u3096\u3099\u309a\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # kana
     "\u3105-\u312f\u31a0-\u31bf"  # Bopomofo
     "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"  # Han
-) + _MARKS
+)
+_UNSPACED = UNSPACED + _MARKS
 _MARKED_SCRIPTS = "\u0e00-\u10ff\u1780-\u17ff\uaa60-\uaa7f\u3099\u309a"
 _WIDE = "\uff01-\uffee\uf900-\ufaff"  # full-width and half-width forms, compatibility ideographs
 _EMOJI = "\u20bf\U0001f32d-\U0001faff"  # most are later than Unicode 6.1, and FTS5 takes those for letters

@@ -130,7 +130,7 @@ class PostgresCatalog:
             return ids
 
     def put_documents(self, documents: Iterable[tuple[Document, Sequence[Piece]]]) -> None:
-        """Store several documents in one transaction, by COPY."""
+        """Store several documents in one transaction."""
         with self._connections.transaction() as connection:
             named = ((named_as_stored(document), pieces) for document, pieces in documents)
             changes.put_documents(connection, self._org, named)

@@ -1,8 +1,8 @@
 """Plain words, which nearly all queries are: the server sends their postings, and BM25 is worked out here.
 
 SQL takes a microsecond to unnest, weigh, group and sort one posting. To send it and leave the rest to numpy
-takes a tenth of that, unless there are so many that a network would be busy with them. The formula is that of
-`match.py`, which has those, phrases, beginnings and filters too.
+takes less than a tenth of that, unless there are so many that a network would be busy with them. The formula
+is that of `match.py`, which has those, phrases, beginnings and filters too.
 
 numpy is not loaded for a single search: that takes as long as several.
 """

@@ -8,16 +8,18 @@ from concord.backends.postgres import checks
 from concord.backends.postgres.changes import find_types
 from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.upkeep import tidy_up
+from concord.backends.postgres.words import COUNT_BITS, LENGTH_BITS, MOST_COUNTED
 from concord.outcomes import Finding
 
 _EMPTIED = ("kb_postings", "kb_segments", "kb_gone")
-# As `words.postings` packs them, from the labels that the tsvectors have.
-_REBUILD = """
+# As `segment.Segment.postings` packs them, from the labels that the tsvectors have.
+_REBUILD = f"""
 WITH counted AS (
-    SELECT c.id, l.lexeme AS term, (c.length::bigint << 32) + sum(p.number << p.shift)::bigint AS packed
+    SELECT c.id, l.lexeme AS term,
+        (c.length::bigint << {LENGTH_BITS}) + sum(p.number << p.shift)::bigint AS packed
     FROM kb_chunks AS c CROSS JOIN LATERAL unnest(c.words) AS l
     CROSS JOIN LATERAL (
-        SELECT least(count(*), 255) AS number, 8 * (ascii(label) - ascii('A')) AS shift
+        SELECT least(count(*), {MOST_COUNTED}) AS number, {COUNT_BITS} * (ascii(label) - ascii('A')) AS shift
         FROM unnest(l.weights) AS label GROUP BY label) AS p
     WHERE c.org = %(org)s GROUP BY c.id, c.length, l.lexeme)
 INSERT INTO kb_postings (org, segment, term, size, chunks, packed)

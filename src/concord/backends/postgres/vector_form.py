@@ -21,7 +21,7 @@ _IS_LITTLE = sys.byteorder == "little"
 
 
 class Embedding(NamedTuple):
-    """A vector as a parameter of a statement or a field of COPY."""
+    """A vector as a parameter of a statement."""
 
     vector: Vector
 
