@@ -138,7 +138,7 @@ def _backfill(folder: Path) -> Row:
     url = f"sqlite://{folder}/backfill"
     with KnowledgeBase.open(store__url=url, embed__provider="bundled") as kb:
         kb.add(folder / "docs", embed=False)
-        kb.parts.measure().warm()
+        kb.parts.tokenizer().warm()
         anew = cost_of(kb.sync)
         (source,) = kb.sources()
         chunks = source.counts.chunks

@@ -161,10 +161,10 @@ class Desk:
     def sync(self, source: Source | None = None, changed: Sequence[str] = ()) -> SyncReport:
         """Sync a source, or the only one; all of it, or what changed."""
         source = source or self.store.catalog.sources()[0]
-        tools = ingest.Tools(
+        tools = ingest.SyncTools(
             store=self.store,
             reader=self.reader,
-            measure=lambda: self.embedder,
+            tokenizer=lambda: self.embedder,
             embedder=lambda: self.embedder if self.embeds else None,
             limits=ingest.Limits(self.max_bytes, self.size),
             progress=self.progress,

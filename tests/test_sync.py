@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord.errors import NotFound, NotIndexable, Unreadable
+from concord.file_times import may_be_another, read_unchanging
 from concord.freshness import Files
-from concord.settled import may_be_another, read_unchanging
 from concord.sources import register
 from concord.text.chunk import ChunkSize
 from concord.types import Document, Filter, Word

@@ -103,7 +103,7 @@ def read_collection(folder: Path, split: str | None = None) -> Collection:
 
 
 def index_collection(
-    collection: Collection, store: Store, measure: Embedder, size: ChunkSize, progress: Progress
+    collection: Collection, store: Store, tokenizer: Embedder, size: ChunkSize, progress: Progress
 ) -> None:
     """Store every document of a collection that is new or changed, through the real chunker."""
     source = Source("collection", collection.folder.name, None, "notes", collection.folder.name)
@@ -115,7 +115,7 @@ def index_collection(
         if old is None or old.content_hash != digest:
             extracted = _extracted(entry)
             document = Document(entry.id, source.id, path, extracted.type, entry.title, content_hash=digest)
-            store.catalog.put_document(document, chunk(extracted, measure.token_starts, size))
+            store.catalog.put_document(document, chunk(extracted, tokenizer.token_starts, size))
         progress("index", done, None)
     if known:
         store.catalog.delete_documents([state.document_id for state in known.values()])

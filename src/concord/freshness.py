@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from concord.settled import UNSETTLED_NS, may_be_another, storable_ns
+from concord.file_times import UNSETTLED_NS, may_be_another, storable_ns
 from concord.types import Document, Freshness, Source
 
 MAX_HASHED = 1_000_000  # bytes; a larger file whose stat changed is taken as changed, to answer in time

@@ -31,11 +31,11 @@ from concord.errors import (
     Unreadable,
     UsageError,
 )
+from concord.file_times import may_be_another, read_unchanging, settled_mtime
 from concord.outcomes import Failure, SyncReport
 from concord.protocols import Catalog, Embedder, FileReader, Progress, Store
 from concord.relabelling import relabel
 from concord.saved import Saved, saved_files
-from concord.settled import may_be_another, read_unchanging, settled_mtime
 from concord.text.chunk import ChunkSize, chunk
 from concord.textless import Textless
 from concord.types import Document, Extracted, FileState, Filter, Piece, Source
@@ -57,18 +57,20 @@ class Limits(Struct, frozen=True):
     chunk: ChunkSize
 
 
-class Tools(NamedTuple):
+class SyncTools(NamedTuple):
     """What ingest works with. Embedders are opened when a file needs one: most syncs find nothing to do."""
 
     store: Store
     reader: FileReader
-    measure: Callable[[], Embedder]  # whose tokens chunks are measured in
+    tokenizer: Callable[[], Embedder]  # whose tokens chunks are measured in
     embedder: Callable[[], Embedder | None]  # None when nothing is to be embedded
     limits: Limits
     progress: Progress
 
 
-def sync(source: Source, tools: Tools, *, lock_wait_s: float, changed: Collection[str] = ()) -> SyncReport:
+def sync(
+    source: Source, tools: SyncTools, *, lock_wait_s: float, changed: Collection[str] = ()
+) -> SyncReport:
     """Bring the index of one source up to date with its files.
 
     `changed` are paths that something is known to have happened to, and nothing elsewhere: where these are
@@ -117,7 +119,7 @@ def _as_stored(source: Source, catalog: Catalog) -> Source:
     raise NotFound(f"the source {source.name!r} was removed meanwhile", hint="`kb add` indexes it again")
 
 
-def _embed_source(source: Source, tools: Tools) -> Embedding:
+def _embed_source(source: Source, tools: SyncTools) -> Embedding:
     counts = tools.store.catalog.counts(source.id)
     if counts.chunks == counts.vectors:
         return Embedding()
@@ -161,7 +163,7 @@ _Gone = dict[tuple[str, str], FileState]  # hash and extension of files that are
 class _Run:
     """One sync of one source: what is known of it and what has been done so far."""
 
-    def __init__(self, source: Source, tools: Tools) -> None:
+    def __init__(self, source: Source, tools: SyncTools) -> None:
         self.source = source
         self.tools = tools
         self.entries: Iterable[Found | Skipped] = ()
@@ -308,7 +310,7 @@ class _Run:
         document = _described(self.source, read, extracted)
         if state and (old := self.tools.store.catalog.document(state.document_id)):
             document = replace(document, id=old.id, superseded_by=old.superseded_by)
-        pieces = chunk(extracted, self.tools.measure().token_starts, self.tools.limits.chunk)
+        pieces = chunk(extracted, self.tools.tokenizer().token_starts, self.tools.limits.chunk)
         if not pieces:
             raise NotIndexable("no text")
         self.waiting_since = self.waiting_since if self.waiting else time.monotonic()

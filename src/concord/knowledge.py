@@ -407,14 +407,14 @@ class KnowledgeBase:
     def _workbench(self) -> Workbench:
         from concord.notes import Workbench
 
-        return Workbench(self.store, self.parts.measure(), self.parts.limits().chunk)
+        return Workbench(self.store, self.parts.tokenizer(), self.parts.limits().chunk)
 
     def _embed_some(self, source_id: str | None, *, embed: bool) -> None:
         from concord.embedding import embed_pending
 
         if embed:
             embed_pending(self.store, self.embedder, silent, source_id=source_id)
-            self.parts.settle()
+            self.parts.after_embedding()
 
     def stats(self) -> Stats:
         """Return the state of the knowledge base."""
@@ -463,7 +463,7 @@ class KnowledgeBase:
         from concord.backfill import backfill
 
         done = backfill(self._workbench(), self.embedder, progress)
-        self.parts.settle()
+        self.parts.after_embedding()
         self.store.tend(progress)
         return done
 

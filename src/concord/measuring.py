@@ -69,7 +69,7 @@ class Measuring:
         from concord.refit import refit
 
         collection, others = _asked_of(folder, unanswerable, split, limit)
-        identity = self._parts.measure().identity
+        identity = self._parts.model_identity
         judged = judged_outcomes(self._own_tools(), progress)
         with self.apart(collection, progress) as tools:
             fitted = refit(collection, tools, identity, others, progress, judged)
@@ -92,10 +92,10 @@ class Measuring:
         from concord.embedding import embed_pending
         from concord.retrieve import SearchTools
 
-        identity, recipe = self._parts.measure().identity, self._parts.recipe()
+        identity, recipe = self._parts.model_identity, self._parts.recipe()
         apart = settings_apart(collection, self._parts.settings, identity, recipe)
         with closing(Parts(apart, apart["org"])) as other:
-            index_collection(collection, other.store, other.measure(), other.limits().chunk, progress)
+            index_collection(collection, other.store, other.tokenizer(), other.limits().chunk, progress)
             tools = SearchTools(other.store, other.words, other.settings, other.org)
             if other.embedder is not None:
                 complete(embed_pending(other.store, other.embedder, progress))

@@ -19,9 +19,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from concord.errors import BadValue, NotFound
+from concord.file_times import storable_ns
 from concord.protocols import Catalog, Embedder, Store
 from concord.reading import joined
-from concord.settled import storable_ns
 from concord.sources import notes_source
 from concord.text.assemble import NoteText, note_text
 from concord.text.chunk import ChunkSize, chunk
@@ -66,7 +66,7 @@ class Workbench(NamedTuple):
     """What notes are made with: where they go, and how they are cut."""
 
     store: Store
-    measure: Embedder
+    tokenizer: Embedder  # whose tokens chunks are measured in
     size: ChunkSize
 
 
@@ -188,7 +188,7 @@ def _text(note: Note) -> str:
 
 
 def _pieces(text: str, bench: Workbench) -> list[Piece]:
-    return chunk(Extracted(text, "markdown"), bench.measure.token_starts, bench.size)
+    return chunk(Extracted(text, "markdown"), bench.tokenizer.token_starts, bench.size)
 
 
 def _superseded(document_id: str | None, catalog: Catalog) -> Document | None:

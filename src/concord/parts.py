@@ -192,8 +192,8 @@ class Parts:
                 if hasattr(part, "close"):
                     part.close()
 
-    def settle(self) -> None:
-        """After embedding: write down how the model is opened, and keep the cache within its limit."""
+    def after_embedding(self) -> None:
+        """Write down how the model is opened, and keep the cache within its limit."""
         space = self._active_space()
         if space and not space.recipe and (made := self.embedder) and made.identity == space.identity:
             from concord.models import recipe_for
@@ -242,12 +242,17 @@ class Parts:
         )
         return Limits(self.settings["ingest.max_bytes"], size)
 
-    def measure(self) -> Embedder:
+    def tokenizer(self) -> Embedder:
         """Return whose tokens chunks are measured in; words stand in where no model is configured."""
         embedder = self.embedder
         if embedder is not None:
             return embedder
         return self._made("hashing", {})
+
+    @property
+    def model_identity(self) -> Identity:
+        """Of the model that is configured, or of what stands in for it."""
+        return self.tokenizer().identity
 
     def _made(self, provider: str, options: Mapping[str, Any]) -> Embedder:
         from pathlib import Path  # late: 5 ms, which a search by words need not pay

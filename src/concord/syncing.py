@@ -43,10 +43,10 @@ class Syncing:
             Unreadable: its folder is gone or cannot be read; nothing of it is removed.
             NotFound: it was removed before its turn came.
         """
-        tools = ingest.Tools(
+        tools = ingest.SyncTools(
             store=self._parts.store,
             reader=self._parts.reader,
-            measure=cache(self._parts.measure),
+            tokenizer=cache(self._parts.tokenizer),
             embedder=lambda: self._parts.embedder if embed else None,
             limits=self._parts.limits(),
             progress=progress,
@@ -54,7 +54,7 @@ class Syncing:
         wait_s = self._parts.settings["sync.lock_wait_s"]
         report = ingest.sync(source, tools, lock_wait_s=wait_s, changed=changed)
         if report.embedded or report.reused:
-            self._parts.settle()
+            self._parts.after_embedding()
         self._parts.store.tend(progress)
         return report
 
@@ -62,7 +62,7 @@ class Syncing:
         done = embed_pending(
             self._parts.store, self._parts.embedder if embed else None, progress, source_id=source.id
         )
-        self._parts.settle()
+        self._parts.after_embedding()
         self._parts.store.tend(progress)
         return SyncReport(
             source,

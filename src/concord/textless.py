@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 
 from concord import __version__, plugins
+from concord.file_times import is_settled
 from concord.protocols import Catalog
-from concord.settled import is_settled
 from concord.walk import Found
 
 _Entry = list[int | str]  # the state of a file, then the reason: as JSON has it

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from concord.errors import BadValue, NotFound, Unreadable, UsageError
+from concord.file_times import storable_ns
 from concord.gitignore import FolderRules, Rules, parse, parse_all, rules_above, rules_in
-from concord.settled import storable_ns
 from concord.unwanted import NO_TEXT, SECRET_FILES, SECRET_FOLDERS, generated_markers, unwanted_rules
 
 
