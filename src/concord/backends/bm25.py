@@ -1,24 +1,20 @@
 """An inverted index in dictionaries that matches and scores as FTS5 does, for stores without an engine.
 
-FTS5's bm25() (k1 = 1.2, b = 0.75) takes the chunk, all columns together, as the unit of length and of
+FTS5's bm25() takes the chunk, all columns together, as the unit of length and of
 document frequency; a column's weight multiplies how often the term occurs there. Every word or phrase that
 took part in the match adds to the score; what `Without` drops does not.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from concord.ranking.rarity import K1, B, idf
 from concord.text.characters import separated
 from concord.text.terms import tokenize
 from concord.types import AllOf, ChunkId, Match, Phrase, Without, Word
-
-K1 = 1.2
-B = 0.75
-LEAST_IDF = 1e-6  # for what more than half of all chunks hold: it must not count against a chunk
 
 
 class _Place(NamedTuple):
@@ -116,9 +112,8 @@ class InvertedIndex:
         return found
 
     def _scored(self, found: _Postings, weights: Sequence[float]) -> _Scores:
-        idf = math.log((len(self) - len(found) + 0.5) / (len(found) + 0.5))
-        idf = idf if idf > 0 else LEAST_IDF
-        return {chunk: idf * self._saturated(chunk, places, weights) for chunk, places in found.items()}
+        weight = idf(len(self), len(found))
+        return {chunk: weight * self._saturated(chunk, places, weights) for chunk, places in found.items()}
 
     def _saturated(self, chunk: ChunkId, places: Iterable[_Place], weights: Sequence[float]) -> float:
         counted = Counter(place.column for place in places)

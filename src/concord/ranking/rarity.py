@@ -1,19 +1,20 @@
-"""What is a word of the query worth? BM25's arithmetic, for bounds and coverage that no engine reports."""
+"""What is a word of the query worth? BM25's numbers, for whoever needs them, and for bounds and coverage."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping
 
-K1 = 1.2  # FTS5's constant; a term's weight saturates at k1 + 1
-MIN_IDF = 1e-6  # what FTS5 gives a term that more than half of the chunks hold
+K1 = 1.2  # FTS5's, as the two below: a term's weight saturates at k1 + 1
+B = 0.75  # how far a chunk's length counts
+LEAST_IDF = 1e-6  # of what more than half of all chunks hold: it must not count against a chunk
 
 
 def idf(chunks: int, holding: int) -> float:
     """Return BM25's inverse document frequency of a term that `holding` of `chunks` hold."""
-    return (
-        max(MIN_IDF, math.log((chunks - holding + 0.5) / (holding + 0.5))) if chunks >= holding else MIN_IDF
-    )
+    if chunks < holding:
+        return LEAST_IDF
+    return max(LEAST_IDF, math.log((chunks - holding + 0.5) / (holding + 0.5)))
 
 
 def idfs(chunks: int, frequencies: Mapping[str, int]) -> dict[str, float]:

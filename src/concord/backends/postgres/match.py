@@ -1,6 +1,6 @@
 """A match in SQL: every part becomes a relation of chunks and their BM25 scores, and parts become a whole.
 
-The formula is FTS5's, as `backends/bm25.py` has it: k1 = 1.2, b = 0.75, the chunk with all its columns as the
+The formula is FTS5's, as `backends/bm25.py` has it: the chunk with all its columns as the
 unit of length and of document frequency, a column's weight multiplying how often a token occurs there.
 
 Whatever is looked for is found by its tokens in `kb_postings`. An index for `@@` over the tsvectors would not
@@ -16,15 +16,19 @@ from typing import Any
 from concord.backends.columns import WEIGHTS
 from concord.backends.matches import kept_and_dropped, wanted
 from concord.backends.postgres.words import COUNT_BITS, LABELS, LENGTH_BITS, MOST_COUNTED, lexemes
+from concord.ranking.rarity import K1, LEAST_IDF, B
 from concord.types import AllOf, Match, Phrase, Without, Word
 
 _MAX_DEPTH = 16  # of nested parts; nothing that a person types comes near
 _LAST_CHARACTER = "\U0010ffff"
 _LONGEST_PHRASE = 256  # tokens; the rest of a longer one could hardly tell two chunks apart
 
-_IDF = "CASE WHEN 2 * {df} < n.chunks THEN ln((n.chunks - {df} + 0.5) / ({df} + 0.5)) ELSE 1e-6 END"
+_IDF = (
+    "CASE WHEN 2 * {df} < n.chunks THEN ln((n.chunks - {df} + 0.5) / ({df} + 0.5))"
+    f" ELSE {LEAST_IDF:g} END"
+)
 # tf · (k1 + 1) / (tf + k1 · (1 - b + b · length / mean)), divided by tf: a long expression is then read once.
-_SATURATED = "2.2 / (1 + (0.3 + n.slope * {length}) / {tf})"
+_SATURATED = f"{K1 + 1:g} / (1 + ({K1 * (1 - B):g} + n.slope * {{length}}) / {{tf}})"
 _WEIGHTED = " + ".join(
     f"(e.packed >> {COUNT_BITS * at} & {MOST_COUNTED}) * {weight}::float8"
     for at, weight in enumerate(WEIGHTS)
@@ -39,8 +43,8 @@ SELECT sum(p.size)
 FROM kb_postings AS p WHERE p.org = %(org)s AND p.term = {term}"""
 
 # Every relation reads `n`: how many chunks the organisation has, and k1 · b divided by their mean length.
-STATISTICS = """n AS MATERIALIZED (
-    SELECT chunks::float8 AS chunks, 0.9::float8 * chunks / greatest(tokens, 1) AS slope, stale
+STATISTICS = f"""n AS MATERIALIZED (
+    SELECT chunks::float8 AS chunks, {K1 * B:g}::float8 * chunks / greatest(tokens, 1) AS slope, stale
     FROM kb_orgs WHERE key = %(org)s)"""
 
 # Tokens that are there, with their weight; and the chunks of the rarest of them, where only a chunk that

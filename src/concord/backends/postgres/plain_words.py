@@ -10,7 +10,6 @@ numpy is not loaded for a single search: that takes as long as several.
 from __future__ import annotations
 
 import importlib
-import math
 import sys
 import threading
 from collections import Counter
@@ -20,11 +19,11 @@ from itertools import accumulate
 from struct import unpack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from concord.backends.bm25 import K1, LEAST_IDF, B
 from concord.backends.columns import WEIGHTS
 from concord.backends.postgres.connections import Connection
 from concord.backends.postgres.rows import array_of
 from concord.backends.postgres.words import COUNT_BITS, LENGTH_BITS, MOST_COUNTED, lexemes
+from concord.ranking.rarity import K1, B, idf
 from concord.types import AllOf, AnyOf, Match, Phrase, Scored, Word
 
 if TYPE_CHECKING:
@@ -222,16 +221,11 @@ def _scored(rows: Sequence[_Row], tokens: Tokens) -> dict[str, Postings]:
     sizes = [(len(held) - _HEAD_BYTES) // _ELEMENT_BYTES for _, held, _ in rows]
     chunks, packed = _values([held for _, held, _ in rows]), _values([one for _, _, one in rows])
     times: Any = sum((packed >> COUNT_BITS * at & MOST_COUNTED) * weight for at, weight in enumerate(WEIGHTS))
-    rarity = np.repeat([_idf(tokens, token) * (K1 + 1) for token, _, _ in rows], sizes)
+    rarity = np.repeat([idf(tokens.chunks, tokens.counts[token]) * (K1 + 1) for token, _, _ in rows], sizes)
     scores = rarity / (1 + (K1 * (1 - B) + tokens.slope * (packed >> LENGTH_BITS)) / times)
     ends = {token: end for (token, _, _), end in zip(rows, accumulate(sizes), strict=True)}
     spans = zip(ends, (0, *ends.values()), ends.values(), strict=False)
     return {token: Postings(chunks[start:end], scores[start:end]) for token, start, end in spans}
-
-
-def _idf(tokens: Tokens, token: str) -> float:
-    chunks, count = tokens.chunks, tokens.counts[token]
-    return math.log((chunks - count + 0.5) / (count + 0.5)) if 2 * count < chunks else LEAST_IDF
 
 
 def _values(sent: Iterable[bytes]) -> _Integers:
