@@ -215,7 +215,7 @@ class MemoryCatalog:
         Raises:
             StoreBusy: somebody else holds it for longer than `wait_s`.
         """
-        return self._shelves.exclusive(f"sync {source_id}", wait_s)
+        return self._shelves.exclusive(f"sync {source_id}", "syncing this source", wait_s)
 
     @contextmanager
     def _changing(self) -> Iterator[Shelves]:

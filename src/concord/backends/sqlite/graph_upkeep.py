@@ -11,6 +11,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from concord.backends.file_locks import file_lock
 from concord.backends.sqlite.connections import Connection, Readers, Writer, snapshot
 from concord.backends.sqlite.graph_files import is_whole, leftovers, new_file, seal
 from concord.backends.sqlite.graph_table import (
@@ -24,7 +25,6 @@ from concord.backends.sqlite.graph_table import (
     put_graph,
 )
 from concord.backends.sqlite.ledger import home_url
-from concord.backends.sqlite.locks import file_lock
 from concord.backends.sqlite.shortcut import Plan, is_installed
 from concord.backends.sqlite.vec_table import SpaceRow, all_spaces, count_vectors, find_space, vec_exists
 from concord.errors import StoreBusy
@@ -89,7 +89,7 @@ class Graphs:
         """
         if not any(map(self._is_due, self._states())) and not self._leftovers():
             return
-        with suppress(StoreBusy), file_lock(self._plan.database, "graphs", 0):
+        with suppress(StoreBusy), file_lock(self._plan.database, "graphs", "building the graphs", 0):
             for state in filter(self._is_due, self._states()):  # another process may have done it meanwhile
                 self._renew(state, progress)
             for path in self._leftovers():
