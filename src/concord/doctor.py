@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from concord.embedding import embed_pending
 from concord.errors import KBError, Unreadable
 from concord.freshness import Files
-from concord.ingest import embed_pending, entries
 from concord.outcomes import Finding, SyncReport
 from concord.protocols import Embedder, Progress, Store
 from concord.types import Document, Source
+from concord.walk import walk_source
 
 LEAST_FREE_BYTES = 200_000_000  # and as much again as the store has: rewriting it takes so much for a while
 LEAST_MEMORY_BYTES = 500_000_000  # a process with the bundled model and 100,000 chunks takes a fifth of it
@@ -103,7 +104,7 @@ def _sources(patient: Patient) -> Iterator[Finding]:
         if source.path is None:
             continue
         try:
-            next(entries(source, patient.max_bytes), None)
+            next(walk_source(source, patient.max_bytes), None)
         except Unreadable as fault:
             yield Finding("sources", f"{source.name}: {fault.message}", fault.hint or "")
 
