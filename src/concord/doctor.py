@@ -171,10 +171,10 @@ def _machine(patient: Patient) -> Iterator[Finding]:
 def _file(patient: Patient) -> Path | None:
     """Return the file of a store that is one; None also for one that does not open."""
     try:
-        found: str | os.PathLike[str] | None = getattr(patient.store(), "path", None)
+        path = patient.store().path
     except KBError:
         return None
-    return None if found is None else Path(found)
+    return None if path is None else Path(path)
 
 
 def available_memory(report: Path = Path("/proc/meminfo")) -> int | None:

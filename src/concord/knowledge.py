@@ -82,6 +82,12 @@ class KnowledgeBase:
         """What turns text into vectors; None when nothing is configured."""
         return self.parts.embedder
 
+    @property
+    def vectors_home(self) -> str:
+        """Where vectors are kept; empty when that is the store itself."""
+        outside = self.parts.outside
+        return outside.home if outside else ""
+
     # Sources.
 
     def add(
@@ -143,8 +149,7 @@ class KnowledgeBase:
 
     def _own_folders(self) -> list[str]:
         """Return where a sync writes: watching that, it would never end."""
-        path: str | None = getattr(self.store, "path", None)
-        paths = self.settings.paths
+        path, paths = self.store.path, self.settings.paths
         return [paths.data, paths.cache, *([os.path.dirname(path)] if path else [])]
 
     def ensure(

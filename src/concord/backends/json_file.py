@@ -168,7 +168,7 @@ class JsonStore(MemoryStore):
 
     def __init__(self, path: Path) -> None:
         super().__init__(JsonShelves(path=path))
-        self.path = path
+        self.path = str(path)
 
     @classmethod
     def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> JsonStore:

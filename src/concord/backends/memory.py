@@ -384,6 +384,7 @@ class MemoryStore:
 
     def __init__(self, shelves: Shelves | None = None) -> None:
         shelves = shelves or Shelves()
+        self.path: str | None = None
         self.catalog = MemoryCatalog(shelves)
         self.lexical = MemoryLexical(shelves)
         self.vectors = MemoryVectors(shelves)
