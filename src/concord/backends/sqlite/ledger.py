@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
-from concord.backends.embeddings import refuse_elsewhere
 from concord.backends.file_locks import file_lock
+from concord.backends.refusals import kept_elsewhere
 from concord.backends.sql_values import list_column
 from concord.backends.sqlite.connections import Connection, Readers, Writer
 from concord.backends.sqlite.filters import CHUNKS, condition
@@ -135,7 +135,7 @@ def check_here(connection: Connection) -> None:
         VectorsElsewhere: they are.
     """
     if home := home_url(connection):
-        refuse_elsewhere(home, "")
+        raise kept_elsewhere(home, "")
 
 
 def claim(connection: Connection) -> None:
