@@ -8,7 +8,7 @@ from concord.backends.postgres import checks
 from concord.backends.postgres.changes import find_types
 from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.upkeep import tidy_up
-from concord.outcomes import Finding
+from concord.outcomes import FaultName, Finding
 
 _EMPTIED = ("kb_postings", "kb_segments", "kb_gone")
 # As `words.postings` packs them, from the labels that the tsvectors have.
@@ -98,7 +98,7 @@ def _count_anew(connection: Connection, org: int) -> None:
 
 
 # In this order: what goes first may be the cause of what follows.
-_REPAIRS: Mapping[str, Callable[[Connection, int], None]] = {
+_REPAIRS: Mapping[FaultName, Callable[[Connection, int], None]] = {
     "chunks": _delete_orphan_chunks,
     "words": _rebuild_words,
     "counter": _count_anew,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from concord.backends.file_locks import file_lock
 from concord.backends.sqlite.connections import Connection, Readers, Writer, snapshot
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from concord.backends.sqlite.graph import Growing
     from concord.protocols import Progress
 
-CHECK = "vector-index"
+FAULT: Final = "vector-index"
 INSTALL = "pip install 'concord-kb[index]'"
 # Vectors that are in no graph are compared one by one, a thousand in some milliseconds. Growing a graph
 # writes its whole file anew, so that a large one waits for more of them.
@@ -113,7 +113,7 @@ class Graphs:
     def check(self) -> list[Finding]:
         """Return what is wrong with graphs that should be there; their files are read from end to end."""
         wanted = (state for state in self._states() if self._plan.wants(state.vectors))
-        return [Finding(CHECK, *fault) for state in wanted if (fault := self._fault(state))]
+        return [Finding(FAULT, *fault) for state in wanted if (fault := self._fault(state))]
 
     def forget_damaged(self) -> None:
         """Forget graphs that are damaged, also where only reading them shows it: `tend` builds them anew."""
