@@ -39,7 +39,9 @@ if TYPE_CHECKING:
 
 def preliminary(answer: Answer) -> Answer:
     """Return an answer found by words alone, marked as such."""
-    return replace(answer, confidence="fts_only", answerable=None) if answer.hits else answer
+    from concord.ranking.agreement import PRELIMINARY
+
+    return replace(answer, confidence=PRELIMINARY, answerable=None) if answer.hits else answer
 
 
 class Scope(Struct, frozen=True):
