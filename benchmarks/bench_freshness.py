@@ -21,6 +21,7 @@ from benchmarks.measure import (
     cost_of,
     elapsed_ms,
     milliseconds,
+    processor_s,
     quick_environment,
     sized,
 )
@@ -168,14 +169,9 @@ def _rewrite(tree: Path, files: int) -> None:
 
 def _cpu_share(pid: int, seconds: float) -> float:
     """Return how much of a core a process takes while nothing happens."""
-    started, before = time.perf_counter(), _cpu_s(pid)
+    started, before = time.perf_counter(), processor_s(pid)
     time.sleep(seconds)
-    return (_cpu_s(pid) - before) / (time.perf_counter() - started)
-
-
-def _cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return (processor_s(pid) - before) / (time.perf_counter() - started)
 
 
 def _write(tree: Path, size: int) -> None:

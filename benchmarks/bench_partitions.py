@@ -41,12 +41,12 @@ def run() -> Iterator[Row]:
     try:
         import psycopg
 
-        from benchmarks.bench_postgres import _points, _server
+        from benchmarks.postgres_lab import points, server
     except ImportError as fault:
         yield absent("partitions by organisation", str(fault))
         return
-    vectors, queries = _points(ORGS * VECTORS_EACH, SEED), _points(QUERIES, SEED + 1)
-    with _server() as url, psycopg.connect(url, autocommit=True) as connection:
+    vectors, queries = points(ORGS * VECTORS_EACH, SEED), points(QUERIES, SEED + 1)
+    with server() as url, psycopg.connect(url, autocommit=True) as connection:
         _make_tables(connection, vectors)
         clock = clock_with_server(connection.info.backend_pid)
         took = {name: _ask(connection, name, vectors, queries, clock) for name in ("parted", "whole")}

@@ -99,10 +99,10 @@ def _postgres(chunks: int) -> Iterator[Figure]:
     """Fill and search a server of its own: a vector index holds the vectors of all organisations."""
     import psycopg
 
-    from benchmarks.bench_postgres import _server
+    from benchmarks.postgres_lab import server
     from concord.backends.postgres.store import PostgresStore
 
-    with _server() as url, psycopg.connect(url, autocommit=True) as connection:
+    with server() as url, psycopg.connect(url, autocommit=True) as connection:
         clock = clock_with_server(connection.info.backend_pid)
         with closing(PostgresStore.open(url, ORG, load_settings())) as store:
             filling = fill(store, chunks, clock, partial(store.tend, silent))

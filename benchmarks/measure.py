@@ -16,6 +16,7 @@ from statistics import median
 from typing import NamedTuple, TypeVar
 
 SMALL = "KB_BENCH_SMALL"  # when it is set, all is done with sizes of which figures mean nothing
+TICKS = os.sysconf("SC_CLK_TCK")  # in which the kernel counts processor time, a second
 KB = str(Path(sys.executable).with_name("kb"))  # the installed command
 
 
@@ -60,6 +61,16 @@ def command_cost(command: Sequence[str], environment: Mapping[str, str]) -> Cost
     if process.returncode:
         raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
     return Cost(usage.ru_utime + usage.ru_stime, time.perf_counter() - started)
+
+
+def processor_s(pid: int) -> float:
+    """Return how long processors have worked for a process: what a busy machine does not change."""
+    return sum(map(int, process_status(pid)[11:13])) / TICKS
+
+
+def process_status(pid: int) -> list[str]:
+    """Return what the kernel says of a process from its state on: parent at 1, processor times from 11."""
+    return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
 
 
 def together(costs: Sequence[Cost]) -> Cost:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.synthetic import BATCH, DIMENSION, _texts, _vectors
+from benchmarks.synthetic import BATCH, DIMENSION, batches_of_texts, vectors_for
 
 CANDIDATES = 40
 ORG = "org"
@@ -30,9 +30,9 @@ class QdrantShards:
 
     def fill(self, chunks: int) -> None:
         """Write points with their texts, batch by batch, each to its shard."""
-        for number, texts in enumerate(_texts(chunks)):
+        for number, texts in enumerate(batches_of_texts(chunks)):
             first = number * BATCH
-            made = _vectors(range(first, first + len(texts)), seed=number)
+            made = vectors_for(range(first, first + len(texts)), seed=number)
             points = [self._point(at, vector, text) for (at, vector), text in zip(made, texts, strict=True)]
             for at, shard in enumerate(self._shards):
                 shard.update(self._edge.UpdateOperation.upsert_points(points[at :: len(self._shards)]))

@@ -154,16 +154,16 @@ def fill(
     store.vectors.prepare(BundledEmbedder.identity)
     words, vectors = list[Cost](), list[Cost]()
     with store.catalog.sync_lock(source.id, wait_s=0):
-        for number, texts in enumerate(_texts(chunks)):
-            documents = list(_documents(source, number, texts))
+        for number, texts in enumerate(batches_of_texts(chunks)):
+            documents = list(documents_of(source, number, texts))
             words.append(cost_of(partial(store.catalog.put_documents, documents), processor))
-            made = _vectors([one.chunk_id for one in store.vectors.pending(0, BATCH)], seed=number)
+            made = vectors_for([one.chunk_id for one in store.vectors.pending(0, BATCH)], seed=number)
             vectors.append(cost_of(partial(store.vectors.put, made), processor))
         settling = cost_of(settle, processor)
     return Filling(together(words), together(vectors), settling)
 
 
-def _texts(chunks: int) -> Iterator[list[str]]:
+def batches_of_texts(chunks: int) -> Iterator[list[str]]:
     """Yield the texts of chunks, batch by batch."""
     words = np.array(_vocabulary(), dtype=object)
     shares = 1 / (np.arange(len(words)) + 2.7) ** 1.07  # Zipf's law as Mandelbrot put it
@@ -177,9 +177,10 @@ def _texts(chunks: int) -> Iterator[list[str]]:
         yield [" ".join(row) for row in drawn]
 
 
-def _documents(
+def documents_of(
     source: Source, batch: int, texts: Sequence[str]
 ) -> Iterator[tuple[Document, Sequence[Piece]]]:
+    """Yield documents with a batch of texts for their chunks."""
     for start in range(0, len(texts), CHUNKS_A_DOCUMENT):
         number = batch * BATCH + start
         document = Document(f"d{number}", source.id, f"synthetic/{number}.md", "markdown", f"Page {number}")
@@ -187,7 +188,8 @@ def _documents(
         yield document, [Piece(text, 0, len(text), at + 1, at + 1) for at, text in enumerate(some)]
 
 
-def _vectors(ids: Sequence[ChunkId], *, seed: int) -> list[tuple[ChunkId, Vector]]:
+def vectors_for(ids: Sequence[ChunkId], *, seed: int) -> list[tuple[ChunkId, Vector]]:
+    """Return a vector for each of these chunks, the same every time."""
     rows = unit_rows(np.random.default_rng([SEED, seed]).standard_normal((len(ids), DIMENSION)))
     return [(chunk_id, row.tobytes()) for chunk_id, row in zip(ids, rows, strict=True)]
 

@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -13,6 +14,7 @@ from hypothesis import settings
 from concord import passages
 from concord.cli.main import main
 from kb_command import Kb, Run
+from postgres_server import fresh_org, server_url
 from recorders import Desk, opened
 
 # The same cases in every run, so that a failure is always news of the change at hand; and with
@@ -50,3 +52,20 @@ def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Desk]:
     yield made
     made.reader.close()
     store.close()
+
+
+@pytest.fixture
+def administrator() -> Iterator[Any]:
+    """A connection to PostgreSQL that no policy holds back."""
+    psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
+    with psycopg.connect(server_url(), autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def database(administrator: Any) -> Iterator[str]:
+    """The URL of a database of PostgreSQL in which nothing has been made yet."""
+    name = fresh_org().replace("-", "_")
+    administrator.execute(f"CREATE DATABASE {name}")
+    yield server_url().replace("/postgres?", f"/{name}?")
+    administrator.execute(f"DROP DATABASE {name} WITH (FORCE)")

@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from concord.config import load_settings
 from concord.mcp.bases import Bases
 from concord.mcp.desk import Desk
 from concord.mcp.server import build
-from concord.mcp.table import OTHER_S, TOOLS
+from concord.mcp.table import OTHER_S, TOOLS, Row
 
 SOURCE = str(Path(concord.__file__).parent.parent)
 KB = (sys.executable, "-c", "import sys; from concord.cli.main import main; sys.exit(main())")
@@ -47,10 +47,14 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 
 @asynccontextmanager
 async def in_process(
-    home: Path, era: str = "legacy", limit_s: float = OTHER_S, **settings: Any
+    home: Path,
+    era: str = "legacy",
+    limit_s: float = OTHER_S,
+    tools: Sequence[Row] = TOOLS,
+    **settings: Any,
 ) -> AsyncIterator[Client]:
     """Connect to a server in this process."""
-    rows = [row._replace(limit_s=min(row.limit_s, limit_s)) for row in TOOLS]
+    rows = [row._replace(limit_s=min(row.limit_s, limit_s)) for row in tools]
     async with Client(build(desk_at(home, **settings), rows), mode=era) as client:
         yield client
 

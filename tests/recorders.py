@@ -107,6 +107,7 @@ class FrailStore:
     spaces: Any
     cache: EmbeddingCache
     journal: Journal
+    path: None = None
     last: Any = None
 
     def glance(self) -> Glance:

@@ -60,7 +60,7 @@ def small(name: str, kept: Path, data: Path) -> str:
 def _database(name: str) -> str:
     """Make a database on the server of all tests: one of its own takes longer to make than all the rest."""
     url = server_url()
-    from benchmarks.bench_postgres import ordinary_database
+    from benchmarks.postgres_lab import ordinary_database
 
     return ordinary_database(url, name)
 

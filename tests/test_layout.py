@@ -74,6 +74,26 @@ def test_a_module_imports_only_what_its_layer_may(path: Path):
     assert strangers - {"__version__"} == set()
 
 
+BACKENDS = PACKAGE / "backends"
+
+
+@pytest.mark.parametrize(
+    "path", sorted(BACKENDS.rglob("*.py")), ids=lambda path: str(path.relative_to(BACKENDS))
+)
+def test_a_backend_imports_nothing_of_another_engine(path: Path):
+    engines = {found.parent.name for found in BACKENDS.glob("*/__init__.py")}
+    assert _backends_imported(path) & engines <= {path.relative_to(BACKENDS).parts[0]}
+
+
+def _backends_imported(path: Path) -> set[str]:
+    """Return what a module imports of `backends`, by the names directly below it."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    named = {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)}
+    plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    below = {name for name in named | plain if name.startswith("concord.backends.")}
+    return {name.split(".")[2] for name in below}
+
+
 def test_onnxruntime_is_imported_in_the_one_place_that_silences_it():
     assert [path.name for path in modules() if "onnxruntime" in _outside(path)] == ["onnx_models.py"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 from concord import plugins
 from concord.mcp.bases import Calls
 from concord.mcp.jobs import Cancelled, Jobs, Plan
+from concord.mcp.packing import Reply
+from concord.mcp.table import TOOLS, Row
 from gated_embedder import GatedEmbedder
 from mcp_session import BOUND_S, ERAS, call, in_process, refusal, run, said, write_docs
 
@@ -168,13 +171,21 @@ def test_a_note_is_kept_at_once_while_the_model_is_cold_and_embedded_later(
     run(scene)
 
 
+def searching_by(quick: Callable[..., Reply]) -> list[Row]:
+    """Return the tools with another one for searches."""
+    return [row._replace(quick=quick) if row.name == "kb_search" else row for row in TOOLS]
+
+
 @pytest.mark.promise("000.mcp.timeouts")
-def test_a_search_that_hangs_is_given_up_with_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_search_that_hangs_is_given_up_with_a_sentence(tmp_path: Path):
     gate = threading.Event()
-    monkeypatch.setattr("concord.knowledge.KnowledgeBase.search", lambda *_, **__: gate.wait(BOUND_S))
+
+    def hangs(*_: object) -> Reply:
+        gate.wait(BOUND_S)
+        return Reply({}, "too late")
 
     async def scene() -> None:
-        async with in_process(tmp_path / "home", limit_s=0.2) as client:
+        async with in_process(tmp_path / "home", limit_s=0.2, tools=searching_by(hangs)) as client:
             assert "no answer within 0.2 seconds" in await refusal(client, "kb_search", query="x")
             assert await call(client, "kb_stats")
         gate.set()
@@ -183,15 +194,13 @@ def test_a_search_that_hangs_is_given_up_with_a_sentence(tmp_path: Path, monkeyp
 
 
 def test_a_mistake_of_ours_is_told_without_its_text_and_the_server_lives_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
-    def broken(*_: object, **__: object) -> None:
+    def broken(*_: object) -> Reply:
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr("concord.knowledge.KnowledgeBase.search", broken)
-
     async def scene() -> None:
-        async with in_process(tmp_path / "home") as client:
+        async with in_process(tmp_path / "home", tools=searching_by(broken)) as client:
             told = await refusal(client, "kb_search", query="x")
             assert "RuntimeError" in told
             assert "secret detail" not in told

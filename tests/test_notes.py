@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord.backends.memory import MemoryStore
+from concord.embedding import embed_pending
 from concord.errors import BadValue, NotFound, UsageError
-from concord.ingest import embed_pending
 from concord.knowledge import KnowledgeBase
 from concord.notes import Note, Workbench, save_note
 from concord.text.chunk import ChunkSize

@@ -21,6 +21,9 @@ from postgres_server import Server, fresh_org, server_url, shared_server
 from recorders import Desk, write
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
+from psycopg_pool import PoolTimeout  # noqa: E402
+
+from concord.backends.postgres.faults import is_lost  # noqa: E402
 from concord.backends.postgres.store import PostgresStore  # noqa: E402
 
 FILES = 90  # more than are stored together, so that a server can go between two groups
@@ -208,3 +211,9 @@ def test_a_search_without_its_server_is_an_error_and_not_an_empty_answer(server:
         answer = kb.search("text")
         assert answer.hits
         assert answer.degraded == ()
+
+
+def test_who_waited_for_a_connection_in_vain_does_not_wait_again():
+    """Where a connection is lost, the question is asked once more; for a pool in use one would wait twice."""
+    assert not is_lost(PoolTimeout("couldn't get a connection after 10.00 sec"))
+    assert is_lost(psycopg.OperationalError("the connection is closed"))

@@ -17,7 +17,8 @@ from concord.backends.qdrant import place
 from concord.backends.qdrant.place import QdrantPlace
 from concord.config import load_settings
 from concord.errors import BackendDown, VectorsElsewhere
-from concord.parts import Apart, Parts, silent
+from concord.outside_vectors import StoreWithOutsideVectors
+from concord.parts import Parts, silent
 from concord.protocols import Store
 from concord.types import Filter, Piece
 from contract.stored import EVERYTHING, IDENTITY, embed, put, source, unit
@@ -459,7 +460,7 @@ def tenants(
     made = {org: opened(url, folder, org, **{"vectors.collection": "shared"}) for org in ORGS}
     for store in made.values():
         if url == local:  # each would have an engine of its own
-            assert isinstance(store, Apart)
+            assert isinstance(store, StoreWithOutsideVectors)
             assert isinstance(store.outside, QdrantPlace)
             store.outside.connection._client = shared
     yield made

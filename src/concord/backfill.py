@@ -15,7 +15,7 @@ from concord.embedding import EMBED_BATCH, text_key, vectors_for
 from concord.errors import Unavailable
 from concord.notes import Workbench, kept_notes, store_notes
 from concord.protocols import Catalog, Embedder, Progress, Store, VectorIndex
-from concord.text.assemble import embeddable_text
+from concord.text.assemble import embeddable_text, embedded_tags
 from concord.types import ChunkId, Document, Vector
 
 GROUP_DOCUMENTS = 64  # indexed in one transaction
@@ -66,7 +66,7 @@ def _renewed_notes(bench: Workbench) -> int:
 
 
 def _labels(document: Document) -> _Labels:
-    return _Labels(document.title, document.tags if document.type == "note" else ())
+    return _Labels(document.title, embedded_tags(document))
 
 
 def _reindex_words(catalog: Catalog, document_ids: list[str], progress: Progress) -> int:

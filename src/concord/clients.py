@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 
-from concord.errors import BadValue, UnknownName
+from concord.errors import BadValue, UnknownName, did_you_mean
 from concord.text import jsonc, toml_table
 
 Scope = Literal["user", "project"]
@@ -155,8 +155,7 @@ def find_client(name: str) -> Client:
         UnknownName: there is no such row.
     """
     if name not in CLIENTS:
-        close = difflib.get_close_matches(name, CLIENTS, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(CLIENTS)}"
+        hint = did_you_mean(name, CLIENTS, f"known: {', '.join(CLIENTS)}")
         raise UnknownName(f"no client is called {name!r}", hint=hint)
     return CLIENTS[name]
 

@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from concord.embedding import embed_pending
 from concord.errors import KBError, Unreadable
 from concord.freshness import Files
-from concord.ingest import embed_pending, entries
-from concord.outcomes import Finding, SyncReport
+from concord.outcomes import CheckName, Finding, SyncReport
 from concord.protocols import Embedder, Progress, Store
 from concord.types import Document, Source
+from concord.walk import walk_source
 
 LEAST_FREE_BYTES = 200_000_000  # and as much again as the store has: rewriting it takes so much for a while
 LEAST_MEMORY_BYTES = 500_000_000  # a process with the bundled model and 100,000 chunks takes a fifth of it
@@ -34,17 +35,24 @@ class Patient(NamedTuple):
     max_bytes: int
 
 
+class Check(NamedTuple):
+    """One look at a knowledge base."""
+
+    name: CheckName
+    run: Callable[[Patient], Iterator[Finding]]
+
+
 class Diagnosis(NamedTuple):
     """What was looked at, what is wrong, and what was wrong before it was put right."""
 
-    checks: tuple[str, ...]
+    checks: tuple[CheckName, ...]
     findings: tuple[Finding, ...]
     fixed: tuple[Finding, ...] = ()
 
 
 def diagnose(patient: Patient, *, fix: bool, progress: Progress) -> Diagnosis:
     """Examine a knowledge base; with `fix` treat it, and examine it again to see what that came to."""
-    checks = tuple(check.__name__.lstrip("_").replace("_", " ") for check in (_open, *CHECKS))
+    checks = ("open", *(check.name for check in CHECKS))
     found = examine(patient)
     if not fix or not any(finding.is_repairable for finding in found):
         return Diagnosis(checks, found)
@@ -71,7 +79,7 @@ def treat(findings: Sequence[Finding], patient: Patient, progress: Progress) -> 
         for source in {document.source_id: source for source, document in _ghosts(store)}.values():
             patient.sync(source)
     counts = store.catalog.counts()
-    if counts.chunks > counts.vectors and "provider" not in {finding.check for finding in findings}:
+    if counts.chunks > counts.vectors and PROVIDER.name not in {finding.check for finding in findings}:
         embed_pending(store, patient.embedder(), progress)
     store.tend(progress)
 
@@ -85,12 +93,12 @@ def _open(patient: Patient) -> Finding | None:
     return None
 
 
-def _guarded(check: Callable[[Patient], Iterator[Finding]], patient: Patient) -> Iterator[Finding]:
+def _guarded(check: Check, patient: Patient) -> Iterator[Finding]:
     """Run a check; what stops it is a finding too."""
     try:
-        yield from check(patient)
+        yield from check.run(patient)
     except KBError as fault:
-        yield Finding(check.__name__.lstrip("_"), fault.message, fault.hint or "")
+        yield Finding(check.name, fault.message, fault.hint or "")
 
 
 def _storage(patient: Patient) -> Iterator[Finding]:
@@ -103,7 +111,7 @@ def _sources(patient: Patient) -> Iterator[Finding]:
         if source.path is None:
             continue
         try:
-            next(entries(source, patient.max_bytes), None)
+            next(walk_source(source, patient.max_bytes), None)
         except Unreadable as fault:
             yield Finding("sources", f"{source.name}: {fault.message}", fault.hint or "")
 
@@ -170,10 +178,10 @@ def _machine(patient: Patient) -> Iterator[Finding]:
 def _file(patient: Patient) -> Path | None:
     """Return the file of a store that is one; None also for one that does not open."""
     try:
-        found: str | os.PathLike[str] | None = getattr(patient.store(), "path", None)
+        path = patient.store().path
     except KBError:
         return None
-    return None if found is None else Path(found)
+    return None if path is None else Path(path)
 
 
 def available_memory(report: Path = Path("/proc/meminfo")) -> int | None:
@@ -189,11 +197,12 @@ def available_memory(report: Path = Path("/proc/meminfo")) -> int | None:
         return None
 
 
-CHECKS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (
-    _storage,
-    _sources,
-    _files,
-    _vectors,
-    _provider,
-    _machine,
+PROVIDER = Check("provider", _provider)
+CHECKS = (
+    Check("storage", _storage),
+    Check("sources", _sources),
+    Check("files", _files),
+    Check("vectors", _vectors),
+    PROVIDER,
+    Check("machine", _machine),
 )

@@ -28,7 +28,7 @@ KBError
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 
 class KBError(Exception):
@@ -136,3 +136,11 @@ class BackendDown(Unavailable):
 
 class DeadlinePassed(Unavailable):
     """The time allowed for a piece of work ran out."""
+
+
+def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
+    """Return the hint for a word that nobody knows: the one that was likely meant, if there is any."""
+    import difflib  # late: it takes longer than most commands spend on their arguments
+
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f"did you mean {close[0]}?" if close else otherwise

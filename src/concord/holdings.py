@@ -21,11 +21,10 @@ def stats(store: Store, org: str, url: str) -> Stats:
     """Return the state of a knowledge base, which is kept at a URL."""
     catalog = store.catalog
     counts = catalog.counts()
-    path: str | None = getattr(store, "path", None)
     return Stats(
         org=org,
         store=url,
-        size_bytes=os.path.getsize(path) if path and os.path.exists(path) else None,
+        size_bytes=os.path.getsize(store.path) if store.path and os.path.exists(store.path) else None,
         counts=counts,
         pending=counts.chunks - counts.vectors,
         identity=store.vectors.identity(),

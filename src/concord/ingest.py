@@ -8,19 +8,17 @@ the group it was at, and the next one goes on from there.
 from __future__ import annotations
 
 import hashlib
-import os
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.embedding import Embedding as Embedding
-from concord.embedding import embed_pending as embed_pending
+from concord.embedding import Embedding, embed_pending
 from concord.errors import (
     BadValue,
     ExtractionError,
@@ -28,8 +26,6 @@ from concord.errors import (
     NotFound,
     NotIndexable,
     UnknownName,
-    Unreadable,
-    UsageError,
 )
 from concord.file_times import may_be_another, read_unchanging, settled_mtime
 from concord.outcomes import Failure, SyncReport
@@ -39,7 +35,7 @@ from concord.saved import Saved, saved_files
 from concord.text.chunk import ChunkSize, chunk
 from concord.textless import Textless
 from concord.types import Document, Extracted, FileState, Filter, Piece, Source
-from concord.walk import Found, Skipped, walk
+from concord.walk import Found, Skipped, walk_source
 
 # Documents stored in one transaction. A transaction waits for the disk, and leaves the full-text index one
 # more part to merge: 400 Markdown pages take a fifth less work in such groups than one by one.
@@ -187,7 +183,7 @@ class _Run:
             self.entries = [one.found for one in saved]
             self.known = {one.state.path: one.state for one in saved}
             return
-        self.entries = entries(self.source, self.tools.limits.max_bytes)
+        self.entries = walk_source(self.source, self.tools.limits.max_bytes)
         self.known = self.tools.store.catalog.file_states(self.source.id)
         self.first_time = not self.known
         self.label_documents()
@@ -202,7 +198,7 @@ class _Run:
             if isinstance(found, Skipped):
                 self._skip(found)
                 continue
-            state = self.known.pop(document_path(self.source, found.relative), None)
+            state = self.known.pop(self.source.path_of(found.relative), None)
             if state and _is_as_indexed(found, state):
                 self.counts["unchanged"] += 1
             elif state is None and (reason := self.textless.reason(found)):
@@ -276,7 +272,7 @@ class _Run:
         return [state for state in self.known.values() if not state.path.startswith(hidden)]
 
     def _index(self, found: Found, state: FileState | None, gone: _Gone | None = None) -> None:
-        path = document_path(self.source, found.relative)
+        path = self.source.path_of(found.relative)
         if found.size > SLOW_BYTES:
             self.store_waiting()
         try:
@@ -351,7 +347,7 @@ class _Run:
 
     def _skip(self, skipped: Skipped) -> None:
         if skipped.failed:
-            path = document_path(self.source, skipped.relative)
+            path = self.source.path_of(skipped.relative)
             self.failed.append(Failure(path, skipped.reason))
             self.unreadable_folders.append(path + "/")
             self.known.pop(path, None)
@@ -363,47 +359,6 @@ class _Run:
         if self.waiting and self._is_group():
             self.store_waiting()
         self.tools.progress("index", self.done, None)
-
-
-def document_path(source: Source, relative: str) -> str:
-    """Return the citation path of a file of a source."""
-    return source.prefix if source.kind == "file" else f"{source.prefix}/{relative}"
-
-
-def entries(source: Source, max_bytes: int) -> Iterator[Found | Skipped]:
-    """Return the walk over a source's files.
-
-    Raises:
-        Unreadable: what it was is not there any more, or may not be indexed.
-    """
-    path = source.path or source.name
-    if not os.path.lexists(path):
-        raise Unreadable(
-            f"{path} is not there any more",
-            hint=f"put it back, or `kb remove {source.name}`; its index is kept until then",
-        )
-    if os.path.isdir(path) != (source.kind == "directory"):
-        was, now = ("file", "folder") if source.kind == "file" else ("folder", "file")
-        raise Unreadable(
-            f"{path} was a {was} and is a {now} now", hint=f"`kb remove {source.name}`, then add it anew"
-        )
-    try:
-        return walk(Path(path), source.patterns, max_bytes=max_bytes)
-    except UsageError as refused:
-        raise Unreadable(refused.message, hint=refused.hint) from refused
-
-
-def leaves_out(source: Source, path: Path, max_bytes: int) -> bool:
-    """Whether there are files at a path inside a source that only its patterns or ignore rules keep out.
-
-    Raises:
-        UsageError: the path may not be indexed at all.
-        Unreadable: it cannot be opened.
-    """
-    if not any(isinstance(found, Found) for found in walk(path, max_bytes=max_bytes)):
-        return False
-    met = (found for found in entries(source, max_bytes) if isinstance(found, Found))
-    return not any(found.path.is_relative_to(path) for found in met)
 
 
 def retitled(title: str, old: Path, new: Path) -> str:

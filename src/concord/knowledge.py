@@ -22,8 +22,6 @@ from concord.parts import COLD, Parts, silent
 from concord.types import Answer, Document, Feedback, Filter, Opinion, Request, Source, Trust
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from concord.backfill import Backfill
     from concord.doctor import Diagnosis
     from concord.embedding import Embedding
@@ -53,7 +51,9 @@ def _pipeline(request: Request) -> Callable[[Request, SearchTools], Answer]:
 
 def preliminary(answer: Answer) -> Answer:
     """Return an answer found by words alone, marked as such."""
-    return replace(answer, confidence="fts_only", answerable=None) if answer.hits else answer
+    from concord.ranking.agreement import PRELIMINARY
+
+    return replace(answer, confidence=PRELIMINARY, answerable=None) if answer.hits else answer
 
 
 class Scope(Struct, frozen=True):
@@ -95,6 +95,12 @@ class KnowledgeBase:
     def embedder(self) -> Embedder | None:
         """What turns text into vectors; None when nothing is configured."""
         return self.parts.embedder
+
+    @property
+    def vectors_home(self) -> str:
+        """Where vectors are kept; empty when that is the store itself."""
+        outside = self.parts.outside
+        return outside.home if outside else ""
 
     # Sources.
 
@@ -157,8 +163,7 @@ class KnowledgeBase:
 
     def _own_folders(self) -> list[str]:
         """Return where a sync writes: watching that, it would never end."""
-        path: str | None = getattr(self.store, "path", None)
-        paths = self.settings.paths
+        path, paths = self.store.path, self.settings.paths
         return [paths.data, paths.cache, *([os.path.dirname(path)] if path else [])]
 
     def ensure(
@@ -169,14 +174,14 @@ class KnowledgeBase:
         A path inside a source that exists is brought up to date with that source, and searched there even if
         nothing is in it yet; only what its patterns or ignore rules leave out becomes a source of its own.
         """
-        from concord.ingest import leaves_out
-        from concord.sources import absolute_path, holder
+        from concord.sources import absolute_path, glob_under, holder
+        from concord.walk import leaves_out
 
         given = absolute_path(path)
         source = holder(given, self.store.catalog.sources())
         if source is not None:
             self._syncing.sync(source, embed=embed, progress=progress)
-            inside = _glob_under(source, given)
+            inside = glob_under(source, given)
             part = Filter(source_id=source.id, path=inside, include_superseded=True)
             is_held = inside is None or self.store.catalog.count_documents(part) > 0
             if is_held or not leaves_out(source, given, self.settings["ingest.max_bytes"]):
@@ -494,16 +499,6 @@ class KnowledgeBase:
         return Syncing(self.parts)
 
     def _named(self, name: str) -> Source:
-        from concord.understand import find_source  # late: it loads all that understanding a query takes
+        from concord.sources import find_source
 
         return find_source(name, self.store.catalog.sources())
-
-
-def _glob_under(source: Source, path: Path) -> str | None:
-    """Return the path filter for a file or folder inside a source; None for all of it."""
-    if source.path is None or source.kind == "file" or str(path) == source.path:
-        return None
-    from concord.sources import path_filter
-
-    inside = f"{source.prefix}/{path.relative_to(source.path).as_posix()}"
-    return path_filter(inside, is_folder=path.is_dir())

@@ -110,7 +110,7 @@ def _refill(identity: Identity, store: Store) -> None:
 
 def is_same_file(origin: Store, target: Store) -> bool:
     """Whether two stores are one file, however their URLs spell it."""
-    here, there = (getattr(store, "path", None) or "" for store in (origin, target))
+    here, there = origin.path or "", target.path or ""
     return os.path.exists(here) and os.path.exists(there) and os.path.samefile(here, there)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from concord.errors import BadValue
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # what is made from text alone
+_PADDING_NAMES = ("<pad>", "[PAD]")
 _MODEL_FILES = ("model.onnx", "onnx/model.onnx")
 _DEFAULT_WINDOW = 512  # of nearly every published encoder
 _LARGEST_WINDOW = 1 << 20  # a tokenizer without a limit names one of thirty digits
@@ -56,6 +57,14 @@ def read_window(directory: Path) -> int:
     )
     numbers = (int(limit) for limit in named if isinstance(limit, int | float))
     return min((number for number in numbers if 0 < number < _LARGEST_WINDOW), default=_DEFAULT_WINDOW)
+
+
+def padding_id(tokenizer: Any) -> int:
+    """Return the token that fills rows up, which few tokenizers name and most have."""
+    if tokenizer.padding:
+        return int(tokenizer.padding["pad_id"])
+    known = (tokenizer.token_to_id(name) for name in _PADDING_NAMES)
+    return next((number for number in known if number is not None), 0)
 
 
 def _positions(config: Mapping[str, Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from msgspec import Struct, field
 
@@ -107,10 +108,18 @@ class Removal(Struct, frozen=True):
     vectors_deleted: int
 
 
+# What `kb doctor` looks at, and what may be wrong: also a check that an error stops.
+CheckName = Literal["open", "storage", "sources", "files", "vectors", "provider", "machine"]
+_Around = Literal["store", "ghosts", "embedding", "model", "disk", "memory", "outside"]
+_Damage = Literal["sqlite", "integrity", "metric", "words", "counter", "types", "index", "vector-index"]
+_Strays = Literal["chunks", "vectors", "lost-vectors", "pending", "superseded"]
+FaultName = CheckName | _Around | _Damage | _Strays
+
+
 class Finding(Struct, frozen=True):
     """Something that is wrong with a knowledge base, and what to do about it."""
 
-    check: str  # which check found it; a store's `repair` knows it by this name
+    check: FaultName  # a store's `repair` knows it by this name
     message: str
     hint: str
     is_repairable: bool = False  # whether it can be put right without losing anything

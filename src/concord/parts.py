@@ -15,16 +15,14 @@ from msgspec.structs import replace
 from concord import plugins
 from concord.config import Settings
 from concord.errors import KBError, Unavailable, UsageError
-from concord.types import ChunkId, Degraded, Glance, Identity, Request, Space
+from concord.types import ChunkId, Degraded, Identity, Request, Space
 
 if TYPE_CHECKING:
     from concord import ingest
-    from concord.outcomes import Finding
     from concord.protocols import (
         Embedder,
         FileReader,
         OutsideVectors,
-        Progress,
         Reranker,
         Semantic,
         Store,
@@ -48,43 +46,6 @@ class Meaning(Struct, frozen=True):
 
     strategy: Semantic
     identity: Identity
-
-
-class Apart:
-    """A store whose vectors are kept outside it."""
-
-    def __init__(self, store: Store, outside: OutsideVectors) -> None:
-        self.catalog, self.lexical, self.cache = store.catalog, store.lexical, store.cache
-        self.ledger, self.journal = store.ledger, store.journal
-        self.vectors, self.spaces = outside.vectors, outside.spaces
-        self.outside = outside
-        self.path = getattr(store, "path", None)
-        self._store = store
-
-    def glance(self) -> Glance:
-        """Ask both."""
-        return replace(self._store.glance(), space=self.spaces.active())
-
-    def check(self) -> list[Finding]:
-        """Look into both."""
-        return [*self._store.check(), *self.outside.check()]
-
-    def repair(self, findings: Sequence[Finding]) -> None:
-        """Put right what the store can; what is amiss outside has its own cure."""
-        self._store.repair(findings)
-
-    def tend(self, progress: Progress) -> None:
-        """Let the store tidy up, and tell the place outside, which looks after its index, what changed."""
-        self._store.tend(progress)
-        self.outside.tend()
-
-    def index_state(self) -> None:
-        """Return nothing: the place outside has an index of its own."""
-
-    def close(self) -> None:
-        """Close both."""
-        self.outside.close()
-        self._store.close()
 
 
 class Parts:
@@ -129,14 +90,18 @@ class Parts:
         store: Store = plugins.load("backends", url.partition(":")[0]).open(url, self.org, self.settings)
         if not outside:
             return store
+        from concord.outside_vectors import StoreWithOutsideVectors  # late: most stores keep their own
+
         place = plugins.load("vectors", outside.partition(":")[0])
-        return Apart(store, place(store, outside, self.org, self.settings))
+        return StoreWithOutsideVectors(store, place(store, outside, self.org, self.settings))
 
     @property
     def outside(self) -> OutsideVectors | None:
         """The place outside where vectors are kept; None where the store keeps its own."""
+        from concord.outside_vectors import StoreWithOutsideVectors
+
         store = self.store
-        return store.outside if isinstance(store, Apart) else None
+        return store.outside if isinstance(store, StoreWithOutsideVectors) else None
 
     @property
     def embedder(self) -> Embedder | None:

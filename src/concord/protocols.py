@@ -542,6 +542,11 @@ class Store(Protocol):
     """One organisation's storage: what a backend opens."""
 
     @property
+    def path(self) -> str | None:
+        """The one file that everything is kept in; None where there is no such file."""
+        ...
+
+    @property
     def catalog(self) -> Catalog:
         """Sources, documents and chunks."""
         ...

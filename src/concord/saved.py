@@ -37,7 +37,7 @@ def saved_files(
     saved = []
     for path in sorted(paths):
         relative = os.path.relpath(path, source.path).replace(os.sep, "/")
-        document = _document(f"{source.prefix}/{relative}", catalog)
+        document = _document(source.path_of(relative), catalog)
         status = _status(path)
         if document is None and status is None and not _left_a_mark(relative, source, catalog):
             continue
@@ -51,7 +51,7 @@ def _left_a_mark(relative: str, source: Source, catalog: Catalog) -> bool:
     """Whether what is gone decided what is indexed: a file of ignore rules, or a folder with documents."""
     if os.path.basename(relative) in IGNORE_FILES:
         return True
-    below = path_filter(f"{source.prefix}/{relative}", is_folder=True)
+    below = path_filter(source.path_of(relative), is_folder=True)
     return catalog.count_documents(Filter(source_id=source.id, path=below, include_superseded=True)) > 0
 
 

@@ -1,4 +1,7 @@
-"""What becomes a source, and under which name: unique for people, unique at the head of citations."""
+"""What becomes a source, under which name, and which source is meant.
+
+Names are unique for people, and unique at the head of citations.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ def absolute_path(path: str | os.PathLike[str]) -> Path:
     Raises:
         NotFound: there is nothing there.
     """
-    from pathlib import Path  # late: every search loads this module, and few name a path
+    from pathlib import Path  # late: a search of one source loads this module, too, and names no path
 
     try:
         return Path(path).expanduser().resolve(strict=True)
@@ -56,7 +59,7 @@ def register(
     Raises:
         UsageError: the path may not be indexed, or the name is taken.
     """
-    from concord.walk import walk  # late: every search loads this module, and walks nowhere
+    from concord.walk import walk  # late: a search of one source walks nowhere
 
     walk(path, patterns, max_bytes=0)  # refuses now what every later sync would have to refuse
 
@@ -82,7 +85,7 @@ def _take_back(labels: set[str], source: Source, catalog: Catalog) -> None:
 
     A file may give itself the same tag, and only the file knows.
     """
-    from concord.relabelling import relabel  # late: every search loads this module, and few change a source
+    from concord.relabelling import relabel  # late: only a change of tags needs it
 
     def kept(tags: Sequence[str]) -> tuple[str, ...]:
         return tuple(tag for tag in tags if tag not in labels)
@@ -139,10 +142,35 @@ def new_source(
     )
 
 
+def find_source(name: str, sources: Sequence[Source]) -> Source:
+    """Return the source with this name, id or path, which may be relative to where the program runs.
+
+    Raises:
+        NotFound: there is none.
+    """
+    for source in sources:
+        if name in (source.name, source.id, source.path):
+            return source
+    path = os.path.realpath(os.path.expanduser(name)) if "\0" not in name else None
+    for source in sources:
+        if path is not None and path == source.path:
+            return source
+    known = ", ".join(source.name for source in sources) or "none yet: `kb add PATH`"
+    raise NotFound(f"there is no source called {name!r}", hint=f"sources: {known}")
+
+
 def holder(path: Path, sources: Sequence[Source]) -> Source | None:
     """Return the source that has this path for its root, else the innermost one that contains it."""
     holding = [source for source in sources if source.path and path.is_relative_to(source.path)]
     return max(holding, key=lambda source: len(source.path or ""), default=None)
+
+
+def glob_under(source: Source, path: Path) -> str | None:
+    """Return the path filter for a file or folder inside a source; None for all of it."""
+    if source.path is None or source.kind == "file" or str(path) == source.path:
+        return None
+    inside = source.path_of(path.relative_to(source.path).as_posix())
+    return path_filter(inside, is_folder=path.is_dir())
 
 
 def path_filter(path: str, *, is_folder: bool) -> str:
@@ -201,6 +229,6 @@ def _numbered(name: str) -> Iterator[str]:
 
 
 def _new_id() -> str:
-    import secrets  # late: every search loads this module, and few make a source
+    import secrets  # late: only a new source needs it
 
     return secrets.token_hex(6)

@@ -62,6 +62,10 @@ class Source(Struct, frozen=True):
             return self.path
         return os.path.join(self.path, document_path.removeprefix(self.prefix + "/"))
 
+    def path_of(self, relative: str) -> str:
+        """Return the citation path of a file, from its path within the source, with forward slashes."""
+        return self.prefix if self.kind == "file" else f"{self.prefix}/{relative}"
+
 
 class Document(Struct, frozen=True):
     """One file or note, as it was when it was last indexed."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from concord.errors import BadValue, NotFound
+from concord.errors import BadValue
 from concord.ranking.classify import classify
 from concord.ranking.entities import entities
 from concord.text.parse import Parsed, parse, prune
@@ -92,23 +91,6 @@ def chosen_mode(request: Request, settings: Mapping[str, Any]) -> Mode:
     return mode
 
 
-def find_source(name: str, sources: Sequence[Source]) -> Source:
-    """Return the source with this name, id or path, which may be relative to where the program runs.
-
-    Raises:
-        NotFound: there is none.
-    """
-    for source in sources:
-        if name in (source.name, source.id, source.path):
-            return source
-    path = os.path.realpath(os.path.expanduser(name)) if "\0" not in name else None
-    for source in sources:
-        if path is not None and path == source.path:
-            return source
-    known = ", ".join(source.name for source in sources) or "none yet: `kb add PATH`"
-    raise NotFound(f"there is no source called {name!r}", hint=f"sources: {known}")
-
-
 def _limit(request: Request, settings: Mapping[str, Any]) -> int:
     limit: int = settings["search.default_top"] if request.top is None else request.top
     if not 1 <= limit <= MAX_TOP:
@@ -129,12 +111,20 @@ def _filter(request: Request, sources: Sequence[Source]) -> Filter:
     return Filter(
         tags=tuple(dict.fromkeys(request.tags)),
         type=request.type,
-        source_id=find_source(request.source, sources).id if request.source else None,
+        source_id=_source_id(request.source, sources),
         path=request.path,
         since=request.since,
         until=request.until,
         include_superseded=request.include_superseded,
     )
+
+
+def _source_id(name: str | None, sources: Sequence[Source]) -> str | None:
+    if not name:
+        return None
+    from concord.sources import find_source  # late: most searches name no source
+
+    return find_source(name, sources).id
 
 
 def is_literal(query: Query) -> bool:

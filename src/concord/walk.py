@@ -16,6 +16,7 @@ from typing import NamedTuple
 from concord.errors import BadValue, NotFound, Unreadable, UsageError
 from concord.file_times import storable_ns
 from concord.gitignore import FolderRules, Rules, parse, parse_all, rules_above, rules_in
+from concord.types import Source
 from concord.unwanted import NO_TEXT, SECRET_FILES, SECRET_FOLDERS, generated_markers, unwanted_rules
 
 
@@ -67,6 +68,42 @@ def walk(root: Path, patterns: Sequence[str] = (), *, max_bytes: int) -> Iterato
     _refuse_secrets(real, is_folder)
     tree = _Tree(real if is_folder else os.path.dirname(real), patterns, max_bytes)
     return tree.entries() if is_folder else tree.single(os.path.basename(real))
+
+
+def walk_source(source: Source, max_bytes: int) -> Iterator[Found | Skipped]:
+    """Walk over a source: yield its files, and what was left out for a good reason.
+
+    Raises:
+        Unreadable: what it was is not there any more, or may not be indexed.
+    """
+    path = source.path or source.name
+    if not os.path.lexists(path):
+        raise Unreadable(
+            f"{path} is not there any more",
+            hint=f"put it back, or `kb remove {source.name}`; its index is kept until then",
+        )
+    if os.path.isdir(path) != (source.kind == "directory"):
+        was, now = ("file", "folder") if source.kind == "file" else ("folder", "file")
+        raise Unreadable(
+            f"{path} was a {was} and is a {now} now", hint=f"`kb remove {source.name}`, then add it anew"
+        )
+    try:
+        return walk(Path(path), source.patterns, max_bytes=max_bytes)
+    except UsageError as refused:
+        raise Unreadable(refused.message, hint=refused.hint) from refused
+
+
+def leaves_out(source: Source, path: Path, max_bytes: int) -> bool:
+    """Whether there are files at a path inside a source that only its patterns or ignore rules keep out.
+
+    Raises:
+        UsageError: the path may not be indexed at all.
+        Unreadable: it cannot be opened.
+    """
+    if not any(isinstance(found, Found) for found in walk(path, max_bytes=max_bytes)):
+        return False
+    met = (found for found in walk_source(source, max_bytes) if isinstance(found, Found))
+    return not any(found.path.is_relative_to(path) for found in met)
 
 
 def _check_root(root: str) -> bool:

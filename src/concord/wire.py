@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from concord.budget import BYTES_PER_TOKEN, Costs, choose
+from concord.text.surrogates import encodable
 from concord.visible import json_text
 
 if TYPE_CHECKING:
@@ -308,7 +309,7 @@ def without_password(url: str) -> str:
 def json_safe(value: Any) -> Any:
     """Return a value that any JSON parser takes: no lone surrogate, no NaN, other kinds of thing as text."""
     if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
+        return encodable(value)
     if value is None or isinstance(value, (bool, int)):
         return value
     if isinstance(value, float):

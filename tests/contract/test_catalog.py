@@ -324,7 +324,7 @@ def test_the_generation_grows_with_every_change_of_content_and_with_nothing_else
 
 def test_a_source_is_synced_by_one_at_a_time(store: Store):
     with store.catalog.sync_lock("docs", wait_s=0):
-        with pytest.raises(StoreBusy), store.catalog.sync_lock("docs", wait_s=0):
+        with pytest.raises(StoreBusy, match="syncing"), store.catalog.sync_lock("docs", wait_s=0):
             pytest.fail("the lock was given twice")
         with store.catalog.sync_lock("wiki", wait_s=0):
             pass

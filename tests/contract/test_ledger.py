@@ -210,7 +210,8 @@ def test_documents_that_match_are_named_unless_they_are_many(store: Store):
 
 
 def test_one_at_a_time_changes_what_is_kept_outside(store: Store):
-    with store.ledger.exclusive(wait_s=1), pytest.raises(StoreBusy), store.ledger.exclusive(wait_s=0.01):
+    refused = pytest.raises(StoreBusy, match="changing the vectors")
+    with store.ledger.exclusive(wait_s=1), refused, store.ledger.exclusive(wait_s=0.01):
         pass
     with store.ledger.exclusive(wait_s=1):
         pass

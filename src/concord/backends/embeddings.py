@@ -1,12 +1,11 @@
-"""What every vector store refuses: vectors of another model, broken ones, and to look in the wrong place."""
+"""What every vector store checks: that no vector is broken, and that all are of one model."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from typing import NoReturn
 
-from concord.errors import BadValue, ModelMismatch, VectorsElsewhere
+from concord.errors import BadValue, ModelMismatch
 from concord.types import FLOAT_BYTES, Identity, Vector
 
 _LENGTH_TOLERANCE = 1e-3  # a unit vector rounded to float32 is off by 1e-7; to float16, by 5e-4
@@ -62,19 +61,6 @@ def check_identity(stored: Identity | None, asked: Identity) -> None:
             f"the index holds vectors of {maker}, not of {_describe(asked)}",
             hint="choose that model again, or build the new one's vectors beside them: `kb models add`",
         )
-
-
-def refuse_elsewhere(home: str, asked: str) -> NoReturn:
-    """Refuse to keep a store's vectors in two places.
-
-    Raises:
-        VectorsElsewhere: always.
-    """
-    kept, wanted = (url or "the store itself" for url in (home, asked))
-    raise VectorsElsewhere(
-        f"the vectors are kept in {kept}, not in {wanted}: `kb migrate` brings them there",
-        hint="or set vectors.url to where they are",
-    )
 
 
 def _describe(identity: Identity) -> str:

@@ -18,9 +18,9 @@ import msgspec
 
 from concord.backends.bm25 import InvertedIndex
 from concord.backends.columns import columns_of
+from concord.backends.file_locks import file_lock
 from concord.backends.memory import MemoryStore
 from concord.backends.shelves import Held, Shelves
-from concord.backends.sqlite.locks import file_lock
 from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
 from concord.text.organisations import check_org
 from concord.types import Access, Chunk, ChunkId, Document, Feedback, Identity, Source, Vector
@@ -94,20 +94,20 @@ class JsonShelves(Shelves, kw_only=True):
             if self.depth:
                 yield self
                 return
-            with file_lock(str(self.path), "writing", WRITE_WAIT_S), self._within():
+            with file_lock(str(self.path), "writing", "writing to this store", WRITE_WAIT_S), self._within():
                 self.catch_up()
                 self.seen = None  # which stays so if the block or the disk fails
                 yield self
                 self.save()
 
     @contextmanager
-    def exclusive(self, name: str, wait_s: float) -> Iterator[None]:
+    def exclusive(self, name: str, doing: str, wait_s: float) -> Iterator[None]:
         """Hold the right to long work of this name, across processes.
 
         Raises:
             StoreBusy: somebody else holds it for longer than `wait_s`.
         """
-        with file_lock(str(self.path), name, wait_s):
+        with file_lock(str(self.path), name, doing, wait_s):
             yield
 
     @contextmanager
@@ -168,7 +168,7 @@ class JsonStore(MemoryStore):
 
     def __init__(self, path: Path) -> None:
         super().__init__(JsonShelves(path=path))
-        self.path = path
+        self.path = str(path)
 
     @classmethod
     def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> JsonStore:

@@ -15,11 +15,12 @@ from msgspec.structs import replace
 from concord.backends.columns import WEIGHTS, columns_of
 from concord.backends.memory_ledger import MemoryLedger
 from concord.backends.memory_spaces import MemoryCache, MemorySpaces, MemoryVectors
+from concord.backends.refusals import name_taken, no_document, no_source, path_taken
 from concord.backends.shelves import Shelves, allows, best
 from concord.backends.supersession import rerouted
-from concord.errors import BadValue, NotFound
 from concord.outcomes import Finding
 from concord.protocols import Progress
+from concord.text.assemble import embedded_tags
 from concord.text.nearness import similar, typed
 from concord.types import (
     Access,
@@ -55,10 +56,7 @@ class MemoryCatalog:
         with self._changing() as shelves:
             for other in shelves.sources.values():
                 if other.id != source.id and (other.name == source.name or other.prefix == source.prefix):
-                    raise BadValue(
-                        f"another source is called {source.name!r} or has the prefix {source.prefix!r}",
-                        hint="choose another name with --name",
-                    )
+                    raise name_taken(source)
             shelves.sources[source.id] = source
 
     def remove_source(self, source_id: str) -> int:
@@ -121,9 +119,7 @@ class MemoryCatalog:
         with self._shelves.changing() as shelves:
             for document in documents:
                 if document.id not in shelves.documents:
-                    raise NotFound(
-                        f"there is no document {document.id!r}", hint="it may have been removed meanwhile"
-                    )
+                    raise no_document(document.id)
             for document in documents:
                 self._update(document)
 
@@ -215,7 +211,7 @@ class MemoryCatalog:
         Raises:
             StoreBusy: somebody else holds it for longer than `wait_s`.
         """
-        return self._shelves.exclusive(f"sync {source_id}", wait_s)
+        return self._shelves.exclusive(f"sync {source_id}", "syncing this source", wait_s)
 
     @contextmanager
     def _changing(self) -> Iterator[Shelves]:
@@ -225,15 +221,10 @@ class MemoryCatalog:
 
     def _write(self, document: Document) -> None:
         if document.source_id not in self._shelves.sources:
-            raise NotFound(
-                f"there is no source {document.source_id!r}", hint="it may have been removed meanwhile"
-            )
+            raise no_source(document.source_id)
         for other in self._shelves.documents.values():
             if other.path == document.path and other.id != document.id:
-                raise BadValue(
-                    f"another document is stored under {document.path!r}",
-                    hint="delete it first, or give this one another path",
-                )
+                raise path_taken(document.path)
         self._shelves.documents[document.id] = replace(document, tags=tuple(dict.fromkeys(document.tags)))
         for chunk_id in self._shelves.chunks_of.get(document.id, ()):
             self._shelves.disturb(chunk_id)
@@ -384,6 +375,7 @@ class MemoryStore:
 
     def __init__(self, shelves: Shelves | None = None) -> None:
         shelves = shelves or Shelves()
+        self.path: str | None = None
         self.catalog = MemoryCatalog(shelves)
         self.lexical = MemoryLexical(shelves)
         self.vectors = MemoryVectors(shelves)
@@ -420,4 +412,4 @@ class MemoryStore:
 
 def _embedded_labels(document: Document) -> tuple[str, ...]:
     """Return what is embedded with each text of a document: its title, and the tags of a note."""
-    return (document.title, *(dict.fromkeys(document.tags) if document.type == "note" else ()))
+    return (document.title, *dict.fromkeys(embedded_tags(document)))

@@ -77,4 +77,4 @@ class MemoryLedger:
         Raises:
             StoreBusy: somebody else holds it for longer than `wait_s`.
         """
-        return self._shelves.exclusive("vectors kept elsewhere", wait_s)
+        return self._shelves.exclusive("vectors kept elsewhere", "changing the vectors", wait_s)

@@ -6,10 +6,11 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import mul
 
-from concord.backends.embeddings import check_identity, check_vector, refuse_elsewhere
+from concord.backends.embeddings import check_identity, check_vector
+from concord.backends.refusals import kept_elsewhere, space_in_use, unknown_space, unprepared, vectors_gone
 from concord.backends.shelves import Held, Shelves, best
-from concord.errors import BadValue, ModelMismatch, NotFound
 from concord.outcomes import CacheUsage
+from concord.text.assemble import embedded_tags
 from concord.types import Chunk, ChunkId, Document, Filter, Identity, Json, Pending, Scored, Space, Vector
 
 
@@ -66,9 +67,7 @@ class MemoryVectors:
             self._claim()
             identity = self.identity()
             if identity is None:
-                raise BadValue(
-                    "no embedder has been prepared for", hint="call prepare() with its identity first"
-                )
+                raise unprepared()
             for _, vector in batch:
                 check_vector(vector, identity.dimension)
             alive = [(chunk_id, vector) for chunk_id, vector in batch if chunk_id in self._shelves.chunks]
@@ -92,10 +91,7 @@ class MemoryVectors:
         with self._shelves.reading():
             identity = self.identity()
             if identity is None and self._bound:
-                raise ModelMismatch(
-                    f"the index holds no vectors of {self._bound.name}, or not any more",
-                    hint="`kb models list`",
-                )
+                raise vectors_gone(self._bound)
             if identity is None:
                 return []
             check_vector(vector, identity.dimension)
@@ -136,7 +132,7 @@ class MemoryVectors:
 
     def _check_here(self) -> None:
         if self._shelves.home:
-            refuse_elsewhere(self._shelves.home, "")
+            raise kept_elsewhere(self._shelves.home, "")
 
     def _vectors(self) -> dict[ChunkId, Vector]:
         identity = self.identity()
@@ -144,8 +140,7 @@ class MemoryVectors:
 
 
 def _pending(chunk: Chunk, document: Document) -> Pending:
-    tags = document.tags if document.type == "note" else ()
-    return Pending(chunk.id, document.title, chunk.heading, chunk.text, tags)
+    return Pending(chunk.id, document.title, chunk.heading, chunk.text, embedded_tags(document))
 
 
 class MemorySpaces:
@@ -196,18 +191,13 @@ class MemorySpaces:
         with self._shelves.changing():
             held = self._known(identity)
             if identity == self._shelves.active:
-                raise BadValue(
-                    f"searches use {identity.name}, so it cannot be removed",
-                    hint="`kb models use` another one first",
-                )
+                raise space_in_use(identity)
             del self._shelves.spaces[identity]
             return len(held.vectors)
 
     def _known(self, identity: Identity) -> Held:
         if identity not in self._shelves.spaces:
-            raise NotFound(
-                f"there are no vectors of {identity.name}", hint="`kb models list` shows what there is"
-            )
+            raise unknown_space(identity)
         return self._shelves.spaces[identity]
 
 

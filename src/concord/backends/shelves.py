@@ -77,15 +77,15 @@ class Shelves(Struct):
             yield self
 
     @contextmanager
-    def exclusive(self, name: str, wait_s: float) -> Iterator[None]:
-        """Hold the right to long work of this name.
+    def exclusive(self, name: str, doing: str, wait_s: float) -> Iterator[None]:
+        """Hold the right to long work of this name; whoever is refused is told what its holder is doing.
 
         Raises:
             StoreBusy: somebody else holds it for longer than `wait_s`.
         """
         turn = self.turns[name]
         if not turn.acquire(timeout=wait_s):
-            raise StoreBusy("another thread is at the same work", hint="wait for it to finish")
+            raise StoreBusy(f"another thread is {doing}", hint="wait for it to finish")
         try:
             yield
         finally:

@@ -9,6 +9,8 @@ from msgspec import json
 
 from concord.types import Document, Source
 
+LAST_CHARACTER = "\U0010ffff"  # what begins with a text sorts between it and it with this at its end
+
 
 def source_values(source: Source) -> dict[str, Any]:
     """Return the columns of a source."""

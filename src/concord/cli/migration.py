@@ -57,8 +57,7 @@ def _everything(knowledge: KnowledgeBase, to: str, vectors: str | None, as_json:
 def _vectors(knowledge: KnowledgeBase, as_json: bool) -> int:
     with shown() as progress:
         done = knowledge.migrate_vectors(progress=progress)
-    outside = knowledge.parts.outside
-    place = outside.home if outside else "the store itself"
+    place = knowledge.vectors_home or "the store itself"
     if as_json:
         output.emit_json({"vectors": place, **done._asdict()})
     else:

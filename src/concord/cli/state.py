@@ -99,14 +99,11 @@ def _all_settings() -> tuple[Setting, ...]:
 
 def _setting(key: str) -> Setting:
     from concord.config import TABLE
-    from concord.errors import UnknownSetting
+    from concord.errors import UnknownSetting, did_you_mean
 
     if key in TABLE:
         return TABLE[key]
-    import difflib
-
-    close = difflib.get_close_matches(key, TABLE, n=1)
-    hint = f"did you mean {close[0]}?" if close else "`kb config` lists them all"
+    hint = did_you_mean(key, TABLE, "`kb config` lists them all")
     raise UnknownSetting(f"there is no setting {key!r}", hint=hint)
 
 

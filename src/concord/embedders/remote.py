@@ -20,6 +20,7 @@ from concord.embedders import estimate
 from concord.embedders.http import Refused, Server
 from concord.embedders.prefixes import Manners, manners_of
 from concord.errors import EmbedderDown, TextsRefused
+from concord.text.surrogates import encodable
 from concord.types import Identity, Vector
 
 PROBE = "a"  # a text that no model refuses
@@ -201,10 +202,10 @@ class RemoteEmbedder:
             EmbedderDown: whatever the texts were, there would be none.
         """
         self._has_been_asked = True
-        speakable = [text.encode("utf-8", "replace").decode() for text in texts]
+        sendable = [encodable(text) for text in texts]
         try:
             answer = self._server.ask(
-                self._dialect.path, self._dialect.request(self._model, speakable), tries=tries
+                self._dialect.path, self._dialect.request(self._model, sendable), tries=tries
             )
         except Refused as fault:
             if fault.status in _NOT_THE_TEXT or 300 <= fault.status < 400:

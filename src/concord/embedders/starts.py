@@ -16,7 +16,8 @@ from itertools import accumulate
 
 from tokenizers.models import Model
 
-from concord.embedders.tokens import Tokens, speakable
+from concord.embedders.tokens import Tokens
+from concord.text.surrogates import encodable
 
 # Unicode's White_Space, spelled out: Python's \s has four control characters more.
 _SPACE = "\\t-\\r \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000"
@@ -49,7 +50,7 @@ class ByteLevelStarts:
         """Return where each token begins."""
         starts: list[int] = []
         with self._busy:
-            for begin, stretch in _stretches(speakable(text), self._stretch):
+            for begin, stretch in _stretches(encodable(text), self._stretch):
                 parts = (_PIECES if stretch.isascii() else _WORDS).findall(stretch)
                 starts += self._joined(parts, begin)
         return starts

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from tokenizers import Tokenizer
 
 from concord.errors import EmbedderDown
+from concord.onnx_models import padding_id
+from concord.text.surrogates import encodable
 
-_PADDING_NAMES = ("<pad>", "[PAD]")
 _PROBE = "a"  # one plain letter: what a model adds around it, it adds around any text
 
 
@@ -55,12 +56,12 @@ class Tokens:
 
     def starts(self, text: str) -> list[int]:
         """Return where each token of a text begins, special tokens left out."""
-        encoding = self.tokenizer.encode(speakable(text), add_special_tokens=False)
+        encoding = self.tokenizer.encode(encodable(text), add_special_tokens=False)
         return [start for start, _ in encoding.offsets]
 
     def windows(self, text: str, window: int) -> list[list[int]]:
         """Cut a text into as many rows of even length as it needs, each with its special tokens."""
-        ids = self.tokenizer.encode(speakable(text), add_special_tokens=False).ids
+        ids = self.tokenizer.encode(encodable(text), add_special_tokens=False).ids
         before, after = self._around
         capacity = max(1, window - len(before) - len(after))
         count = max(1, -(-len(ids) // capacity))
@@ -75,28 +76,12 @@ class Tokens:
             raise EmbedderDown(
                 f"the model's tokenizer cannot be read: {fault}", hint="install it again"
             ) from fault
-        self._padding = _padding(tokenizer)
+        self._padding = padding_id(tokenizer)
         tokenizer.no_truncation()
         tokenizer.no_padding()
         tokenizer.encode_special_tokens = True
         self._around = _around(tokenizer)
         return tokenizer
-
-
-def speakable(text: str) -> str:
-    """Return a text that has a UTF-8 form; a lone surrogate becomes a question mark, so offsets stay."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "replace").decode()
-    return text
-
-
-def _padding(tokenizer: Tokenizer) -> int:
-    if tokenizer.padding:
-        return int(tokenizer.padding["pad_id"])
-    known = (tokenizer.token_to_id(name) for name in _PADDING_NAMES)
-    return next((number for number in known if number is not None), 0)
 
 
 def _around(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:

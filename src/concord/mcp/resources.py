@@ -10,6 +10,7 @@ from urllib.parse import quote, unquote
 from mcp_types import ListResourcesResult, Resource
 
 from concord.errors import BadValue, NotFound
+from concord.text.surrogates import encodable
 from concord.types import Document, DocumentType
 
 if TYPE_CHECKING:
@@ -77,8 +78,8 @@ def _following(kb: KnowledgeBase, after: str) -> Iterator[Document]:
 def _resource(document: Document) -> Resource:
     return Resource(
         uri=uri_of(document.path),
-        name=document.path.encode("utf-8", "replace").decode("utf-8"),
-        title=document.title.encode("utf-8", "replace").decode("utf-8"),
+        name=encodable(document.path),
+        title=encodable(document.title),
         mime_type=MIME_TYPES.get(document.type, "text/plain"),
         size=document.size or None,
     )

@@ -19,12 +19,14 @@ from concord.onnx_models import (
     fault_kinds,
     model_file,
     open_session,
+    padding_id,
     physical_cores,
     read_window,
     session_options,
     strange_inputs,
 )
 from concord.rerankers.weighing import checked_weight, weighed
+from concord.text.surrogates import encodable
 from concord.types import ChunkId, Ranked
 
 if TYPE_CHECKING:
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
 _SINGLE, _TWO_CLASSES = 1, 2  # logits a pair: one for "relevant", or one against and one for it
 _QUERY_SHARE = 2  # a query may fill this part of the window (a half): a longer one would leave no passage
 _BATCH_PAIRS = 4  # about 1,300 tokens: an encoder of this kind is fastest with one to two thousand
-_PADDING_NAMES = ("<pad>", "[PAD]")
 _HINT = "rerank.model is a directory with model.onnx and tokenizer.json; rerank.provider none does without"
 
 
@@ -79,12 +80,12 @@ class CrossEncoder:
     def _scores(self, query: str, texts: Mapping[ChunkId, str]) -> dict[ChunkId, float]:
         with native_code():
             model = self._model()
-            asked = _cut(_speakable(query), model)
+            asked = _cut(encodable(query), model)
         by_length = sorted(texts, key=lambda chunk_id: len(texts[chunk_id]))  # so that little is padding
         scores: dict[ChunkId, float] = {}
         for start in range(0, len(by_length), _BATCH_PAIRS):
             batch = by_length[start : start + _BATCH_PAIRS]
-            pairs = [(asked, _speakable(texts[chunk_id])) for chunk_id in batch]
+            pairs = [(asked, encodable(texts[chunk_id])) for chunk_id in batch]
             with native_code():
                 scores.update(zip(batch, self._probabilities(model, pairs), strict=True))
         return scores
@@ -122,10 +123,8 @@ def _tokenizer(path: Path, window: int) -> Tokenizer:
         tokenizer = Tokenizer.from_buffer(path.read_bytes())
     except (OSError, ValueError) as fault:
         raise Unavailable(f"{path} cannot be read: {fault}", hint=_HINT) from fault
-    padding = tokenizer.padding or {}
-    known = (tokenizer.token_to_id(name) for name in _PADDING_NAMES)
-    number = padding.get("pad_id", next((number for number in known if number is not None), 0))
-    tokenizer.enable_padding(pad_id=number, pad_type_id=padding.get("pad_type_id", 0))
+    kind = (tokenizer.padding or {}).get("pad_type_id", 0)
+    tokenizer.enable_padding(pad_id=padding_id(tokenizer), pad_type_id=kind)
     tokenizer.enable_truncation(window, strategy="only_second")
     tokenizer.encode_special_tokens = True
     return tokenizer
@@ -145,11 +144,6 @@ def _cut(query: str, model: _Model) -> str:
     encoding = model.tokenizer.encode("", query)  # as the second of a pair: the first may not be too long
     ends = [end for (_, end), part in zip(encoding.offsets, encoding.sequence_ids, strict=True) if part == 1]
     return query if len(ends) <= most else query[: ends[most - 1]]
-
-
-def _speakable(text: str) -> str:
-    """Return a text that has a UTF-8 form: a tokenizer refuses a lone surrogate."""
-    return text.encode("utf-8", "replace").decode()
 
 
 def _feed(encodings: Sequence[Encoding]) -> dict[str, NDArray[np.int64]]:

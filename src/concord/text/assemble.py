@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from concord.types import Json
+from concord.types import Document, Json
 
 # Bytes, because the tokens of a byte-level model are bounded by them: room for a title and a few headings.
 # Of 7,153 texts with headers (Kubernetes' documentation, the standard library, Chinese paragraphs), in chunks
@@ -25,6 +25,11 @@ def embeddable_text(title: str, heading: Sequence[str], text: str, tags: Sequenc
     header = _header(_path(title, _unsaid(heading, text)))
     labels = _cut(" ".join(f"#{tag}" for tag in tags), _MAX_LABEL_BYTES)
     return "\n\n".join(part for part in (header, text, labels) if part)
+
+
+def embedded_tags(document: Document) -> tuple[str, ...]:
+    """Return the tags that are embedded with each text of a document: a note's own, and none of a file's."""
+    return document.tags if document.type == "note" else ()
 
 
 def _path(title: str, heading: Sequence[str]) -> list[str]:

@@ -34,9 +34,10 @@ from concord.backends.postgres.rows import (
     stored,
     stored_tags,
 )
+from concord.backends.refusals import name_taken, no_document, no_source, path_taken
 from concord.backends.sql_values import list_column, list_of, stored_list
 from concord.backends.supersession import rerouted
-from concord.errors import BadValue, NotFound
+from concord.errors import NotFound
 from concord.types import ChunkId, Document, Piece, Source
 
 _LOCK_ORG = "SELECT last_chunk FROM kb_orgs WHERE key = %s FOR UPDATE"
@@ -130,10 +131,7 @@ def put_source(connection: Connection, org: int, source: Source) -> None:
     try:
         connection.execute(_PUT_SOURCE, {"org": org, **source_values(source)})
     except UniqueViolation as fault:
-        raise BadValue(
-            f"another source is called {source.name!r} or has the prefix {source.prefix!r}",
-            hint="choose another name with --name",
-        ) from fault
+        raise name_taken(source) from fault
     _count_changes(connection, org, 1)
 
 
@@ -172,7 +170,7 @@ def update_documents(connection: Connection, org: int, documents: Sequence[Docum
     earlier = _labels(connection, org, [document.id for document in documents])
     for document in documents:
         if document.id not in earlier:
-            raise NotFound(f"there is no document {document.id!r}", hint="it may have been removed meanwhile")
+            raise no_document(document.id)
     _write_documents(connection, org, documents)
     relabelled = [one.id for one in documents if earlier[one.id] != _labels_of(one)]
     chunk_ids = _chunks_of(connection, org, relabelled)
@@ -310,17 +308,13 @@ def _write_documents(connection: Connection, org: int, documents: Sequence[Docum
     wanted = {document.source_id for document in documents}
     known = {name for (name,) in connection.execute(_KNOWN_SOURCES, (org, list(wanted))).fetchall()}
     if missing := sorted(wanted - known):
-        raise NotFound(f"there is no source {missing[0]!r}", hint="it may have been removed meanwhile")
+        raise no_source(missing[0])
     rows = [{"org": org, **document_values(document)} for document in documents]
     try:
         with connection.cursor() as cursor:
             cursor.executemany(_PUT_DOCUMENT, rows)
     except UniqueViolation as fault:
-        which = "one of the paths" if len(rows) > 1 else repr(rows[0]["path"])
-        raise BadValue(
-            f"another document is stored under {which}",
-            hint="delete it first, or give this one another path",
-        ) from fault
+        raise path_taken(*(row["path"] for row in rows)) from fault
 
 
 def _labels(connection: Connection, org: int, document_ids: Sequence[str]) -> dict[str, _Labels]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.schema import vector_table
-from concord.outcomes import Finding
+from concord.outcomes import FaultName, Finding
 
 NO_DOCUMENT = """
 kb_chunks AS c WHERE c.org = %(org)s
@@ -50,7 +50,7 @@ _SPACES = "SELECT key, dimension FROM kb_spaces WHERE org = %s"
 class _Count(NamedTuple):
     """A check that counts rows which should not be there."""
 
-    check: str
+    check: FaultName
     rows: str
     said: str
     repair: str
@@ -119,5 +119,5 @@ def _holds(connection: Connection, statement: str, org: int) -> bool:
     return bool(holds)
 
 
-def _repairable(check: str, message: str, repair: str) -> Finding:
+def _repairable(check: FaultName, message: str, repair: str) -> Finding:
     return Finding(check, message, f"`kb doctor --fix` {repair}", is_repairable=True)

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from concord.backends.globs import is_prefix, literal_prefix, sections
 from concord.backends.postgres.rows import stored, stored_name, stored_tags
+from concord.backends.sql_values import LAST_CHARACTER
 from concord.types import Filter
 
 _NANOSECONDS = 1e9  # a float, so that a date beyond all files is still a number
-_LAST_CHARACTER = "\U0010ffff"
 
 # The rest of a query that starts at the documents and ends at their chunks, `c`.
 CHUNKS = "kb_documents AS d JOIN kb_chunks AS c ON c.org = d.org AND c.document = d.id"
@@ -36,7 +36,7 @@ def condition(filter: Filter) -> Condition:
     if filter.path is not None:
         start = stored(literal_prefix(filter.path))
         parts.append("d.path >= %(path_from)s AND d.path < %(path_to)s")
-        values.update(path_from=start, path_to=start + _LAST_CHARACTER)
+        values.update(path_from=start, path_to=start + LAST_CHARACTER)
         if not is_prefix(filter.path):
             parts.append("d.path ~ %(path_pattern)s")
             values["path_pattern"] = stored(_pattern(filter.path))

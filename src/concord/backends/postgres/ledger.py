@@ -13,13 +13,13 @@ from typing import Any
 
 from psycopg import Cursor
 
-from concord.backends.embeddings import refuse_elsewhere
 from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.filters import ALLOWED, CHUNKS, condition
 from concord.backends.postgres.locks import Locks
 from concord.backends.postgres.rows import loaded, stored
 from concord.backends.postgres.schema import vector_table
 from concord.backends.postgres.space_rows import find_space, lock_spaces
+from concord.backends.refusals import kept_elsewhere
 from concord.types import ChunkId, Filter, Home, Identity
 
 _HOME = "SELECT home, home_key FROM kb_orgs WHERE key = %s"
@@ -130,7 +130,7 @@ def check_here(connection: Connection, org: int) -> None:
         VectorsElsewhere: they are.
     """
     if home := _home_url(connection, org):
-        refuse_elsewhere(home, "")
+        raise kept_elsewhere(home, "")
 
 
 def claim(connection: Connection, org: int) -> None:

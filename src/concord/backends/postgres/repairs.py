@@ -9,7 +9,7 @@ from concord.backends.postgres.changes import find_types
 from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.upkeep import tidy_up
 from concord.backends.postgres.words import COUNT_BITS, LENGTH_BITS, MOST_COUNTED
-from concord.outcomes import Finding
+from concord.outcomes import FaultName, Finding
 
 _EMPTIED = ("kb_postings", "kb_segments", "kb_gone")
 # As `segment.Segment.postings` packs them, from the labels that the tsvectors have.
@@ -100,7 +100,7 @@ def _count_anew(connection: Connection, org: int) -> None:
 
 
 # In this order: what goes first may be the cause of what follows.
-_REPAIRS: Mapping[str, Callable[[Connection, int], None]] = {
+_REPAIRS: Mapping[FaultName, Callable[[Connection, int], None]] = {
     "chunks": _delete_orphan_chunks,
     "words": _rebuild_words,
     "counter": _count_anew,

@@ -17,7 +17,7 @@ from concord.backends.postgres.space_rows import (
     make_active,
 )
 from concord.backends.postgres.vectors import PostgresVectors
-from concord.errors import BadValue, NotFound
+from concord.backends.refusals import space_in_use, unknown_space
 from concord.types import Identity, Json, Space
 
 SPACE_COLUMNS = "s.identity, s.recipe, s.is_active, s.was_active"
@@ -74,18 +74,13 @@ class PostgresSpaces:
             lock_spaces(connection, self._org)
             space = self._known(connection, identity)
             if space.is_active:
-                raise BadValue(
-                    f"searches use {identity.name}, so it cannot be removed",
-                    hint="`kb models use` another one first",
-                )
+                raise space_in_use(identity)
             return forget_space(connection, self._org, space)
 
     def _known(self, connection: Connection, identity: Identity) -> SpaceRow:
         space = find_space(connection, self._org, identity)
         if space is None:
-            raise NotFound(
-                f"there are no vectors of {identity.name}", hint="`kb models list` shows what there is"
-            )
+            raise unknown_space(identity)
         return space
 
 

@@ -29,6 +29,8 @@ LEFT JOIN kb_spaces AS s ON s.org = o.key AND s.is_active WHERE o.key = %(org)s"
 class PostgresStore:
     """The storage of one organisation, until it is closed."""
 
+    path = None  # the server has its own files
+
     def __init__(self, location: Location, org: int, options: Mapping[str, Any] | None = None) -> None:
         self._connections = Connections(location, org, options)
         locks = Locks(self._connections)

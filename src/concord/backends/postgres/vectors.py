@@ -9,13 +9,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from concord.backends.embeddings import (
-    check_identity,
-    check_vector,
-    check_vectors,
-    is_sound,
-    refuse_elsewhere,
-)
+from concord.backends.embeddings import check_identity, check_vector, check_vectors, is_sound
 from concord.backends.postgres.cache import identity_column, identity_of
 from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.filters import CHUNKS
@@ -25,8 +19,8 @@ from concord.backends.postgres.schema import vector_table
 from concord.backends.postgres.scope import Scope, Scopes, open_scope, uncounted
 from concord.backends.postgres.space_rows import take_over
 from concord.backends.postgres.vector_form import Embedding, Embeddings, from_wire
+from concord.backends.refusals import kept_elsewhere, unprepared, vectors_gone
 from concord.backends.sql_values import list_of
-from concord.errors import BadValue, ModelMismatch
 from concord.types import FLOAT_BYTES, ChunkId, Filter, Identity, Pending, Scored, Vector
 
 Cursor = psycopg.Cursor[tuple[Any, ...]]
@@ -179,9 +173,7 @@ class PostgresVectors:
             state = self._state(connection, _LOCK_SPACE)
             check_here(connection, self._org)  # who moves them needs the lock, and may have had it meanwhile
             if state is None or state.dimension is None:
-                raise BadValue(
-                    "no embedder has been prepared for", hint="call prepare() with its identity first"
-                )
+                raise unprepared()
             check_vectors(batch.values(), state.dimension)
             self._seen = state
             return self._put(connection, state, batch).rowcount
@@ -296,7 +288,7 @@ class PostgresVectors:
         else:
             state = self._seen = self._state(connection)
         if state is None:
-            raise self._is_gone()
+            raise vectors_gone(self._bound)
         if state.dimension is None:
             return []
         check_vector(vector, state.dimension)
@@ -322,12 +314,6 @@ class PostgresVectors:
         state = self._seen = _state_of(now)
         is_there = state is not None and state.is_like(seen)
         return state, _scored(walked, seen.dimension or 0) if is_there else None
-
-    def _is_gone(self) -> ModelMismatch:
-        name = self._bound.name if self._bound else "the model"
-        return ModelMismatch(
-            f"the index holds no vectors of {name}, or not any more", hint="`kb models list`"
-        )
 
     def _scope(self, connection: Connection, filter: Filter, state: _State) -> Scope:
         if filter.is_open:
@@ -381,4 +367,4 @@ def _is_walked(seen: _State, vector: Vector) -> bool:
 
 def _check_here(state: _State) -> None:
     if state.home:
-        refuse_elsewhere(state.home, "")
+        raise kept_elsewhere(state.home, "")

@@ -8,7 +8,7 @@ from concord.backends.columns import columns_of
 from concord.backends.postgres.connections import Connection
 from concord.backends.postgres.rows import loaded
 from concord.backends.postgres.words import lexemes
-from concord.backends.sql_values import list_of
+from concord.backends.sql_values import LAST_CHARACTER, list_of
 from concord.text.characters import separated
 from concord.text.nearness import ALIKE, SPELLINGS, Typed, similar, typed
 
@@ -17,7 +17,6 @@ from concord.text.nearness import ALIKE, SPELLINGS, Typed, similar, typed
 SMALL = 10_000
 _SMALL_ROWS = 2 * SMALL
 MOST_TOKENS = 5000  # read of one beginning
-_LAST_CHARACTER = "\U0010ffff"
 
 _KNOWN = """
 SELECT p.term, (sum(p.size) - coalesce(min(g.chunks), 0))::bigint AS chunks
@@ -58,7 +57,7 @@ def _tokens(connection: Connection, org: int, asked: Typed) -> Iterable[tuple[st
         if len(found) <= SMALL:
             return ((term, chunks) for term, chunks in found)
     start = asked.word[:ALIKE] if asked.allowed else asked.word
-    values = {"org": org, "start": start, "end": start + _LAST_CHARACTER, "most": MOST_TOKENS}
+    values = {"org": org, "start": start, "end": start + LAST_CHARACTER, "most": MOST_TOKENS}
     rows = connection.execute(_PROMISING, {**values, "one_off": list(asked.one_off)}).fetchall()
     return ((term, chunks) for term, chunks in rows)
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from concord.backends.embeddings import refuse_elsewhere
 from concord.backends.qdrant.connection import Connection
 from concord.backends.qdrant.spaces import QdrantSpaces
 from concord.backends.qdrant.vectors import WRITE_WAIT_S, QdrantVectors
+from concord.backends.refusals import kept_elsewhere
 from concord.errors import BackendDown, MissingExtra, StoreBusy
 from concord.outcomes import Finding
 from concord.types import Chunk, ChunkId, Document, Home, Identity
@@ -94,7 +94,7 @@ class QdrantPlace:
         home = ledger.home()
         if home.url != self.home:
             if not ledger.is_empty():
-                refuse_elsewhere(home.url, self.home)
+                raise kept_elsewhere(home.url, self.home)
             ledger.move(self.home)
         return ledger.home()
 
@@ -108,7 +108,7 @@ class QdrantPlace:
         if home.url == self.home:
             return home
         if not self.store.ledger.is_empty():
-            refuse_elsewhere(home.url, self.home)
+            raise kept_elsewhere(home.url, self.home)
         return None
 
     def collection(self, dimension: int) -> str:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from msgspec.structs import replace
 
 from concord.backends.embeddings import check_vector
-from concord.errors import BackendDown, BadValue, StoreBusy
+from concord.backends.refusals import unprepared
+from concord.errors import BackendDown, StoreBusy
 from concord.types import (
     FLOAT_BYTES,
     Chunk,
@@ -84,7 +85,7 @@ class QdrantVectors:
         """Store vectors, replacing any of the same chunk; return how many."""
         batch, identity = dict(vectors), self.identity()
         if identity is None:
-            raise BadValue("no embedder has been prepared for", hint="call prepare() with its identity first")
+            raise unprepared()
         for vector in batch.values():
             check_vector(vector, identity.dimension)
         home = self._place.claim()

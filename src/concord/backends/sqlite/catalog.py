@@ -212,10 +212,11 @@ class SQLiteCatalog:
         Raises:
             StoreBusy: another process holds it for longer than `wait_s`.
         """
-        from concord.backends.sqlite.locks import file_lock  # late: no search needs either
+        from concord.backends.file_locks import file_lock  # late: no search needs either
         from concord.backends.sqlite.upkeep import is_worth_merging, merge_words
 
-        with file_lock(self._location.path, source_id, wait_s), self._writer.patience():
+        lock = file_lock(self._location.path, source_id, "syncing this source", wait_s)
+        with lock, self._writer.patience():
             before = self.generation()
             yield
             if is_worth_merging(self.generation() - before, self.counts().documents):

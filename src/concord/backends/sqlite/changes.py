@@ -9,13 +9,13 @@ from typing import Any
 import apsw
 
 from concord.backends.columns import columns_of
+from concord.backends.refusals import name_taken, no_document, no_source, path_taken
 from concord.backends.sql_values import document_values, list_column, list_of, source_values
 from concord.backends.sqlite import schema
 from concord.backends.sqlite.connections import Connection, Writer
 from concord.backends.sqlite.rows import chunk_values
 from concord.backends.sqlite.vec_table import forget_vectors
 from concord.backends.supersession import rerouted
-from concord.errors import BadValue, NotFound
 from concord.types import ChunkId, Document, Piece, Source
 
 _PUT_SOURCE = """
@@ -114,10 +114,7 @@ def _put_source(connection: Connection, source: Source) -> None:
     try:
         connection.execute(_PUT_SOURCE, source_values(source))
     except apsw.ConstraintError as fault:
-        raise BadValue(
-            f"another source is called {source.name!r} or has the prefix {source.prefix!r}",
-            hint="choose another name with --name",
-        ) from fault
+        raise name_taken(source) from fault
     _count_change(connection)
 
 
@@ -155,7 +152,7 @@ def _put_document(connection: Connection, document: Document, pieces: Sequence[P
 def _update_document(connection: Connection, document: Document) -> None:
     earlier = connection.execute(_LABELS, (document.id,)).fetchone()
     if earlier is None:
-        raise NotFound(f"there is no document {document.id!r}", hint="it may have been removed meanwhile")
+        raise no_document(document.id)
     key = _write_document(connection, document)
     if earlier != connection.execute(_LABELS, (document.id,)).fetchone():
         _relabel_chunks(connection, key, document)
@@ -188,16 +185,11 @@ def _write_document(connection: Connection, document: Document) -> int:
     values = document_values(document)
     values["source"] = connection.execute("SELECT key FROM kb_sources WHERE id = :source_id", values).get
     if values["source"] is None:
-        raise NotFound(
-            f"there is no source {document.source_id!r}", hint="it may have been removed meanwhile"
-        )
+        raise no_source(document.source_id)
     try:
         key = int(connection.execute(_PUT_DOCUMENT, values).get)
     except apsw.ConstraintError as fault:
-        raise BadValue(
-            f"another document is stored under {document.path!r}",
-            hint="delete it first, or give this one another path",
-        ) from fault
+        raise path_taken(document.path) from fault
     connection.execute("DELETE FROM kb_document_tags WHERE document = ?", (key,))
     tags = enumerate(dict.fromkeys(document.tags))
     connection.executemany(

@@ -14,7 +14,7 @@ from concord.backends.sqlite.connections import Connection, Readers, Writer
 from concord.backends.sqlite.faults import DAMAGE
 from concord.backends.sqlite.ledger import home_url
 from concord.backends.sqlite.vec_table import all_keys, find_space, lacks_sentinel, vec_exists, vec_name
-from concord.outcomes import Finding
+from concord.outcomes import FaultName, Finding
 
 # Until then, a write-ahead log with several writers could damage the file (sqlite.org/wal.html, "WAL-reset").
 OLDEST_SQLITE = (3, 51, 3)
@@ -162,7 +162,7 @@ _CONTENT: tuple[Callable[[Connection], Finding | None], ...] = (
 
 
 def _counted(
-    connection: Connection, conditions: Sequence[str], check: str, said: str, repair: str
+    connection: Connection, conditions: Sequence[str], check: FaultName, said: str, repair: str
 ) -> Finding | None:
     count = sum(_count(connection, condition) for condition in conditions)
     what = {"vectors": "vectors", "superseded": "documents"}.get(check, "chunks")
@@ -173,5 +173,5 @@ def _count(connection: Connection, condition: str) -> int:
     return int(connection.execute(f"SELECT count(*) {condition}").get)
 
 
-def _repairable(check: str, message: str, repair: str) -> Finding:
+def _repairable(check: FaultName, message: str, repair: str) -> Finding:
     return Finding(check, message, f"`kb doctor --fix` {repair}", is_repairable=True)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from concord.backends.globs import is_prefix, literal_prefix
-from concord.backends.sql_values import list_column
+from concord.backends.sql_values import LAST_CHARACTER, list_column
 from concord.backends.sqlite.connections import Connection
 from concord.types import Filter
 
 NANOSECONDS = 1e9  # a float, so that a date beyond all files is still a number for SQLite
-_LAST_CHARACTER = "\U0010ffff"
 
 _SOURCE = "d.source = (SELECT key FROM kb_sources WHERE id = :source)"
 _TAGS = """d.key IN (
@@ -38,7 +37,7 @@ def condition(filter: Filter) -> tuple[str, dict[str, str | int | float]]:
     if filter.path is not None:
         start = literal_prefix(filter.path)
         parts.append(_PREFIX if is_prefix(filter.path) else _GLOB)
-        values.update(path_from=start, path_to=start + _LAST_CHARACTER, glob=filter.path)
+        values.update(path_from=start, path_to=start + LAST_CHARACTER, glob=filter.path)
     return " AND ".join(parts) or "TRUE", values
 
 

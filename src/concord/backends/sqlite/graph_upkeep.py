@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from concord.backends.file_locks import file_lock
 from concord.backends.sqlite.connections import Connection, Readers, Writer, snapshot
 from concord.backends.sqlite.graph_files import is_whole, leftovers, new_file, seal
 from concord.backends.sqlite.graph_table import (
@@ -24,7 +25,6 @@ from concord.backends.sqlite.graph_table import (
     put_graph,
 )
 from concord.backends.sqlite.ledger import home_url
-from concord.backends.sqlite.locks import file_lock
 from concord.backends.sqlite.shortcut import Plan, is_installed
 from concord.backends.sqlite.vec_table import SpaceRow, all_spaces, count_vectors, find_space, vec_exists
 from concord.errors import StoreBusy
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from concord.backends.sqlite.graph import Growing
     from concord.protocols import Progress
 
-CHECK = "vector-index"
+FAULT: Final = "vector-index"
 INSTALL = "pip install 'concord-kb[index]'"
 # Vectors that are in no graph are compared one by one, a thousand in some milliseconds. Growing a graph
 # writes its whole file anew, so that a large one waits for more of them.
@@ -89,7 +89,7 @@ class Graphs:
         """
         if not any(map(self._is_due, self._states())) and not self._leftovers():
             return
-        with suppress(StoreBusy), file_lock(self._plan.database, "graphs", 0):
+        with suppress(StoreBusy), file_lock(self._plan.database, "graphs", "building the graphs", 0):
             for state in filter(self._is_due, self._states()):  # another process may have done it meanwhile
                 self._renew(state, progress)
             for path in self._leftovers():
@@ -113,7 +113,7 @@ class Graphs:
     def check(self) -> list[Finding]:
         """Return what is wrong with graphs that should be there; their files are read from end to end."""
         wanted = (state for state in self._states() if self._plan.wants(state.vectors))
-        return [Finding(CHECK, *fault) for state in wanted if (fault := self._fault(state))]
+        return [Finding(FAULT, *fault) for state in wanted if (fault := self._fault(state))]
 
     def forget_damaged(self) -> None:
         """Forget graphs that are damaged, also where only reading them shows it: `tend` builds them anew."""

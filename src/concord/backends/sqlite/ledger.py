@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
-from concord.backends.embeddings import refuse_elsewhere
+from concord.backends.file_locks import file_lock
+from concord.backends.refusals import kept_elsewhere
 from concord.backends.sql_values import list_column
 from concord.backends.sqlite.connections import Connection, Readers, Writer
 from concord.backends.sqlite.filters import CHUNKS, condition
 from concord.backends.sqlite.location import Location
-from concord.backends.sqlite.locks import file_lock
 from concord.backends.sqlite.vec_table import all_keys, count_vectors, create_vec, find_space, identity_of
 from concord.types import ChunkId, Filter, Home, Identity
 
@@ -120,7 +120,7 @@ class SQLiteLedger:
 
     def exclusive(self, *, wait_s: float) -> AbstractContextManager[None]:
         """Hold the right to change what is kept outside, across processes."""
-        return file_lock(self._location.path, "vectors kept elsewhere", wait_s)
+        return file_lock(self._location.path, "vectors kept elsewhere", "changing the vectors", wait_s)
 
 
 def home_url(connection: Connection) -> str:
@@ -135,7 +135,7 @@ def check_here(connection: Connection) -> None:
         VectorsElsewhere: they are.
     """
     if home := home_url(connection):
-        refuse_elsewhere(home, "")
+        raise kept_elsewhere(home, "")
 
 
 def claim(connection: Connection) -> None:

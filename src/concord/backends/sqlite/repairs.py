@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concord.backends.sqlite import checks, schema
 from concord.backends.sqlite.connections import Connection, Writer
 from concord.backends.sqlite.vec_table import all_keys, forget_in, forget_vectors, vec_exists
-from concord.outcomes import Finding
+from concord.outcomes import FaultName, Finding
 
 _REBUILD_WORDS = "INSERT INTO kb_chunks_fts (kb_chunks_fts) VALUES ('rebuild')"
 _COUNT_ANEW = "UPDATE kb_meta SET value = (SELECT count(*) FROM kb_chunks) WHERE key = 'chunks'"
@@ -71,7 +71,7 @@ def _bring_back(connection: Connection) -> None:
 
 
 # In this order: what comes later is reckoned from what comes before.
-_REPAIRS: Mapping[str, Callable[[Connection], None]] = {
+_REPAIRS: Mapping[FaultName, Callable[[Connection], None]] = {
     "chunks": _delete_orphan_chunks,
     "words": _rebuild_words,
     "counter": _count_anew,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from concord.backends.refusals import space_in_use, unknown_space
 from concord.backends.sqlite.connections import Connection, Readers, Writer
 from concord.backends.sqlite.graph_table import forget_graph, forget_unindexed
 from concord.backends.sqlite.shortcut import Plan
@@ -19,7 +20,6 @@ from concord.backends.sqlite.vec_table import (
     vec_exists,
 )
 from concord.backends.sqlite.vectors import SQLiteVectors
-from concord.errors import BadValue, NotFound
 from concord.types import Identity, Json, Space
 
 _SPACES = """
@@ -82,10 +82,7 @@ class SQLiteSpaces:
         with self._writer.transaction() as connection:
             space = _known(connection, identity)
             if space == find_space(connection, None):
-                raise BadValue(
-                    f"searches use {identity.name}, so it cannot be removed",
-                    hint="`kb models use` another one first",
-                )
+                raise space_in_use(identity)
             dropped = count_vectors(connection, space.key) if vec_exists(connection, space.key) else 0
             connection.load_vec0()
             connection.execute(f"DROP TABLE IF EXISTS {space.table}")
@@ -105,9 +102,7 @@ def _space(identity: str, recipe: str, is_active: int, was_active: int) -> Space
 def _known(connection: Connection, identity: Identity) -> SpaceRow:
     space = find_space(connection, identity)
     if space is None:
-        raise NotFound(
-            f"there are no vectors of {identity.name}", hint="`kb models list` shows what there is"
-        )
+        raise unknown_space(identity)
     return space
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from concord.backends.embeddings import check_identity, check_vector
+from concord.backends.refusals import unprepared, vectors_gone
 from concord.backends.sql_values import list_column, list_of
 from concord.backends.sqlite.connections import Connection, Readers, Writer, snapshot
 from concord.backends.sqlite.filters import CHUNKS, condition, has_superseded
@@ -28,7 +29,6 @@ from concord.backends.sqlite.vec_table import (
     rebuild_as_cosine,
     vec_exists,
 )
-from concord.errors import BadValue, ModelMismatch
 from concord.types import ChunkId, Filter, Identity, Pending, Scored, Vector
 
 _MAX_K = 4096  # sqlite-vec refuses more neighbours than this
@@ -146,9 +146,7 @@ class SQLiteVectors:
             claim(connection)
             space = find_space(connection, self._bound)
             if space is None or space.identity is None or not vec_exists(connection, space.key):
-                raise BadValue(
-                    "no embedder has been prepared for", hint="call prepare() with its identity first"
-                )
+                raise unprepared()
             connection.load_vec0()
             for _, vector in batch:
                 check_vector(vector, space.identity.dimension)
@@ -241,9 +239,7 @@ class SQLiteVectors:
         """Return the space to search; None while nothing was ever prepared for."""
         space = find_space(connection, self._bound)
         if space is None and self._bound:
-            raise ModelMismatch(
-                f"the index holds no vectors of {self._bound.name}, or not any more", hint="`kb models list`"
-            )
+            raise vectors_gone(self._bound)
         return space if space and vec_exists(connection, space.key) else None
 
     def _migrate(self) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from concord.backends.sql_values import list_column
+from concord.backends.sql_values import LAST_CHARACTER, list_column
 from concord.backends.sqlite.connections import Connection
 from concord.text.characters import separated
 from concord.text.nearness import ALIKE, SPELLINGS, Typed, similar, typed
@@ -27,7 +27,6 @@ _THESE = (
     "CROSS JOIN kb_chunks_vocab AS v ON v.term = wanted.value"
 )
 _COUNT_CHUNKS = "SELECT value FROM kb_meta WHERE key = 'chunks'"
-_LAST_CHARACTER = "\U0010ffff"
 
 # Where each token stands. Of no use to any other question, so it is no part of the file.
 _MAKE_PLACES = """
@@ -51,7 +50,7 @@ def _promising(connection: Connection, asked: Typed) -> Iterator[tuple[str, int]
     """Return all tokens that begin as the word does, and of the others those one edit away."""
     start = asked.word[:ALIKE] if asked.allowed else asked.word
     wanted = list_column([token for token in asked.one_off if not token.startswith(start)])
-    beginning = (start, start + _LAST_CHARACTER, MOST_TOKENS)
+    beginning = (start, start + LAST_CHARACTER, MOST_TOKENS)
     return chain(connection.execute(_THESE, (wanted,)), connection.execute(_BEGINNING, beginning))
 
 

@@ -1,4 +1,4 @@
-"""A lock that processes share: a file beside the database, under `flock`, freed when its holder dies."""
+"""A lock that processes share: a file beside the store's own, under `flock`, freed when its holder dies."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _POLL_S = 0.05
 
 
 @contextmanager
-def file_lock(database: str, name: str, wait_s: float) -> Iterator[None]:
-    """Hold the lock of this name.
+def file_lock(store: str, name: str, doing: str, wait_s: float) -> Iterator[None]:
+    """Hold the lock of this name beside a store; whoever is refused is told what its holder is doing.
 
     Raises:
         StoreBusy: somebody else holds it for longer than `wait_s`.
@@ -24,8 +24,10 @@ def file_lock(database: str, name: str, wait_s: float) -> Iterator[None]:
     import hashlib  # 3 ms, which a search need not pay
 
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
-    path = f"{database}-{digest[:16]}.lock"
+    path = f"{store}-{digest[:16]}.lock"
     held = _acquired(path, time.monotonic() + wait_s)
+    if held is None:
+        raise StoreBusy(f"another process is {doing}", hint="wait for it to finish, then try again")
     try:
         yield
     finally:
@@ -33,16 +35,11 @@ def file_lock(database: str, name: str, wait_s: float) -> Iterator[None]:
         os.close(held)
 
 
-def _acquired(path: str, deadline: float) -> int:
-    while True:
-        held = _try(path)
-        if held is not None:
-            return held
-        if time.monotonic() >= deadline:
-            raise StoreBusy(
-                "another process is syncing this source", hint="wait for it to finish, then try again"
-            )
+def _acquired(path: str, deadline: float) -> int | None:
+    """Try until the deadline; return the open file that holds the lock."""
+    while (held := _try(path)) is None and time.monotonic() < deadline:
         time.sleep(_POLL_S)
+    return held
 
 
 def _try(path: str) -> int | None:

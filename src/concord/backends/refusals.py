@@ -1,0 +1,66 @@
+"""What every store refuses, in the same words: each function returns the error to raise."""
+
+from __future__ import annotations
+
+from concord.errors import BadValue, ModelMismatch, NotFound, VectorsElsewhere
+from concord.types import Identity, Source
+
+_GONE = "it may have been removed meanwhile"
+
+
+def name_taken(source: Source) -> BadValue:
+    """Say that a source's name or prefix is another one's."""
+    return BadValue(
+        f"another source is called {source.name!r} or has the prefix {source.prefix!r}",
+        hint="choose another name with --name",
+    )
+
+
+def path_taken(*paths: str) -> BadValue:
+    """Say that one of these paths is another document's."""
+    which = repr(paths[0]) if len(paths) == 1 else "one of the paths"
+    return BadValue(
+        f"another document is stored under {which}", hint="delete it first, or give this one another path"
+    )
+
+
+def no_document(document_id: str) -> NotFound:
+    """Say that a document that is to be changed is not there."""
+    return NotFound(f"there is no document {document_id!r}", hint=_GONE)
+
+
+def no_source(source_id: str) -> NotFound:
+    """Say that a document's source is not there."""
+    return NotFound(f"there is no source {source_id!r}", hint=_GONE)
+
+
+def unprepared() -> BadValue:
+    """Say that nobody has told whose the vectors are."""
+    return BadValue("no embedder has been prepared for", hint="call prepare() with its identity first")
+
+
+def vectors_gone(identity: Identity | None) -> ModelMismatch:
+    """Say that there are none, or none any more, of the only vectors that may be searched."""
+    name = identity.name if identity else "the model"
+    return ModelMismatch(f"the index holds no vectors of {name}, or not any more", hint="`kb models list`")
+
+
+def unknown_space(identity: Identity) -> NotFound:
+    """Say that a model has no vectors."""
+    return NotFound(f"there are no vectors of {identity.name}", hint="`kb models list` shows what there is")
+
+
+def space_in_use(identity: Identity) -> BadValue:
+    """Say that the vectors to be removed are those that searches use."""
+    return BadValue(
+        f"searches use {identity.name}, so it cannot be removed", hint="`kb models use` another one first"
+    )
+
+
+def kept_elsewhere(home: str, asked: str) -> VectorsElsewhere:
+    """Say that a store's vectors are in one place, and looked for in another."""
+    kept, wanted = (url or "the store itself" for url in (home, asked))
+    return VectorsElsewhere(
+        f"the vectors are kept in {kept}, not in {wanted}: `kb migrate` brings them there",
+        hint="or set vectors.url to where they are",
+    )

@@ -1,0 +1,48 @@
+"""A store whose vectors are kept outside it, on a server of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from concord.outcomes import Finding
+from concord.protocols import OutsideVectors, Progress, Store
+from concord.types import Glance
+
+
+class StoreWithOutsideVectors:
+    """A store and the place outside where its vectors are, as one store."""
+
+    def __init__(self, store: Store, outside: OutsideVectors) -> None:
+        self.catalog, self.lexical, self.cache = store.catalog, store.lexical, store.cache
+        self.ledger, self.journal = store.ledger, store.journal
+        self.vectors, self.spaces = outside.vectors, outside.spaces
+        self.outside = outside
+        self.path = store.path
+        self._store = store
+
+    def glance(self) -> Glance:
+        """Ask both."""
+        return replace(self._store.glance(), space=self.spaces.active())
+
+    def check(self) -> list[Finding]:
+        """Look into both."""
+        return [*self._store.check(), *self.outside.check()]
+
+    def repair(self, findings: Sequence[Finding]) -> None:
+        """Put right what the store can; what is amiss outside has its own cure."""
+        self._store.repair(findings)
+
+    def tend(self, progress: Progress) -> None:
+        """Let the store tidy up, and tell the place outside, which looks after its index, what changed."""
+        self._store.tend(progress)
+        self.outside.tend()
+
+    def index_state(self) -> None:
+        """Return nothing: the place outside has an index of its own."""
+
+    def close(self) -> None:
+        """Close both."""
+        self.outside.close()
+        self._store.close()

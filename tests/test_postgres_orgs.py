@@ -1,0 +1,214 @@
+"""Walls between organisations on PostgreSQL: nobody sees, finds or counts what belongs to another."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from concord.backends.memory import MemoryStore
+from concord.protocols import Store
+from concord.types import AllOf, AnyOf, Feedback, Filter, Match, Phrase, Scored, Without, Word
+from contract.stored import IDENTITY, embed, put, unit
+from postgres_server import fresh_org, server_url
+
+psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
+from concord.backends.postgres.store import PostgresStore  # noqa: E402
+
+CASES = 10_000
+WORDS = ("alpha", "beta", "gamma", "delta", "ops", "web", "one", "two")
+PATHS = tuple(f"{name}/{n}.md" for name in ("docs", "wiki") for n in range(4))
+TAGS = ((), ("ops",), ("ops", "web"))
+Case = Callable[[Store], object]
+TABLES = (
+    "kb_sources",
+    "kb_documents",
+    "kb_chunks",
+    "kb_pending",
+    "kb_spaces",
+    "kb_cache_usage",
+    "kb_gone",
+    "kb_accesses",
+    "kb_feedback",
+    "kb_segments",
+    "kb_postings",
+    "kb_unsettled",
+    "kb_embedding_cache",
+    "kb_vectors_4",
+)
+
+
+@pytest.fixture
+def store() -> Iterator[PostgresStore]:
+    with closing(PostgresStore.open(server_url(), fresh_org())) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def guest() -> str:
+    """The URL for a role that is no administrator: for such a one the policies are in force."""
+    with closing(PostgresStore.open(server_url(), fresh_org())) as made:
+        made.vectors.prepare(IDENTITY)
+    with psycopg.connect(server_url(), autocommit=True) as connection:
+        connection.execute("CREATE ROLE guest LOGIN")
+        connection.execute(
+            "GRANT ALL ON SCHEMA public TO guest; GRANT ALL ON ALL TABLES IN SCHEMA public TO guest"
+        )
+    return server_url().replace("postgres:@", "guest:@")
+
+
+def some_match(chance: random.Random) -> Match:
+    words = [Word(word, prefix=chance.random() < 0.2) for word in chance.sample(WORDS, 3)]
+    some: list[Match] = [
+        words[0],
+        AnyOf(tuple(words)),
+        AllOf(tuple(words[:2])),
+        Without(AnyOf(tuple(words[:2])), words[2]),
+        Phrase(f"{words[0].text} {words[1].text}"),
+    ]
+    return chance.choice(some)
+
+
+def some_filter(chance: random.Random) -> Filter:
+    return Filter(
+        tags=chance.choice(TAGS),
+        source_id=chance.choice([None, None, "docs"]),
+        path=chance.choice([None, None, "docs/**", "*/1.md"]),
+        include_superseded=chance.random() < 0.3,
+    )
+
+
+class Scores(dict[int, float]):
+    """Scores by chunk, equal when they are so but for what floating-point numbers lose."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scores) and dict(self) == pytest.approx(dict(other), abs=1e-5)
+
+
+def some_change(chance: random.Random) -> Case:
+    path, texts = chance.choice(PATHS), [" ".join(chance.choices(WORDS, k=3)) for _ in range(2)]
+    fields = {"tags": chance.choice(TAGS), "superseded_by": chance.choice([None, None, "docs/0.md"])}
+    number, kind = chance.randint(1, 9), chance.random()
+    if kind < 0.6:
+        return lambda store: put(store, path, *texts, **fields)
+    if kind < 0.8:
+        return lambda store: embed(
+            store,
+            [(each.chunk_id, unit(each.chunk_id, number, 1, 0)) for each in store.vectors.pending(0, 5)],
+        )
+    if kind < 0.85:
+        return lambda store: store.journal.record_access([path], number)
+    if kind < 0.9:
+        return lambda store: store.journal.record_feedback(Feedback(path, path, "good", texts[0], number))
+    if kind < 0.92:
+        return lambda store: store.catalog.put_memo("docs", texts[0])
+    if kind < 0.97:
+        return lambda store: store.catalog.delete_documents([path])
+    return lambda store: store.catalog.remove_source(path.split("/")[0])
+
+
+def scores(found: list[Scored]) -> Scores:
+    return Scores((one.chunk_id, one.score) for one in found)
+
+
+def some_question(chance: random.Random) -> Case:
+    match, filter, path = some_match(chance), some_filter(chance), chance.choice(PATHS)
+    vector, ids = unit(chance.random(), chance.random(), 1, 0), [chance.randint(1, 200) for _ in range(5)]
+    cases: list[Case] = [
+        lambda store: scores(store.lexical.search(match, filter, 500)),
+        lambda store: scores(store.vectors.search(vector, filter, 500)),
+        lambda store: store.lexical.frequencies(WORDS),
+        lambda store: sorted(store.lexical.similar_words("alphas", 3)),
+        lambda store: store.catalog.read(ids),
+        lambda store: store.catalog.types_of(ids),
+        lambda store: store.vectors.fetch(ids),
+        lambda store: (store.catalog.document(path), store.catalog.chunks_of(path)),
+        lambda store: store.catalog.documents_at(path.split("/")[1]),
+        lambda store: (list(store.catalog.documents()), store.catalog.file_states("docs")),
+        lambda store: (store.catalog.counts(), store.catalog.counts("docs")),
+        lambda store: store.catalog.count_documents(filter),
+        lambda store: store.vectors.pending(0, 5, "docs"),
+        lambda store: ([known.id for known in store.catalog.sources()], store.catalog.memo("docs")),
+        lambda store: (store.catalog.superseded("docs/0.md"), store.catalog.count_types()),
+        lambda store: (store.journal.accesses(PATHS), store.journal.feedback()),
+        lambda store: store.cache.get(IDENTITY, [bytes(range(n % 7, 32)) for n in ids]),
+        lambda store: (store.cache.usage(), store.spaces.all(), store.vectors.waiting()),
+        lambda store: (store.ledger.allowed(ids, filter), sorted(store.ledger.matching(filter, 8) or [])),
+        lambda store: (store.ledger.is_empty(), store.ledger.home(), list(store.cache.entries())),
+    ]
+    return chance.choice(cases)
+
+
+@pytest.mark.promise("design.organisations-apart")
+def test_every_organisation_is_answered_as_if_it_were_alone(guest: str):
+    """Each has a store of its own in memory, which knows of no other: both must say the same, always.
+
+    Ids, paths, words and sources are the same in all of them. One is an administrator's, whom no policy
+    stops: there the statements alone keep the others out.
+    """
+    chance = random.Random(5)
+    urls = [server_url(), guest, guest]
+    pairs = [(MemoryStore.open("memory://", ""), PostgresStore.open(url, fresh_org())) for url in urls]
+    for number, pair in enumerate(pairs):
+        for each in pair:
+            each.cache.put(IDENTITY, {bytes(range(number, 32)): unit(number + 1, 0, 0, 1)})
+    for number in range(CASES):
+        alone, among = pairs[number % len(pairs)]
+        case = some_change(chance) if chance.random() < 0.06 else some_question(chance)
+        assert case(among) == case(alone)
+    for _, among in pairs:
+        among.close()
+
+
+@pytest.mark.promise("design.organisations-apart")
+def test_a_policy_hides_the_rows_of_others_from_statements_that_forget_to_ask(
+    guest: str, store: PostgresStore
+):
+    (theirs,) = put(store, "docs/a.md", "secret text")
+    embed(store, [(theirs, unit(1, 0, 0, 0))])
+    store.cache.put(IDENTITY, {b"key": unit(1, 0, 0, 0)})
+    store.ledger.move("http://elsewhere")
+    put(store, "docs/a.md", "secret text", tags=("told",))
+    assert store.ledger.unsettled(9)
+    org = fresh_org()
+    with (
+        closing(PostgresStore.open(guest, org)) as own,
+        psycopg.connect(guest, autocommit=True) as connection,
+    ):
+        put(own, "docs/a.md", "own text")
+        for table in TABLES:
+            assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
+        connection.execute("SELECT set_config('concord.org', %s, false)", (org,))
+        assert connection.execute("SELECT count(*) FROM kb_orgs").fetchone() == (1,)
+        assert connection.execute("SELECT content FROM kb_chunks").fetchall() == [("own text",)]
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("INSERT INTO kb_pending SELECT max(org) + 1, 1, 1 FROM kb_chunks")
+
+
+@pytest.mark.promise("design.organisations-apart")
+def test_where_one_keeps_its_vectors_is_nothing_to_the_others(guest: str):
+    with (
+        closing(PostgresStore.open(guest, fresh_org())) as outside,
+        closing(PostgresStore.open(guest, fresh_org())) as inside,
+    ):
+        for each in (outside, inside):
+            (a,) = put(each, "docs/a.md", "text")
+            embed(each, [(a, unit(1, 0, 0, 0))])
+        outside.ledger.move("http://elsewhere")
+        inside.catalog.delete_documents(["docs/a.md"])
+        assert (inside.ledger.unsettled(9), outside.ledger.unsettled(9)) == ([], [])
+        outside.catalog.delete_documents(["docs/a.md"])
+        assert (inside.ledger.unsettled(9), [i for _, i in outside.ledger.unsettled(9)]) == ([], [a])
+        assert inside.ledger.home().url == ""
+
+
+def test_every_table_with_rows_of_an_organisation_has_a_policy(store: PostgresStore, administrator: Any):
+    store.vectors.prepare(IDENTITY)
+    unguarded = administrator.execute(
+        "SELECT relname FROM pg_class WHERE relname LIKE 'kb\\_%' AND relkind = 'r'"
+        " AND NOT (relrowsecurity AND relforcerowsecurity)"
+    ).fetchall()
+    assert unguarded == [("kb_schema",)]

@@ -1,0 +1,179 @@
+"""Opening PostgreSQL: what is made and migrated, what is refused, and how text and globs are kept."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import threading
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from concord.backends.globs import glob_matches
+from concord.cli.main import main
+from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew, StoreError
+from concord.parts import silent
+from concord.types import Piece
+from contract.stored import put
+from postgres_server import server_url
+from recorders import write
+
+psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
+from concord.backends.postgres import migrations  # noqa: E402
+from concord.backends.postgres.filters import _pattern  # noqa: E402
+from concord.backends.postgres.rows import loaded, stored  # noqa: E402
+from concord.backends.postgres.store import PostgresStore  # noqa: E402
+
+DOCS = Path(__file__).parent.parent / "docs"
+
+
+def test_a_newer_schema_is_refused_with_what_to_do(database: str):
+    PostgresStore.open(database, "default").close()
+    with psycopg.connect(database) as connection:
+        connection.execute("UPDATE kb_schema SET version = version + 1")
+    with pytest.raises(SchemaTooNew) as refusal:
+        PostgresStore.open(database, "default")
+    assert str(migrations.VERSION + 1) in refusal.value.message
+    assert "upgrade" in (refusal.value.hint or "")
+
+
+def test_tables_of_another_program_are_left_alone(database: str):
+    with psycopg.connect(database) as connection:
+        connection.execute("CREATE TABLE kb_chunks (whatever text)")
+    with pytest.raises(CorruptStore):
+        PostgresStore.open(database, "default")
+
+
+def test_a_migration_that_fails_leaves_nothing_behind(database: str, monkeypatch: pytest.MonkeyPatch):
+    def fails(connection: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(migrations, "STEPS", (*migrations.STEPS, fails))
+    monkeypatch.setattr(migrations, "VERSION", migrations.VERSION + 1)
+    with pytest.raises(KeyboardInterrupt):
+        PostgresStore.open(database, "default")
+    monkeypatch.undo()
+    with closing(PostgresStore.open(database, "default")) as made:
+        assert put(made, "docs/a.md", "text") == [1]
+
+
+def test_a_database_of_the_first_schema_is_brought_up_to_date_with_all_that_it_holds(
+    database: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(migrations, "STEPS", migrations.STEPS[:1])
+    monkeypatch.setattr(migrations, "VERSION", 1)
+    with closing(PostgresStore.open(database, "default")) as old, psycopg.connect(database) as connection:
+        connection.execute("ALTER TABLE kb_chunks ADD COLUMN last_page integer")
+        connection.commit()
+        (a,) = put(old, "docs/a.md", Piece("text", 0, 4, 1, 1, page=7))
+        connection.execute("ALTER TABLE kb_chunks DROP COLUMN last_page")
+    monkeypatch.undo()
+    with closing(PostgresStore.open(database, "default")) as made:
+        assert made.glance().types is None
+        made.tend(silent)
+        assert made.glance().types == {"markdown"}
+        assert [chunk.pages for chunk in made.catalog.chunks_of("docs/a.md")] == [(7, 7)]
+        made.ledger.move("http://elsewhere")
+        made.catalog.delete_documents(["docs/a.md"])
+        assert [chunk_id for _, chunk_id in made.ledger.unsettled(9)] == [a]
+
+
+def test_a_type_is_noted_whoever_writes_the_document(database: str):
+    """Also by a process of an older version that is still running, which knows nothing of it."""
+    with closing(PostgresStore.open(database, "default")) as made, psycopg.connect(database) as connection:
+        put(made, "docs/a.md", "text")
+        connection.execute("""
+            INSERT INTO kb_documents SELECT org, id || '2', source, path || '.py', 'code', title, tags,
+                details, file_hash, content_hash, size, mtime_ns, NULL, indexed_at, fields
+            FROM kb_documents""")
+        connection.commit()
+        assert made.glance().types == {"markdown", "code"}
+
+
+def test_several_may_open_a_new_database_at_once(database: str):
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            PostgresStore.open(database, "default").close()
+        except BaseException as fault:
+            failures.append(fault)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert failures == []
+
+
+@pytest.mark.parametrize("url", ["postgresql://h/x?nonsense=1", "postgresql://[h/x"])
+def test_a_url_that_means_nothing_is_refused(url: str):
+    with pytest.raises(BadValue):
+        PostgresStore.open(url, "default")
+
+
+@pytest.mark.parametrize("org", ["", "a/b", "x" * 65, "a'b"])
+def test_an_organisation_has_a_name_that_every_backend_can_keep(org: str):
+    with pytest.raises(BadValue):
+        PostgresStore.open(server_url(), org)
+
+
+@given(st.text(alphabet="a\0\x1be0é"))
+def test_any_text_comes_back_as_it_was_stored(text: str):
+    assert loaded(stored(text)) == text
+    assert "\0" not in stored(text)
+
+
+GLOBS = st.lists(
+    st.sampled_from(["a", "b", "/", "*", "**", "**/", "?", ".", "[", "\\", "+"]), max_size=7
+).map("".join)
+
+
+@given(st.lists(st.tuples(GLOBS, st.text(alphabet="ab/.[\\+", max_size=6)), min_size=20, max_size=40))
+@settings(deadline=None, max_examples=20)
+def test_a_glob_means_the_same_to_postgresql(cases: list[tuple[str, str]]):
+    with psycopg.connect(server_url()) as connection:
+        statement = "SELECT path ~ pattern FROM unnest(%s::text[], %s::text[]) AS given (path, pattern)"
+        values = [path for _, path in cases], [_pattern(glob) for glob, _ in cases]
+        found = [matched for (matched,) in connection.execute(statement, values)]
+    assert found == [glob_matches(glob, path) for glob, path in cases]
+
+
+def test_a_password_is_in_no_message():
+    with pytest.raises(BackendDown) as refusal:
+        PostgresStore.open("postgresql://someone:hunter2@localhost:1/base", "default")
+    assert "localhost:1" in refusal.value.message
+    assert refusal.value.hint
+    assert "hunter2" not in f"{refusal.value.message} {refusal.value.hint}"
+
+
+def test_a_pgvector_that_is_too_old_is_refused(database: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(migrations, "OLDEST_PGVECTOR", (99, 0))
+    with pytest.raises(StoreError) as refusal:
+        PostgresStore.open(database, "default")
+    assert "99.0" in refusal.value.message
+    assert "ALTER EXTENSION" in (refusal.value.hint or "")
+
+
+def test_the_commands_of_the_manual_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], database: str
+):
+    monkeypatch.chdir(tmp_path)
+    for name, value in (
+        ("HOME", str(tmp_path / "home")),
+        ("EMBED_PROVIDER", "hashing"),
+        ("STORE_URL", database),
+    ):
+        monkeypatch.setenv(f"KB_{name}", value)
+    write(tmp_path / "docs" / "login.md", "# Login\n\nHow login works: by password.\n")
+    page = (DOCS / "postgresql.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^\$ kb (.*)$", page, re.MULTILINE)
+    assert len(commands) >= 5
+    for command in commands:
+        assert main(shlex.split(command)) == 0, capsys.readouterr().err
+    assert "docs/login.md" in capsys.readouterr().out

@@ -1,0 +1,292 @@
+"""Vectors on PostgreSQL: what the index finds, when it is built, and what filters leave of it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from concord import KnowledgeBase
+from concord import migrate as moving
+from concord.backends.memory import MemoryStore
+from concord.config import load_settings
+from concord.errors import BadValue, VectorsElsewhere
+from concord.parts import Parts, silent
+from concord.types import Filter, Scored
+from contract.stored import EVERYTHING, IDENTITY, document, embed, pieces, put, source, unit
+from postgres_server import fresh_org, server_url
+from recorders import write
+
+psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
+from concord.backends.postgres import scope, upkeep, vectors  # noqa: E402
+from concord.backends.postgres.rows import array_of  # noqa: E402
+from concord.backends.postgres.store import PostgresStore  # noqa: E402
+from concord.backends.postgres.vector_form import Embedding  # noqa: E402
+
+POINTS, DIMENSION = 2400, 24
+RARE = 3  # 0.1 % and a little
+NORTH = unit(1, 0, 0, 0)
+
+
+@pytest.fixture
+def store() -> Iterator[PostgresStore]:
+    with closing(PostgresStore.open(server_url(), fresh_org())) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def many() -> Iterator[PostgresStore]:
+    """More vectors than are compared one by one, some of them with a rare tag."""
+    with closing(PostgresStore.open(server_url(), fresh_org())) as made:
+        made.catalog.put_source(source("docs"))
+        made.catalog.put_documents(
+            (
+                document(
+                    f"docs/{n}.md", tags=("rare",) if n % (POINTS // RARE) == 7 else ("half",) * (n % 2)
+                ),
+                pieces(f"text {n}"),
+            )
+            for n in range(POINTS)
+        )
+        chance = random.Random(3)
+        made.vectors.prepare(replace(IDENTITY, dimension=DIMENSION))
+        made.vectors.put((each.chunk_id, point(chance)) for each in made.vectors.pending(0, POINTS))
+        made.tend(silent)
+        yield made
+
+
+def test_the_server_builds_the_index_with_the_memory_that_is_set(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(upkeep, "INDEX_FROM", 1)
+    values = {"store.url": server_url(), "store.index_memory_mb": 1 << 40}  # more than any server takes
+    store = Parts(load_settings(values, {}), fresh_org()).store
+    (a,) = put(store, "docs/a.md", "text")
+    store.vectors.prepare(replace(IDENTITY, dimension=3))  # of which there is no index yet
+    store.vectors.put([(a, unit(1, 0, 0))])
+    with pytest.raises(BadValue, match="maintenance_work_mem"):
+        store.tend(silent)
+    store.close()
+
+
+def point(chance: random.Random) -> bytes:
+    return unit(*(chance.gauss(0, 1) for _ in range(DIMENSION)))
+
+
+def exactly(store: PostgresStore, vector: bytes, ids: set[int], limit: int) -> list[int]:
+    known = store.vectors.fetch(sorted(ids))
+    matrix = np.frombuffer(b"".join(known.values()), "<f4").reshape(len(known), -1)
+    nearest = np.argsort(-(matrix @ np.frombuffer(vector, "<f4")), kind="stable")[:limit]
+    return [list(known)[place] for place in nearest]
+
+
+def plan(store: PostgresStore, filter: Filter) -> str:
+    """Return how the server would walk the graph under a filter."""
+    with store._connections.transaction() as connection:
+        state = store.vectors._state(connection)
+        assert state is not None
+        allowed = store.vectors._scope(connection, filter, state)
+        values = {
+            "vector": Embedding(point(random.Random())),
+            "org": store._connections.org,
+            "space": 1,
+            **allowed.values,
+        }
+        store.vectors._ask_state(connection, more=vectors._EFFORT, effort="64")
+        statement = vectors._NEAREST.format(
+            sent="NULL", table="kb_vectors_24", allowed=allowed.each, order=vectors._WALKED.format(limit=10)
+        )
+        return "\n".join(line for (line,) in connection.execute("EXPLAIN " + statement, values))
+
+
+def test_what_was_last_seen_of_the_vectors_is_not_what_is_searched(many: PostgresStore):
+    """State and vectors are asked for in one trip, of the space as it was: another may be active by now."""
+    with closing(PostgresStore.open(server_url(), many._connections.location.org)) as other:
+        small = replace(IDENTITY, model="other")
+        many.vectors.search(point(random.Random(1)), EVERYTHING, 3)
+        (first,) = many.vectors.fetch([1])
+        was = many.vectors.identity()
+        assert was is not None
+        other.spaces.add(small, {})
+        other.spaces.of(small).put([(1, unit(0, 0, 0, 1))])
+        other.spaces.activate(small)
+        try:
+            assert many.vectors.fetch([1, 2]) == {first: unit(0, 0, 0, 1)}
+            assert many.vectors.search(unit(0, 0, 0, 1), EVERYTHING, 3) == [Scored(1, 1.0)]
+            with pytest.raises(BadValue):
+                many.vectors.search(point(random.Random(1)), EVERYTHING, 3)
+        finally:
+            other.spaces.activate(was)
+            other.spaces.drop(small)
+        assert len(many.vectors.search(point(random.Random(1)), EVERYTHING, 3)) == 3
+
+
+def test_vectors_are_put_where_they_belong_by_now_not_where_they_were_put_last(store: PostgresStore):
+    """They are sent to the space as it was last seen, before its answer is there."""
+    a, b = put(store, "docs/a.md", "one", "two")
+    embed(store, [(a, unit(1, 0, 0, 0))])
+    store.vectors.put([(a, unit(0, 1, 0, 0))])
+    wider = replace(IDENTITY, model="wider", dimension=5)
+    with closing(PostgresStore.open(server_url(), store._connections.location.org)) as other:
+        other.spaces.add(wider, {})
+        other.spaces.of(wider).put([(a, unit(0, 0, 0, 0, 1))])
+        other.spaces.activate(wider)
+        with pytest.raises(BadValue, match="4 dimensions where the index has 5"):
+            store.vectors.put([(b, unit(1, 0, 0, 0))])
+        assert store.vectors.put([(b, unit(1, 0, 0, 0, 0))]) == 1
+        other.ledger.move("http://elsewhere")
+        other.ledger.mark(wider, [a])
+        with pytest.raises(VectorsElsewhere):
+            store.vectors.put([(b, unit(0, 1, 0, 0, 0))])
+        other.ledger.move("")
+    assert store.vectors.put([(b, unit(0, 0, 1, 0, 0))]) == 1
+    assert store.vectors.fetch([a, b]) == {b: unit(0, 0, 1, 0, 0)}
+    assert store.check() == []
+
+
+def indexes(connection: Any, dimension: int) -> list[Any]:
+    named = "SELECT indexname FROM pg_indexes WHERE indexname = %s"
+    return list(connection.execute(named, (f"kb_vectors_{dimension}_hnsw",)).fetchall())
+
+
+@pytest.mark.promise("D.migrate.everything")
+def test_a_store_that_was_migrated_has_its_vectors_indexed_and_its_segments_merged(
+    store: PostgresStore, administrator: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(upkeep, "INDEX_FROM", 3)
+    monkeypatch.setattr(upkeep, "_MANY", 2)
+    monkeypatch.setattr(moving, "GROUP_DOCUMENTS", 1)  # a segment each
+    origin = MemoryStore.open("memory://", "")
+    origin.vectors.prepare(replace(IDENTITY, dimension=6))  # of which there is no index yet
+    for n in range(3):
+        (a,) = put(origin, f"docs/{n}.md", f"text {n}")
+        origin.vectors.put([(a, unit(1, n, 0, 0, 0, 0))])
+    assert moving.migrate(origin, store, silent, lock_wait_s=1).counts.vectors == 3
+    assert indexes(administrator, 6) != []
+    segments = "SELECT count(*) FROM kb_segments WHERE org = %s"
+    assert administrator.execute(segments, (store._connections.org,)).fetchone() == (1,)
+
+
+def test_a_sync_leaves_many_vectors_indexed(tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(upkeep, "INDEX_FROM", 1)
+    given = {"store.url": database, "embed.provider": "hashing"}
+    write(tmp_path / "docs" / "a.md", "# Pumps\n\nThe pump is tested on Mondays.\n")
+    with KnowledgeBase(load_settings(given, {"KB_HOME": str(tmp_path)})) as kb:
+        kb.add(tmp_path / "docs")
+        identity = kb.store.vectors.identity()
+        assert identity is not None
+    with psycopg.connect(database) as connection:
+        assert indexes(connection, identity.dimension) != []
+
+
+@pytest.mark.promise("002.hnsw")
+@pytest.mark.parametrize("filter", [EVERYTHING, Filter(tags=("half",))], ids=str)
+def test_many_vectors_are_indexed_when_a_sync_ends_and_the_index_answers(many: PostgresStore, filter: Filter):
+    assert "kb_vectors_24_hnsw" in plan(many, filter)
+    chance = random.Random(8)
+    allowed = set(range(1, POINTS + 1)) if filter.is_open else set(range(2, POINTS + 1, 2))
+    hits = 0
+    for _ in range(10):
+        vector = point(chance)
+        found = [scored.chunk_id for scored in many.vectors.search(vector, filter, 10)]
+        assert len(found) == 10
+        assert set(found) <= allowed
+        hits += len(set(found) & set(exactly(many, vector, allowed, 10)))
+    assert hits >= 95
+
+
+@pytest.mark.parametrize("filter", [EVERYTHING, Filter(tags=("half",)), Filter(tags=("rare",))], ids=str)
+def test_vectors_that_come_along_are_those_of_the_chunks_that_are_found(many: PostgresStore, filter: Filter):
+    vector = point(random.Random(5))
+    found = many.vectors.search(vector, filter, 10)
+    along = many.vectors.search(vector, filter, 10, with_vectors=True)
+    assert [(one.chunk_id, one.score) for one in along] == [(one.chunk_id, one.score) for one in found]
+    assert not any(one.vector for one in found)
+    sent = {one.chunk_id: one.vector for one in along}
+    assert sent == many.vectors.fetch([one.chunk_id for one in found])
+
+
+@pytest.mark.parametrize("always_exact", [0, 1000])
+def test_a_filter_that_was_asked_before_sees_what_others_have_changed_since(
+    database: str, monkeypatch: pytest.MonkeyPatch, always_exact: int
+):
+    monkeypatch.setattr(upkeep, "INDEX_FROM", 1)
+    monkeypatch.setattr(scope, "ALWAYS_EXACT", always_exact)
+    filter = Filter(tags=("hot",))
+    with (
+        closing(PostgresStore.open(database, "default")) as store,
+        closing(PostgresStore.open(database, "default")) as other,
+    ):
+        ids = [*put(store, "docs/a.md", "a", tags=("hot",)), *put(store, "docs/b.md", "b")]
+        embed(store, [(chunk_id, NORTH) for chunk_id in ids])
+        store.tend(silent)
+
+        def found() -> list[int]:
+            return [one.chunk_id for one in store.vectors.search(NORTH, filter, 9)]
+
+        assert found() == found() == ids[:1]
+        other.catalog.update_document(document("docs/b.md", tags=("hot",)))
+        assert found() == ids
+        (new,) = put(other, "docs/c.md", "c", tags=("hot",))
+        assert found() == ids  # it has no vector yet
+        embed(other, [(new, NORTH)])
+        assert found() == [*ids, new]
+        other.catalog.delete_documents(["docs/a.md"])
+        assert found() == [ids[1], new]
+
+
+def test_no_more_filters_are_remembered_than_a_process_has_room_for(many: PostgresStore):
+    for number in range(200):
+        assert many.vectors.search(point(random.Random(1)), Filter(tags=(f"none {number}",)), 3) == []
+    assert len(many.vectors._scopes) < 100
+
+
+@pytest.mark.promise("design.narrow-filters-are-exact")
+def test_under_a_narrow_filter_nothing_is_lost(many: PostgresStore):
+    rare = {n + 1 for n in range(POINTS) if n % (POINTS // RARE) == 7}
+    chance = random.Random(9)
+    for _ in range(10):
+        vector = point(chance)
+        scored = many.vectors.search(vector, Filter(tags=("rare",)), 10, ef_search=1)
+        assert [each.chunk_id for each in scored] == exactly(many, vector, rare, 10)
+
+
+def test_more_than_the_graph_would_show_is_found_all_the_same(many: PostgresStore):
+    found = many.vectors.search(point(random.Random(1)), EVERYTHING, POINTS + 10, ef_search=1)
+    assert {scored.chunk_id for scored in found} == set(range(1, POINTS + 1))
+
+
+@pytest.mark.promise("002.ef-search")
+def test_the_effort_is_that_of_one_search_alone(many: PostgresStore):
+    def recall(ef_search: int) -> int:
+        chance, hits = random.Random(4), 0
+        for _ in range(20):
+            vector = point(chance)
+            found = {
+                each.chunk_id for each in many.vectors.search(vector, EVERYTHING, 3, ef_search=ef_search)
+            }
+            hits += len(found & set(exactly(many, vector, set(range(1, POINTS + 1)), 3)))
+        return hits
+
+    assert recall(1) < recall(200)
+    left = many._connections.read(lambda connection: connection.execute("SHOW hnsw.ef_search").fetchone())
+    assert left == ("40",)
+
+
+def test_the_chunks_of_vectors_are_looked_up_by_their_keys_before_the_planner_knows_how_many_there_are(
+    database: str,
+):
+    with closing(PostgresStore.open(database, "first")) as store:
+        ids = put(store, "docs/a.md", *(f"alpha {number}" for number in range(2000)))
+        embed(store, [(ids[0], unit(1, 0, 0, 0))])
+    statement = vectors._PUT.format(table="kb_vectors_4").replace("%(vectors)s", "NULL::vector[]")
+    with psycopg.connect(database) as connection:
+        values = {"org": 1, "space": 1, "ids": array_of(ids[:64])}
+        rows = connection.execute(f"EXPLAIN {statement}", values)
+        plan = [line.strip() for (line,) in rows]
+    assert [line for line in plan if "kb_chunks_document" in line or "Seq Scan on kb_chunks" in line] == []
+    assert any("kb_chunks_pkey" in line for line in plan)

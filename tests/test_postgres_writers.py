@@ -1,0 +1,159 @@
+"""Several writers on PostgreSQL: turns and locks, and what is left when a holder dies."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from concord.errors import BackendDown, StoreBusy
+from concord.parts import silent
+from contract.stored import IDENTITY, embed, put, source, unit
+from postgres_server import fresh_org, server_url
+
+pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
+from concord.backends.postgres import upkeep
+from concord.backends.postgres.connections import MOST_CONNECTIONS
+from concord.backends.postgres.store import PostgresStore
+
+
+@pytest.fixture
+def store() -> Iterator[PostgresStore]:
+    with closing(PostgresStore.open(server_url(), fresh_org())) as made:
+        yield made
+
+
+def test_two_processes_may_write_to_one_organisation():
+    org = fresh_org()
+    stores = [PostgresStore.open(server_url(), org) for _ in range(2)]
+    stores[0].catalog.put_source(source("docs"))
+    failures: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            for n in range(12):
+                put(stores[number], f"docs/{number}-{n}.md", f"shared word{n}", "tail", tags=(f"t{n}",))
+                put(stores[number], f"docs/{number}-{n}.md", f"shared word{n}", tags=("ops",))
+        except BaseException as fault:
+            failures.append(fault)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert failures == []
+    assert stores[0].lexical.frequencies(["shared", "word3", "tail", "ops"]) == (
+        24,
+        {"shared": 24, "word3": 2, "tail": 0, "ops": 24},
+    )
+    for each in stores:
+        each.close()
+
+
+def waiters(administrator: Any, wanted: int) -> None:
+    """Return once so many wait for somebody's lock."""
+    waiting = "SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted"
+    deadline = time.monotonic() + 30
+    while administrator.execute(waiting).fetchone() != (wanted,):
+        assert time.monotonic() < deadline, "nobody waits"
+
+
+def test_vectors_that_come_while_they_are_moved_are_forgotten_too(store: PostgresStore, administrator: Any):
+    (a,) = put(store, "docs/a.md", "text")
+    store.vectors.prepare(IDENTITY)
+    work = [lambda: embed(store, [(a, unit(1, 0, 0, 0))]), lambda: store.ledger.move("http://elsewhere")]
+    threads = [threading.Thread(target=each) for each in work]
+    with administrator.transaction():  # the vector cannot be written yet, though its space is held
+        own = (store._connections.org, a)
+        administrator.execute("SELECT FROM kb_chunks WHERE org = %s AND id = %s FOR UPDATE", own)
+        for number, thread in enumerate(threads, 1):
+            thread.start()
+            waiters(administrator, number)
+    for thread in threads:
+        thread.join(60)
+    assert store.ledger.is_empty()
+    assert [waiting.chunk_id for waiting in store.vectors.pending(0, 9)] == [a]
+    store.ledger.move("")
+    assert store.vectors.fetch([a]) == {}
+    assert store.check() == []
+
+
+def test_the_lock_of_a_sync_is_freed_when_its_holder_dies(store: PostgresStore, administrator: Any):
+    other = PostgresStore.open(server_url(), store._connections.location.org)
+    with closing(other), other.catalog.sync_lock("docs", wait_s=0):
+        with pytest.raises(StoreBusy), store.catalog.sync_lock("docs", wait_s=0.05):
+            pytest.fail("the lock was given twice")
+        holders = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted"
+        administrator.execute(holders)
+        with store.catalog.sync_lock("docs", wait_s=30):
+            pass
+
+
+def test_any_number_of_locks_may_be_held_at_once_and_each_is_let_go_by_itself(store: PostgresStore):
+    names = [f"source {n}" for n in range(2 * MOST_CONNECTIONS)]
+    with closing(PostgresStore.open(server_url(), store._connections.location.org)) as other:
+        with ExitStack() as held:
+            for name in names:
+                held.enter_context(store.catalog.sync_lock(name, wait_s=0))
+            put(store, "docs/a.md", "text")
+            with store.catalog.sync_lock("one more", wait_s=0):
+                pass
+            with other.catalog.sync_lock("one more", wait_s=0):
+                pass
+            for name in names:
+                with pytest.raises(StoreBusy), other.catalog.sync_lock(name, wait_s=0):
+                    pytest.fail("the lock was given twice")
+        for name in names:
+            with other.catalog.sync_lock(name, wait_s=0):
+                pass
+
+
+def test_locks_that_were_lost_with_their_connection_can_be_taken_again(
+    store: PostgresStore, administrator: Any
+):
+    holders = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted"
+    with store.catalog.sync_lock("docs", wait_s=0):
+        administrator.execute(holders)
+        with pytest.raises(BackendDown), store.catalog.sync_lock("wiki", wait_s=0):
+            pytest.fail("the connection is gone")
+        with store.catalog.sync_lock("wiki", wait_s=0):
+            pass
+    with store.catalog.sync_lock("docs", wait_s=0):
+        pass
+
+
+def test_who_waits_for_a_sync_keeps_no_index_from_being_built(
+    store: PostgresStore, administrator: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(upkeep, "INDEX_FROM", 1)
+    (a,) = put(store, "docs/a.md", "text")
+    store.vectors.prepare(replace(IDENTITY, dimension=5))  # of which there is no index yet
+    store.vectors.put([(a, unit(1, 0, 0, 0, 0))])
+    other, turns = PostgresStore.open(server_url(), store._connections.location.org), list[str]()
+
+    def second() -> None:
+        with other.catalog.sync_lock("docs", wait_s=20):
+            turns.append("second")
+
+    thread = threading.Thread(target=second)
+    with closing(other):
+        with store.catalog.sync_lock("docs", wait_s=0):
+            thread.start()
+            until_two_have_asked_for_a_lock(administrator)
+            store.tend(silent)  # which waits for every snapshot that is older
+            turns.append("first")
+        thread.join(30)
+    assert turns == ["first", "second"]
+
+
+def until_two_have_asked_for_a_lock(administrator: Any) -> None:
+    asked = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg%advisory_lock(%'"
+    deadline = time.monotonic() + 30
+    while administrator.execute(asked).fetchone() != (2,):
+        assert time.monotonic() < deadline, "nobody asks"
