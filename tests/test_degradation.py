@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from concord import KnowledgeBase, Note, explaining, plugins
+from concord import KnowledgeBase, Note, plugins
 from concord.backends.sqlite.lexical import SQLiteLexical
 from concord.config import load_settings
 from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, EmbedderDown
 from concord.types import Answer, Vector
+from concord.wire import explanation_to_json
 from small_library import NOTES, UNHURRIED, titles
 
 pytest.importorskip("qdrant_client", reason="pip install 'concord-kb[qdrant]'")
@@ -147,7 +148,7 @@ def test_a_vector_store_that_breaks_down_within_a_query_leaves_an_answer(kb: Kno
     assert titles(answer)[0] == "Pool"
     assert [named.strategy for named in answer.degraded] == ["semantic"]
     shim.status = None
-    told = explaining.to_json(kb.explain(QUERY, answer.hits[0].citation))["degraded"]
+    told = explanation_to_json(kb.explain(QUERY, answer.hits[0].citation))["degraded"]
     assert "semantic" in {named["strategy"] for named in told}
     shim.mangle, shim.status = (lambda route, result: result), None
     assert is_whole(ask(kb))

@@ -11,7 +11,8 @@ import pytest
 from concord import KnowledgeBase, Note, understand
 from concord.cli.arithmetic import arithmetic, votes
 from concord.errors import BadValue, NotFound
-from concord.explaining import Explanation, to_json
+from concord.explaining import Explanation
+from concord.wire import explanation_to_json
 from kb_command import Kb
 from small_library import library
 
@@ -188,7 +189,7 @@ def test_what_is_not_indexed_cannot_be_explained():
 
 @pytest.mark.promise("B.explain")
 def test_an_explanation_is_plain_data():
-    wire = to_json(explained(crowded(), "login day", "Backup"))
+    wire = explanation_to_json(explained(crowded(), "login day", "Backup"))
     assert json.loads(json.dumps(wire)) == wire
     assert (wire["rank"], wire["stage"], wire["candidates"], wire["depth"]) == (None, "votes", 40, 1000)
     assert wire["strategies"][0] == {

@@ -14,7 +14,7 @@ PURE = {"text", "ranking"}
 ENGINES = {"native", "onnx_models"}  # what adapters around outside libraries share
 ADAPTERS = {"extractors", "embedders", "rerankers", "strategies", "backends"}
 FACES = {"cli", "mcp", "web"}
-LIBRARY = {"knowledge", "measuring", "parts", "syncing", "wire"}
+LIBRARY = {"knowledge", "measuring", "parts", "syncing", "wire", "wire_outcomes"}
 
 # layer of the importing module → top-level names within concord that it may import
 MAY_IMPORT = {

@@ -29,7 +29,7 @@ from concord.knowledge import KnowledgeBase
 from concord.outcomes import VectorIndexState
 from concord.parts import silent
 from concord.types import Filter, Identity, Scored
-from concord.wire import stats_to_json
+from concord.wire_outcomes import stats_to_json
 from contract.conftest import RAM, folder  # noqa: F401
 from contract.stored import EVERYTHING, IDENTITY, document, pieces, source, unit
 from other_embedders import TABLE

@@ -23,13 +23,15 @@ from concord.wire import (
     iso_time,
     json_safe,
     passage_to_json,
+    to_text,
+    without_password,
+)
+from concord.wire_outcomes import (
     removal_to_json,
     source_to_json,
     stats_to_json,
     sync_report_to_json,
     sync_reports_to_json,
-    to_text,
-    without_password,
 )
 
 SCHEMA = json.loads(

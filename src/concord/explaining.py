@@ -97,42 +97,10 @@ def explain_passage(
     )
 
 
-def to_json(explanation: Explanation) -> dict[str, Json]:
-    """Return an explanation as plain data."""
-    known, answer = explanation.known, explanation.answer
-    return {
-        "query": answer.request.text,
-        "citation": explanation.citation,
-        "chunk_id": str(explanation.chunk.id),
-        "document_id": explanation.document.id,
-        "title": explanation.document.title,
-        "mode": answer.mode,
-        "query_type": answer.query_kind,
-        "rank": known.rank,
-        "returned": known.results,
-        "stage": explanation.stage,
-        "why": explanation.why,
-        "candidates": known.candidates,
-        "depth": known.depth,
-        "strategies": [_plain(one._asdict()) for one in known.standings],
-        "words": [_plain(word._asdict()) for word in known.words],
-        "fused": {"fusion": answer.fusion, **known.fused._asdict()},
-        "filtered": list(known.filtered),
-        "excluded": list(known.excluded),
-        "overlap": _plain(known.overlap._asdict()) if known.overlap else None,
-        "arithmetic": explanation.arithmetic,
-        "degraded": [{"strategy": one.strategy, "reason": one.reason} for one in answer.degraded],
-    }
-
-
 def _degraded(answer: Answer, found: Retrieval, absent: Sequence[Degraded]) -> tuple[Degraded, ...]:
     """Return what was missing, from the search or from the look behind it, each once."""
     cosines = found.cosines.degraded if found.cosines else ()
     return tuple(dict.fromkeys((*answer.degraded, *found.poll.degraded, *cosines, *absent)))
-
-
-def _plain(fields: Mapping[str, Json]) -> dict[str, Json]:
-    return {name.removeprefix("is_"): value for name, value in fields.items()}
 
 
 def _known(

@@ -1,4 +1,4 @@
-"""An evaluation for people and programs: as JSON, and as one HTML page that needs nothing else.
+"""An evaluation for people: one HTML page that needs nothing else.
 
 The plots are SVG written here: two of squares and lines are not worth a plotting library.
 """
@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from msgspec.structs import asdict
-
-from concord.reliability import LabelPrecision, Reliability, Trust
+from concord.reliability import LabelPrecision, Reliability
 
 if TYPE_CHECKING:
     from concord.evaluate import Evaluation
-    from concord.refit import Refit
 
 SIZE, EDGE = 260, 34  # of a plot, in pixels: the square of data, and what its axes need
 
@@ -27,49 +24,6 @@ th, td { padding: .2rem .8rem; text-align: right; border-bottom: 1px solid #ddd 
 th:first-child, td:first-child { text-align: left }
 figure { display: inline-block; margin: 0 2rem 1rem 0 } figcaption { font-size: .9em; max-width: 20rem }
 """
-
-
-def evaluation_to_json(evaluation: Evaluation) -> dict[str, Any]:
-    """Return what was measured; the runs are left to `--run`."""
-    return {
-        "collection": evaluation.name,
-        "documents": evaluation.documents,
-        "chunks": evaluation.chunks,
-        "queries": evaluation.queries,
-        "calibrated": evaluation.calibrated,
-        "measures": evaluation.measures,
-        "query_types": {
-            kind: {"queries": count, "measures": evaluation.by_kind[kind]}
-            for kind, count in evaluation.kinds.items()
-        },
-        "latency_ms": evaluation.latency_ms,
-        "calibration": trust_to_json(evaluation.trust),
-        "gibberish": asdict(evaluation.gibberish),
-        "answerability": {name: asdict(found) for name, found in evaluation.answerability.items()},
-    }
-
-
-def refit_to_json(refit: Refit) -> dict[str, Any]:
-    """Return what a refit changed."""
-    return {
-        "file": str(refit.path),
-        "model": refit.calibration.model,
-        "queries": refit.queries,
-        "foreign": refit.foreign,
-        "feedback": refit.feedback,
-        "before": trust_to_json(refit.before),
-        "after": trust_to_json(refit.after),
-    }
-
-
-def trust_to_json(trust: Trust) -> dict[str, Any]:
-    """Return whether scores and labels hold."""
-    return {
-        "score": _reliability_to_json(trust.score),
-        "confidence_score": _reliability_to_json(trust.confidence_score),
-        "hit_labels": [label._asdict() for label in trust.hit_labels],
-        "answer_labels": [label._asdict() for label in trust.answer_labels],
-    }
 
 
 def page(evaluation: Evaluation) -> str:
@@ -196,13 +150,3 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     head = "".join(f"<th>{escape(name)}</th>" for name in heads)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return f"<table><tr>{head}</tr>{body}</table>"
-
-
-def _reliability_to_json(found: Reliability) -> dict[str, Any]:
-    return {
-        "n": found.n,
-        "ece": found.ece,
-        "ece_by_chance": found.ece_by_chance,
-        "brier": found.brier,
-        "bins": [one._asdict() for one in found.bins if one.n],
-    }

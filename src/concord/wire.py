@@ -17,27 +17,13 @@ from concord.text.surrogates import encodable
 from concord.visible import json_text
 
 if TYPE_CHECKING:
-    from concord.backfill import Backfill
-    from concord.embedding import Embedding
-    from concord.migrate import Migration
-    from concord.models import Built, ModelState, Switch
-    from concord.outcomes import (
-        CacheUsage,
-        Passage,
-        Removal,
-        SourceSummary,
-        Stats,
-        SyncReport,
-        VectorIndexState,
-    )
-    from concord.replay import Comparison, Trial
-    from concord.types import Answer, Document, Hit, Identity, Source
+    from concord.explaining import Explanation
+    from concord.outcomes import Passage
+    from concord.types import Answer, Document, Hit, Source
 
 LEFT_OUT = "{} more results did not fit into the token budget"
 LEFT_OUT_BYTES = len(LEFT_OUT) + 10
 AGREEMENT_BYTES = 30  # a result's line among the agreement scores, beside its id, and what separates results
-
-SUMMED = ("added", "changed", "removed", "renamed", "unchanged", "chunks", "embedded", "reused", "pending")
 
 JsonObject = dict[str, Any]
 
@@ -48,7 +34,7 @@ def answer_to_json(answer: Answer, *, max_tokens: int | None = None, explain: bo
     Whole texts go to the best results first, as far as the budget reaches; without a budget all have theirs.
     """
     results = [_result(hit, explain=explain) for hit in answer.hits]
-    wire = _object(_answer(answer, results))
+    wire = json_object(_answer(answer, results))
     texts = [json_safe(hit.chunk.text) for hit in answer.hits]
     if max_tokens is None:
         for result, text in zip(wire["results"], texts, strict=True):
@@ -80,101 +66,36 @@ def passage_to_json(passage: Passage) -> JsonObject:
         "after": passage.after,
         "text": passage.text,
     }
-    return _object(wire)
+    return json_object(wire)
 
 
-def sync_report_to_json(report: SyncReport) -> JsonObject:
-    """Return what one sync did to one source."""
+def explanation_to_json(explanation: Explanation) -> JsonObject:
+    """Return why a passage ranks where it does."""
+    known, answer = explanation.known, explanation.answer
     wire = {
-        "source": report.source.name,
-        "source_id": report.source.id,
-        "path": report.source.path,
-        "added": report.added,
-        "changed": report.changed,
-        "removed": report.removed,
-        "renamed": report.renamed,
-        "unchanged": report.unchanged,
-        "skipped": dict(report.skipped),
-        "failed": [{"path": failure.path, "reason": failure.reason} for failure in report.failed],
-        "chunks": report.chunks,
-        "embedded": report.embedded,
-        "reused": report.reused,
-        "pending": report.pending,
-        "degraded": report.degraded,
-        "overflowed": report.overflowed,
-        "generation": report.generation,
-        "took_s": round(report.took_s, 3),
+        "query": answer.request.text,
+        "citation": explanation.citation,
+        "chunk_id": str(explanation.chunk.id),
+        "document_id": explanation.document.id,
+        "title": explanation.document.title,
+        "mode": answer.mode,
+        "query_type": answer.query_kind,
+        "rank": known.rank,
+        "returned": known.results,
+        "stage": explanation.stage,
+        "why": explanation.why,
+        "candidates": known.candidates,
+        "depth": known.depth,
+        "strategies": [_plain(one._asdict()) for one in known.standings],
+        "words": [_plain(word._asdict()) for word in known.words],
+        "fused": {"fusion": answer.fusion, **known.fused._asdict()},
+        "filtered": list(known.filtered),
+        "excluded": list(known.excluded),
+        "overlap": _plain(known.overlap._asdict()) if known.overlap else None,
+        "arithmetic": explanation.arithmetic,
+        "degraded": [{"strategy": one.strategy, "reason": one.reason} for one in answer.degraded],
     }
-    return _object(wire)
-
-
-def sync_reports_to_json(reports: Sequence[SyncReport]) -> JsonObject:
-    """Return what a sync of several sources came to, in all and for each."""
-    each = [sync_report_to_json(report) for report in reports]
-    totals = (
-        "added",
-        "changed",
-        "removed",
-        "renamed",
-        "unchanged",
-        "chunks",
-        "embedded",
-        "reused",
-        "pending",
-    )
-    return {
-        **{key: sum(one[key] for one in each) for key in totals},
-        "failed": [failure for one in each for failure in one["failed"]],
-        "generation": max((one["generation"] for one in each), default=None),
-        "sources": each,
-    }
-
-
-def removal_to_json(removal: Removal) -> JsonObject:
-    """Return what removing a source deleted."""
-    wire = {
-        "source": removal.source.name,
-        "documents_deleted": removal.documents_deleted,
-        "vectors_deleted": removal.vectors_deleted,
-    }
-    return _object(wire)
-
-
-def migration_to_json(migration: Migration, store: str) -> JsonObject:
-    """Return what a migration moved."""
-    wire = {
-        "store": without_password(store),
-        "sources": migration.counts.sources,
-        "documents": migration.counts.documents,
-        "chunks": migration.counts.chunks,
-        "vectors": migration.counts.vectors,
-        "cached": migration.cached,
-        "checksum": migration.checksum,
-        "copied": migration.copied,
-        "took_s": migration.took_s,
-    }
-    return _object(wire)
-
-
-def source_to_json(summary: SourceSummary) -> JsonObject:
-    """Return a source and how much of it is stored."""
-    source, counts = summary.source, summary.counts
-    wire = {
-        "source": source.name,
-        "source_id": source.id,
-        "kind": source.kind,
-        "path": source.path,
-        "prefix": source.prefix,
-        "patterns": list(source.patterns),
-        "tags": list(source.tags),
-        "trust": source.trust,
-        "created_at": iso_time(source.created_at),
-        "synced_at": iso_time(source.synced_at),
-        "documents": counts.documents,
-        "chunks": counts.chunks,
-        "vectors": counts.vectors,
-    }
-    return _object(wire)
+    return json_object(wire)
 
 
 def document_to_json(document: Document, source: Source | None = None) -> JsonObject:
@@ -194,98 +115,7 @@ def document_to_json(document: Document, source: Source | None = None) -> JsonOb
         "indexed_at": iso_time(document.indexed_at),
         "superseded_by": document.superseded_by,
     }
-    return _object(wire)
-
-
-def stats_to_json(stats: Stats) -> JsonObject:
-    """Return the state of a knowledge base."""
-    wire = {
-        "org": stats.org,
-        "store": without_password(stats.store),
-        "size_bytes": stats.size_bytes,
-        "sources": stats.counts.sources,
-        "documents": stats.counts.documents,
-        "chunks": stats.counts.chunks,
-        "vectors": stats.counts.vectors,
-        "pending": stats.pending,
-        "model": _model(stats.identity),
-        "generation": stats.generation,
-        "types": dict(stats.types),
-        "cache": _cache(stats.cache),
-        "vector_index": _vector_index(stats.index),
-        "feedback": {"good": 0, "bad": 0, **stats.feedback},
-    }
-    return _object(wire)
-
-
-def _vector_index(state: VectorIndexState | None) -> JsonObject | None:
-    if state is None:
-        return None
-    return {"covered": state.covered, "size_bytes": state.size_bytes, "absent": state.absent}
-
-
-def model_to_json(state: ModelState) -> JsonObject:
-    """Return a model whose vectors are kept."""
-    return {
-        "name": state.space.identity.name,
-        **(_model(state.space.identity) or {}),
-        "active": state.space.is_active,
-        "vectors": state.vectors,
-        "pending": state.pending,
-        "url": state.space.recipe.get("embed.url") or None,
-    }
-
-
-def built_to_json(built: Built) -> JsonObject:
-    """Return what building a model's vectors came to."""
-    return {
-        "name": built.identity.name,
-        **(_model(built.identity) or {}),
-        "active": built.is_active,
-        **_embedding(built.embedding),
-        "took_s": round(built.took_s, 3),
-    }
-
-
-def switch_to_json(switch: Switch) -> JsonObject:
-    """Return what became of the wish to use another model."""
-    return {
-        "outcome": switch.outcome,
-        "name": switch.identity.name,
-        "before": switch.before and switch.before.name,
-        "comparison": switch.comparison and comparison_to_json(switch.comparison),
-        **_embedding(switch.embedding),
-        "took_s": round(switch.took_s, 3),
-    }
-
-
-def comparison_to_json(comparison: Comparison) -> JsonObject:
-    """Return what two models found."""
-    return {
-        "queries": len(comparison.before.ranks),
-        "before": _trial(comparison.before),
-        "after": _trial(comparison.after),
-        "difference": round(comparison.difference, 4),
-        "worse": comparison.is_worse,
-    }
-
-
-def backfill_to_json(done: Backfill) -> JsonObject:
-    """Return what indexing anew came to."""
-    return {**done._asdict(), "took_s": round(done.took_s, 3)}
-
-
-def _embedding(done: Embedding) -> JsonObject:
-    return {key: value for key, value in done._asdict().items() if key != "refused"}
-
-
-def _trial(trial: Trial) -> JsonObject:
-    return {
-        "name": trial.identity.name,
-        "mrr": round(trial.mrr, 4),
-        "found": round(trial.found, 4),
-        "query_ms": round(trial.query_ms, 3),
-    }
+    return json_object(wire)
 
 
 def iso_time(seconds: float | None) -> str | None:
@@ -327,8 +157,13 @@ def to_text(wire: Any, *, indent: int | None = None) -> str:
     return json_text(json.dumps(wire, ensure_ascii=False, indent=indent, separators=separators))
 
 
-def _object(wire: Mapping[str, Any]) -> JsonObject:
+def json_object(wire: Mapping[str, Any]) -> JsonObject:
+    """Return an object whose values any JSON parser takes."""
     return {key: json_safe(value) for key, value in wire.items()}
+
+
+def _plain(fields: Mapping[str, Any]) -> JsonObject:
+    return {name.removeprefix("is_"): value for name, value in fields.items()}
 
 
 def _answer(answer: Answer, results: Sequence[JsonObject]) -> JsonObject:
@@ -422,26 +257,3 @@ def _fit(wire: JsonObject, texts: Sequence[str], max_bytes: int) -> None:
 def _size(value: Any) -> int:
     """Return the bytes of a value on the wire."""
     return len(to_text(value).encode("utf-8"))
-
-
-def _cache(usage: CacheUsage | None) -> JsonObject | None:
-    if usage is None:
-        return None
-    return {
-        "entries": usage.entries,
-        "size_bytes": usage.size_bytes,
-        "hits": usage.hits,
-        "misses": usage.misses,
-        "hit_rate": usage.hit_rate,
-    }
-
-
-def _model(identity: Identity | None) -> JsonObject | None:
-    if identity is None:
-        return None
-    return {
-        "provider": identity.provider,
-        "model": identity.model,
-        "dimension": identity.dimension,
-        "metric": identity.metric,
-    }

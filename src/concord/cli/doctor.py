@@ -13,7 +13,6 @@ from concord.cli.progress import shown
 
 if TYPE_CHECKING:
     from concord.doctor import Diagnosis
-    from concord.outcomes import Finding
 
 UNWELL = NOTHING_FOUND  # 1: what it found is for the user to see to, and no error of the command's own
 
@@ -31,7 +30,9 @@ def doctor(flags: Flags, fix: bool, as_json: bool) -> int:
     with opened(flags) as knowledge, shown() as progress:
         found = knowledge.doctor(fix=fix, progress=progress)
     if as_json:
-        output.emit_json(_to_json(found))
+        from concord.wire_outcomes import diagnosis_to_json
+
+        output.emit_json(diagnosis_to_json(found))
     else:
         _show(found)
     return UNWELL if found.findings else 0
@@ -44,21 +45,3 @@ def _show(found: Diagnosis) -> None:
         output.emit(f"{finding.check}: {finding.message}\n  {finding.hint}")
     if not found.findings:
         output.talk(f"all is well: {', '.join(found.checks)}")
-
-
-def _to_json(found: Diagnosis) -> dict[str, object]:
-    return {
-        "healthy": not found.findings,
-        "checks": list(found.checks),
-        "findings": [_finding(one) for one in found.findings],
-        "fixed": [_finding(one) for one in found.fixed],
-    }
-
-
-def _finding(finding: Finding) -> dict[str, object]:
-    return {
-        "check": finding.check,
-        "message": finding.message,
-        "hint": finding.hint,
-        "repairable": finding.is_repairable,
-    }

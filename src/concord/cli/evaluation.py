@@ -67,9 +67,9 @@ def evaluate(
         judged = knowledge.measuring.review(meter)
     _write(found, run, report)
     if as_json:
-        from concord.report import evaluation_to_json
+        from concord.wire_outcomes import evaluation_to_json
 
-        output.emit_json({**evaluation_to_json(found), "feedback": judged._asdict()})
+        output.emit_json(evaluation_to_json(found, judged))
     else:
         output.emit("\n\n".join([*_sections(found), *_feedback(judged)]))
 
@@ -100,7 +100,7 @@ def calibrate(
             folder, unanswerable=unanswerable, split=split, limit=limit, progress=meter
         )
     if as_json:
-        from concord.report import refit_to_json
+        from concord.wire_outcomes import refit_to_json
 
         output.emit_json(refit_to_json(found))
     else:

@@ -40,10 +40,9 @@ def explain(flags: Flags, query: str, reference: str, as_json: bool, **given: An
     with opened(flags) as knowledge:
         told = knowledge.explain(query, reference, **given)
     if as_json:
-        from concord.explaining import to_json
-        from concord.wire import json_safe
+        from concord.wire import explanation_to_json
 
-        output.emit_json(json_safe(to_json(told)))
+        output.emit_json(explanation_to_json(told))
     else:
         output.emit("\n".join(_lines(told)))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import click
-from msgspec.structs import asdict
 
 from concord.cli import output
 from concord.cli.command import Flags, command, opened
@@ -28,8 +27,8 @@ def feedback(flags: Flags, reference: str, opinion: Opinion, query: str, as_json
     with opened(flags) as knowledge:
         given = knowledge.feedback(reference, opinion, query=query)
     if as_json:
-        from concord.wire import iso_time
+        from concord.wire_outcomes import feedback_to_json
 
-        output.emit_json({**asdict(given), "at": iso_time(given.at)})
+        output.emit_json(feedback_to_json(given))
     else:
         output.talk(f"{given.citation} is {given.opinion}" + (f" for {given.query!r}" if given.query else ""))

@@ -37,7 +37,8 @@ def migrate(flags: Flags, to: str | None, vectors: str | None, as_json: bool) ->
 
 
 def _everything(knowledge: KnowledgeBase, to: str, vectors: str | None, as_json: bool) -> int:
-    from concord.wire import migration_to_json, without_password
+    from concord.wire import without_password
+    from concord.wire_outcomes import migration_to_json
 
     with shown() as progress:
         done = knowledge.migrate(to, vectors=vectors, progress=progress)
@@ -59,7 +60,9 @@ def _vectors(knowledge: KnowledgeBase, as_json: bool) -> int:
         done = knowledge.migrate_vectors(progress=progress)
     place = knowledge.vectors_home or "the store itself"
     if as_json:
-        output.emit_json({"vectors": place, **done._asdict()})
+        from concord.wire_outcomes import rehomed_to_json
+
+        output.emit_json(rehomed_to_json(done, place))
     else:
         output.emit(
             f"✓ vectors are kept in {place}: {done.reused:,} sent again, {done.embedded:,} embedded anew"

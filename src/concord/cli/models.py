@@ -64,7 +64,7 @@ def add(flags: Flags, provider: str, model: str, url: str, as_json: bool) -> int
     with opened(flags) as knowledge, shown() as progress:
         built = knowledge.models.add(provider, model, url, progress)
     if as_json:
-        from concord.wire import built_to_json
+        from concord.wire_outcomes import built_to_json
 
         output.emit_json(built_to_json(built))
     else:
@@ -87,7 +87,7 @@ def use(flags: Flags, model: str, force: bool, queries: Path | None, as_json: bo
     with opened(flags) as knowledge, shown() as progress:
         switch = knowledge.models.use(model, force=force, queries=queries, progress=progress)
     if as_json:
-        from concord.wire import switch_to_json
+        from concord.wire_outcomes import switch_to_json
 
         output.emit_json(switch_to_json(switch))
     else:
@@ -106,7 +106,9 @@ def remove(flags: Flags, model: str, as_json: bool) -> None:
     with opened(flags) as knowledge:
         identity, vectors = knowledge.models.remove(model)
     if as_json:
-        output.emit_json({"name": identity.name, "vectors_deleted": vectors})
+        from concord.wire_outcomes import removed_model_to_json
+
+        output.emit_json(removed_model_to_json(identity, vectors))
     else:
         output.emit(f"✓ Removed model: {one_line(identity.name)} ({vectors:,} vectors)")
 
@@ -120,7 +122,7 @@ def compare(flags: Flags, first: str, second: str, queries: Path | None, as_json
     with opened(flags) as knowledge, shown() as progress:
         comparison = knowledge.models.compare(first, second, queries=queries, progress=progress)
     if as_json:
-        from concord.wire import comparison_to_json
+        from concord.wire_outcomes import comparison_to_json
 
         output.emit_json(comparison_to_json(comparison))
         return
@@ -143,7 +145,7 @@ def backfill(flags: Flags, as_json: bool) -> int:
     with opened(flags) as knowledge, shown() as progress:
         done = knowledge.backfill(progress=progress)
     if as_json:
-        from concord.wire import backfill_to_json
+        from concord.wire_outcomes import backfill_to_json
 
         output.emit_json(backfill_to_json(done))
     else:
@@ -163,7 +165,7 @@ def _list(flags: Flags, *, as_json: bool) -> None:
     with opened(flags) as knowledge:
         states = knowledge.models.list()
     if as_json:
-        from concord.wire import model_to_json
+        from concord.wire_outcomes import model_to_json
 
         output.emit_json({"models": [model_to_json(state) for state in states]})
     elif not states:

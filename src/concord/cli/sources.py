@@ -62,7 +62,7 @@ def add(
             progress=progress,
         )
     if as_json:
-        from concord.wire import sync_report_to_json
+        from concord.wire_outcomes import sync_report_to_json
 
         output.emit_json(sync_report_to_json(report))
     else:
@@ -85,7 +85,7 @@ def sync(flags: Flags, sources: tuple[str, ...], watch: bool, no_embed: bool, as
     with opened(flags) as knowledge, shown() as progress:
         reports = knowledge.sync(sources, embed=not no_embed, progress=progress)
     if as_json:
-        from concord.wire import sync_reports_to_json
+        from concord.wire_outcomes import sync_reports_to_json
 
         output.emit_json(sync_reports_to_json(reports))
     elif reports:
@@ -96,7 +96,8 @@ def sync(flags: Flags, sources: tuple[str, ...], watch: bool, no_embed: bool, as
 
 
 def _watch(flags: Flags, sources: tuple[str, ...], *, embed: bool, as_json: bool) -> int:
-    from concord.wire import sync_report_to_json, to_text
+    from concord.wire import to_text
+    from concord.wire_outcomes import sync_report_to_json
 
     with opened(flags) as knowledge:
         try:
@@ -137,7 +138,7 @@ def remove(flags: Flags, source: str, force: bool, as_json: bool) -> None:
     with opened(flags) as knowledge:
         removal = knowledge.remove(source, force=force)
     if as_json:
-        from concord.wire import removal_to_json
+        from concord.wire_outcomes import removal_to_json
 
         output.emit_json(removal_to_json(removal))
         return
@@ -179,7 +180,8 @@ def _further_lines(report: SyncReport) -> Iterator[str]:
 
 
 def _list_sources(knowledge: KnowledgeBase, *, as_json: bool) -> None:
-    from concord.wire import iso_time, source_to_json
+    from concord.wire import iso_time
+    from concord.wire_outcomes import source_to_json
 
     summaries = knowledge.sources()
     if as_json:

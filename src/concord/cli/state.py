@@ -23,7 +23,7 @@ def stats(flags: Flags, as_json: bool) -> None:
     with opened(flags) as knowledge:
         state = knowledge.stats()
     if as_json:
-        from concord.wire import stats_to_json
+        from concord.wire_outcomes import stats_to_json
 
         output.emit_json(stats_to_json(state))
     else:

@@ -13,10 +13,9 @@ from concord.mcp.desk import Desk
 from concord.mcp.jobs import Job, Plan
 from concord.mcp.packing import Reply, pack_answer
 from concord.mcp.roots import permitted
-from concord.wire import (
+from concord.wire import document_to_json, passage_to_json
+from concord.wire_outcomes import (
     SUMMED,
-    document_to_json,
-    passage_to_json,
     removal_to_json,
     source_to_json,
     stats_to_json,

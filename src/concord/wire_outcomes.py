@@ -1,0 +1,321 @@
+"""What commands did or found → JSON, under the rules of `wire`: all that `--json` and MCP say but answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from msgspec.structs import asdict
+
+from concord.wire import JsonObject, iso_time, json_object, without_password
+
+if TYPE_CHECKING:
+    from concord.backfill import Backfill
+    from concord.doctor import Diagnosis
+    from concord.embedding import Embedding
+    from concord.evaluate import Evaluation
+    from concord.feedback import Review
+    from concord.migrate import Migration
+    from concord.models import Built, ModelState, Switch
+    from concord.outcomes import (
+        CacheUsage,
+        Finding,
+        Removal,
+        SourceSummary,
+        Stats,
+        SyncReport,
+        VectorIndexState,
+    )
+    from concord.refit import Refit
+    from concord.reliability import Reliability, Trust
+    from concord.replay import Comparison, Trial
+    from concord.types import Feedback, Identity
+
+SUMMED = ("added", "changed", "removed", "renamed", "unchanged", "chunks", "embedded", "reused", "pending")
+
+
+def sync_report_to_json(report: SyncReport) -> JsonObject:
+    """Return what one sync did to one source."""
+    wire = {
+        "source": report.source.name,
+        "source_id": report.source.id,
+        "path": report.source.path,
+        "added": report.added,
+        "changed": report.changed,
+        "removed": report.removed,
+        "renamed": report.renamed,
+        "unchanged": report.unchanged,
+        "skipped": dict(report.skipped),
+        "failed": [{"path": failure.path, "reason": failure.reason} for failure in report.failed],
+        "chunks": report.chunks,
+        "embedded": report.embedded,
+        "reused": report.reused,
+        "pending": report.pending,
+        "degraded": report.degraded,
+        "overflowed": report.overflowed,
+        "generation": report.generation,
+        "took_s": round(report.took_s, 3),
+    }
+    return json_object(wire)
+
+
+def sync_reports_to_json(reports: Sequence[SyncReport]) -> JsonObject:
+    """Return what a sync of several sources came to, in all and for each."""
+    each = [sync_report_to_json(report) for report in reports]
+    return {
+        **{key: sum(one[key] for one in each) for key in SUMMED},
+        "failed": [failure for one in each for failure in one["failed"]],
+        "generation": max((one["generation"] for one in each), default=None),
+        "sources": each,
+    }
+
+
+def removal_to_json(removal: Removal) -> JsonObject:
+    """Return what removing a source deleted."""
+    wire = {
+        "source": removal.source.name,
+        "documents_deleted": removal.documents_deleted,
+        "vectors_deleted": removal.vectors_deleted,
+    }
+    return json_object(wire)
+
+
+def migration_to_json(migration: Migration, store: str) -> JsonObject:
+    """Return what a migration moved."""
+    wire = {
+        "store": without_password(store),
+        "sources": migration.counts.sources,
+        "documents": migration.counts.documents,
+        "chunks": migration.counts.chunks,
+        "vectors": migration.counts.vectors,
+        "cached": migration.cached,
+        "checksum": migration.checksum,
+        "copied": migration.copied,
+        "took_s": migration.took_s,
+    }
+    return json_object(wire)
+
+
+def rehomed_to_json(done: Embedding, place: str) -> JsonObject:
+    """Return where vectors are kept now, and what bringing them there came to."""
+    return json_object({"vectors": place, **done._asdict()})
+
+
+def source_to_json(summary: SourceSummary) -> JsonObject:
+    """Return a source and how much of it is stored."""
+    source, counts = summary.source, summary.counts
+    wire = {
+        "source": source.name,
+        "source_id": source.id,
+        "kind": source.kind,
+        "path": source.path,
+        "prefix": source.prefix,
+        "patterns": list(source.patterns),
+        "tags": list(source.tags),
+        "trust": source.trust,
+        "created_at": iso_time(source.created_at),
+        "synced_at": iso_time(source.synced_at),
+        "documents": counts.documents,
+        "chunks": counts.chunks,
+        "vectors": counts.vectors,
+    }
+    return json_object(wire)
+
+
+def stats_to_json(stats: Stats) -> JsonObject:
+    """Return the state of a knowledge base."""
+    wire = {
+        "org": stats.org,
+        "store": without_password(stats.store),
+        "size_bytes": stats.size_bytes,
+        "sources": stats.counts.sources,
+        "documents": stats.counts.documents,
+        "chunks": stats.counts.chunks,
+        "vectors": stats.counts.vectors,
+        "pending": stats.pending,
+        "model": _model(stats.identity),
+        "generation": stats.generation,
+        "types": dict(stats.types),
+        "cache": _cache(stats.cache),
+        "vector_index": _vector_index(stats.index),
+        "feedback": {"good": 0, "bad": 0, **stats.feedback},
+    }
+    return json_object(wire)
+
+
+def feedback_to_json(feedback: Feedback) -> JsonObject:
+    """Return an opinion as it is kept."""
+    return json_object({**asdict(feedback), "at": iso_time(feedback.at)})
+
+
+def diagnosis_to_json(found: Diagnosis) -> JsonObject:
+    """Return what was looked at, what is wrong and what was put right."""
+    wire = {
+        "healthy": not found.findings,
+        "checks": list(found.checks),
+        "findings": [_finding(one) for one in found.findings],
+        "fixed": [_finding(one) for one in found.fixed],
+    }
+    return json_object(wire)
+
+
+def model_to_json(state: ModelState) -> JsonObject:
+    """Return a model whose vectors are kept."""
+    return {
+        "name": state.space.identity.name,
+        **(_model(state.space.identity) or {}),
+        "active": state.space.is_active,
+        "vectors": state.vectors,
+        "pending": state.pending,
+        "url": state.space.recipe.get("embed.url") or None,
+    }
+
+
+def built_to_json(built: Built) -> JsonObject:
+    """Return what building a model's vectors came to."""
+    return {
+        "name": built.identity.name,
+        **(_model(built.identity) or {}),
+        "active": built.is_active,
+        **_embedding(built.embedding),
+        "took_s": round(built.took_s, 3),
+    }
+
+
+def switch_to_json(switch: Switch) -> JsonObject:
+    """Return what became of the wish to use another model."""
+    return {
+        "outcome": switch.outcome,
+        "name": switch.identity.name,
+        "before": switch.before and switch.before.name,
+        "comparison": switch.comparison and comparison_to_json(switch.comparison),
+        **_embedding(switch.embedding),
+        "took_s": round(switch.took_s, 3),
+    }
+
+
+def comparison_to_json(comparison: Comparison) -> JsonObject:
+    """Return what two models found."""
+    return {
+        "queries": len(comparison.before.ranks),
+        "before": _trial(comparison.before),
+        "after": _trial(comparison.after),
+        "difference": round(comparison.difference, 4),
+        "worse": comparison.is_worse,
+    }
+
+
+def removed_model_to_json(identity: Identity, vectors: int) -> JsonObject:
+    """Return what removing a model's vectors deleted."""
+    return json_object({"name": identity.name, "vectors_deleted": vectors})
+
+
+def backfill_to_json(done: Backfill) -> JsonObject:
+    """Return what indexing anew came to."""
+    return {**done._asdict(), "took_s": round(done.took_s, 3)}
+
+
+def evaluation_to_json(evaluation: Evaluation, judged: Review) -> JsonObject:
+    """Return what was measured, and what feedback says; the runs are left to `--run`."""
+    wire = {
+        "collection": evaluation.name,
+        "documents": evaluation.documents,
+        "chunks": evaluation.chunks,
+        "queries": evaluation.queries,
+        "calibrated": evaluation.calibrated,
+        "measures": evaluation.measures,
+        "query_types": {
+            kind: {"queries": count, "measures": evaluation.by_kind[kind]}
+            for kind, count in evaluation.kinds.items()
+        },
+        "latency_ms": evaluation.latency_ms,
+        "calibration": _trust(evaluation.trust),
+        "gibberish": asdict(evaluation.gibberish),
+        "answerability": {name: asdict(found) for name, found in evaluation.answerability.items()},
+        "feedback": judged._asdict(),
+    }
+    return json_object(wire)
+
+
+def refit_to_json(refit: Refit) -> JsonObject:
+    """Return what a refit changed."""
+    wire = {
+        "file": str(refit.path),
+        "model": refit.calibration.model,
+        "queries": refit.queries,
+        "foreign": refit.foreign,
+        "feedback": refit.feedback,
+        "before": _trust(refit.before),
+        "after": _trust(refit.after),
+    }
+    return json_object(wire)
+
+
+def _finding(finding: Finding) -> JsonObject:
+    return {
+        "check": finding.check,
+        "message": finding.message,
+        "hint": finding.hint,
+        "repairable": finding.is_repairable,
+    }
+
+
+def _vector_index(state: VectorIndexState | None) -> JsonObject | None:
+    if state is None:
+        return None
+    return {"covered": state.covered, "size_bytes": state.size_bytes, "absent": state.absent}
+
+
+def _cache(usage: CacheUsage | None) -> JsonObject | None:
+    if usage is None:
+        return None
+    return {
+        "entries": usage.entries,
+        "size_bytes": usage.size_bytes,
+        "hits": usage.hits,
+        "misses": usage.misses,
+        "hit_rate": usage.hit_rate,
+    }
+
+
+def _model(identity: Identity | None) -> JsonObject | None:
+    if identity is None:
+        return None
+    return {
+        "provider": identity.provider,
+        "model": identity.model,
+        "dimension": identity.dimension,
+        "metric": identity.metric,
+    }
+
+
+def _embedding(done: Embedding) -> JsonObject:
+    return {key: value for key, value in done._asdict().items() if key != "refused"}
+
+
+def _trial(trial: Trial) -> JsonObject:
+    return {
+        "name": trial.identity.name,
+        "mrr": round(trial.mrr, 4),
+        "found": round(trial.found, 4),
+        "query_ms": round(trial.query_ms, 3),
+    }
+
+
+def _trust(trust: Trust) -> JsonObject:
+    return {
+        "score": _reliability(trust.score),
+        "confidence_score": _reliability(trust.confidence_score),
+        "hit_labels": [label._asdict() for label in trust.hit_labels],
+        "answer_labels": [label._asdict() for label in trust.answer_labels],
+    }
+
+
+def _reliability(found: Reliability) -> JsonObject:
+    return {
+        "n": found.n,
+        "ece": found.ece,
+        "ece_by_chance": found.ece_by_chance,
+        "brier": found.brier,
+        "bins": [one._asdict() for one in found.bins if one.n],
+    }
