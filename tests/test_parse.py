@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord.backends.sqlite.match import to_match
-from concord.text.parse import MAX_TERMS, contains, parse, prune
+from concord.text.parse import MAX_TERMS, contains, dashed, parse, prune
 from concord.text.terms import index_terms, phrase_match, tokenize, word_match
 from concord.types import AllOf, Match, Phrase, Without, Word
 
@@ -121,7 +121,7 @@ def test_words_and_phrases_are_all_wanted_or_any(query: str, exact: str, loose: 
         ("how to feed cats -dogs", "((feed & cats) − dogs)", "((feed | cats) − dogs)", "dogs"),
         ("in OR out", "(in | out)", "(in | out)", ""),
         ("C++ -C#", "((C | cplusplus) − csharp)", "((C | cplusplus) − csharp)", "C#"),
-        ("f(x) -y", '("f x" − y)', "((f | x) − y)", "y"),
+        ("f(x) -yes", '("f x" − yes)', "((f | x) − yes)", "yes"),
         ("猫 NOT 狗", "(猫* − 狗*)", "(猫* − 狗*)", "狗"),
         ("FILE AND FOLDER", "(FILE & FOLDER)", "(FILE | FOLDER)", ""),
     ],
@@ -159,6 +159,10 @@ def test_operators_make_an_expression(query: str, exact: str, loose: str, exclud
         ("create table IF NOT EXISTS", "(create & table & IF & EXISTS)"),
         ("what is AND and OR ?", "(what & is & AND & and & OR)"),
         ("(" * 40 + "cats OR dogs" + ")" * 40, "(cats & dogs)"),
+        ("git commit -m", "(git & commit & m)"),
+        ("exit code -1", "(exit & code & 1)"),
+        ("error -110.", "(error & 110)"),
+        ("below -3.5 degrees", '("3 5" & degrees)'),
     ],
 )
 def test_an_expression_that_does_not_parse_is_read_as_words(query: str, exact: str):
@@ -175,6 +179,12 @@ def test_a_query_without_letter_or_digit_asks_for_nothing(query: str):
     parsed = parse(query)
     assert (parsed.exact, parsed.loose, parsed.terms, parsed.phrases) == (None, None, (), ())
     assert prune(parsed, lambda _: True) is None
+
+
+def test_a_word_is_not_excluded_by_the_dash_of_an_option():
+    assert dashed("how do I use tar -xzf, rm -rf or -v") == [("tar", "xzf"), ("rm", "rf")]
+    parsed = parse("tar -xzf file -zip", ["xzf"])
+    assert (shown(parsed.exact), parsed.excluded) == ("((tar & xzf & file) − zip)", ("zip",))
 
 
 def test_terms_are_as_typed_without_stop_words_operators_and_punctuation():

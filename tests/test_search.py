@@ -198,7 +198,32 @@ def test_an_excluded_word_may_stand_in_a_title_or_a_tag(mode: str):
     other.note(Note("Deploy to the target in an image.", title="Images", tags=("docker",)))
     answer = other.search("deploy to the target -docker", mode=mode)
     assert titles(answer) == ["Staging"]
-    assert answer.note == "left out is what holds docker"
+    assert answer.note == "left out is what holds docker; what is in quotes is looked for"
+
+
+@pytest.mark.parametrize(
+    ("query", "title"),
+    [
+        ("rm -rf", "Shell"),
+        ("what does rm -rf build do", "Shell"),
+        ("how do I use tar -xzf", "Shell"),
+        ("pip install -r requirements.txt", "Shell"),
+        ("git commit -m", "Shell"),
+        ("exit code -1", "Exit"),
+        ("error -110 peer", "Exit"),
+        ("rm -archive", "Folders"),  # which nobody writes so
+    ],
+)
+def test_a_dash_that_passages_write_excludes_nothing(query: str, title: str):
+    other = library(
+        {
+            "Shell": "`rm -rf build`, `tar -xzf archive`, `pip install -r requirements.txt`, `git commit -m`",
+            "Exit": "The tool returns exit code -1 on failure, and error -110 where the peer is gone.",
+            "Folders": "What rm does to folders, tar to files, git to a commit, an exit code to a script.",
+            "Holidays": "The office is closed in August.",
+        }
+    )
+    assert titles(other.search(query, mode="fts5"))[0] == title
 
 
 @pytest.mark.promise("000.mmr.near-duplicates")

@@ -239,7 +239,7 @@ def _words(
 ) -> Iterator[WordFound]:
     """Yield each word and phrase of the query, and whether the chunk holds it anywhere that is indexed."""
     text = indexed(chunk, document)
-    is_pruned = query.loose != parse(query.text).loose  # not if every word is too frequent
+    is_pruned = query.loose != parse(query.text, query.options).loose  # not if every word is too frequent
     most = prune_limit(query.chunks, settings)
     for word in query.words:
         chunks = query.frequencies.get(word, 0)

@@ -63,7 +63,9 @@ def _note(answer: Answer, rescued: Rescue, unheld: Sequence[str], tools: SearchT
 
 def _what_is_excluded(query: Query) -> str | None:
     """Say it, because a query may exclude without meaning to: java -Xmx."""
-    return f"left out is what holds {', '.join(query.excluded)}" if query.excluded else None
+    if not query.excluded:
+        return None
+    return f"left out is what holds {', '.join(query.excluded)}; what is in quotes is looked for"
 
 
 def _crowded(answer: Answer, query: Query) -> str | None:

@@ -6,6 +6,7 @@ What comes out is not in any order yet.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from concord.cosines import Cosines
     from concord.protocols import Comparison, Reranker, Similarity, Store, Strategy
     from concord.ranking.calibrate import Calibration
+    from concord.text.parse import Dashed
 
 FEEDBACK_HITS = 2  # that the query is drawn towards: more of them bring in what is wrong
 CODE = 0.5  # share of candidates from which a search is one of source code
@@ -68,7 +70,7 @@ def retrieve(
     cosines = _cosines(request, tools)
     asked = [strategy for strategy in tools.strategies if strategy.name in polled(mode)]
     with laps.lap("understand"):
-        query, parsed = read(request, tools.settings, sources)
+        query, parsed = read(request, tools.settings, sources, partial(_is_option, tools.store))
         polling = Polling(deadline_ms(request, tools.settings))
         polling.ask([one for one in asked if one.family == "semantic"], query)  # while words are counted
         query = counted(query, parsed, tools.settings, tools.store.lexical)
@@ -84,6 +86,12 @@ def retrieve(
         ballots = _completed(poll, voted, compared)
         ballots = _with_feedback(ballots, context, compared)
     return Retrieval(query, poll, ballots, context, cosines)
+
+
+def _is_option(store: Store, dashed: Dashed) -> bool:
+    from concord.options import is_option  # late: few queries have a dash before a word
+
+    return is_option(dashed, store)
 
 
 def deadline_ms(request: Request, settings: Mapping[str, Any]) -> float:

@@ -46,7 +46,7 @@ def parts(query: Query, near: Near, index: LexicalIndex, budget_ms: float) -> Ma
 
 def _allowed(query: Query, found: Sequence[Match]) -> Match | None:
     """Return a match of any of these, without what the query excludes."""
-    match, dropped = any_of(found), parse(query.text).dropped
+    match, dropped = any_of(found), parse(query.text, query.options).dropped
     return Without(match, dropped) if match and dropped else match
 
 

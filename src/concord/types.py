@@ -313,6 +313,7 @@ class Query(Struct, frozen=True):
     frequencies: Mapping[str, int] = field(default_factory=dict)  # of each: how many chunks hold it
     chunks: int = 0  # how many there are
     ef_search: int | None = None
+    options: tuple[str, ...] = ()  # words whose dash excludes nothing, as in tar -xzf
     remaining: str = ""  # what is left of the text without what it excludes; empty where it excludes nothing
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from concord.errors import BadValue
 from concord.ranking.classify import classify
 from concord.ranking.entities import entities
-from concord.text.parse import Parsed, parse, prune
+from concord.text.parse import Dashed, Parsed, dashed, parse, prune
 from concord.types import DOCUMENT_TYPES, MODES, Filter, Mode, Query, Request, Source
 
 if TYPE_CHECKING:
@@ -39,8 +39,15 @@ def understand(
     return counted(query, parsed, settings, lexical)
 
 
-def read(request: Request, settings: Mapping[str, Any], sources: Sequence[Source]) -> tuple[Query, Parsed]:
+def read(
+    request: Request,
+    settings: Mapping[str, Any],
+    sources: Sequence[Source],
+    is_option: Callable[[Dashed], bool] = lambda dashed: False,
+) -> tuple[Query, Parsed]:
     """Return the query before its words are counted, enough for whoever looks for meaning, and its parts.
+
+    `is_option` tells what is no exclusion, although it has a dash.
 
     Raises:
         BadValue: a number, mode or type outside what is allowed.
@@ -49,6 +56,8 @@ def read(request: Request, settings: Mapping[str, Any], sources: Sequence[Source
     limit = _limit(request, settings)
     _check_threshold(request)
     parsed = parse(request.text)
+    options = tuple(one.word for one in dashed(request.text) if is_option(one)) if parsed.excluded else ()
+    parsed = parse(request.text, options) if options else parsed
     query = Query(
         text=request.text,
         terms=parsed.terms,
@@ -63,6 +72,7 @@ def read(request: Request, settings: Mapping[str, Any], sources: Sequence[Source
         entities=entities(request.text),
         words=parsed.words,
         ef_search=min(request.ef_search or settings["search.ef_search"], MAX_EF_SEARCH),
+        options=options,
         remaining=" ".join((*parsed.terms, *parsed.phrases)) if parsed.excluded else "",
     )
     return query, parsed

@@ -110,10 +110,15 @@ def _tokens_of_piece(piece: str) -> list[Token]:
 
 def _word(body: str) -> Token:
     bare = body.strip(_AROUND)
-    is_excluded = bare[:1] == "-" and bare[1:2] != "-"
+    is_excluded = bare[:1] == "-" and bare[1:2] != "-" and not _is_option_or_number(bare[1:])
     bare = bare[is_excluded:].lstrip("*")
     is_prefix = bare.endswith("*") and bare.count("*") == 1 and bare[-2:-1].isalnum()
     return Token("word", bare.rstrip(".*"), is_excluded, is_prefix)
+
+
+def _is_option_or_number(dashed: str) -> bool:
+    """Whether nobody would exclude it: `git commit -m`, `exit code -1`."""
+    return dashed[:1].isdigit() or (dashed.isascii() and len(dashed.rstrip(".")) == 1)
 
 
 def _is_shouted(tokens: Iterable[Token]) -> bool:

@@ -7,8 +7,10 @@ words and phrases, so that no text is an error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
 from unicodedata import normalize
 
 from msgspec import Struct
@@ -55,11 +57,22 @@ class Parsed(Struct, frozen=True):
     dropped: Match | None = None  # what `loose` excludes
 
 
-def parse(text: str) -> Parsed:
-    """Return what a query asks for. Never raises, whatever the text."""
+class Dashed(NamedTuple):
+    """A word that a query excludes by a dash, and the word before it."""
+
+    before: str
+    word: str
+
+
+def parse(text: str, options: Collection[str] = ()) -> Parsed:
+    """Return what a query asks for; `options` are words that are not excluded by their dash.
+
+    Never raises, whatever the text.
+    """
     cleaned = _cleaned(text)
     is_paired = cleaned.count('"') % 2 == 0
     tokens = tokens_of(cleaned if is_paired else cleaned.replace('"', " "))
+    tokens = [replace(t, is_excluded=False) if t.is_excluded and t.text in options else t for t in tokens]
     has_operators = any(t.kind in OPERATORS or t.is_excluded or t.is_prefix for t in tokens)
     if has_operators and is_paired and len(tokens) <= MAX_TERMS:
         try:
@@ -67,6 +80,15 @@ def parse(text: str) -> Parsed:
         except DoesNotParse:
             pass
     return _parsed(_literals(tokens), operators=False)
+
+
+def dashed(text: str) -> list[Dashed]:
+    """Return the words that may be options: each excluded by a dash, after a word that is not."""
+    return [
+        Dashed(before.text, token.text)
+        for before, token in pairwise(tokens_of(_cleaned(text)))
+        if before.kind == token.kind == "word" and token.is_excluded and not before.is_excluded
+    ]
 
 
 def prune(parsed: Parsed, keep: Callable[[str], bool]) -> Match | None:
