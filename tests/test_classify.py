@@ -447,6 +447,8 @@ def test_a_name_is_mentioned_only_as_whole_words_and_in_any_case():
     text = "The OAK\nRIDGE site used a 386, not a 386DX."
     assert mentioned(["Oak Ridge", "386", "86", "Ridge site use"], text) == ("Oak Ridge", "386")
     assert mentioned(["386"], "only 3864 and 1386") == ()
+    assert mentioned(["MP3", "X11"], "MP3ファイルとX11用のフォント") == ("MP3", "X11")
+    assert mentioned(["ファイル"], "MP3ファイル名") == ()
 
 
 @pytest.mark.promise("000.entity.boost")

@@ -110,6 +110,11 @@ INCIDENTS = {
 SURE = replace(fitted(answerable=0.4), hit=replace(NEVER, intercept=3.0))
 
 
+@pytest.mark.parametrize("query", ["MP3/Ogg/FLAC disk", "object->complex128 disk", "Video4linux disk"])
+def test_what_has_a_digit_in_it_is_not_always_a_code_that_something_must_hold(query: str):
+    assert search(Request(query), tools(library(INCIDENTS), SURE)).note is None
+
+
 @pytest.mark.parametrize("query", ["INC-4712", "E_GATEWAY_4712", "what about INC-4712"])
 def test_a_code_that_nothing_holds_is_not_answered_by_one_that_is_like_it(query: str):
     answer = search(Request(query), tools(library(INCIDENTS), SURE))

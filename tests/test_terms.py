@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.text.characters import aligned, beyond_ascii
+from concord.text.characters import aligned, beyond_ascii, latin_share
 from concord.text.stopwords import significant
 from concord.text.terms import (
     exclusion_match,
@@ -387,3 +387,11 @@ def test_dropping_stop_words_never_leaves_nothing(words: list[str]):
 @given(st.text(st.characters(exclude_categories=())))
 def test_what_is_beyond_ascii_is_found_in_order_even_half_a_character(text: str):
     assert beyond_ascii(text) == "".join(character for character in text if not character.isascii())
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [("", 1.0), ("naïve café", 1.0), ("404 !?", 1.0), ("кот", 0.0), ("Qt кот", 2 / 5), ("GIT ツリー", 0.5)],
+)
+def test_the_latin_share_counts_letters_alone(text: str, share: float):
+    assert latin_share(text) == pytest.approx(share)

@@ -27,6 +27,7 @@ from concord.ranking.fuse import Fused
 from concord.ranking.identifiers import shape
 from concord.ranking.plan import STRATEGIES
 from concord.text.parse import contains
+from concord.text.pattern import pattern
 from concord.text.terms import loose_words
 from concord.types import Chunk, Document, Query, Ranked
 
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from concord.retrieve import Retrieval
 
 MOSTLY = 0.5  # the share of a query, by rarity, from which what nothing holds is what was asked for
+# What names one thing of many by its number; not a product (e2fsprogs), a compound or a list (MP3/Ogg).
+_ENDS_IN_NUMBER = pattern(r"[^/<>]*[0-9][A-Za-z]{0,2}")
+HALF_READ = 0.5  # how much of a query a model must read for its silence to say something
 SLIP = 0.05  # the chance that a code was mistyped, and the one that is like it was meant; not measured
 
 
@@ -93,8 +97,9 @@ def judge(
         ],
         [survivor.document.id for survivor in survivors],
     )
+    is_unread = found.context.model_reads < HALF_READ
     verdicts = tuple(
-        _verdict(survivor, hit, query, signals, calibration, rung, unread=found.context.model_reads < 1)
+        _verdict(survivor, hit, query, signals, calibration, rung, unread=is_unread)
         for survivor, hit in zip(survivors, hits, strict=True)
     )
     relevances = [verdict.relevance for verdict in verdicts]
@@ -134,7 +139,7 @@ def signals_of(
 
 def _unheld(survivors: Sequence[Survivor], query: Query, is_held: Callable[[str], bool]) -> tuple[str, ...]:
     """Return the codes of a query, such as INC-4712, that nothing holds; what is like one is not it."""
-    codes = [name for name in query.entities if shape(name) == "sure" and any(map(str.isdigit, name))]
+    codes = [name for name in query.entities if shape(name) == "sure" and _ENDS_IN_NUMBER.fullmatch(name)]
     return tuple(
         code
         for code in codes

@@ -20,7 +20,7 @@ from concord.ranking.ballots import Ballots, merge_votes
 from concord.ranking.blend import blend
 from concord.ranking.plan import polled
 from concord.ranking.share import Context
-from concord.text.characters import is_latin
+from concord.text.characters import latin_share
 from concord.types import Candidate, ChunkId, Glance, Mode, Query, Request, Source
 from concord.understand import counted, is_literal, read
 
@@ -162,15 +162,20 @@ def _code_share(voted: Sequence[Candidate], tools: SearchTools) -> float:
 def _context(query: Query, tools: SearchTools, code_share: float) -> Context:
     """Return what the fusions may know besides the votes."""
     weights = rarity.idfs(query.chunks, query.frequencies)
-    reads = 1.0 if tools.calibration is None or is_latin(query.text) else tools.calibration.other_scripts
     return Context(
         query.kind,
         tools.settings["search.rrf_k"],
         max_bm25=rarity.ceiling(weights.values()),
         code_share=code_share,
-        model_reads=reads,
+        model_reads=_readable(query.text, tools.calibration),
         is_literal=is_literal(query),
     )
+
+
+def _readable(text: str, calibration: Calibration | None) -> float:
+    """Return how much of a query the model reads: what is Latin, such as names, in any language."""
+    latin = latin_share(text)
+    return latin + (1 - latin) * (1.0 if calibration is None else calibration.other_scripts)
 
 
 def _with_feedback(ballots: Ballots, context: Context, compared: Comparison | None) -> Ballots:

@@ -25,6 +25,7 @@ from concord.ranking.lexicon import (
 from concord.ranking.questions import asks
 from concord.ranking.share import ordered
 from concord.ranking.words import READ_CHARS, Word, is_initials, plain, words
+from concord.text.unspaced import has_unspaced
 from concord.types import ChunkId, Ranked
 
 MAX_ENTITIES = 16  # a pasted page holds hundreds, and each is looked for in each chunk that is read
@@ -160,6 +161,11 @@ def _is_headline(query: Sequence[Word]) -> bool:
     return all(plain(text) in FUNCTION_WORDS or is_number(text) for text in others)
 
 
+def _goes_on(edge: str, neighbour: str) -> bool:
+    """Whether a word goes on beyond its edge: in MP3ファイル, MP3 is a word of its own."""
+    return neighbour.isalnum() and (has_unspaced(edge) or not has_unspaced(neighbour))
+
+
 def _stands_in(name: str, folded: str) -> bool:
     words = name.casefold().split()
     if len(words) > 1 and words[0] in folded:  # they may stand on two lines
@@ -168,7 +174,7 @@ def _stands_in(name: str, folded: str) -> bool:
     at = folded.find(wanted)
     while at >= 0:
         end = at + len(wanted)
-        if not folded[at - 1 : at].isalnum() and not folded[end : end + 1].isalnum():
+        if not _goes_on(wanted[0], folded[at - 1 : at]) and not _goes_on(wanted[-1], folded[end : end + 1]):
             return True
         at = folded.find(wanted, end)
     return False

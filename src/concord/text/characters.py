@@ -185,9 +185,14 @@ def is_token_character(character: str) -> bool:
 
 def is_latin(text: str) -> bool:
     """Whether most letters of a text are of the Latin script; a text without letters is."""
+    return latin_share(text) >= 0.5
+
+
+def latin_share(text: str) -> float:
+    """Return how many of a text's letters are of the Latin script; all, where there are no letters."""
     if text.isascii():
-        return True
+        return 1.0
     letters = [character for character in text if character.isalpha()]
     # U+024F ends Latin Extended-B; U+1E00–U+1EFF holds the rest that living languages use.
     latin = sum(character <= "\u024f" or "\u1e00" <= character <= "\u1eff" for character in letters)
-    return 2 * latin >= len(letters)
+    return latin / len(letters) if letters else 1.0

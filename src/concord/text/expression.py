@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from concord.text.pattern import pattern
 from concord.text.terms import all_of, any_of, exclusion_match, phrase_match, word_match
@@ -21,6 +22,7 @@ _PIECE = pattern(r'(?P<minus>(?<![^\s(])-)?"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+)
 # What statements and messages say in capitals.
 _BEFORE_NOT = {"IS", "IF", "DOES", "CAN"}
 _AFTER_NOT = {"NULL", "EXISTS", "EXIST", "IN", "LIKE", "BETWEEN", "FOUND", "ALLOWED", "SUPPORTED"}
+_AND_OR = {"and", "or", "und", "oder", "bzw", "sowie", "et", "ou", "y", "e", "o", "en", "of", "og", "och"}
 _AROUND = "'“”„‘’«»[]{}<>=,;:!?¿¡…。，、！？；：「」『』（）"  # what a sentence puts around its words
 
 
@@ -60,8 +62,13 @@ def tokens_of(text: str) -> list[Token]:
     for piece in _PIECE.finditer(text):
         if piece["word"] is None:
             found.append(Token("phrase", piece["phrase"].strip(), is_excluded=bool(piece["minus"])))
-        else:
-            found += _tokens_of_piece(piece["word"])
+        else:  # what is joined to a quotation, as in "Model C"-schools, excludes nothing
+            is_joined = text[piece.start() - 1 : piece.start()] == '"'
+            found += _tokens_of_piece(piece["word"].lstrip("-") if is_joined else piece["word"])
+    found = [
+        replace(token, is_excluded=False) if token.is_excluded and _is_elliptic(found, at) else token
+        for at, token in enumerate(found)
+    ]
     is_shouted = _is_shouted(found)
     found = [
         Token("word", "NOT") if token.kind == "NOT" and (is_shouted or _is_said(found, at)) else token
@@ -119,6 +126,11 @@ def _word(body: str) -> Token:
 def _is_option_or_number(dashed: str) -> bool:
     """Whether nobody would exclude it: `git commit -m`, `exit code -1`."""
     return dashed[:1].isdigit() or (dashed.isascii() and len(dashed.rstrip(".")) == 1)
+
+
+def _is_elliptic(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a dash stands for a part of the word before: Vor- und -nachname, Ein- oder -ausgabe."""
+    return any(token.text.casefold() in _AND_OR for token in tokens[:at][-1:] if token.kind == "word")
 
 
 def _is_shouted(tokens: Iterable[Token]) -> bool:
