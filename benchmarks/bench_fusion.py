@@ -20,10 +20,10 @@ from msgspec.structs import astuple, replace
 from benchmarks.development import QUERIES, TRAIN, folder, present
 from benchmarks.measure import Row, absent, at_least
 from concord.cli.output import table
-from concord.collection import Qrels, read_collection
-from concord.evaluate import PATIENCE_MS, Owners, Run, measure
 from concord.knowledge import KnowledgeBase
 from concord.parts import silent
+from concord.quality.collection import Qrels, read_collection
+from concord.quality.evaluate import PATIENCE_MS, Owners, Run, measure
 from concord.ranking.ballots import Ballots
 from concord.ranking.blend import blend
 from concord.ranking.fuse import FUSIONS

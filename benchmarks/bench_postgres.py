@@ -21,12 +21,12 @@ from benchmarks.postgres_lab import ORG, server
 from benchmarks.postgres_searching import recall, searching
 from benchmarks.postgres_writing import filling, growing, settle, writing
 from concord.backends.postgres.store import PostgresStore
-from concord.collection import Collection, read_collection
 from concord.config import load_settings
-from concord.evaluate import MODES, Evaluation, evaluate
 from concord.knowledge import KnowledgeBase
 from concord.parts import silent
 from concord.protocols import Store
+from concord.quality.collection import Collection, read_collection
+from concord.quality.evaluate import MODES, Evaluation, evaluate
 from concord.retrieve import SearchTools
 from concord.types import Piece
 

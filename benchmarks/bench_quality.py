@@ -18,10 +18,10 @@ from statistics import mean
 from benchmarks.development import SETS, TRAIN, folder, judged, measured, present, strangers
 from benchmarks.measure import Row, absent, at_least
 from concord.cli.output import table
-from concord.evaluate import MODES, Evaluation, Outcome
-from concord.fitting import JudgedSet, fit, revised
 from concord.knowledge import KnowledgeBase
-from concord.reliability import (
+from concord.quality.evaluate import MODES, Evaluation, Outcome
+from concord.quality.fitting import JudgedSet, fit, revised
+from concord.quality.reliability import (
     Answerability,
     LabelPrecision,
     Reliability,

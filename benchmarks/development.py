@@ -10,11 +10,11 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from benchmarks.measure import sized
-from concord.collection import foreign_queries, read_collection
-from concord.evaluate import Evaluation, evaluate
-from concord.fitting import JudgedSet
 from concord.knowledge import KnowledgeBase
 from concord.parts import silent
+from concord.quality.collection import foreign_queries, read_collection
+from concord.quality.evaluate import Evaluation, evaluate
+from concord.quality.fitting import JudgedSet
 from concord.ranking.calibrate import Calibration
 
 SETS = (

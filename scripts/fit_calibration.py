@@ -18,12 +18,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.development import QUERIES, SETS, TRAIN, folder, judged, measured, present
 
-from concord.calibration import SHIPPED, save_calibration, shipped_calibration
-from concord.collection import Collection, read_collection
-from concord.evaluate import PATIENCE_MS, Owners, Run, measure
-from concord.fitting import fit
 from concord.knowledge import KnowledgeBase
 from concord.parts import silent
+from concord.quality.calibration import SHIPPED, save_calibration, shipped_calibration
+from concord.quality.collection import Collection, read_collection
+from concord.quality.evaluate import PATIENCE_MS, Owners, Run, measure
+from concord.quality.fitting import fit
 from concord.ranking.agreement import Cuts
 from concord.ranking.blend import blend
 from concord.ranking.calibrate import Calibration, Logistic, model_key

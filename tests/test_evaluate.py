@@ -13,10 +13,10 @@ import ir_measures
 import pytest
 
 from concord import KnowledgeBase
-from concord.collection import read_collection
 from concord.errors import BadValue, NotFound
-from concord.evaluate import MEASURES, MODES, write_runs
-from concord.reliability import (
+from concord.quality.collection import read_collection
+from concord.quality.evaluate import MEASURES, MODES, write_runs
+from concord.quality.reliability import (
     LabelPrecision,
     answerability,
     auroc,
@@ -25,7 +25,7 @@ from concord.reliability import (
     precisions,
     reliability,
 )
-from concord.report import reliability_plot
+from concord.quality.report import reliability_plot
 from judged import recipes, things, write_collection
 
 

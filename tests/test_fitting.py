@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord import KnowledgeBase
-from concord.calibration import file_name, find_calibration, save_calibration, shipped_calibration
-from concord.collection import read_collection
 from concord.errors import BadValue
-from concord.evaluate import Outcome
-from concord.fitting import (
+from concord.quality.calibration import file_name, find_calibration, save_calibration, shipped_calibration
+from concord.quality.collection import read_collection
+from concord.quality.evaluate import Outcome
+from concord.quality.fitting import (
     FITTED_HIT_FEATURES,
     Cases,
     JudgedSet,
@@ -28,10 +28,10 @@ from concord.fitting import (
     revised,
     straightened,
 )
+from concord.quality.refit import LEAST, off_topic
+from concord.quality.reliability import reliability
 from concord.ranking.calibrate import Logistic, dump, load, model_key, probability
 from concord.ranking.features import hit_features
-from concord.refit import LEAST, off_topic
-from concord.reliability import reliability
 from concord.search import Examined, examine
 from concord.types import Identity, Request
 from judged import recipes, things, write_collection

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from concord.errors import BadValue
-from concord.evaluate import Outcome, asked
 from concord.protocols import Catalog, Journal, Progress
+from concord.quality.evaluate import Outcome, asked
 from concord.reading import locate, passage_of
 from concord.retrieve import SearchTools
 from concord.types import Feedback, Opinion

@@ -14,11 +14,11 @@ from concord.parts import Parts, silent
 from concord.types import Request
 
 if TYPE_CHECKING:
-    from concord.collection import Collection
-    from concord.evaluate import Evaluation
     from concord.feedback import Review
     from concord.protocols import Progress
-    from concord.refit import Refit
+    from concord.quality.collection import Collection
+    from concord.quality.evaluate import Evaluation
+    from concord.quality.refit import Refit
     from concord.retrieve import SearchTools
 
 
@@ -43,7 +43,7 @@ class Measuring:
             NotFound: the folder holds no collection.
             BadValue: a file of it cannot be read.
         """
-        from concord.evaluate import evaluate
+        from concord.quality.evaluate import evaluate
 
         collection, others = _asked_of(folder, unanswerable, split, limit)
         with self.apart(collection, progress) as tools:
@@ -64,9 +64,9 @@ class Measuring:
             NotFound: the folder holds no collection.
             BadValue: a file of it cannot be read, or it has too few judged queries to learn from.
         """
-        from concord.calibration import save_calibration
         from concord.feedback import judged_outcomes
-        from concord.refit import refit
+        from concord.quality.calibration import save_calibration
+        from concord.quality.refit import refit
 
         collection, others = _asked_of(folder, unanswerable, split, limit)
         identity = self._parts.model_identity
@@ -88,8 +88,8 @@ class Measuring:
     @contextmanager
     def apart(self, collection: Collection, progress: Progress) -> Iterator[SearchTools]:
         """Index a collection apart from the knowledge base, and yield what it is searched with."""
-        from concord.collection import complete, index_collection, settings_apart
         from concord.embedding import embed_pending
+        from concord.quality.collection import complete, index_collection, settings_apart
         from concord.retrieve import SearchTools
 
         identity, recipe = self._parts.model_identity, self._parts.recipe()
@@ -110,7 +110,7 @@ def _asked_of(
     limit: int | None,
 ) -> tuple[Collection, dict[str, list[str]]]:
     """Return a collection to ask its own queries of, and others' queries by name."""
-    from concord.collection import foreign_queries, read_collection
+    from concord.quality.collection import foreign_queries, read_collection
 
     collection = read_collection(Path(folder), split).sampled(limit)
     return collection, foreign_queries([*map(Path, unanswerable)], limit)

@@ -325,7 +325,7 @@ class Parts:
 
     def _calibration(self, identity: Identity) -> Calibration | None:
         """Return what was fitted for a model; None for one that nobody fitted."""
-        from concord.calibration import find_calibration
+        from concord.quality.calibration import find_calibration
 
         return find_calibration(identity, self.settings.paths)
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from concord.backfill import Backfill
     from concord.doctor import Diagnosis
     from concord.embedding import Embedding
-    from concord.evaluate import Evaluation
     from concord.feedback import Review
     from concord.migrate import Migration
     from concord.models import Built, ModelState, Switch
@@ -26,8 +25,9 @@ if TYPE_CHECKING:
         SyncReport,
         VectorIndexState,
     )
-    from concord.refit import Refit
-    from concord.reliability import Reliability, Trust
+    from concord.quality.evaluate import Evaluation
+    from concord.quality.refit import Refit
+    from concord.quality.reliability import Reliability, Trust
     from concord.replay import Comparison, Trial
     from concord.types import Feedback, Identity
 

@@ -13,10 +13,10 @@ from concord.cli import output, progress
 from concord.cli.command import Flags, command, opened
 
 if TYPE_CHECKING:
-    from concord.evaluate import Evaluation
     from concord.feedback import Review
-    from concord.refit import Refit
-    from concord.reliability import LabelPrecision, Trust
+    from concord.quality.evaluate import Evaluation
+    from concord.quality.refit import Refit
+    from concord.quality.reliability import LabelPrecision, Trust
 
 _folder = click.Path(path_type=Path)
 
@@ -112,8 +112,8 @@ def calibrate(
 
 def _write(found: Evaluation, run: Path | None, report: Path | None) -> None:
     from concord.errors import BadValue
-    from concord.evaluate import write_runs
-    from concord.report import page
+    from concord.quality.evaluate import write_runs
+    from concord.quality.report import page
 
     try:
         if run is not None:

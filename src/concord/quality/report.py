@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from concord.reliability import LabelPrecision, Reliability
+from concord.quality.reliability import LabelPrecision, Reliability
 
 if TYPE_CHECKING:
-    from concord.evaluate import Evaluation
+    from concord.quality.evaluate import Evaluation
 
 SIZE, EDGE = 260, 34  # of a plot, in pixels: the square of data, and what its axes need
 

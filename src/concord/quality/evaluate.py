@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from concord.collection import Collection, Qrels
 from concord.judge import Judgement
 from concord.protocols import Progress
+from concord.quality.collection import Collection, Qrels
+from concord.quality.reliability import Answerability, Gibberish, Trust, answerability, gibberish, trust
 from concord.ranking.fuse import FUSIONS
-from concord.reliability import Answerability, Gibberish, Trust, answerability, gibberish, trust
 from concord.retrieve import SearchTools, retrieve
 from concord.search import FUSION_OF, Examined, examine
 from concord.types import ChunkId, QueryKind, Request

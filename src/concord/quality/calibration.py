@@ -12,7 +12,7 @@ from concord.errors import BadValue
 from concord.ranking.calibrate import Calibration, dump, load, model_key
 from concord.types import Identity
 
-SHIPPED = Path(__file__).parent / "data"
+SHIPPED = Path(__file__).parent.parent / "data"
 
 
 def find_calibration(identity: Identity, paths: Paths) -> Calibration | None:

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.evaluate import Outcome
 from concord.judge import Judgement, Verdict
+from concord.quality.evaluate import Outcome
 from concord.ranking import calibrate
 from concord.ranking.agreement import Cuts, answer_label, answerable, cap, label
 from concord.ranking.calibrate import Calibration, Logistic

@@ -12,14 +12,14 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from concord.calibration import SHIPPED, shipped_calibration
-from concord.collection import Collection
 from concord.errors import BadValue
-from concord.evaluate import Outcome, ask, ask_own
-from concord.fitting import FOLDS, JudgedSet, fit, revised
 from concord.protocols import Progress
+from concord.quality.calibration import SHIPPED, shipped_calibration
+from concord.quality.collection import Collection
+from concord.quality.evaluate import Outcome, ask, ask_own
+from concord.quality.fitting import FOLDS, JudgedSet, fit, revised
+from concord.quality.reliability import Trust, trust
 from concord.ranking.calibrate import Calibration, model_key
-from concord.reliability import Trust, trust
 from concord.retrieve import SearchTools
 from concord.types import Identity
 

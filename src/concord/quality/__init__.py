@@ -1,0 +1,1 @@
+"""How good are the answers, and is their confidence true?"""
