@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from concord.errors import BadValue, UnknownSetting
+from concord.errors import BadValue, UnknownSetting, did_you_mean
 
 Origin = Literal["default", "file", "environment", "flag"]
 APP = "concord"
@@ -517,7 +517,7 @@ def parse_value(key: str, raw: Any) -> Any:
     setting = TABLE.get(key)
     if setting is None:
         raise UnknownSetting(
-            f"there is no setting {key!r}", hint=_nearest(key, TABLE, "`kb config` lists them all")
+            f"there is no setting {key!r}", hint=did_you_mean(key, TABLE, "`kb config` lists them all")
         )
     value = _converted(setting, raw)
     if setting.choices and value not in setting.choices:
@@ -563,14 +563,6 @@ def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
             yield prefix + key, value
 
 
-def _nearest(word: str, known: Mapping[str, Any], otherwise: str) -> str:
-    import difflib
-
-    close = difflib.get_close_matches(word, known, n=1)
-    return f"did you mean {close[0]}?" if close else otherwise
-
-
 def _stranger_warning(name: str, named: Mapping[str, str]) -> str:
-    return (
-        f"the environment variable {name} is no setting of ours ({_nearest(name, named, 'see `kb config`')})"
-    )
+    hint = did_you_mean(name, named, "see `kb config`")
+    return f"the environment variable {name} is no setting of ours ({hint})"

@@ -125,8 +125,7 @@ def _documents_at(path: str, catalog: Catalog) -> list[Document]:
     source = holder(file, catalog.sources())
     if source is None or source.path is None:
         return []
-    relative = file.relative_to(source.path).as_posix()
-    return catalog.documents_at(source.prefix if source.kind == "file" else f"{source.prefix}/{relative}")
+    return catalog.documents_at(source.path_of(file.relative_to(source.path).as_posix()))
 
 
 def _only(found: Sequence[Document], path: str) -> Document:

@@ -16,11 +16,11 @@ from typing import Any
 from concord.backends.columns import WEIGHTS
 from concord.backends.matches import kept_and_dropped, wanted
 from concord.backends.postgres.words import COUNT_BITS, LABELS, LENGTH_BITS, MOST_COUNTED, lexemes
+from concord.backends.sql_values import LAST_CHARACTER
 from concord.ranking.rarity import K1, LEAST_IDF, B
 from concord.types import AllOf, Match, Phrase, Without, Word
 
 _MAX_DEPTH = 16  # of nested parts; nothing that a person types comes near
-_LAST_CHARACTER = "\U0010ffff"
 _LONGEST_PHRASE = 256  # tokens; the rest of a longer one could hardly tell two chunks apart
 
 _IDF = (
@@ -156,7 +156,7 @@ class Relation:
     def _leaf(self, tokens: list[str], is_begun: bool) -> str:
         if len(tokens) == 1:
             start = tokens[0]
-            return _PREFIX.format(at=self._named(**{"from": start, "to": start + _LAST_CHARACTER}))
+            return _PREFIX.format(at=self._named(**{"from": start, "to": start + LAST_CHARACTER}))
         tokens = tokens[:_LONGEST_PHRASE]
         last = [False] * (len(tokens) - 1) + [is_begun]
         whole = Counter(tokens[:-1] if is_begun else tokens)
