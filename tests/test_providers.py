@@ -190,7 +190,7 @@ def test_a_server_that_refuses_everything_is_down_and_no_text_is_blamed(
     with pytest.raises(EmbedderDown, match="does not work: not now") as fault:
         remote(dimension=256, concurrency=1).embed_documents(many(40))
     assert not isinstance(fault.value, TextsRefused)
-    assert len(server.behaviour.requests) < 40
+    assert len(server.behaviour.requests) < 80  # a few tries for each halving; for each text they are 120
 
 
 @pytest.mark.promise("E.providers.believes-nothing")
