@@ -10,7 +10,7 @@ from concord.errors import BadValue
 from concord.mcp import arguments as given
 from concord.mcp import render
 from concord.mcp.desk import Desk
-from concord.mcp.jobs import Job, Plan
+from concord.mcp.jobs import Extent, Job, Plan, Step
 from concord.mcp.packing import Reply, pack_answer
 from concord.mcp.roots import permitted
 from concord.wire import document_to_json, passage_to_json
@@ -104,9 +104,7 @@ def note(desk: Desk, kb: KnowledgeBase, asked: given.NoteArguments) -> Reply:
     document = kb.note(_note(asked), supersedes=asked.supersedes, embed=kb.is_warm)
     desk.notes.add(key, document.id)
     if not kb.is_warm:
-        desk.jobs.start_or_join(
-            Plan(("embed notes", kb.org), "embedding notes", lambda p: _embed(kb, document.source_id, p))
-        )
+        desk.jobs.start_or_join(_plan_embedding(kb, document.source_id))
     return _kept(kb, document)
 
 
@@ -149,7 +147,7 @@ def stats(desk: Desk, kb: KnowledgeBase, asked: given.StatsArguments) -> Reply:
             "model_warm": kb.is_warm,
         },
         "latencies_ms": desk.latencies.summary(),
-        "jobs": [{"label": job.label, **_progress(job)} for job in desk.jobs.running()],
+        "jobs": [{"label": job.plan.label, **_progress(job.step)} for job in desk.jobs.running()],
     }
     return Reply(wire, render.stats(wire))
 
@@ -163,18 +161,21 @@ def plan_add(desk: Desk, kb: KnowledgeBase, asked: given.AddArguments) -> Plan:
         report = kb.add(path, name=name, patterns=patterns, tags=tags, progress=progress)
         return _report(sync_report_to_json(report), [report])
 
-    return Plan(("add", kb.org, path, name, patterns, tags), str(path), work)
+    key = ("add", kb.org, path, name, patterns, tags)
+    return Plan(key, str(path), work, Extent(kb.org, str(path)))
 
 
 def plan_sync(desk: Desk, kb: KnowledgeBase, asked: given.SyncArguments) -> Plan:
     """Plan to bring one source or all of them up to date."""
-    names = [kb.source(asked.source).source.name] if asked.source else []
+    source = kb.source(asked.source).source if asked.source else None
+    names = [source.name] if source else []
 
     def work(progress: Progress) -> JsonObject:
         reports = kb.sync(names, progress=progress)
         return _report({**sync_reports_to_json(reports), "source": asked.source}, reports)
 
-    return Plan(("sync", kb.org, *names), asked.source or "all sources", work)
+    extent = Extent(kb.org, (source.path or source.id) if source else None)
+    return Plan(("sync", kb.org, *names), asked.source or "all sources", work, extent)
 
 
 def finished(report: JsonObject) -> Reply:
@@ -182,18 +183,23 @@ def finished(report: JsonObject) -> Reply:
     return Reply(report, render.sync(report))
 
 
-def unfinished(job: Job) -> Reply:
+def unfinished(job: Job, moving: Job) -> Reply:
     """Return the reply for indexing that goes on after the call has ended."""
-    progress = _progress(job)
-    of = f" of {progress['total']}" if progress["total"] else ""
-    said = f"{progress['stage']}: {progress['done']}{of} so far" if job.step.ticks else "it has just begun"
-    wire = _report({"source": job.label}, []) | {
+    label = job.plan.label
+    wire = _report({"source": label}, []) | {
         "state": "running",
-        "progress": progress,
-        "note": f"indexing {job.label} goes on in the background ({said}); what is done can be searched, "
-        "kb_sync waits for the rest",
+        "progress": _progress(moving.step),
+        "note": f"indexing {label} goes on in the background ({_how_far(job, moving)}); what is done can be "
+        "searched, kb_sync waits for the rest",
     }
     return Reply(wire, render.sync(wire))
+
+
+def _how_far(job: Job, moving: Job) -> str:
+    if not moving.step.ticks:
+        return "it has just begun"
+    said = f"{moving.step} so far"
+    return said if moving.plan.label == job.plan.label else f"it waits for {moving.plan.label}, {said}"
 
 
 def _report(wire: JsonObject, reports: list[SyncReport]) -> JsonObject:
@@ -217,8 +223,8 @@ def _report(wire: JsonObject, reports: list[SyncReport]) -> JsonObject:
     }
 
 
-def _progress(job: Job) -> JsonObject:
-    return {"stage": job.step.stage, "done": job.step.done, "total": job.step.total}
+def _progress(step: Step) -> JsonObject:
+    return {"stage": step.stage, "done": step.done, "total": step.total}
 
 
 def _problems(state: JsonObject) -> list[str]:
@@ -263,6 +269,11 @@ def _note(asked: given.NoteArguments) -> Note:
     )
 
 
-def _embed(kb: KnowledgeBase, source_id: str, progress: Progress) -> JsonObject:
-    kb.sync([source_id], progress=progress)
-    return {}
+def _plan_embedding(kb: KnowledgeBase, notes_id: str) -> Plan:
+    """Plan to embed notes that were kept without waiting for the model."""
+
+    def work(progress: Progress) -> JsonObject:
+        kb.sync([notes_id], progress=progress)
+        return {}
+
+    return Plan(("embed notes", kb.org), "embedding notes", work, Extent(kb.org, notes_id))
