@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import anyio
 import jsonschema
 import pytest
 from mcp.shared.exceptions import MCPError
@@ -14,6 +15,7 @@ from concord import KnowledgeBase
 from concord.budget import tokens
 from concord.config import load_settings
 from concord.mcp.arguments import MIN_TOKENS
+from concord.mcp.desk import REPEATED_S, RecentNotes
 from concord.mcp.schemas import ANSWER, RESULT
 from concord.types import DOCUMENT_TYPES, MODES
 from mcp_session import ERAS, call, in_process, refusal, run, said, text_of, write_docs
@@ -251,6 +253,58 @@ def test_a_note_that_is_sent_again_is_kept_once(tmp_path: Path):
             assert (await call(client, "kb_get", document_id=anew["document_id"]))["text"] == "Once."
 
     run(scene)
+
+
+def test_a_note_that_is_no_longer_what_it_was_does_not_stand_for_a_new_one(tmp_path: Path):
+    async def scene() -> None:
+        async with in_process(tmp_path / "home") as client:
+            mondays = await call(client, "kb_note", content="Deploy on Mondays.")
+            fridays = await call(
+                client, "kb_note", content="Deploy on Fridays.", supersedes=mondays["document_id"]
+            )
+            again = await call(client, "kb_note", content="Deploy on Mondays.")
+            assert again["superseded_by"] is None
+            with KnowledgeBase(load_settings({}, {"KB_HOME": str(tmp_path / "home")})) as elsewhere:
+                elsewhere.edit_note(fridays["document_id"], content="Deploy on Saturdays.")
+            corrected = await call(client, "kb_note", content="Deploy on Fridays.")
+            found = await call(client, "kb_search", query="deploy", mode="fts5")
+            assert {one["document_id"]: one["text"] for one in found["results"]} == {
+                again["document_id"]: "Deploy on Mondays.",
+                fridays["document_id"]: "Deploy on Saturdays.",
+                corrected["document_id"]: "Deploy on Fridays.",
+            }
+
+    run(scene)
+
+
+def test_the_same_note_sent_many_times_at_once_is_kept_once(tmp_path: Path):
+    async def scene() -> None:
+        async with in_process(tmp_path / "home") as client:
+            ids: list[str] = []
+
+            async def keep(content: str) -> None:
+                ids.append((await call(client, "kb_note", content=content))["document_id"])
+
+            async with anyio.create_task_group() as tasks:
+                for number in range(12):
+                    tasks.start_soon(keep, f"Number {number % 3}.")
+            assert len(ids) == 12
+            assert len(set(ids)) == (await call(client, "kb_stats"))["documents"] == 3
+
+    run(scene)
+
+
+def test_a_note_said_again_after_a_while_is_a_note_of_its_own():
+    now = 0.0
+    notes = RecentNotes(clock=lambda: now)
+    with notes.turn("the same") as first, notes.turn("another"):
+        pass
+    now = REPEATED_S - 1
+    with notes.turn("the same") as second:
+        assert second is first
+    now += REPEATED_S
+    with notes.turn("the same") as third:
+        assert third is not first
 
 
 def test_notes_are_not_deleted_by_a_tool_but_on_the_command_line(tmp_path: Path):

@@ -98,14 +98,23 @@ def _size(reply: Reply) -> int:
 
 def note(desk: Desk, kb: KnowledgeBase, asked: given.NoteArguments) -> Reply:
     """Keep a note; its vectors follow in the background while the model is cold."""
-    key = (kb.org, asked.model_dump_json())
-    if (repeated := desk.notes.get(key)) and (document := kb.document(repeated)):
-        return _kept(kb, document)
-    document = kb.note(_note(asked), supersedes=asked.supersedes, embed=kb.is_warm)
-    desk.notes.add(key, document.id)
-    if not kb.is_warm:
-        desk.jobs.start_or_join(_plan_embedding(kb, document.source_id))
-    return _kept(kb, document)
+    with desk.notes.turn((kb.org, asked.model_dump_json())) as recent:
+        if recent.document is None or not _still_says(kb, recent.document):
+            is_warm = kb.is_warm
+            recent.document = kb.note(_note(asked), supersedes=asked.supersedes, embed=is_warm)
+            if not is_warm:
+                desk.jobs.start_or_join(_plan_embedding(kb, recent.document.source_id))
+        return _kept(kb, recent.document)
+
+
+def _still_says(kb: KnowledgeBase, kept: Document) -> bool:
+    """Whether a note is as it was kept: one since edited, superseded or removed says something else."""
+    now = kb.document(kept.id)
+    return now is not None and _said(now) == _said(kept)
+
+
+def _said(note: Document) -> tuple[str, str, tuple[str, ...], str | None]:
+    return note.content_hash, note.title, note.tags, note.superseded_by
 
 
 def _kept(kb: KnowledgeBase, document: Document) -> Reply:
