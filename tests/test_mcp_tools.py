@@ -277,6 +277,20 @@ def test_a_note_that_is_no_longer_what_it_was_does_not_stand_for_a_new_one(tmp_p
     run(scene)
 
 
+def test_a_note_that_supersedes_an_old_id_says_which_newer_one_it_replaces(tmp_path: Path):
+    async def scene() -> None:
+        async with in_process(tmp_path / "home") as client:
+            old = (await call(client, "kb_note", content="Deploy on Mondays."))["document_id"]
+            sent = {"content": "Deploy on Fridays.", "supersedes": old}
+            newer = await client.call_tool("kb_note", sent)
+            assert "superseded already" not in said(newer)
+            newest = await client.call_tool("kb_note", {"content": "Deploy on Sundays.", "supersedes": old})
+            assert f"{old} was superseded already" in said(newest)
+            assert (newer.structured_content or {})["document_id"] in said(newest)
+
+    run(scene)
+
+
 def test_the_same_note_sent_many_times_at_once_is_kept_once(tmp_path: Path):
     async def scene() -> None:
         async with in_process(tmp_path / "home") as client:

@@ -104,7 +104,7 @@ def note(desk: Desk, kb: KnowledgeBase, asked: given.NoteArguments) -> Reply:
             recent.document = kb.note(_note(asked), supersedes=asked.supersedes, embed=is_warm)
             if not is_warm:
                 desk.jobs.start_or_join(_plan_embedding(kb, recent.document.source_id))
-        return _kept(kb, recent.document)
+        return _kept(kb, recent.document, asked.supersedes)
 
 
 def _still_says(kb: KnowledgeBase, kept: Document) -> bool:
@@ -117,9 +117,15 @@ def _said(note: Document) -> tuple[str, str, tuple[str, ...], str | None]:
     return note.content_hash, note.title, note.tags, note.superseded_by
 
 
-def _kept(kb: KnowledgeBase, document: Document) -> Reply:
+def _kept(kb: KnowledgeBase, document: Document, supersedes: str | None) -> Reply:
+    from concord.notes import superseded_instead
+
     wire = {**_described(document), "generation": kb.generation}
-    return Reply(wire, f"kept as {document.path}, document_id {document.id}")
+    said = f"kept as {document.path}, document_id {document.id}"
+    if supersedes and (newer := superseded_instead(supersedes, kb.history(document.id))):
+        said += f"; {supersedes} was superseded already, so this supersedes {newer.path}, "
+        said += f"document_id {newer.id}"
+    return Reply(wire, said)
 
 
 def list_sources(desk: Desk, kb: KnowledgeBase, asked: given.ListArguments) -> Reply:
