@@ -18,9 +18,10 @@ FRESHNESS = {
 }
 
 
-def answer_head(answer: Wire) -> str:
-    """Return the lines above the results of a search."""
-    lines = [" | ".join(_known([_count(answer), *_trust(answer), f"generation {answer['generation']}"]))]
+def answer_head(answer: Wire, found: int) -> str:
+    """Return the lines above the results of a search; so many were found, whether or not they are here."""
+    count = _count(answer) if found else "no results"
+    lines = [" | ".join(_known([count, *_trust(answer), f"generation {answer['generation']}"]))]
     lines += [f"not asked: {one['strategy']} ({one['reason']})" for one in answer["degraded"]]
     if answer["note"]:
         lines.append(f"note: {answer['note']}")
@@ -104,8 +105,6 @@ def stats(state: Wire) -> str:
 
 
 def _count(answer: Wire) -> str:
-    if not answer["returned"]:
-        return "no results"
     return f"{answer['returned']} of {answer['total_hits']} results"
 
 
