@@ -146,13 +146,12 @@ class Models:
         spaces = self._store.spaces.all()
         fitting = _numbered(int(name), spaces) if name.isdecimal() else _named(name, spaces, by_part=by_part)
         if len(fitting) > 1:
-            known = ", ".join(space.identity.name for space in fitting)
-            raise BadValue(f"{name!r} fits several models: {known}", hint="`kb models list` numbers them")
+            several = ", ".join(space.identity.name for space in fitting)
+            raise BadValue(f"{name!r} fits several models: {several}", hint="`kb models list` numbers them")
         if not fitting:
-            known = (
-                ", ".join(f"{space.identity.name} ({n})" for n, space in enumerate(spaces, 1)) or "none yet"
-            )
-            raise NotFound(f"there are no vectors of a model {name!r}", hint=f"there are: {known}")
+            known = ", ".join(f"{one.identity.name} ({number})" for number, one in enumerate(spaces, 1))
+            hint = f"there are: {known or 'none yet'}"
+            raise NotFound(f"there are no vectors of a model {name!r}", hint=hint)
         return fitting[0]
 
     def _completed(self, target: Space, force: bool, progress: Progress) -> Embedding:
