@@ -28,7 +28,7 @@ EIGHT = {
                   "include_superseded", "min_generation"),
     "kb_get": ("citation", "document_id", "context", "max_tokens", "cursor"),
     "kb_add_source": ("path", "name", "patterns", "tags"),
-    "kb_list": ("source",),
+    "kb_list": ("source", "cursor"),
     "kb_sync": ("source",),
     "kb_remove_source": ("source",),
     "kb_stats": (),
@@ -412,16 +412,37 @@ def test_a_long_listing_of_resources_comes_in_pages(tmp_path: Path, monkeypatch:
     run(scene)
 
 
-def test_a_long_listing_of_documents_is_cut_and_counted(tmp_path: Path):
+def test_a_long_listing_of_documents_comes_in_pages(tmp_path: Path):
     async def scene() -> None:
         async with in_process(tmp_path / "home") as client:
             await call(client, "kb_add_source", path=str(write_docs(tmp_path / "docs", 60)))
             result = await client.call_tool("kb_list", {"source": "docs"})
-        listed = result.structured_content or {}
-        assert listed["total"] == 60
-        assert 1 <= listed["returned"] < 60
-        assert f"{60 - listed['returned']} more" in said(result)
-        assert tokens(json.dumps(listed, ensure_ascii=False)) < 2500
+            listed = result.structured_content or {}
+            assert (listed["total"], listed["returned"]) == (60, len(listed["documents"]))
+            assert listed["next_cursor"] in said(result)
+            paths = [one["path"] for one in listed["documents"]]
+            while listed["next_cursor"]:
+                assert tokens(json.dumps(listed, ensure_ascii=False)) < 2500
+                listed = await call(client, "kb_list", source="docs", cursor=listed["next_cursor"])
+                paths += [one["path"] for one in listed["documents"]]
+            assert paths == sorted(set(paths))
+            assert len(paths) == 60
+            assert "not a cursor" in await refusal(client, "kb_list", source="docs", cursor="nonsense")
+
+    run(scene)
+
+
+def test_a_long_listing_of_sources_comes_in_pages(tmp_path: Path):
+    async def scene() -> None:
+        async with in_process(tmp_path / "home") as client:
+            for number in range(15):
+                await call(client, "kb_add_source", path=str(write_docs(tmp_path / f"docs{number:02}", 1)))
+            listed = await call(client, "kb_list")
+            names = [one["source"] for one in listed["sources"]]
+            while listed["next_cursor"]:
+                listed = await call(client, "kb_list", cursor=listed["next_cursor"])
+                names += [one["source"] for one in listed["sources"]]
+            assert names == [f"docs{number:02}" for number in range(15)]
 
     run(scene)
 

@@ -81,10 +81,8 @@ def listing(listed: Wire) -> str:
     rows = listed["documents"] if listed["documents"] is not None else listed["sources"]
     show = _source if listed["documents"] is None else _document
     lines = [show(row) for row in rows]
-    if listed["total"] > len(rows):
-        lines.append(
-            f"… {listed['total'] - len(rows)} more; narrow it down with kb_search, or list resources"
-        )
+    if listed["next_cursor"]:
+        lines.append(f"there is more ({listed['total']} in all): next_cursor {listed['next_cursor']}")
     empty = "no documents" if listed["documents"] is not None else "nothing yet: kb_add_source adds a folder"
     return "\n".join(lines) or empty
 

@@ -9,6 +9,7 @@ from concord.budget import BYTES_PER_TOKEN, json_length, utf8_length
 from concord.errors import BadValue
 from concord.mcp import arguments as given
 from concord.mcp import render
+from concord.mcp.cursors import cursor_after, name_before
 from concord.mcp.desk import Desk
 from concord.mcp.jobs import Extent, Job, Plan, Step
 from concord.mcp.packing import Reply, pack_answer
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from concord.types import Document, Source
 
 LISTED_BYTES = given.DEFAULT_TOKENS * BYTES_PER_TOKEN // 2  # of JSON; the text of the same is shorter
+MOST_LISTED = 200  # looked at for one page: more than ever fit
 MOST_FAILURES = 20  # named in a report; the rest are counted
 
 JsonObject = dict[str, Any]
@@ -129,17 +131,30 @@ def _kept(kb: KnowledgeBase, document: Document, supersedes: str | None) -> Repl
 
 
 def list_sources(desk: Desk, kb: KnowledgeBase, asked: given.ListArguments) -> Reply:
-    """List the sources, or the documents of one, as far as a listing is read."""
+    """List the sources, or the documents of one, in pages of what is read at once."""
+    after = name_before(asked.cursor)
     if asked.source is None:
-        rows = [source_to_json(summary) for summary in kb.sources()]
-        listed, total = _that_fit(rows), len(rows)
-        wire = {"sources": listed, "documents": None, "returned": len(listed), "total": total}
-    else:
-        summary = kb.source(asked.source)
-        rows = [_described(d, summary.source) for d in islice(kb.documents(asked.source), 200)]
-        listed, total = _that_fit(rows), summary.counts.documents
-        sources = [source_to_json(summary)]
-        wire = {"sources": sources, "documents": listed, "returned": len(listed), "total": total}
+        rows = [source_to_json(one) for one in kb.sources()]
+        listed, more = _that_fit([row for row in rows if row["source"] > after], "source")
+        return _listing(listed, None, len(rows), more)
+    summary = kb.source(asked.source)
+    following = (one for one in kb.documents(asked.source) if one.path > after)
+    rows = [_described(one, summary.source) for one in islice(following, MOST_LISTED)]
+    listed, more = _that_fit(rows, "path")
+    return _listing([source_to_json(summary)], listed, summary.counts.documents, more)
+
+
+def _listing(
+    sources: list[JsonObject], documents: list[JsonObject] | None, total: int, more: str | None
+) -> Reply:
+    returned = len(sources if documents is None else documents)
+    wire = {
+        "sources": sources,
+        "documents": documents,
+        "returned": returned,
+        "total": total,
+        "next_cursor": more,
+    }
     return Reply(wire, render.listing(wire))
 
 
@@ -257,15 +272,15 @@ def _described(document: Document, source: Source | None = None) -> JsonObject:
     return {key: value for key, value in wire.items() if key not in ("details", "fields")}
 
 
-def _that_fit(rows: list[JsonObject]) -> list[JsonObject]:
-    """Return as many rows as a reader has room for, at least one."""
+def _that_fit(rows: list[JsonObject], name: str) -> tuple[list[JsonObject], str | None]:
+    """Return as many rows as a reader has room for, at least one, and the cursor of those that follow."""
     room, kept = LISTED_BYTES, 0
     for row in rows:
         room -= json_length(row) + 2
         if room < 0 and kept:
             break
         kept += 1
-    return rows[:kept]
+    return rows[:kept], cursor_after(rows[kept - 1][name]) if kept < len(rows) else None
 
 
 def _note(asked: given.NoteArguments) -> Note:
