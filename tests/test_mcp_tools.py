@@ -17,6 +17,7 @@ from concord.config import load_settings
 from concord.mcp.arguments import MIN_TOKENS
 from concord.mcp.desk import REPEATED_S, RecentNotes
 from concord.mcp.schemas import ANSWER, RESULT
+from concord.mcp.wording import for_tools
 from concord.types import DOCUMENT_TYPES, MODES
 from mcp_session import ERAS, call, in_process, refusal, run, said, text_of, write_docs
 
@@ -445,6 +446,27 @@ def test_a_long_listing_of_sources_comes_in_pages(tmp_path: Path):
             assert names == [f"docs{number:02}" for number in range(15)]
 
     run(scene)
+
+
+def test_hints_name_tools_and_arguments_to_a_model_that_has_nothing_else(tmp_path: Path):
+    async def scene() -> None:
+        async with in_process(tmp_path / "home") as client:
+            empty = await call(client, "kb_search", query="heron")
+            assert empty["note"] == "the knowledge base is empty: index a folder with kb_add_source"
+            old = await call(client, "kb_note", content="The heron nests in May.")
+            assert "Hint: kb_list shows what is indexed" in await refusal(client, "kb_get", citation="no.md")
+            await call(client, "kb_note", content="The stork does.", supersedes=old["document_id"])
+            hidden = await call(client, "kb_search", query="heron", mode="fts5")
+            assert hidden["note"] == "all that was found has been superseded; include_superseded shows it"
+
+    run(scene)
+
+
+def test_only_commands_that_a_tool_stands_for_are_put_in_its_words():
+    assert for_tools("none yet: `kb add PATH`") == "none yet: kb_add_source"
+    assert for_tools("a longer --deadline-ms; `kb stats` tells") == "a longer deadline_ms; kb_stats tells"
+    for_people = "`kb remove notes --force`, `kb sync --watch`, `kb doctor`"
+    assert for_tools(for_people) == for_people
 
 
 def test_stats_tell_sizes_health_and_latencies(tmp_path: Path):

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from concord.budget import BYTES_PER_TOKEN, Costs, Packed, choose, cut_to_bytes, json_length, utf8_length
 from concord.mcp import render
+from concord.mcp.wording import for_tools
 from concord.types import Answer
 from concord.wire import answer_to_json
 
@@ -27,7 +30,7 @@ class Reply(NamedTuple):
 def pack_answer(answer: Answer, max_tokens: int) -> Reply:
     """Return an answer of at most `max_tokens` tokens in either form."""
     max_bytes = max_tokens * BYTES_PER_TOKEN
-    wire = answer_to_json(answer)
+    wire = answer_to_json(_in_tool_words(answer))
     results, texts = wire["results"], [one["text"] for one in wire["results"]]
     for one in results:
         one["text"] = None
@@ -36,6 +39,14 @@ def pack_answer(answer: Answer, max_tokens: int) -> Reply:
     if results and not packed.kept:
         packed = _shortened_best(wire, results, texts, max_bytes)
     return _filled(wire, results, texts, packed)
+
+
+def _in_tool_words(answer: Answer) -> Answer:
+    return replace(
+        answer,
+        note=for_tools(answer.note) if answer.note else None,
+        degraded=tuple(replace(one, reason=for_tools(one.reason)) for one in answer.degraded),
+    )
 
 
 def _costs(wire: JsonObject, results: Sequence[JsonObject], texts: Sequence[str]) -> Costs:
