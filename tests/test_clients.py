@@ -173,6 +173,29 @@ def test_the_settings_in_force_travel_into_the_users_own_file(machine: Path, mon
     assert entry["env"] == {"KB_EMBED_PROVIDER": "hashing", "KB_MCP_ROOTS": str(Path.cwd() / "work")}
 
 
+@pytest.mark.parametrize("option", [[], ["--print"], ["--scope", "project"], ["--json"]])
+def test_keys_and_passwords_are_named_and_neither_written_nor_shown(
+    machine: Path, monkeypatch: pytest.MonkeyPatch, option: list[str]
+):
+    monkeypatch.setenv("KB_EMBED_KEY", "s3cret")
+    monkeypatch.setenv("KB_VECTORS_API_KEY", "s3cret")
+    monkeypatch.setenv("KB_STORE_URL", "postgresql://me:s3cret@host/db")
+    monkeypatch.setenv("KB_OF_SOMEBODY_ELSE", "s3cret")
+    store = "postgresql://me@host/db?password=s3cret"
+    result = CliRunner().invoke(kb, ["--store", store, "install", "gemini", *option])
+    assert result.exit_code == 0
+    assert "s3cret" not in result.output
+    assert "the password in --store" in result.stderr
+    for name in ("KB_EMBED_KEY", "KB_VECTORS_API_KEY", "the password in KB_STORE_URL"):
+        assert (name in result.stderr) == ("project" not in option)
+    written = [file for file in (*machine.rglob("*"), *Path.cwd().rglob("*")) if file.is_file()]
+    assert bool(written) == ("--print" not in option)
+    for file in written:
+        text = file.read_text(encoding="utf-8")
+        assert "s3cret" not in text
+        assert "me@host/db" in text
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_print_shows_what_to_write_and_writes_nothing(machine: Path, name: str):
     result = run(name, "--print")

@@ -102,6 +102,26 @@ def test_a_small_budget_still_holds_one_citation():
     assert size(reply) <= MIN_TOKENS
 
 
+@pytest.mark.parametrize("others", [0, 9])
+def test_a_small_budget_holds_a_result_with_a_long_name_and_words_of_it(others: int):
+    long = hit(1, WORDS, title="Travel policy for all employees", path=f"docs/{'long-' * 16}name.md")
+    found = answer([long, *(hit(n, WORDS) for n in range(2, 2 + others))], "which flights may be booked " * 3)
+    reply = pack_answer(found, MIN_TOKENS)
+    (best,) = reply.structured["results"]
+    assert best["citation"] == long.citation
+    assert len(best["snippet"]) > 40
+    assert f"[1] {long.citation}" in reply.text
+    assert size(reply) <= MIN_TOKENS
+    jsonschema.validate(reply.structured, SCHEMA)
+
+
+def test_results_that_do_not_fit_are_not_called_no_results():
+    reply = pack_answer(answer([hit(1, WORDS, path="docs/" + "long-" * 80)]), MIN_TOKENS)
+    assert reply.structured["returned"] == 0
+    assert reply.text.startswith("0 of 57 results")
+    assert "1 more results did not fit" in reply.text
+
+
 def test_an_answer_without_results_fits_and_says_so():
     reply = pack_answer(answer([], confidence="no_results", suggestions=("log in",)), MIN_TOKENS)
     assert reply.structured["returned"] == 0

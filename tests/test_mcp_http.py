@@ -144,17 +144,22 @@ def test_what_is_no_message_is_an_error_and_the_server_lives_on(server: str):
     assert post(server)[0] == 200
 
 
-def test_a_caller_that_hangs_up_in_the_middle_leaves_the_server_standing(server: str):
-    parts = urlsplit(server)
-    body = hello()
-    head = (
-        f"POST /mcp HTTP/1.1\r\nHost: {parts.netloc}\r\nContent-Type: application/json\r\n"
-        f"Accept: application/json, text/event-stream\r\nContent-Length: {len(body)}\r\n\r\n"
-    ).encode()
-    for sent in (head[:20], head, head + body[:10], head + body):
-        with socket.create_connection((parts.hostname, parts.port), timeout=BOUND_S) as connection:
-            connection.sendall(sent)
-    assert post(server)[0] == 200
+@pytest.mark.parametrize("era", ["", "MCP-Protocol-Version: 2026-07-28\r\n"])
+def test_a_caller_that_hangs_up_in_the_middle_leaves_the_server_standing_and_its_log_empty(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, era: str
+):
+    with in_thread(tmp_path / "home") as url:
+        parts = urlsplit(url)
+        body = hello()
+        head = (
+            f"POST /mcp HTTP/1.1\r\nHost: {parts.netloc}\r\nContent-Type: application/json\r\n{era}"
+            f"Accept: application/json, text/event-stream\r\nContent-Length: {len(body)}\r\n\r\n"
+        ).encode()
+        for sent in (head[:20], head, head + body[:10], head + body):
+            with socket.create_connection((parts.hostname, parts.port), timeout=BOUND_S) as connection:
+                connection.sendall(sent)
+        assert post(url)[0] == 200
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
 
 
 @pytest.mark.promise("mcp.http.bounds")

@@ -12,7 +12,7 @@ import pytest
 
 from concord import plugins
 from concord.mcp.bases import Calls
-from concord.mcp.jobs import Cancelled, Jobs, Plan
+from concord.mcp.jobs import Cancelled, Extent, Jobs, Plan
 from concord.mcp.packing import Reply
 from concord.mcp.table import TOOLS, Row
 from gated_embedder import GatedEmbedder
@@ -127,6 +127,90 @@ def test_a_call_that_takes_too_long_leaves_the_work_running_and_the_next_one_joi
     run(scene)
 
 
+@pytest.mark.promise("freshness.own-writes")
+def test_a_sync_finds_what_was_written_while_an_earlier_one_was_embedding(
+    tmp_path: Path, gated: type[GatedEmbedder]
+):
+    docs = write_docs(tmp_path / "docs")
+    gated.close_gates(working=True)
+
+    async def scene() -> None:
+        async with in_process(tmp_path / "home", limit_s=0.2, embed__provider="gated") as client:
+            await call(client, "kb_add_source", path=str(docs))
+            await reached(gated.working.reached)
+            gated.working.open.set()
+            while (await call(client, "kb_sync"))["state"] == "running":
+                await anyio.lowlevel.checkpoint()
+            (docs / "auth.md").write_text("# New\n\nSomething new to embed.\n", encoding="utf-8")
+            gated.close_gates(working=True)
+            assert (await call(client, "kb_sync"))["state"] == "running"
+            await reached(gated.working.reached)
+            (docs / "birds.md").write_text("# Flamingo\n\nIt needs three signatures.\n", encoding="utf-8")
+            assert (await call(client, "kb_sync"))["state"] == "running"
+            gated.working.open.set()
+            while (ended := await call(client, "kb_sync"))["state"] == "running":
+                await anyio.lowlevel.checkpoint()
+            found = await call(
+                client, "kb_search", query="flamingo", mode="fts5", min_generation=ended["generation"]
+            )
+            assert [one["path"] for one in found["results"]] == ["docs/birds.md"]
+
+    run(scene)
+
+
+def test_a_sync_right_after_a_cancelled_one_is_done_and_not_taken_for_running(
+    tmp_path: Path, gated: type[GatedEmbedder]
+):
+    docs = write_docs(tmp_path / "docs")
+
+    async def scene() -> None:
+        async with in_process(tmp_path / "home", embed__provider="gated") as client:
+            await call(client, "kb_add_source", path=str(docs))
+            (docs / "auth.md").write_text("# New\n\nSomething new to embed.\n", encoding="utf-8")
+            gated.close_gates(working=True)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(client.call_tool, "kb_sync", {})
+                await reached(gated.working.reached)
+                tasks.cancel_scope.cancel()
+            states = []
+
+            async def sync_again() -> None:
+                states.append((await call(client, "kb_sync"))["state"])
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(sync_again)
+                await call(client, "kb_stats")
+                gated.working.open.set()
+            assert states == ["done"]
+            assert (await call(client, "kb_stats"))["pending"] == 0
+
+    run(scene)
+
+
+def test_a_sync_that_waits_for_an_addition_tells_how_far_that_is(tmp_path: Path, gated: type[GatedEmbedder]):
+    docs = write_docs(tmp_path / "docs", 20)
+    told: list[str | None] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        told.append(message)
+
+    async def scene() -> None:
+        async with in_process(tmp_path / "home", limit_s=0.5, embed__provider="gated") as client:
+            gated.close_gates(working=True)
+            await call(client, "kb_add_source", path=str(docs))
+            await reached(gated.working.reached)
+            for asked in ({}, {"source": "docs"}):
+                told.clear()
+                result = await client.call_tool("kb_sync", asked, progress_callback=note)
+                waiting = result.structured_content or {}
+                assert waiting["progress"] == {"stage": "index", "done": 20, "total": None}
+                assert f"it waits for {docs}, index: 20 so far" in waiting["note"]
+                assert told == ["index: 20"]
+            gated.working.open.set()
+
+    run(scene)
+
+
 @pytest.mark.promise("mcp.cancel")
 @pytest.mark.parametrize("era", ERAS)
 def test_a_cancelled_call_stops_indexing_and_loses_nothing_that_was_done(
@@ -232,21 +316,47 @@ def test_heavy_work_begins_when_there_is_quiet_or_when_it_has_waited_long_enough
         assert calls.wait_for_quiet(quiet_s=0.01, most_s=0.02)
 
 
-def test_two_calls_for_the_same_work_share_one_job():
-    jobs, gate, runs = Jobs(), threading.Event(), []
+def planned(work: Callable[..., dict[str, Any]], key: str = "key") -> Plan:
+    return Plan(key, "label", work, Extent("default"))
+
+
+def test_calls_that_want_the_same_share_the_job_that_has_not_begun():
+    jobs, begun, gate, runs = Jobs(), threading.Event(), threading.Event(), []
 
     def work(progress: object) -> dict[str, Any]:
         runs.append(1)
+        begun.set()
         assert gate.wait(BOUND_S)
         return {}
 
-    first = jobs.start_or_join(Plan("key", "label", work))
-    assert jobs.start_or_join(Plan("key", "label", work)) is first
-    assert jobs.start_or_join(Plan("other", "label", work)) is not first
+    first = jobs.start_or_join(planned(work))
+    assert begun.wait(BOUND_S)
+    second = jobs.start_or_join(planned(work))
+    assert second is not first
+    assert jobs.start_or_join(planned(work)) is second
+    assert jobs.start_or_join(planned(work, "other")) not in (first, second)
     gate.set()
     for job in jobs.running():
         job.join(BOUND_S)
-    assert len(runs) == 2
+    assert len(runs) == 3
+
+
+def test_cancelling_a_job_stops_what_it_waits_for_and_never_begins_it():
+    jobs, begun, runs = Jobs(), threading.Event(), []
+
+    def work(progress: Any) -> dict[str, Any]:
+        runs.append(1)
+        while True:
+            progress("index", 1, None)
+            begun.set()
+
+    first = jobs.start_or_join(planned(work))
+    assert begun.wait(BOUND_S)
+    second = jobs.start_or_join(planned(work))
+    second.cancel()
+    for job in (first, second):
+        assert isinstance(job.result.exception(BOUND_S), Cancelled)
+    assert len(runs) == 1
 
 
 def test_closing_cancels_what_is_running():
@@ -257,7 +367,7 @@ def test_closing_cancels_what_is_running():
             progress("index", 1, None)
             begun.set()
 
-    job = jobs.start_or_join(Plan("key", "label", work))
+    job = jobs.start_or_join(planned(work))
     assert begun.wait(BOUND_S)
     assert jobs.close(BOUND_S)
     assert isinstance(job.result.exception(0), Cancelled)

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import anyio
 import jsonschema
 import pytest
 from mcp.shared.exceptions import MCPError
@@ -14,7 +15,9 @@ from concord import KnowledgeBase
 from concord.budget import tokens
 from concord.config import load_settings
 from concord.mcp.arguments import MIN_TOKENS
+from concord.mcp.desk import REPEATED_S, RecentNotes
 from concord.mcp.schemas import ANSWER, RESULT
+from concord.mcp.wording import for_tools
 from concord.types import DOCUMENT_TYPES, MODES
 from mcp_session import ERAS, call, in_process, refusal, run, said, text_of, write_docs
 
@@ -26,7 +29,7 @@ EIGHT = {
                   "include_superseded", "min_generation"),
     "kb_get": ("citation", "document_id", "context", "max_tokens", "cursor"),
     "kb_add_source": ("path", "name", "patterns", "tags"),
-    "kb_list": ("source",),
+    "kb_list": ("source", "cursor"),
     "kb_sync": ("source",),
     "kb_remove_source": ("source",),
     "kb_stats": (),
@@ -253,6 +256,72 @@ def test_a_note_that_is_sent_again_is_kept_once(tmp_path: Path):
     run(scene)
 
 
+def test_a_note_that_is_no_longer_what_it_was_does_not_stand_for_a_new_one(tmp_path: Path):
+    async def scene() -> None:
+        async with in_process(tmp_path / "home") as client:
+            mondays = await call(client, "kb_note", content="Deploy on Mondays.")
+            fridays = await call(
+                client, "kb_note", content="Deploy on Fridays.", supersedes=mondays["document_id"]
+            )
+            again = await call(client, "kb_note", content="Deploy on Mondays.")
+            assert again["superseded_by"] is None
+            with KnowledgeBase(load_settings({}, {"KB_HOME": str(tmp_path / "home")})) as elsewhere:
+                elsewhere.edit_note(fridays["document_id"], content="Deploy on Saturdays.")
+            corrected = await call(client, "kb_note", content="Deploy on Fridays.")
+            found = await call(client, "kb_search", query="deploy", mode="fts5")
+            assert {one["document_id"]: one["text"] for one in found["results"]} == {
+                again["document_id"]: "Deploy on Mondays.",
+                fridays["document_id"]: "Deploy on Saturdays.",
+                corrected["document_id"]: "Deploy on Fridays.",
+            }
+
+    run(scene)
+
+
+def test_a_note_that_supersedes_an_old_id_says_which_newer_one_it_replaces(tmp_path: Path):
+    async def scene() -> None:
+        async with in_process(tmp_path / "home") as client:
+            old = (await call(client, "kb_note", content="Deploy on Mondays."))["document_id"]
+            sent = {"content": "Deploy on Fridays.", "supersedes": old}
+            newer = await client.call_tool("kb_note", sent)
+            assert "superseded already" not in said(newer)
+            newest = await client.call_tool("kb_note", {"content": "Deploy on Sundays.", "supersedes": old})
+            assert f"{old} was superseded already" in said(newest)
+            assert (newer.structured_content or {})["document_id"] in said(newest)
+
+    run(scene)
+
+
+def test_the_same_note_sent_many_times_at_once_is_kept_once(tmp_path: Path):
+    async def scene() -> None:
+        async with in_process(tmp_path / "home") as client:
+            ids: list[str] = []
+
+            async def keep(content: str) -> None:
+                ids.append((await call(client, "kb_note", content=content))["document_id"])
+
+            async with anyio.create_task_group() as tasks:
+                for number in range(12):
+                    tasks.start_soon(keep, f"Number {number % 3}.")
+            assert len(ids) == 12
+            assert len(set(ids)) == (await call(client, "kb_stats"))["documents"] == 3
+
+    run(scene)
+
+
+def test_a_note_said_again_after_a_while_is_a_note_of_its_own():
+    now = 0.0
+    notes = RecentNotes(clock=lambda: now)
+    with notes.turn("the same") as first, notes.turn("another"):
+        pass
+    now = REPEATED_S - 1
+    with notes.turn("the same") as second:
+        assert second is first
+    now += REPEATED_S
+    with notes.turn("the same") as third:
+        assert third is not first
+
+
 def test_notes_are_not_deleted_by_a_tool_but_on_the_command_line(tmp_path: Path):
     async def scene() -> None:
         async with in_process(tmp_path / "home") as client:
@@ -344,18 +413,60 @@ def test_a_long_listing_of_resources_comes_in_pages(tmp_path: Path, monkeypatch:
     run(scene)
 
 
-def test_a_long_listing_of_documents_is_cut_and_counted(tmp_path: Path):
+def test_a_long_listing_of_documents_comes_in_pages(tmp_path: Path):
     async def scene() -> None:
         async with in_process(tmp_path / "home") as client:
             await call(client, "kb_add_source", path=str(write_docs(tmp_path / "docs", 60)))
             result = await client.call_tool("kb_list", {"source": "docs"})
-        listed = result.structured_content or {}
-        assert listed["total"] == 60
-        assert 1 <= listed["returned"] < 60
-        assert f"{60 - listed['returned']} more" in said(result)
-        assert tokens(json.dumps(listed, ensure_ascii=False)) < 2500
+            listed = result.structured_content or {}
+            assert (listed["total"], listed["returned"]) == (60, len(listed["documents"]))
+            assert listed["next_cursor"] in said(result)
+            paths = [one["path"] for one in listed["documents"]]
+            while listed["next_cursor"]:
+                assert tokens(json.dumps(listed, ensure_ascii=False)) < 2500
+                listed = await call(client, "kb_list", source="docs", cursor=listed["next_cursor"])
+                paths += [one["path"] for one in listed["documents"]]
+            assert paths == sorted(set(paths))
+            assert len(paths) == 60
+            assert "not a cursor" in await refusal(client, "kb_list", source="docs", cursor="nonsense")
 
     run(scene)
+
+
+def test_a_long_listing_of_sources_comes_in_pages(tmp_path: Path):
+    async def scene() -> None:
+        async with in_process(tmp_path / "home") as client:
+            for number in range(15):
+                await call(client, "kb_add_source", path=str(write_docs(tmp_path / f"docs{number:02}", 1)))
+            listed = await call(client, "kb_list")
+            names = [one["source"] for one in listed["sources"]]
+            while listed["next_cursor"]:
+                listed = await call(client, "kb_list", cursor=listed["next_cursor"])
+                names += [one["source"] for one in listed["sources"]]
+            assert names == [f"docs{number:02}" for number in range(15)]
+
+    run(scene)
+
+
+def test_hints_name_tools_and_arguments_to_a_model_that_has_nothing_else(tmp_path: Path):
+    async def scene() -> None:
+        async with in_process(tmp_path / "home") as client:
+            empty = await call(client, "kb_search", query="heron")
+            assert empty["note"] == "the knowledge base is empty: index a folder with kb_add_source"
+            old = await call(client, "kb_note", content="The heron nests in May.")
+            assert "Hint: kb_list shows what is indexed" in await refusal(client, "kb_get", citation="no.md")
+            await call(client, "kb_note", content="The stork does.", supersedes=old["document_id"])
+            hidden = await call(client, "kb_search", query="heron", mode="fts5")
+            assert hidden["note"] == "all that was found has been superseded; include_superseded shows it"
+
+    run(scene)
+
+
+def test_only_commands_that_a_tool_stands_for_are_put_in_its_words():
+    assert for_tools("none yet: `kb add PATH`") == "none yet: kb_add_source"
+    assert for_tools("a longer --deadline-ms; `kb stats` tells") == "a longer deadline_ms; kb_stats tells"
+    for_people = "`kb remove notes --force`, `kb sync --watch`, `kb doctor`"
+    assert for_tools(for_people) == for_people
 
 
 def test_stats_tell_sizes_health_and_latencies(tmp_path: Path):

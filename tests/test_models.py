@@ -189,9 +189,18 @@ def test_a_model_is_found_by_its_name_a_part_of_it_or_its_number(kb: KnowledgeBa
         assert kb.models.find(name).identity == Turned.identity
     with pytest.raises(BadValue, match="fits several"):
         kb.models.find("hashing/")
-    for name in ("", "9", "nobody"):
+    for name in ("", "0", "3", "256", "nobody"):  # there are two, and one is called hashing-256
         with pytest.raises(NotFound):
             kb.models.find(name)
+
+
+def test_what_is_removed_is_named_whole_or_by_a_number_that_there_is(kb: KnowledgeBase):
+    kb.models.add("turned", "", "", silent)
+    for name in ("urne", "hashing/t", "3"):
+        with pytest.raises(NotFound, match=r"no vectors of a model") as failure:
+            kb.models.remove(name)
+        assert "hashing/turned (2)" in (failure.value.hint or "")
+    assert kb.models.remove("hashing/turned") == (Turned.identity, 30)
 
 
 def test_removing_a_source_deletes_its_vectors_of_every_model(kb: KnowledgeBase):

@@ -267,6 +267,26 @@ def test_history_tells_a_chain_from_any_of_its_links(kb: KnowledgeBase):
         kb.history("nothing")
 
 
+@pytest.mark.promise("002.supersede")
+def test_superseding_what_is_superseded_already_goes_on_from_the_newest(kb: KnowledgeBase):
+    first = kb.note(Note("The password changes on Mondays.", title="first"))
+    second = kb.note(Note("The password changes on Tuesdays.", title="second"), supersedes=first.id)
+    third = kb.note(Note("The password changes on Fridays.", title="third"), supersedes=first.id)
+    assert titles(kb, "password changes") == ["third"]
+    for link in (first, second, third):
+        assert [document.title for document in kb.history(link.id)] == ["first", "second", "third"]
+
+
+def test_a_new_text_brings_a_new_title_unless_somebody_gave_the_old_one(kb: KnowledgeBase):
+    made = kb.note(Note("The password changes on Mondays."))
+    given = kb.note(Note("The key changes on Mondays.", title="Key rotation"))
+    assert kb.edit_note(made.id, tags=("ops",)).title == "The password changes on Mondays."
+    edited = kb.edit_note(made.id, content="It changes on Fridays.")
+    assert (edited.title, edited.path) == ("It changes on Fridays.", made.path)
+    assert kb.edit_note(given.id, content="It changes on Fridays.").title == "Key rotation"
+    assert titles(kb, "Mondays", mode="fts5") == []
+
+
 @pytest.mark.parametrize("details", [{"a": float("nan")}, {"a": float("inf")}])
 def test_details_that_no_json_can_say_are_refused(kb: KnowledgeBase, details: dict[str, float]):
     with pytest.raises(BadValue, match="JSON"):

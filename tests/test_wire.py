@@ -239,6 +239,10 @@ def test_times_are_iso_in_utc_or_null(seconds: float | None, text: str | None):
     [
         ("postgresql://me:secret@host/db", "postgresql://me:***@host/db"),
         ("postgresql://:secret@host/db", "postgresql://:***@host/db"),
+        (
+            "postgresql://h/db?user=me&password=secret&sslmode=x",
+            "postgresql://h/db?user=me&password=***&sslmode=x",
+        ),
         ("sqlite:////home/me:odd@dir", "sqlite:////home/me:odd@dir"),
         ("memory://", "memory://"),
     ],

@@ -116,13 +116,13 @@ class Models:
         return Switch(outcome, target.identity, old, trial, embedding, time.monotonic() - started)
 
     def remove(self, name: str) -> tuple[Identity, int]:
-        """Delete a model's vectors; return whose and how many.
+        """Delete a model's vectors, by its whole name or its number; return whose and how many.
 
         Raises:
             NotFound: there is no such model.
             BadValue: it is the one that searches use.
         """
-        identity = self.find(name).identity
+        identity = self.find(name, by_part=False).identity
         return identity, self._store.spaces.drop(identity)
 
     def compare(
@@ -136,24 +136,22 @@ class Models:
         """
         return self._compared(self.find(first), self.find(second), queries, progress)
 
-    def find(self, name: str) -> Space:
-        """Return a model by its name, with or without the provider, by a part of it or by its number.
+    def find(self, name: str, *, by_part: bool = True) -> Space:
+        """Return a model by its name, with or without the provider, by its number, or by a part of its name.
 
         Raises:
             NotFound: none is called so.
             BadValue: several are.
         """
         spaces = self._store.spaces.all()
-        if name.isdecimal() and 1 <= int(name) <= len(spaces):
-            return spaces[int(name) - 1]
-        exact = [space for space in spaces if name in (space.identity.name, space.identity.model)]
-        fitting = exact or [space for space in spaces if name and name in space.identity.name]
+        fitting = _numbered(int(name), spaces) if name.isdecimal() else _named(name, spaces, by_part=by_part)
         if len(fitting) > 1:
-            known = ", ".join(space.identity.name for space in fitting)
-            raise BadValue(f"{name!r} fits several models: {known}", hint="`kb models list` numbers them")
+            several = ", ".join(space.identity.name for space in fitting)
+            raise BadValue(f"{name!r} fits several models: {several}", hint="`kb models list` numbers them")
         if not fitting:
-            known = ", ".join(space.identity.name for space in spaces) or "none yet"
-            raise NotFound(f"there are no vectors of a model {name!r}", hint=f"there are: {known}")
+            known = ", ".join(f"{one.identity.name} ({number})" for number, one in enumerate(spaces, 1))
+            hint = f"there are: {known or 'none yet'}"
+            raise NotFound(f"there are no vectors of a model {name!r}", hint=hint)
         return fitting[0]
 
     def _completed(self, target: Space, force: bool, progress: Progress) -> Embedding:
@@ -199,6 +197,15 @@ class Models:
         """Keep a second process from building the same vectors."""
         with self._store.catalog.sync_lock(_LOCK, wait_s=self._lock_wait_s):
             yield
+
+
+def _numbered(number: int, spaces: Sequence[Space]) -> Sequence[Space]:
+    return spaces[number - 1 : number] if number else []
+
+
+def _named(name: str, spaces: Sequence[Space], *, by_part: bool) -> Sequence[Space]:
+    exact = [space for space in spaces if name in (space.identity.name, space.identity.model)]
+    return exact or [space for space in spaces if by_part and name and name in space.identity.name]
 
 
 def recipe_for(provider: str, model: str, url: str) -> dict[str, str]:

@@ -71,7 +71,7 @@ class Workbench(NamedTuple):
 
 
 def save_note(note: Note, bench: Workbench, *, supersedes: str | None = None) -> Document:
-    """Store a note, and mark the document it supersedes.
+    """Store a note, and mark the document it supersedes; of one that is superseded already, the newest.
 
     Raises:
         BadValue: there is nothing in it.
@@ -84,7 +84,7 @@ def save_note(note: Note, bench: Workbench, *, supersedes: str | None = None) ->
     document = _described(KeptNote(secrets.token_hex(8), note, time.time()), text, source)
     catalog.put_document(document, _pieces(text, bench))
     if old:
-        catalog.update_document(replace(old, superseded_by=document.id))
+        catalog.update_document(replace(_newest(old, catalog), superseded_by=document.id))
     return document
 
 
@@ -101,7 +101,7 @@ def edit_note(document_id: str, changes: Mapping[str, Json], bench: Workbench) -
         raise NotFound(f"there is no note {document_id!r}", hint="`kb list notes --json` gives the ids")
     if old.type != "note":
         raise BadValue(f"{old.path} is a file, not a note", hint="edit the file and run `kb sync`")
-    note = replace(note_of(old, catalog), **changes)
+    note = replace(_as_given(note_of(old, catalog)), **changes)
     text = _text(note)
     kept = KeptNote(old.id, note, time.time(), old.superseded_by)
     source = next(source for source in catalog.sources() if source.id == old.source_id)
@@ -158,13 +158,7 @@ def store_notes(notes: Sequence[KeptNote], bench: Workbench) -> Imported:
 
 def history(document: Document, catalog: Catalog) -> list[Document]:
     """Return everything that a document superseded or is superseded by, oldest first, itself included."""
-    newest, seen = document, {document.id}
-    while newest.superseded_by and newest.superseded_by not in seen:
-        newer = catalog.document(newest.superseded_by)
-        if newer is None:
-            break
-        newest = newer
-        seen.add(newest.id)
+    newest = _newest(document, catalog)
     found, waiting = {newest.id: newest}, [newest]
     while waiting:
         for older in catalog.superseded(waiting.pop().id):
@@ -172,6 +166,29 @@ def history(document: Document, catalog: Catalog) -> list[Document]:
                 found[older.id] = older
                 waiting.append(older)
     return list(reversed(found.values()))
+
+
+def superseded_instead(meant: str, kept: Sequence[Document]) -> Document | None:
+    """Return, of the history of a note just kept, what it superseded if that is newer than what was meant."""
+    older = kept[-2] if len(kept) > 1 else None
+    return older if older and older.id != meant else None
+
+
+def _newest(document: Document, catalog: Catalog) -> Document:
+    """Return the end of the chain that a document is in."""
+    seen = {document.id}
+    while document.superseded_by and document.superseded_by not in seen:
+        newer = catalog.document(document.superseded_by)
+        if newer is None:
+            break
+        document = newer
+        seen.add(document.id)
+    return document
+
+
+def _as_given(kept: Note) -> Note:
+    """Return a kept note without a title that was made of its words: it would outlive them."""
+    return replace(kept, title=None) if kept.title == _title_from_words(kept, _text(kept)) else kept
 
 
 def _text(note: Note) -> str:
@@ -204,7 +221,7 @@ def _superseded(document_id: str | None, catalog: Catalog) -> Document | None:
 
 def _described(kept: KeptNote, text: str, source: Source) -> Document:
     note = kept.note
-    title = clean(note.title or "", paged=False).strip() or _first_words(clean(note.content).strip() or text)
+    title = clean(note.title or "", paged=False).strip() or _title_from_words(note, text)
     return Document(
         id=kept.id,
         source_id=source.id,
@@ -274,6 +291,10 @@ def _groups(documents: Iterable[Document]) -> Iterator[list[Document]]:
     left = iter(documents)
     while group := list(islice(left, GROUP)):
         yield group
+
+
+def _title_from_words(note: Note, text: str) -> str:
+    return _first_words(clean(note.content).strip() or text)
 
 
 def _first_words(text: str, most: int = 60) -> str:

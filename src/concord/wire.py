@@ -131,9 +131,10 @@ def iso_time(seconds: float | None) -> str | None:
     return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def without_password(url: str) -> str:
+def without_password(url: str, instead: str = "***") -> str:
     """Return a URL fit to be shown: whoever reads a log need not learn the password."""
-    return re.sub(r"(?<=://)([^/@:]*):[^/@]*@", r"\1:***@", url)
+    place = re.sub(r"(?<=://)([^/@:]*):[^/@]*@", rf"\1:{instead}@" if instead else r"\1@", url)
+    return re.sub(r"([?&](?:ssl)?password=)[^&]*", rf"\1{instead}", place)
 
 
 def json_safe(value: Any) -> Any:

@@ -17,8 +17,6 @@ from concord.cli.command import Flags, command
 if TYPE_CHECKING:
     from concord.clients import Change, Client, Launch, Scope
 
-PRIVATE = ("KB_TEST_", "KB_BENCH_")
-
 
 @command(
     "install",
@@ -50,32 +48,38 @@ def install(
     """Write an AI client's configuration, so that it starts `kb mcp`.
 
     CLIENT is claude, claude-desktop, cursor, vscode, gemini, windsurf, zed or codex. Other entries and
-    comments stay, the old file is kept beside the new one, and doing it twice changes nothing.
+    comments stay, the old file is kept beside the new one, and doing it twice changes nothing. Keys and
+    passwords are not written.
     """
     from concord import clients
 
     chosen = clients.find_client(client)
     path = clients.config_path(chosen, scope, Path.cwd(), os.environ)
-    entry = clients.entry_for(chosen, launch(flags, scope, roots))
+    carried = {} if scope == "project" else os.environ
+    entry = clients.entry_for(chosen, launch(flags, scope, roots, carried))
+    secrets = [] if uninstall else _secrets(flags, carried)
     if only_print:
         output.talk(f"for {path}:")
         output.emit(clients.snippet(chosen, entry))
-        return
-    change = clients.uninstall(chosen, path) if uninstall else clients.install(chosen, path, entry)
-    _show(change, chosen, as_json=as_json)
+    else:
+        change = clients.uninstall(chosen, path) if uninstall else clients.install(chosen, path, entry)
+        _show(change, chosen, secrets, as_json=as_json)
+    if secrets:
+        output.talk(f"secret, so not written: {', '.join(secrets)}; set it where {chosen.title} is started")
 
 
-def launch(flags: Flags, scope: Scope, roots: tuple[str, ...]) -> Launch:
-    """Return how to start the server with the settings that hold now.
+def launch(flags: Flags, scope: Scope, roots: tuple[str, ...], carried: Mapping[str, str]) -> Launch:
+    """Return how to start the server with the settings that hold now, as far as they are no secret.
 
     A file that others may get names neither this machine's paths nor its variables.
     """
     from concord.clients import Launch
+    from concord.wire import without_password
 
     command, args = _program(shared=scope == "project")
     for flag, value in (("--store", flags.store), ("--org", flags.org)):
-        args += [flag, value] if value else []
-    env = {} if scope == "project" else _settings(os.environ)
+        args += [flag, without_password(value, "")] if value else []
+    env = {name: without_password(value, "") for name, value in _open_settings(carried).items()}
     if roots:
         env["KB_MCP_ROOTS"] = os.pathsep.join(str(Path(root).expanduser().absolute()) for root in roots)
     return Launch(command, (*args, "mcp"), env)
@@ -102,16 +106,31 @@ def _origin() -> str:
     return str(told.get("url", "concord-kb"))
 
 
-def _settings(environment: Mapping[str, str]) -> dict[str, str]:
-    ours = {key: value for key, value in environment.items() if key.startswith("KB_")}
-    return {key: ours[key] for key in sorted(ours) if not key.startswith(PRIVATE)}
+def _open_settings(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that set us up and may be seen; a URL among them may still hold a password."""
+    from concord.config import SETTINGS
+
+    names = ["KB_HOME", *(setting.environment_name for setting in SETTINGS if not setting.is_secret)]
+    return {name: environment[name] for name in sorted(names) if name in environment}
 
 
-def _show(change: Change, client: Client, *, as_json: bool) -> None:
+def _secrets(flags: Flags, environment: Mapping[str, str]) -> list[str]:
+    """Name what is set and is in no entry."""
+    from concord.config import SETTINGS
+    from concord.wire import without_password
+
+    hidden = [setting.environment_name for setting in SETTINGS if setting.is_secret]
+    given = {**_open_settings(environment), "--store": flags.store or ""}
+    return [name for name in hidden if environment.get(name)] + [
+        f"the password in {name}" for name, value in given.items() if without_password(value, "") != value
+    ]
+
+
+def _show(change: Change, client: Client, secrets: list[str], *, as_json: bool) -> None:
     if as_json:
         backup = str(change.backup) if change.backup else None
         state = {"client": client.name, "path": str(change.path), "state": change.state, "backup": backup}
-        output.emit_json(state)
+        output.emit_json({**state, "left_out": secrets})
         return
     if change.state == "unchanged":
         output.talk(f"{change.path} is already as it should be")

@@ -99,10 +99,13 @@ def use(flags: Flags, model: str, force: bool, queries: Path | None, as_json: bo
     return NOT_SWITCHED if switch.outcome == "worse" else 0
 
 
-@command("remove", "kb models remove granite", "kb models remove 1 --json")
+@command("remove", "kb models remove nomic-embed-text", "kb models remove 1 --json")
 @click.argument("model")
 def remove(flags: Flags, model: str, as_json: bool) -> None:
-    """Remove a model's vectors; the one that searches use cannot be removed."""
+    """Remove a model's vectors; the one that searches use cannot be removed.
+
+    MODEL is a whole name, or its number in `kb models list`.
+    """
     with opened(flags) as knowledge:
         identity, vectors = knowledge.models.remove(model)
     if as_json:

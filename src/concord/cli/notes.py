@@ -62,7 +62,9 @@ def note(flags: Flags, text: tuple[str, ...], as_json: bool, no_embed: bool, **g
         elif target is not None:
             _export(knowledge, target, as_json=as_json)
         else:
-            _show(_kept(knowledge, text, given, embed=not no_embed), as_json=as_json)
+            kept = _kept(knowledge, text, given, embed=not no_embed)
+            _show(kept, as_json=as_json)
+            _tell_what_is_newer(knowledge, kept, given["supersedes"])
 
 
 def _kept(knowledge: KnowledgeBase, text: tuple[str, ...], given: dict[str, Any], *, embed: bool) -> Document:
@@ -93,6 +95,13 @@ def _show(document: Document, *, as_json: bool) -> None:
         return
     output.emit(document.id)
     output.talk(f"kept as {document.path}")
+
+
+def _tell_what_is_newer(knowledge: KnowledgeBase, kept: Document, meant: str | None) -> None:
+    from concord.notes import superseded_instead
+
+    if meant and (newer := superseded_instead(meant, knowledge.history(kept.id))):
+        output.talk(f"{meant} was superseded already: this supersedes {newer.path} ({newer.id})")
 
 
 def _import(knowledge: KnowledgeBase, source: str, *, embed: bool, as_json: bool) -> None:

@@ -102,6 +102,9 @@ class ListArguments(Arguments):
     source: str | None = Field(
         default=None, max_length=MAX_TEXT, description="List this source's documents instead of the sources."
     )
+    cursor: str | None = Field(
+        default=None, max_length=MAX_TEXT, description="next_cursor of the last page, to read on."
+    )
 
 
 class SyncArguments(Arguments):

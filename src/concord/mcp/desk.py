@@ -7,8 +7,8 @@ import statistics
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable
-from contextlib import suppress
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -18,6 +18,7 @@ from msgspec import Struct, field
 from concord.errors import DeadlinePassed
 from concord.mcp.bases import Bases
 from concord.mcp.jobs import Jobs
+from concord.types import Document
 
 T = TypeVar("T")
 
@@ -42,24 +43,37 @@ class Latencies:
         return {tool: _quantiles(sorted(took)) for tool, took in self._took_ms.items()}
 
 
+class RecentNote:
+    """What one call has kept; the same call has to wait its turn."""
+
+    def __init__(self) -> None:
+        self.turn = threading.Lock()
+        self.document: Document | None = None
+        self.asked_at = 0.0
+
+
 class RecentNotes:
     """Notes kept a moment ago: a call sent again, because its answer was lost, keeps no second one."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._kept: dict[Hashable, tuple[float, str]] = {}
+        self._lock = threading.Lock()
+        self._recent: dict[Hashable, RecentNote] = {}
 
-    def add(self, key: Hashable, document_id: str) -> None:
-        """Remember a note, and forget those of long ago."""
-        now = self._clock()
-        self._kept = {k: v for k, v in self._kept.items() if now - v[0] < REPEATED_S} | {
-            key: (now, document_id)
-        }
-
-    def get(self, key: Hashable) -> str | None:
-        """Return the document that the same call made just now."""
-        kept_at, document_id = self._kept.get(key, (0.0, None))
-        return document_id if document_id and self._clock() - kept_at < REPEATED_S else None
+    @contextmanager
+    def turn(self, key: Hashable) -> Iterator[RecentNote]:
+        """Give what the same call has kept, if anything, to this call alone: calls sent at once keep one."""
+        with self._lock:
+            now = self._clock()
+            self._recent = {
+                known: one
+                for known, one in self._recent.items()
+                if now - one.asked_at < REPEATED_S or one.turn.locked()
+            }
+            recent = self._recent.setdefault(key, RecentNote())
+            recent.asked_at = now
+        with recent.turn:
+            yield recent
 
 
 class Desk(Struct):

@@ -11,6 +11,7 @@ from mcp_types import CallToolResult, TextContent
 from pydantic import ValidationError
 
 from concord.errors import BadValue, KBError
+from concord.mcp.wording import for_tools
 
 log = logging.getLogger(__name__)
 
@@ -20,10 +21,11 @@ MOST_SHOWN = 60  # characters of a wrong value repeated in the message
 
 def refused(fault: KBError) -> CallToolResult:
     """Return the result of a call that cannot be carried out."""
-    hint = f"\nHint: {fault.hint}" if fault.hint else ""
-    error = {"type": type(fault).__name__, "message": fault.message, "hint": fault.hint}
+    message, hint = for_tools(fault.message), for_tools(fault.hint or "")
+    error = {"type": type(fault).__name__, "message": message, "hint": hint or None}
+    text = f"Error: {message}." + (f"\nHint: {hint}" if hint else "")
     return CallToolResult(
-        content=[TextContent(type="text", text=f"Error: {fault.message}.{hint}")],
+        content=[TextContent(type="text", text=text)],
         structured_content={"error": error},
         is_error=True,
     )

@@ -158,14 +158,20 @@ class Guard:
             await self._app(scope, within(receive, BODY_S), send)
         except TooSlow:
             await _too_slow()(scope, receive, send)
+        except HungUp:  # nobody is left to answer, and nothing is wrong here
+            return
 
 
 class TooSlow(Exception):
     """The body of a request took too long to arrive. Nothing has been answered by then."""
 
 
+class HungUp(Exception):
+    """The caller went away before all of its request had arrived."""
+
+
 def within(receive: Receive, seconds: float) -> Receive:
-    """Return a `receive` that raises TooSlow when the body takes too long to arrive."""
+    """Return a `receive` that raises TooSlow or HungUp when the body does not arrive in time, or at all."""
     ends = asyncio.get_running_loop().time() + seconds
     complete = False
 
@@ -178,6 +184,8 @@ def within(receive: Receive, seconds: float) -> Receive:
                 message = await receive()
         except TimeoutError:
             raise TooSlow from None
+        if message["type"] == "http.disconnect":
+            raise HungUp
         complete = not message.get("more_body", False)
         return message
 

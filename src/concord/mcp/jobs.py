@@ -1,16 +1,19 @@
 """Long work under a short call: indexing has a thread of its own, and a call waits for it only so long.
 
-A call that runs out of time leaves the work running and says so; the same call made again joins it. A call
-that is cancelled stops the work at the next file or batch, and what is stored by then stays: the next one
-goes on from there.
+A call that runs out of time leaves the work running and says so. The same call made again is worked on after
+that: whoever has written a file meanwhile wants it looked at, and work under way may have passed it already.
+A call that is cancelled stops the work at the next file or batch, and what is stored by then stays: the next
+one goes on from there.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Awaitable, Callable, Hashable
 from concurrent.futures import Future
+from concurrent.futures import wait as wait_for_futures
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -32,9 +35,21 @@ class Step(NamedTuple):
     done: int = 0
     total: int | None = None
     ticks: int = 0  # grows with every step, whatever the stage counts
+    at: float = 0.0  # by the clock that only grows
+
+    def __str__(self) -> str:
+        return f"{self.stage}: {self.done}" + (f" of {self.total}" if self.total else "")
 
 
-Report = Callable[[Step], Awaitable[None]]
+class Extent(NamedTuple):
+    """Which sources some work is about: one of an organisation's, or all of them."""
+
+    org: str
+    source: str | None = None  # its path, or the id of one that has none; None is all
+
+    def meets(self, other: Extent) -> bool:
+        """Whether one may have to wait for the other: no source is worked on twice at once."""
+        return self.org == other.org and (None in (self.source, other.source) or self.source == other.source)
 
 
 class Plan(NamedTuple):
@@ -43,18 +58,21 @@ class Plan(NamedTuple):
     key: Hashable
     label: str
     work: Callable[[Progress], JsonObject]
+    extent: Extent
 
 
 class Job:
-    """Work that is running, or has ended and not been told to its callers yet."""
+    """Work that waits for its turn, is running, or has ended and not been told to its callers yet."""
 
-    def __init__(self, plan: Plan) -> None:
-        self.label = plan.label
+    def __init__(self, plan: Plan, behind: Job | None = None) -> None:
+        self.plan = plan
         self.step = Step()
         self.result: Future[JsonObject] = Future()
-        self.waiting = 0
-        self._cancelled = threading.Event()
-        self._plan = plan
+        self.waiting = 0  # calls
+        self._behind = behind
+        self._lock = threading.Lock()
+        self._begun = False
+        self._cancelled = False
         self._thread = threading.Thread(target=self._run, name=f"job {plan.label}", daemon=True)
         self._thread.start()
 
@@ -63,9 +81,18 @@ class Job:
         """Whether there is no result yet."""
         return not self.result.done()
 
+    @property
+    def is_yet_to_begin(self) -> bool:
+        """Whether all that has been written until now will be looked at."""
+        with self._lock:
+            return not (self._begun or self._cancelled)
+
     def cancel(self) -> None:
-        """Ask the work to stop at its next step."""
-        self._cancelled.set()
+        """Ask the work to stop at its next step, with what it waits for unless others want that."""
+        with self._lock:
+            self._cancelled, behind = True, self._behind
+        if behind and not behind.waiting:
+            behind.cancel()
 
     def join(self, seconds: float) -> None:
         """Wait for the thread to end."""
@@ -74,35 +101,55 @@ class Job:
     def _run(self) -> None:
         self.result.set_running_or_notify_cancel()
         try:
-            self.result.set_result(self._plan.work(self._progress))
+            self._take_turn()
+            self.result.set_result(self.plan.work(self._progress))
         except BaseException as fault:  # told to whoever waits for the result
             self.result.set_exception(fault)
 
+    def _take_turn(self) -> None:
+        if self._behind:
+            wait_for_futures([self._behind.result])
+        with self._lock:
+            self._behind = None
+            if self._cancelled:
+                raise Cancelled
+            self._begun = True
+
     def _progress(self, stage: str, done: int, total: int | None) -> None:
-        if self._cancelled.is_set():
+        if self._cancelled:
             raise Cancelled
-        self.step = Step(stage, done, total, self.step.ticks + 1)
+        self.step = Step(stage, done, total, self.step.ticks + 1, time.monotonic())
+
+
+Report = Callable[[int, Job], Awaitable[None]]  # a number that grows, and the job whose step is news
 
 
 class Jobs:
-    """The work that is running."""
+    """The work that is running or waits for its turn."""
 
     def __init__(self) -> None:
-        self._running: dict[Hashable, Job] = {}
+        self._jobs: list[Job] = []
         self._lock = threading.Lock()
 
     def start_or_join(self, plan: Plan) -> Job:
-        """Return the job with the plan's key, started now if it is not running."""
+        """Return a job for the plan that has not begun yet, or a new one, behind the one that has."""
         with self._lock:
-            self._running = {key: job for key, job in self._running.items() if job.is_running}
-            if plan.key not in self._running:
-                self._running[plan.key] = Job(plan)
-            return self._running[plan.key]
+            self._jobs = [job for job in self._jobs if job.is_running]
+            last = next((job for job in reversed(self._jobs) if job.plan.key == plan.key), None)
+            if last and last.is_yet_to_begin:
+                return last
+            self._jobs.append(Job(plan, last))
+            return self._jobs[-1]
 
     def running(self) -> list[Job]:
-        """Return what is still running."""
+        """Return what has not ended, oldest first."""
         with self._lock:
-            return [job for job in self._running.values() if job.is_running]
+            return [job for job in self._jobs if job.is_running]
+
+    def moving(self, job: Job) -> Job:
+        """Return whose step tells how far a job is: the job, or another that works on what it waits for."""
+        others = [one for one in self.running() if one is not job and one.plan.extent.meets(job.plan.extent)]
+        return max([job, *others], key=lambda one: one.step.at)
 
     def close(self, seconds: float) -> bool:
         """Cancel everything and wait a little; return whether all of it has stopped."""
@@ -112,36 +159,38 @@ class Jobs:
             job.join(seconds)
         return not self.running()
 
+    async def wait(self, job: Job, seconds: float, report: Report, every: float = REPORT_EVERY_S) -> bool:
+        """Wait for a job, reporting its steps; return whether it has ended.
 
-async def wait(job: Job, seconds: float, report: Report, every: float = REPORT_EVERY_S) -> bool:
-    """Wait for a job, reporting its steps; return whether it has ended.
+        When the caller is cancelled and nobody else waits, so is the job.
+        """
+        job.waiting += 1
+        try:
+            await asyncio.wait_for(self._reported(job, report, every), seconds)
+        except TimeoutError:
+            return not job.is_running
+        except asyncio.CancelledError:
+            if job.waiting == 1:
+                job.cancel()
+            raise
+        finally:
+            job.waiting -= 1
+        return True
 
-    When the caller is cancelled and nobody else waits, so is the job.
-    """
-    job.waiting += 1
-    try:
-        await asyncio.wait_for(_reported(job, report, every), seconds)
-    except TimeoutError:
-        return not job.is_running
-    except asyncio.CancelledError:
-        if job.waiting == 1:
-            job.cancel()
-        raise
-    finally:
-        job.waiting -= 1
-    return True
-
-
-async def _reported(job: Job, report: Report, every: float) -> None:
-    ended, loop = asyncio.Event(), asyncio.get_running_loop()
-    job.result.add_done_callback(lambda _: _tell(loop, ended))
-    told = 0  # of a job that is under way already, its present step is news to this caller
-    while not ended.is_set():
-        with suppress(TimeoutError):
-            await asyncio.wait_for(ended.wait(), every)
-        if job.step.ticks > told:
-            told = job.step.ticks
-            await report(job.step)
+    async def _reported(self, job: Job, report: Report, every: float) -> None:
+        ended, loop = asyncio.Event(), asyncio.get_running_loop()
+        job.result.add_done_callback(lambda _: _tell(loop, ended))
+        number, told = (
+            0,
+            Step(),
+        )  # of a job that is under way already, its present step is news to this caller
+        while not ended.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(ended.wait(), every)
+            moving = self.moving(job)
+            if moving.step != told:
+                number, told = number + 1, moving.step
+                await report(number, moving)
 
 
 def _tell(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from concord.budget import BYTES_PER_TOKEN, Costs, Packed, choose, cut_to_bytes, json_length, utf8_length
 from concord.mcp import render
+from concord.mcp.wording import for_tools
 from concord.types import Answer
 from concord.wire import answer_to_json
 
 LEFT_OUT = "{} more results did not fit into the token budget: raise max_tokens, or narrow the query"
-LEFT_OUT_BYTES = 2 * len(
-    LEFT_OUT
-)  # in each form: the sentence, its number, and what joins it to another note
+LEFT_OUT_BYTES = len(LEFT_OUT) + 16  # the sentence, its number, and what joins it to another note
 FRAME_SHARE = 3  # a frame over a third of the budget is cut down, so that there is room for results
 
 JsonObject = dict[str, Any]
@@ -29,7 +30,7 @@ class Reply(NamedTuple):
 def pack_answer(answer: Answer, max_tokens: int) -> Reply:
     """Return an answer of at most `max_tokens` tokens in either form."""
     max_bytes = max_tokens * BYTES_PER_TOKEN
-    wire = answer_to_json(answer)
+    wire = answer_to_json(_in_tool_words(answer))
     results, texts = wire["results"], [one["text"] for one in wire["results"]]
     for one in results:
         one["text"] = None
@@ -40,11 +41,20 @@ def pack_answer(answer: Answer, max_tokens: int) -> Reply:
     return _filled(wire, results, texts, packed)
 
 
+def _in_tool_words(answer: Answer) -> Answer:
+    return replace(
+        answer,
+        note=for_tools(answer.note) if answer.note else None,
+        degraded=tuple(replace(one, reason=for_tools(one.reason)) for one in answer.degraded),
+    )
+
+
 def _costs(wire: JsonObject, results: Sequence[JsonObject], texts: Sequence[str]) -> Costs:
     frame = {**wire, "results": [], "agreement_scores": {}}
-    head = utf8_length(render.answer_head({**wire, "returned": len(results)}))
+    head = utf8_length(render.answer_head({**wire, "returned": len(results)}, len(results)))
+    left_out = LEFT_OUT_BYTES if len(wire["results"]) > 1 else 0  # the only one is not left out
     return Costs(
-        (json_length(frame) + LEFT_OUT_BYTES, head + LEFT_OUT_BYTES),
+        (json_length(frame) + left_out, head + left_out),
         [_entry(one) for one in results],
         [_whole(one, text) for one, text in zip(results, texts, strict=True)],
     )
@@ -63,15 +73,36 @@ def _whole(one: JsonObject, text: str) -> tuple[int, int]:
 def _shortened_best(
     wire: JsonObject, results: Sequence[JsonObject], texts: Sequence[str], max_bytes: int
 ) -> Packed:
-    """Cut the best result's snippet so that a small budget still holds one citation, if it can."""
+    """Cut the best result and the frame down so that a small budget still holds one citation, if it can.
+
+    What says where the passage is and what to make of it stays; its snippet has what room is left.
+    """
     best = results[0]
-    over = max(
-        frame + entry - max_bytes
-        for frame, entry in zip(_costs(wire, results, texts).frame, _entry(best), strict=True)
-    )
+    if _over(wire, best, max_bytes) > utf8_length(best["snippet"]) // 2:
+        best |= _bare(best)
+        _shorten_frame(wire, query=40, suggestions=0, said=70)
     # A byte of the snippet may be more in JSON, where it is escaped; what is dropped counts at least once.
+    over = max(0, _over(wire, best, max_bytes))
     best["snippet"] = cut_to_bytes(best["snippet"], utf8_length(best["snippet"]) - over)
     return choose(_costs(wire, results[:1], texts[:1]), max_bytes)
+
+
+def _over(wire: JsonObject, one: JsonObject, max_bytes: int) -> int:
+    """Return by how many bytes an answer of one result is too long, in the form that is longer."""
+    frame = _costs(wire, [one], [""]).frame
+    return max(head + entry - max_bytes for head, entry in zip(frame, _entry(one), strict=True))
+
+
+def _bare(one: JsonObject) -> JsonObject:
+    """Return the fields that a reader can do without, emptied: `kb_get` has them, or nobody asks for them."""
+    return {
+        "title": _short(one["title"], 40),
+        "file": None,
+        "tags": [],
+        "heading": [],
+        "also_at": [],
+        "scores": dict.fromkeys(one["scores"]),
+    }
 
 
 def _filled(wire: JsonObject, results: Sequence[JsonObject], texts: Sequence[str], packed: Packed) -> Reply:
@@ -86,7 +117,7 @@ def _filled(wire: JsonObject, results: Sequence[JsonObject], texts: Sequence[str
         "agreement_scores": {o["chunk_id"]: o["agreement"] for o in kept if o["agreement"] is not None},
     }
     bodies = [render.result(one, one["text"] or one["snippet"]) for one in kept]
-    return Reply(wire, "\n".join([render.answer_head(wire), *bodies]))
+    return Reply(wire, "\n".join([render.answer_head(wire, len(results)), *bodies]))
 
 
 def _note(note: str | None, left_out: int) -> str | None:
@@ -98,15 +129,20 @@ def _note(note: str | None, left_out: int) -> str | None:
 
 def _slim_frame(wire: JsonObject, max_bytes: int) -> None:
     """Shorten what is not evidence, when a small budget or a long query leaves little room for evidence."""
-    frame = {**wire, "results": [], "agreement_scores": {}}
-    if max(json_length(frame), utf8_length(render.answer_head(wire))) <= max_bytes // FRAME_SHARE:
+    frame, head = {**wire, "results": [], "agreement_scores": {}}, render.answer_head(wire, wire["returned"])
+    if max(json_length(frame), utf8_length(head)) <= max_bytes // FRAME_SHARE:
         return
+    wire["timings_ms"] = {}
+    _shorten_frame(wire, query=120, suggestions=2, said=160)
+
+
+def _shorten_frame(wire: JsonObject, *, query: int, suggestions: int, said: int) -> None:
+    """Leave so many bytes of the query, so many suggestions, and so many bytes of what else is said."""
     wire |= {
-        "query": _short(wire["query"], 120),
-        "note": _short(wire["note"], 160) if wire["note"] else None,
-        "suggestions": [_short(one, 60) for one in wire["suggestions"][:2]],
-        "degraded": [{**one, "reason": _short(one["reason"], 80)} for one in wire["degraded"][:3]],
-        "timings_ms": {},
+        "query": _short(wire["query"], query),
+        "note": _short(wire["note"], said) if wire["note"] else None,
+        "suggestions": [_short(one, 60) for one in wire["suggestions"][:suggestions]],
+        "degraded": [{**one, "reason": _short(one["reason"], said // 2)} for one in wire["degraded"][:3]],
     }
 
 

@@ -18,9 +18,10 @@ FRESHNESS = {
 }
 
 
-def answer_head(answer: Wire) -> str:
-    """Return the lines above the results of a search."""
-    lines = [" | ".join(_known([_count(answer), *_trust(answer), f"generation {answer['generation']}"]))]
+def answer_head(answer: Wire, found: int) -> str:
+    """Return the lines above the results of a search; so many were found, whether or not they are here."""
+    count = _count(answer) if found else "no results"
+    lines = [" | ".join(_known([count, *_trust(answer), f"generation {answer['generation']}"]))]
     lines += [f"not asked: {one['strategy']} ({one['reason']})" for one in answer["degraded"]]
     if answer["note"]:
         lines.append(f"note: {answer['note']}")
@@ -80,10 +81,8 @@ def listing(listed: Wire) -> str:
     rows = listed["documents"] if listed["documents"] is not None else listed["sources"]
     show = _source if listed["documents"] is None else _document
     lines = [show(row) for row in rows]
-    if listed["total"] > len(rows):
-        lines.append(
-            f"… {listed['total'] - len(rows)} more; narrow it down with kb_search, or list resources"
-        )
+    if listed["next_cursor"]:
+        lines.append(f"there is more ({listed['total']} in all): next_cursor {listed['next_cursor']}")
     empty = "no documents" if listed["documents"] is not None else "nothing yet: kb_add_source adds a folder"
     return "\n".join(lines) or empty
 
@@ -104,8 +103,6 @@ def stats(state: Wire) -> str:
 
 
 def _count(answer: Wire) -> str:
-    if not answer["returned"]:
-        return "no results"
     return f"{answer['returned']} of {answer['total_hits']} results"
 
 

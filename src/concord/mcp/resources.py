@@ -10,6 +10,7 @@ from urllib.parse import quote, unquote
 from mcp_types import ListResourcesResult, Resource
 
 from concord.errors import BadValue, NotFound
+from concord.mcp.cursors import cursor_after, name_before
 from concord.text.surrogates import encodable
 from concord.types import Document, DocumentType
 
@@ -36,9 +37,9 @@ def listing(kb: KnowledgeBase, cursor: str | None) -> ListResourcesResult:
     Raises:
         BadValue: the cursor is none of ours.
     """
-    after = _after(cursor)
+    after = name_before(cursor)
     found = list(islice(_following(kb, after), PAGE + 1))
-    more = f"after:{found[PAGE - 1].path}" if len(found) > PAGE else None
+    more = cursor_after(found[PAGE - 1].path) if len(found) > PAGE else None
     return ListResourcesResult(resources=[_resource(document) for document in found[:PAGE]], next_cursor=more)
 
 
@@ -61,14 +62,6 @@ def read(kb: KnowledgeBase, uri: str) -> tuple[str, str]:
 def uri_of(citation: str) -> str:
     """Return the URI of a document or passage."""
     return PREFIX + quote(citation.encode("utf-8", "replace"), safe="/:")
-
-
-def _after(cursor: str | None) -> str:
-    if cursor is None:
-        return ""
-    if not cursor.startswith("after:"):
-        raise BadValue("this is not a cursor that was given here", hint="pass nextCursor as it is")
-    return cursor.removeprefix("after:")
 
 
 def _following(kb: KnowledgeBase, after: str) -> Iterator[Document]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from concord.errors import BadValue, NotFound
 from concord.sources import absolute_path
 
-HINT = "set mcp.roots (KB_MCP_ROOTS) to the folders that may be indexed, or let a person run `kb add`"
+HINT = "set mcp.roots (KB_MCP_ROOTS) to the folders that may be indexed, or let a person add it with kb"
 
 
 def allowed_roots(configured: str, started_in: Path | None) -> tuple[Path, ...]:

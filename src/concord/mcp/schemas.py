@@ -134,6 +134,7 @@ LISTING = record(
     documents=maybe(several(record(document_id=TEXT, path=TEXT, title=TEXT, type=TEXT))),
     returned=COUNT,
     total=COUNT,
+    next_cursor=maybe(TEXT),
 )
 REMOVAL = record(source=TEXT, documents_deleted=COUNT, vectors_deleted=COUNT)
 STATS = record(

@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from mcp.server.caching import CacheHint
@@ -30,15 +31,16 @@ from mcp_types import (
 from pydantic import PrivateAttr, ValidationError
 
 from concord import __version__
-from concord.errors import KBError, NotFound
+from concord.errors import KBError, NotFound, Unavailable
 from concord.mcp import resources
 from concord.mcp.arguments import Arguments, input_schema
 from concord.mcp.desk import Desk
 from concord.mcp.faults import refused, unexpected, wrong_arguments
-from concord.mcp.jobs import Cancelled, Step, wait
+from concord.mcp.jobs import Cancelled, Job
 from concord.mcp.packing import Reply
 from concord.mcp.table import INSTRUCTIONS, OTHER_S, TOOLS, Row
 from concord.mcp.tools import finished, unfinished
+from concord.mcp.wording import for_tools
 
 ORG = "concord.org"  # where the HTTP face leaves a token's organisation in the request's scope
 HELLO = "initialize"  # must be answered before anything is loaded
@@ -187,11 +189,14 @@ class KnowledgeTool(Tool):
         assert row.long is not None
         long = row.long
         job = desk.jobs.start_or_join(await desk.in_thread(lambda: long(desk, kb, asked), row.limit_s))
-        ended = await wait(job, row.limit_s, lambda step: _report(context, step))
+        ended = await desk.jobs.wait(job, row.limit_s, partial(_report, context))
         try:
-            return finished(job.result.result(0)) if ended else unfinished(job)
-        except Cancelled:
-            return unfinished(job)
+            return finished(job.result.result(0)) if ended else unfinished(job, desk.jobs.moving(job))
+        except Cancelled as fault:
+            raise Unavailable(
+                f"indexing {job.plan.label} was stopped: the server is ending",
+                hint="nothing that was stored is lost; kb_sync goes on from there",
+            ) from fault
 
 
 def org_of(ctx: ServerRequestContext[Any, Any]) -> str | None:
@@ -201,9 +206,8 @@ def org_of(ctx: ServerRequestContext[Any, Any]) -> str | None:
     return org
 
 
-async def _report(context: Context[Any, Any], step: Step) -> None:
-    of = f" of {step.total}" if step.total is not None else ""
-    await context.report_progress(step.ticks, None, f"{step.stage}: {step.done}{of}")
+async def _report(context: Context[Any, Any], number: int, moving: Job) -> None:
+    await context.report_progress(number, None, str(moving.step))
 
 
 def _by_citation(citation: str) -> str:
@@ -212,4 +216,4 @@ def _by_citation(citation: str) -> str:
 
 
 def _sentence(fault: KBError) -> str:
-    return f"{fault.message} ({fault.hint})" if fault.hint else fault.message
+    return for_tools(f"{fault.message} ({fault.hint})" if fault.hint else fault.message)

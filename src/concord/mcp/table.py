@@ -96,7 +96,8 @@ TOOLS: tuple[Row, ...] = (
     Row(
         "kb_list",
         "List sources or documents",
-        "List what is indexed: the sources with their sizes and last sync, or the documents of one source.",
+        "List what is indexed: the sources with their sizes and last sync, or the documents of one source. "
+        "Long lists come in pages: pass next_cursor to read on.",
         given.ListArguments,
         schemas.LISTING,
         _reads(),

@@ -9,8 +9,9 @@ from concord.budget import BYTES_PER_TOKEN, json_length, utf8_length
 from concord.errors import BadValue
 from concord.mcp import arguments as given
 from concord.mcp import render
+from concord.mcp.cursors import cursor_after, name_before
 from concord.mcp.desk import Desk
-from concord.mcp.jobs import Job, Plan
+from concord.mcp.jobs import Extent, Job, Plan, Step
 from concord.mcp.packing import Reply, pack_answer
 from concord.mcp.roots import permitted
 from concord.wire import document_to_json, passage_to_json
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from concord.types import Document, Source
 
 LISTED_BYTES = given.DEFAULT_TOKENS * BYTES_PER_TOKEN // 2  # of JSON; the text of the same is shorter
+MOST_LISTED = 200  # looked at for one page: more than ever fit
 MOST_FAILURES = 20  # named in a report; the rest are counted
 
 JsonObject = dict[str, Any]
@@ -98,35 +100,61 @@ def _size(reply: Reply) -> int:
 
 def note(desk: Desk, kb: KnowledgeBase, asked: given.NoteArguments) -> Reply:
     """Keep a note; its vectors follow in the background while the model is cold."""
-    key = (kb.org, asked.model_dump_json())
-    if (repeated := desk.notes.get(key)) and (document := kb.document(repeated)):
-        return _kept(kb, document)
-    document = kb.note(_note(asked), supersedes=asked.supersedes, embed=kb.is_warm)
-    desk.notes.add(key, document.id)
-    if not kb.is_warm:
-        desk.jobs.start_or_join(
-            Plan(("embed notes", kb.org), "embedding notes", lambda p: _embed(kb, document.source_id, p))
-        )
-    return _kept(kb, document)
+    with desk.notes.turn((kb.org, asked.model_dump_json())) as recent:
+        if recent.document is None or not _still_says(kb, recent.document):
+            is_warm = kb.is_warm
+            recent.document = kb.note(_note(asked), supersedes=asked.supersedes, embed=is_warm)
+            if not is_warm:
+                desk.jobs.start_or_join(_plan_embedding(kb, recent.document.source_id))
+        return _kept(kb, recent.document, asked.supersedes)
 
 
-def _kept(kb: KnowledgeBase, document: Document) -> Reply:
+def _still_says(kb: KnowledgeBase, kept: Document) -> bool:
+    """Whether a note is as it was kept: one since edited, superseded or removed says something else."""
+    now = kb.document(kept.id)
+    return now is not None and _said(now) == _said(kept)
+
+
+def _said(note: Document) -> tuple[str, str, tuple[str, ...], str | None]:
+    return note.content_hash, note.title, note.tags, note.superseded_by
+
+
+def _kept(kb: KnowledgeBase, document: Document, supersedes: str | None) -> Reply:
+    from concord.notes import superseded_instead
+
     wire = {**_described(document), "generation": kb.generation}
-    return Reply(wire, f"kept as {document.path}, document_id {document.id}")
+    said = f"kept as {document.path}, document_id {document.id}"
+    if supersedes and (newer := superseded_instead(supersedes, kb.history(document.id))):
+        said += f"; {supersedes} was superseded already, so this supersedes {newer.path}, "
+        said += f"document_id {newer.id}"
+    return Reply(wire, said)
 
 
 def list_sources(desk: Desk, kb: KnowledgeBase, asked: given.ListArguments) -> Reply:
-    """List the sources, or the documents of one, as far as a listing is read."""
+    """List the sources, or the documents of one, in pages of what is read at once."""
+    after = name_before(asked.cursor)
     if asked.source is None:
-        rows = [source_to_json(summary) for summary in kb.sources()]
-        listed, total = _that_fit(rows), len(rows)
-        wire = {"sources": listed, "documents": None, "returned": len(listed), "total": total}
-    else:
-        summary = kb.source(asked.source)
-        rows = [_described(d, summary.source) for d in islice(kb.documents(asked.source), 200)]
-        listed, total = _that_fit(rows), summary.counts.documents
-        sources = [source_to_json(summary)]
-        wire = {"sources": sources, "documents": listed, "returned": len(listed), "total": total}
+        rows = [source_to_json(one) for one in kb.sources()]
+        listed, more = _that_fit([row for row in rows if row["source"] > after], "source")
+        return _listing(listed, None, len(rows), more)
+    summary = kb.source(asked.source)
+    following = (one for one in kb.documents(asked.source) if one.path > after)
+    rows = [_described(one, summary.source) for one in islice(following, MOST_LISTED)]
+    listed, more = _that_fit(rows, "path")
+    return _listing([source_to_json(summary)], listed, summary.counts.documents, more)
+
+
+def _listing(
+    sources: list[JsonObject], documents: list[JsonObject] | None, total: int, more: str | None
+) -> Reply:
+    returned = len(sources if documents is None else documents)
+    wire = {
+        "sources": sources,
+        "documents": documents,
+        "returned": returned,
+        "total": total,
+        "next_cursor": more,
+    }
     return Reply(wire, render.listing(wire))
 
 
@@ -149,7 +177,7 @@ def stats(desk: Desk, kb: KnowledgeBase, asked: given.StatsArguments) -> Reply:
             "model_warm": kb.is_warm,
         },
         "latencies_ms": desk.latencies.summary(),
-        "jobs": [{"label": job.label, **_progress(job)} for job in desk.jobs.running()],
+        "jobs": [{"label": job.plan.label, **_progress(job.step)} for job in desk.jobs.running()],
     }
     return Reply(wire, render.stats(wire))
 
@@ -163,18 +191,21 @@ def plan_add(desk: Desk, kb: KnowledgeBase, asked: given.AddArguments) -> Plan:
         report = kb.add(path, name=name, patterns=patterns, tags=tags, progress=progress)
         return _report(sync_report_to_json(report), [report])
 
-    return Plan(("add", kb.org, path, name, patterns, tags), str(path), work)
+    key = ("add", kb.org, path, name, patterns, tags)
+    return Plan(key, str(path), work, Extent(kb.org, str(path)))
 
 
 def plan_sync(desk: Desk, kb: KnowledgeBase, asked: given.SyncArguments) -> Plan:
     """Plan to bring one source or all of them up to date."""
-    names = [kb.source(asked.source).source.name] if asked.source else []
+    source = kb.source(asked.source).source if asked.source else None
+    names = [source.name] if source else []
 
     def work(progress: Progress) -> JsonObject:
         reports = kb.sync(names, progress=progress)
         return _report({**sync_reports_to_json(reports), "source": asked.source}, reports)
 
-    return Plan(("sync", kb.org, *names), asked.source or "all sources", work)
+    extent = Extent(kb.org, (source.path or source.id) if source else None)
+    return Plan(("sync", kb.org, *names), asked.source or "all sources", work, extent)
 
 
 def finished(report: JsonObject) -> Reply:
@@ -182,18 +213,23 @@ def finished(report: JsonObject) -> Reply:
     return Reply(report, render.sync(report))
 
 
-def unfinished(job: Job) -> Reply:
+def unfinished(job: Job, moving: Job) -> Reply:
     """Return the reply for indexing that goes on after the call has ended."""
-    progress = _progress(job)
-    of = f" of {progress['total']}" if progress["total"] else ""
-    said = f"{progress['stage']}: {progress['done']}{of} so far" if job.step.ticks else "it has just begun"
-    wire = _report({"source": job.label}, []) | {
+    label = job.plan.label
+    wire = _report({"source": label}, []) | {
         "state": "running",
-        "progress": progress,
-        "note": f"indexing {job.label} goes on in the background ({said}); what is done can be searched, "
-        "kb_sync waits for the rest",
+        "progress": _progress(moving.step),
+        "note": f"indexing {label} goes on in the background ({_how_far(job, moving)}); what is done can be "
+        "searched, kb_sync waits for the rest",
     }
     return Reply(wire, render.sync(wire))
+
+
+def _how_far(job: Job, moving: Job) -> str:
+    if not moving.step.ticks:
+        return "it has just begun"
+    said = f"{moving.step} so far"
+    return said if moving.plan.label == job.plan.label else f"it waits for {moving.plan.label}, {said}"
 
 
 def _report(wire: JsonObject, reports: list[SyncReport]) -> JsonObject:
@@ -217,8 +253,8 @@ def _report(wire: JsonObject, reports: list[SyncReport]) -> JsonObject:
     }
 
 
-def _progress(job: Job) -> JsonObject:
-    return {"stage": job.step.stage, "done": job.step.done, "total": job.step.total}
+def _progress(step: Step) -> JsonObject:
+    return {"stage": step.stage, "done": step.done, "total": step.total}
 
 
 def _problems(state: JsonObject) -> list[str]:
@@ -236,15 +272,15 @@ def _described(document: Document, source: Source | None = None) -> JsonObject:
     return {key: value for key, value in wire.items() if key not in ("details", "fields")}
 
 
-def _that_fit(rows: list[JsonObject]) -> list[JsonObject]:
-    """Return as many rows as a reader has room for, at least one."""
+def _that_fit(rows: list[JsonObject], name: str) -> tuple[list[JsonObject], str | None]:
+    """Return as many rows as a reader has room for, at least one, and the cursor of those that follow."""
     room, kept = LISTED_BYTES, 0
     for row in rows:
         room -= json_length(row) + 2
         if room < 0 and kept:
             break
         kept += 1
-    return rows[:kept]
+    return rows[:kept], cursor_after(rows[kept - 1][name]) if kept < len(rows) else None
 
 
 def _note(asked: given.NoteArguments) -> Note:
@@ -263,6 +299,11 @@ def _note(asked: given.NoteArguments) -> Note:
     )
 
 
-def _embed(kb: KnowledgeBase, source_id: str, progress: Progress) -> JsonObject:
-    kb.sync([source_id], progress=progress)
-    return {}
+def _plan_embedding(kb: KnowledgeBase, notes_id: str) -> Plan:
+    """Plan to embed notes that were kept without waiting for the model."""
+
+    def work(progress: Progress) -> JsonObject:
+        kb.sync([notes_id], progress=progress)
+        return {}
+
+    return Plan(("embed notes", kb.org), "embedding notes", work, Extent(kb.org, notes_id))

@@ -1,0 +1,32 @@
+"""What the rest of the program says for the command line, said for a model that has only tools.
+
+Commands that no tool stands for are left as they are: they are for a person to run.
+"""
+
+from __future__ import annotations
+
+import re
+
+_TOOLS = {
+    "add": "kb_add_source",
+    "get": "kb_get",
+    "list": "kb_list",
+    "search": "kb_search",
+    "stats": "kb_stats",
+    "sync": "kb_sync",
+}
+_COMMAND = re.compile(rf"`kb ({'|'.join(_TOOLS)})(?: [A-Z]+)?`")  # with a placeholder at most
+_PHRASES = {
+    ", or search one with `--in PATH`": "",
+    "--include-superseded": "include_superseded",
+    "a longer --deadline-ms": "a longer deadline_ms",
+    "a larger --top": "a larger limit",
+    "another --name": "another name",
+}
+
+
+def for_tools(said: str) -> str:
+    """Return a note, a reason or a hint with tools and arguments in place of commands and options."""
+    for phrase, instead in _PHRASES.items():
+        said = said.replace(phrase, instead)
+    return _COMMAND.sub(lambda command: _TOOLS[command[1]], said)
