@@ -109,7 +109,7 @@ def test_bytes_that_are_no_text_are_known_by_their_controls():
         ("app.log", b"x", "text", "text", None),
         ("LICENSE", b"words", "text", "text", None),
         ("data.json", b"{}", "text", "data", None),
-        ("book.ipynb", b"{}", "text", "data", None),
+        ("book.ipynb", b"{}", "notebook", "markdown", None),
         ("feed", b"<?xml version='1.0'?><rss/>", "text", "data", None),
         ("main.py", b"x = 1", "code", "code", "python"),
         ("App.tsx", b"x", "code", "code", "tsx"),

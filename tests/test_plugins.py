@@ -23,6 +23,7 @@ from concord.errors import MissingExtra, UnknownName
 from concord.extractors.code import CodeExtractor
 from concord.extractors.html import HtmlExtractor
 from concord.extractors.markdown import MarkdownExtractor
+from concord.extractors.notebook import NotebookExtractor
 from concord.extractors.pdf import PdfExtractor
 from concord.extractors.plain import PlainExtractor
 from concord.extractors.reader import SandboxedReader
@@ -46,6 +47,7 @@ STORES: Sequence[type[Store]] = (SQLiteStore, MemoryStore, PostgresStore, JsonSt
 OUTSIDE: Sequence[Callable[..., OutsideVectors]] = (QdrantPlace,)
 EXTRACTORS: Sequence[Callable[..., Extractor]] = (
     MarkdownExtractor,
+    NotebookExtractor,
     PlainExtractor,
     CodeExtractor,
     HtmlExtractor,

@@ -30,6 +30,7 @@ TABLES: dict[str, dict[str, str]] = {
     },
     "extractors": {
         "markdown": "concord.extractors.markdown:MarkdownExtractor",
+        "notebook": "concord.extractors.notebook:NotebookExtractor",
         "text": "concord.extractors.plain:PlainExtractor",
         "code": "concord.extractors.code:CodeExtractor",
         "html": "concord.extractors.html:HtmlExtractor",

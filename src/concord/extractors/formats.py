@@ -25,6 +25,7 @@ class Refusal(NamedTuple):
 
 
 MARKDOWN = Format("markdown", "markdown")
+NOTEBOOK = Format("notebook", "markdown")
 TEXT = Format("text", "text")
 DATA = Format("text", "data")
 HTML = Format("html", "html", risky=True)
@@ -32,8 +33,9 @@ PDF = Format("pdf", "pdf", risky=True)
 
 _BY_FORMAT = {
     MARKDOWN: "md markdown mdown mkd mkdn mdx qmd rmd",
+    NOTEBOOK: "ipynb",
     TEXT: "txt text log rst rest adoc asciidoc asc org tex bib srt vtt diff patch man textile wiki",
-    DATA: "json jsonl ndjson json5 jsonc geojson ipynb yaml yml toml csv tsv ini cfg conf config properties "
+    DATA: "json jsonl ndjson json5 jsonc geojson yaml yml toml csv tsv ini cfg conf config properties "
     "xml xsd xsl xslt rss atom opml plist desktop service editorconfig",
     HTML: "html htm xhtml shtml",
     PDF: "pdf",

@@ -154,8 +154,7 @@ class MarkdownLines:
         code, self._code = with_plain_newlines(code.replace(_BREAK, "\n")).strip("\n"), None
         if not code.strip():
             return
-        runs = re.findall(r"`{3,}", code)
-        fence = max(["``", *runs], key=len) + "`"
+        fence = fence_around(code)
         body = [Line(line.rstrip(), line.strip() or None) for line in code.split("\n")]
         self._write("code", [Line(fence + self._language, ""), *body, Line(fence, None)])
 
@@ -227,6 +226,12 @@ class MarkdownLines:
         found = _LANGUAGE.search(attributes.get("class") or "")
         if found and self._code is not None:
             self._language = self._language or found[1]
+
+
+def fence_around(code: str) -> str:
+    """Return a fence that nothing in the code closes."""
+    runs: list[str] = re.findall(r"`{3,}", code)
+    return max(["``", *runs], key=len) + "`"
 
 
 def _escaped(line: str) -> str:
