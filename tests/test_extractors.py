@@ -473,6 +473,12 @@ def test_a_scan_comes_back_empty_and_says_so():
     assert (extracted.text, extracted.details["pages"], extracted.details["no_text_layer"]) == ("", 2, True)
 
 
+def test_pages_that_show_something_and_hold_no_text_are_counted_and_blank_ones_are_not():
+    extracted = PdfExtractor().extract(make_pdf([["A cover."], None, [], None]), "a.pdf")
+    assert extracted.text.strip() == "A cover."
+    assert extracted.details == {"pages": 4, "pages_without_text": 2}
+
+
 def test_a_pdf_with_too_many_pages_is_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("concord.extractors.pdf.MAX_PAGES", 2)
     with pytest.raises(TooLarge, match="3 pages"):
