@@ -35,6 +35,9 @@ TABLES: dict[str, dict[str, str]] = {
         "code": "concord.extractors.code:CodeExtractor",
         "html": "concord.extractors.html:HtmlExtractor",
         "pdf": "concord.extractors.pdf:PdfExtractor",
+        "word": "concord.extractors.word:WordExtractor",
+        "excel": "concord.extractors.excel:ExcelExtractor",
+        "mail": "concord.extractors.mail:MailExtractor",
     },
     "readers": {
         "files": "concord.extractors.reader:SandboxedReader",

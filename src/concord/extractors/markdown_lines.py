@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from concord.extractors.plain import with_plain_newlines
@@ -102,6 +102,11 @@ class MarkdownLines:
         if self._row is not None and self._cell is not None:
             self._row.append(self._cell)
         self._cell = None
+
+    def row(self, texts: Sequence[str]) -> None:
+        """Write a row of cells that are known already."""
+        self._row = [[" ".join(text.split())] for text in texts]
+        self.end_row()
 
     def end_row(self) -> None:
         """Write the row, as paragraphs if it is too long to be one."""
