@@ -11,13 +11,16 @@ _FILE_ID = bytes(range(16))
 
 
 def make_pdf(
-    pages: Sequence[Sequence[str]],
+    pages: Sequence[Sequence[str] | None],
     *,
     info: Mapping[str, str] | None = None,
     sizes: Sequence[int] = (),
     password: str | None = None,
 ) -> bytes:
-    """Return a PDF with these lines on its pages; `sizes` are the font sizes of a page's first lines."""
+    """Return a PDF with these lines on its pages, for None a picture.
+
+    `sizes` are the font sizes of a page's first lines.
+    """
     objects: list[bytes] = [b"<< /Type /Catalog /Pages 2 0 R >>"]
     kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(pages)))
     objects.append(f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>".encode())
@@ -52,7 +55,9 @@ def make_bomb(operators: int) -> bytes:
     )
 
 
-def _content(lines: Sequence[str], sizes: Sequence[int]) -> bytes:
+def _content(lines: Sequence[str] | None, sizes: Sequence[int]) -> bytes:
+    if lines is None:
+        return b"q 612 0 0 792 0 0 cm BI /W 1 /H 1 /CS /G /BPC 8 ID 0 EI Q"
     parts = ["BT 72 720 Td 16 TL"]
     for n, line in enumerate(lines):
         size = sizes[n] if n < len(sizes) else 11

@@ -14,6 +14,7 @@ from concord.cli.main import COMMANDS
 from concord.cli.progress import LINE_EVERY_S, PATIENCE_S, Bar, Lines
 from failing_folder import fail_listing
 from kb_command import Kb, Run
+from pdf_samples import make_pdf
 
 SCHEMA = json.loads(
     (Path(__file__).parent.parent / "docs" / "answer.schema.json").read_text(encoding="utf-8")
@@ -132,6 +133,35 @@ def test_adding_a_folder_says_what_was_done(kb: Kb, docs: Path):
     assert "skipped 1: 1 empty" in run.out
     assert re.search(r"embedded \d+ chunks", run.out)
     assert kb("list", "--json").json["sources"][0]["tags"] == ["a", "b", "c"]
+
+
+def test_what_was_not_read_is_named_the_rarest_reason_first(kb: Kb, docs: Path):
+    for number in range(30):
+        (docs / f"{number:02}.png").write_bytes(b"\x89PNG\0")
+    (docs / "letter.odt").write_bytes(b"PK")
+    run = kb("add", "docs")
+    named = run.out.partition("skipped 31: ")[2].splitlines()[1:22]
+    assert named[0] == "    docs/letter.odt: unsupported format"
+    assert named[1] == "    docs/00.png: binary"
+    assert named[19:] == ["    docs/18.png: binary", "    … and 11 more, which --json names"]
+    assert len(kb("sync", "--json").json["sources"][0]["skipped_files"]) == 31
+
+
+def test_pages_without_text_are_told_of_when_added_when_searched_and_when_read(kb: Kb, tmp_path: Path):
+    (tmp_path / "scan").mkdir()
+    (tmp_path / "scan" / "contract.pdf").write_bytes(make_pdf([["Contract with Globex"], *[None] * 9]))
+    unread = "9 of 10 pages of scan/contract.pdf hold no text"
+    assert (
+        f"9 pages without text, which OCR such as ocrmypdf makes readable:\n    {unread}\n"
+        in kb("add", "scan").out
+    )
+    assert kb("search", "Globex", "--json").json["note"] == f"{unread}: what is on them is not found"
+    assert unread in kb("get", "scan/contract.pdf").err
+    assert kb("list", "scan", "--json").json["documents"][0]["details"]["pages_without_text"] == 9
+    page = kb("get", "scan/contract.pdf:p5")
+    assert page.err == (
+        "error: 'scan/contract.pdf:p5' holds no text\nhint: scan/contract.pdf has pages 1-10, text on 1\n"
+    )
 
 
 def test_adding_again_finds_everything_unchanged(indexed: Kb):

@@ -109,7 +109,7 @@ def test_bytes_that_are_no_text_are_known_by_their_controls():
         ("app.log", b"x", "text", "text", None),
         ("LICENSE", b"words", "text", "text", None),
         ("data.json", b"{}", "text", "data", None),
-        ("book.ipynb", b"{}", "text", "data", None),
+        ("book.ipynb", b"{}", "notebook", "markdown", None),
         ("feed", b"<?xml version='1.0'?><rss/>", "text", "data", None),
         ("main.py", b"x = 1", "code", "code", "python"),
         ("App.tsx", b"x", "code", "code", "tsx"),
@@ -123,6 +123,9 @@ def test_bytes_that_are_no_text_are_known_by_their_controls():
         ("saved", b"\n<!-- saved --><!DOCTYPE html><p>", "html", "html", None),
         ("paper.pdf", b"%PDF-1.7\n\0", "pdf", "pdf", None),
         ("download", b"%PDF-1.7\n%\xe2\xe3\n\0", "pdf", "pdf", None),
+        ("letter.DOCX", b"PK\3\4\0", "word", "office", None),
+        ("sums.xlsx", b"PK\3\4\0", "excel", "office", None),
+        ("offer.eml", b"From: a", "mail", "office", None),
     ],
 )
 def test_a_format_is_known_by_name_then_by_content(
@@ -131,7 +134,7 @@ def test_a_format_is_known_by_name_then_by_content(
     form = detect(name, head)
     assert isinstance(form, Format)
     assert (form.extractor, form.type, form.language) == (extractor, kind, language)
-    assert form.risky == (extractor in ("html", "pdf"))
+    assert form.risky == (extractor in ("html", "pdf", "word", "excel", "mail"))
 
 
 @pytest.mark.parametrize(
@@ -139,7 +142,7 @@ def test_a_format_is_known_by_name_then_by_content(
     [
         ("a.md", b"PK\0\0", "binary"),
         ("video.ts", b"G@\0\x10", "binary"),
-        ("a.docx", b"PK\3\4", "unsupported format"),
+        ("a.odt", b"PK\3\4", "unsupported format"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_a_reason(name: str, head: bytes, reason: str):
@@ -153,7 +156,7 @@ def test_comments_before_a_page_that_never_comes_cost_no_time():
 @pytest.mark.parametrize("name", sorted(TABLES["extractors"]))
 def test_every_extractor_survives_an_empty_file_or_says_what_is_wrong(name: str):
     extractor = load("extractors", name)()
-    if name == "pdf":
+    if name in ("pdf", "word", "excel"):
         with pytest.raises(Damaged):
             extractor.extract(b"", "empty")
     else:
@@ -473,6 +476,12 @@ def test_a_scan_comes_back_empty_and_says_so():
     assert (extracted.text, extracted.details["pages"], extracted.details["no_text_layer"]) == ("", 2, True)
 
 
+def test_pages_that_show_something_and_hold_no_text_are_counted_and_blank_ones_are_not():
+    extracted = PdfExtractor().extract(make_pdf([["A cover."], None, [], None]), "a.pdf")
+    assert extracted.text.strip() == "A cover."
+    assert extracted.details == {"pages": 4, "pages_without_text": 2}
+
+
 def test_a_pdf_with_too_many_pages_is_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("concord.extractors.pdf.MAX_PAGES", 2)
     with pytest.raises(TooLarge, match="3 pages"):
@@ -516,7 +525,7 @@ def test_one_reader_reads_every_format(reader: SandboxedReader):
     [
         ("a.md", b" \n\t\n", "no text"),
         ("a", b"\0\1\2", "binary"),
-        ("a.docx", b"PK\3\4", "unsupported format"),
+        ("a.odt", b"PK\3\4", "unsupported format"),
         ("a.html", b"<script>x()</script>", "no text"),
         ("a.pdf", make_pdf([[], []]), "no text layer (scanned)"),
     ],

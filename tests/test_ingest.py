@@ -19,7 +19,7 @@ from concord import embedding, ingest
 from concord.errors import BackendDown, DeadlinePassed, ExtractionError, MissingExtra, ModelMismatch
 from concord.extractors.reader import SandboxedReader
 from concord.outcomes import Failure
-from concord.types import Counts, Extracted, Filter, Identity, Word
+from concord.types import Counts, Extracted, Filter, Identity, PartlyRead, Word
 from pdf_samples import make_pdf
 from recorders import Desk, Did, FrailSpaces, FrailVectors, RecordingReader, did, opened, write
 
@@ -231,6 +231,26 @@ def test_empty_files_scans_and_binaries_are_skipped_and_counted(desk: Desk, tmp_
     assert report.skipped["empty"] == 1
     assert report.skipped["binary"] == 2
     assert sum(report.skipped.values()) == 5
+
+
+def test_what_is_skipped_is_named_each_time_with_its_reason(desk: Desk, tmp_path: Path):
+    folder = tmp_path / "docs"
+    write(folder / "a.md", "# A\n\nApples.\n")
+    write(folder / "zero.md", b"")
+    write(folder / "sub" / "scan.pdf", make_pdf([None]))
+    named = {Failure("docs/zero.md", "empty"), Failure("docs/sub/scan.pdf", "no text layer (scanned)")}
+    assert set(desk.add(folder).skipped_files) == named
+    assert set(desk.sync().skipped_files) == named
+
+
+def test_pages_without_text_are_reported_by_the_sync_that_reads_them(desk: Desk, tmp_path: Path):
+    folder = tmp_path / "docs"
+    write(folder / "contract.pdf", make_pdf([["A contract."], *[None] * 9]))
+    write(folder / "book.pdf", make_pdf([["A page of text."], []]))
+    assert desk.add(folder).partly_read == (PartlyRead("docs/contract.pdf", 10, 9),)
+    assert desk.sync().partly_read == ()
+    write(folder / "contract.pdf", make_pdf([["A contract."], None]), days_old=0.5)
+    assert desk.sync().partly_read == (PartlyRead("docs/contract.pdf", 2, 1),)
 
 
 @pytest.mark.promise("A.faults.bad-input")

@@ -21,11 +21,15 @@ from concord.embedders.onnx import OnnxEmbedder
 from concord.embedders.openai import open_openai
 from concord.errors import MissingExtra, UnknownName
 from concord.extractors.code import CodeExtractor
+from concord.extractors.excel import ExcelExtractor
 from concord.extractors.html import HtmlExtractor
+from concord.extractors.mail import MailExtractor
 from concord.extractors.markdown import MarkdownExtractor
+from concord.extractors.notebook import NotebookExtractor
 from concord.extractors.pdf import PdfExtractor
 from concord.extractors.plain import PlainExtractor
 from concord.extractors.reader import SandboxedReader
+from concord.extractors.word import WordExtractor
 from concord.knowledge import KnowledgeBase
 from concord.protocols import Embedder, Extractor, FileReader, OutsideVectors, Reranker, Store, Strategy
 from concord.rerankers.cosine import CosineReranker
@@ -46,10 +50,14 @@ STORES: Sequence[type[Store]] = (SQLiteStore, MemoryStore, PostgresStore, JsonSt
 OUTSIDE: Sequence[Callable[..., OutsideVectors]] = (QdrantPlace,)
 EXTRACTORS: Sequence[Callable[..., Extractor]] = (
     MarkdownExtractor,
+    NotebookExtractor,
     PlainExtractor,
     CodeExtractor,
     HtmlExtractor,
     PdfExtractor,
+    WordExtractor,
+    ExcelExtractor,
+    MailExtractor,
 )
 READERS: Sequence[Callable[..., FileReader]] = (SandboxedReader,)
 RERANKERS: Sequence[Callable[..., Reranker]] = (CosineReranker, CrossEncoder)

@@ -16,7 +16,19 @@ from concord import KnowledgeBase
 from concord.budget import BYTES_PER_TOKEN
 from concord.notes import Note
 from concord.outcomes import Failure, Passage, Removal, SourceSummary, Stats, SyncReport
-from concord.types import MODES, Answer, Chunk, Counts, Degraded, Document, Hit, Identity, Request, Source
+from concord.types import (
+    MODES,
+    Answer,
+    Chunk,
+    Counts,
+    Degraded,
+    Document,
+    Hit,
+    Identity,
+    PartlyRead,
+    Request,
+    Source,
+)
 from concord.wire import (
     answer_to_json,
     document_to_json,
@@ -256,12 +268,16 @@ def test_a_sync_report_keeps_the_reason_of_each_failure():
         DOCS,
         added=2,
         skipped={"binary": 3},
+        skipped_files=(Failure("docs/a.png", "binary"),),
+        partly_read=(PartlyRead("docs/b.pdf", 10, 9),),
         failed=(Failure("docs/a.pdf", "truncated"),),
         generation=4,
         took_s=1,
     )
     wire = sync_report_to_json(report)
     assert wire["failed"] == [{"path": "docs/a.pdf", "reason": "truncated"}]
+    assert wire["skipped_files"] == [{"path": "docs/a.png", "reason": "binary"}]
+    assert wire["partly_read"] == [{"path": "docs/b.pdf", "pages": 10, "pages_without_text": 9}]
     assert (wire["source"], wire["added"], wire["skipped"]) == ("docs", 2, {"binary": 3})
     both = sync_reports_to_json([report, replace(report, added=5, failed=(), generation=7)])
     assert (both["added"], both["generation"], len(both["failed"]), len(both["sources"])) == (7, 7, 1, 2)

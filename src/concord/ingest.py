@@ -29,12 +29,13 @@ from concord.errors import (
 )
 from concord.file_times import may_be_another, read_unchanging, settled_mtime
 from concord.outcomes import Failure, SyncReport
+from concord.partly_read import partly_read
 from concord.protocols import Catalog, Embedder, FileReader, Progress, Store
 from concord.relabelling import relabel
 from concord.saved import Saved, saved_files
 from concord.text.chunk import ChunkSize, chunk
 from concord.textless import Textless
-from concord.types import Document, Extracted, FileState, Filter, Piece, Source
+from concord.types import Document, Extracted, FileState, Filter, PartlyRead, Piece, Source
 from concord.walk import Found, Skipped, walk_source
 
 # Documents stored in one transaction. A transaction waits for the disk, and leaves the full-text index one
@@ -173,6 +174,8 @@ class _Run:
         self.waiting_since = 0.0
         self.counts: Counter[str] = Counter()
         self.skipped: Counter[str] = Counter()
+        self.skipped_files: list[Failure] = []
+        self.partly_read: list[PartlyRead] = []
         self.failed: list[Failure] = []
         self.done = 0
 
@@ -202,7 +205,7 @@ class _Run:
             if state and _is_as_indexed(found, state):
                 self.counts["unchanged"] += 1
             elif state is None and (reason := self.textless.reason(found)):
-                self.skipped[reason] += 1
+                self._leave_out(found.relative, reason)
             elif state or self.first_time:
                 self._index(found, state)
             else:
@@ -239,6 +242,7 @@ class _Run:
             group = [one for one in group if self._is_stored_alone(one)]
         self.counts.update(one.kind for one in group)
         self.counts["chunks"] += sum(len(one.pieces) for one in group)
+        self.partly_read += partly_read(one.document for one in group)
 
     def delete_missing_files(self) -> None:
         """Delete the documents whose files are gone."""
@@ -262,6 +266,8 @@ class _Run:
             renamed=self.counts["renamed"],
             unchanged=self.counts["unchanged"],
             skipped=dict(self.skipped),
+            skipped_files=tuple(self.skipped_files),
+            partly_read=tuple(self.partly_read),
             failed=tuple(self.failed),
             chunks=self.counts["chunks"],
         )
@@ -278,7 +284,7 @@ class _Run:
         try:
             self._read(path, found, state, gone or {})
         except NotIndexable as nothing:
-            self.skipped[nothing.message] += 1
+            self._leave_out(found.relative, nothing.message)
             self.textless.add(found, nothing.message)
             if state:  # it was text once
                 self.known[path] = state
@@ -352,7 +358,11 @@ class _Run:
             self.unreadable_folders.append(path + "/")
             self.known.pop(path, None)
         else:
-            self.skipped[skipped.reason] += 1
+            self._leave_out(skipped.relative, skipped.reason)
+
+    def _leave_out(self, relative: str, reason: str) -> None:
+        self.skipped[reason] += 1
+        self.skipped_files.append(Failure(self.source.path_of(relative), reason))
 
     def _advance(self) -> None:
         self.done += 1

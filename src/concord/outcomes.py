@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from concord.types import Counts, Document, DocumentType, Freshness, Identity, Opinion, Source
+from concord.types import Counts, Document, DocumentType, Freshness, Identity, Opinion, PartlyRead, Source
 
 
 class Passage(Struct, frozen=True):
@@ -90,6 +90,8 @@ class SyncReport(Struct, frozen=True):
     unchanged: int = 0
     skipped: Mapping[str, int] = field(default_factory=dict)  # reason → how many files
     failed: Sequence[Failure] = ()
+    skipped_files: Sequence[Failure] = ()  # what `skipped` counts, by name
+    partly_read: Sequence[PartlyRead] = ()  # of what this sync has written
     chunks: int = 0  # written by this sync
     embedded: int = 0
     reused: int = 0  # vectors taken from the cache

@@ -30,10 +30,14 @@ TABLES: dict[str, dict[str, str]] = {
     },
     "extractors": {
         "markdown": "concord.extractors.markdown:MarkdownExtractor",
+        "notebook": "concord.extractors.notebook:NotebookExtractor",
         "text": "concord.extractors.plain:PlainExtractor",
         "code": "concord.extractors.code:CodeExtractor",
         "html": "concord.extractors.html:HtmlExtractor",
         "pdf": "concord.extractors.pdf:PdfExtractor",
+        "word": "concord.extractors.word:WordExtractor",
+        "excel": "concord.extractors.excel:ExcelExtractor",
+        "mail": "concord.extractors.mail:MailExtractor",
     },
     "readers": {
         "files": "concord.extractors.reader:SandboxedReader",

@@ -46,8 +46,10 @@ def locate(reference: str, catalog: Catalog, *, context: int = 0, whole: bool = 
     chunks = catalog.chunks_of(document.id)
     if not chunks:
         raise NotFound(f"{document.path} holds no text", hint="`kb sync` may index it anew")
-    first, last = (0, len(chunks) - 1) if whole else _span(chunks, citation, chunk_id, reference)
-    first, last = max(0, first - context), min(len(chunks) - 1, last + context)
+    meant = list(range(len(chunks))) if whole else _meant(chunks, citation, chunk_id)
+    if not meant:
+        raise _nothing_there(reference, citation, document, chunks)
+    first, last = max(0, meant[0] - context), min(len(chunks) - 1, meant[-1] + context)
     source = next(s for s in catalog.sources() if s.id == document.source_id)
     return Located(document, source, chunks, first, last)
 
@@ -144,30 +146,41 @@ def _brief(text: str, most: int = 200) -> str:
     return repr(text if len(text) <= most else text[:most] + "…")
 
 
-def _span(
-    chunks: Sequence[Chunk], citation: Citation, chunk_id: int | None, reference: str
-) -> tuple[int, int]:
-    """Return the first and last index of the chunks that a reference stands for; all of them for a path."""
+def _meant(chunks: Sequence[Chunk], citation: Citation, chunk_id: int | None) -> list[int]:
+    """Return which of the chunks a reference stands for; all of them for a path."""
     if chunk_id is not None:
-        within = [i for i, chunk in enumerate(chunks) if chunk.id == chunk_id]
-    elif citation.pages:
-        within = _on_pages(chunks, *citation.pages)
-    elif citation.lines:
-        within = _holding(chunks, *citation.lines)
-    else:
-        within = list(range(len(chunks)))
-    if not within:
-        raise NotFound(
-            f"{_brief(reference)} points past the text",
-            hint=f"{citation.path} has {_extent(chunks, citation)}",
-        )
-    return within[0], within[-1]
+        return [i for i, chunk in enumerate(chunks) if chunk.id == chunk_id]
+    if citation.pages:
+        return _on_pages(chunks, *citation.pages)
+    return _holding(chunks, *citation.lines) if citation.lines else list(range(len(chunks)))
 
 
-def _extent(chunks: Sequence[Chunk], citation: Citation) -> str:
-    """Return what there is to cite, in pages for whoever asked for one."""
-    last = chunks[-1].pages
-    return f"pages 1-{last[1]}" if citation.pages and last else f"lines 1-{chunks[-1].end_line}"
+def _nothing_there(
+    reference: str, citation: Citation, document: Document, chunks: Sequence[Chunk]
+) -> NotFound:
+    """Return what is wrong with a citation, and what there is to cite: pages for whoever asked for one."""
+    fault, extent = "points past the text", f"lines 1-{chunks[-1].end_line}"
+    if citation.pages and chunks[-1].pages:
+        known = document.details.get("pages")
+        last = max(chunks[-1].pages[1], known if isinstance(known, int) else 0)
+        fault = "holds no text" if citation.pages[0] <= last else fault
+        whole, read = _run(1, last), _pages_with_text(chunks)
+        extent = f"pages {whole}" if read == whole else f"pages {whole}, text on {read}"
+    return NotFound(f"{_brief(reference)} {fault}", hint=f"{citation.path} has {extent}")
+
+
+def _pages_with_text(chunks: Sequence[Chunk]) -> str:
+    """Return the pages that chunks are on, as runs: 1-3, 7."""
+    runs: list[tuple[int, int]] = []
+    for first, last in (chunk.pages for chunk in chunks if chunk.pages):
+        if runs and first <= runs[-1][1] + 1:
+            first, last = runs[-1][0], max(runs.pop()[1], last)
+        runs.append((first, last))
+    return ", ".join(_run(*run) for run in runs)
+
+
+def _run(first: int, last: int) -> str:
+    return f"{first}-{last}" if first < last else str(first)
 
 
 def _on_pages(chunks: Sequence[Chunk], first: int, last: int) -> list[int]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from concord.cascade import RUNG_STRATEGIES, Rescue, budget_ms
+from concord.partly_read import partly_read, told
 from concord.poll import bounded
 from concord.ranking.agreement import Rung
 from concord.ranking.fuse import rrf
@@ -56,6 +57,7 @@ def _note(answer: Answer, rescued: Rescue, unheld: Sequence[str], tools: SearchT
         notes.append(f"nothing holds {', '.join(unheld)}")
     if answer.hits:
         notes += [_what_is_excluded(rescued.found.query), _crowded(answer, rescued.found.query)]
+    notes.append(_what_is_unread(answer))
     if (answer.request.ef_search or 0) > MAX_EF_SEARCH:
         notes.append(CLAMPED)
     return "; ".join(filter(None, notes)) or None
@@ -66,6 +68,13 @@ def _what_is_excluded(query: Query) -> str | None:
     if not query.excluded:
         return None
     return f"left out is what holds {', '.join(query.excluded)}; what is in quotes is looked for"
+
+
+def _what_is_unread(answer: Answer) -> str | None:
+    """Say that more may stand in a document that was found, where pages of it could not be read."""
+    unread = partly_read(hit.document for hit in answer.hits)
+    more = f", and of {len(unread) - 1} more documents" if len(unread) > 1 else ""
+    return f"{told(unread[0])}{more}: what is on them is not found" if unread else None
 
 
 def _crowded(answer: Answer, query: Query) -> str | None:

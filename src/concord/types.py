@@ -86,6 +86,14 @@ class Document(Struct, frozen=True):
     fields: Mapping[str, Json] = field(default_factory=dict)  # what a note was made of, to edit and export it
 
 
+class PartlyRead(Struct, frozen=True):
+    """A document with pages of which nothing can be found, because they hold pictures and no text."""
+
+    path: str
+    pages: int
+    pages_without_text: int
+
+
 class Piece(Struct, frozen=True):
     """A chunk before the catalog has given it an id."""
 

@@ -11,11 +11,14 @@ from concord.cli import output
 from concord.cli.command import Flags, command, opened, tags_option
 from concord.cli.faults import SOME_FAILED
 from concord.cli.progress import shown
+from concord.partly_read import told
 from concord.visible import one_line
 
 if TYPE_CHECKING:
     from concord.knowledge import KnowledgeBase
-    from concord.outcomes import SyncReport
+    from concord.outcomes import Failure, SyncReport
+
+MOST_NAMED = 20  # files of one kind in a report
 
 no_embed_option = click.option(
     "--no-embed", is_flag=True, help="Words only for now; the next `kb sync` embeds."
@@ -164,6 +167,11 @@ def _further_lines(report: SyncReport) -> Iterator[str]:
     if report.skipped:
         reasons = ", ".join(f"{count:,} {one_line(reason)}" for reason, count in report.skipped.items())
         yield f"skipped {sum(report.skipped.values()):,}: {reasons}"
+        yield from _named([f"{one_line(one.path)}: {one_line(one.reason)}" for one in _rarest_first(report)])
+    if report.partly_read:
+        unread = sum(one.pages_without_text for one in report.partly_read)
+        yield f"{unread:,} pages without text, which OCR such as ocrmypdf makes readable:"
+        yield from _named([one_line(told(one)) for one in report.partly_read])
     if report.failed:
         yield f"failed {len(report.failed):,}:"
         yield from (f"  {one_line(failure.path)}: {one_line(failure.reason)}" for failure in report.failed)
@@ -177,6 +185,17 @@ def _further_lines(report: SyncReport) -> Iterator[str]:
     if report.pending:
         why = f" ({one_line(report.degraded)})" if report.degraded else ""
         yield f"{report.pending:,} chunks left to embed{why}: `kb sync`"
+
+
+def _rarest_first(report: SyncReport) -> list[Failure]:
+    """Return what was skipped, the rarest reason first: a hundred pictures must not hide the one contract."""
+    return sorted(report.skipped_files, key=lambda one: report.skipped[one.reason])
+
+
+def _named(lines: Sequence[str]) -> Iterator[str]:
+    yield from (f"  {line}" for line in lines[:MOST_NAMED])
+    if len(lines) > MOST_NAMED:
+        yield f"  … and {len(lines) - MOST_NAMED:,} more, which --json names"
 
 
 def _list_sources(knowledge: KnowledgeBase, *, as_json: bool) -> None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from concord.extractors.decode import HEAD_BYTES, decode
+from concord.extractors.decode import HEAD_BYTES
 from concord.extractors.formats import Format, detect
-from concord.extractors.plain import with_plain_newlines
+from concord.extractors.plain import readable
 from concord.text.clean import clean
 from concord.types import Extracted
 
@@ -52,7 +52,7 @@ class CodeExtractor:
         """Return the code with its language."""
         form = detect(name, data[:HEAD_BYTES])
         language = form.language if isinstance(form, Format) else None
-        text = clean(with_plain_newlines(decode(data)))
+        text = clean(readable(data))
         file_name = name.rpartition("/")[2]
         summary = _summary(text[:_SEARCHED_CHARACTERS], language)
         return Extracted(

@@ -15,7 +15,7 @@ class Format(NamedTuple):
     extractor: str  # a name in the table of extractors
     type: DocumentType
     language: str | None = None  # of code, by tree-sitter's name
-    risky: bool = False  # parsed by a native library that crafted input can crash or exhaust
+    risky: bool = False  # crafted input can crash or exhaust what parses it
 
 
 class Refusal(NamedTuple):
@@ -25,18 +25,28 @@ class Refusal(NamedTuple):
 
 
 MARKDOWN = Format("markdown", "markdown")
+NOTEBOOK = Format("notebook", "markdown")
 TEXT = Format("text", "text")
 DATA = Format("text", "data")
 HTML = Format("html", "html", risky=True)
 PDF = Format("pdf", "pdf", risky=True)
+WORD = Format("word", "office", risky=True)
+EXCEL = Format("excel", "office", risky=True)
+MAIL = Format("mail", "office", risky=True)
+
+_BINARY = (PDF, WORD, EXCEL)  # which their names tell, whatever their first bytes look like
 
 _BY_FORMAT = {
     MARKDOWN: "md markdown mdown mkd mkdn mdx qmd rmd",
+    NOTEBOOK: "ipynb",
     TEXT: "txt text log rst rest adoc asciidoc asc org tex bib srt vtt diff patch man textile wiki",
-    DATA: "json jsonl ndjson json5 jsonc geojson ipynb yaml yml toml csv tsv ini cfg conf config properties "
+    DATA: "json jsonl ndjson json5 jsonc geojson yaml yml toml csv tsv ini cfg conf config properties "
     "xml xsd xsl xslt rss atom opml plist desktop service editorconfig",
     HTML: "html htm xhtml shtml",
     PDF: "pdf",
+    WORD: "docx docm dotx",
+    EXCEL: "xlsx xlsm xltx",
+    MAIL: "eml",
 }
 
 _BY_LANGUAGE = {
@@ -94,8 +104,8 @@ _BY_LANGUAGE = {
 
 # Known, and without an extractor of ours: an installed one whose name is the extension reads them.
 _UNSUPPORTED = frozenset(
-    ("docx", "doc", "odt", "rtf", "pptx", "ppt", "odp", "xlsx", "xls", "ods")
-    + ("epub", "mobi", "azw3", "eml", "msg", "pages", "numbers", "key")
+    ("doc", "odt", "rtf", "pptx", "ppt", "odp", "xls", "ods")
+    + ("epub", "mobi", "azw3", "msg", "pages", "numbers", "key")
 )
 
 _BY_NAME = {
@@ -155,7 +165,9 @@ _PDF_HEAD_WITHIN = 1024
 def detect(name: str, head: bytes) -> Format | Refusal:
     """Return how to read a file of this name that begins with these bytes (8 kB are enough), or why not."""
     known = by_name(name)
-    if known is PDF or _PDF_HEAD in head[:_PDF_HEAD_WITHIN] and looks_binary(head):
+    if known in _BINARY:
+        return known
+    if _PDF_HEAD in head[:_PDF_HEAD_WITHIN] and looks_binary(head):
         return PDF
     if extension(name) in _UNSUPPORTED:
         return Refusal("unsupported format")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from concord.extractors.decode import decode
-from concord.extractors.plain import MAX_TITLE, with_plain_newlines
+from concord.extractors.plain import MAX_TITLE, readable
 from concord.text.clean import clean
 from concord.text.front_matter import split_front_matter
 from concord.types import Extracted
@@ -26,18 +25,19 @@ class MarkdownExtractor:
 
     def extract(self, data: bytes, name: str) -> Extracted:
         """Return the text; the title is the front matter's, else the first heading."""
-        head = split_front_matter(with_plain_newlines(decode(data)))
+        head = split_front_matter(readable(data))
         text = clean(head.text)
         return Extracted(
             text=text,
             type="markdown",
-            title=head.title or _first_heading(text),
+            title=head.title or first_heading(text),
             tags=head.tags,
             details=head.details,
         )
 
 
-def _first_heading(text: str) -> str | None:
+def first_heading(text: str) -> str | None:
+    """Return the first heading of a Markdown text, without its marks."""
     fence = ""
     before = ""
     for line in text.split("\n", _SEARCHED_LINES)[:_SEARCHED_LINES]:

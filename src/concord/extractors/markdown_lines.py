@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from concord.extractors.plain import with_plain_newlines
@@ -103,6 +103,11 @@ class MarkdownLines:
             self._row.append(self._cell)
         self._cell = None
 
+    def row(self, texts: Sequence[str]) -> None:
+        """Write a row of cells that are known already."""
+        self._row = [[" ".join(text.split())] for text in texts]
+        self.end_row()
+
     def end_row(self) -> None:
         """Write the row, as paragraphs if it is too long to be one."""
         row, self._row, self._cell = self._row or [], None, None
@@ -154,8 +159,7 @@ class MarkdownLines:
         code, self._code = with_plain_newlines(code.replace(_BREAK, "\n")).strip("\n"), None
         if not code.strip():
             return
-        runs = re.findall(r"`{3,}", code)
-        fence = max(["``", *runs], key=len) + "`"
+        fence = fence_around(code)
         body = [Line(line.rstrip(), line.strip() or None) for line in code.split("\n")]
         self._write("code", [Line(fence + self._language, ""), *body, Line(fence, None)])
 
@@ -227,6 +231,12 @@ class MarkdownLines:
         found = _LANGUAGE.search(attributes.get("class") or "")
         if found and self._code is not None:
             self._language = self._language or found[1]
+
+
+def fence_around(code: str) -> str:
+    """Return a fence that nothing in the code closes."""
+    runs: list[str] = re.findall(r"`{3,}", code)
+    return max(["``", *runs], key=len) + "`"
 
 
 def _escaped(line: str) -> str:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import pypdfium2
 from pypdfium2 import raw
@@ -45,12 +45,12 @@ class PdfExtractor:
             TooLarge: it has too many pages or characters.
         """
         with closing(_open(data)) as document:
-            pages = _page_texts(document)
-            details = _details(document, len(pages))
+            pages = _pages(document)
+            details = _details(document, pages)
             title = _title(document)
-        if not any(page.strip() for page in pages):
+        if not any(page.text.strip() for page in pages):
             return Extracted("", "pdf", title=title, details={**details, "no_text_layer": True})
-        text, starts = clean_pages(pages)
+        text, starts = clean_pages([page.text for page in pages])
         return Extracted(text, "pdf", title=title, details=details, page_starts=starts)
 
 
@@ -66,31 +66,39 @@ def _open(data: bytes) -> Any:
         ) from fault
 
 
-def _page_texts(document: Any) -> list[str]:
+class _Page(NamedTuple):
+    text: str
+    is_unread: bool  # whether it shows something, and none of it is text
+
+
+def _pages(document: Any) -> list[_Page]:
     count = len(document)
     if count > MAX_PAGES:
         raise TooLarge(f"has {count} pages; {MAX_PAGES} are the limit", hint="split it into parts")
-    pages: list[str] = []
+    pages: list[_Page] = []
     characters = 0
     for index in range(count):
-        pages.append(_page_text(document, index))
-        characters += len(pages[-1])
+        pages.append(_page(document, index))
+        characters += len(pages[-1].text)
         if characters > MAX_CHARACTERS:
             raise TooLarge(f"holds more than {MAX_CHARACTERS} characters", hint="split it into parts")
     return pages
 
 
-def _page_text(document: Any, index: int) -> str:
+def _page(document: Any, index: int) -> _Page:
     try:
         with closing(document.get_page(index)) as page, closing(page.get_textpage()) as text_page:
             text = text_page.get_text_bounded()  # its sibling get_text_range loses what is beyond 16 bits
+            is_unread = not text.strip() and raw.FPDFPage_CountObjects(page) > 0
     except pypdfium2.PdfiumError:  # one broken page of many: the others are still worth finding
-        return ""
-    return with_plain_newlines(text).replace(_LINE_END_HYPHEN, "-\n")
+        return _Page("", is_unread=True)
+    return _Page(with_plain_newlines(text).replace(_LINE_END_HYPHEN, "-\n"), is_unread)
 
 
-def _details(document: Any, pages: int) -> dict[str, Json]:
-    found: dict[str, Json] = {"pages": pages}
+def _details(document: Any, pages: Sequence[_Page]) -> dict[str, Json]:
+    found: dict[str, Json] = {"pages": len(pages)}
+    if unread := sum(page.is_unread for page in pages):
+        found["pages_without_text"] = unread
     for key, name in _DETAILS.items():
         if value := _metadata(document, key):
             found[name] = value

@@ -7,6 +7,7 @@ import re
 from concord.extractors.decode import HEAD_BYTES, decode
 from concord.extractors.formats import DATA, detect, extension
 from concord.text.clean import clean
+from concord.text.encoded import without_encoded
 from concord.types import Extracted
 
 # A line of one repeated punctuation mark; it underlines the line before it when it is as long.
@@ -22,9 +23,14 @@ class PlainExtractor:
 
     def extract(self, data: bytes, name: str) -> Extracted:
         """Return the text; only light markup has a title."""
-        text = clean(with_plain_newlines(decode(data)))
+        text = clean(readable(data))
         is_data = detect(name, data[:HEAD_BYTES]) == DATA
         return Extracted(text=text, type="data" if is_data else "text", title=_title(text, extension(name)))
+
+
+def readable(data: bytes) -> str:
+    """Return what can be read in a file: its lines, without pictures that are written in letters."""
+    return without_encoded(with_plain_newlines(decode(data)))
 
 
 def with_plain_newlines(text: str) -> str:

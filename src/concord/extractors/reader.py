@@ -14,7 +14,7 @@ from concord.types import Extracted
 
 
 class SandboxedReader:
-    """Reads any file; PDF, HTML and what installed packages read are opened in a worker process."""
+    """Reads any file; PDF, HTML, Office and what installed packages read are opened in a worker process."""
 
     def __init__(self, sandbox: Sandbox | None = None) -> None:
         self._sandbox = sandbox or Sandbox()

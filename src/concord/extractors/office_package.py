@@ -1,0 +1,182 @@
+"""Office files are ZIP archives of XML parts: how a part is read without trusting it.
+
+Parts are unpacked and parsed piece by piece, so that what unfolds beyond all measure is noticed before it is
+in memory; document types, with which entities come, are refused: no Office program writes any.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
+from io import BytesIO
+from xml.parsers import expat
+from zipfile import BadZipFile, ZipFile
+
+from concord.errors import Damaged, Encrypted, TooLarge
+from concord.types import Json
+
+MAX_XML_BYTES = 200_000_000  # unpacked, all parts together: 3,000 pages of Word have 50 MB
+MAX_CHARACTERS = 20_000_000  # of text, as for PDF
+
+_BLOCK = 1 << 16
+_LOCKED = bytes.fromhex("D0CF11E0A1B11AE1")  # a compound file: what is encrypted is put into one, whole
+_BROKEN = (BadZipFile, zlib.error, struct.error, expat.ExpatError, NotImplementedError, RuntimeError)
+_MISSING = (KeyError, EOFError, OSError)  # a part that is not there, or cut off
+_PROPERTIES = {
+    "creator": "author",
+    "subject": "subject",
+    "keywords": "keywords",
+    "created": "created",
+    "modified": "modified",
+}
+
+Attributes = Mapping[str, str]
+
+
+class Elements:
+    """Takes the elements of a part as they come, by their names without a prefix."""
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        """Take the start of an element."""
+
+    def end(self, name: str) -> None:
+        """Take the end of an element."""
+
+    def text(self, text: str) -> None:
+        """Take text."""
+
+
+@contextmanager
+def opened(data: bytes, kind: str) -> Iterator[Package]:
+    """Open an Office file, called `kind` where it is broken.
+
+    Raises:
+        Encrypted: it needs a password.
+        Damaged: it is no such file, or cut off.
+        TooLarge: it unfolds beyond the limit.
+    """
+    if data.startswith(_LOCKED):
+        raise Encrypted(
+            "is locked with a password, or of the format before 2007",
+            hint="save a copy without a password, in the newer format",
+        )
+    try:
+        with ZipFile(BytesIO(data)) as archive:
+            yield Package(archive)
+    except (*_BROKEN, *_MISSING) as fault:
+        raise Damaged(
+            f"is not a readable {kind}: cut off, damaged or something else",
+            hint="open it in its own program, or fetch it again",
+        ) from fault
+
+
+class Package:
+    """An open Office file."""
+
+    def __init__(self, archive: ZipFile) -> None:
+        self._archive = archive
+        self._names = frozenset(archive.namelist())
+        self._room = MAX_XML_BYTES
+
+    def __contains__(self, part: str) -> bool:
+        return part in self._names
+
+    @property
+    def main_part(self) -> str:
+        """The part that holds the document itself."""
+        kinds = _Relationships("", by="Type")
+        self.read("_rels/.rels", kinds)
+        for kind, part in kinds.targets.items():
+            if kind.endswith("/officeDocument"):
+                return part
+        raise KeyError("officeDocument")
+
+    def read(self, part: str, elements: Elements) -> None:
+        """Hand over the elements of a part."""
+        parser = _parser(elements)
+        with self._archive.open(part) as file:
+            while block := file.read(_BLOCK):
+                self._room -= len(block)
+                if self._room < 0:
+                    raise TooLarge(f"unfolds into more than {MAX_XML_BYTES // 1_000_000} MB")
+                parser.Parse(block, False)
+        parser.Parse(b"", True)
+
+    def targets(self, part: str) -> dict[str, str]:
+        """Return the parts that a part refers to, by their id in it."""
+        folder, name = posixpath.split(part)
+        found = _Relationships(folder, by="Id")
+        rules = f"{folder}/_rels/{name}.rels"
+        if rules in self:
+            self.read(rules, found)
+        return found.targets
+
+    def properties(self) -> tuple[str | None, dict[str, Json]]:
+        """Return the title that somebody gave, and what else is known of the document."""
+        found = _Texts()
+        if "docProps/core.xml" in self:
+            self.read("docProps/core.xml", found)
+        told = {name: found.texts[key] for key, name in _PROPERTIES.items() if found.texts.get(key)}
+        return found.texts.get("title") or None, dict(told)
+
+
+def _parser(elements: Elements) -> expat.XMLParserType:
+    def start(name: str, attributes: dict[str, str]) -> None:
+        elements.start(_local(name), {_local(key): value for key, value in attributes.items()})
+
+    def refuse(*_: object) -> None:
+        raise Damaged("declares a document type, which no Office program does")
+
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartDoctypeDeclHandler = refuse
+    parser.StartElementHandler = start
+    parser.EndElementHandler = lambda name: elements.end(_local(name))
+    parser.CharacterDataHandler = elements.text
+    return parser
+
+
+@lru_cache(maxsize=1024)  # a document uses a few dozen names, a million times
+def _local(name: str) -> str:
+    return name.rpartition(":")[2]
+
+
+class _Relationships(Elements):
+    def __init__(self, folder: str, *, by: str) -> None:
+        self._folder = folder
+        self._by = by
+        self.targets: dict[str, str] = {}
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        if name == "Relationship" and attributes.get("TargetMode") != "External":
+            target = posixpath.normpath(posixpath.join("/", self._folder, attributes.get("Target", "")))
+            self.targets[attributes.get(self._by, "")] = target.lstrip("/")
+
+
+class _Texts(Elements):
+    """The text of each element that holds nothing else."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+        self._parts: list[str] = []
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        self._parts.clear()
+
+    def end(self, name: str) -> None:
+        self.texts[name] = " ".join("".join(self._parts).split())
+        self._parts.clear()
+
+    def text(self, text: str) -> None:
+        self._parts.append(text)
+
+
+def checked(text: str) -> str:
+    """Return a text, if it is not too long to be worth indexing."""
+    if len(text) > MAX_CHARACTERS:
+        raise TooLarge(f"holds more than {MAX_CHARACTERS} characters", hint="split it into parts")
+    return text

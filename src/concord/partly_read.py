@@ -1,0 +1,23 @@
+"""Documents with pages of which nothing can be found: pictures of text, which only OCR can read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from concord.types import Document, PartlyRead
+
+
+def partly_read(documents: Iterable[Document]) -> list[PartlyRead]:
+    """Return those of the documents that have pages without text, each once."""
+    pdfs = {document.path: document.details for document in documents if document.type == "pdf"}
+    return [
+        PartlyRead(path, pages, unread)
+        for path, details in pdfs.items()
+        if isinstance(pages := details.get("pages"), int)
+        if isinstance(unread := details.get("pages_without_text"), int)
+    ]
+
+
+def told(one: PartlyRead) -> str:
+    """Return that a document was read in part, in words."""
+    return f"{one.pages_without_text:,} of {one.pages:,} pages of {one.path} hold no text"
