@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from concord.knowledge import KnowledgeBase
     from concord.outcomes import Failure, SyncReport
 
-MOST_NAMED = 20  # files of one kind in a report
+MOST_NAMED = 5  # files of one kind in a report; --json names all
 
 no_embed_option = click.option(
     "--no-embed", is_flag=True, help="Words only for now; the next `kb sync` embeds."
