@@ -37,7 +37,7 @@ from concord.saved import Saved, saved_files
 from concord.text.chunk import ChunkSize, chunk
 from concord.textless import Textless, readers
 from concord.types import Document, Extracted, FileState, Filter, Piece, Source
-from concord.walk import Found, Skipped, walk_source
+from concord.walk import Found, Skipped, count_unlike, walk_source
 
 # Documents stored in one transaction. A transaction waits for the disk, and leaves the full-text index one
 # more part to merge: 400 Markdown pages take a fifth less work in such groups than one by one.
@@ -88,6 +88,7 @@ def sync(
         run.index_new_files()
         run.store_waiting()
         run.delete_missing_files()
+        run.count_unlike_files()
         run.remember()
         synced = replace(_as_stored(source, tools.store.catalog), synced_at=time.time())
         tools.store.catalog.put_source(synced)
@@ -256,6 +257,15 @@ class _Run:
         if missing:
             self.tools.store.catalog.delete_documents(missing)
             self.counts["removed"] += len(missing)
+
+    def count_unlike_files(self) -> None:
+        """Tell of files that the source's patterns leave out where they leave nothing: nobody wants that."""
+        patterns, catalog = self.source.patterns, self.tools.store.catalog
+        if not patterns or not self.is_whole or catalog.counts(self.source.id).documents:
+            return
+        unlike = count_unlike(Path(self.source.path or ""), patterns, self.tools.limits.max_bytes)
+        if unlike:
+            self.skipped[f"not like {', '.join(patterns)}"] = unlike
 
     def remember(self) -> None:
         """Write down what the next sync can know of this one, after a walk that has met every file."""

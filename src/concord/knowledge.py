@@ -119,7 +119,7 @@ class KnowledgeBase:
 
         Raises:
             NotFound: there is nothing at `path`.
-            UsageError: it may not be indexed, or the name is taken.
+            UsageError: it may not be indexed, the name is taken, or no file is like the patterns.
         """
         from concord.sources import absolute_path, register
 
