@@ -12,6 +12,7 @@ import pytest
 from concord.errors import BackendDown, BadValue, CorruptStore
 from concord.knowledge import KnowledgeBase
 from concord.notes import Note
+from recorders import write
 
 OSTRICH, PENGUIN = "The ostrich runs on Mondays.", "The penguin swims on Fridays."
 SEARCHES = 10  # more than it takes until a process keeps the vectors in memory
@@ -83,6 +84,14 @@ def test_nothing_is_kept_or_found_in_a_store_that_was_deleted(server: KnowledgeB
     with pytest.raises(BackendDown, match="is gone"):
         server.stats()
     assert not folder.exists()
+
+
+def test_a_sync_whose_store_is_deleted_meanwhile_says_so(server: KnowledgeBase, folder: Path, tmp_path: Path):
+    write(tmp_path / "docs" / "rota.md", "# Rota\n\nThe penguin rota is on Mondays.\n")
+    with pytest.raises(BackendDown, match="is gone"):
+        server.add(
+            tmp_path / "docs", progress=lambda stage, done, total: shutil.rmtree(folder, ignore_errors=True)
+        )
 
 
 def test_a_store_begun_anew_by_another_process_is_used_from_then_on(server: KnowledgeBase, folder: Path):
