@@ -73,6 +73,14 @@ def test_a_backup_is_for_its_owner_alone_and_leaves_nothing_else(base: Knowledge
     assert (tmp_path / "backups" / "kb.db").stat().st_mode & 0o777 == 0o600
 
 
+def test_a_backup_by_a_link_goes_where_the_link_leads(base: KnowledgeBase, tmp_path: Path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "latest.db").symlink_to(tmp_path / "disk" / "kb.db")
+    base.backup(tmp_path / "latest.db")
+    assert (tmp_path / "latest.db").is_symlink()
+    assert documents(tmp_path / "disk" / "kb.db") == list(base.documents())
+
+
 def test_a_damaged_store_does_not_take_the_place_of_a_good_backup(tmp_path: Path, base: KnowledgeBase):
     for number in range(60):
         base.note(Note(f"Note {number}: " + "words that fill pages " * 40), embed=False)

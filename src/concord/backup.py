@@ -27,10 +27,10 @@ def back_up(store: Store, path: str | os.PathLike[str], progress: Progress) -> B
             "only a store in SQLite can be copied to a file while it is in use",
             hint="`kb migrate --to sqlite:///folder` copies any store; PostgreSQL has pg_dump",
         )
-    target = os.path.abspath(os.path.expanduser(path))
+    target = os.path.realpath(os.path.expanduser(path))  # a link stays one
     if os.path.isdir(target):
         raise BadValue(f"{target} is a folder", hint=f"name a file: {os.path.join(target, 'kb-backup.db')}")
-    if inner.path and os.path.realpath(target) == os.path.realpath(inner.path):
+    if inner.path and target == os.path.realpath(inner.path):
         raise BadValue(f"{target} is the store itself", hint="give the copy another name")
     inner.backup(target, progress)
     return Backup(target, os.path.getsize(target), store.catalog.counts(), time.monotonic() - started)
