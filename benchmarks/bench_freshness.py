@@ -81,7 +81,7 @@ def _indexed(tree: Path) -> tuple[list[Document], list[Source]]:
 
 def _look(documents: Sequence[Document], sources: Sequence[Source]) -> None:
     """Do what a search does, threads and all."""
-    files = Files(sources)
+    files = Files(sources, lambda source_id: "")
     bounded(lambda: [files.is_deleted(document) for document in documents], FILES_MS)
     bounded(lambda: [files.freshness(document) for document in documents[:HITS]], FILES_MS)
 

@@ -197,6 +197,38 @@ def test_patterns_and_trust_are_kept(kb: Kb, docs: Path):
     assert (source["patterns"], source["trust"]) == (["*.py", "*.txt"], "untrusted")
 
 
+def test_a_pattern_that_no_file_is_like_is_refused_and_removes_nothing(indexed: Kb):
+    run = indexed("add", "docs", "--pattern", "*.rst")
+    assert run.status == 2
+    assert re.match(r"error: no file in .*docs is like \*\.rst, and 4 are there\nhint: .*'\*\*'", run.err)
+    assert indexed("sync").out.startswith("docs: 4 unchanged")
+
+
+def test_an_empty_folder_may_have_a_pattern_for_what_will_come(kb: Kb, docs: Path):
+    (docs.parent / "inbox").mkdir()
+    assert kb("add", "inbox", "--pattern", "*.rst").status == 0
+
+
+def test_a_pattern_of_an_earlier_add_is_named_wherever_it_leaves_something_out(kb: Kb, docs: Path):
+    kb("add", "docs", "--pattern", "*.py")
+    again = kb("add", "docs")
+    assert "only files like *.py, as said before: --pattern '**' takes all" in again.err
+    assert re.search(r"docs  +\*\.py$", kb("list").out, re.MULTILINE)
+    (docs / "deploy.py").unlink()
+    assert re.search(r"skipped 3: 3 not like \*\.py", kb("sync").out)
+    assert "of docs only files like *.py are taken" in kb("search", "deploy", "--in", "docs").err
+    kb("note", "something else is indexed now")
+    assert "of docs only files like *.py are taken" in kb("search", "deploy", "--source", "docs").err
+
+
+def test_a_pattern_is_taken_back_by_one_for_every_file(kb: Kb, docs: Path):
+    kb("add", "docs", "--pattern", "*.py")
+    assert kb("add", "docs", "--pattern", "**", "--json").json["added"] == 3
+    (source,) = kb("list", "--json").json["sources"]
+    assert source["patterns"] == []
+    assert "only files like" not in kb("list").out
+
+
 def test_what_is_not_embedded_is_left_for_the_next_sync(kb: Kb, docs: Path):
     run = kb("add", "docs", "--no-embed")
     assert re.search(r"(\d+) chunks left to embed: `kb sync`", run.out)

@@ -136,7 +136,7 @@ def test_a_file_of_a_year_that_no_store_can_keep_is_indexed_once(desk: Desk, doc
         pytest.skip("this file system keeps no such date")
     assert did(desk.add(docs)) == Did(added=3)
     before, source = read_later(desk, "docs/alpha.md"), desk.store.catalog.sources()[0]
-    assert Files([source]).freshness(before) == "fresh"
+    assert Files([source], desk.store.catalog.memo).freshness(before) == "fresh"
     assert did(desk.sync()) == Did(unchanged=3)
     assert desk.document("docs/alpha.md") == before
     age(docs / "alpha.md")

@@ -15,6 +15,8 @@ from typing import NamedTuple
 from concord.embedding import embed_pending
 from concord.errors import KBError, Unreadable
 from concord.freshness import Files
+from concord.memos import read_memo
+from concord.mounts import check_disk
 from concord.outcomes import CheckName, Finding, SyncReport
 from concord.protocols import Embedder, Progress, Store
 from concord.types import Document, Source
@@ -107,11 +109,13 @@ def _storage(patient: Patient) -> Iterator[Finding]:
 
 def _sources(patient: Patient) -> Iterator[Finding]:
     """Folders and files that cannot be read any more."""
-    for source in patient.store().catalog.sources():
+    catalog = patient.store().catalog
+    for source in catalog.sources():
         if source.path is None:
             continue
         try:
             next(walk_source(source, patient.max_bytes), None)
+            check_disk(source, catalog.file_states(source.id), read_memo(catalog.memo(source.id)))
         except Unreadable as fault:
             yield Finding("sources", f"{source.name}: {fault.message}", fault.hint or "")
 
@@ -129,7 +133,7 @@ def _ghosts(store: Store) -> Iterator[tuple[Source, Document]]:
     sources = store.catalog.sources()
     for source in sources:
         if source.path is not None:
-            files = Files([source])
+            files = Files([source], store.catalog.memo)
             yield from ((source, d) for d in store.catalog.documents(source.id) if files.is_deleted(d))
 
 

@@ -12,7 +12,6 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.freshness import Files
 from concord.passages import indexed
 from concord.poll import Poll, poll
 from concord.ranking import diversify, explain
@@ -147,7 +146,7 @@ def _objections(chunk: Chunk, located: Located, filter: Filter, tools: SearchToo
     if not passes(EVERYTHING):  # a text without words, or one that thousands share: nothing can be said
         return
     document = located.document
-    if Files([located.source]).is_deleted(document):
+    if located.files.is_deleted(document):
         yield "its file has been deleted, and `kb sync` has not been run since"
     if not filter.include_superseded and not passes(Filter()):
         yield f"it has been superseded by {document.superseded_by}"

@@ -1,13 +1,14 @@
 """Does the file still say what was indexed? Size and time tell as a rule, the content where those differ.
 
 A file that is gone is taken for deleted only where its source is still there: if that is out of reach too (a
-disk that is not mounted, a knowledge base filled on another machine), nothing is known.
+disk that is not mounted, also where its empty folder is left; a knowledge base filled on another machine),
+nothing is known.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from concord.file_times import UNSETTLED_NS, may_be_another, storable_ns
 from concord.types import Document, Freshness, Source
@@ -17,10 +18,14 @@ GONE = (FileNotFoundError, NotADirectoryError)
 
 
 class Files:
-    """The files behind the documents of one answer, each looked at once."""
+    """The files behind the documents of one answer, each looked at once.
 
-    def __init__(self, sources: Sequence[Source]) -> None:
+    Where one is gone, the memo of its source, by whose id `memo` is asked for it, tells which disk it was on.
+    """
+
+    def __init__(self, sources: Sequence[Source], memo: Callable[[str], str]) -> None:
         self._sources = {source.id: source for source in sources}
+        self._memo = memo
         self._stats: dict[str, os.stat_result | None] = {}  # by document; None where there is no file
         self._is_mounted: dict[str, bool] = {}  # by source
         self.answers = 0  # how often the disk has answered
@@ -66,10 +71,16 @@ class Files:
 
     def _has_root(self, source: Source) -> bool:
         if source.id not in self._is_mounted:
-            root = source.path or ""
-            folder = os.path.dirname(root) if source.kind == "file" else root
-            self._is_mounted[source.id] = os.path.isdir(folder)
+            self._is_mounted[source.id] = self._is_within_reach(source)
         return self._is_mounted[source.id]
+
+    def _is_within_reach(self, source: Source) -> bool:
+        from concord.memos import read_memo  # late: most answers meet no file that is gone
+        from concord.mounts import is_elsewhere, root_folder
+
+        return os.path.isdir(root_folder(source)) and not is_elsewhere(
+            source, read_memo(self._memo(source.id))
+        )
 
 
 def _stat(path: str) -> os.stat_result | None:

@@ -28,15 +28,17 @@ from concord.errors import (
     UnknownName,
 )
 from concord.file_times import may_be_another, read_unchanging, settled_mtime
+from concord.memos import Memo, read_memo, write_memo
+from concord.mounts import check_disk, mount_point
 from concord.outcomes import Failure, SyncReport
 from concord.partly_read import partly_read
 from concord.protocols import Catalog, Embedder, FileReader, Progress, Store
 from concord.relabelling import relabel
 from concord.saved import Saved, saved_files
 from concord.text.chunk import ChunkSize, chunk
-from concord.textless import Textless
+from concord.textless import Textless, readers
 from concord.types import Document, Extracted, FileState, Filter, PartlyRead, Piece, Source
-from concord.walk import Found, Skipped, walk_source
+from concord.walk import Found, Skipped, count_unlike, walk_source
 
 # Documents stored in one transaction. A transaction waits for the disk, and leaves the full-text index one
 # more part to merge: 400 Markdown pages take a fifth less work in such groups than one by one.
@@ -87,7 +89,8 @@ def sync(
         run.index_new_files()
         run.store_waiting()
         run.delete_missing_files()
-        run.remember_textless()
+        run.count_unlike_files()
+        run.remember()
         synced = replace(_as_stored(source, tools.store.catalog), synced_at=time.time())
         tools.store.catalog.put_source(synced)
         embedding = _embed_source(source, tools)
@@ -167,7 +170,9 @@ class _Run:
         self.known: dict[str, FileState] = {}
         self.first_time = False
         self.is_whole = True  # whether every file of the source is looked at
-        self.textless = Textless(tools.store.catalog, source.id)
+        self.memo = read_memo(tools.store.catalog.memo(source.id))
+        self.mount = self.memo.mount
+        self.textless = Textless(self.memo)
         self.new: list[Found] = []
         self.unreadable_folders: list[str] = []
         self.waiting: list[_Prepared] = []  # to be stored together
@@ -180,14 +185,20 @@ class _Run:
         self.done = 0
 
     def begin(self, saved: Sequence[Saved] | None) -> None:
-        """Set out to look at the files that were saved, or at all of them where that is not known."""
+        """Set out to look at the files that were saved, or at all of them where that is not known.
+
+        Raises:
+            Unreadable: the source is gone, cannot be read or has lost its disk.
+        """
         self.is_whole = saved is None
         if saved is not None:
             self.entries = [one.found for one in saved]
             self.known = {one.state.path: one.state for one in saved}
             return
         self.entries = walk_source(self.source, self.tools.limits.max_bytes)
+        self.mount = mount_point(self.source)
         self.known = self.tools.store.catalog.file_states(self.source.id)
+        check_disk(self.source, self.known, self.memo)
         self.first_time = not self.known
         self.label_documents()
 
@@ -251,10 +262,20 @@ class _Run:
             self.tools.store.catalog.delete_documents(missing)
             self.counts["removed"] += len(missing)
 
-    def remember_textless(self) -> None:
-        """Write down which files hold no text, after a walk that has met all of them."""
-        if self.is_whole:
-            self.textless.save()
+    def count_unlike_files(self) -> None:
+        """Tell of files that the source's patterns leave out where they leave nothing: nobody wants that."""
+        patterns, catalog = self.source.patterns, self.tools.store.catalog
+        if not patterns or not self.is_whole or catalog.counts(self.source.id).documents:
+            return
+        unlike = count_unlike(Path(self.source.path or ""), patterns, self.tools.limits.max_bytes)
+        if unlike:
+            self.skipped[f"not like {', '.join(patterns)}"] = unlike
+
+    def remember(self) -> None:
+        """Write down what the next sync can know of this one, after a walk that has met every file."""
+        memo = Memo(self.mount, readers(), self.textless.met)
+        if self.is_whole and memo != self.memo:
+            self.tools.store.catalog.put_memo(self.source.id, write_memo(memo))
 
     def report(self) -> SyncReport:
         """Return what has been done."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from concord.migrate import Migration
     from concord.models import Models
     from concord.notes import Imported, KeptNote, Note, Workbench
-    from concord.outcomes import Passage, Removal, SourceSummary, Stats, SyncReport
+    from concord.outcomes import Backup, Passage, Removal, SourceSummary, Stats, SyncReport
     from concord.paging import Page
     from concord.progressive import Progressive
     from concord.protocols import Embedder, Progress, Store
@@ -119,7 +119,7 @@ class KnowledgeBase:
 
         Raises:
             NotFound: there is nothing at `path`.
-            UsageError: it may not be indexed, or the name is taken.
+            UsageError: it may not be indexed, the name is taken, or no file is like the patterns.
         """
         from concord.sources import absolute_path, register
 
@@ -443,6 +443,18 @@ class KnowledgeBase:
                     f"{to} is this store itself", hint="`kb migrate` without --to moves its vectors"
                 )
             return migrate(self.store, other.store, progress, lock_wait_s=self.settings["sync.lock_wait_s"])
+
+    def backup(self, path: str | os.PathLike[str], *, progress: Progress = silent) -> Backup:
+        """Copy everything to one file, while others may use it; an older copy there is replaced.
+
+        Raises:
+            UsageError: this kind of store cannot do that, or something else is in that place.
+            CorruptStore: the store is damaged; an older copy stays.
+            BackendDown: the file cannot be written.
+        """
+        from concord.backup import back_up
+
+        return back_up(self.store, path, progress)
 
     def migrate_vectors(self, *, progress: Progress = silent) -> Embedding:
         """Bring the vectors of this store to where `vectors.url` says, from the embedding cache.

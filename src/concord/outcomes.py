@@ -110,6 +110,15 @@ class Removal(Struct, frozen=True):
     vectors_deleted: int
 
 
+class Backup(Struct, frozen=True):
+    """A copy of a store in one file."""
+
+    path: str
+    size_bytes: int
+    counts: Counts
+    took_s: float
+
+
 # What `kb doctor` looks at, and what may be wrong: also a check that an error stops.
 CheckName = Literal["open", "storage", "sources", "files", "vectors", "provider", "machine"]
 _Around = Literal["store", "ghosts", "embedding", "model", "disk", "memory", "outside"]

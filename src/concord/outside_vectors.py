@@ -20,23 +20,23 @@ class StoreWithOutsideVectors:
         self.vectors, self.spaces = outside.vectors, outside.spaces
         self.outside = outside
         self.path = store.path
-        self._store = store
+        self.inner = store
 
     def glance(self) -> Glance:
         """Ask both."""
-        return replace(self._store.glance(), space=self.spaces.active())
+        return replace(self.inner.glance(), space=self.spaces.active())
 
     def check(self) -> list[Finding]:
         """Look into both."""
-        return [*self._store.check(), *self.outside.check()]
+        return [*self.inner.check(), *self.outside.check()]
 
     def repair(self, findings: Sequence[Finding]) -> None:
         """Put right what the store can; what is amiss outside has its own cure."""
-        self._store.repair(findings)
+        self.inner.repair(findings)
 
     def tend(self, progress: Progress) -> None:
         """Let the store tidy up, and tell the place outside, which looks after its index, what changed."""
-        self._store.tend(progress)
+        self.inner.tend(progress)
         self.outside.tend()
 
     def index_state(self) -> None:
@@ -45,4 +45,4 @@ class StoreWithOutsideVectors:
     def close(self) -> None:
         """Close both."""
         self.outside.close()
-        self._store.close()
+        self.inner.close()

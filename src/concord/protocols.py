@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from concord.outcomes import CacheUsage, Finding, VectorIndexState
 from concord.types import (
@@ -621,6 +621,25 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Free connections and files."""
+        ...
+
+
+@runtime_checkable
+class SelfCopying(Protocol):
+    """A store that is one file, and can copy itself to another while it is in use."""
+
+    @property
+    def path(self) -> str | None:
+        """Where it is."""
+        ...
+
+    def backup(self, path: str, progress: Progress) -> None:
+        """Copy what is stored now to a file, in place of an older copy that may be there.
+
+        Raises:
+            BadValue: something else is there.
+            StoreError: the store is damaged, or the disk refuses; the older copy stays.
+        """
         ...
 
 

@@ -23,6 +23,7 @@ class Located(NamedTuple):
     chunks: Sequence[Chunk]
     first: int
     last: int
+    files: Files  # to see what has become of the document's own
 
 
 def read_passage(reference: str, catalog: Catalog, *, context: int = 0, whole: bool = False) -> Passage:
@@ -51,7 +52,7 @@ def locate(reference: str, catalog: Catalog, *, context: int = 0, whole: bool = 
         raise _nothing_there(reference, citation, document, chunks)
     first, last = max(0, meant[0] - context), min(len(chunks) - 1, meant[-1] + context)
     source = next(s for s in catalog.sources() if s.id == document.source_id)
-    return Located(document, source, chunks, first, last)
+    return Located(document, source, chunks, first, last, Files([source], catalog.memo))
 
 
 def joined(chunks: Sequence[Chunk]) -> str:
@@ -82,7 +83,7 @@ def _end(chunk: Chunk) -> int:
 
 def passage_of(located: Located) -> Passage:
     """Return the text that was located, with where it is and whether the file still says so."""
-    document, source, chunks, first, last = located
+    document, source, chunks, first, last, files = located
     part = chunks[first : last + 1]
     reach = [chunk.pages for chunk in part if chunk.pages]
     pages = (reach[0][0], reach[-1][1]) if reach else None
@@ -96,7 +97,7 @@ def passage_of(located: Located) -> Passage:
         end_line=max(c.end_line for c in part),
         pages=pages,
         heading=part[0].heading,
-        freshness=Files([source]).freshness(document),
+        freshness=files.freshness(document),
         before=cite(document, chunks[first - 1]) if first else None,
         after=cite(document, chunks[last + 1]) if last + 1 < len(chunks) else None,
     )

@@ -145,10 +145,18 @@ def _why_empty(answer: Answer, found: Retrieval, tools: SearchTools) -> str:
 
 
 def _nothing_stored(sources: Sequence[Source]) -> str:
-    waiting = ", ".join(source.name for source in sources if source.kind != "notes")
+    waiting = [source for source in sources if source.kind != "notes"]
     if not waiting:
         return EMPTY
-    return f"nothing is indexed yet of {waiting}: `kb sync` brings in what can be read and names the rest"
+    names = ", ".join(source.name for source in waiting)
+    told = f"nothing is indexed yet of {names}: `kb sync` brings in what can be read and names the rest"
+    return told + _only_like(waiting)
+
+
+def _only_like(sources: Sequence[Source]) -> str:
+    """Say of which sources only some files are wanted, to go on with after an answer that is empty."""
+    chosen = [f"of {one.name} only files like {', '.join(one.patterns)}" for one in sources if one.patterns]
+    return f"; {', '.join(chosen)} are taken: `kb add PATH --pattern '**'` takes all" if chosen else ""
 
 
 def _all_left_out(answer: Answer, found: Retrieval) -> str | None:
@@ -173,7 +181,8 @@ def _all_deleted(count: int) -> str:
 def _no_document(filter: Filter, sources: Sequence[Source]) -> str:
     if filter.since is not None and filter.until is not None and filter.since > filter.until:
         return "no document can match the filter: it begins after it ends"
-    return f"no document matches the filter: {_asked(filter, sources)}"
+    asked = [source for source in sources if source.id == filter.source_id]
+    return f"no document matches the filter: {_asked(filter, sources)}{_only_like(asked)}"
 
 
 def _name(source_id: str, sources: Sequence[Source]) -> str:

@@ -72,7 +72,7 @@ def examine(request: Request, tools: SearchTools) -> Examined:
         wanted = _above_threshold(fused.ranked, scores, request.threshold)
         kept = diversify.floor(wanted, rescued.floor, scores)
     with laps.lap("read"):
-        files = Files(glance.sources)
+        files = Files(glance.sources, tools.store.catalog.memo)
         survivors, left_out, deleted = read_present(kept, found.query, tools.store, files)
     with laps.lap("rerank"):
         look = _second_look(survivors, found.query, tools, _left_ms(request, tools.settings, laps))

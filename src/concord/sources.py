@@ -6,6 +6,7 @@ Names are unique for people, and unique at the head of citations.
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, count
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 NOTES_NAME = "notes"
 UNREAD = -1  # a modification time that no file has: the next sync reads the file, whatever its own says
+EVERY_FILE = ("**",)  # patterns that take back those given before
 TRIES = 3  # to store a source while others store theirs
 
 
@@ -57,11 +59,12 @@ def register(
     Trust is only ever taken away: whoever adds an untrusted folder again need not say so again.
 
     Raises:
-        UsageError: the path may not be indexed, or the name is taken.
+        UsageError: the path may not be indexed, the name is taken, or no file is like the patterns.
     """
     from concord.walk import walk  # late: a search of one source walks nowhere
 
     walk(path, patterns, max_bytes=0)  # refuses now what every later sync would have to refuse
+    _check_likeness(path, patterns)
 
     def wanted(known: Sequence[Source]) -> Source:
         same = next((source for source in known if source.path == str(path)), None)
@@ -72,12 +75,29 @@ def register(
         return replace(
             same,
             name=name or same.name,
-            patterns=tuple(patterns) or same.patterns,
+            patterns=kept_patterns(patterns) if patterns else same.patterns,
             tags=labels,
             trust="untrusted" if trust == "untrusted" else same.trust,
         )
 
     return _stored(catalog, wanted)
+
+
+def kept_patterns(patterns: Sequence[str]) -> tuple[str, ...]:
+    """Return the patterns to remember of those that were given: none where they let every file through."""
+    return () if tuple(patterns) == EVERY_FILE else tuple(patterns)
+
+
+def _check_likeness(path: Path, patterns: Sequence[str]) -> None:
+    """Refuse patterns that are like no file although there are some: mistyped, they would empty a source."""
+    from concord.walk import count_unlike
+
+    unlike = count_unlike(path, patterns, max_bytes=sys.maxsize) if patterns and path.is_dir() else 0
+    if unlike:
+        raise BadValue(
+            f"no file in {path} is like {', '.join(patterns)}, and {unlike:,} are there",
+            hint="check the pattern: *.md, docs/ or src/**/*.py; '**' takes every file",
+        )
 
 
 def _take_back(labels: set[str], source: Source, catalog: Catalog) -> None:
@@ -135,7 +155,7 @@ def new_source(
         path=str(path),
         kind="directory" if path.is_dir() else "file",
         prefix=_first_free(_tails(path), _apart_from(existing)),
-        patterns=tuple(patterns),
+        patterns=kept_patterns(patterns),
         tags=tuple(dict.fromkeys(tags)),
         trust=trust,
         created_at=time.time(),

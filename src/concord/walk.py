@@ -93,6 +93,19 @@ def walk_source(source: Source, max_bytes: int) -> Iterator[Found | Skipped]:
         raise Unreadable(refused.message, hint=refused.hint) from refused
 
 
+def count_unlike(root: Path, patterns: Sequence[str], max_bytes: int) -> int:
+    """Return how many files of a folder include patterns leave out, where they leave out all; else 0.
+
+    Raises:
+        UsageError: the folder may not be indexed at all, or a pattern makes no sense.
+        Unreadable: it cannot be opened.
+    """
+    is_included = _included(patterns)
+    if any(is_included(entry.relative) for entry in walk(root, patterns, max_bytes=max_bytes)):
+        return 0
+    return sum(isinstance(entry, Found) for entry in walk(root, max_bytes=max_bytes))
+
+
 def leaves_out(source: Source, path: Path, max_bytes: int) -> bool:
     """Whether there are files at a path inside a source that only its patterns or ignore rules keep out.
 

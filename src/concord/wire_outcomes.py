@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from concord.migrate import Migration
     from concord.models import Built, ModelState, Switch
     from concord.outcomes import (
+        Backup,
         CacheUsage,
         Finding,
         Removal,
@@ -94,6 +95,20 @@ def migration_to_json(migration: Migration, store: str) -> JsonObject:
         "checksum": migration.checksum,
         "copied": migration.copied,
         "took_s": migration.took_s,
+    }
+    return json_object(wire)
+
+
+def backup_to_json(backup: Backup) -> JsonObject:
+    """Return what was copied, and where to."""
+    wire = {
+        "path": backup.path,
+        "size_bytes": backup.size_bytes,
+        "sources": backup.counts.sources,
+        "documents": backup.counts.documents,
+        "chunks": backup.counts.chunks,
+        "vectors": backup.counts.vectors,
+        "took_s": round(backup.took_s, 3),
     }
     return json_object(wire)
 

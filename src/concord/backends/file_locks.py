@@ -31,7 +31,8 @@ def file_lock(store: str, name: str, doing: str, wait_s: float) -> Iterator[None
     try:
         yield
     finally:
-        os.unlink(path)  # before it is let go: whoever waits for it sees that it has gone and makes a new one
+        if _is_still_there(path, held):  # not where the store was deleted or replaced meanwhile
+            os.unlink(path)  # before it is let go: whoever waits for it sees that and makes a new one
         os.close(held)
 
 

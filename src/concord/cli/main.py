@@ -32,6 +32,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "stats": ("state:stats", "Show how much is stored, and where."),
     "doctor": ("doctor:doctor", "Look for what is wrong, and put right what can be."),
     "migrate": ("migration:migrate", "Move everything to another store, or the vectors to another place."),
+    "backup": ("backup:backup", "Copy everything to one file while it is in use."),
     "config": ("state:config", "Show the settings, their values and their reasons."),
     "eval": ("evaluation:evaluate", "Evaluate search on a judged collection."),
     "calibrate": ("evaluation:calibrate", "Calibrate confidence to your own documents."),

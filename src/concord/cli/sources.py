@@ -17,6 +17,7 @@ from concord.visible import one_line
 if TYPE_CHECKING:
     from concord.knowledge import KnowledgeBase
     from concord.outcomes import Failure, SyncReport
+    from concord.types import Source
 
 MOST_NAMED = 5  # files of one kind in a report; --json names all
 
@@ -51,8 +52,9 @@ def add(
 ) -> int:
     """Index a folder or a file.
 
-    Follows .gitignore and .kbignore. A path that is known already is brought up to date. Every file is
-    searchable by words as soon as it is read; an interrupted run loses nothing.
+    Follows .gitignore and .kbignore. A path that is known already is brought up to date, with what is given
+    anew: patterns and tags stay until others are given, and --pattern '**' takes every file again. Every file
+    is searchable by words as soon as it is read; an interrupted run loses nothing.
     """
     with opened(flags) as knowledge, shown() as progress:
         report = knowledge.add(
@@ -70,6 +72,8 @@ def add(
         output.emit_json(sync_report_to_json(report))
     else:
         output.emit(summary(report))
+    if report.source.patterns and not patterns:
+        output.talk(f"only files like {_patterns(report.source)}, as said before: --pattern '**' takes all")
     return SOME_FAILED if report.failed else 0
 
 
@@ -208,6 +212,7 @@ def _list_sources(knowledge: KnowledgeBase, *, as_json: bool) -> None:
     elif not summaries:
         output.talk("there are no sources yet: `kb add PATH` indexes a folder")
     else:
+        heads = ("source", "documents", "chunks", "vectors", "last sync", "path", "only files like")
         rows = [
             (
                 source.name,
@@ -216,10 +221,16 @@ def _list_sources(knowledge: KnowledgeBase, *, as_json: bool) -> None:
                 f"{counts.vectors:,}",
                 iso_time(source.synced_at) or "never",
                 source.path or source.kind,
+                _patterns(source),
             )
             for source, counts in ((summary.source, summary.counts) for summary in summaries)
         ]
-        output.emit(output.table(("source", "documents", "chunks", "vectors", "last sync", "path"), rows))
+        columns = len(heads) if any(row[-1] for row in rows) else len(heads) - 1
+        output.emit(output.table(heads[:columns], [row[:columns] for row in rows]))
+
+
+def _patterns(source: Source) -> str:
+    return one_line(", ".join(source.patterns))
 
 
 def _list_documents(knowledge: KnowledgeBase, name: str, *, as_json: bool) -> None:

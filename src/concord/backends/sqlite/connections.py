@@ -1,7 +1,8 @@
 """Connections: many that read, at once and from any thread; one that writes, one transaction at a time.
 
 Readers cannot take the write lock: they are opened read-only. sqlite-vec is loaded by the path of its library
-(importing its package would import numpy) and only into connections that meet vectors.
+(importing its package would import numpy) and only into connections that meet vectors. Both kinds are opened
+anew where another file has taken the place of theirs.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import apsw
 from concord.backends.globs import glob_matches
 from concord.backends.sqlite.faults import translated
 from concord.backends.sqlite.location import Location
+from concord.backends.sqlite.opened_file import FileId, OpenedFile
 from concord.errors import BackendDown, MissingExtra
 
 _MAX_IDLE = 8  # connections kept for the next caller: more than the strategies that are polled at once
@@ -25,8 +27,9 @@ _WAL_LIMIT_BYTES = 64 << 20  # a write-ahead log that one huge transaction made 
 
 
 class Connection(apsw.Connection):
-    """A connection that knows whether sqlite-vec is loaded into it, and whether it may be kept."""
+    """A connection that knows its file, whether sqlite-vec is loaded into it, and whether it may be kept."""
 
+    file: FileId | None = None
     has_vec0 = False
     is_frozen = False  # opened as immutable: it will not see what others write later
 
@@ -47,8 +50,11 @@ class Connection(apsw.Connection):
 class Readers:
     """A pool of read-only connections, each used by one caller at a time."""
 
-    def __init__(self, location: Location, prepare: Callable[[Connection], None] | None = None) -> None:
+    def __init__(
+        self, location: Location, file: OpenedFile, prepare: Callable[[Connection], None] | None = None
+    ) -> None:
         self._location = location
+        self._file = file
         self._prepare = prepare
         self._idle: list[Connection] = []
         self._is_closed = False
@@ -68,13 +74,30 @@ class Readers:
         while self._idle:
             self._idle.pop().shut()
 
+    def file(self) -> FileId | None:
+        """Return which file connections lead to now."""
+        return self._file.current()
+
     def _take(self) -> Connection:
         if self._is_closed:
             raise BackendDown(f"{self._location.path} has been closed", hint="open the store again")
-        try:
-            return self._idle.pop()  # not `if self._idle`: another thread may take the last in between
-        except IndexError:
-            connection = open_to_read(self._location)
+        file = self.file()
+        return self._idle_in(file) or self._opened(file)
+
+    def _idle_in(self, file: FileId | None) -> Connection | None:
+        """Return a connection that waits, closing those to a file that was replaced."""
+        while True:
+            try:
+                connection = self._idle.pop()  # not `if self._idle`: another thread may take the last
+            except IndexError:
+                return None
+            if connection.file == file:
+                return connection
+            connection.shut()
+
+    def _opened(self, file: FileId | None) -> Connection:
+        connection = open_to_read(self._location)
+        connection.file = file
         with closed_on_failure(connection):
             if self._prepare:
                 self._prepare(connection)
@@ -90,8 +113,9 @@ class Readers:
 class Writer:
     """The one connection of this store that writes. Opened at the first write."""
 
-    def __init__(self, location: Location) -> None:
+    def __init__(self, location: Location, file: OpenedFile) -> None:
         self._location = location
+        self._file = file
         self._turn = threading.Lock()
         self._connection: Connection | None = None
         self._patient: list[None] = []  # one for each caller in `patience`; lists need no lock
@@ -102,6 +126,7 @@ class Writer:
 
         Raises:
             StoreBusy: another process holds the lock for too long.
+            BackendDown: the file is gone.
         """
         with self._turn, translated(self._location.path):
             connection = self._opened()
@@ -126,13 +151,20 @@ class Writer:
     def close(self) -> None:
         """Close the connection, waiting for a transaction under way."""
         with self._turn:
-            if self._connection:
-                self._connection.shut()
-                self._connection = None
+            self._shut()
+
+    def _shut(self) -> None:
+        if self._connection:
+            self._connection.shut()
+            self._connection = None
 
     def _opened(self) -> Connection:
+        file = self._file.current()
+        if self._connection and self._connection.file != file:
+            self._shut()
         if self._connection is None:
             self._connection = open_to_write(self._location)
+            self._connection.file = file
         least = _SYNC_BUSY_TIMEOUT_MS if self._patient else 0
         self._connection.set_busy_timeout(max(self._location.busy_timeout_ms, least))
         return self._connection

@@ -11,6 +11,7 @@ from concord.backends.sqlite.connections import Connection, Readers, Writer
 from concord.backends.sqlite.lexical import SQLiteLexical
 from concord.backends.sqlite.location import Location, locate
 from concord.backends.sqlite.migrations import bring_up_to_date
+from concord.backends.sqlite.opened_file import OpenedFile
 from concord.types import Glance
 
 if TYPE_CHECKING:
@@ -35,9 +36,10 @@ class SQLiteStore:
         self._location = location
         self._options = options or {}
         self.path = location.path
-        self._readers = Readers(location)
-        self._vec_readers = Readers(location, Connection.load_vec0)
-        self._writer = Writer(location)
+        self._file = OpenedFile(location.path, self._make_ready)
+        self._readers = Readers(location, self._file)
+        self._vec_readers = Readers(location, self._file, Connection.load_vec0)
+        self._writer = Writer(location, self._file)
         self.catalog = SQLiteCatalog(location, self._readers, self._writer)
         self.lexical = SQLiteLexical(self._readers)
 
@@ -60,6 +62,14 @@ class SQLiteStore:
             store.close()
             raise
         return store
+
+    def _make_ready(self) -> None:
+        """Bring a file up to date that was put in the place of ours."""
+        readers = Readers(self._location, OpenedFile(self._location.path))
+        try:
+            bring_up_to_date(self._location, readers)
+        finally:
+            readers.close()
 
     @cached_property
     def vectors(self) -> SQLiteVectors:
@@ -112,7 +122,7 @@ class SQLiteStore:
         from concord.backends.sqlite.checks import find_faults  # no search needs to load it
 
         # On connections of its own: one that has read the full-text index remembers what a repair replaces.
-        readers = Readers(self._location, Connection.load_vec0)
+        readers = Readers(self._location, self._file, Connection.load_vec0)
         try:
             found = find_faults(readers, self._writer)
             is_damaged = any(finding.check == "integrity" for finding in found)
@@ -133,6 +143,12 @@ class SQLiteStore:
     def tend(self, progress: Progress) -> None:
         """Build or grow the indexes of vectors where that is worth it."""
         self._graphs().tend(progress)
+
+    def backup(self, path: str, progress: Progress) -> None:
+        """Copy what is stored now to a file, in place of an older copy that may be there."""
+        from concord.backends.sqlite.backups import write_backup
+
+        write_backup(self._readers, path, progress)
 
     def index_state(self) -> VectorIndexState:
         """Tell whether there is an index of the vectors that searches use."""

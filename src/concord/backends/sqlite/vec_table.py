@@ -15,6 +15,7 @@ from msgspec.structs import astuple
 from concord.backends.sql_values import list_column, list_of
 from concord.backends.sqlite.connections import Connection
 from concord.backends.sqlite.graph_table import forget_graph
+from concord.backends.sqlite.opened_file import FileId
 from concord.types import FLOAT_BYTES, ChunkId, Identity
 
 FIRST = 1  # the key of the space that every store has from the start
@@ -45,11 +46,12 @@ INSERT INTO kb_pending SELECT {FIRST}, id FROM kb_chunks WHERE id NOT IN (SELECT
 
 
 class SpaceRow(Struct, frozen=True):
-    """A space as the file knows it. Its key and version change whenever its vectors do."""
+    """A space as a file knows it. Its key and version change whenever its vectors in that file do."""
 
     key: int
     identity: Identity | None  # None before the first embedder, and when nobody wrote it down
     version: int
+    file: FileId | None
 
     @property
     def table(self) -> str:
@@ -66,7 +68,7 @@ def find_space(connection: Connection, identity: Identity | None) -> SpaceRow | 
     """Return the space of an identity, or with None the active one."""
     asked = (_ACTIVE, ()) if identity is None else (_OF_IDENTITY, (identity_column(identity),))
     row = connection.execute(*asked).fetchone()
-    return None if row is None else SpaceRow(row[0], identity_of(row[1]), row[2])
+    return None if row is None else SpaceRow(row[0], identity_of(row[1]), row[2], connection.file)
 
 
 def make_active(connection: Connection, key: int) -> None:
@@ -78,7 +80,7 @@ def make_active(connection: Connection, key: int) -> None:
 def all_spaces(connection: Connection) -> list[SpaceRow]:
     """Return all spaces, in the order in which they were added."""
     rows = connection.execute(f"{_ROWS} ORDER BY key")
-    return [SpaceRow(key, identity_of(made_by), version) for key, made_by, version in rows]
+    return [SpaceRow(key, identity_of(made_by), version, connection.file) for key, made_by, version in rows]
 
 
 def all_keys(connection: Connection) -> list[int]:

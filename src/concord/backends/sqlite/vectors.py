@@ -14,6 +14,7 @@ from concord.backends.sqlite.connections import Connection, Readers, Writer, sna
 from concord.backends.sqlite.filters import CHUNKS, condition, has_superseded
 from concord.backends.sqlite.graph_table import note_unindexed
 from concord.backends.sqlite.ledger import check_here, claim
+from concord.backends.sqlite.opened_file import FileId
 from concord.backends.sqlite.resident import MOST, Resident
 from concord.backends.sqlite.shortcut import EFFORT, Plan, Question, Shortcut
 from concord.backends.sqlite.vec_table import (
@@ -93,7 +94,7 @@ class SQLiteVectors:
         self._writer = writer
         self._bound = identity
         self._checking = threading.Lock()
-        self._is_checked = False
+        self._checked: set[FileId | None] = set()
         self._resident = Resident()
         self._shortcut = Shortcut(plan)
 
@@ -225,15 +226,16 @@ class SQLiteVectors:
         return len(doomed)
 
     def ensure_cosine(self) -> None:
-        """Migrate vectors that measure another distance; looks once."""
-        if self._is_checked:
+        """Migrate vectors that measure another distance; looks once at a file."""
+        file = self._plain.file()
+        if file in self._checked:
             return
         with self._checking:
             with self._plain.connection() as connection:
                 is_needed = lacks_sentinel(connection)
             if is_needed:
                 self._migrate()
-            self._is_checked = True
+            self._checked.add(file)
 
     def _searchable(self, connection: Connection) -> SpaceRow | None:
         """Return the space to search; None while nothing was ever prepared for."""

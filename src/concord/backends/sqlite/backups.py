@@ -1,0 +1,117 @@
+"""A copy of a store in one file, made while others read and write it.
+
+Copying the database alone with `cp` loses what is still in its log, or mixes two moments. SQLite copies page
+by page what one moment held, and the copy takes the place of an older one only when it is complete and sound.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import apsw
+
+from concord.backends.sqlite import schema
+from concord.backends.sqlite.connections import Connection, Readers, closed_on_failure, snapshot
+from concord.backends.sqlite.faults import DAMAGE, translated
+from concord.errors import BackendDown, BadValue, CorruptStore
+from concord.protocols import Progress
+
+_PAGES = 32  # copied between two reports of progress
+_SIGNATURE = b"SQLite format 3\0"
+_HEADER_BYTES, _ID_AT = 100, 68
+
+
+def write_backup(readers: Readers, path: str, progress: Progress) -> None:
+    """Copy what a store holds now to a file, in place of an older copy that may be there.
+
+    Raises:
+        BadValue: something else is there, or a store that is in use.
+        CorruptStore: the store is damaged; the older copy stays.
+        BackendDown: the disk refuses.
+    """
+    _check_target(path)
+    with _unfinished(path) as copy, readers.connection() as source, snapshot(source), translated(path):
+        # A snapshot begins with the first look. Without one, every write of others would begin the copy anew.
+        source.pragma("schema_version")
+        target = Connection(copy, flags=apsw.SQLITE_OPEN_READWRITE)
+        with closed_on_failure(target):
+            _copy(source, target, progress)
+            _check_sound(target, path)
+        target.close()
+
+
+def _check_target(path: str) -> None:
+    """Refuse to replace anything but an older copy."""
+    if not os.path.lexists(path):
+        return
+    log = f"{path}-wal"  # which is empty where somebody has only looked into a copy
+    if os.path.exists(log) and os.path.getsize(log):
+        raise BadValue(f"{path} is a store that is written to", hint="give the copy another name")
+    if not _is_store(path):
+        raise BadValue(
+            f"{path} is there and is no copy of a store",
+            hint="give the copy another name, or move that away",
+        )
+
+
+def _is_store(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            head = file.read(_HEADER_BYTES)
+    except OSError:
+        return False
+    is_ours = int.from_bytes(head[_ID_AT : _ID_AT + 4], "big") == schema.APPLICATION_ID
+    return head.startswith(_SIGNATURE) and is_ours
+
+
+@contextmanager
+def _unfinished(path: str) -> Iterator[str]:
+    """Lend an empty file beside the path, which takes its place when the block has succeeded."""
+    import secrets  # late, as all that only a backup needs
+
+    copy = f"{path}.{secrets.token_hex(4)}.part"
+    with _explained(path):  # for its owner's eyes, as the store is
+        os.close(os.open(copy, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    try:
+        yield copy
+        with _explained(path):
+            os.replace(copy, path)
+            _see_to_the_disk(os.path.dirname(path))
+    finally:
+        for leftover in (copy, f"{copy}-journal", f"{copy}-wal", f"{copy}-shm"):
+            with suppress(OSError):
+                os.unlink(leftover)
+
+
+@contextmanager
+def _explained(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as fault:
+        raise BackendDown(
+            f"{path} cannot be written: {fault.strerror}", hint="check that its folder may be written"
+        ) from fault
+
+
+def _copy(source: Connection, target: Connection, progress: Progress) -> None:
+    with target.backup("main", source, "main") as backup:
+        while not backup.done:
+            backup.step(_PAGES)
+            progress("backup", backup.page_count - backup.remaining, backup.page_count)
+
+
+def _check_sound(target: Connection, path: str) -> None:
+    """Refuse a copy that nothing could be restored from."""
+    fault = target.execute("PRAGMA quick_check(1)").get
+    if fault != "ok":
+        raise CorruptStore(f"the store is damaged: {fault}; {path} was left as it is", hint=DAMAGE)
+
+
+def _see_to_the_disk(folder: str) -> None:
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

@@ -1,0 +1,133 @@
+"""A SQLite store that is restored, deleted or replaced beneath a process that has it open."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from concord.errors import BackendDown, BadValue, CorruptStore
+from concord.knowledge import KnowledgeBase
+from concord.notes import Note
+from recorders import write
+
+OSTRICH, PENGUIN = "The ostrich runs on Mondays.", "The penguin swims on Fridays."
+SEARCHES = 10  # more than it takes until a process keeps the vectors in memory
+
+
+def opened(folder: Path, org: str = "default") -> KnowledgeBase:
+    return KnowledgeBase.open(store__url=f"sqlite://{folder}", embed__provider="hashing", org=org)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def server(folder: Path) -> Iterator[KnowledgeBase]:
+    """A knowledge base that stays open, in use by searches and writes."""
+    with opened(folder) as kb:
+        kb.note(Note(OSTRICH))
+        kb.note(Note(PENGUIN))
+        for _ in range(SEARCHES):
+            kb.search("ostrich")
+        yield kb
+
+
+def titles(kb: KnowledgeBase) -> list[str]:
+    return sorted(document.title for document in kb.documents())
+
+
+def restore(backup: Path, folder: Path) -> None:
+    """Do what a user does: put a copy in the place of the whole folder."""
+    shutil.rmtree(folder)
+    folder.mkdir()
+    shutil.copy(backup, folder / "default.db")
+
+
+def test_what_is_kept_after_a_restore_is_in_the_restored_store(
+    server: KnowledgeBase, folder: Path, tmp_path: Path
+):
+    server.backup(tmp_path / "backup.db")
+    server.note(Note("The emu came after the backup."))
+    restore(tmp_path / "backup.db", folder)
+    server.note(Note("The cassowary came after the restore."))
+    expected = ["The cassowary came after the restore.", OSTRICH, PENGUIN]
+    assert titles(server) == expected
+    with opened(folder) as other:
+        assert titles(other) == expected
+
+
+def test_searches_answer_from_the_restored_store_by_words_and_by_meaning(
+    server: KnowledgeBase, folder: Path, tmp_path: Path
+):
+    """Both files have the same counts of changes and the same ids, in another order: only the file tells."""
+    with opened(tmp_path / "other") as other:
+        other.note(Note(PENGUIN))
+        other.note(Note(OSTRICH))
+        assert other.generation == server.generation
+        other.backup(tmp_path / "other.db")
+    restore(tmp_path / "other.db", folder)
+    for mode in ("fts5", "semantic", "hybrid"):
+        for asked in (PENGUIN, OSTRICH):
+            assert server.search(asked, mode=mode).hits[0].document.title == asked
+
+
+def test_nothing_is_kept_or_found_in_a_store_that_was_deleted(server: KnowledgeBase, folder: Path):
+    shutil.rmtree(folder)
+    with pytest.raises(BackendDown, match="is gone: it was moved or deleted while it was open"):
+        server.note(Note("The emu came too late."))
+    with pytest.raises(BackendDown, match="is gone"):
+        server.stats()
+    assert not folder.exists()
+
+
+def test_a_sync_whose_store_is_deleted_meanwhile_says_so(server: KnowledgeBase, folder: Path, tmp_path: Path):
+    write(tmp_path / "docs" / "rota.md", "# Rota\n\nThe penguin rota is on Mondays.\n")
+    with pytest.raises(BackendDown, match="is gone"):
+        server.add(
+            tmp_path / "docs", progress=lambda stage, done, total: shutil.rmtree(folder, ignore_errors=True)
+        )
+
+
+def test_a_store_begun_anew_by_another_process_is_used_from_then_on(server: KnowledgeBase, folder: Path):
+    shutil.rmtree(folder)
+    with opened(folder) as other:
+        other.note(Note("The kiwi is new here."))
+        server.note(Note("The emu is new here."))
+        assert titles(server) == titles(other) == ["The emu is new here.", "The kiwi is new here."]
+
+
+def test_an_empty_file_that_is_about_to_be_filled_is_left_alone(
+    server: KnowledgeBase, folder: Path, tmp_path: Path
+):
+    server.backup(tmp_path / "backup.db")
+    shutil.rmtree(folder)
+    folder.mkdir()
+    (folder / "default.db").touch()
+    with pytest.raises(BackendDown, match="is gone"):
+        server.stats()
+    assert [path.name for path in folder.iterdir()] == ["default.db"]
+    (folder / "default.db").write_bytes((tmp_path / "backup.db").read_bytes())
+    assert titles(server) == [OSTRICH, PENGUIN]
+
+
+def test_what_is_no_store_of_ours_is_refused_in_its_place(
+    server: KnowledgeBase, folder: Path, tmp_path: Path
+):
+    with opened(tmp_path / "other", org="team") as other:
+        other.note(Note(PENGUIN))
+        other.backup(tmp_path / "team.db")
+    connection = apsw.Connection(str(tmp_path / "foreign.db"))
+    connection.execute("CREATE TABLE theirs (x)")
+    connection.close()
+    restore(tmp_path / "team.db", folder)
+    with pytest.raises(BadValue, match="belongs to the organisation 'team'"):
+        server.note(Note("The emu came too late."))
+    restore(tmp_path / "foreign.db", folder)
+    with pytest.raises(CorruptStore, match="another program"):
+        server.note(Note("The emu came too late."))
