@@ -27,7 +27,7 @@ from benchmarks.measure import (
 )
 from benchmarks.synthetic import OLD_S, make_old, write_small_files
 from concord.config import load_settings
-from concord.freshness import Files
+from concord.files.freshness import Files
 from concord.knowledge import KnowledgeBase
 from concord.passages import FILES_MS
 from concord.poll import bounded

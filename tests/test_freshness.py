@@ -141,7 +141,7 @@ def test_a_disk_that_does_not_answer_costs_only_what_it_would_have_told(
             never.wait(60)
         return stat(path, **options)
 
-    monkeypatch.setattr("concord.freshness.os.stat", hung)
+    monkeypatch.setattr("concord.files.freshness.os.stat", hung)
     monkeypatch.setattr(passages, "FILES_MS", 20.0)
     answer = kb.search("heron stands")
     monkeypatch.undo()
@@ -159,7 +159,7 @@ def test_files_that_tell_one_after_the_other_are_waited_for(
         pause.wait(0.06)
         return stat(*args, **options)
 
-    monkeypatch.setattr("concord.freshness.os.stat", slow)
+    monkeypatch.setattr("concord.files.freshness.os.stat", slow)
     monkeypatch.setattr(passages, "FILES_MS", 250.0)  # less than the six of them take together
     answer = kb.search("heron stands")
     assert len(answer.hits) == 6

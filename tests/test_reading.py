@@ -325,7 +325,7 @@ def test_freshness_tells_what_has_happened_to_the_file(own: KnowledgeBase, tmp_p
 def test_a_file_too_large_to_compare_is_judged_by_its_time(
     own: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("concord.freshness.MAX_HASHED", 1000)
+    monkeypatch.setattr("concord.files.freshness.MAX_HASHED", 1000)
     large = tmp_path / "docs" / "large.txt"
     write(large, "a line of text\n" * 100, days_old=-0.01)
     own.sync()

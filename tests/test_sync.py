@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord.errors import NotFound, NotIndexable, Unreadable
-from concord.file_times import may_be_another, read_unchanging
-from concord.freshness import Files
+from concord.files.file_times import may_be_another, read_unchanging
+from concord.files.freshness import Files
+from concord.files.walk import Found
 from concord.sources import register
 from concord.text.chunk import ChunkSize
 from concord.types import Document, Filter, Word
-from concord.walk import Found
 from failing_folder import fail_listing
 from recorders import MAX_BYTES, Desk, Did, age, did, opened, write
 
@@ -375,7 +375,7 @@ def test_a_program_that_reads_more_formats_looks_again(
     write(docs / "program", b"\x7fELF\x02\x01\x01\x00" + bytes(range(256)) * 20)
     desk.add(docs)
     desk.forget()
-    monkeypatch.setattr("concord.textless.__version__", "99")
+    monkeypatch.setattr("concord.files.textless.__version__", "99")
     desk.sync()
     assert desk.reader.names == ["program"]
 

@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord.errors import BadValue, NotFound, Unreadable, UsageError
-from concord.gitignore import Rules, open_regular, parse, parse_all
-from concord.walk import Found, Skipped, walk
+from concord.files.gitignore import Rules, open_regular, parse, parse_all
+from concord.files.walk import Found, Skipped, walk
 from failing_folder import fail_listing
 
 
@@ -428,7 +428,7 @@ WALK_AS_NOBODY = """
 import os, sys
 from pathlib import Path
 from concord.errors import Unreadable
-from concord.walk import walk
+from concord.files.walk import walk
 if os.geteuid() == 0:
     os.setgroups([])
     os.setgid(65534)

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 import kb_process
-from concord import watch
 from concord.backends.memory import MemoryStore
 from concord.errors import NotFound
-from concord.gitignore import IGNORE_FILES
+from concord.files import watch
+from concord.files.gitignore import IGNORE_FILES
 from concord.knowledge import KnowledgeBase
 from concord.outcomes import SyncReport
 from concord.types import Source

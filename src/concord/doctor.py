@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 from concord.embedding import embed_pending
 from concord.errors import KBError, Unreadable
-from concord.freshness import Files
-from concord.memos import read_memo
-from concord.mounts import check_disk
+from concord.files.freshness import Files
+from concord.files.memos import read_memo
+from concord.files.mounts import check_disk
+from concord.files.walk import walk_source
 from concord.outcomes import CheckName, Finding, SyncReport
 from concord.protocols import Embedder, Progress, Store
 from concord.types import Document, Source
-from concord.walk import walk_source
 
 LEAST_FREE_BYTES = 200_000_000  # and as much again as the store has: rewriting it takes so much for a while
 LEAST_MEMORY_BYTES = 500_000_000  # a process with the bundled model and 100,000 chunks takes a fifth of it

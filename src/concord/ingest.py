@@ -27,18 +27,18 @@ from concord.errors import (
     NotIndexable,
     UnknownName,
 )
-from concord.file_times import may_be_another, read_unchanging, settled_mtime
-from concord.memos import Memo, read_memo, write_memo
-from concord.mounts import check_disk, mount_point
+from concord.files.file_times import may_be_another, read_unchanging, settled_mtime
+from concord.files.memos import Memo, read_memo, write_memo
+from concord.files.mounts import check_disk, mount_point
+from concord.files.saved import Saved, saved_files
+from concord.files.textless import Textless, readers
+from concord.files.walk import Found, Skipped, count_unlike, walk_source
 from concord.outcomes import Failure, SyncReport
 from concord.partly_read import partly_read
 from concord.protocols import Catalog, Embedder, FileReader, Progress, Store
 from concord.relabelling import relabel
-from concord.saved import Saved, saved_files
 from concord.text.chunk import ChunkSize, chunk
-from concord.textless import Textless, readers
 from concord.types import Document, Extracted, FileState, Filter, PartlyRead, Piece, Source
-from concord.walk import Found, Skipped, count_unlike, walk_source
 
 # Documents stored in one transaction. A transaction waits for the disk, and leaves the full-text index one
 # more part to merge: 400 Markdown pages take a fifth less work in such groups than one by one.

@@ -148,7 +148,7 @@ class KnowledgeBase:
         Raises:
             NotFound: no source of a given name.
         """
-        from concord.watch import Watched, watch
+        from concord.files.watch import Watched, watch
 
         chosen = [self._named(name).id for name in names]
         watched = Watched(
@@ -174,8 +174,8 @@ class KnowledgeBase:
         A path inside a source that exists is brought up to date with that source, and searched there even if
         nothing is in it yet; only what its patterns or ignore rules leave out becomes a source of its own.
         """
+        from concord.files.walk import leaves_out
         from concord.sources import absolute_path, glob_under, holder
-        from concord.walk import leaves_out
 
         given = absolute_path(path)
         source = holder(given, self.store.catalog.sources())

@@ -19,7 +19,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from concord.errors import BadValue, NotFound
-from concord.file_times import storable_ns
+from concord.files.file_times import storable_ns
 from concord.protocols import Catalog, Embedder, Store
 from concord.reading import joined
 from concord.sources import notes_source

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
-from concord.freshness import Files
+from concord.files.freshness import Files
 from concord.judge import Survivor
 from concord.poll import Begun
 from concord.ranking import diversify

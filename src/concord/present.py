@@ -13,7 +13,7 @@ from concord.text.snippet import snippet
 from concord.types import ChunkId, Degraded, Hit, Json, Query, Source
 
 if TYPE_CHECKING:
-    from concord.freshness import Files
+    from concord.files.freshness import Files
     from concord.judge import Judgement, Survivor, Verdict
     from concord.retrieve import Retrieval, SearchTools
     from concord.second_look import Look

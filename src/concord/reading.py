@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from concord.errors import BadValue, NotFound
-from concord.freshness import Files
+from concord.files.freshness import Files
 from concord.outcomes import Passage
 from concord.protocols import Catalog
 from concord.sources import holder

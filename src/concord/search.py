@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from concord.cascade import rescue
 from concord.errors import BadValue
-from concord.freshness import Files
+from concord.files.freshness import Files
 from concord.judge import Judgement, Survivor, judge
 from concord.laps import Laps
 from concord.passages import UNSEEN, diverse, read_present, reordered

@@ -61,7 +61,7 @@ def register(
     Raises:
         UsageError: the path may not be indexed, the name is taken, or no file is like the patterns.
     """
-    from concord.walk import walk  # late: a search of one source walks nowhere
+    from concord.files.walk import walk  # late: a search of one source walks nowhere
 
     walk(path, patterns, max_bytes=0)  # refuses now what every later sync would have to refuse
     _check_likeness(path, patterns)
@@ -90,7 +90,7 @@ def kept_patterns(patterns: Sequence[str]) -> tuple[str, ...]:
 
 def _check_likeness(path: Path, patterns: Sequence[str]) -> None:
     """Refuse patterns that are like no file although there are some: mistyped, they would empty a source."""
-    from concord.walk import count_unlike
+    from concord.files.walk import count_unlike
 
     unlike = count_unlike(path, patterns, max_bytes=sys.maxsize) if patterns and path.is_dir() else 0
     if unlike:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable
 
 from concord.errors import Unreadable
-from concord.memos import Memo
+from concord.files.memos import Memo
 from concord.types import Source
 
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from concord.errors import BadValue, NotFound, Unreadable, UsageError
-from concord.file_times import storable_ns
-from concord.gitignore import FolderRules, Rules, parse, parse_all, rules_above, rules_in
+from concord.files.file_times import storable_ns
+from concord.files.gitignore import FolderRules, Rules, parse, parse_all, rules_above, rules_in
+from concord.files.unwanted import NO_TEXT, SECRET_FILES, SECRET_FOLDERS, generated_markers, unwanted_rules
 from concord.types import Source
-from concord.unwanted import NO_TEXT, SECRET_FILES, SECRET_FOLDERS, generated_markers, unwanted_rules
 
 
 class Found(NamedTuple):

@@ -7,9 +7,9 @@ package that reads further formats, looks again.
 from __future__ import annotations
 
 from concord import __version__, plugins
-from concord.file_times import is_settled
-from concord.memos import Entry, Memo
-from concord.walk import Found
+from concord.files.file_times import is_settled
+from concord.files.memos import Entry, Memo
+from concord.files.walk import Found
 
 
 class Textless:

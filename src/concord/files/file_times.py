@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from concord.errors import NotIndexable, Unreadable
 
 if TYPE_CHECKING:
-    from concord.walk import Found
+    from concord.files.walk import Found
 
 TRIES = 3
 RACY_NS = 2_000_000_000  # a file saved this shortly before it was read may be saved again with the same time
@@ -26,7 +26,9 @@ def read_unchanging(found: Found, max_bytes: int) -> bytes | None:
         NotIndexable: it is empty by now, or too large.
         Unreadable: it is forbidden, or changed each time it was read.
     """
-    from concord.gitignore import open_regular  # late: every search loads this module, and reads no file
+    from concord.files.gitignore import (
+        open_regular,  # late: every search loads this module, and reads no file
+    )
 
     try:
         for _ in range(TRIES):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
-from concord.file_times import UNSETTLED_NS, may_be_another, storable_ns
+from concord.files.file_times import UNSETTLED_NS, may_be_another, storable_ns
 from concord.types import Document, Freshness, Source
 
 MAX_HASHED = 1_000_000  # bytes; a larger file whose stat changed is taken as changed, to answer in time
@@ -75,8 +75,8 @@ class Files:
         return self._is_mounted[source.id]
 
     def _is_within_reach(self, source: Source) -> bool:
-        from concord.memos import read_memo  # late: most answers meet no file that is gone
-        from concord.mounts import is_elsewhere, root_folder
+        from concord.files.memos import read_memo  # late: most answers meet no file that is gone
+        from concord.files.mounts import is_elsewhere, root_folder
 
         return os.path.isdir(root_folder(source)) and not is_elsewhere(
             source, read_memo(self._memo(source.id))

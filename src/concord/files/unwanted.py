@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from concord.gitignore import Rules, parse_all
+from concord.files.gitignore import Rules, parse_all
 
 # What is almost never worth finding: what tools install, cache, lock or minify. Names that may be somebody's
 # own (build, vendor …) are below. A .kbignore takes one back with !name, a --pattern by naming it.

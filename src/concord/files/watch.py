@@ -18,9 +18,9 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from concord.errors import StoreBusy, Unavailable
+from concord.files.unwanted import NO_TEXT
 from concord.outcomes import Failure, SyncReport
 from concord.types import Source
-from concord.unwanted import NO_TEXT
 
 TICK_MS = 500  # between two glances at the roots
 QUIET_MS = 100  # a burst of changes has ended when nothing happened for so long …

@@ -12,11 +12,11 @@ import stat
 from collections.abc import Collection
 from typing import NamedTuple
 
-from concord.gitignore import IGNORE_FILES
+from concord.files.gitignore import IGNORE_FILES
+from concord.files.walk import Found
 from concord.protocols import Catalog
 from concord.sources import path_filter
 from concord.types import Document, FileState, Filter, Source
-from concord.walk import Found
 
 MOST = 32  # paths: looking up more of them one by one is no quicker than a walk
 

@@ -1,0 +1,1 @@
+"""Which files are ours to read, and what has become of them?"""
