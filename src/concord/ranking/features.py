@@ -3,7 +3,7 @@
 A calibration names the features it was fitted on, so one more here is one more row in a table and changes no
 model that does not name it. A leg that did not vote leaves its features at 0 and says so in `…_voted`.
 
-Only the first forty of each ballot are looked at, and a hit's standing is what one fusion gives it whichever
+Only the first of each ballot are looked at, and a hit's standing is what one fusion gives it whichever
 ordered the hits: what is thought of them depends on neither the order nor how many were asked for. A hit is
 taken together with the better hits of its document, for relevance is judged of documents.
 """
