@@ -484,7 +484,7 @@ def query_of(text: str) -> Query:
     ids=["down", "bug", "lost", "doubled", "no-number"],
 )
 def test_a_reranker_that_fails_leaves_the_order_and_is_named(act, said: str):
-    look = second_look(FUSED, TEXTS, {}, query_of(QUERY), Outsider(act), 60_000)
+    look = second_look(FUSED, TEXTS, {}, {}, query_of(QUERY), Outsider(act), 60_000)
     assert look.ranked == FUSED
     assert [one.strategy for one in look.degraded] == ["rerank"]
     assert said in look.degraded[0].reason
@@ -497,7 +497,7 @@ def test_nobody_waits_for_a_reranker_that_is_late():
         go_on.wait()
         return ranked[::-1]
 
-    look = second_look(FUSED, TEXTS, {}, query_of(QUERY), Outsider(act), 1)
+    look = second_look(FUSED, TEXTS, {}, {}, query_of(QUERY), Outsider(act), 1)
     go_on.set()
     assert look.ranked == FUSED
     assert look.degraded[0].reason == "no answer within 1 ms"

@@ -98,6 +98,6 @@ class _UnderWay:
         self._settle = settle
         self._found: Comparison | None = None
 
-    def cosines(self, like: Sequence[ChunkId] = ()) -> Mapping[ChunkId, float]:
+    def cosines(self, like: Mapping[ChunkId, float] | None = None) -> Mapping[ChunkId, float]:
         self._found = self._found or self._settle()
         return self._found.cosines(like) if self._found else {}

@@ -29,7 +29,7 @@ from concord.ranking.plan import STRATEGIES
 from concord.text.parse import contains
 from concord.text.pattern import pattern
 from concord.text.terms import loose_words
-from concord.types import Chunk, Document, Query, Ranked
+from concord.types import Chunk, ChunkId, Document, Query, Ranked
 
 if TYPE_CHECKING:
     from concord.retrieve import Retrieval
@@ -78,10 +78,12 @@ def judge(
     calibration: Calibration | None,
     is_held: Callable[[str], bool] = lambda code: True,
     rung: Rung | None = None,
+    close: Mapping[ChunkId, float] | None = None,
 ) -> Judgement:
     """Judge the hits of an answer; `fused` is the whole order they come from.
 
-    `is_held` tells whether anything that may be found holds a code. A rung of the cascade decides the label
+    `is_held` tells whether anything that may be found holds a code, `close` how close the query's words stand
+    in each text. A rung of the cascade decides the label
     of those hits alone that nobody else has found.
     """
     query = found.query
@@ -89,11 +91,16 @@ def judge(
     covered = [_coverage(survivor, query, weights) for survivor in survivors]
     signals = signals_of(found, fused, weights, coverage=covered[0] if covered else 0.0)
     unheld = _unheld(survivors, query, is_held)
-    signals = replace(signals, code_discount=_code_discount(unheld, weights))
+    near = [(close or {}).get(survivor.ranked.chunk_id, 0.0) for survivor in survivors]
+    signals = replace(
+        signals, code_discount=_code_discount(unheld, weights), first_closeness=near[0] if near else 0.0
+    )
     hits = with_documents(
         [
-            _hit_signals(at, survivor, found, fused, coverage)
-            for at, (survivor, coverage) in enumerate(zip(survivors, covered, strict=True), 1)
+            _hit_signals(at, survivor, found, fused, coverage, closeness)
+            for at, (survivor, coverage, closeness) in enumerate(
+                zip(survivors, covered, near, strict=True), 1
+            )
         ],
         [survivor.document.id for survivor in survivors],
     )
@@ -134,6 +141,7 @@ def signals_of(
         max_bm25=rarity.ceiling(weights.values()),
         coverage=coverage,
         standings=[*fused.standing.values()],
+        reads=found.context.model_reads,
     )
 
 
@@ -163,7 +171,7 @@ def _text(survivor: Survivor) -> str:
 
 
 def _hit_signals(
-    rank: int, survivor: Survivor, found: Retrieval, fused: Fused, coverage: float
+    rank: int, survivor: Survivor, found: Retrieval, fused: Fused, coverage: float, closeness: float
 ) -> HitSignals:
     text, query = survivor.chunk.text, found.query
     return hit_signals(
@@ -172,6 +180,7 @@ def _hit_signals(
         rank,
         standing=fused.standing.get(survivor.ranked.chunk_id, 0.0),
         coverage=coverage,
+        closeness=closeness,
         entity=bool(mentioned(query.entities, text)),
         verbatim=bool(query.phrases) and all(contains(text, phrase) for phrase in query.phrases),
     )

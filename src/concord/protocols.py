@@ -665,8 +665,8 @@ class Strategy(Protocol):
 class Comparison(Protocol):
     """A query and chunks whose vectors have been fetched: comparing them again asks nobody."""
 
-    def cosines(self, like: Sequence[ChunkId] = ()) -> Mapping[ChunkId, float]:
-        """Return the cosine of each chunk that has a vector; of the query drawn towards `like`."""
+    def cosines(self, like: Mapping[ChunkId, float] | None = None) -> Mapping[ChunkId, float]:
+        """Return the cosine of each chunk that has a vector; of the query drawn towards `like` by weight."""
         ...
 
 

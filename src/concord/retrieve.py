@@ -5,6 +5,7 @@ What comes out is not in any order yet.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
     from concord.ranking.calibrate import Calibration
     from concord.text.parse import Dashed
 
-FEEDBACK_HITS = 2  # that the query is drawn towards: more of them bring in what is wrong
+FEEDBACK_HITS = 3  # that the query is drawn towards: more of them bring in what is wrong
+FEEDBACK_SPREAD = 0.3  # standard deviations by which a hit may be behind the first and count a third of it
 CODE = 0.5  # share of candidates from which a search is one of source code
 
 
@@ -167,6 +169,7 @@ def _context(query: Query, tools: SearchTools, code_share: float) -> Context:
         tools.settings["search.rrf_k"],
         max_bm25=rarity.ceiling(weights.values()),
         code_share=code_share,
+        rareness=rarity.rareness(query.chunks, query.frequencies),
         model_reads=_readable(query.text, tools.calibration),
         is_literal=is_literal(query),
     )
@@ -185,5 +188,6 @@ def _with_feedback(ballots: Ballots, context: Context, compared: Comparison | No
     """
     if compared is None or context.code_share > CODE:
         return ballots
-    first = [one.chunk_id for one in blend(ballots, context)[:FEEDBACK_HITS]]
-    return replace(ballots, feedback=compared.cosines(first))
+    first = blend(ballots, context)[:FEEDBACK_HITS]
+    drawn = {one.chunk_id: math.exp((one.score - first[0].score) / FEEDBACK_SPREAD) for one in first}
+    return replace(ballots, feedback=compared.cosines(drawn))

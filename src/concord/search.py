@@ -84,7 +84,9 @@ def examine(request: Request, tools: SearchTools) -> Examined:
     with laps.lap("judge"):
         is_held = partial(_is_held, query=found.query, lexical=tools.store.lexical)
         present, fused_present = _without(left_out, found, fused, fusion)
-        judgement = judge(survivors, present, fused_present, tools.calibration, is_held, rescued.rung)
+        judgement = judge(
+            survivors, present, fused_present, tools.calibration, is_held, rescued.rung, look.close
+        )
     with laps.lap("present"):
         width = tools.settings["search.snippet_width"]
         hits = hits_of(survivors, judgement, found.query, scores, glance.sources, width)
@@ -152,7 +154,9 @@ def _above_threshold(
 def _second_look(survivors: Sequence[Survivor], query: Query, tools: SearchTools, budget_ms: float) -> Look:
     texts = {s.ranked.chunk_id: s.chunk.text for s in survivors}
     headings = {s.ranked.chunk_id: s.chunk.heading for s in survivors}
-    return second_look([s.ranked for s in survivors], texts, headings, query, tools.reranker, budget_ms)
+    titles = {s.ranked.chunk_id: s.document.title for s in survivors}
+    ranked = [s.ranked for s in survivors]
+    return second_look(ranked, texts, titles, headings, query, tools.reranker, budget_ms)
 
 
 def _by_habit(survivors: list[Survivor], tools: SearchTools) -> tuple[list[Survivor], Mapping[ChunkId, Json]]:

@@ -1,4 +1,5 @@
-"""A second look at the few that were read: what names or defines what is asked for is lifted, then reranked.
+"""A second look at the few that were read: what names, defines or says what is asked for in the same words
+is lifted, then reranked.
 
 A reranker that fails, is late or returns other chunks than it was given is named in the answer, and the order
 stays as it was.
@@ -11,8 +12,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from concord.poll import bounded, reason_of
+from concord.ranking import lift, proximity, rarity
 from concord.ranking.entities import boost, definitions, mentioned
 from concord.types import ChunkId, Degraded, Json, Query, Ranked
 from concord.understand import is_literal
@@ -30,6 +33,7 @@ class Look(Struct, frozen=True):
     degraded: tuple[Degraded, ...] = ()
     before: Mapping[ChunkId, float] = {}  # empty where nobody reranked
     reranker: str | None = None
+    close: Mapping[ChunkId, float] = {}  # how close the query's words stand in each text
 
     def explain(self, chunk_id: ChunkId) -> Json:
         """Return what the reranker made of a chunk's score; None where nobody reranked."""
@@ -41,20 +45,35 @@ class Look(Struct, frozen=True):
 def second_look(
     ranked: Sequence[Ranked],
     texts: Mapping[ChunkId, str],
+    titles: Mapping[ChunkId, str],
     headings: Mapping[ChunkId, Sequence[str]],
     query: Query,
     reranker: Reranker | None,
     budget_ms: float,
 ) -> Look:
     """Order the chunks whose texts have been read; the reranker may take as long as `budget_ms`."""
-    lifted = list(ranked)
+    close = _closeness(ranked, titles, texts, query)
+    lifted = lift.lifted(ranked, proximity.lifts(close, rarity.rareness(query.chunks, query.frequencies)))
     if query.entities:
         lifted = boost(ranked, {i for i, text in texts.items() if mentioned(query.entities, text)})
     if is_literal(query):
         lifted = boost(lifted, definitions(query.text, headings), DEFINITION_BOOST)
     if reranker is None or not lifted:
-        return Look(lifted)
-    return _reranked(lifted, texts, query.meaning, reranker, budget_ms)
+        return Look(lifted, close=close)
+    return replace(_reranked(lifted, texts, query.meaning, reranker, budget_ms), close=close)
+
+
+def _closeness(
+    ranked: Sequence[Ranked], titles: Mapping[ChunkId, str], texts: Mapping[ChunkId, str], query: Query
+) -> dict[ChunkId, float]:
+    """Return how close the words stand in each text; where only meaning was asked for, words say nothing."""
+    if not any(vote.family == "lexical" for one in ranked for vote in one.votes):
+        return {}
+    weights = rarity.idfs(query.chunks, query.frequencies)
+    return {
+        chunk_id: proximity.closeness(query.words, weights, f"{titles.get(chunk_id, '')}\n{text}")
+        for chunk_id, text in texts.items()
+    }
 
 
 def _reranked(

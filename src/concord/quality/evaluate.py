@@ -38,6 +38,9 @@ NONSENSE = ("asdf qwer zxcv", "xkcvb wqpfg zzyzx", "qwertzuiop asdfghjkl", "lkjh
 PATIENCE_MS = 60_000.0  # quality is measured here: a strategy that is late on a busy machine shall still vote
 
 Run = dict[str, dict[str, float]]  # query → document → score
+# Of each hit whether it is relevant. Documents are judged, and the best hit stands for its document: of a
+# further one nobody knows whether it answers anything.
+Truths = tuple[bool | None, ...]
 
 
 class Outcome(NamedTuple):
@@ -45,7 +48,7 @@ class Outcome(NamedTuple):
 
     query_id: str
     judgement: Judgement
-    relevant: tuple[bool, ...]  # of each hit, whether its document is
+    relevant: Truths  # of each hit
     took_ms: float
 
     @property
@@ -167,8 +170,11 @@ def asked(text: str, tools: SearchTools) -> Examined:
 
 
 def _outcome(query_id: str, examined: Examined, judged: Mapping[str, int]) -> Outcome:
-    hits = examined.answer.hits
-    relevant = tuple(judged.get(hit.document.id, 0) > 0 for hit in hits)
+    documents = [hit.document.id for hit in examined.answer.hits]
+    relevant = tuple(
+        judged.get(document, 0) > 0 if document not in documents[:at] else None
+        for at, document in enumerate(documents)
+    )
     return Outcome(query_id, examined.judgement, relevant, examined.answer.search_time_ms)
 
 

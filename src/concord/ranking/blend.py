@@ -15,6 +15,7 @@ from concord.types import ChunkId, Ranked
 # How deep means and spreads look: a strategy proposes at least one more. All 40 order no set better, and what
 # was fitted with 39 then promises too much of code questions (ECE 0.056 instead of 0.053).
 POOL = 39
+LEAST_SEMANTIC = 0.1  # as where the query quotes
 LITERAL_GAIN = 3.0  # standard deviations: more than any other chunk can be ahead, but for a freak
 
 
@@ -27,8 +28,10 @@ def blend_weight(ballots: Ballots, context: Context) -> float:
     """Return the semantic share of a blend.
 
     A flat lexical ballot, whose first is hardly better than its tenth, knows no answer from a mention; the
-    more its first stands out, the more it counts. Words of a question are noise in source code (not so a name
-    or a quotation that is found there), and a model that cannot read the query's script has nothing to say.
+    more its first stands out, the more it counts, and so do rare words that some chunk holds all of, such as
+    a person's name, which means nothing to a model. Words of a question are noise in source code (not so a
+    name or a quotation that is found there), and a model that cannot read the query's script has nothing to
+    say.
     """
     margin = _margin([score for chunk_id, score in ballots.bm25.items() if chunk_id in ballots.lexical])
     recipe = context.recipe
@@ -37,6 +40,8 @@ def blend_weight(ballots: Ballots, context: Context) -> float:
         weight = min(weight, WEIGHTS[context.kind].semantic)
     else:
         weight += (recipe.code - weight) * context.code_share
+        if whole(ballots):
+            weight = max(LEAST_SEMANTIC, weight - recipe.rare * context.rareness)
     return weight * context.model_reads
 
 

@@ -10,8 +10,6 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 
-from msgspec.structs import replace
-
 from concord.ranking.identifiers import is_measure, is_number, is_year, shape
 from concord.ranking.lexicon import (
     CONCEPT_WORDS,
@@ -22,8 +20,8 @@ from concord.ranking.lexicon import (
     OPENERS,
     QUESTION_WORDS,
 )
+from concord.ranking.lift import lifted
 from concord.ranking.questions import asks
-from concord.ranking.share import ordered
 from concord.ranking.words import READ_CHARS, Word, is_initials, plain, words
 from concord.text.unspaced import has_unspaced
 from concord.types import ChunkId, Ranked
@@ -57,22 +55,13 @@ def boost(
     ranked: Sequence[Ranked], mentioning: Collection[ChunkId], share: float = ENTITY_BOOST
 ) -> list[Ranked]:
     """Lift the chunks that mention a name by a share of the list's score range, and order anew."""
-    lift = share * score_range(ranked)
-    return ordered(
-        replace(one, score=one.score + lift) if one.chunk_id in mentioning else one for one in ranked
-    )
+    return lifted(ranked, dict.fromkeys(mentioning, share))
 
 
 def definitions(name: str, headings: Mapping[ChunkId, Sequence[str]]) -> set[ChunkId]:
     """Return the chunks whose own heading is a name: where `pool.acquire()` is asked for, `acquire` is."""
     asked = name.strip().removesuffix("()").rpartition(".")[2]
     return {chunk_id for chunk_id, heading in headings.items() if asked and asked in heading[-1:]}
-
-
-def score_range(ranked: Sequence[Ranked]) -> float:
-    """Return how far apart the best and the worst score are; 1 where equal, so that a share of it moves."""
-    scores = [one.score for one in ranked]
-    return (max(scores) - min(scores) if scores else 0.0) or 1.0
 
 
 def _names(text: str, query: Sequence[Word]) -> Iterator[str]:

@@ -61,6 +61,8 @@ class SearchSignals(Struct, frozen=True):
     first_cosine: float = 0.0  # of the hit that fusion put first
     first_bm25: float = 0.0
     first_agreement: float = 0.0
+    first_closeness: float = 0.0  # of the query's words in it
+    reads: float = 1.0  # how well the model reads the query's script
     standing_margin: float = 0.0  # of the candidate that stands highest above the tenth
     code_discount: float = (
         1.0  # what a chance is worth where most of what was asked for is a code that nothing holds
@@ -78,6 +80,7 @@ class HitSignals(Struct, frozen=True):
     standing: float = 0.0  # above the other candidates, in standard deviations: what a blend gives
     agreement: float = 0.0
     coverage: float = 0.0
+    closeness: float = 0.0
     exact: bool = False
     entity: bool = False
     verbatim: bool = False
@@ -96,6 +99,7 @@ def search_signals(
     max_bm25: float,
     coverage: float,
     standings: Sequence[float] = (),
+    reads: float = 1.0,
 ) -> SearchSignals:
     """Sum up a search from its ballots, their fused order, and how high candidates stand, falling."""
     first = ranked[0] if ranked else None
@@ -114,6 +118,7 @@ def search_signals(
         first_bm25=ballots.bm25.get(first.chunk_id, 0.0) if first else 0.0,
         first_agreement=agreed(first.votes) if first else 0.0,
         standing_margin=standings[0] - standings[:DEPTH][-1] if standings else 0.0,
+        reads=reads,
     )
 
 
@@ -124,6 +129,7 @@ def hit_signals(
     *,
     standing: float = 0.0,
     coverage: float = 0.0,
+    closeness: float = 0.0,
     entity: bool = False,
     verbatim: bool = False,
 ) -> HitSignals:
@@ -137,6 +143,7 @@ def hit_signals(
         standing=standing,
         agreement=agreed(hit.votes),
         coverage=coverage,
+        closeness=closeness,
         exact=_is_exact(hit.votes),
         entity=entity,
         verbatim=verbatim,
@@ -245,6 +252,7 @@ ANSWER_FEATURES: Mapping[str, Callable[[SearchSignals], float]] = MappingProxyTy
         "first_cosine": lambda s: s.first_cosine,
         "first_bm25_share": lambda s: share_of_bound(s.first_bm25, s),
         "first_agreement": lambda s: s.first_agreement,
+        "first_closeness": lambda s: s.first_closeness,
     }
 )
 
@@ -264,6 +272,7 @@ HIT_FEATURES: Mapping[str, Callable[[HitSignals, SearchSignals], float]] = Mappi
         "bm25_ratio": lambda h, s: (h.bm25 or 0.0) / s.lexical.top if s.lexical.top > 0 else 0.0,
         "standing": lambda h, s: h.standing,
         "coverage": lambda h, s: h.coverage,
+        "closeness": lambda h, s: h.closeness,
         "agreement": lambda h, s: h.agreement,
         "rank": lambda h, s: _reciprocal(h.rank),
         "lexical_rank": lambda h, s: _reciprocal(h.lexical_rank),

@@ -33,6 +33,14 @@ def coverage(found: Collection[str], weights: Mapping[str, float]) -> float:
     return math.fsum(weight for word, weight in weights.items() if word in found) / total if total else 0.0
 
 
+def rareness(chunks: int, frequencies: Mapping[str, int]) -> float:
+    """Return how rare the words of a query are on average: 0 where all chunks hold them, 1 where just one."""
+    if chunks < 2 or not frequencies:
+        return 0.0
+    total = math.fsum(math.log(chunks / max(1, holding)) for holding in frequencies.values())
+    return max(0.0, total / len(frequencies) / math.log(chunks))
+
+
 def unknown(chunks: int, frequencies: Mapping[str, int]) -> float:
     """Return the share of the query's words that no chunk holds; 0 where nothing is indexed or asked."""
     if not frequencies or not chunks:

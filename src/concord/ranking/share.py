@@ -26,6 +26,7 @@ class Recipe(Struct, frozen=True):
     flat: float = 0.75  # semantic share where the lexical ballot is flat
     margin: float = 0.4  # what a lexical first that stands out takes off it
     code: float = 0.9  # semantic share among source code
+    rare: float = 0.4  # what rare words take off it, where some chunk holds all that were asked for
 
 
 RECIPE = Recipe()
@@ -41,6 +42,7 @@ class Context(Struct, frozen=True):
     semantic_weight: float = SEMANTIC_WEIGHT
     code_share: float = 0.0  # of the candidates that are source code
     model_reads: float = 1.0  # how well the embedding model reads the query's script, from 0 to 1
+    rareness: float = 0.0  # of the query's words, from 0 to 1
     is_literal: bool = False  # the query is a quotation or one identifier: who has it whole is wanted
     recipe: Recipe = RECIPE
 

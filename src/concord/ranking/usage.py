@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from msgspec.structs import replace
-
-from concord.ranking.entities import score_range
-from concord.ranking.share import ordered
+from concord.ranking import lift
 from concord.types import Access, ChunkId, Ranked
 
 # A starting point until somebody has judged a log of their own: half of what a name of the query is worth,
@@ -29,8 +26,4 @@ def habit(access: Access, now: float) -> float:
 
 def lifted(ranked: Sequence[Ranked], habits: Mapping[ChunkId, float]) -> list[Ranked]:
     """Return the chunks in the order they have once each is lifted by its habit."""
-    most = MOST * score_range(ranked)
-    return ordered(
-        replace(one, score=one.score + most * habits[one.chunk_id]) if one.chunk_id in habits else one
-        for one in ranked
-    )
+    return lift.lifted(ranked, {chunk_id: MOST * share for chunk_id, share in habits.items()})

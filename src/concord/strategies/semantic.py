@@ -135,17 +135,19 @@ class Fetched:
         numbers = np.frombuffer(b"".join(stored.values()), dtype="<f4")
         self._matrix = numbers.reshape(len(stored), len(self._query))
 
-    def cosines(self, like: Sequence[ChunkId] = ()) -> dict[ChunkId, float]:
+    def cosines(self, like: Mapping[ChunkId, float] | None = None) -> dict[ChunkId, float]:
         """Return the cosines of the query and of the chunks.
 
-        With `like`, the query is first drawn towards these chunks: Rocchio's feedback, among vectors.
+        With `like`, the query is first drawn towards these chunks by their weights: Rocchio's feedback, among
+        vectors.
         """
         import numpy as np
 
         query = self._query
-        drawn = sorted(self._places[chunk_id] for chunk_id in like if chunk_id in self._places)
+        drawn = {self._places[i]: share for i, share in (like or {}).items() if i in self._places}
         if drawn:
-            query = query + FEEDBACK * self._matrix[drawn].mean(axis=0)
+            nearby = np.average(self._matrix[[*drawn]], axis=0, weights=[*drawn.values()])
+            query = query + FEEDBACK * nearby.astype(np.float32)
             query = query / np.linalg.norm(query)
         # Not `matrix @ query`: several threads for so little work wait longer for each other than they save.
         return dict(zip(self._places, np.einsum("ij,j->i", self._matrix, query).tolist(), strict=True))

@@ -37,6 +37,7 @@ from concord.types import AllOf, AnyOf, Match, Phrase, Without, Word
 
 MAX_TERMS = 64  # that one query looks for: a pasted page is told apart by its longest words, and stays fast
 _LONGEST_WORD = 30  # longer ones are data, and come last when terms are chosen
+_CLOSE = 2  # words after another that still stand close to it: a stop word may come between
 _MAX_COMPOSED = 256  # composing takes quadratic time in a run of combining marks, so no longer word is
 
 _CONTROL = pattern(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
@@ -103,6 +104,16 @@ def contains(text: str, term: str) -> bool:
     if match is None or text.isascii() and not _may_hold(match, _lowered(text)):
         return False
     return _holds(match, text)
+
+
+def follows(text: str, first: str, second: str) -> bool:
+    """Whether a word stands in a text right after another, or one word later, as the index sees them."""
+    tokens = (*_tokens(first)[:1], *_tokens(second)[:1])
+    if len(tokens) < 2 or text.isascii() and not all(beginning(one) in _lowered(text) for one in tokens):
+        return False
+    words = _words(text)
+    runs = (words[at:].split(" ", _CLOSE + 1)[: _CLOSE + 1] for at, _ in candidates(words, tokens[0]))
+    return any(stem(word) == tokens[0] and tokens[1] in map(stem, after) for word, *after in runs)
 
 
 def _cleaned(text: str) -> str:

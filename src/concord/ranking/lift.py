@@ -1,0 +1,28 @@
+"""How is a chunk moved up in an order that is there already? By a share of how far apart its scores are.
+
+So a lift means the same whichever fusion made the scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from concord.ranking.share import ordered
+from concord.types import ChunkId, Ranked
+
+
+def lifted(ranked: Sequence[Ranked], shares: Mapping[ChunkId, float]) -> list[Ranked]:
+    """Lift chunks, each by its share of the range of scores, and order anew."""
+    reach = score_range(ranked)
+    return ordered(
+        replace(one, score=one.score + reach * shares[one.chunk_id]) if one.chunk_id in shares else one
+        for one in ranked
+    )
+
+
+def score_range(ranked: Sequence[Ranked]) -> float:
+    """Return how far apart the best and the worst score are; 1 where equal, so that a share of it moves."""
+    scores = [one.score for one in ranked]
+    return (max(scores) - min(scores) if scores else 0.0) or 1.0

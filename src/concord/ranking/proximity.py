@@ -1,0 +1,41 @@
+"""How close do the words of a query stand in a text? Words that are neighbours in both mean the same thing.
+
+Sequential dependence (Metzler and Croft 2005), as a lift of the few that were read: "barry warsaw" is not a
+text with a Barry in one place and Warsaw in another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from concord.text.parse import follows
+from concord.types import ChunkId
+
+# Shares of the range of scores. Both were chosen on collections of questions, which hardly feel them, and on
+# pairs of rare words that had to be found where they stand together (`python -m benchmarks lookup`).
+NEIGHBOURS = 0.2  # for a text in which all neighbours of the query stand close
+VERBATIM = 1.0  # on top of it, for one that has the whole query in its order, if all its words are rare
+MOST_PAIRS = 16  # that are looked for: whoever pastes a page gets no better order for the time it would take
+
+
+def closeness(words: Sequence[str], weights: Mapping[str, float], text: str) -> float:
+    """Return the share of a query's neighbouring words that stand close in a text, 1 where all of them do.
+
+    Each pair counts by the weight of its commoner word.
+    """
+    pairs = [pair for pair in pairwise(words[: MOST_PAIRS + 1]) if pair[0] != pair[1]]
+    worth = {pair: min(weights.get(word, 0.0) for word in pair) for pair in pairs}
+    close = [pair for pair in worth if follows(text, *pair)]
+    if not close or len(close) == len(worth):
+        return float(bool(close))
+    return sum(worth[pair] for pair in close) / (sum(worth.values()) or 1.0)
+
+
+def lifts(close: Mapping[ChunkId, float], rareness: float) -> dict[ChunkId, float]:
+    """Return what chunks gain by how close the query's words stand in them; `rareness` is the words'."""
+    return {
+        chunk_id: NEIGHBOURS * share + (VERBATIM * rareness if share == 1 else 0.0)
+        for chunk_id, share in close.items()
+        if share
+    }
