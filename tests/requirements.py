@@ -340,6 +340,9 @@ PROMISES: dict[str, Promise] = {
         "B part 6",
         "confidence is fitted offline, kept in a small file and tells foreign queries from own ones",
     ),
+    "B.calibration.labelled": Promise(
+        "B part 6", "scores of a model, or of a mode, that nothing was fitted for are called uncalibrated"
+    ),
     "B.calibration.refit": Promise(
         "B part 6", "`kb calibrate` refits confidence to a corpus and says how much better it holds"
     ),

@@ -250,6 +250,9 @@ def test_search_shows_the_arithmetic_of_each_result(kb: Kb):
     assert lines.count(["strategy", "rank"]) == lines.count(["family", "rank"]) == run.out.count("docs/") == 2
     assert "agreement 1.00" in run.out
     assert "a stand-in: nothing was fitted for this model" in run.out
+    words = kb("search", "login token", "--explain", "--fts-only").out
+    assert "a stand-in: words alone are not calibrated" in words
+    assert "nothing was fitted" not in words
     told = json.loads(kb("search", "login token", "--explain", "--json").out)["results"][0]["explanation"]
     assert {"fusion", "families", "fused", "relevance", "label"} <= told.keys()
     assert "explanation" not in json.loads(kb("search", "login token", "--json").out)["results"][0]
