@@ -309,7 +309,7 @@ def test_the_area_under_the_curve_counts_ties_half():
     assert auroc([], [0.9]) == 0.5
 
 
-@pytest.mark.promise("B.eval.answerability")
+@pytest.mark.promise("B.eval.answerability", "B.gibberish")
 def test_queries_of_another_collection_are_told_from_its_own(knowledge: KnowledgeBase, tmp_path: Path):
     found = knowledge.measuring.evaluate(
         things(tmp_path / "set"), unanswerable=[recipes(tmp_path / "recipes")]

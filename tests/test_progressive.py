@@ -78,7 +78,7 @@ def stored(tmp_path: Path) -> KnowledgeBase:
     return KnowledgeBase.open(**given)
 
 
-@pytest.mark.promise("003.coldstart")
+@pytest.mark.promise("003.coldstart", "003.coldstart.warm-up")
 def test_a_cold_model_leaves_the_answer_to_words_and_says_so(tmp_path: Path):
     with stored(tmp_path) as kb:
         cold = kb.search("token", wait_for_model=False)
