@@ -13,6 +13,7 @@ from concord.cli import faults
 from concord.cli.hits import show
 from concord.cli.main import COMMANDS
 from concord.cli.progress import LINE_EVERY_S, PATIENCE_S, Bar, Lines
+from concord.ranking.fuse import FUSIONS
 from concord.search import search
 from concord.types import Request
 from failing_folder import fail_listing
@@ -317,6 +318,11 @@ def test_vec_only_asks_meaning_alone(indexed: Kb):
     assert run.json["mode"] == "semantic"
     assert set(run.json["timings_ms"]).isdisjoint({"fts_exact", "fts_relaxed"})
     assert all(result["found_by"] == ["semantic"] for result in run.json["results"])
+
+
+def test_the_fusions_are_listed_where_one_is_asked_for(kb: Kb):
+    told = kb("search", "--help").out
+    assert all(name in told for name in FUSIONS)
 
 
 @pytest.mark.promise("001.tags.single", "001.tags.and")
