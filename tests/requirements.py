@@ -264,6 +264,10 @@ PROMISES: dict[str, Promise] = {
     "000.rerank.blend": Promise(
         "000 §5.3", "the new score is weight × second look + (1 − weight) × fused score"
     ),
+    "B.rerank.cross-encoder": Promise(
+        "B part 4",
+        "a cross-encoder reranks, from a local directory or by a name on this machine, off unless configured",
+    ),
     # Issue D: Qdrant, JSON, moving, degradation.
     "000.qdrant.collection": Promise("000 §6.2", "the collection conduit_kb has the model's size and cosine"),
     "000.qdrant.payload": Promise(
@@ -320,9 +324,51 @@ PROMISES: dict[str, Promise] = {
     "mcp.roots": Promise("C, bad input", "nothing outside the allowed roots is read, links included"),
     "mcp.vanish": Promise("C, bad input", "a client that vanishes leaves no server behind"),
     "mcp.repeat-safe": Promise("C, tests", "a call sent again does no harm"),
+    # Issue B: words, fusions, the table of confidence.
+    "B.lexical.identifiers": Promise(
+        "B part 3", "code identifiers are matched whole and by part: getUserName and get user name"
+    ),
+    "B.lexical.unspaced": Promise(
+        "B part 3", "Chinese, Japanese, Korean and Thai are searched, words of two characters too"
+    ),
+    "B.lexical.headings": Promise("B part 3", "a word in a title or a heading counts for more"),
+    "B.lexical.pruning": Promise(
+        "B part 3", "stop words and very frequent words take no part in loose matching, never to nothing"
+    ),
+    "B.classify.table": Promise("B part 1", "150 queries and more, traps among them, have their type"),
+    "B.fusion.probabilistic": Promise(
+        "B part 2", "logodds pools what the scores of both lists say as probabilities"
+    ),
+    "B.fusion.pure": Promise(
+        "B part 2", "every fusion is a function of the same ballots, and ranks each chunk once"
+    ),
+    "design.two-ballots": Promise(
+        "DESIGN §4.5", "words have one ballot: a chunk's better rank in exact or relaxed, ties by BM25"
+    ),
+    "004.dominant.signals": Promise(
+        "DESIGN §4.7", "cosine and BM25, as a share of the most the query could score, are within 0 and 1"
+    ),
+    "B.confidence.total": Promise(
+        "B part 6", "whatever the evidence for a hit, exactly one row of the table of labels applies"
+    ),
+    "design.confidence.cap": Promise(
+        "DESIGN §4.10", "a label needs its probability, answerable is one cut, a lone neighbour is not high"
+    ),
+    "B.gibberish": Promise(
+        "B, figures", "gibberish never scores above the median of what a collection's own queries find first"
+    ),
+    "003.agreement.answer": Promise("003 §8", "an answer carries the agreement of each of its chunks"),
+    "003.cascade.floor": Promise("003 §6.2", "on a rung, the floor for results is lowered"),
+    "003.coldstart.warm-up": Promise(
+        "003 §7.2", "a server loads its model in the background, and meaning joins when it is there"
+    ),
+    "003.coldstart.keep-warm": Promise("003 §7.2", "a model server is told to keep the model loaded"),
     # Issue B, evaluation and calibration.
     "B.eval.modes": Promise(
-        "B part 9", "every mode is measured by nDCG@10, recall at 5, 10 and 100, MRR and P@1, with latency"
+        "B part 9", "every mode is measured by nDCG@10, recall at 5, 10 and 100, MRR and P@1"
+    ),
+    "B.eval.latency": Promise(
+        "B part 9", "every mode has its own latency, p50 and p95, and every query type has that of auto"
     ),
     "B.eval.auto": Promise("B part 9", "what is measured as auto begins with the hits that a search returns"),
     "B.eval.runs": Promise("B part 9", "a TREC run file a mode gives any other tool the same figures"),
@@ -336,6 +382,9 @@ PROMISES: dict[str, Promise] = {
     "B.calibration.fit": Promise(
         "B part 6",
         "confidence is fitted offline, kept in a small file and tells foreign queries from own ones",
+    ),
+    "B.calibration.labelled": Promise(
+        "B part 6", "scores of a model, or of a mode, that nothing was fitted for are called uncalibrated"
     ),
     "B.calibration.refit": Promise(
         "B part 6", "`kb calibrate` refits confidence to a corpus and says how much better it holds"

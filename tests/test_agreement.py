@@ -120,6 +120,7 @@ def test_evidence_earns_its_label(evidence: Evidence, expected: str):
     assert label(replace(evidence, cuts=CUTS)) == expected
 
 
+@pytest.mark.promise("B.confidence.total")
 def test_every_combination_of_evidence_has_exactly_one_row():
     yes_no = (False, True)
     cosines = (None, math.nan, -1.0, 0.59, 0.6, 0.79, 0.8, 1.0)
@@ -130,6 +131,7 @@ def test_every_combination_of_evidence_has_exactly_one_row():
             assert sum(one.applies(evidence) for one in TABLE) == 1, evidence
 
 
+@pytest.mark.promise("B.confidence.total")
 @settings(deadline=None, max_examples=300)
 @given(evidences)
 def test_whatever_the_cosine_and_the_cuts_one_row_applies(evidence: Evidence):
@@ -147,6 +149,7 @@ def test_every_row_of_the_table_is_reached():
     assert reached == {one.name for one in TABLE}
 
 
+@pytest.mark.promise("design.confidence.cap")
 def test_a_lone_neighbour_of_an_unfitted_model_never_reads_high():
     for kind in KINDS:
         assert label(Evidence(semantic=True, cosine=1.0, kind=kind)) == "medium"
@@ -161,6 +164,7 @@ def test_more_strategies_never_earn_less(evidence: Evidence, cosine: float):
         assert LABELS.index(label(everyone)) <= LABELS.index(label(some))
 
 
+@pytest.mark.promise("design.confidence.cap")
 @pytest.mark.parametrize(
     ("given_label", "relevance", "expected"),
     [
@@ -185,6 +189,7 @@ def test_a_label_needs_its_relevance(given_label, relevance, expected):
     assert cap(given_label, relevance, CAPPED) == expected
 
 
+@pytest.mark.promise("design.confidence.cap")
 @settings(deadline=None)
 @given(st.sampled_from(LABELS), st.floats(0, 1), st.floats(0, 1))
 def test_the_cap_never_raises_a_label_and_never_falls_as_relevance_rises(given_label, one, other):
@@ -203,6 +208,7 @@ def test_an_answer_is_as_good_as_its_best_hit_and_no_better_than_its_score():
     assert answer_label([PRELIMINARY], 0.0, CAPPED) == PRELIMINARY
 
 
+@pytest.mark.promise("design.confidence.cap")
 def test_answerable_is_the_score_against_one_cut():
     assert answerable(0.4, CAPPED) is True
     assert answerable(0.39, CAPPED) is False

@@ -201,6 +201,8 @@ class Halfway:
     def remembered(self, text: str) -> Vector | None:
         return None
 
+    def forget(self) -> None: ...
+
     def compare(self, text: str, stored: Mapping[ChunkId, Vector], query: Vector | None = None) -> Fetched:
         return Fetched(query or b"", stored)
 

@@ -295,6 +295,7 @@ def test_a_malformed_calibration_is_refused_with_a_cure(data: object):
     assert "kb calibrate" in (refusal.value.hint or "")
 
 
+@pytest.mark.promise("B.calibration.fit")
 def test_a_calibration_is_tied_to_its_model_and_not_to_who_runs_it():
     one = Identity(provider="bundled", model="granite", dimension=384)
     assert model_key(one) == model_key(replace(one, provider="onnx")) == load(DATA).model

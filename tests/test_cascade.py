@@ -148,6 +148,14 @@ def test_gibberish_ends_in_no_results():
     assert answer.note == NOTHING
 
 
+@pytest.mark.promise("003.cascade.floor")
+def test_a_rung_keeps_what_the_floor_of_a_search_would_drop():
+    notes = {"Cluster": "kubernetes runs the cluster", "Pods": "kubernetes starts pods"}
+    kb = library(notes, search__floor=1 / 61.5)  # between the first two ranks of one list
+    assert len(kb.search("kubernetes", mode="fts5").hits) == 1
+    assert sorted(titles(kb.search("kuberntes", mode="fts5"))) == ["Cluster", "Pods"]
+
+
 @pytest.mark.promise("000.floor.single-strategy")
 def test_our_own_floor_never_empties_an_answer():
     assert titles(library(search__floor=0.5).search("login", mode="fts5")) == ["Login"]

@@ -395,12 +395,13 @@ ROWS = [
 ]
 
 
-@pytest.mark.promise("003.classify.types", "000.classify.patterns")
+@pytest.mark.promise("003.classify.types", "000.classify.patterns", "B.classify.table")
 @pytest.mark.parametrize(("query", "kind"), ROWS)
 def test_a_query_is_taken_for_its_kind(query: str, kind: str):
     assert classify(query) == kind
 
 
+@pytest.mark.promise("B.classify.table")
 def test_the_table_of_kinds_is_long_and_says_each_query_once():
     assert len(ROWS) >= 150
     assert len({query for query, _ in ROWS}) == len(ROWS)

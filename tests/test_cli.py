@@ -10,11 +10,16 @@ import jsonschema
 import pytest
 
 from concord.cli import faults
+from concord.cli.hits import show
 from concord.cli.main import COMMANDS
 from concord.cli.progress import LINE_EVERY_S, PATIENCE_S, Bar, Lines
+from concord.ranking.fuse import FUSIONS
+from concord.search import search
+from concord.types import Request
 from failing_folder import fail_listing
 from kb_command import Kb, Run
 from pdf_samples import make_pdf
+from small_library import fitted, library, tools
 
 SCHEMA = json.loads(
     (Path(__file__).parent.parent / "docs" / "answer.schema.json").read_text(encoding="utf-8")
@@ -265,10 +270,30 @@ def test_search_prints_cited_hits_on_stdout_and_the_rest_on_stderr(indexed: Kb):
     assert re.fullmatch(r" 1\. docs/git\.md:\d+-\d+  .*Git.*", first)
     assert "words" in found_by
     assert "fts_" in found_by
-    assert re.search(r"score \d\.\d{4}$", found_by)
+    assert re.search(r"score \d\.\d{4} \(uncalibrated\)$", found_by)
     assert "installation of git" in snippet
     assert re.match(r"\d+ results? (of \d+ candidates )?in \d+ ms · mode auto", run.err)
     assert "\x1b" not in run.out + run.err
+
+
+@pytest.mark.promise("B.calibration.labelled")
+def test_scores_that_nobody_fitted_are_called_uncalibrated_with_the_reason(indexed: Kb):
+    told = " (uncalibrated: nothing was fitted for this model)"
+    assert re.search(r"confidence \w+" + re.escape(told), indexed("search", "install git").err)
+    words = indexed("search", "install git", "--fts-only")
+    assert "score 0." in words.out
+    assert "(uncalibrated)" in words.out
+    assert "(uncalibrated: words alone are not calibrated)" in words.err
+    assert "uncalibrated" not in indexed("search", "xqzw vbnk", "--fts-only").err  # there is nothing to doubt
+
+
+@pytest.mark.promise("B.calibration.labelled")
+def test_scores_that_were_fitted_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]):
+    with library() as kb:
+        show(search(Request("login token"), tools(kb, fitted(0.1))))
+    out, err = capsys.readouterr()
+    assert "score 0.5000" in out
+    assert "uncalibrated" not in out + err
 
 
 @pytest.mark.promise("001.fts.keyword-search")
@@ -293,6 +318,11 @@ def test_vec_only_asks_meaning_alone(indexed: Kb):
     assert run.json["mode"] == "semantic"
     assert set(run.json["timings_ms"]).isdisjoint({"fts_exact", "fts_relaxed"})
     assert all(result["found_by"] == ["semantic"] for result in run.json["results"])
+
+
+def test_the_fusions_are_listed_where_one_is_asked_for(kb: Kb):
+    told = kb("search", "--help").out
+    assert all(name in told for name in FUSIONS)
 
 
 @pytest.mark.promise("001.tags.single", "001.tags.and")

@@ -111,6 +111,15 @@ def test_a_key_that_a_program_misspells_is_an_error():
         KnowledgeBase.open(embed__providr="hashing")
 
 
+def test_models_of_others_are_looked_for_where_their_own_variables_say(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HOME", "/home/me")
+    assert find_paths({}).hub == "/home/me/.cache/huggingface/hub"
+    assert find_paths({"XDG_CACHE_HOME": "/cache"}).hub == "/cache/huggingface/hub"
+    assert find_paths({"KB_HOME": "/kb", "HF_HOME": "~/hf"}).hub == "/home/me/hf/hub"
+    assert find_paths({"HF_HOME": "/hf", "HF_HUB_CACHE": "/hub"}).hub == "/hub"
+    assert find_paths({"KB_HOME": "/kb"}).models == "/kb/data/models"
+
+
 @pytest.mark.parametrize("kind", ["sqlite", "json"])
 def test_a_folder_made_for_a_store_is_its_owners_alone_and_one_that_exists_stays_as_it_is(
     tmp_path: Path, kind: str

@@ -32,6 +32,8 @@ class Asked:
     def remembered(self, text: str) -> Vector | None:
         return NORTH
 
+    def forget(self) -> None: ...
+
     def compare(self, text: str, stored: Mapping[ChunkId, Vector], query: Vector | None = None) -> Fetched:
         return Fetched(query or NORTH, stored)
 

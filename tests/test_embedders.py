@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from concord import plugins
+from concord.config import find_paths
 from concord.embedders import bundled, bundled_network, pack
 from concord.embedders.graph import FLOAT, INT64, Graph
 from concord.errors import BadValue, EmbedderDown, KBError
@@ -202,7 +203,7 @@ def make_model(home: Path, output: str = "last_hidden_state", extra_input: str =
     graph.input(extra_input, INT64, ["batch", "tokens"])
     states = graph.node("Gather", [graph.constant("table", table), ids])
     graph.output(output, states, FLOAT, ["batch", "tokens", 2])
-    home.mkdir(exist_ok=True)
+    home.mkdir(parents=True, exist_ok=True)
     (home / "model.onnx").write_bytes(graph.to_bytes())
     tokenizer = Tokenizer(models.WordLevel(WORDS, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
@@ -337,3 +338,16 @@ def test_a_model_that_is_no_directory_is_refused(tmp_path: Path):
         with pytest.raises(BadValue) as raised:
             plugins.load("embedders", "onnx")({"embed.model": name}, tmp_path)
         assert "embed.model" in str(raised.value.hint)
+
+
+def test_a_model_is_found_by_its_name_and_called_by_it_wherever_it_lies(tmp_path: Path):
+    paths = find_paths({"KB_HOME": str(tmp_path / "home"), "HF_HUB_CACHE": str(tmp_path / "hub")})
+    given = {"embed.model": "org/tiny", "paths": paths}
+    with pytest.raises(BadValue) as raised:
+        plugins.load("embedders", "onnx")(given, tmp_path)
+    for place in ("home/data/models/org/tiny", "hub/models--org--tiny"):
+        assert str(tmp_path / place) in raised.value.message
+    home = make_model(tmp_path / "hub/models--org--tiny/snapshots/0123abc")
+    found = plugins.load("embedders", "onnx")(given, tmp_path)
+    assert found.identity.model.startswith("tiny-")
+    assert found.embed_query("east") == open_model(home).embed_query("east")

@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import random
 import re
+from collections import Counter
 from pathlib import Path
 from statistics import mean
 from xml.etree import ElementTree
 
 import ir_measures
 import pytest
+from msgspec.structs import replace
 
-from concord import KnowledgeBase
+from concord import KnowledgeBase, __version__
+from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BadValue, NotFound
 from concord.quality.collection import read_collection
-from concord.quality.evaluate import MEASURES, MODES, write_runs
+from concord.quality.evaluate import MEASURES, MODES, evaluate, write_runs
+from concord.quality.latency import SAMPLE, by_mode, percentiles
 from concord.quality.reliability import (
     LabelPrecision,
     answerability,
@@ -26,6 +30,9 @@ from concord.quality.reliability import (
     reliability,
 )
 from concord.quality.report import reliability_plot
+from concord.retrieve import SearchTools
+from concord.strategies.semantic import Semantic
+from concord.types import Vector
 from judged import recipes, things, write_collection
 
 
@@ -109,7 +116,84 @@ def test_every_mode_has_every_measure_and_each_is_a_share(knowledge: KnowledgeBa
     assert all(0 <= value <= 1 for values in found.measures.values() for value in values.values())
     assert found.measures["bm25"]["P@1"] > 0.8
     assert (found.documents, found.queries, sum(found.kinds.values())) == (30, 60, 60)
-    assert 0 < found.latency_ms["p50"] <= found.latency_ms["p95"]
+
+
+# Latency.
+
+
+class Counting(HashingEmbedder):
+    """Notes which queries it is asked to embed."""
+
+    def __init__(self) -> None:
+        super().__init__({}, Path())
+        self.queries: list[str] = []
+
+    def embed_query(self, text: str) -> Vector:
+        """Note the query."""
+        self.queries.append(text)
+        return super().embed_query(text)
+
+
+def counting(tools: SearchTools) -> tuple[SearchTools, Counting]:
+    """Return tools whose model notes what it is asked."""
+    embedder = Counting()
+    semantic = Semantic(tools.store.vectors, embedder)
+    words = [one for one in tools.strategies if one.family == "lexical"]
+    return replace(tools, strategies=[*words, semantic], similarity=semantic), embedder
+
+
+@pytest.mark.promise("B.eval.latency")
+def test_every_mode_and_every_query_type_has_its_latency(knowledge: KnowledgeBase, tmp_path: Path):
+    found = knowledge.measuring.evaluate(things(tmp_path / "set"))
+    assert list(found.latency_by_mode) == list(MODES)
+    assert set(found.latency_by_kind) == set(found.kinds)
+    for one in (found.latency_ms, *found.latency_by_mode.values(), *found.latency_by_kind.values()):
+        assert 0 < one["p50"] <= one["p95"]
+
+
+@pytest.mark.promise("B.eval.latency")
+def test_the_model_is_loaded_before_anything_is_timed_and_every_mode_embeds_anew(
+    knowledge: KnowledgeBase, tmp_path: Path
+):
+    collection = read_collection(things(tmp_path / "set")).sampled(9)
+    with knowledge.measuring.apart(collection, lambda *_: None) as tools:
+        noted, embedder = counting(tools)
+        evaluate(collection, noted, lambda *_: None)
+    texts = [*collection.judged.values()]
+    assert embedder.queries[: 1 + len(texts)] == [texts[0], *texts]  # once for nobody, then for the figures
+    times = Counter(embedder.queries)
+    assert times[texts[1]] == len(MODES)  # once, and in all modes but bm25
+
+
+def test_no_more_than_a_sample_is_timed_and_it_is_from_everywhere(knowledge: KnowledgeBase, tmp_path: Path):
+    collection = read_collection(things(tmp_path / "set"))
+    done: list[tuple[int, int | None]] = []
+    with knowledge.measuring.apart(collection, lambda *_: None) as tools:
+        noted, embedder = counting(tools)
+        texts = [f"where is the {at}" for at in range(120)]
+        by_mode(texts, noted, lambda stage, at, total: done.append((at, total)), 60_000)
+    asked = set(embedder.queries)
+    assert len(asked) <= SAMPLE
+    assert {text.split()[-1] for text in asked} >= {"0", "60", "117"}
+    assert done[-1] == (len(asked), len(asked))
+
+
+def test_words_are_timed_without_a_model_and_meaning_only_where_there_is_one(
+    knowledge: KnowledgeBase, tmp_path: Path
+):
+    with KnowledgeBase.open(embed__provider="none") as words:
+        found = words.measuring.evaluate(things(tmp_path / "set"), limit=3)
+    assert set(found.latency_by_mode) == set(MODES) - {"semantic"}
+    assert found.model is None
+
+
+def test_no_percentile_lies_beyond_what_was_measured():
+    assert percentiles([5.0, 1.0, 3.0, 2.0, 4.0]) == {"p50": 3.0, "p95": pytest.approx(4.8)}
+    assert percentiles([2.0]) == {"p50": 2.0, "p95": 2.0}
+    assert percentiles([]) == {}
+
+
+# Rankings.
 
 
 @pytest.mark.promise("B.eval.auto")
@@ -225,7 +309,7 @@ def test_the_area_under_the_curve_counts_ties_half():
     assert auroc([], [0.9]) == 0.5
 
 
-@pytest.mark.promise("B.eval.answerability")
+@pytest.mark.promise("B.eval.answerability", "B.gibberish")
 def test_queries_of_another_collection_are_told_from_its_own(knowledge: KnowledgeBase, tmp_path: Path):
     found = knowledge.measuring.evaluate(
         things(tmp_path / "set"), unanswerable=[recipes(tmp_path / "recipes")]
@@ -242,6 +326,17 @@ def test_nothing_asked_is_nothing_flagged():
     assert gibberish([], []).highest == 0
 
 
+@pytest.mark.promise("B.eval.answerability")
+@pytest.mark.parametrize("command", ["eval", "calibrate"])
+def test_a_collection_is_not_taken_for_one_that_it_cannot_answer(kb, tmp_path: Path, command: str):
+    things(tmp_path / "set")
+    (tmp_path / "link").symlink_to(tmp_path / "set")
+    status, out, err = kb(command, "set", "--unanswerable", "link")
+    assert (status, out) == (2, "")
+    assert "answered by its own documents" in err
+    assert "another collection" in err
+
+
 # The command and the report.
 
 
@@ -254,6 +349,9 @@ def test_kb_eval_prints_a_table_for_people(kb, tmp_path: Path):
     assert all(re.search(rf"^{mode} ", out, re.MULTILINE) for mode in MODES)
     assert all(measure in out for measure in MEASURES)
     assert "uncalibrated" in out
+    assert re.search(r"^mode .* p50 ms +p95 ms$", out, re.MULTILINE)
+    assert re.search(r"^type .* p50 ms +p95 ms$", out, re.MULTILINE)
+    assert all(re.search(rf"^{mode} .* \d+\.\d +\d+\.\d$", out, re.MULTILINE) for mode in MODES)
     assert re.search(r"^recipes +3 ", out, re.MULTILINE)
 
 
@@ -264,12 +362,18 @@ def test_kb_eval_writes_json_runs_and_a_page_that_needs_nothing_else(kb, tmp_pat
     assert status == 0
     told = json.loads(out)
     assert told["queries"] == 9
+    assert told["model"].startswith("hashing/")
+    assert set(told["mode_latency_ms"]) == set(MODES)
+    assert all({"p50", "p95"} == one["latency_ms"].keys() for one in told["query_types"].values())
     assert told["calibration"]["score"]["n"] >= 9
     assert {"ece", "brier", "bins"} <= told["calibration"]["confidence_score"].keys()
     assert (tmp_path / "runs" / "auto.run").read_text().split()[1] == "Q0"
     page = (tmp_path / "out" / "page.html").read_text()
     assert page.count("<svg") == 2
     assert not re.search(r"(?:src|href)=", page)
+    assert page.count("<th>p95 ms</th>") == 1
+    assert told["model"] in page
+    assert f"Concord {__version__}, 20" in page
 
 
 def test_a_plot_is_well_formed_also_without_a_single_case():

@@ -237,6 +237,17 @@ def test_the_command_takes_the_flags_of_the_search(kb: Kb):
     assert "No strategy has it among its first 40." in run.out
 
 
+@pytest.mark.promise("B.explain.why-not")
+def test_the_command_takes_the_flags_of_the_search_that_surprised(kb: Kb):
+    asked = ("explain", "login", "docs/ops.md", "--top", "3")
+    assert kb(*asked, "--fts-only").out == kb(*asked, "--mode", "fts5").out
+    assert kb(*asked, "--vec-only").out == kb(*asked, "--mode", "semantic").out
+    assert kb(*asked, "--deadline-ms", "60000", "--ef-search", "32", "--include-superseded").status == 0
+    both = kb(*asked, "--fts-only", "--vec-only")
+    assert (both.status, both.out) == (2, "")
+    assert "exclude each other" in both.err
+
+
 def test_the_command_says_what_is_not_indexed(kb: Kb):
     run = kb("explain", "login", "docs/nowhere.md")
     assert (run.status, run.out) == (2, "")
@@ -250,6 +261,9 @@ def test_search_shows_the_arithmetic_of_each_result(kb: Kb):
     assert lines.count(["strategy", "rank"]) == lines.count(["family", "rank"]) == run.out.count("docs/") == 2
     assert "agreement 1.00" in run.out
     assert "a stand-in: nothing was fitted for this model" in run.out
+    words = kb("search", "login token", "--explain", "--fts-only").out
+    assert "a stand-in: words alone are not calibrated" in words
+    assert "nothing was fitted" not in words
     told = json.loads(kb("search", "login token", "--explain", "--json").out)["results"][0]["explanation"]
     assert {"fusion", "families", "fused", "relevance", "label"} <= told.keys()
     assert "explanation" not in json.loads(kb("search", "login token", "--json").out)["results"][0]

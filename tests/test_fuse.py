@@ -118,6 +118,7 @@ def test_the_stronger_signal_leads_at_seventy_per_cent():
     assert score_of(fused("dominant", meaning_led, max_bm25=10.0), 1) == pytest.approx(0.635)
 
 
+@pytest.mark.promise("004.dominant.signals")
 def test_signals_of_the_dominant_fusion_are_clipped_to_the_unit_interval():
     wild = merge_votes(
         [vote(1, "fts_exact", 1, 99.0), vote(1, "semantic", 1, 1.0001), vote(2, "semantic", 2, -0.5)]
@@ -132,6 +133,7 @@ def test_without_a_bound_the_best_bm25_stands_in_for_it():
     assert [one.score for one in fused("dominant", ballots)] == pytest.approx([0.7, 0.35])
 
 
+@pytest.mark.promise("004.dominant.signals")
 def test_the_most_a_query_can_score_is_its_idfs_saturated():
     weights = idfs(1000, {"rare": 2, "common": 400, "absent": 0})
     assert ceiling(weights.values()) == pytest.approx(2.2 * sum(weights.values()))
@@ -147,6 +149,7 @@ def test_coverage_counts_the_querys_words_by_their_rarity():
     assert unknown(0, {"a": 0}) == unknown(10, {}) == 0.0
 
 
+@pytest.mark.promise("B.fusion.probabilistic")
 def test_log_odds_trust_a_chunk_that_stands_out_of_both_lists():
     words = [
         vote(one, "fts_relaxed", rank, score)
@@ -159,6 +162,7 @@ def test_log_odds_trust_a_chunk_that_stands_out_of_both_lists():
     assert order(fused("logodds", merge_votes([*words, *meaning])))[:2] == [1, 5]
 
 
+@pytest.mark.promise("B.fusion.probabilistic")
 def test_being_found_far_down_a_list_is_never_worse_than_not_being_found():
     lists = [*listed("fts_exact", 1, 2, 3, 4), *listed("semantic", 5, 6, 7, 8)]
     without = score_of(fused("logodds", merge_votes(lists)), 4)
@@ -197,6 +201,7 @@ def test_completions_name_only_chunks_that_somebody_voted_for():
     assert order(fused("zscores", ballots)) == [1]
 
 
+@pytest.mark.promise("design.two-ballots")
 def test_the_lexical_rank_is_the_better_of_exact_and_relaxed_with_ties_by_bm25():
     ballots = merge_votes(
         [
@@ -255,7 +260,7 @@ def test_one_family_alone_keeps_its_own_order(name: str):
         assert order(FUSIONS[name](merge_votes(listed(strategy, 5, 3, 9, 1)), Context())) == [5, 3, 9, 1]
 
 
-@pytest.mark.promise("001.rrf.sorted")
+@pytest.mark.promise("001.rrf.sorted", "B.fusion.pure")
 @pytest.mark.parametrize("name", sorted(FUSIONS))
 @settings(deadline=None, max_examples=40)
 @given(candidates=polls(), seed=st.integers(0, 99), kind=st.sampled_from(sorted(WEIGHTS)))
@@ -271,6 +276,7 @@ def test_any_fusion_ranks_each_chunk_once_best_first_whatever_the_order_of_the_v
     assert FUSIONS[name](merge_votes(shuffled), context) == ranked
 
 
+@pytest.mark.promise("B.fusion.pure")
 @pytest.mark.parametrize("name", ["rrf", "weighted", "adaptive"])
 @settings(deadline=None, max_examples=60)
 @given(candidates=polls().filter(bool), data=st.data())
@@ -286,6 +292,7 @@ def replace_rank(one: Candidate, rank: int) -> Candidate:
     return replace(one, rank=rank)
 
 
+@pytest.mark.promise("B.explain")
 @pytest.mark.parametrize("name", sorted(FUSIONS))
 @settings(deadline=None, max_examples=20)
 @given(candidates=polls().filter(bool))

@@ -129,6 +129,14 @@ def test_an_answer_without_results_fits_and_says_so():
     assert "log in" in reply.text
 
 
+@pytest.mark.promise("B.calibration.labelled")
+def test_the_text_calls_a_score_uncalibrated_that_is_no_probability():
+    doubtful = pack_answer(answer([hit(1, WORDS)], calibrated=False), 2000)
+    assert "confidence high (0.83, uncalibrated)" in doubtful.text
+    assert "confidence high (0.83)" in pack_answer(answer([hit(1, WORDS)], calibrated=True), 2000).text
+    assert "uncalibrated" not in pack_answer(answer([], calibrated=False), 2000).text
+
+
 def test_the_text_says_what_the_structure_says():
     reply = pack_answer(
         answer([hit(1, "The first passage.")], degraded=(Degraded("semantic", "still loading"),)), 2000

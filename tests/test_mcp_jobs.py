@@ -31,7 +31,7 @@ async def reached(event: threading.Event) -> None:
     assert await anyio.to_thread.run_sync(event.wait, BOUND_S)
 
 
-@pytest.mark.promise("mcp.startup.cold", "003.cold.fts-only")
+@pytest.mark.promise("mcp.startup.cold", "003.cold.fts-only", "003.coldstart.warm-up")
 @pytest.mark.parametrize("era", ERAS)
 def test_words_answer_at_once_while_the_model_loads_and_meaning_joins_when_it_has(
     tmp_path: Path, gated: type[GatedEmbedder], era: str

@@ -261,6 +261,7 @@ def test_of_too_many_terms_the_longest_are_used_in_their_order():
     assert parse(" ".join(mixed)).terms == tuple(long)
 
 
+@pytest.mark.promise("B.lexical.pruning")
 def test_frequent_words_are_pruned_from_the_loose_match_only():
     parsed = parse('common rare "common phrase" -dogs')
     pruned = prune(parsed, lambda word: word != "common")
@@ -268,6 +269,7 @@ def test_frequent_words_are_pruned_from_the_loose_match_only():
     assert "common" in words_in(parsed.exact)
 
 
+@pytest.mark.promise("B.lexical.pruning")
 def test_pruning_every_word_keeps_them_all():
     parsed = parse("common frequent")
     assert prune(parsed, lambda _: False) == parsed.loose
@@ -277,6 +279,7 @@ def test_phrases_and_prefixes_are_never_pruned():
     assert shown(prune(parse('"to be" auth* rare'), lambda _: False)) == '("to be" | auth*)'
 
 
+@pytest.mark.promise("B.lexical.pruning")
 @given(WILD, st.sets(st.sampled_from(["cat", "dogs", "foo", "猫", "C"])))
 @settings(deadline=None)
 def test_pruning_never_leaves_nothing_and_never_adds(text: str, kept: set[str]):

@@ -8,7 +8,7 @@ import pytest
 
 from concord import KnowledgeBase, Note
 from concord.errors import BadValue
-from concord.progressive import PENDING_NOTE
+from concord.progressive import NOTHING_YET_NOTE, PENDING_NOTE
 from small_library import UNHURRIED, library, titles
 
 
@@ -44,7 +44,10 @@ def test_nothing_is_embedded_before_the_second_part_is_asked_for(tmp_path: Path)
 
 def test_words_that_find_nothing_leave_all_to_the_second_part():
     first, last = library().search_progressive("asdf qwer")
-    assert (first.answer.hits, first.answer.confidence, first.answer.note) == ((), "fts_only", PENDING_NOTE)
+    assert (first.answer.hits, first.answer.confidence) == ((), "fts_only")
+    assert first.answer.note == NOTHING_YET_NOTE
+    assert "found by words" not in NOTHING_YET_NOTE
+    assert "still" not in NOTHING_YET_NOTE + PENDING_NOTE  # the second part begins when it is asked for
     assert first.answer.suggestions == ()
     assert last.answer.hits
 
@@ -78,7 +81,7 @@ def stored(tmp_path: Path) -> KnowledgeBase:
     return KnowledgeBase.open(**given)
 
 
-@pytest.mark.promise("003.coldstart")
+@pytest.mark.promise("003.coldstart", "003.coldstart.warm-up")
 def test_a_cold_model_leaves_the_answer_to_words_and_says_so(tmp_path: Path):
     with stored(tmp_path) as kb:
         cold = kb.search("token", wait_for_model=False)

@@ -94,7 +94,7 @@ def test_vectors_of_any_length_are_made_of_length_one(remote: Open, server: Embe
     assert math.hypot(*numbers(vector)) == pytest.approx(1, abs=1e-6)
 
 
-@pytest.mark.promise("E.providers.dialects")
+@pytest.mark.promise("E.providers.dialects", "003.coldstart.keep-warm")
 def test_ollama_is_told_the_prefixes_and_how_long_to_keep_the_model(server: EmbeddingServer, opened: Open):
     ollama = opened("ollama", url=server.url, keep_alive="600")
     ollama.embed_documents(["a cat"])

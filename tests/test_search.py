@@ -148,6 +148,7 @@ def test_a_part_of_an_identifier_finds_the_whole(kb: KnowledgeBase, query: str):
     assert paths(kb.search(query, mode="fts5")) == {"machines.txt"}
 
 
+@pytest.mark.promise("B.lexical.headings")
 @pytest.mark.parametrize("query", ["fetch_rows", "pool.fetch_rows", "fetch_rows()"])
 def test_a_name_alone_finds_first_where_it_is_defined(tmp_path: Path, query: str):
     calls = "\n\n".join(f"def use_{n}(pool):\n    return fetch_rows(fetch_rows(pool), {n})" for n in range(9))
@@ -415,6 +416,7 @@ def test_a_pdf_is_cited_by_page(tmp_path: Path):
         assert "plums" in kb.get(hit.citation).text
 
 
+@pytest.mark.promise("000.mmr.near-duplicates")
 def test_the_same_text_in_several_places_is_one_hit_that_names_the_others(tmp_path: Path):
     for name in ("a", "b", "c"):
         write(tmp_path / "docs" / f"{name}.md", "# Same\n\nThe very same text about zebras.\n")

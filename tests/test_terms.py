@@ -97,6 +97,7 @@ def test_folding_in_place_keeps_every_character_where_it_is(text: str):
     assert len(aligned(text)) == len(text)
 
 
+@pytest.mark.promise("B.lexical.identifiers", "B.lexical.unspaced")
 @pytest.mark.parametrize(
     ("text", "terms"),
     [
@@ -183,6 +184,7 @@ def test_a_typed_word_is_asked_for_in_every_form_it_may_have(word: str, match: M
     assert word_match(word) == match
 
 
+@pytest.mark.promise("B.lexical.identifiers", "B.lexical.unspaced")
 @pytest.mark.parametrize(
     ("word", "text"),
     [
@@ -377,6 +379,7 @@ def test_a_query_loses_the_function_words_of_its_own_language_only(query: str, l
     assert significant(query.split()) == left.split()
 
 
+@pytest.mark.promise("B.lexical.pruning")
 @given(st.lists(st.text(max_size=8), max_size=12))
 def test_dropping_stop_words_never_leaves_nothing(words: list[str]):
     assert bool(significant(words)) == bool(words)

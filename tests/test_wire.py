@@ -119,6 +119,7 @@ def test_every_key_is_there_when_nothing_was_found():
     assert wire["omitted"] == {"deleted": 0, "below_threshold": 0}
 
 
+@pytest.mark.promise("003.agreement.answer")
 def test_what_later_stages_fill_in_validates_too():
     full = hit(
         1,

@@ -161,6 +161,10 @@ class Guarded:
         """Return a query's vector, if it is known."""
         return self._inner.remembered(text)
 
+    def forget(self) -> None:
+        """Forget the vectors of recent queries."""
+        self._inner.forget()
+
     def compare(self, text: str, stored: Mapping[ChunkId, Vector], query: Vector | None = None) -> Comparison:
         """Return how near chunks are to a query."""
         if query is not None:  # which says nothing about who would have to be asked

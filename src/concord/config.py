@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from concord.errors import BadValue, UnknownSetting, did_you_mean
 
-Origin = Literal["default", "file", "environment", "flag"]
+Origin = Literal["default", "file", "environment", "flag", "implied"]
 APP = "concord"
 _HAS_XDG = sys.platform == "linux"
 
@@ -122,7 +122,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "embed.model",
         "",
-        "the model: a name for ollama and openai, a directory with model.onnx and tokenizer.json for onnx",
+        "the model: a name for ollama and openai; for onnx a directory with model.onnx and tokenizer.json,"
+        " or a name as of rerank.model",
         "the bundled provider has one model; ollama's default is nomic-embed-text",
     ),
     Setting(
@@ -290,7 +291,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "rerank.model",
         "",
-        "the cross-encoder: a directory with model.onnx and tokenizer.json",
+        "the cross-encoder: a directory with model.onnx and tokenizer.json, or the name (ORG/MODEL) of one in"
+        " the data directory's `models` or in Hugging Face's cache; it implies rerank.provider cross_encoder",
         "none comes with the program, and none is ever downloaded",
     ),
     Setting(
@@ -392,11 +394,20 @@ class Resolved(Struct, frozen=True):
 
 
 class Paths(Struct, frozen=True):
-    """The three directories that belong to us. As text: pathlib is 5 ms, which a search need not pay."""
+    """The three directories that belong to us, and one that does not.
+
+    As text: pathlib is 5 ms, which a search need not pay.
+    """
 
     data: str
     cache: str
     config: str
+    hub: str = ""  # where Hugging Face's programs keep the models that they have downloaded
+
+    @property
+    def models(self) -> str:
+        """Where a user may put models to be found by name."""
+        return os.path.join(self.data, "models")
 
     @property
     def config_file(self) -> str:
@@ -455,6 +466,7 @@ def load_settings(
         {key: environment[name] for name, key in named.items() if name in environment}, "environment"
     )
     values |= _layer({k: v for k, v in (overrides or {}).items() if v is not None}, "flag")
+    values |= _implied(values)
     strangers = [
         name
         for name in environment
@@ -463,16 +475,25 @@ def load_settings(
     return Settings(values, paths, tuple(_stranger_warning(name, named) for name in sorted(strangers)))
 
 
+def _implied(values: Mapping[str, Resolved]) -> dict[str, Resolved]:
+    """Return what is meant by what was set: whoever names a cross-encoder wants it asked."""
+    named, provider = values["rerank.model"], values["rerank.provider"]
+    if not named.value or provider.origin != "default":
+        return {}
+    return {"rerank.provider": Resolved("cross_encoder", "implied")}
+
+
 def find_paths(environment: Mapping[str, str]) -> Paths:
     """Return our directories: under KB_HOME when it is set, else where the platform wants them."""
     if home := environment.get("KB_HOME"):
         root = os.path.abspath(os.path.expanduser(home))
-        return Paths(os.path.join(root, "data"), os.path.join(root, "cache"), root)
+        return Paths(os.path.join(root, "data"), os.path.join(root, "cache"), root, _hub(environment))
     if _HAS_XDG:
         return Paths(
             _xdg(environment, "XDG_DATA_HOME", ".local/share"),
             _xdg(environment, "XDG_CACHE_HOME", ".cache"),
             _xdg(environment, "XDG_CONFIG_HOME", ".config"),
+            _hub(environment),
         )
     import platformdirs  # late: it loads a dozen modules, a tenth of the time of a quick search
 
@@ -480,14 +501,23 @@ def find_paths(environment: Mapping[str, str]) -> Paths:
         platformdirs.user_data_dir(APP),
         platformdirs.user_cache_dir(APP),
         platformdirs.user_config_dir(APP),
+        _hub(environment),
     )
 
 
-def _xdg(environment: Mapping[str, str], name: str, otherwise: str) -> str:
+def _xdg(environment: Mapping[str, str], name: str, otherwise: str, part: str = APP) -> str:
     """Return our part of a base directory; the specification has relative ones ignored."""
     given = environment.get(name, "")
     base = given if os.path.isabs(given) else os.path.join(os.path.expanduser("~"), otherwise)
-    return os.path.join(base, APP)
+    return os.path.join(base, part)
+
+
+def _hub(environment: Mapping[str, str]) -> str:
+    """Return where Hugging Face's own programs keep models, by the variables that those obey."""
+    if given := environment.get("HF_HUB_CACHE"):
+        return os.path.expanduser(given)
+    home = environment.get("HF_HOME") or _xdg(environment, "XDG_CACHE_HOME", ".cache", "huggingface")
+    return os.path.join(os.path.expanduser(home), "hub")
 
 
 def read_file(path: str) -> dict[str, Any]:

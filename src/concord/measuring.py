@@ -41,7 +41,7 @@ class Measuring:
 
         Raises:
             NotFound: the folder holds no collection.
-            BadValue: a file of it cannot be read.
+            BadValue: a file of it cannot be read, or it is called unanswerable from itself.
         """
         from concord.quality.evaluate import evaluate
 
@@ -62,7 +62,8 @@ class Measuring:
 
         Raises:
             NotFound: the folder holds no collection.
-            BadValue: a file of it cannot be read, or it has too few judged queries to learn from.
+            BadValue: a file of it cannot be read, it has too few judged queries to learn from, or it is
+                called unanswerable from itself.
         """
         from concord.feedback import judged_outcomes
         from concord.quality.calibration import save_calibration
@@ -110,7 +111,14 @@ def _asked_of(
     limit: int | None,
 ) -> tuple[Collection, dict[str, list[str]]]:
     """Return a collection to ask its own queries of, and others' queries by name."""
+    from concord.errors import BadValue
     from concord.quality.collection import foreign_queries, read_collection
 
     collection = read_collection(Path(folder), split).sampled(limit)
-    return collection, foreign_queries([*map(Path, unanswerable)], limit)
+    others = [Path(other).resolve() for other in unanswerable]  # a name is shown, and `.` has none
+    if collection.folder in others:
+        raise BadValue(
+            f"the queries of {collection.folder} are answered by its own documents",
+            hint="--unanswerable wants another collection, whose queries these documents cannot answer",
+        )
+    return collection, foreign_queries(others, limit)

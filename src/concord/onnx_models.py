@@ -1,24 +1,63 @@
-"""What all models in ONNX form have in common, whatever they compute: their directory, and onnxruntime."""
+"""What all models in ONNX form have in common, whatever they compute: their directory, and onnxruntime.
+
+A directory is given as such, or by the name of a model that is on this machine. Nothing is ever downloaded.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from concord.config import Paths
 from concord.errors import BadValue
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # what is made from text alone
 _PADDING_NAMES = ("<pad>", "[PAD]")
 _MODEL_FILES = ("model.onnx", "onnx/model.onnx")
+_NAME = re.compile(r"\w[\w.-]*(?:/\w[\w.-]*)?")  # of a model, as it is published: MODEL or ORG/MODEL
 _DEFAULT_WINDOW = 512  # of nearly every published encoder
 _LARGEST_WINDOW = 1 << 20  # a tokenizer without a limit names one of thirty digits
 _TOPOLOGY = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 _SILENT = "ORT_DISABLE_TELEMETRY"  # onnxruntime's own variable, heeded only while it is loaded
 _ERRORS_ONLY = 3  # onnxruntime's log level: its warnings are not for users
+
+
+class Sought(NamedTuple):
+    """The directory of a model; where it was looked for, if nothing was found."""
+
+    directory: Path | None
+    places: tuple[Path, ...]
+
+    @property
+    def told(self) -> str:
+        """The places, for a sentence."""
+        return ", ".join(map(str, self.places))
+
+
+def find_model(name: str, paths: Paths | None) -> Sought:
+    """Look for a model: a directory, or a name under our own `models` and in Hugging Face's cache."""
+    given = Path(os.path.expanduser(name))  # pathlib's own raises for a stranger's ~
+    if name and given.is_dir():
+        return Sought(given, ())
+    if paths is None or not _NAME.fullmatch(name):
+        return Sought(None, (given,) if name else ())
+    own, hub = Path(paths.models, name), Path(paths.hub, f"models--{name.replace('/', '--')}")
+    whole = (home for home in (own, *_snapshots(hub)) if not model_file(home)[1])
+    return Sought(next(whole, None), (given.absolute(), own, hub))
+
+
+def _snapshots(repository: Path) -> list[Path]:
+    """Return the versions of a model that Hugging Face's programs have downloaded, the current one first."""
+    try:
+        current = (repository / "refs/main").read_text("ascii").strip()
+    except (OSError, ValueError):
+        current = ""
+    return sorted((repository / "snapshots").glob("*"), key=lambda home: (home.name != current, home.name))
 
 
 def model_file(directory: Path) -> tuple[Path, str]:

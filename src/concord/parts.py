@@ -133,7 +133,7 @@ class Parts:
     def new_embedder(self, recipe: Mapping[str, Any], dimension: int = 0) -> Embedder:
         """Open an embedder that nobody else uses; whoever asked closes it."""
         options = {key: self.settings[key] for key in self.settings if key.startswith("embed.")}
-        options |= {**recipe, "embed.dimension": dimension}
+        options |= {**recipe, "embed.dimension": dimension, "paths": self.settings.paths}
         if recipe.get("embed.url", options["embed.url"]) != self.settings["embed.url"]:
             options["embed.key"] = ""  # it belongs to the server that the settings name, and to no other
         return self._made(options["embed.provider"], options)
@@ -274,10 +274,13 @@ class Parts:
         provider = self.settings["rerank.provider"]
         if provider == "none":
             return None
-        opened: Reranker = self._once(
-            "reranker", lambda: plugins.load("rerankers", provider)(self.settings, self._similarity)
-        )
+        opened: Reranker = self._once("reranker", lambda: self._new_reranker(provider))
         return opened
+
+    def _new_reranker(self, provider: str) -> Reranker:
+        options = {**self.settings, "paths": self.settings.paths}
+        made: Reranker = plugins.load("rerankers", provider)(options, self._similarity)
+        return made
 
     def _similarity(self, text: str, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, float]:
         """Return cosines for a reranker, which outlives the search it was opened in; none without meaning."""

@@ -13,7 +13,9 @@ from concord.types import Answer, Degraded, Mode, Request
 Stage = Literal["preliminary", "final"]
 
 PENDING = Degraded("semantic", "still to come: its votes are part of the final answer")
-PENDING_NOTE = "found by words alone so far; meaning is still being searched"
+_FOLLOWS = "meaning is searched next, for the final answer"
+PENDING_NOTE = f"found by words alone; {_FOLLOWS}"
+NOTHING_YET_NOTE = f"words alone find nothing; {_FOLLOWS}"
 
 
 class Progressive(NamedTuple):
@@ -34,7 +36,9 @@ def progressive(request: Request, mode: Mode, ask: Callable[[Request], Answer]) 
 
 
 def _pending(answer: Answer, request: Request, mode: Mode) -> Answer:
-    note = f"{answer.note}; {PENDING_NOTE}" if answer.note and answer.hits else PENDING_NOTE
+    note = PENDING_NOTE if answer.hits else NOTHING_YET_NOTE
+    if answer.note and answer.hits:  # why words found nothing may not hold for the final answer
+        note = f"{answer.note}; {note}"
     return replace(
         answer,
         request=request,

@@ -685,6 +685,10 @@ class Similarity(Protocol):
         """Return a query's vector, if it is known: comparing with it asks nobody."""
         ...
 
+    def forget(self) -> None:
+        """Forget the vectors of recent queries, for whoever measures how long a new one takes."""
+        ...
+
     def compare(self, text: str, stored: Mapping[ChunkId, Vector], query: Vector | None = None) -> Comparison:
         """Return how near chunks are to a query, by their vectors; `query` is its own, if it is known."""
         ...

@@ -236,16 +236,22 @@ def evaluation_to_json(evaluation: Evaluation, judged: Review) -> JsonObject:
     """Return what was measured, and what feedback says; the runs are left to `--run`."""
     wire = {
         "collection": evaluation.name,
+        "model": evaluation.model,
         "documents": evaluation.documents,
         "chunks": evaluation.chunks,
         "queries": evaluation.queries,
         "calibrated": evaluation.calibrated,
         "measures": evaluation.measures,
         "query_types": {
-            kind: {"queries": count, "measures": evaluation.by_kind[kind]}
+            kind: {
+                "queries": count,
+                "measures": evaluation.by_kind[kind],
+                "latency_ms": evaluation.latency_by_kind[kind],
+            }
             for kind, count in evaluation.kinds.items()
         },
         "latency_ms": evaluation.latency_ms,
+        "mode_latency_ms": evaluation.latency_by_mode,
         "calibration": _trust(evaluation.trust),
         "gibberish": asdict(evaluation.gibberish),
         "answerability": {name: asdict(found) for name, found in evaluation.answerability.items()},

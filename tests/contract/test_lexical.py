@@ -94,7 +94,7 @@ def test_titles_headings_and_tags_are_searched(store: Store):
         assert ids(store, match) == [a]
 
 
-@pytest.mark.promise("004.identifier-parts")
+@pytest.mark.promise("004.identifier-parts", "B.lexical.identifiers")
 def test_the_parts_of_an_identifier_are_searched(store: Store):
     (a,) = put(store, "docs/a.md", "call getUserName() on a 386DX33")
     for typed in ("user", "getusername", "386", "386DX33", "get"):
@@ -103,6 +103,7 @@ def test_the_parts_of_an_identifier_are_searched(store: Store):
         assert ids(store, match) == [a]
 
 
+@pytest.mark.promise("B.lexical.unspaced")
 def test_scripts_without_spaces_are_searched_by_any_part(store: Store):
     a, _ = put(store, "docs/a.md", "知識ベースの検索エンジン", "天気予報")
     match = word_match("検索")
@@ -110,13 +111,25 @@ def test_scripts_without_spaces_are_searched_by_any_part(store: Store):
     assert ids(store, match) == [a]
 
 
-@pytest.mark.promise("002.title")
+@pytest.mark.promise("002.title", "B.lexical.headings")
 def test_a_word_of_the_title_counts_more_than_one_of_the_text(store: Store):
     by_text, _ = put(store, "docs/a.md", "proxy word", "words alone")
     (by_title,) = put(store, "docs/b.md", "word alone", title="Proxy")
     put(store, "docs/c.md", *("filler text" for _ in range(8)))
     assert ids(store, Word("proxy")) == [by_title, by_text]
     assert ids(store, AnyOf(words("proxy", "word"))) == [by_title, by_text, by_text + 1]
+
+
+@pytest.mark.promise("B.lexical.headings")
+def test_a_word_of_a_heading_counts_more_than_one_of_the_text(store: Store):
+    by_text, by_heading = put(
+        store,
+        "docs/a.md",
+        Piece("proxy words alone", 0, 17, 1, 1, heading=("Setup", "Network")),
+        Piece("other words alone", 18, 35, 2, 2, heading=("Setup", "Proxy")),
+    )
+    put(store, "docs/c.md", *("filler text" for _ in range(8)))
+    assert ids(store, Word("proxy")) == [by_heading, by_text]
 
 
 def test_no_more_than_the_limit_comes_back_and_they_are_the_best(store: Store):

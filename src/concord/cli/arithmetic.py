@@ -26,7 +26,7 @@ def arithmetic(told: Told) -> list[str]:
     if habit := told.get("usage"):
         lines.append(f"usage: read {habit['times']} times, habit {habit['habit']:.2f}, {habit['added']:+.4f}")
     if "relevance" in told:
-        lines.extend(_relevance(told["relevance"]))
+        lines.extend(_relevance(told["relevance"], told["families"]["semantic"]["score"]))
     if "label" in told:
         lines.append(_label(told["label"]))
     return lines
@@ -35,6 +35,13 @@ def arithmetic(told: Told) -> list[str]:
 def number(value: float | None) -> str:
     """Return a number as the tables show it; a dash for none."""
     return "-" if value is None else f"{value:.4f}"
+
+
+def why_uncalibrated(cosine: float | None) -> str:
+    """Return why a score is no probability; what has no cosine has only words to speak for it."""
+    if cosine is None:
+        return "words alone are not calibrated"
+    return "nothing was fitted for this model"
 
 
 def _vote(vote: Told) -> tuple[str, str, str]:
@@ -53,9 +60,9 @@ def _sum(told: Told) -> str:
     return f"{told['fusion']}: {factor} = {number(told['fused'])}; agreement {told['agreement']:.2f}"
 
 
-def _relevance(told: Told) -> Iterator[str]:
+def _relevance(told: Told, cosine: float | None) -> Iterator[str]:
     """Yield the relevance, and what moved it: log-odds where it was fitted, plain values where not."""
-    kind = "calibrated" if told["calibrated"] else "a stand-in: nothing was fitted for this model"
+    kind = "calibrated" if told["calibrated"] else f"a stand-in: {why_uncalibrated(cosine)}"
     unheld = f"; × {told['held']:.2f}, for a code that nothing holds" if told["held"] < 1 else ""
     yield f"relevance {told['relevance']:.4f} ({kind}{unheld})"
     if told["calibrated"]:

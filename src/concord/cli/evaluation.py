@@ -15,9 +15,11 @@ from concord.cli.command import Flags, command, opened
 if TYPE_CHECKING:
     from concord.feedback import Review
     from concord.quality.evaluate import Evaluation
+    from concord.quality.latency import Latency
     from concord.quality.refit import Refit
     from concord.quality.reliability import LabelPrecision, Trust
 
+LATENCY = ("p50 ms", "p95 ms")
 _folder = click.Path(path_type=Path)
 
 
@@ -111,6 +113,9 @@ def calibrate(
 
 
 def _write(found: Evaluation, run: Path | None, report: Path | None) -> None:
+    from datetime import UTC, datetime
+
+    from concord import __version__
     from concord.errors import BadValue
     from concord.quality.evaluate import write_runs
     from concord.quality.report import page
@@ -120,7 +125,8 @@ def _write(found: Evaluation, run: Path | None, report: Path | None) -> None:
             write_runs(found.runs, run)
         if report is not None:
             report.parent.mkdir(parents=True, exist_ok=True)
-            report.write_text(page(found), encoding="utf-8")
+            made = f"Concord {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+            report.write_text(page(found, made), encoding="utf-8")
     except OSError as fault:
         raise BadValue(
             f"cannot write {fault.filename}: {fault.strerror}", hint="choose another place"
@@ -131,22 +137,39 @@ def _sections(found: Evaluation) -> Iterator[str]:
     yield (
         f"{found.name}: {found.documents:,} documents, {found.chunks:,} chunks, "
         f"{found.queries:,} judged queries\n"
+        f"model: {found.model or 'none, words alone'}\n"
         f"latency: p50 {found.latency_ms['p50']:.1f} ms, p95 {found.latency_ms['p95']:.1f} ms"
     )
     measures = list(found.measures["auto"])
     yield output.table(
-        ("mode", *measures),
-        [(mode, *(f"{values[name]:.4f}" for name in measures)) for mode, values in found.measures.items()],
+        ("mode", *measures, *LATENCY),
+        [
+            (
+                mode,
+                *(f"{values[name]:.4f}" for name in measures),
+                *_milliseconds(found.latency_by_mode.get(mode, {})),
+            )
+            for mode, values in found.measures.items()
+        ],
     )
     modes = list(found.measures)
-    yield "nDCG@10 by query type\n" + output.table(
-        ("type", "queries", *modes),
+    yield "nDCG@10 by query type, and how long auto takes\n" + output.table(
+        ("type", "queries", *modes, *LATENCY),
         [
-            (kind, f"{count:,}", *(f"{found.by_kind[kind][mode]['nDCG@10']:.4f}" for mode in modes))
+            (
+                kind,
+                f"{count:,}",
+                *(f"{found.by_kind[kind][mode]['nDCG@10']:.4f}" for mode in modes),
+                *_milliseconds(found.latency_by_kind[kind]),
+            )
             for kind, count in found.kinds.items()
         ],
     )
     yield from _confidence(found)
+
+
+def _milliseconds(latency: Latency) -> list[str]:
+    return [f"{latency[name]:.1f}" if latency else "-" for name in ("p50", "p95")]
 
 
 def _feedback(judged: Review) -> Iterator[str]:

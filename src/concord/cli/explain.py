@@ -11,8 +11,7 @@ from concord.cli import output
 from concord.cli.arithmetic import arithmetic, number
 from concord.cli.command import Flags, command, opened
 from concord.cli.hits import missing
-from concord.cli.search import request_options
-from concord.types import MODES
+from concord.cli.search import request_options, take_mode
 from concord.visible import one_line
 
 if TYPE_CHECKING:
@@ -28,17 +27,17 @@ if TYPE_CHECKING:
 )
 @click.argument("query")
 @click.argument("reference", metavar="CITATION|ID")
-@click.option("--mode", type=click.Choice(MODES), help="Which strategies take part, and how.")
 @request_options
-@click.option("--include-superseded", is_flag=True, help="Also what a newer document has replaced.")
 def explain(flags: Flags, query: str, reference: str, as_json: bool, **given: Any) -> None:
     """Tell why a passage ranks where it does for a query, or does not.
 
-    Give the flags of the search that surprised you. Every strategy is asked for a thousand chunks, so that a
-    passage far down still has a rank; of a whole document, the chunk that came nearest is explained.
+    Give the flags of the search that surprised you, --source for its --in. Every strategy is asked for a
+    thousand chunks, so that a passage far down still has a rank; of a whole document, the chunk that came
+    nearest is explained.
     """
+    mode = take_mode(given)
     with opened(flags) as knowledge:
-        told = knowledge.explain(query, reference, **given)
+        told = knowledge.explain(query, reference, mode=mode, **given)
     if as_json:
         from concord.wire import explanation_to_json
 

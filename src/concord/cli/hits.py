@@ -35,7 +35,8 @@ def show(answer: Answer, *, explain: bool = False) -> None:
     look = _look()
     if answer.hits:
         light_up = _highlighter(answer.request.text, look)
-        output.emit("\n\n".join(_hit(hit, look, light_up, explain=explain) for hit in answer.hits))
+        scale = " (uncalibrated)" if answer.calibrated is False else ""
+        output.emit("\n\n".join(_hit(hit, look, light_up, scale, explain=explain) for hit in answer.hits))
     for line in _remarks(answer, explain=explain):
         output.talk(line)
 
@@ -56,11 +57,11 @@ def _look() -> Look:
     )
 
 
-def _hit(hit: Hit, look: Look, light_up: Callable[[str], str], *, explain: bool) -> str:
+def _hit(hit: Hit, look: Look, light_up: Callable[[str], str], scale: str, *, explain: bool) -> str:
     headings = " › ".join(dict.fromkeys((hit.document.title, *hit.chunk.heading)))
     room = max(20, (look.width or MAX_WIDTH) - len(hit.citation) - len(INDENT) - 2)
     lines = [f"{hit.rank:>2}. {look.strong(one_line(hit.citation))}  {_cut(one_line(headings), room)}"]
-    lines.append(INDENT + look.faint(" · ".join(_facts(hit, explain=explain))))
+    lines.append(INDENT + look.faint(" · ".join(_facts(hit, scale, explain=explain))))
     lines += [INDENT + light_up(line) for line in _wrapped(hit.snippet, look.width)]
     lines += [INDENT + look.faint(f"warning: {one_line(warning)}") for warning in hit.warnings]
     if explain and hit.explanation:
@@ -75,13 +76,13 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def _facts(hit: Hit, *, explain: bool) -> Iterator[str]:
-    """Yield who found a hit and how far to trust it."""
+def _facts(hit: Hit, scale: str, *, explain: bool) -> Iterator[str]:
+    """Yield who found a hit and how far to trust it; `scale` is what is to be said of its score."""
     families = {"meaning" if name == "semantic" else "words" for name in hit.found_by}
     yield f"{'+'.join(sorted(families, reverse=True))} ({', '.join(hit.found_by)})"
     if hit.confidence:
         yield f"confidence {hit.confidence}"
-    yield f"score {hit.score:.4f}"
+    yield f"score {hit.score:.4f}{scale}"
     if explain:
         yield from (f"{name} {score:.4f}" for name, score in hit.scores.items() if score is not None)
         yield f"best rank {hit.best_rank}"
@@ -122,6 +123,15 @@ def missing(answer: Answer) -> Iterator[str]:
     return (f"without {one.strategy}: {one.reason}" for one in answer.degraded)
 
 
+def _doubt(answer: Answer) -> str:
+    """Return that no probability stands behind the labels of an answer, and why."""
+    if answer.calibrated is not False or not answer.hits:
+        return ""
+    from concord.cli.arithmetic import why_uncalibrated
+
+    return f" (uncalibrated: {why_uncalibrated(answer.hits[0].scores.get('cosine'))})"
+
+
 def _remarks(answer: Answer, *, explain: bool) -> Iterator[str]:
     """Yield what there is to say about a search, the summary first."""
     found = len(answer.hits)
@@ -129,7 +139,7 @@ def _remarks(answer: Answer, *, explain: bool) -> Iterator[str]:
     of = f" of {answer.total_hits:,} candidates" if answer.total_hits > found > 0 else ""
     parts = [f"{count}{of} in {answer.search_time_ms:.0f} ms", f"mode {answer.mode}"]
     if answer.confidence:
-        parts.append(f"confidence {answer.confidence}")
+        parts.append(f"confidence {answer.confidence}{_doubt(answer)}")
     if answer.answerable is False and found:
         parts.append("these may not answer it")
     yield " · ".join(parts)

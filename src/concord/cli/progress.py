@@ -23,6 +23,7 @@ STAGES = {
     "moving": "copying vectors",
     "cache": "copying the embedding cache",
     "verify": "comparing",
+    "timing": "timing each mode",
     "replay": "trying queries",
     "words": "indexing words",
     "vectors": "checking vectors",

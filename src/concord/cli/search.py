@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from concord.cli import output
 from concord.cli.command import Flags, command, opened, refuse, tags_option
 from concord.cli.faults import NOTHING_FOUND
+from concord.ranking.fuse import FUSIONS
 from concord.types import DOCUMENT_TYPES, MODES, Answer, Mode, Request
 
 if TYPE_CHECKING:
@@ -18,18 +19,31 @@ if TYPE_CHECKING:
     from concord.knowledge import KnowledgeBase
 
 _REQUEST_OPTIONS = (
+    click.option("--mode", type=click.Choice(MODES), help="Which strategies take part, and how."),
+    click.option("--fts-only", is_flag=True, help="Words only (mode fts5): no model is loaded."),
+    click.option("--vec-only", is_flag=True, help="Meaning only (mode semantic)."),
     tags_option("Only documents with all of these tags."),
     click.option("--type", type=click.Choice(DOCUMENT_TYPES), help="Only documents of this type."),
     click.option("--source", metavar="SOURCE", help="Only this source."),
     click.option("--path", metavar="GLOB", help="Only these citation paths; ** crosses folders."),
     click.option("--top", type=int, metavar="N", help="How many results (setting search.default_top)."),
     click.option("--threshold", type=float, metavar="X", help="Only fused scores of at least X."),
-    click.option("--fusion", metavar="F", help="How the strategies' lists become one."),
+    click.option(
+        "--fusion", type=click.Choice(sorted(FUSIONS)), help="How the strategies' lists become one."
+    ),
+    click.option("--ef-search", type=click.IntRange(1), metavar="N", help="Effort of an approximate index."),
+    click.option(
+        "--deadline-ms",
+        type=float,
+        metavar="N",
+        help="How long the strategies may take; whoever is late is named, and without words it is an error.",
+    ),
+    click.option("--include-superseded", is_flag=True, help="Also what a newer document has replaced."),
 )
 
 
 def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the flags that a search and its explanation share."""
+    """Add the flags that a search and its explanation share: all that decide what is found, and how."""
     for option in reversed(_REQUEST_OPTIONS):  # as if they stood above the function one by one
         function = option(function)
     return function
@@ -43,13 +57,7 @@ def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.argument("query", nargs=-1, required=True)
 @click.option("--in", "within", metavar="PATH", help="Index PATH if it is new or changed; search only it.")
-@click.option("--mode", type=click.Choice(MODES), help="Which strategies take part, and how.")
-@click.option("--fts-only", is_flag=True, help="Words only (mode fts5): no model is loaded.")
-@click.option("--vec-only", is_flag=True, help="Meaning only (mode semantic).")
 @request_options
-@click.option("--ef-search", type=click.IntRange(1), metavar="N", help="Effort of an approximate index.")
-@click.option("--deadline-ms", type=float, metavar="N", help="How long the strategies may take.")
-@click.option("--include-superseded", is_flag=True, help="Also what a newer document has replaced.")
 @click.option(
     "--min-generation",
     type=click.IntRange(0),
@@ -64,7 +72,7 @@ def search(flags: Flags, query: tuple[str, ...], as_json: bool, **given: Any) ->
     Several words need no quotes. Inside the query, "quoted words" are a phrase, AND, OR and NOT combine,
     -word excludes and word* matches beginnings; put -- before a query that begins with a dash.
     """
-    within, mode = given.pop("within"), _mode(given.pop("fts_only"), given.pop("vec_only"), given.pop("mode"))
+    within, mode = given.pop("within"), take_mode(given)
     with opened(flags) as knowledge:
         request = Request(" ".join(query), mode=mode, **given)
         if within is not None:
@@ -74,7 +82,10 @@ def search(flags: Flags, query: tuple[str, ...], as_json: bool, **given: Any) ->
     return 0 if answer.hits else NOTHING_FOUND
 
 
-def _mode(fts_only: bool, vec_only: bool, mode: Mode | None) -> Mode | None:
+def take_mode(given: dict[str, Any]) -> Mode | None:
+    """Take the flags that say it out of all that were given, and return the mode."""
+    mode: Mode | None = given.pop("mode")
+    fts_only, vec_only = given.pop("fts_only"), given.pop("vec_only")
     shorthands: tuple[tuple[Mode, bool], ...] = (("fts5", fts_only), ("semantic", vec_only))
     asked = {name for name, is_on in shorthands if is_on} | ({mode} if mode else set())
     if len(asked) > 1:

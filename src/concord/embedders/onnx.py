@@ -1,4 +1,4 @@
-"""A model of the user's own: any directory with `model.onnx` and `tokenizer.json`.
+"""A model of the user's own: any directory with `model.onnx` and `tokenizer.json`, or its name.
 
 What the directory says about itself is believed: pooling (`1_Pooling/config.json`), the window
 (`sentence_bert_config.json`, `tokenizer_config.json`, `config.json`) and the text put before queries and
@@ -10,6 +10,7 @@ documents (`config_sentence_transformers.json`). A `concord.json` beside them ov
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -17,11 +18,12 @@ from typing import Any
 
 from msgspec import Struct
 
+from concord.config import Paths
 from concord.embedders.prefixes import prefix_version
 from concord.embedders.runtime import Blueprint, Pooling, TextEncoder
 from concord.embedders.tokens import Tokens
 from concord.errors import BadValue, EmbedderDown
-from concord.onnx_models import model_file, read_json, read_window
+from concord.onnx_models import find_model, model_file, read_json, read_window
 from concord.types import Identity, Vector
 
 _POOLINGS: tuple[Pooling, ...] = ("cls", "mean")
@@ -40,14 +42,18 @@ class Card(Struct, frozen=True):
 
 
 class OnnxEmbedder:
-    """Reads `embed.model` (the directory) and `embed.threads` (0: one for each core)."""
+    """Reads `embed.model` (directory or name), `embed.threads` (0: one for each core) and `paths`."""
 
     def __init__(self, options: Mapping[str, Any], cache_dir: Path) -> None:
-        self._home = _directory(str(options.get("embed.model") or ""))
+        given = str(options.get("embed.model") or "")
+        self._home = _directory(given, options.get("paths"))
+        self._name = Path(
+            os.path.expanduser(given)
+        ).name  # not that of the directory, which may be a version's
         self._file = _model_file(self._home)
         self._card = read_card(self._home)
         self._tokens = Tokens((self._home / "tokenizer.json").read_bytes)
-        blueprint = Blueprint(self._home.name, lambda: self._file, self._card.window, self._card.pooling)
+        blueprint = Blueprint(self._name, lambda: self._file, self._card.window, self._card.pooling)
         self._encoder = TextEncoder(blueprint, self._tokens, int(options.get("embed.threads") or 0))
 
     @cached_property
@@ -55,7 +61,7 @@ class OnnxEmbedder:
         """Who made the vectors; a model whose directory does not say its dimension is asked for a vector."""
         dimension = self._card.dimension or len(self._encoder.embed([""])[0]) // _FLOAT_BYTES
         version = prefix_version(self._card.query_prefix, self._card.document_prefix)
-        return Identity("onnx", f"{self._home.name}-{self._fingerprint()}", dimension, version)
+        return Identity("onnx", f"{self._name}-{self._fingerprint()}", dimension, version)
 
     @property
     def max_tokens(self) -> int:
@@ -97,7 +103,7 @@ class OnnxEmbedder:
         vectors = self._encoder.embed(texts)
         for found in {len(vector) // _FLOAT_BYTES for vector in vectors} - {self.identity.dimension}:
             raise EmbedderDown(
-                f"the model {self._home.name} returns {found} dimensions, not {self.identity.dimension}",
+                f"the model {self._name} returns {found} dimensions, not {self.identity.dimension}",
                 hint=f'say so in {self._home / "concord.json"}: {{"dimension": {found}}}',
             )
         return vectors
@@ -133,14 +139,15 @@ def read_card(home: Path) -> Card:
     )
 
 
-def _directory(name: str) -> Path:
-    home = Path(name).expanduser()
-    if not name or not home.is_dir():
+def _directory(name: str, paths: Paths | None) -> Path:
+    sought = find_model(name, paths)
+    if sought.directory is None:
+        looked = f": looked in {sought.told}" if sought.places else ""
         raise BadValue(
-            f"embed.model names no directory: {name!r}",
-            hint="set embed.model to a directory with model.onnx and tokenizer.json",
+            f"embed.model names no model on this machine, {name!r}{looked}",
+            hint="set embed.model to a directory with model.onnx and tokenizer.json; none is downloaded",
         )
-    return home
+    return sought.directory
 
 
 def _model_file(home: Path) -> Path:

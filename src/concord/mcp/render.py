@@ -21,7 +21,8 @@ FRESHNESS = {
 def answer_head(answer: Wire, found: int) -> str:
     """Return the lines above the results of a search; so many were found, whether or not they are here."""
     count = _count(answer) if found else "no results"
-    lines = [" | ".join(_known([count, *_trust(answer), f"generation {answer['generation']}"]))]
+    doubt = "uncalibrated" if found and answer["calibrated"] is False else ""
+    lines = [" | ".join(_known([count, *_trust(answer, doubt), f"generation {answer['generation']}"]))]
     lines += [f"not asked: {one['strategy']} ({one['reason']})" for one in answer["degraded"]]
     if answer["note"]:
         lines.append(f"note: {answer['note']}")
@@ -106,9 +107,10 @@ def _count(answer: Wire) -> str:
     return f"{answer['returned']} of {answer['total_hits']} results"
 
 
-def _trust(answer: Wire) -> list[str]:
+def _trust(answer: Wire, doubt: str) -> list[str]:
     label, score, answerable = answer["confidence"], answer["confidence_score"], answer["answerable"]
-    said = [f"confidence {label}" + (f" ({score:.2f})" if score is not None else "")] if label else []
+    about = ", ".join(_known([f"{score:.2f}" if score is not None else "", doubt]))
+    said = [f"confidence {label}" + (f" ({about})" if about else "")] if label else []
     if answerable is not None:
         said.append("answerable" if answerable else "probably not answerable from these")
     return said

@@ -2,7 +2,8 @@
 
 Each query is asked once as a caller would ask it, and the strategies once more, deeper; each fusion then
 orders the same ballots. A document's score is its best chunk's. What `auto` is measured by begins with the
-very hits that `kb search` returns. The figures come from ir-measures, not from arithmetic of our own.
+very hits that `kb search` returns. How long each mode takes is measured apart, on some of the queries
+(`latency.py`). The figures come from ir-measures, not from arithmetic of our own.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from statistics import median, quantiles
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -19,6 +19,7 @@ from msgspec import Struct
 from concord.judge import Judgement
 from concord.protocols import Progress
 from concord.quality.collection import Collection, Qrels
+from concord.quality.latency import Latency, by_mode, percentiles, warm_up
 from concord.quality.reliability import Answerability, Gibberish, Trust, answerability, gibberish, trust
 from concord.ranking.fuse import FUSIONS
 from concord.retrieve import SearchTools, retrieve
@@ -61,6 +62,7 @@ class Evaluation(Struct, frozen=True):
     """What was measured on one collection."""
 
     name: str
+    model: str | None  # whose vectors were searched
     documents: int
     chunks: int
     queries: int
@@ -69,7 +71,9 @@ class Evaluation(Struct, frozen=True):
     measures: Mapping[str, Mapping[str, float]]  # mode → measure → mean
     by_kind: Mapping[str, Mapping[str, Mapping[str, float]]]  # query type → mode → measure → mean
     kinds: Mapping[str, int]  # query type → how many
-    latency_ms: Mapping[str, float]  # p50, p95
+    latency_ms: Latency  # of auto, over all queries
+    latency_by_kind: Mapping[str, Latency]  # the same by query type
+    latency_by_mode: Mapping[str, Latency]  # of some of the queries, asked once more in each mode
     trust: Trust
     gibberish: Gibberish
     answerability: Mapping[str, Answerability]  # by the collection that the other queries are from
@@ -84,12 +88,16 @@ def evaluate(
     others: Mapping[str, Sequence[str]] | None = None,
 ) -> Evaluation:
     """Ask every judged query of an indexed collection, and `others` by name, and measure what comes back."""
+    texts = [*collection.judged.values()]
+    warm_up(texts, tools, PATIENCE_MS)
     runs, outcomes = _ask_deeply(collection, tools, progress)
     foreign = {name: ask(texts, tools, progress) for name, texts in (others or {}).items()}
     kinds = {one.query_id: one.kind for one in outcomes}
     counts = tools.store.catalog.counts()
+    identity = tools.store.vectors.identity() if tools.similarity else None
     return Evaluation(
         name=collection.folder.name,
+        model=identity.name if identity else None,
         documents=counts.documents,
         chunks=counts.chunks,
         queries=len(outcomes),
@@ -98,7 +106,12 @@ def evaluate(
         measures={mode: measure(collection.qrels, run) for mode, run in runs.items()},
         by_kind=_by_kind(collection.qrels, runs, kinds),
         kinds=dict(sorted(Counter(kinds.values()).items())),
-        latency_ms=_percentiles([one.took_ms for one in outcomes]),
+        latency_ms=percentiles(one.took_ms for one in outcomes),
+        latency_by_kind={
+            kind: percentiles(one.took_ms for one in outcomes if one.kind == kind)
+            for kind in sorted(set(kinds.values()))
+        },
+        latency_by_mode=by_mode(texts, tools, progress, PATIENCE_MS),
         trust=trust([(one.judgement, one.relevant) for one in outcomes]),
         gibberish=_gibberish(outcomes, tools, progress),
         answerability={name: _answerability(outcomes, some) for name, some in foreign.items()},
@@ -223,12 +236,6 @@ def _gibberish(outcomes: Sequence[Outcome], tools: SearchTools, progress: Progre
 def _answerability(own: Sequence[Outcome], foreign: Sequence[Outcome]) -> Answerability:
     answered = [one.judgement for one in own if any(one.relevant)]
     return answerability(answered, [one.judgement for one in foreign])
-
-
-def _percentiles(took_ms: Sequence[float]) -> dict[str, float]:
-    if len(took_ms) < 2:
-        return dict.fromkeys(("p50", "p95"), took_ms[0]) if took_ms else {}
-    return {"p50": median(took_ms), "p95": quantiles(took_ms, n=20)[-1]}
 
 
 class Owners:

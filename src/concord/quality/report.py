@@ -9,11 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from concord.quality.latency import SAMPLE, Latency
 from concord.quality.reliability import LabelPrecision, Reliability
 
 if TYPE_CHECKING:
     from concord.quality.evaluate import Evaluation
 
+LATENCY = ("p50 ms", "p95 ms")
 SIZE, EDGE = 260, 34  # of a plot, in pixels: the square of data, and what its axes need
 
 STYLE = """
@@ -26,18 +28,20 @@ figure { display: inline-block; margin: 0 2rem 1rem 0 } figcaption { font-size: 
 """
 
 
-def page(evaluation: Evaluation) -> str:
-    """Return an evaluation as an HTML page."""
+def page(evaluation: Evaluation, made: str) -> str:
+    """Return an evaluation as an HTML page; `made` tells by which version, and when."""
     e = evaluation
     body = [
         f"<h1>Search quality on {escape(e.name)}</h1>",
         f"<p>{e.documents:,} documents in {e.chunks:,} chunks, {e.queries:,} judged queries. A search takes "
-        f"{e.latency_ms.get('p50', 0):.1f} ms at the median and {e.latency_ms.get('p95', 0):.1f} ms at the "
-        "95th percentile.</p>",
+        f"{_took(e.latency_ms)}.</p>",
+        f"<p>Measured with the model {escape(e.model or 'none')} by {escape(made)}.</p>",
         "<h2>Rankings</h2>",
-        _measures_table(e.measures),
+        _measures_table(e.measures, e.latency_by_mode),
+        f"<p>The times of the modes are those of at most {SAMPLE} queries, asked in each of them.</p>",
         *(
             f"<h3>{kind} queries ({count:,})</h3>{_measures_table(e.by_kind[kind])}"
+            f"<p>In auto, one takes {_took(e.latency_by_kind[kind])}.</p>"
             for kind, count in e.kinds.items()
         ),
         "<h2>Confidence</h2>",
@@ -107,10 +111,27 @@ def _figure(name: str, question: str, found: Reliability) -> str:
     return f"<figure>{reliability_plot(found)}<figcaption>{told}</figcaption></figure>"
 
 
-def _measures_table(measures: Mapping[str, Mapping[str, float]]) -> str:
+def _took(latency: Latency) -> str:
+    """Return how long a search takes, in words."""
+    return f"{latency['p50']:.1f} ms at the median and {latency['p95']:.1f} ms at the 95th percentile"
+
+
+def _measures_table(
+    measures: Mapping[str, Mapping[str, float]], latencies: Mapping[str, Latency] | None = None
+) -> str:
     names = list(next(iter(measures.values()), {}))
-    rows = ([mode, *(f"{values[name]:.4f}" for name in names)] for mode, values in measures.items())
-    return _table(["mode", *names], rows)
+    rows = (
+        [mode, *(f"{values[name]:.4f}" for name in names), *_times(mode, latencies)]
+        for mode, values in measures.items()
+    )
+    return _table(["mode", *names, *(LATENCY if latencies else ())], rows)
+
+
+def _times(mode: str, latencies: Mapping[str, Latency] | None) -> list[str]:
+    """Return a mode's cells; dashes for one that nobody could ask."""
+    if not latencies:
+        return []
+    return [f"{latencies[mode][name]:.1f}" if mode in latencies else "-" for name in ("p50", "p95")]
 
 
 def _labels_table(of: str, labels: Sequence[LabelPrecision]) -> str:

@@ -1,7 +1,8 @@
 """A second look by a model that reads query and chunk together, from a directory of the user's own.
 
-The directory holds `model.onnx` (or `onnx/model.onnx`) and `tokenizer.json`, as cross-encoders are published.
-Nothing is read before the first search, and nothing is ever fetched from anywhere.
+It is given as such, or by the name of a model that is on this machine. It holds `model.onnx` (or
+`onnx/model.onnx`) and `tokenizer.json`, as cross-encoders are published. Nothing is read before the first
+search, and nothing is ever fetched from anywhere.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from concord.config import Paths
 from concord.errors import BadValue, Unavailable
 from concord.native import native_code
 from concord.onnx_models import (
     INPUTS,
     fault_kinds,
+    find_model,
     model_file,
     open_session,
     padding_id,
@@ -37,7 +40,10 @@ if TYPE_CHECKING:
 _SINGLE, _TWO_CLASSES = 1, 2  # logits a pair: one for "relevant", or one against and one for it
 _QUERY_SHARE = 2  # a query may fill this part of the window (a half): a longer one would leave no passage
 _BATCH_PAIRS = 4  # about 1,300 tokens: an encoder of this kind is fastest with one to two thousand
-_HINT = "rerank.model is a directory with model.onnx and tokenizer.json; rerank.provider none does without"
+_HINT = (
+    "rerank.model is a directory with model.onnx and tokenizer.json, or the name of a model that is on this"
+    " machine: none is downloaded; rerank.provider none does without"
+)
 
 
 class _Model(NamedTuple):
@@ -49,13 +55,14 @@ class _Model(NamedTuple):
 
 
 class CrossEncoder:
-    """Reads `rerank.model`, `rerank.weight` and `embed.threads`. May be used by several threads at once."""
+    """Reads `rerank.model`, `rerank.weight`, `embed.threads` and `paths`. May be used by several threads."""
 
     name = "cross_encoder"
 
     def __init__(self, options: Mapping[str, Any], similarity: object = None) -> None:
         self._weight = checked_weight(options)
         self._home = str(options.get("rerank.model") or "")
+        self._paths: Paths | None = options.get("paths")
         self._threads = int(options.get("embed.threads") or 0) or physical_cores()
         self._loading = threading.Lock()
         self._loaded: _Model | None = None
@@ -100,14 +107,20 @@ class CrossEncoder:
     def _model(self) -> _Model:
         with self._loading:
             if self._loaded is None:
-                self._loaded = _load(self._home, self._threads)
+                self._loaded = _load(self._home, self._paths, self._threads)
             return self._loaded
 
 
-def _load(home: str, threads: int) -> _Model:
-    directory = Path(home).expanduser()
+def _load(home: str, paths: Paths | None, threads: int) -> _Model:
     if not home:
         raise BadValue("rerank.model does not say where the cross-encoder is", hint=_HINT)
+    sought = find_model(home, paths)
+    if sought.directory is None:
+        raise BadValue(
+            f"there is no model.onnx with a tokenizer.json for rerank.model, {home}: looked in {sought.told}",
+            hint=_HINT,
+        )
+    directory = sought.directory
     model, missing = model_file(directory)
     if missing:
         raise BadValue(f"there is no {missing} in rerank.model, {home}", hint=_HINT)

@@ -59,6 +59,11 @@ class QueryVectors:
                 self._kept.popitem(last=False)
         return vector
 
+    def forget(self) -> None:
+        """Forget all of them."""
+        with self._lock:
+            self._kept.clear()
+
     def _key(self, text: str) -> tuple[str, str, str]:
         return text, self._embedder.identity.provider, self._embedder.identity.model
 
@@ -118,6 +123,10 @@ class Semantic:
     def remembered(self, text: str) -> Vector | None:
         """Return the query's vector, if it is known."""
         return self._vectors.remembered(text)
+
+    def forget(self) -> None:
+        """Forget the vectors of recent queries."""
+        self._vectors.forget()
 
     def compare(self, text: str, stored: Mapping[ChunkId, Vector], query: Vector | None = None) -> Fetched:
         """Return the query's vector beside those of chunks."""

@@ -1,0 +1,95 @@
+"""How long does a search take? Each mode asked as a caller would ask it, and percentiles of what that took.
+
+The model is loaded before, and no query's vector is remembered from another mode: a caller asks once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median, quantiles
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from concord.protocols import Progress
+from concord.retrieve import SearchTools
+from concord.search import search
+from concord.types import Mode, Request
+
+Latency = Mapping[str, float]  # p50 and p95, in milliseconds; nothing where nothing was asked
+
+SAMPLE = 50  # queries asked in each mode: a median holds, and six modes take seconds
+
+
+class Way(NamedTuple):
+    """How a caller asks for what a mode of the evaluation is."""
+
+    mode: Mode
+    fusion: str | None = None
+
+
+WAYS: Mapping[str, Way] = {
+    "bm25": Way("fts5"),
+    "semantic": Way("semantic"),
+    "rrf": Way("hybrid"),
+    "adaptive": Way("auto", "adaptive"),
+    "dominant": Way("auto", "dominant"),
+    "auto": Way("auto"),
+}
+
+
+def by_mode(
+    texts: Sequence[str], tools: SearchTools, progress: Progress, deadline_ms: float
+) -> dict[str, Latency]:
+    """Ask some of the queries in every mode that there are strategies for, and return how long each takes.
+
+    A query is asked in one mode after the other, so that a machine that is busy for a while is so for all.
+    """
+    some = _spread(texts)
+    ways = {name: way for name, way in WAYS.items() if way.mode != "semantic" or tools.similarity}
+    took_ms: dict[str, list[float]] = {name: [] for name in ways}
+    for way in ways.values():
+        warm_up(some, tools, deadline_ms, way)
+    for done, text in enumerate(some, 1):
+        for name, way in ways.items():
+            took_ms[name].append(_ask(text, tools, deadline_ms, way))
+        progress("timing", done, len(some))
+    return {name: percentiles(took) for name, took in took_ms.items()}
+
+
+def warm_up(texts: Sequence[str], tools: SearchTools, deadline_ms: float, way: Way = WAYS["auto"]) -> None:
+    """Have everything loaded that the first search would load, and no query's vector remembered."""
+    for text in texts[:1]:
+        _ask(text, tools, deadline_ms, way)
+    _forget_queries(tools)
+
+
+def _ask(text: str, tools: SearchTools, deadline_ms: float, way: Way) -> float:
+    """Return how long a query takes that nobody has asked of late."""
+    _forget_queries(tools)
+    request = Request(text, mode=way.mode, fusion=way.fusion, deadline_ms=deadline_ms)
+    return search(request, _words_alone(tools) if way.mode == "fts5" else tools).search_time_ms
+
+
+def _forget_queries(tools: SearchTools) -> None:
+    if tools.similarity:
+        tools.similarity.forget()
+
+
+def percentiles(took_ms: Iterable[float]) -> Latency:
+    """Return the median and the 95th percentile, neither beyond what was measured."""
+    known = sorted(took_ms)
+    if len(known) < 2:
+        return dict.fromkeys(("p50", "p95"), known[0]) if known else {}
+    return {"p50": median(known), "p95": quantiles(known, n=20, method="inclusive")[-1]}
+
+
+def _spread(texts: Sequence[str]) -> Sequence[str]:
+    """Return a few from everywhere in a list: neighbours are often alike."""
+    return texts[:: -(-len(texts) // SAMPLE)] if texts else texts
+
+
+def _words_alone(tools: SearchTools) -> SearchTools:
+    """Return what a search by words is given: no model, and nothing that was fitted to one."""
+    words = [one for one in tools.strategies if one.family == "lexical"]
+    return replace(tools, strategies=words, similarity=None, calibration=None, reranker=None)
