@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
-from concord.wire import JsonObject, iso_time, json_object, without_password
+from concord.text.urls import without_password
+from concord.wire import JsonObject, iso_time, json_object
 
 if TYPE_CHECKING:
     from concord.backfill import Backfill

@@ -37,7 +37,7 @@ def migrate(flags: Flags, to: str | None, vectors: str | None, as_json: bool) ->
 
 
 def _everything(knowledge: KnowledgeBase, to: str, vectors: str | None, as_json: bool) -> int:
-    from concord.wire import without_password
+    from concord.text.urls import without_password
     from concord.wire_outcomes import migration_to_json
 
     with shown() as progress:

@@ -50,7 +50,7 @@ def config(flags: Flags, key: str | None, as_json: bool) -> None:
 
 
 def _facts(state: Stats) -> Iterator[tuple[str, str]]:
-    from concord.wire import without_password
+    from concord.text.urls import without_password
 
     counts, identity = state.counts, state.identity
     size = "" if state.size_bytes is None else f" ({_bytes(state.size_bytes)})"
@@ -125,7 +125,7 @@ def _row(setting: Setting, settings: Settings) -> dict[str, Any]:
 
 
 def _visible(setting: Setting, value: Any) -> Any:
-    from concord.wire import without_password
+    from concord.text.urls import without_password
 
     if setting.is_secret:
         return "(set)" if value else ""
