@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -52,12 +51,16 @@ def migrate(origin: Store, target: Store, progress: Progress, *, lock_wait_s: fl
     """Copy everything and see that it has arrived.
 
     Raises:
-        BadValue: the target holds something else.
+        BadValue: the target holds something else, or is the origin itself under whatever name.
         ModelMismatch: it holds vectors of another model.
         StoreBusy: a source is being synced for too long.
         StoreError: the copy is not the same, because something changed meanwhile.
     """
     started = time.monotonic()
+    if origin.whereabouts() == target.whereabouts():
+        raise BadValue(
+            "the target is this store itself", hint="`kb migrate` without --to moves the vectors of a store"
+        )
     _drop_or_refuse_strangers(origin, target)
     with ExitStack() as held:
         for source in origin.catalog.sources():
@@ -106,12 +109,6 @@ def _refill(identity: Identity, store: Store) -> None:
         keys = {one.chunk_id: text_key(embeddable_text(*astuple(one)[1:])) for one in window}
         known = store.cache.get(identity, list(set(keys.values())))
         space.put((chunk_id, known[key]) for chunk_id, key in keys.items() if key in known)
-
-
-def is_same_file(origin: Store, target: Store) -> bool:
-    """Whether two stores are one file, however their URLs spell it."""
-    here, there = origin.path or "", target.path or ""
-    return os.path.exists(here) and os.path.exists(there) and os.path.samefile(here, there)
 
 
 def _drop_or_refuse_strangers(origin: Store, target: Store) -> None:

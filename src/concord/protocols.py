@@ -546,6 +546,10 @@ class Store(Protocol):
         """The one file that everything is kept in; None where there is no such file."""
         ...
 
+    def whereabouts(self) -> str:
+        """Return what this store has in common with itself under any other URL, and with no other store."""
+        ...
+
     @property
     def catalog(self) -> Catalog:
         """Sources, documents and chunks."""

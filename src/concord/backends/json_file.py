@@ -18,6 +18,7 @@ import msgspec
 
 from concord.backends.bm25 import InvertedIndex
 from concord.backends.columns import columns_of
+from concord.backends.file_identity import file_identity
 from concord.backends.file_locks import file_lock
 from concord.backends.memory import MemoryStore
 from concord.backends.shelves import Held, Shelves
@@ -188,6 +189,11 @@ class JsonStore(MemoryStore):
         store = cls(Path("/" + folder.lstrip("/")) / f"{org}.json")
         store.catalog.generation()  # reads the file: a damaged one is told of now
         return store
+
+    def whereabouts(self) -> str:
+        """Return the folder, by what the system knows it by, and the name: each change is a new file."""
+        folder, name = os.path.split(str(self.path))
+        return f"{file_identity(folder)}/{name}"
 
 
 def _signature(path: Path) -> _Signature | None:

@@ -55,6 +55,13 @@ class PostgresStore:
         location = locate(url, org)
         return cls(location, bring_up_to_date(location), options)
 
+    def whereabouts(self) -> str:
+        """Return which rows of which server these are, by whatever name it was reached."""
+        from concord.backends.postgres.whereabouts import find_whereabouts  # no search needs to load it
+
+        org = self._connections.org
+        return self._connections.read(lambda connection: find_whereabouts(connection, org))
+
     def glance(self) -> Glance:
         """Return the generation, the sources by name, the active space and the types, in one trip.
 
