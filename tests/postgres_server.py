@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -50,6 +52,19 @@ class Server:
         """Start it again; returns when it takes connections."""
         self._control("-o", '-h ""', "-o", f"-k {self.folder}", "-l", str(self.folder / "log"), "start")
         self._server.ensure_postgres_running()  # takes note of the new process: it ends that one at exit
+
+    @contextmanager
+    def asking_for_passwords(self, role: str) -> Iterator[None]:
+        """Let nobody in as this role without its password while the block lasts."""
+        rules = self.folder / "pg_hba.conf"
+        before = rules.read_text(encoding="utf-8")
+        rules.write_text(f"local all {role} scram-sha-256\n{before}", encoding="utf-8")
+        try:
+            self._control("reload")
+            yield
+        finally:
+            rules.write_text(before, encoding="utf-8")
+            self._control("reload")
 
     def ensure_running(self) -> None:
         """Start it unless it runs."""
