@@ -123,8 +123,9 @@ class Backup(Struct, frozen=True):
 CheckName = Literal["open", "storage", "sources", "files", "vectors", "provider", "machine"]
 _Around = Literal["store", "ghosts", "embedding", "model", "disk", "memory", "outside"]
 _Damage = Literal["sqlite", "integrity", "metric", "words", "counter", "types", "index", "vector-index"]
+_Walls = Literal["policies"]
 _Strays = Literal["chunks", "vectors", "lost-vectors", "pending", "superseded"]
-FaultName = CheckName | _Around | _Damage | _Strays
+FaultName = CheckName | _Around | _Damage | _Strays | _Walls
 
 
 class Finding(Struct, frozen=True):

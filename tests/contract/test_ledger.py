@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from concord.errors import StoreBusy, VectorsElsewhere
 from concord.protocols import Store
 from concord.types import ChunkId, Filter, Home
-from contract.stored import EVERYTHING, IDENTITY, embed, put, source, unit
+from contract.stored import EVERYTHING, IDENTITY, embed, faults, put, source, unit
 
 ELSEWHERE = "http://qdrant:6333/conduit_kb"
 NORTH = unit(1, 0, 0, 0)
@@ -105,7 +105,7 @@ def test_vectors_that_are_elsewhere_are_not_looked_for_in_the_store(store: Store
     ):
         with pytest.raises(VectorsElsewhere, match=ELSEWHERE):
             act()
-    assert store.check() == []
+    assert faults(store) == []
     store.ledger.unmark(IDENTITY, "docs")
     assert store.vectors.put([(a, NORTH)]) == 1
     assert store.ledger.home().url == ""
