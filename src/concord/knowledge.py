@@ -24,7 +24,6 @@ from concord.types import Answer, Document, Feedback, Filter, Opinion, Request, 
 if TYPE_CHECKING:
     from concord.backfill import Backfill
     from concord.doctor import Diagnosis
-    from concord.embedding import Embedding
     from concord.explaining import Explanation
     from concord.measuring import Measuring
     from concord.migrate import Migration
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from concord.paging import Page
     from concord.progressive import Progressive
     from concord.protocols import Embedder, Progress, Store
+    from concord.rehome import Rehomed
     from concord.retrieve import SearchTools
     from concord.syncing import Syncing
 
@@ -457,17 +457,20 @@ class KnowledgeBase:
 
         return back_up(self.store, path, progress)
 
-    def migrate_vectors(self, *, progress: Progress = silent) -> Embedding:
+    def migrate_vectors(self, *, progress: Progress = silent) -> Rehomed:
         """Bring the vectors of this store to where `vectors.url` says, from the embedding cache.
+
+        What was sent to where they were before is deleted there, or the result says why it could not be.
 
         Raises:
             BadValue: nothing would be kept there.
             BackendDown: nobody answers there; nothing has changed.
         """
-        from concord.migrate import rehome
+        from concord.rehome import Places, rehome
 
         check_lasting(self.settings["vectors.url"])
-        return rehome(self.store, self.parts.outside, self.embedder, progress)
+        places = Places(self.parts.outside, self.parts.place_at)
+        return rehome(self.store, places, self.embedder, progress)
 
     # Models.
 

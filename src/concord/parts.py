@@ -118,6 +118,16 @@ class Parts:
         store = self.store
         return store.outside if isinstance(store, StoreWithOutsideVectors) else None
 
+    def place_at(self, home: str) -> OutsideVectors:
+        """Open the place where vectors of this store were kept once; whoever asked closes it."""
+        from concord.outside_vectors import StoreWithOutsideVectors
+
+        store = self.store
+        inner = store.inner if isinstance(store, StoreWithOutsideVectors) else store
+        kind = plugins.load("vectors", _scheme("vectors.url", home))
+        place: OutsideVectors = kind.at_home(inner, home, self.org, self.settings)
+        return place
+
     @property
     def embedder(self) -> Embedder | None:
         """What makes this store's vectors: the active model, or before the first one the configured one.

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from concord.quality.evaluate import Evaluation
     from concord.quality.refit import Refit
     from concord.quality.reliability import Reliability, Trust
+    from concord.rehome import Rehomed
     from concord.replay import Comparison, Trial
     from concord.types import Feedback, Identity
 
@@ -96,6 +97,7 @@ def migration_to_json(migration: Migration, store: str) -> JsonObject:
         "checksum": migration.checksum,
         "copied": migration.copied,
         "took_s": migration.took_s,
+        "vectors_left": migration.left or None,
     }
     return json_object(wire)
 
@@ -114,9 +116,10 @@ def backup_to_json(backup: Backup) -> JsonObject:
     return json_object(wire)
 
 
-def rehomed_to_json(done: Embedding, place: str) -> JsonObject:
-    """Return where vectors are kept now, and what bringing them there came to."""
-    return json_object({"vectors": place, **done._asdict()})
+def rehomed_to_json(done: Rehomed, place: str) -> JsonObject:
+    """Return where vectors are kept now, what bringing them there came to, and where some still lie."""
+    left = [{"vectors": one.home.url, "store": one.home.key, "why": one.why} for one in done.left]
+    return json_object({"vectors": place, **done.embedding._asdict(), "left": left})
 
 
 def source_to_json(summary: SourceSummary) -> JsonObject:

@@ -24,7 +24,7 @@ from concord.backends.memory import MemoryStore
 from concord.backends.shelves import Held, Shelves
 from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
 from concord.text.organisations import check_org
-from concord.types import Access, Chunk, ChunkId, Document, Feedback, Identity, Source, Vector
+from concord.types import Access, Chunk, ChunkId, Document, Feedback, Home, Identity, Source, Vector
 
 SCHEME = "json://"
 VERSION = 1
@@ -50,6 +50,7 @@ class Saved(msgspec.Struct):
     cached: list[tuple[Identity, bytes, Vector]] = []
     home: str = ""
     key: str = ""
+    left: list[Home] = []
     unsettled: dict[int, ChunkId] = {}
     accesses: dict[str, Access] = {}
     feedback: list[Feedback] = []
@@ -66,6 +67,7 @@ _SAME = [
     "cache_misses",
     "home",
     "key",
+    "left",
     "unsettled",
     "last_turn",
     "accesses",

@@ -66,21 +66,32 @@ def _everything(knowledge: KnowledgeBase, target: Target, as_json: bool) -> int:
     )
     org = f" KB_ORG={target.org}" if target.org else ""
     output.talk(f"to use it: KB_STORE_URL={place}{org}, or store.url in the configuration file")
+    if done.left:
+        output.talk(
+            f"the old store's vectors stay in {done.left}, with their texts: when you need it no more,"
+            " `KB_VECTORS_URL= kb migrate` on the old store brings them back to it and deletes them there"
+        )
     return 0
 
 
 def _vectors(knowledge: KnowledgeBase, as_json: bool) -> int:
     with shown() as progress:
-        done = knowledge.migrate_vectors(progress=progress)
-    place = knowledge.vectors_home or "the store itself"
+        rehomed = knowledge.migrate_vectors(progress=progress)
+    done, place = rehomed.embedding, knowledge.vectors_home or "the store itself"
     if as_json:
         from concord.wire_outcomes import rehomed_to_json
 
-        output.emit_json(rehomed_to_json(done, place))
+        output.emit_json(rehomed_to_json(rehomed, place))
     else:
         output.emit(
             f"✓ vectors are kept in {place}: {done.reused:,} sent again, {done.embedded:,} embedded anew"
         )
         if done.pending:
             output.talk(f"{done.pending:,} chunks are left ({done.degraded or 'no model'}): `kb sync`")
+    for left in rehomed.left:
+        output.talk(
+            f"what was sent to {left.home.url} is still there, with its texts: {left.why}\n"
+            "  the next `kb migrate` tries again to delete it; by hand, delete the points there whose"
+            f" `store` is {left.home.key}"
+        )
     return SOME_FAILED if done.pending else 0
