@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from concord import KnowledgeBase, Note
 from concord.cli.main import main
 from concord.config import load_settings
 from concord.embedding import text_key
-from concord.errors import EmbedderDown
+from concord.errors import BackendDown, EmbedderDown
 from concord.protocols import Store
 from concord.rehome import Rehomed
 from concord.text.assemble import embeddable_text
@@ -55,6 +55,21 @@ def kb(shim: QdrantShim, tmp_path: Path) -> Iterator[KnowledgeBase]:
         made.note(Note("The pump is tested on Mondays.", title="Pump"))
         made.note(Note("The valve is painted on Fridays.", title="Valve"))
         yield made
+
+
+@pytest.fixture
+def run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., str]:
+    """Run a command on that knowledge base; return what it prints."""
+    monkeypatch.setenv("KB_HOME", str(tmp_path))
+    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
+
+    def run(*args: str) -> str:
+        assert main(["--store", f"sqlite://{tmp_path}/store", *args]) == 0
+        return capsys.readouterr().out
+
+    return run
 
 
 def owners(shim: QdrantShim, collection: str = OLD) -> dict[str, int]:
@@ -170,6 +185,30 @@ def test_a_key_goes_to_no_server_but_the_one_that_the_settings_name(
         assert inside.parts.place_at(f"{old}/x").connection._options["vectors.api_key"] == "k"  # type: ignore[attr-defined]
     with opened(tmp_path, "http://elsewhere:6333", **{"vectors.api_key": "k"}) as outside:
         assert outside.parts.place_at(f"{old}/x").connection._options["vectors.api_key"] == ""  # type: ignore[attr-defined]
+
+
+def test_stats_tell_where_vectors_are_kept(
+    kb: KnowledgeBase, shim: QdrantShim, tmp_path: Path, run: Callable[..., str]
+):
+    home = f"{shim.url}/{OLD}"
+    assert f"2 in {home}" in run("stats")
+    assert json.loads(run("stats", "--json"))["vectors_home"] == home
+    moved(tmp_path)
+    assert home not in run("stats")
+    assert json.loads(run("stats", "--json"))["vectors_home"] is None
+
+
+def test_a_source_that_cannot_be_removed_now_is_not_called_searchable(
+    kb: KnowledgeBase, shim: QdrantShim, run: Callable[..., str]
+):
+    shim.status = 503
+    with pytest.raises(BackendDown, match="503") as refusal:
+        kb.remove("notes", force=True)
+    assert "nothing was removed" in (refusal.value.hint or "")
+    assert "try again" in (refusal.value.hint or "")
+    assert "searched" not in (refusal.value.hint or "")
+    shim.status = None
+    assert kb.remove("notes", force=True).vectors_deleted == 2
 
 
 def test_the_command_tells_of_what_is_left_and_what_to_do(

@@ -70,6 +70,7 @@ class Stats(Struct, frozen=True):
     cache: CacheUsage | None = None  # of embeddings
     index: VectorIndexState | None = None  # None where the store has no such thing
     feedback: Mapping[Opinion, int] = field(default_factory=dict)  # opinion → how many
+    vectors_home: str = ""  # where vectors are kept; empty: in the store itself
 
 
 class Failure(Struct, frozen=True):

@@ -153,6 +153,7 @@ def stats_to_json(stats: Stats) -> JsonObject:
         "documents": stats.counts.documents,
         "chunks": stats.counts.chunks,
         "vectors": stats.counts.vectors,
+        "vectors_home": stats.vectors_home or None,
         "pending": stats.pending,
         "model": _model(stats.identity),
         "generation": stats.generation,

@@ -61,7 +61,8 @@ def _facts(state: Stats) -> Iterator[tuple[str, str]]:
     yield "sources", f"{counts.sources:,}"
     yield "documents", f"{counts.documents:,}" + (f" ({types})" if types else "")
     yield "chunks", f"{counts.chunks:,}"
-    yield "vectors", f"{counts.vectors:,}{waiting}"
+    home = f" in {state.vectors_home}" if state.vectors_home else ""
+    yield "vectors", f"{counts.vectors:,}{home}{waiting}"
     if identity:
         yield "model", f"{identity.provider}/{identity.model} ({identity.dimension} dimensions)"
     else:
