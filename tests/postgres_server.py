@@ -44,6 +44,11 @@ class Server:
         """Where the server's database is."""
         return str(self._server.get_uri())
 
+    @property
+    def process(self) -> int:
+        """Return the process that is ended with ours, if it still runs then."""
+        return int(self._server.get_pid())
+
     def stop(self) -> None:
         """Stop it at once, as a crash would: whoever is connected is cut off."""
         self._control("-m", "immediate", "stop")
