@@ -69,3 +69,19 @@ def database(administrator: Any) -> Iterator[str]:
     administrator.execute(f"CREATE DATABASE {name}")
     yield server_url().replace("/postgres?", f"/{name}?")
     administrator.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def owned(administrator: Any) -> Iterator[str]:
+    """The URL of a database with its owner, who is no administrator, as docs/postgresql.md has them made."""
+    import psycopg
+
+    name = fresh_org().replace("-", "_")
+    administrator.execute(f"CREATE ROLE {name} LOGIN")
+    administrator.execute(f"CREATE DATABASE {name} OWNER {name}")
+    url = server_url().replace("/postgres?", f"/{name}?")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE EXTENSION vector")
+    yield url.replace("postgres:@", f"{name}:@")
+    administrator.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    administrator.execute(f"DROP ROLE {name}")

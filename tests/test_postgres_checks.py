@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from concord.types import AnyOf, Phrase, Word
-from contract.stored import EVERYTHING, embed, put, unit
+from contract.stored import EVERYTHING, embed, faults, put, unit
 from postgres_server import fresh_org, server_url
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
@@ -59,7 +59,7 @@ DAMAGE = {
 
 
 def test_a_sound_store_has_no_findings(store: PostgresStore):
-    assert store.check() == []
+    assert faults(store) == []
 
 
 @pytest.mark.parametrize("check", DAMAGE)
@@ -67,11 +67,11 @@ def test_damage_is_found_and_put_right(store: PostgresStore, check: str):
     before, counts = found(store), store.catalog.counts()
     with psycopg.connect(server_url(), autocommit=True) as administrator:
         administrator.execute(DAMAGE[check].format(org=store._connections.org))
-    findings = store.check()
+    findings = faults(store)
     assert check in {finding.check for finding in findings}
     assert all(finding.is_repairable and "--fix" in finding.hint for finding in findings)
     store.repair(findings)
-    assert store.check() == []
+    assert faults(store) == []
     if check == "chunks":
         assert store.catalog.counts().chunks == counts.chunks - 1
     else:
@@ -83,8 +83,8 @@ def test_building_the_words_anew_changes_no_score(store: PostgresStore):
     before = found(store)
     with psycopg.connect(server_url(), autocommit=True) as administrator:
         administrator.execute("DELETE FROM kb_postings WHERE org = %s", (store._connections.org,))
-    store.repair(store.check())
+    store.repair(faults(store))
     assert found(store) == before
     put(store, "docs/new.md", "shared again")
     assert len(found(store)[0]) == len(before[0]) + 1
-    assert store.check() == []
+    assert faults(store) == []

@@ -141,6 +141,20 @@ def wait_for_a_waiter(connection: Any) -> None:
         assert connection.execute(bound).fetchone() == (False,)
 
 
+def test_a_server_that_stops_in_a_pipeline_leaves_no_noise_beside_the_error(
+    server: Server, store: PostgresStore, caplog: pytest.LogCaptureFixture
+):
+    def stopped_halfway() -> None:
+        with store._connections.transaction() as connection, connection.pipeline():
+            connection.execute("SELECT 1")
+            server.stop()
+            connection.execute("SELECT 2").fetchone()
+
+    with pytest.raises(BackendDown):
+        stopped_halfway()
+    assert caplog.messages == []
+
+
 def test_a_sync_cut_off_by_the_server_is_finished_by_the_next_one(
     server: Server, store: PostgresStore, tmp_path: Path
 ):

@@ -16,7 +16,7 @@ from concord.config import load_settings
 from concord.errors import BackendDown
 from concord.parts import silent
 from concord.types import AllOf, AnyOf, Filter, Match, Phrase, Word
-from contract.stored import EVERYTHING, document, pieces, put, source
+from contract.stored import EVERYTHING, document, faults, pieces, put, source
 from postgres_server import fresh_org, server_url
 from recorders import write
 
@@ -88,7 +88,7 @@ def test_a_folder_that_gets_and_loses_tags_has_its_postings_rewritten_once_not_f
         assert writes() == 1  # nothing is left of the first: every chunk is indexed anew
         kb.add(tmp_path / "docs", tags=["cold"])
         assert kb.store.lexical.frequencies(["hot", "cold"]) == (8, {"hot": 0, "cold": 8})
-        assert store.check() == []
+        assert faults(store) == []
 
 
 def test_a_document_given_twice_is_as_it_was_given_last(store: PostgresStore):

@@ -19,7 +19,7 @@ from concord.config import load_settings
 from concord.errors import BadValue, VectorsElsewhere
 from concord.parts import Parts, silent
 from concord.types import Filter, Scored
-from contract.stored import EVERYTHING, IDENTITY, document, embed, pieces, put, source, unit
+from contract.stored import EVERYTHING, IDENTITY, document, embed, faults, pieces, put, source, unit
 from postgres_server import fresh_org, server_url
 from recorders import write
 
@@ -145,7 +145,7 @@ def test_vectors_are_put_where_they_belong_by_now_not_where_they_were_put_last(s
         other.ledger.move("")
     assert store.vectors.put([(b, unit(0, 0, 1, 0, 0))]) == 1
     assert store.vectors.fetch([a, b]) == {b: unit(0, 0, 1, 0, 0)}
-    assert store.check() == []
+    assert faults(store) == []
 
 
 def indexes(connection: Any, dimension: int) -> list[Any]:

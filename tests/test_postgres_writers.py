@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from concord.errors import BackendDown, StoreBusy
 from concord.parts import silent
-from contract.stored import IDENTITY, embed, put, source, unit
+from contract.stored import IDENTITY, embed, faults, put, source, unit
 from postgres_server import fresh_org, server_url
 
 pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
@@ -81,7 +81,7 @@ def test_vectors_that_come_while_they_are_moved_are_forgotten_too(store: Postgre
     assert [waiting.chunk_id for waiting in store.vectors.pending(0, 9)] == [a]
     store.ledger.move("")
     assert store.vectors.fetch([a]) == {}
-    assert store.check() == []
+    assert faults(store) == []
 
 
 def test_the_lock_of_a_sync_is_freed_when_its_holder_dies(store: PostgresStore, administrator: Any):

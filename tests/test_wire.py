@@ -16,6 +16,7 @@ from concord import KnowledgeBase
 from concord.budget import BYTES_PER_TOKEN
 from concord.notes import Note
 from concord.outcomes import Failure, Passage, Removal, SourceSummary, Stats, SyncReport
+from concord.text.urls import without_password
 from concord.types import (
     MODES,
     Answer,
@@ -36,7 +37,6 @@ from concord.wire import (
     json_safe,
     passage_to_json,
     to_text,
-    without_password,
 )
 from concord.wire_outcomes import (
     removal_to_json,
@@ -256,6 +256,10 @@ def test_times_are_iso_in_utc_or_null(seconds: float | None, text: str | None):
             "postgresql://h/db?user=me&password=secret&sslmode=x",
             "postgresql://h/db?user=me&password=***&sslmode=x",
         ),
+        ("postgresql://me:sec@ret@host/db", "postgresql://me:***@host/db"),
+        ("postgresql://me:sec/ret@host/db", "postgresql://me:***@host/db"),
+        ("postgresql://host:5432/db?user=a@b", "postgresql://host:5432/db?user=a@b"),
+        ("http://host:6333/under@path", "http://host:6333/under@path"),
         ("sqlite:////home/me:odd@dir", "sqlite:////home/me:odd@dir"),
         ("memory://", "memory://"),
     ],

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections import Counter
 
-from concord.errors import UsageError
+from concord.errors import BackendDown, UsageError
 from concord.models import delete_vectors, nobody
 from concord.outcomes import Removal, SourceSummary, Stats
 from concord.protocols import Catalog, Store
 from concord.types import Source
+
+_TRY_AGAIN = "nothing was removed: see that it runs and that vectors.url is right, then try again"
 
 
 def summary(catalog: Catalog, source: Source) -> SourceSummary:
@@ -33,6 +35,7 @@ def stats(store: Store, org: str, url: str) -> Stats:
         generation=catalog.generation(),
         types=catalog.count_types(),
         feedback=Counter(one.opinion for one in store.journal.feedback()),
+        vectors_home=store.ledger.home().url,
     )
 
 
@@ -48,10 +51,17 @@ def remove(store: Store, source: Source, wait_s: float, *, force: bool = False) 
         _refuse_to_lose(source, store.catalog.counts(source.id).documents)
     # A sync under way would store what it still holds after everything else has been deleted.
     with store.catalog.sync_lock(source.id, wait_s=wait_s):
-        vectors = delete_vectors(store, source.id)
+        vectors = _delete_vectors(store, source.id)
         documents = store.catalog.remove_source(source.id)
     store.tend(nobody)
     return Removal(source, documents, vectors)
+
+
+def _delete_vectors(store: Store, source_id: str) -> int:
+    try:
+        return delete_vectors(store, source_id)
+    except BackendDown as fault:  # what it advises is for those who search
+        raise BackendDown(fault.message, hint=_TRY_AGAIN) from fault
 
 
 def _counted(notes: int) -> str:

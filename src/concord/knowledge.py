@@ -18,13 +18,12 @@ from msgspec.structs import replace
 
 from concord.config import Settings, load_settings
 from concord.errors import BadValue
-from concord.parts import COLD, Parts, silent
+from concord.parts import COLD, Parts, check_lasting, silent
 from concord.types import Answer, Document, Feedback, Filter, Opinion, Request, Source, Trust
 
 if TYPE_CHECKING:
     from concord.backfill import Backfill
     from concord.doctor import Diagnosis
-    from concord.embedding import Embedding
     from concord.explaining import Explanation
     from concord.measuring import Measuring
     from concord.migrate import Migration
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from concord.paging import Page
     from concord.progressive import Progressive
     from concord.protocols import Embedder, Progress, Store
+    from concord.rehome import Rehomed
     from concord.retrieve import SearchTools
     from concord.syncing import Syncing
 
@@ -427,21 +427,22 @@ class KnowledgeBase:
 
         return stats(self.store, self.org, self.settings.store_url)
 
-    def migrate(self, to: str, *, vectors: str | None = None, progress: Progress = silent) -> Migration:
+    def migrate(
+        self, to: str, *, org: str | None = None, vectors: str | None = None, progress: Progress = silent
+    ) -> Migration:
         """Copy everything to another store, with its vectors inside it or at the URL that is given.
 
+        There it belongs to the same organisation, or to the one that is given.
+
         Raises:
-            BadValue: that store holds something else, or is this one.
+            BadValue: that store holds something else, is this one, or is none that keeps anything.
             StoreError: the copy is not the same, because something changed meanwhile.
         """
-        from concord.migrate import is_same_file, migrate
+        from concord.migrate import migrate
 
-        elsewhere = self.settings.replaced(store__url=to, vectors__url=vectors or "", org=self.org)
+        check_lasting(to, vectors or "")
+        elsewhere = self.settings.replaced(store__url=to, vectors__url=vectors or "", org=org or self.org)
         with KnowledgeBase(elsewhere) as other:
-            if elsewhere.store_url == self.settings.store_url or is_same_file(self.store, other.store):
-                raise BadValue(
-                    f"{to} is this store itself", hint="`kb migrate` without --to moves its vectors"
-                )
             return migrate(self.store, other.store, progress, lock_wait_s=self.settings["sync.lock_wait_s"])
 
     def backup(self, path: str | os.PathLike[str], *, progress: Progress = silent) -> Backup:
@@ -456,15 +457,20 @@ class KnowledgeBase:
 
         return back_up(self.store, path, progress)
 
-    def migrate_vectors(self, *, progress: Progress = silent) -> Embedding:
+    def migrate_vectors(self, *, progress: Progress = silent) -> Rehomed:
         """Bring the vectors of this store to where `vectors.url` says, from the embedding cache.
 
+        What was sent to where they were before is deleted there, or the result says why it could not be.
+
         Raises:
+            BadValue: nothing would be kept there.
             BackendDown: nobody answers there; nothing has changed.
         """
-        from concord.migrate import rehome
+        from concord.rehome import Places, rehome
 
-        return rehome(self.store, self.parts.outside, self.embedder, progress)
+        check_lasting(self.settings["vectors.url"])
+        places = Places(self.parts.outside, self.parts.place_at)
+        return rehome(self.store, places, self.embedder, progress)
 
     # Models.
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,12 +19,10 @@ from operator import mul
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import asdict, astuple
+from msgspec.structs import asdict
 
-from concord.embedding import Embedding, embed_pending, text_key
 from concord.errors import BadValue, StoreError
-from concord.protocols import Embedder, OutsideVectors, Progress, Store
-from concord.text.assemble import embeddable_text
+from concord.protocols import Progress, Store
 from concord.types import Chunk, ChunkId, Counts, Document, Identity, Piece, Vector
 
 T = TypeVar("T")
@@ -46,18 +43,23 @@ class Migration(Struct, frozen=True):
     checksum: str  # of sources, documents and chunks: the same on both sides
     copied: int  # documents that this run had to copy
     took_s: float
+    left: str = ""  # where vectors of the origin lie outside it, as they did before
 
 
 def migrate(origin: Store, target: Store, progress: Progress, *, lock_wait_s: float) -> Migration:
     """Copy everything and see that it has arrived.
 
     Raises:
-        BadValue: the target holds something else.
+        BadValue: the target holds something else, or is the origin itself under whatever name.
         ModelMismatch: it holds vectors of another model.
         StoreBusy: a source is being synced for too long.
         StoreError: the copy is not the same, because something changed meanwhile.
     """
     started = time.monotonic()
+    if origin.whereabouts() == target.whereabouts():
+        raise BadValue(
+            "the target is this store itself", hint="`kb migrate` without --to moves the vectors of a store"
+        )
     _drop_or_refuse_strangers(origin, target)
     with ExitStack() as held:
         for source in origin.catalog.sources():
@@ -72,46 +74,8 @@ def migrate(origin: Store, target: Store, progress: Progress, *, lock_wait_s: fl
         for source in origin.catalog.sources():  # last: with these the mark is gone
             target.catalog.put_memo(source.id, origin.catalog.memo(source.id))
     target.tend(progress)
-    return Migration(target.catalog.counts(), cached, checksum, copied, time.monotonic() - started)
-
-
-def rehome(
-    store: Store, outside: OutsideVectors | None, embedder: Embedder | None, progress: Progress
-) -> Embedding:
-    """Keep a store's vectors outside it, or inside again; they are taken from the embedding cache.
-
-    Interrupted, what has not arrived is pending for the next sync.
-
-    Raises:
-        BackendDown: nobody answers there; nothing has changed.
-    """
-    spaces = store.spaces.all()
-    if outside:
-        for space in spaces:
-            outside.reach(space.identity.dimension)
-    store.ledger.move(outside.home if outside else "")
-    for space in spaces:
-        if not space.is_active:
-            _refill(space.identity, store)
-    done = embed_pending(store, embedder, progress)
-    store.tend(progress)
-    return done
-
-
-def _refill(identity: Identity, store: Store) -> None:
-    """Give the chunks of a space the vectors that the cache has for them; the others wait for its model."""
-    space, after = store.spaces.of(identity), 0
-    while window := space.pending(after, VECTORS):
-        after = window[-1].chunk_id
-        keys = {one.chunk_id: text_key(embeddable_text(*astuple(one)[1:])) for one in window}
-        known = store.cache.get(identity, list(set(keys.values())))
-        space.put((chunk_id, known[key]) for chunk_id, key in keys.items() if key in known)
-
-
-def is_same_file(origin: Store, target: Store) -> bool:
-    """Whether two stores are one file, however their URLs spell it."""
-    here, there = origin.path or "", target.path or ""
-    return os.path.exists(here) and os.path.exists(there) and os.path.samefile(here, there)
+    left = "" if origin.ledger.is_empty() else origin.ledger.home().url
+    return Migration(target.catalog.counts(), cached, checksum, copied, time.monotonic() - started, left)
 
 
 def _drop_or_refuse_strangers(origin: Store, target: Store) -> None:

@@ -70,6 +70,7 @@ class Stats(Struct, frozen=True):
     cache: CacheUsage | None = None  # of embeddings
     index: VectorIndexState | None = None  # None where the store has no such thing
     feedback: Mapping[Opinion, int] = field(default_factory=dict)  # opinion → how many
+    vectors_home: str = ""  # where vectors are kept; empty: in the store itself
 
 
 class Failure(Struct, frozen=True):
@@ -123,8 +124,9 @@ class Backup(Struct, frozen=True):
 CheckName = Literal["open", "storage", "sources", "files", "vectors", "provider", "machine"]
 _Around = Literal["store", "ghosts", "embedding", "model", "disk", "memory", "outside"]
 _Damage = Literal["sqlite", "integrity", "metric", "words", "counter", "types", "index", "vector-index"]
+_Walls = Literal["policies"]
 _Strays = Literal["chunks", "vectors", "lost-vectors", "pending", "superseded"]
-FaultName = CheckName | _Around | _Damage | _Strays
+FaultName = CheckName | _Around | _Damage | _Strays | _Walls
 
 
 class Finding(Struct, frozen=True):

@@ -22,6 +22,10 @@ class StoreWithOutsideVectors:
         self.path = store.path
         self.inner = store
 
+    def whereabouts(self) -> str:
+        """Return those of the store: it decides what is kept outside."""
+        return self.inner.whereabouts()
+
     def glance(self) -> Glance:
         """Ask both."""
         return replace(self.inner.glance(), space=self.spaces.active())

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from concord import plugins
 from concord.config import Settings
-from concord.errors import KBError, Unavailable, UsageError
+from concord.errors import BadValue, KBError, Unavailable, UsageError
 from concord.types import ChunkId, Degraded, Identity, Request, Space
 
 if TYPE_CHECKING:
@@ -34,11 +34,26 @@ if TYPE_CHECKING:
 RECIPE = ("embed.provider", "embed.model", "embed.url")  # what says which model is meant; none is a secret
 NONE = "none"  # the provider that is nobody
 _EMBEDDER, _SEMANTIC = "embedder", "semantic"  # how the names of such parts begin
+_FLEETING = ("memory:", "qdrant-local::memory:")  # how URLs begin of what is gone with this process
 COLD = Degraded("semantic", "the model is still loading; ask again in a moment to search by meaning as well")
 
 
 def silent(stage: str, done: int, total: int | None) -> None:
     """Report progress to nobody."""
+
+
+def check_lasting(*urls: str) -> None:
+    """Refuse to bring anything to where it would be gone with this process.
+
+    Raises:
+        BadValue: one of the URLs leads there.
+    """
+    for url in urls:
+        if url.startswith(_FLEETING):
+            raise BadValue(
+                f"nothing is kept in {url}: it would be gone when this command ends",
+                hint="name a store that lasts, such as sqlite:///folder or postgresql://user@host/database",
+            )
 
 
 class Meaning(Struct, frozen=True):
@@ -87,12 +102,12 @@ class Parts:
 
     def _open_store(self) -> Store:
         url, outside = self.settings.store_url, self.settings["vectors.url"]
-        store: Store = plugins.load("backends", url.partition(":")[0]).open(url, self.org, self.settings)
+        store: Store = plugins.load("backends", _scheme("store.url", url)).open(url, self.org, self.settings)
         if not outside:
             return store
         from concord.outside_vectors import StoreWithOutsideVectors  # late: most stores keep their own
 
-        place = plugins.load("vectors", outside.partition(":")[0])
+        place = plugins.load("vectors", _scheme("vectors.url", outside))
         return StoreWithOutsideVectors(store, place(store, outside, self.org, self.settings))
 
     @property
@@ -102,6 +117,16 @@ class Parts:
 
         store = self.store
         return store.outside if isinstance(store, StoreWithOutsideVectors) else None
+
+    def place_at(self, home: str) -> OutsideVectors:
+        """Open the place where vectors of this store were kept once; whoever asked closes it."""
+        from concord.outside_vectors import StoreWithOutsideVectors
+
+        store = self.store
+        inner = store.inner if isinstance(store, StoreWithOutsideVectors) else store
+        kind = plugins.load("vectors", _scheme("vectors.url", home))
+        place: OutsideVectors = kind.at_home(inner, home, self.org, self.settings)
+        return place
 
     @property
     def embedder(self) -> Embedder | None:
@@ -331,6 +356,21 @@ class Parts:
         from concord.quality.calibration import find_calibration
 
         return find_calibration(identity, self.settings.paths)
+
+
+def _scheme(setting: str, url: str) -> str:
+    """Return the part of a URL that says what it leads to.
+
+    Raises:
+        BadValue: there is none. What is there instead is not repeated: it may hold a password.
+    """
+    scheme, colon, _ = url.partition(":")
+    if not colon or not scheme.replace("-", "").replace("+", "").isalnum():
+        raise BadValue(
+            f"{setting} is no URL: nothing says what kind of place it is",
+            hint="such as sqlite:///folder, postgresql://user@host/database or http://host:6333",
+        )
+    return scheme
 
 
 def _embedder_name(recipe: Mapping[str, Any]) -> str:

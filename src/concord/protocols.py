@@ -424,6 +424,14 @@ class OutsideVectors(Protocol):
         """Tell the place all that has changed in the catalog; when nobody answers, it is told later."""
         ...
 
+    def clear(self, key: str) -> None:
+        """Delete all that the store has sent there under a key, in every space.
+
+        Raises:
+            BackendDown: nobody answers.
+        """
+        ...
+
     def check(self) -> list[Finding]:
         """Look for what only the place itself can see is wrong; that it does not answer is a finding too."""
         ...
@@ -448,7 +456,19 @@ class Ledger(Protocol):
         ...
 
     def move(self, url: str) -> None:
-        """Keep vectors there from now on: every chunk is pending in every space, and nothing is unsettled."""
+        """Keep vectors there from now on: every chunk is pending in every space, and nothing is unsettled.
+
+        Where vectors were sent until now is written down as left. With another place comes another key, so
+        that what was left cannot be taken for what is sent now, even if both are one place after all.
+        """
+        ...
+
+    def left(self) -> list[Home]:
+        """Return the places that vectors were moved away from and still lie in, the oldest first."""
+        ...
+
+    def forget(self, home: Home) -> None:
+        """Take note that nothing of this store is left there."""
         ...
 
     def mark(self, identity: Identity, chunk_ids: Sequence[ChunkId]) -> None:
@@ -544,6 +564,10 @@ class Store(Protocol):
     @property
     def path(self) -> str | None:
         """The one file that everything is kept in; None where there is no such file."""
+        ...
+
+    def whereabouts(self) -> str:
+        """Return what this store has in common with itself under any other URL, and with no other store."""
         ...
 
     @property

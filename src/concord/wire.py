@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -129,12 +128,6 @@ def iso_time(seconds: float | None) -> str | None:
     except (OverflowError, ValueError, OSError):  # a file may claim any time at all
         return None
     return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
-
-
-def without_password(url: str, instead: str = "***") -> str:
-    """Return a URL fit to be shown: whoever reads a log need not learn the password."""
-    place = re.sub(r"(?<=://)([^/@:]*):[^/@]*@", rf"\1:{instead}@" if instead else r"\1@", url)
-    return re.sub(r"([?&](?:ssl)?password=)[^&]*", rf"\1{instead}", place)
 
 
 def json_safe(value: Any) -> Any:

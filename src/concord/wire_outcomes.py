@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
-from concord.wire import JsonObject, iso_time, json_object, without_password
+from concord.text.urls import without_password
+from concord.wire import JsonObject, iso_time, json_object
 
 if TYPE_CHECKING:
     from concord.backfill import Backfill
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from concord.quality.evaluate import Evaluation
     from concord.quality.refit import Refit
     from concord.quality.reliability import Reliability, Trust
+    from concord.rehome import Rehomed
     from concord.replay import Comparison, Trial
     from concord.types import Feedback, Identity
 
@@ -95,6 +97,7 @@ def migration_to_json(migration: Migration, store: str) -> JsonObject:
         "checksum": migration.checksum,
         "copied": migration.copied,
         "took_s": migration.took_s,
+        "vectors_left": migration.left or None,
     }
     return json_object(wire)
 
@@ -113,9 +116,10 @@ def backup_to_json(backup: Backup) -> JsonObject:
     return json_object(wire)
 
 
-def rehomed_to_json(done: Embedding, place: str) -> JsonObject:
-    """Return where vectors are kept now, and what bringing them there came to."""
-    return json_object({"vectors": place, **done._asdict()})
+def rehomed_to_json(done: Rehomed, place: str) -> JsonObject:
+    """Return where vectors are kept now, what bringing them there came to, and where some still lie."""
+    left = [{"vectors": one.home.url, "store": one.home.key, "why": one.why} for one in done.left]
+    return json_object({"vectors": place, **done.embedding._asdict(), "left": left})
 
 
 def source_to_json(summary: SourceSummary) -> JsonObject:
@@ -149,6 +153,7 @@ def stats_to_json(stats: Stats) -> JsonObject:
         "documents": stats.counts.documents,
         "chunks": stats.counts.chunks,
         "vectors": stats.counts.vectors,
+        "vectors_home": stats.vectors_home or None,
         "pending": stats.pending,
         "model": _model(stats.identity),
         "generation": stats.generation,

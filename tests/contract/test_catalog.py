@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from concord.errors import BadValue, NotFound, StoreBusy
 from concord.protocols import Store
 from concord.types import Counts, FileState, Piece, Word
-from contract.stored import EVERYTHING, document, embed, pieces, put, source, unit
+from contract.stored import EVERYTHING, document, embed, faults, pieces, put, source, unit
 
 
 def found(store: Store, word: str) -> list[int]:
@@ -190,7 +190,7 @@ def test_updating_several_documents_is_updating_each(store: Store):
     assert store.lexical.frequencies(["ops", "web", "shared"]) == (6, {"ops": 4, "web": 4, "shared": 3})
     assert set(store.vectors.fetch(ids[0])) == {ids[0][0]}
     assert store.catalog.generation() > before
-    assert store.check() == []
+    assert faults(store) == []
 
 
 def test_of_several_documents_none_is_updated_when_one_is_gone(store: Store):

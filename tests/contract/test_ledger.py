@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from concord.errors import StoreBusy, VectorsElsewhere
 from concord.protocols import Store
 from concord.types import ChunkId, Filter, Home
-from contract.stored import EVERYTHING, IDENTITY, embed, put, source, unit
+from contract.stored import EVERYTHING, IDENTITY, embed, faults, put, source, unit
 
 ELSEWHERE = "http://qdrant:6333/conduit_kb"
 NORTH = unit(1, 0, 0, 0)
@@ -36,7 +36,7 @@ def test_at_first_vectors_are_kept_in_the_store(store: Store):
     assert store.ledger.unsettled(10) == []
 
 
-def test_moving_makes_every_chunk_pending_and_keeps_the_stores_key(store: Store):
+def test_moving_makes_every_chunk_pending(store: Store):
     a, b = put(store, "docs/a.md", "a", "b")
     embed(store, [(a, NORTH)])
     store.ledger.move(ELSEWHERE)
@@ -48,11 +48,58 @@ def test_moving_makes_every_chunk_pending_and_keeps_the_stores_key(store: Store)
     assert store.catalog.counts().vectors == 0
     store.ledger.mark(IDENTITY, [a])
     store.ledger.move("http://other")
-    assert store.ledger.home() == replace(first, url="http://other")
+    assert store.ledger.home().url == "http://other"
     assert pending(store) == [a, b]
     store.ledger.move("")
     embed(store, [(a, NORTH)])
     assert [found.chunk_id for found in store.vectors.search(NORTH, EVERYTHING, 9)] == [a]
+
+
+def test_what_is_sent_to_another_place_has_another_key(store: Store):
+    store.ledger.move(ELSEWHERE)
+    first = store.ledger.home()
+    store.ledger.move(ELSEWHERE)
+    assert store.ledger.home() == first
+    store.ledger.move("http://other")
+    assert store.ledger.home().key not in ("", first.key)
+    store.ledger.move("")
+    store.ledger.move(ELSEWHERE)
+    assert store.ledger.home().key not in ("", first.key)
+
+
+def test_places_that_vectors_were_moved_away_from_are_known_until_they_are_forgotten(store: Store):
+    store.vectors.prepare(IDENTITY)
+    (a,) = put(store, "docs/a.md", "a")
+    homes = []
+    for url in (ELSEWHERE, "http://other"):
+        store.ledger.move(url)
+        store.ledger.mark(IDENTITY, [a])
+        homes.append(store.ledger.home())
+    assert store.ledger.left() == homes[:1]
+    store.ledger.move("http://other")  # all is sent there again
+    assert store.ledger.left() == homes[:1]
+    store.ledger.mark(IDENTITY, [a])
+    store.ledger.move("")
+    assert store.ledger.left() == homes
+    store.ledger.forget(homes[0])
+    assert store.ledger.left() == homes[1:]
+    store.ledger.forget(homes[0])
+    store.ledger.forget(homes[1])
+    assert store.ledger.left() == []
+
+
+def test_a_place_that_nothing_was_sent_to_is_not_left(store: Store):
+    store.vectors.prepare(IDENTITY)
+    (a,) = put(store, "docs/a.md", "a")
+    store.ledger.move(ELSEWHERE)
+    store.ledger.move("")
+    assert store.ledger.left() == []
+    store.ledger.move(ELSEWHERE)
+    store.ledger.mark(IDENTITY, [a])
+    store.catalog.delete_documents(["docs/a.md"])  # which the place has not been told of
+    home = store.ledger.home()
+    store.ledger.move("")
+    assert store.ledger.left() == [home]
 
 
 def test_two_stores_have_two_keys(store: Store):
@@ -105,7 +152,7 @@ def test_vectors_that_are_elsewhere_are_not_looked_for_in_the_store(store: Store
     ):
         with pytest.raises(VectorsElsewhere, match=ELSEWHERE):
             act()
-    assert store.check() == []
+    assert faults(store) == []
     store.ledger.unmark(IDENTITY, "docs")
     assert store.vectors.put([(a, NORTH)]) == 1
     assert store.ledger.home().url == ""

@@ -18,12 +18,13 @@ import msgspec
 
 from concord.backends.bm25 import InvertedIndex
 from concord.backends.columns import columns_of
+from concord.backends.file_identity import file_identity
 from concord.backends.file_locks import file_lock
 from concord.backends.memory import MemoryStore
 from concord.backends.shelves import Held, Shelves
 from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
 from concord.text.organisations import check_org
-from concord.types import Access, Chunk, ChunkId, Document, Feedback, Identity, Source, Vector
+from concord.types import Access, Chunk, ChunkId, Document, Feedback, Home, Identity, Source, Vector
 
 SCHEME = "json://"
 VERSION = 1
@@ -49,6 +50,7 @@ class Saved(msgspec.Struct):
     cached: list[tuple[Identity, bytes, Vector]] = []
     home: str = ""
     key: str = ""
+    left: list[Home] = []
     unsettled: dict[int, ChunkId] = {}
     accesses: dict[str, Access] = {}
     feedback: list[Feedback] = []
@@ -65,6 +67,7 @@ _SAME = [
     "cache_misses",
     "home",
     "key",
+    "left",
     "unsettled",
     "last_turn",
     "accesses",
@@ -188,6 +191,11 @@ class JsonStore(MemoryStore):
         store = cls(Path("/" + folder.lstrip("/")) / f"{org}.json")
         store.catalog.generation()  # reads the file: a damaged one is told of now
         return store
+
+    def whereabouts(self) -> str:
+        """Return the folder, by what the system knows it by, and the name: each change is a new file."""
+        folder, name = os.path.split(str(self.path))
+        return f"{file_identity(folder)}/{name}"
 
 
 def _signature(path: Path) -> _Signature | None:

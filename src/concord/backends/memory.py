@@ -389,6 +389,10 @@ class MemoryStore:
         """Return a new store; `memory://` says all there is to say."""
         return cls()
 
+    def whereabouts(self) -> str:
+        """Return a place in memory: nobody else gets to it."""
+        return f"memory {id(self)}"
+
     def glance(self) -> Glance:
         """Return the generation, the sources by name and the active space."""
         return Glance(self.catalog.generation(), self.catalog.sources(), self.spaces.active())

@@ -33,6 +33,16 @@ class MemoryLedger:
         with self._shelves.changing() as shelves:
             shelves.move_home(url)
 
+    def left(self) -> list[Home]:
+        """Return the places that vectors were moved away from and still lie in, the oldest first."""
+        with self._shelves.reading() as shelves:
+            return list(shelves.left)
+
+    def forget(self, home: Home) -> None:
+        """Take note that nothing of this store is left there."""
+        with self._shelves.changing() as shelves:
+            shelves.left = [one for one in shelves.left if one != home]
+
     def mark(self, identity: Identity, chunk_ids: Sequence[ChunkId]) -> None:
         """Take note that the other place has acknowledged these chunks' vectors."""
         with self._shelves.changing() as shelves:

@@ -20,6 +20,7 @@ from concord.types import (
     Document,
     Feedback,
     Filter,
+    Home,
     Identity,
     Json,
     Scored,
@@ -55,6 +56,7 @@ class Shelves(Struct):
     cache_misses: int = 0
     home: str = ""  # where vectors are kept when not here
     key: str = ""
+    left: list[Home] = field(default_factory=list)  # where vectors were kept before, and still lie
     unsettled: dict[int, ChunkId] = field(default_factory=dict)  # turn → what changed and was not told there
     last_turn: int = 0
     accesses: dict[str, Access] = field(default_factory=dict)  # document id → how often it was read
@@ -101,11 +103,14 @@ class Shelves(Struct):
         """Forget all vectors, in every space, and keep those that come in another place."""
         import secrets  # late: hardly anybody does
 
+        if url != self.home:
+            if self.home and (self.unsettled or any(held.vectors for held in self.spaces.values())):
+                self.left.append(Home(self.home, self.key))
+            self.key = secrets.token_hex(8) if url else self.key
         for held in self.spaces.values():
             held.vectors.clear()
         self.unsettled.clear()
         self.home = url
-        self.key = self.key or secrets.token_hex(8)
 
     def chunk_ids(self, source_id: str | None) -> list[ChunkId]:
         """Return the chunks of a source, or all, in order of id."""

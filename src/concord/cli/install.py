@@ -74,7 +74,7 @@ def launch(flags: Flags, scope: Scope, roots: tuple[str, ...], carried: Mapping[
     A file that others may get names neither this machine's paths nor its variables.
     """
     from concord.clients import Launch
-    from concord.wire import without_password
+    from concord.text.urls import without_password
 
     command, args = _program(shared=scope == "project")
     for flag, value in (("--store", flags.store), ("--org", flags.org)):
@@ -117,7 +117,7 @@ def _open_settings(environment: Mapping[str, str]) -> dict[str, str]:
 def _secrets(flags: Flags, environment: Mapping[str, str]) -> list[str]:
     """Name what is set and is in no entry."""
     from concord.config import SETTINGS
-    from concord.wire import without_password
+    from concord.text.urls import without_password
 
     hidden = [setting.environment_name for setting in SETTINGS if setting.is_secret]
     given = {**_open_settings(environment), "--store": flags.store or ""}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 @command(
     "migrate",
     "kb migrate --to postgresql://kb@db.example.com/kb",
-    "kb migrate --to sqlite:///srv/kb --vectors http://qdrant.example.com:6333",
+    "kb migrate --to postgresql://kb@db.example.com/kb --to-org team",
     "KB_VECTORS_URL=http://localhost:6333 kb migrate",
 )
 @click.option("--to", metavar="URL", help="The store that everything is copied to; it must be empty.")
+@click.option("--to-org", metavar="ORG", help="Whose it is there; the same organisation's, unless given.")
 @click.option("--vectors", metavar="URL", help="Where that store keeps its vectors; inside, unless given.")
-def migrate(flags: Flags, to: str | None, vectors: str | None, as_json: bool) -> int:
+def migrate(flags: Flags, to: str | None, to_org: str | None, vectors: str | None, as_json: bool) -> int:
     """Move everything to another store, or without --to the vectors to where `vectors.url` says.
 
     Nothing is embedded again that is known. The store itself is only read, and stays as it is: set
@@ -32,41 +33,65 @@ def migrate(flags: Flags, to: str | None, vectors: str | None, as_json: bool) ->
     """
     if to is None and vectors is not None:
         refuse("--vectors goes with --to; without it, set vectors.url")
+    if to is None and to_org is not None:
+        refuse("--to-org goes with --to; to another organisation of the same store, give its URL")
     with opened(flags) as knowledge:
-        return _vectors(knowledge, as_json) if to is None else _everything(knowledge, to, vectors, as_json)
+        if to is None:
+            return _vectors(knowledge, as_json)
+        return _everything(knowledge, Target(to, to_org, vectors), as_json)
 
 
-def _everything(knowledge: KnowledgeBase, to: str, vectors: str | None, as_json: bool) -> int:
-    from concord.wire import without_password
+class Target(NamedTuple):
+    """What everything is copied to."""
+
+    url: str
+    org: str | None
+    vectors: str | None
+
+
+def _everything(knowledge: KnowledgeBase, target: Target, as_json: bool) -> int:
+    from concord.text.urls import without_password
     from concord.wire_outcomes import migration_to_json
 
     with shown() as progress:
-        done = knowledge.migrate(to, vectors=vectors, progress=progress)
+        done = knowledge.migrate(target.url, org=target.org, vectors=target.vectors, progress=progress)
     if as_json:
-        output.emit_json(migration_to_json(done, to))
+        output.emit_json(migration_to_json(done, target.url))
         return 0
-    counts = done.counts
+    counts, place = done.counts, without_password(target.url)
     output.emit(
-        f"✓ {without_password(to)}: {counts.sources:,} sources, {counts.documents:,} documents,"
+        f"✓ {place}: {counts.sources:,} sources, {counts.documents:,} documents,"
         f" {counts.chunks:,} chunks, {counts.vectors:,} vectors, {done.cached:,} more remembered,"
         f" in {done.took_s:.1f} s\n  compared, all the same (checksum {done.checksum[:16]})"
     )
-    output.talk(f"to use it: KB_STORE_URL={without_password(to)}, or store.url in the configuration file")
+    org = f" KB_ORG={target.org}" if target.org else ""
+    output.talk(f"to use it: KB_STORE_URL={place}{org}, or store.url in the configuration file")
+    if done.left:
+        output.talk(
+            f"the old store's vectors stay in {done.left}, with their texts: when you need it no more,"
+            " `KB_VECTORS_URL= kb migrate` on the old store brings them back to it and deletes them there"
+        )
     return 0
 
 
 def _vectors(knowledge: KnowledgeBase, as_json: bool) -> int:
     with shown() as progress:
-        done = knowledge.migrate_vectors(progress=progress)
-    place = knowledge.vectors_home or "the store itself"
+        rehomed = knowledge.migrate_vectors(progress=progress)
+    done, place = rehomed.embedding, knowledge.vectors_home or "the store itself"
     if as_json:
         from concord.wire_outcomes import rehomed_to_json
 
-        output.emit_json(rehomed_to_json(done, place))
+        output.emit_json(rehomed_to_json(rehomed, place))
     else:
         output.emit(
             f"✓ vectors are kept in {place}: {done.reused:,} sent again, {done.embedded:,} embedded anew"
         )
         if done.pending:
             output.talk(f"{done.pending:,} chunks are left ({done.degraded or 'no model'}): `kb sync`")
+    for left in rehomed.left:
+        output.talk(
+            f"what was sent to {left.home.url} is still there, with its texts: {left.why}\n"
+            "  the next `kb migrate` tries again to delete it; by hand, delete the points there whose"
+            f" `store` is {left.home.key}"
+        )
     return SOME_FAILED if done.pending else 0

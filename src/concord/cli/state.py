@@ -50,7 +50,7 @@ def config(flags: Flags, key: str | None, as_json: bool) -> None:
 
 
 def _facts(state: Stats) -> Iterator[tuple[str, str]]:
-    from concord.wire import without_password
+    from concord.text.urls import without_password
 
     counts, identity = state.counts, state.identity
     size = "" if state.size_bytes is None else f" ({_bytes(state.size_bytes)})"
@@ -61,7 +61,8 @@ def _facts(state: Stats) -> Iterator[tuple[str, str]]:
     yield "sources", f"{counts.sources:,}"
     yield "documents", f"{counts.documents:,}" + (f" ({types})" if types else "")
     yield "chunks", f"{counts.chunks:,}"
-    yield "vectors", f"{counts.vectors:,}{waiting}"
+    home = f" in {state.vectors_home}" if state.vectors_home else ""
+    yield "vectors", f"{counts.vectors:,}{home}{waiting}"
     if identity:
         yield "model", f"{identity.provider}/{identity.model} ({identity.dimension} dimensions)"
     else:
@@ -125,7 +126,7 @@ def _row(setting: Setting, settings: Settings) -> dict[str, Any]:
 
 
 def _visible(setting: Setting, value: Any) -> Any:
-    from concord.wire import without_password
+    from concord.text.urls import without_password
 
     if setting.is_secret:
         return "(set)" if value else ""

@@ -171,7 +171,8 @@ def _parts(url: str) -> tuple[str, str, int, str]:
     if parts.username or parts.password:
         raise BadValue("embed.url must not hold a password", hint="give it as embed.key")
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise BadValue(f"embed.url is no address of a web server: {url!r}", hint=_EXAMPLE)
+        shown = url.rpartition("@")[2]  # what is before it may be a password
+        raise BadValue(f"embed.url is no address of a web server: {shown!r}", hint=_EXAMPLE)
     standard = 443 if parts.scheme == "https" else 80
     return parts.scheme, parts.hostname, port or standard, parts.path.rstrip("/")
 

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from concord.backends.postgres import upkeep
 from concord.backends.postgres.connections import Connection, Connections
-from concord.backends.postgres.schema import vector_table
-from concord.outcomes import FaultName, Finding
+from concord.backends.postgres.schema import GUARDED, is_vector_table, vector_table
+from concord.backends.postgres.space_rows import count_vectors, find_space
+from concord.backends.postgres.vector_index import has_vectors, look_at
+from concord.outcomes import FaultName, Finding, VectorIndexState
 
 NO_DOCUMENT = """
 kb_chunks AS c WHERE c.org = %(org)s
@@ -42,9 +45,15 @@ FROM kb_orgs AS o WHERE o.key = %(org)s"""
 _TYPES_KNOWN = """
 SELECT coalesce(o.types @> ARRAY(SELECT DISTINCT type FROM kb_documents WHERE org = %(org)s), true)
 FROM kb_orgs AS o WHERE o.key = %(org)s"""
-_BROKEN_INDEX = "SELECT NOT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%(index)s)"
+# For superusers, roles with BYPASSRLS, and on tables whose policies somebody has switched off.
+_UNGUARDED = f"""
+SELECT c.relname, current_user, (SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user)
+FROM pg_class AS c
+WHERE c.relkind = 'r' AND (c.relname = ANY(%s) OR {is_vector_table("c.relname")})
+    AND pg_table_is_visible(c.oid) AND NOT row_security_active(c.oid) ORDER BY c.relname LIMIT 1"""
 _HOME = "SELECT home FROM kb_orgs WHERE key = %s"
 _SPACES = "SELECT key, dimension FROM kb_spaces WHERE org = %s"
+_DIMENSIONS = "SELECT DISTINCT dimension FROM kb_spaces WHERE org = %s AND dimension <= %s"
 
 
 class _Count(NamedTuple):
@@ -99,9 +108,64 @@ def _faults(connection: Connection, org: int) -> Iterator[Finding]:
         # What vectors elsewhere were lost, nobody can tell here.
         counts = [one for one in _COUNTS_OF_SPACE if not (is_elsewhere and one.check == "lost-vectors")]
         yield from _counted(connection, counts, {"org": org, "space": space}, table)
-        index = {"index": f"{table}_hnsw"}
-        if table.startswith("kb_") and connection.execute(_BROKEN_INDEX, index).fetchone() == (True,):
-            yield _repairable("index", "the vector index was not finished", "builds it anew")
+    for dimension in _dimensions(connection, org):
+        yield from _index_faults(connection, org, vector_table(dimension))
+    yield from _policy_faults(connection)
+
+
+def _policy_faults(connection: Connection) -> Iterator[Finding]:
+    """Whether anything but our own statements keeps organisations apart."""
+    row = connection.execute(_UNGUARDED, (list(GUARDED),)).fetchone()
+    if row is None:
+        return
+    table, role, is_above = row
+    if is_above:
+        said = f"the role {role} is above row-level policies: only our statements keep organisations apart"
+        hint = "connect as a role that is no superuser and has no BYPASSRLS: docs/postgresql.md"
+    else:
+        said = f"row-level policies are switched off for {table}, and perhaps for other tables"
+        hint = f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY"
+    yield Finding("policies", said, hint)
+
+
+def _index_faults(connection: Connection, org: int, table: str) -> Iterator[Finding]:
+    index = look_at(connection, table)
+    if index is None or index.is_valid:
+        return
+    if index.is_valid is False:
+        said = "the vector index was not finished"
+    elif has_vectors(connection, table, org, upkeep.INDEX_FROM):
+        said = "there is no vector index: every search compares all vectors"
+    else:
+        return
+    yield Finding("index", said, index.cure, is_repairable=index.is_ours_to_build)
+
+
+def index_state(connections: Connections) -> VectorIndexState:
+    """Tell whether there is an index of the vectors that searches use."""
+    return connections.read(lambda connection: _index_state(connection, connections.org))
+
+
+def _index_state(connection: Connection, org: int) -> VectorIndexState:
+    space = find_space(connection, org, None)
+    dimension = (space and space.dimension) or 0
+    table, least = vector_table(dimension), upkeep.INDEX_FROM
+    index = look_at(connection, table)
+    if space and index and index.is_valid:
+        return VectorIndexState(count_vectors(connection, org, space.key), index.size_bytes)
+    if dimension > upkeep.MOST_DIMENSIONS:
+        why = f"pgvector indexes up to {upkeep.MOST_DIMENSIONS:,} dimensions"
+    elif index and has_vectors(connection, table, org, least):
+        why = f"missing: {index.cure}"
+    else:
+        why = f"from {least:,} vectors on"
+    return VectorIndexState(0, 0, why)
+
+
+def _dimensions(connection: Connection, org: int) -> list[int]:
+    """Return those of an organisation's vectors that can be indexed."""
+    rows = connection.execute(_DIMENSIONS, (org, upkeep.MOST_DIMENSIONS)).fetchall()
+    return [dimension for (dimension,) in rows]
 
 
 def _counted(

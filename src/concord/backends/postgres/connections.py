@@ -20,8 +20,9 @@ from concord.backends.postgres.location import Location
 from concord.backends.postgres.vector_form import register_vectors
 from concord.patience import allowed_ms
 
-# The pool warns of every connection that a stopped server takes along; whoever needs one is told anyway.
-logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
+# It warns of everything that a stopped server takes along, connections of the pool and pipelines; whoever
+# needs one is told anyway.
+logging.getLogger("psycopg").setLevel(logging.ERROR)
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 T = TypeVar("T")

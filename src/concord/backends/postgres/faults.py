@@ -9,6 +9,7 @@ from psycopg import errors
 from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 
 from concord.backends import sql_faults
+from concord.backends.postgres.refused import crowded, why_refused
 from concord.backends.sql_faults import Explanations
 from concord.errors import BackendDown, BadValue, CorruptStore, KBError, StoreBusy, StoreError
 
@@ -38,13 +39,13 @@ def _first_line(fault: Exception) -> str:
 
 
 def _down(fault: Exception, server: str) -> KBError:
-    return BackendDown(f"PostgreSQL at {server} does not answer: {_first_line(fault)}", hint=_AGAIN)
+    return why_refused(fault, server) or BackendDown(
+        f"PostgreSQL at {server} does not answer: {_first_line(fault)}", hint=_AGAIN
+    )
 
 
 def _crowded(fault: Exception, server: str) -> KBError:
-    return StoreBusy(
-        f"all connections to PostgreSQL at {server} are in use", hint="wait a moment, then try again"
-    )
+    return crowded(_first_line(fault), server)
 
 
 def _busy(fault: Exception, server: str) -> KBError:

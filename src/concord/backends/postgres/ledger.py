@@ -6,6 +6,7 @@ in the transaction that changes a chunk or its document, so that a crash at any 
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -35,9 +36,14 @@ _ALL_WAIT = """
 INSERT INTO kb_pending SELECT s.org, s.key, c.id
 FROM kb_spaces AS s JOIN kb_chunks AS c ON c.org = s.org WHERE s.org = %s ON CONFLICT DO NOTHING"""
 _MOVE = """
-UPDATE kb_orgs SET home = %(url)s,
-    home_key = CASE WHEN home_key = '' AND %(url)s <> '' THEN %(key)s ELSE home_key END
+UPDATE kb_orgs SET home = %(url)s, left_behind = %(left)s,
+    home_key = CASE WHEN %(url)s NOT IN ('', home) THEN %(key)s ELSE home_key END
 WHERE key = %(org)s"""
+_WAS = """
+SELECT o.home, o.home_key, o.left_behind, EXISTS (SELECT FROM kb_unsettled AS u WHERE u.org = o.key)
+FROM kb_orgs AS o WHERE o.key = %s"""
+_LEFT = "SELECT left_behind FROM kb_orgs WHERE key = %s"
+_REMEMBER_LEFT = "UPDATE kb_orgs SET left_behind = %s WHERE key = %s"
 _MARK = "DELETE FROM kb_pending WHERE org = %s AND space = %s AND chunk = ANY(%s)"
 _UNMARK = f"""
 INSERT INTO kb_pending SELECT c.org, %(space)s, c.id FROM {CHUNKS}
@@ -69,6 +75,19 @@ class PostgresLedger:
         with self._connections.transaction() as connection:
             lock_spaces(connection, self._org)
             _move_home(connection, self._org, url)
+
+    def left(self) -> list[Home]:
+        """Return the places that vectors were moved away from and still lie in, the oldest first."""
+        ((left,),) = self._rows(_LEFT, (self._org,))
+        return _homes(left)
+
+    def forget(self, home: Home) -> None:
+        """Take note that nothing of this store is left there."""
+        with self._connections.transaction() as connection:
+            lock_spaces(connection, self._org)
+            ((left,),) = connection.execute(_LEFT, (self._org,)).fetchall()
+            kept = [one for one in _homes(left) if one != home]
+            connection.execute(_REMEMBER_LEFT, (_written(kept), self._org))
 
     def mark(self, identity: Identity, chunk_ids: Sequence[ChunkId]) -> None:
         """Take note that the other place has acknowledged these chunks' vectors."""
@@ -157,8 +176,21 @@ def _is_empty(connection: Connection, org: int) -> bool:
 
 def _move_home(connection: Connection, org: int, url: str) -> None:
     """Forget all vectors, in every space, and keep those that come elsewhere; it is our turn to change."""
+    ((home, key, written, is_unsettled),) = connection.execute(_WAS, (org,)).fetchall()
+    left = _homes(written)
+    if home not in ("", url) and (is_unsettled or not _is_empty(connection, org)):
+        left.append(Home(home, key))
     dimensions = {dimension for (dimension,) in connection.execute(_LOCK_EVERY_SPACE, (org,)).fetchall()}
     for table in ("kb_unsettled", *(vector_table(dimension) for dimension in dimensions if dimension)):
         connection.execute(f"DELETE FROM {table} WHERE org = %s", (org,))
     connection.execute(_ALL_WAIT, (org,))
-    connection.execute(_MOVE, {"org": org, "url": url, "key": secrets.token_hex(8)})
+    values = {"url": url, "key": secrets.token_hex(8), "left": _written(left)}
+    connection.execute(_MOVE, {"org": org, **values})
+
+
+def _homes(written: str) -> list[Home]:
+    return [Home(url, key) for url, key in json.loads(written)]
+
+
+def _written(homes: Sequence[Home]) -> str:
+    return json.dumps([(home.url, home.key) for home in homes])

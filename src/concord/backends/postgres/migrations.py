@@ -59,6 +59,11 @@ def _types(connection: Connection) -> None:
     connection.execute(schema.TYPES)
 
 
+def _left_behind(connection: Connection) -> None:
+    """Places that vectors were moved away from."""
+    connection.execute(schema.LEFT_BEHIND)
+
+
 def _refuse_old_pgvector(connection: Connection) -> None:
     """Refuse a pgvector whose graph cannot be walked on until a filter has let enough through."""
     version = str(_value(connection, "SELECT extversion FROM pg_extension WHERE extname = 'vector'"))
@@ -78,6 +83,7 @@ STEPS: tuple[Callable[[Connection], None], ...] = (
     _without_gin,
     _plain_postings,
     _types,
+    _left_behind,
 )
 VERSION = len(STEPS)
 

@@ -186,6 +186,9 @@ _KEYED = (
 )
 
 
+GUARDED = ("kb_orgs", "kb_unsettled", *_KEYED)  # by policies; tables of vectors are as well
+
+
 def policy(table: str) -> str:
     """Return the statements that keep a table's rows to the organisation of the connection."""
     return _POLICY.format(table=table, condition=_OWN_ROWS.format(column="org", value="key"))
@@ -276,9 +279,18 @@ END $$;
 )
 
 
+# Where vectors were kept before, and still lie: a list of URLs and keys.
+LEFT_BEHIND = "ALTER TABLE kb_orgs ADD COLUMN left_behind text NOT NULL DEFAULT '[]'"
+
+
 def vector_table(dimension: int) -> str:
     """Return the name of the table of vectors of a dimension; its index is called the same with `_hnsw`."""
     return f"kb_vectors_{dimension:d}"
+
+
+def is_vector_table(name: str) -> str:
+    """Return the condition that a column of names holds that of a table of vectors."""
+    return f"{name} ~ '^kb_vectors_[0-9]+$'"
 
 
 def vectors(dimension: int) -> str:

@@ -17,7 +17,7 @@ from concord.backends.postgres.migrations import bring_up_to_date
 from concord.backends.postgres.spaces import SPACE_COLUMNS, PostgresSpaces, active_of, spaces_of
 from concord.backends.postgres.upkeep import tidy_up
 from concord.backends.postgres.vectors import PostgresVectors
-from concord.outcomes import Finding
+from concord.outcomes import Finding, VectorIndexState
 from concord.protocols import Progress
 from concord.types import Glance, Source
 
@@ -55,6 +55,13 @@ class PostgresStore:
         location = locate(url, org)
         return cls(location, bring_up_to_date(location), options)
 
+    def whereabouts(self) -> str:
+        """Return which rows of which server these are, by whatever name it was reached."""
+        from concord.backends.postgres.whereabouts import find_whereabouts  # no search needs to load it
+
+        org = self._connections.org
+        return self._connections.read(lambda connection: find_whereabouts(connection, org))
+
     def glance(self) -> Glance:
         """Return the generation, the sources by name, the active space and the types, in one trip.
 
@@ -82,8 +89,11 @@ class PostgresStore:
         """Merge small segments, let the server look at what is new, and index vectors once they are many."""
         tidy_up(self._connections)
 
-    def index_state(self) -> None:
-        """Return nothing: the server's index has no file to look at."""
+    def index_state(self) -> VectorIndexState:
+        """Tell whether there is an index of the vectors that searches use, and if not, who may build it."""
+        from concord.backends.postgres.checks import index_state
+
+        return index_state(self._connections)
 
     def close(self) -> None:
         """Close all connections."""

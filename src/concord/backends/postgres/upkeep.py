@@ -6,11 +6,15 @@ that a posting is rewritten a handful of times in its life.
 
 from __future__ import annotations
 
-from psycopg import sql
+import logging
+from functools import cache
+
+from psycopg import errors, sql
 
 from concord.backends.postgres.changes import find_unknown_types
 from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.schema import vector_table
+from concord.backends.postgres.vector_index import look_at
 
 _TIERS = (256, 4096, 65536)  # chunks in a segment
 _MANY = 32  # segments of a tier
@@ -64,7 +68,20 @@ def tidy_up(connections: Connections) -> None:
             connection.execute(_ANALYZE)
         dimensions = connection.execute(_DIMENSIONS, (connections.org, MOST_DIMENSIONS)).fetchall()
         for (dimension,) in dimensions:
-            _build_index(connection, vector_table(dimension), connections.index_memory_mb)
+            try:
+                _build_index(connection, vector_table(dimension), connections.index_memory_mb)
+            except errors.InsufficientPrivilege:  # searches do without: each vector is compared
+                _warn_of_missing_index(connection, vector_table(dimension))
+
+
+def _warn_of_missing_index(connection: Connection, table: str) -> None:
+    if index := look_at(connection, table):
+        _warn(f"no vector index could be built, so searches compare every vector: {index.cure}")
+
+
+@cache  # once a process: a sync of many sources would say it of each
+def _warn(said: str) -> None:
+    logging.getLogger(__name__).warning(said)
 
 
 def _merge_small(connection: Connection, org: int) -> None:

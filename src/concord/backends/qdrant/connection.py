@@ -8,7 +8,6 @@ qdrant-local::memory:     the same, forgotten when it is closed
 
 from __future__ import annotations
 
-import re
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
@@ -127,9 +126,7 @@ def without_secrets(url: str) -> str:
         return url
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise BadValue(
-            f"{re.sub(r'//.*@', '//', url)!r} names no Qdrant server", hint="write http://host:6333"
-        )
+        raise BadValue(f"{url.rpartition('@')[2]!r} names no Qdrant server", hint="write http://host:6333")
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl().rstrip("/")
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from concord.backends.qdrant.connection import Connection
+from concord.backends.qdrant.connection import Connection, without_secrets
 from concord.backends.qdrant.spaces import QdrantSpaces
 from concord.backends.qdrant.vectors import WRITE_WAIT_S, QdrantVectors
 from concord.backends.refusals import kept_elsewhere
@@ -42,6 +42,17 @@ class QdrantPlace:
         self.home = f"{self.connection.url}/{self._base}"
         self.vectors = QdrantVectors(self, store.vectors)
         self.spaces = QdrantSpaces(self)
+
+    @classmethod
+    def at_home(cls, store: Store, home: str, org: str, options: Mapping[str, Any]) -> QdrantPlace:
+        """Open the place that a ledger names, which the settings may name no more."""
+        url, _, collection = home.rpartition("/")
+        named = options["vectors.url"]
+        is_named = bool(named) and without_secrets(named) == url
+        known = {**options, "vectors.collection": collection}
+        if named and not is_named:
+            known["vectors.api_key"] = ""  # it belongs to the server that the settings name, and to no other
+        return cls(store, named if is_named else url, org, known)
 
     def close(self) -> None:
         """Close the connections."""
@@ -159,6 +170,20 @@ class QdrantPlace:
         if home.url == self.home:
             with suppress(BackendDown, MissingExtra, StoreBusy):
                 self.settle(home)
+
+    def clear(self, key: str) -> None:
+        """Delete all points that the store has sent under a key, of every model.
+
+        Raises:
+            BackendDown: Qdrant does not answer.
+        """
+        from concord.backends.qdrant.points import Owner
+
+        dimensions = {space.identity.dimension for space in self.store.spaces.all()}
+        with self.connection.client() as client:
+            for name in (self._base, *(f"{self._base}_{dimension}" for dimension in sorted(dimensions))):
+                if client.collection_exists(name):
+                    client.delete(name, Owner.everything(self._org, key), wait=True)
 
     def tell(self, home: Home) -> bool:
         """Tell Qdrant some of what has changed, unless another process is at it; say whether all is told."""

@@ -73,6 +73,11 @@ class Owner:
         """Return what every query asks for: that the points are ours."""
         return models.Filter(must=[*self._ours()])
 
+    @staticmethod
+    def everything(org: str, store: str) -> models.Filter:
+        """Return what an organisation's points have in common that were sent under one key, of any model."""
+        return models.Filter(must=[_is("org", org), _is("store", store)])
+
     def relabelled(self, passages: Iterable[tuple[Chunk, Document]]) -> list[Any]:
         """Return operations that label points as their documents are now.
 

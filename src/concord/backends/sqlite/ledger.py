@@ -7,6 +7,7 @@ table and the triggers exist only while vectors are kept elsewhere: nobody else 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
@@ -39,6 +40,7 @@ CREATE TABLE kb_unsettled (
 ) STRICT"""
 _HOME = "SELECT value FROM kb_vec_meta WHERE key = 'home'"
 _KEY = "SELECT value FROM kb_vec_meta WHERE key = 'key'"
+_LEFT = "SELECT value FROM kb_vec_meta WHERE key = 'left'"
 _HAS_UNSETTLED = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'kb_unsettled')"
 _MARK = "DELETE FROM kb_pending WHERE space = ? AND chunk IN (SELECT value FROM json_each(?))"
 _UNMARK = f"""
@@ -74,6 +76,16 @@ class SQLiteLedger:
         """Keep vectors there from now on: every chunk is pending in every space, and nothing is unsettled."""
         with self._writer.transaction() as connection:
             move_home(connection, url)
+
+    def left(self) -> list[Home]:
+        """Return the places that vectors were moved away from and still lie in, the oldest first."""
+        with self._readers.connection() as connection:
+            return _left(connection)
+
+    def forget(self, home: Home) -> None:
+        """Take note that nothing of this store is left there."""
+        with self._writer.transaction() as connection:
+            _remember_left(connection, [one for one in _left(connection) if one != home])
 
     def mark(self, identity: Identity, chunk_ids: Sequence[ChunkId]) -> None:
         """Take note that the other place has acknowledged these chunks' vectors."""
@@ -152,6 +164,9 @@ def claim(connection: Connection) -> None:
 
 def move_home(connection: Connection, url: str) -> None:
     """Forget all vectors, in every space, and keep those that come in another place."""
+    old = Home(home_url(connection), connection.execute(_KEY).get or "")
+    if old.url and old.url != url and not (_is_empty(connection) and _is_settled(connection)):
+        _remember_left(connection, [*_left(connection), old])
     for key, identity in list(connection.execute(_NAMED_SPACES)):
         made_by = identity_of(identity)
         assert made_by is not None  # rows without one are not selected
@@ -163,10 +178,23 @@ def move_home(connection: Connection, url: str) -> None:
     if url:
         import secrets  # late: a search by words draws no lots
 
-        key = connection.execute(_KEY).get or secrets.token_hex(8)
+        key = old.key if old.url == url else secrets.token_hex(8)
         connection.executemany(_REMEMBER, (("home", url), ("key", key)))
         connection.execute(_UNSETTLED)
         connection.execute("".join(f"CREATE TRIGGER {name} {body};" for name, body in _TRIGGERS.items()))
+
+
+def _left(connection: Connection) -> list[Home]:
+    return [Home(url, key) for url, key in json.loads(connection.execute(_LEFT).get or "[]")]
+
+
+def _remember_left(connection: Connection, homes: Sequence[Home]) -> None:
+    written = json.dumps([(home.url, home.key) for home in homes])
+    connection.execute(_REMEMBER, ("left", written))
+
+
+def _is_settled(connection: Connection) -> bool:
+    return not connection.execute("SELECT EXISTS (SELECT 1 FROM kb_unsettled)").get
 
 
 def _is_empty(connection: Connection) -> bool:

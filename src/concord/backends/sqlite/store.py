@@ -113,6 +113,12 @@ class SQLiteStore:
 
         return SQLiteJournal(self._readers, self._writer)
 
+    def whereabouts(self) -> str:
+        """Return which file it is, by whatever name it was opened."""
+        from concord.backends.file_identity import file_identity
+
+        return file_identity(self.path)
+
     def glance(self) -> Glance:
         """Return the generation, the sources by name and the active space."""
         return Glance(self.catalog.generation(), self.catalog.sources(), self.spaces.active())

@@ -1,0 +1,42 @@
+"""Is there an index of a table of vectors, and who may build one? Its owner alone may, for everybody."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from concord.backends.postgres.connections import Connection
+
+_LOOK = """
+SELECT pg_get_userbyid(t.relowner),
+    pg_has_role(t.relowner, 'USAGE') AND has_schema_privilege(t.relnamespace, 'CREATE'),
+    (SELECT i.indisvalid FROM pg_index AS i WHERE i.indexrelid = to_regclass(%(index)s)),
+    coalesce(pg_relation_size(to_regclass(%(index)s)), 0)
+FROM pg_class AS t WHERE t.oid = to_regclass(%(table)s)"""
+_COUNT = "SELECT count(*) FROM (SELECT FROM {table} WHERE org = %s LIMIT %s) AS few"
+
+
+class VectorIndex(NamedTuple):
+    """The index of a table of vectors, or that there is none."""
+
+    owner: str  # of the table
+    is_ours_to_build: bool
+    is_valid: bool | None  # None: there is none
+    size_bytes: int
+
+    @property
+    def cure(self) -> str:
+        """Who builds it, and how."""
+        if self.is_ours_to_build:
+            return "`kb sync` builds it, and so does `kb doctor --fix`"
+        return f"the tables belong to the role {self.owner}: `kb sync` as that role builds it"
+
+
+def look_at(connection: Connection, table: str) -> VectorIndex | None:
+    """Return what there is of an index; None when there is not even the table."""
+    row = connection.execute(_LOOK, {"table": table, "index": f"{table}_hnsw"}).fetchone()
+    return VectorIndex(*row) if row else None
+
+
+def has_vectors(connection: Connection, table: str, org: int, least: int) -> bool:
+    """Whether an organisation has so many vectors in a table."""
+    return connection.execute(_COUNT.format(table=table), (org, least)).fetchone() == (least,)

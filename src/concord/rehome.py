@@ -1,0 +1,109 @@
+"""Keeping a store's vectors in another place, top to bottom: reach → move → send → compare → clear the old.
+
+Vectors are taken from the embedding cache, so that the old place need not answer. What was sent there lies
+there with its text: it is deleted once nothing is missing in the new place, by the key it was sent under. A
+place that cannot be cleared now stays written down in the ledger, and every later run tries again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+
+from msgspec import Struct
+from msgspec.structs import astuple
+
+from concord.embedding import Embedding, embed_pending, text_key
+from concord.errors import KBError
+from concord.protocols import Embedder, OutsideVectors, Progress, Store
+from concord.text.assemble import embeddable_text
+from concord.types import Home, Identity
+
+VECTORS = 512  # moved at once
+_UNFINISHED = "some vectors are yet to be made in the new place, by `kb sync` or `kb models add`"
+
+
+class LeftBehind(Struct, frozen=True):
+    """A place that still holds what was sent there, and why."""
+
+    home: Home
+    why: str
+
+
+class Rehomed(Struct, frozen=True):
+    """What bringing vectors to another place came to."""
+
+    embedding: Embedding
+    left: tuple[LeftBehind, ...] = ()
+
+
+class Places(Struct, frozen=True):
+    """Where vectors are to be, and how to get to where they were."""
+
+    new: OutsideVectors | None  # None: in the store itself
+    at: Callable[[str], OutsideVectors]
+
+
+def rehome(store: Store, places: Places, embedder: Embedder | None, progress: Progress) -> Rehomed:
+    """Keep a store's vectors outside it, or inside again.
+
+    Interrupted, what has not arrived is pending for the next sync.
+
+    Raises:
+        BackendDown: nobody answers in the new place; nothing has changed.
+    """
+    _move(store, places.new)
+    for space in store.spaces.all():
+        if not space.is_active:
+            _refill(space.identity, store)
+    done = embed_pending(store, embedder, progress)
+    store.tend(progress)
+    return Rehomed(done, tuple(_clear(store, places)))
+
+
+def _move(store: Store, new: OutsideVectors | None) -> None:
+    ledger, url = store.ledger, new.home if new else ""
+    if new:
+        for space in store.spaces.all():
+            new.reach(space.identity.dimension)
+        if ledger.home().url == url:
+            new.tend()  # all is sent again, but what is gone from here would be there for ever
+    if new or ledger.home().url:
+        ledger.move(url)
+
+
+def _refill(identity: Identity, store: Store) -> None:
+    """Give the chunks of a space the vectors that the cache has for them; the others wait for its model."""
+    space, after = store.spaces.of(identity), 0
+    while window := space.pending(after, VECTORS):
+        after = window[-1].chunk_id
+        keys = {one.chunk_id: text_key(embeddable_text(*astuple(one)[1:])) for one in window}
+        known = store.cache.get(identity, list(set(keys.values())))
+        space.put((chunk_id, known[key]) for chunk_id, key in keys.items() if key in known)
+
+
+def _clear(store: Store, places: Places) -> Iterator[LeftBehind]:
+    """Delete what lies in places that vectors were moved away from; yield those where that cannot be done."""
+    left = store.ledger.left()
+    missing = _missing(store, places.new) if left else None
+    for home in left:
+        if why := missing or _why_not_cleared(home, places):
+            yield LeftBehind(home, why)
+        else:
+            store.ledger.forget(home)
+
+
+def _missing(store: Store, new: OutsideVectors | None) -> str | None:
+    """Return why what was sent to the old place is still needed; None when all is in the new one."""
+    if any(store.spaces.of(space.identity).waiting() for space in store.spaces.all()):
+        return _UNFINISHED
+    return next((finding.message for finding in (new.check() if new else ())), None)
+
+
+def _why_not_cleared(home: Home, places: Places) -> str | None:
+    try:
+        with closing(places.at(home.url)) as place:
+            place.clear(home.key)
+    except KBError as fault:  # whatever it is, the vectors have moved
+        return fault.message
+    return None

@@ -1,0 +1,16 @@
+"""URLs as they may be shown: whoever reads a log or a terminal need not learn a password."""
+
+from __future__ import annotations
+
+import re
+
+# What follows the first colon is a password unless it is a port. One in which somebody forgot to encode a
+# slash or an @ is no less secret, so all is hidden up to the last @ before the options.
+_PASSWORD = re.compile(r"(?<=://)([^/@:?]*):(?!\d+(?:[/?]|$))[^?]*@")
+_OPTION = re.compile(r"([?&](?:ssl)?password=)[^&]*")
+
+
+def without_password(url: str, instead: str = "***") -> str:
+    """Return a URL fit to be shown."""
+    place = _PASSWORD.sub(rf"\1:{instead}@" if instead else r"\1@", url)
+    return _OPTION.sub(rf"\1{instead}", place)

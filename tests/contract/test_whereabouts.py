@@ -1,0 +1,14 @@
+"""What tells a store from every other, however it was spelt when it was opened."""
+
+from __future__ import annotations
+
+from concord.backends.memory import MemoryStore
+from concord.protocols import Store
+from contract.stored import put
+
+
+def test_a_store_stays_where_it_is_and_no_other_is_there(store: Store):
+    at_first = store.whereabouts()
+    put(store, "docs/a.md", "text")
+    assert store.whereabouts() == at_first
+    assert MemoryStore().whereabouts() != at_first

@@ -1,0 +1,135 @@
+"""A PostgreSQL that answers, and does not let us in: what is wrong is told, and not that it is down."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from concord.errors import BackendDown, KBError, StoreBusy, StoreError
+from postgres_server import fresh_org, server_url, shared_server
+
+psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
+from concord.backends.postgres.refused import why_refused  # noqa: E402
+from concord.backends.postgres.store import PostgresStore  # noqa: E402
+
+BOUND_S = 30.0
+
+
+def refusal(user: str = "postgres:", database: str = "postgres") -> KBError:
+    """What a user is told who opens a store like this."""
+    url = server_url().replace("postgres:@/postgres?", f"{user}@/{database}?")
+    with pytest.raises(KBError) as refused:
+        PostgresStore.open(url, "default")
+    told = f"{refused.value.message} {refused.value.hint}"
+    assert "does not answer" not in told
+    assert "network" not in told
+    assert "hunter2" not in told
+    return refused.value
+
+
+@pytest.fixture
+def role(administrator: Any) -> Iterator[str]:
+    """A role with a password, which the server asks for."""
+    name = fresh_org().replace("-", "_")
+    administrator.execute(f"CREATE ROLE {name} LOGIN PASSWORD 'right'")
+    with shared_server().asking_for_passwords(name):
+        wait_until_asked(name)
+        yield name
+    administrator.execute(f"DROP ROLE {name}")
+
+
+def wait_until_asked(name: str) -> None:
+    """Return when the server has read its rules."""
+    ends = time.monotonic() + BOUND_S
+    while time.monotonic() < ends:
+        try:
+            psycopg.connect(server_url().replace("postgres:@", f"{name}:@")).close()
+        except psycopg.OperationalError:
+            return
+    raise AssertionError("the server lets everybody in")
+
+
+@pytest.mark.parametrize("password", ["hunter2", ""])
+def test_a_wrong_password_and_none_are_told_as_such(role: str, password: str):
+    error = refusal(f"{role}:{password}")
+    assert type(error) is StoreError
+    assert "does not let us in" in error.message
+    assert "password" in error.message
+    assert "store.url" in (error.hint or "")
+
+
+def test_a_role_that_does_not_exist_is_named():
+    error = refusal("nobody:hunter2")
+    assert type(error) is StoreError
+    assert 'role "nobody" does not exist' in error.message
+    assert "user" in (error.hint or "")
+
+
+def test_a_role_that_may_not_log_in_is_told_so(administrator: Any):
+    name = fresh_org().replace("-", "_")
+    administrator.execute(f"CREATE ROLE {name} NOLOGIN")
+    assert "log in" in refusal(f"{name}:").message
+
+
+def test_a_database_that_does_not_exist_is_named():
+    error = refusal(database="nowhere")
+    assert type(error) is StoreError
+    assert 'no such database: database "nowhere"' in error.message
+    assert "docs/postgresql.md" in (error.hint or "")
+
+
+def test_a_database_that_is_closed_to_a_role_is_told_so(database: str, administrator: Any):
+    name = fresh_org().replace("-", "_")
+    place = psycopg.conninfo.conninfo_to_dict(database)["dbname"]
+    administrator.execute(f"CREATE ROLE {name} LOGIN; REVOKE CONNECT ON DATABASE {place} FROM PUBLIC")
+    assert "permission denied for database" in refusal(f"{name}:", place).message
+
+
+def test_too_many_connections_are_no_reason_to_start_anything_again(administrator: Any):
+    name = fresh_org().replace("-", "_")
+    administrator.execute(f"CREATE ROLE {name} LOGIN CONNECTION LIMIT 1")
+    with closing(psycopg.connect(server_url().replace("postgres:@", f"{name}:@"))):
+        error = refusal(f"{name}:")
+    assert type(error) is StoreBusy
+    assert "in use" in error.message
+    assert "wait" in (error.hint or "")
+
+
+def test_a_server_that_is_starting_is_not_ready_yet():
+    fault = psycopg.OperationalError(
+        'connection failed: connection to server at "h" failed: FATAL:  the database system is starting up'
+    )
+    error = why_refused(fault, "h:5432/kb")
+    assert type(error) is BackendDown
+    assert "wait" in (error.hint or "")
+
+
+def test_a_refusal_in_another_language_is_quoted():
+    fault = psycopg.OperationalError(
+        "connection failed: FATAL:  Passwort-Authentifizierung für Benutzer »kb« fehlgeschlagen"
+    )
+    error = why_refused(fault, "h:5432/kb")
+    assert type(error) is StoreError
+    assert "»kb«" in error.message
+    assert "password" in (error.hint or "")
+
+
+def test_a_refusal_is_found_among_several_addresses():
+    fault = psycopg.OperationalError(
+        'connection failed: connection to server at "::1" failed: Connection refused\n'
+        "Multiple connection attempts failed. All failures were:\n"
+        "- host: '127.0.0.1': connection failed: FATAL:  database \"kb\" does not exist\n"
+        "- host: '::1': connection failed: Connection refused"
+    )
+    error = why_refused(fault, "localhost:5432/kb")
+    assert error is not None
+    assert "no such database" in error.message
+
+
+def test_a_connection_that_is_cut_off_was_not_refused():
+    for said in ("consuming input failed: FATAL:  terminating connection", "the connection is closed"):
+        assert why_refused(psycopg.OperationalError(said), "h:5432/kb") is None

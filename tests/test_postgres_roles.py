@@ -1,0 +1,170 @@
+"""Roles on PostgreSQL: who is above the policies is told so, and who owns no table can work all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from concord import KnowledgeBase
+from concord.cli.main import main
+from concord.config import load_settings
+from concord.outcomes import Finding, VectorIndexState
+from postgres_server import fresh_org
+from recorders import write
+
+psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
+from psycopg.conninfo import conninfo_to_dict  # noqa: E402
+
+from concord.backends.postgres import upkeep  # noqa: E402
+
+
+def opened(url: str, folder: Path) -> KnowledgeBase:
+    given = {"store.url": url, "embed.provider": "hashing"}
+    return KnowledgeBase(load_settings(given, {"KB_HOME": str(folder)}))
+
+
+def named(kb: KnowledgeBase, check: str) -> list[Finding]:
+    return [finding for finding in kb.doctor().findings if finding.check == check]
+
+
+def owner_of(url: str) -> str:
+    return str(conninfo_to_dict(url)["user"])
+
+
+@pytest.fixture
+def owner(owned: str, tmp_path: Path) -> Iterator[KnowledgeBase]:
+    """A knowledge base whose role owns its tables."""
+    write(tmp_path / "docs" / "a.md", "# Pumps\n\nThe pump is tested on Mondays.\n")
+    with opened(owned, tmp_path) as made:
+        made.add(tmp_path / "docs")
+        yield made
+
+
+@pytest.fixture
+def role(owned: str, administrator: Any) -> Iterator[str]:
+    """A further role of that database, which may do nothing yet."""
+    name = fresh_org().replace("-", "_")
+    administrator.execute(f"CREATE ROLE {name} LOGIN")
+    yield name
+    with psycopg.connect(as_role(owned, "postgres"), autocommit=True) as connection:
+        connection.execute(f"DROP OWNED BY {name}; DROP ROLE {name}")
+
+
+@pytest.fixture
+def guest(owner: KnowledgeBase, owned: str, role: str) -> str:
+    """The URL for a role that may do everything with the tables, and owns none."""
+    with psycopg.connect(owned, autocommit=True) as connection:
+        connection.execute(
+            f"GRANT ALL ON SCHEMA public TO {role}; GRANT ALL ON ALL TABLES IN SCHEMA public TO {role}"
+        )
+    return as_role(owned, role)
+
+
+def as_role(url: str, role: str) -> str:
+    return url.replace(f"{owner_of(url)}:@", f"{role}:@")
+
+
+def test_for_an_ordinary_role_the_policies_are_in_force(owner: KnowledgeBase, guest: str, tmp_path: Path):
+    assert owner.store.check() == []
+    with opened(guest, tmp_path) as kb:
+        assert kb.store.check() == []
+
+
+def test_a_role_that_is_above_the_policies_is_told_so(
+    owner: KnowledgeBase, guest: str, administrator: Any, tmp_path: Path
+):
+    role = owner_of(guest)
+    administrator.execute(f"ALTER ROLE {role} BYPASSRLS")
+    for url in (guest, as_role(guest, "postgres")):
+        with opened(url, tmp_path) as kb:
+            (finding,) = named(kb, "policies")
+            assert f"the role {owner_of(url)} is above row-level policies" in finding.message
+            assert "BYPASSRLS" in finding.hint
+            assert not finding.is_repairable
+            assert kb.doctor(fix=True).findings == (finding,)
+
+
+def test_the_command_says_so_too(
+    owner: KnowledgeBase,
+    owned: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    monkeypatch.setenv("KB_HOME", str(tmp_path))
+    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
+    assert main(["--store", owned, "doctor"]) == 0
+    assert main(["--store", as_role(owned, "postgres"), "doctor"]) == 1
+    assert "policies: the role postgres" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("change", ["DISABLE ROW LEVEL SECURITY", "NO FORCE ROW LEVEL SECURITY"])
+def test_policies_that_somebody_switched_off_are_missed(owner: KnowledgeBase, owned: str, change: str):
+    dimension = owner.store.vectors.identity().dimension  # type: ignore[union-attr]
+    for table in ("kb_orgs", f"kb_vectors_{dimension}"):
+        with psycopg.connect(owned, autocommit=True) as connection:
+            connection.execute(f"ALTER TABLE {table} {change}")
+            (finding,) = named(owner, "policies")
+            assert table in finding.message
+            connection.execute(finding.hint)
+        assert named(owner, "policies") == []
+
+
+@pytest.fixture
+def unindexed(guest: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KnowledgeBase]:
+    """A knowledge base of that guest, with more vectors than are left without an index."""
+    monkeypatch.setattr(upkeep, "INDEX_FROM", 1)
+    for n in range(3):
+        write(tmp_path / "more" / f"{n}.md", f"# Valves\n\nValve {n} is painted on Fridays.\n")
+    with opened(guest, tmp_path) as made:
+        made.add(tmp_path / "more")
+        yield made
+
+
+def who_can(owned: str) -> str:
+    return f"belong to the role {owner_of(owned)}: `kb sync` as that role builds it"
+
+
+def test_who_does_not_own_the_tables_syncs_and_is_told_once_who_can_build_the_index(
+    unindexed: KnowledgeBase, owned: str, caplog: pytest.LogCaptureFixture
+):
+    assert [(report.unchanged, report.pending) for report in unindexed.sync()] == [(1, 0), (3, 0)]
+    said = [record.getMessage() for record in [*caplog.get_records("setup"), *caplog.records]]
+    assert len(said) == 1
+    assert who_can(owned) in said[0]
+
+
+def test_without_an_index_each_vector_is_compared(unindexed: KnowledgeBase):
+    found = unindexed.search("painted valves", mode="semantic")
+    assert found.hits[0].document.path.startswith("more/")
+    assert len(found.hits) == 4
+    assert found.degraded == ()
+
+
+def test_a_missing_index_is_found_and_built_by_who_owns_the_tables(
+    unindexed: KnowledgeBase, owner: KnowledgeBase, owned: str
+):
+    (finding,) = named(unindexed, "index")
+    assert "every search compares all vectors" in finding.message
+    assert who_can(owned) in finding.hint
+    assert unindexed.doctor(fix=True).findings == (finding,)
+    assert who_can(owned) in str(index_of(unindexed).absent)
+    assert [fixed.check for fixed in owner.doctor(fix=True).fixed] == ["index"]
+    assert unindexed.store.check() == []
+    index = index_of(unindexed)
+    assert (index.covered, index.absent) == (4, None)
+    assert index.size_bytes > 0
+
+
+def index_of(kb: KnowledgeBase) -> VectorIndexState:
+    index = kb.stats().index
+    assert index is not None
+    return index
+
+
+def test_a_knowledge_base_of_few_vectors_says_from_when_on_they_are_indexed(owner: KnowledgeBase):
+    assert index_of(owner).absent == "from 2,000 vectors on"
+    assert owner.store.check() == []

@@ -1,0 +1,239 @@
+"""Vectors that move from one place to another: all arrive, and nothing of them stays where they were."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from concord import KnowledgeBase, Note
+from concord.cli.main import main
+from concord.config import load_settings
+from concord.embedding import text_key
+from concord.errors import BackendDown, EmbedderDown
+from concord.protocols import Store
+from concord.rehome import Rehomed
+from concord.text.assemble import embeddable_text
+from contract.stored import IDENTITY, unit
+
+pytest.importorskip("qdrant_client", reason="pip install 'concord-kb[qdrant]'")
+pytest.importorskip("qdrant_edge", reason="pip install qdrant-edge-py")
+
+from qdrant_shim import QdrantShim
+
+OLD, NEW = "conduit_kb", "other_kb"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[QdrantShim]:
+    made = QdrantShim()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def shim(server: QdrantShim) -> Iterator[QdrantShim]:
+    yield server
+    server.status = None
+    for name in list(server.shards):
+        server.answer("DELETE", f"/collections/{name}", None)
+
+
+def opened(folder: Path, vectors: str = "", org: str = "default", **more: Any) -> KnowledgeBase:
+    given = {"store.url": f"sqlite://{folder}/store", "vectors.url": vectors, "embed.provider": "hashing"}
+    return KnowledgeBase(load_settings({**given, "org": org, **more}, {"KB_HOME": str(folder)}))
+
+
+@pytest.fixture
+def kb(shim: QdrantShim, tmp_path: Path) -> Iterator[KnowledgeBase]:
+    """A knowledge base with its vectors in Qdrant, where another organisation has some as well."""
+    with opened(tmp_path, shim.url, "others") as others, opened(tmp_path, shim.url) as made:
+        others.note(Note("Somebody else's secret.", title="Theirs"))
+        made.note(Note("The pump is tested on Mondays.", title="Pump"))
+        made.note(Note("The valve is painted on Fridays.", title="Valve"))
+        yield made
+
+
+@pytest.fixture
+def run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., str]:
+    """Run a command on that knowledge base; return what it prints."""
+    monkeypatch.setenv("KB_HOME", str(tmp_path))
+    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
+
+    def run(*args: str) -> str:
+        assert main(["--store", f"sqlite://{tmp_path}/store", *args]) == 0
+        return capsys.readouterr().out
+
+    return run
+
+
+def owners(shim: QdrantShim, collection: str = OLD) -> dict[str, int]:
+    """How many points each organisation has in a collection."""
+    import qdrant_edge as edge
+
+    found: dict[str, int] = {}
+    request = edge.ScrollRequest(limit=1000, with_payload=True, with_vector=False)
+    for record in shim.shards[collection][0].scroll(request)[0]:
+        org = str((record.payload or {})["org"])
+        found[org] = found.get(org, 0) + 1
+    return found
+
+
+def moved(folder: Path, vectors: str = "", **more: Any) -> Rehomed:
+    """Bring vectors there, and see that they are searched there."""
+    with opened(folder, vectors, **more) as made:
+        done = made.migrate_vectors()
+        answer = made.search("pump", mode="semantic")
+        assert (answer.hits[0].document.title, answer.degraded) == ("Pump", ())
+        return done
+
+
+def test_brought_back_vectors_are_gone_from_qdrant_and_nobody_elses_are(
+    kb: KnowledgeBase, shim: QdrantShim, tmp_path: Path
+):
+    assert owners(shim) == {"default": 2, "others": 1}
+    done = moved(tmp_path)
+    assert (done.embedding.reused, done.left) == (2, ())
+    assert owners(shim) == {"others": 1}
+    with opened(tmp_path, shim.url, "others") as others:
+        assert others.search("secret", mode="semantic").hits
+
+
+def test_vectors_of_every_model_are_gone(kb: KnowledgeBase, shim: QdrantShim, tmp_path: Path):
+    embed_by_another_model(kb.store)
+    assert [owners(shim, name).get("default", 0) for name in shim.shards] == [2, 2]
+    assert moved(tmp_path).left == ()
+    assert [owners(shim, name).get("default", 0) for name in shim.shards] == [0, 0]
+
+
+def embed_by_another_model(store: Store) -> None:
+    """Keep vectors of another dimension, as `kb models add` does."""
+    store.spaces.add(IDENTITY, {})
+    space = store.spaces.of(IDENTITY)
+    space.prepare(IDENTITY)
+    for waiting in space.pending(0, 9):
+        text = embeddable_text(waiting.title, waiting.heading, waiting.text, waiting.tags)
+        store.cache.put(IDENTITY, {text_key(text): unit(1, 0, 0, 0)})
+        space.put([(waiting.chunk_id, unit(1, 0, 0, 0))])
+
+
+def test_another_collection_takes_over_from_the_old_one(kb: KnowledgeBase, shim: QdrantShim, tmp_path: Path):
+    assert moved(tmp_path, shim.url, **{"vectors.collection": NEW}).left == ()
+    assert owners(shim) == {"others": 1}
+    assert owners(shim, NEW) == {"default": 2}
+
+
+def test_the_same_server_by_another_name_loses_nothing(kb: KnowledgeBase, shim: QdrantShim, tmp_path: Path):
+    assert moved(tmp_path, shim.url.replace("127.0.0.1", "localhost")).left == ()
+    assert owners(shim) == {"default": 2, "others": 1}
+
+
+def test_what_was_deleted_meanwhile_is_gone_when_all_is_sent_again(
+    kb: KnowledgeBase, shim: QdrantShim, tmp_path: Path
+):
+    (valve,) = (each.id for each in kb.documents() if each.title == "Valve")
+    kb.store.catalog.delete_documents([valve])  # which Qdrant has not been told of
+    assert moved(tmp_path, shim.url).left == ()
+    assert owners(shim) == {"default": 1, "others": 1}
+
+
+def test_what_cannot_be_deleted_now_is_told_and_deleted_by_the_next_run(
+    kb: KnowledgeBase, shim: QdrantShim, tmp_path: Path
+):
+    home = kb.store.ledger.home()
+    shim.stop()
+    try:
+        (left,) = moved(tmp_path).left
+        assert left.home == home
+        assert "Qdrant" in left.why
+    finally:
+        shim.start()
+    assert owners(shim) == {"default": 2, "others": 1}
+    done = moved(tmp_path)
+    assert (done.embedding.reused, done.left) == (0, ())
+    assert owners(shim) == {"others": 1}
+
+
+def test_nothing_is_deleted_before_all_has_arrived(
+    kb: KnowledgeBase, shim: QdrantShim, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def fail(*_: object) -> Any:
+        raise EmbedderDown("the model does not answer")
+
+    kb.store.cache.trim(0)  # so that they have to be embedded again
+    with monkeypatch.context() as patched:
+        patched.setattr("concord.embedders.hashing.HashingEmbedder.embed_documents", fail)
+        with opened(tmp_path) as inside:
+            done = inside.migrate_vectors()
+    assert done.embedding.pending == 2
+    assert "yet to be made" in done.left[0].why
+    assert owners(shim) == {"default": 2, "others": 1}
+    assert moved(tmp_path).left == ()
+    assert owners(shim) == {"others": 1}
+
+
+def test_a_key_goes_to_no_server_but_the_one_that_the_settings_name(
+    kb: KnowledgeBase, shim: QdrantShim, tmp_path: Path
+):
+    old = shim.url
+    with opened(tmp_path, "", **{"vectors.api_key": "k"}) as inside:
+        assert inside.parts.place_at(f"{old}/x").connection._options["vectors.api_key"] == "k"  # type: ignore[attr-defined]
+    with opened(tmp_path, "http://elsewhere:6333", **{"vectors.api_key": "k"}) as outside:
+        assert outside.parts.place_at(f"{old}/x").connection._options["vectors.api_key"] == ""  # type: ignore[attr-defined]
+
+
+def test_stats_tell_where_vectors_are_kept(
+    kb: KnowledgeBase, shim: QdrantShim, tmp_path: Path, run: Callable[..., str]
+):
+    home = f"{shim.url}/{OLD}"
+    assert f"2 in {home}" in run("stats")
+    assert json.loads(run("stats", "--json"))["vectors_home"] == home
+    moved(tmp_path)
+    assert home not in run("stats")
+    assert json.loads(run("stats", "--json"))["vectors_home"] is None
+
+
+def test_a_source_that_cannot_be_removed_now_is_not_called_searchable(
+    kb: KnowledgeBase, shim: QdrantShim, run: Callable[..., str]
+):
+    shim.status = 503
+    with pytest.raises(BackendDown, match="503") as refusal:
+        kb.remove("notes", force=True)
+    assert "nothing was removed" in (refusal.value.hint or "")
+    assert "try again" in (refusal.value.hint or "")
+    assert "searched" not in (refusal.value.hint or "")
+    shim.status = None
+    assert kb.remove("notes", force=True).vectors_deleted == 2
+
+
+def test_the_command_tells_of_what_is_left_and_what_to_do(
+    kb: KnowledgeBase,
+    shim: QdrantShim,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    monkeypatch.setenv("KB_HOME", str(tmp_path))
+    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
+    here = ["--store", f"sqlite://{tmp_path}/store"]
+    monkeypatch.setenv("KB_VECTORS_URL", shim.url)
+    assert main([*here, "migrate", "--to", f"sqlite://{tmp_path}/copy"]) == 0
+    assert f"vectors stay in {shim.url}/{OLD}" in capsys.readouterr().err
+    assert owners(shim)["default"] == 2  # the old store is only read
+    monkeypatch.setenv("KB_VECTORS_URL", "")
+    shim.status = 503
+    assert main([*here, "migrate"]) == 0
+    said = capsys.readouterr().err
+    assert f"what was sent to {shim.url}/{OLD} is still there" in said
+    assert kb.store.ledger.left()[0].key in said
+    assert main([*here, "migrate", "--json"]) == 0
+    assert "503" in json.loads(capsys.readouterr().out)["left"][0]["why"]
+    shim.status = None
+    assert main([*here, "migrate"]) == 0
+    assert "still there" not in capsys.readouterr().err
+    assert owners(shim) == {"others": 1}
