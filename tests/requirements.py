@@ -331,6 +331,7 @@ PROMISES: dict[str, Promise] = {
     "B.lexical.unspaced": Promise(
         "B part 3", "Chinese, Japanese, Korean and Thai are searched, words of two characters too"
     ),
+    "B.lexical.proximity": Promise("B part 3", "words that stand together as in the query count for more"),
     "B.lexical.headings": Promise("B part 3", "a word in a title or a heading counts for more"),
     "B.lexical.pruning": Promise(
         "B part 3", "stop words and very frequent words take no part in loose matching, never to nothing"

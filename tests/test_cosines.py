@@ -56,6 +56,7 @@ def test_every_candidate_is_compared_and_only_those_without_a_vector_are_fetched
     found = cosines.compare("query", [*votes(3, vector=NORTH), *votes(2, 1, 2, 9)])
     assert found.cosines() == {1: 0.0, 2: 1.0, 3: 1.0}
     assert found.cosines(like={1: 1.0})[1] > 0
+    assert found.cosines(like={1: 1.0, 2: 1.0})[1] < found.cosines(like={1: 1.0, 2: 0.1})[1]
     assert vectors.asked == [[1, 2, 9]]
 
 

@@ -17,7 +17,7 @@ from concord.ranking.explain import explain
 from concord.ranking.fuse import FUSIONS, fuse, rrf, shares
 from concord.ranking.plan import WEIGHTS, Weights
 from concord.ranking.rarity import ceiling, coverage, idf, idfs, unknown
-from concord.ranking.share import Context
+from concord.ranking.share import Context, Recipe
 from concord.types import Candidate, Family, Ranked
 
 FAMILY: dict[str, Family] = {"fts_exact": "lexical", "fts_relaxed": "lexical", "semantic": "semantic"}
@@ -338,6 +338,14 @@ def test_a_blend_leaves_source_code_to_meaning_and_other_scripts_to_words():
     given = merge_votes([vote(i, "fts_relaxed", i, 10.0 / i) for i in range(1, 11)])
     assert blend_weight(given, Context(code_share=1.0)) == pytest.approx(0.9)
     assert blend_weight(given, Context(model_reads=0.2)) < blend_weight(given, Context()) / 2
+
+
+def test_a_blend_trusts_rare_words_more_where_some_chunk_holds_them_all():
+    loose = merge_votes([*listed("fts_relaxed", *range(1, 13)), *listed("semantic", *range(20, 32))])
+    held = merge_votes([*listed("fts_exact", 5), *(one for some in loose.votes.values() for one in some)])
+    rare, common = Context(rareness=0.9), Context(rareness=0.0)
+    assert blend_weight(held, rare) < blend_weight(held, common) == blend_weight(loose, rare)
+    assert blend_weight(held, Context(rareness=1.0, recipe=Recipe(flat=0.3))) == pytest.approx(0.1)
 
 
 def test_asking_a_blend_for_more_candidates_moves_none_of_the_first():

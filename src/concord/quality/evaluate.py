@@ -39,9 +39,6 @@ NONSENSE = ("asdf qwer zxcv", "xkcvb wqpfg zzyzx", "qwertzuiop asdfghjkl", "lkjh
 PATIENCE_MS = 60_000.0  # quality is measured here: a strategy that is late on a busy machine shall still vote
 
 Run = dict[str, dict[str, float]]  # query → document → score
-# Of each hit whether it is relevant. Documents are judged, and the best hit stands for its document: of a
-# further one nobody knows whether it answers anything.
-Truths = tuple[bool | None, ...]
 
 
 class Outcome(NamedTuple):
@@ -49,7 +46,7 @@ class Outcome(NamedTuple):
 
     query_id: str
     judgement: Judgement
-    relevant: Truths  # of each hit
+    relevant: tuple[bool, ...]  # of each hit, whether its document is
     took_ms: float
 
     @property
@@ -179,15 +176,12 @@ def _ask_deeply(
 
 def asked(text: str, tools: SearchTools) -> Examined:
     """Ask one query as a caller would, without a caller's hurry."""
-    return examine(Request(text, deadline_ms=PATIENCE_MS), tools)
+    return examine(Request(text, mode="auto", deadline_ms=PATIENCE_MS), tools)
 
 
 def _outcome(query_id: str, examined: Examined, judged: Mapping[str, int]) -> Outcome:
-    documents = [hit.document.id for hit in examined.answer.hits]
-    relevant = tuple(
-        judged.get(document, 0) > 0 if document not in documents[:at] else None
-        for at, document in enumerate(documents)
-    )
+    hits = examined.answer.hits
+    relevant = tuple(judged.get(hit.document.id, 0) > 0 for hit in hits)
     return Outcome(query_id, examined.judgement, relevant, examined.answer.search_time_ms)
 
 

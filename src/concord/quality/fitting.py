@@ -104,12 +104,11 @@ def revised(outcomes: Iterable[Outcome], calibration: Calibration | None) -> lis
 
 
 def hit_cases(sets: Sequence[JudgedSet]) -> Cases:
-    """Return every hit of every set of which it is known whether it is relevant."""
+    """Return every hit of every set: true when its document is relevant."""
     rows = [
         (_hit_row(verdict, outcome.judgement), true, weight, group)
         for outcome, weight, group in _weighted(sets, FOREIGN_SHARE)
         for verdict, true in zip(outcome.judgement.verdicts, outcome.relevant, strict=True)
-        if true is not None
     ]
     return _cases(rows)
 

@@ -52,7 +52,7 @@ class LabelPrecision(NamedTuple):
 class Trust(Struct, frozen=True):
     """Whether scores and labels hold, on the queries of a collection."""
 
-    score: Reliability  # of hits: is it relevant?
+    score: Reliability  # of hits: is its document relevant?
     confidence_score: Reliability  # of answers: is a relevant document among its hits?
     hit_labels: tuple[LabelPrecision, ...]
     answer_labels: tuple[LabelPrecision, ...]  # right when one of the first three hits is relevant
@@ -76,17 +76,17 @@ class Gibberish(Struct, frozen=True):
     own_median: float  # of top hits
 
 
-# What was said of an answer, and of each hit whether it is relevant, if that is known.
-Judged = tuple[Judgement, Sequence[bool | None]]
+Judged = tuple[
+    Judgement, Sequence[bool]
+]  # what was said of an answer, and of each hit whether it is relevant
 
 
 def trust(judged: Sequence[Judged]) -> Trust:
     """Measure scores and labels of answered queries."""
     hits = [
-        (verdict, relevant)
+        (verdict, bool(relevant))
         for judgement, truths in judged
         for verdict, relevant in zip(judgement.verdicts, truths, strict=True)
-        if relevant is not None
     ]
     return Trust(
         score=reliability((verdict.relevance, relevant) for verdict, relevant in hits),

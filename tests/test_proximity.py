@@ -1,0 +1,102 @@
+"""Words that stand together: found as neighbours, rewarded, and never at the cost of a clear answer."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from concord.ranking.lift import lifted
+from concord.ranking.proximity import MOST_PAIRS, NEIGHBOURS, VERBATIM, closeness, lifts
+from concord.ranking.rarity import rareness
+from concord.text.parse import follows
+from concord.types import Ranked
+from small_library import library, titles
+
+words = st.text("abcdefgh", min_size=1, max_size=6)
+texts = st.lists(words, max_size=30).map(" ".join)
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "second", "stands_close"),
+    [
+        ("written by Barry Warsaw", "barry", "warsaw", True),
+        ("the structure of proteins", "structure", "protein", True),  # a word between, and stems
+        ("Warsaw, Barry", "barry", "warsaw", False),  # the other way round
+        ("Barry went to live in Warsaw", "barry", "warsaw", False),
+        ("barrys warsawian", "barry", "warsaw", False),
+        ("Barry\n  Warsaw", "barry", "warsaw", True),
+        ("state of the art", "state", "art", False),
+        ("zurück nach Köln", "zurück", "köln", True),
+        ("only Barry", "barry", "warsaw", False),
+        ("", "barry", "warsaw", False),
+        ("barry warsaw", "…", "warsaw", False),
+    ],
+)
+def test_a_word_follows_another_where_it_stands_next_or_one_later(text, first, second, stands_close):
+    assert follows(text, first, second) == stands_close
+
+
+@given(texts, st.lists(words, max_size=8))
+def test_closeness_is_a_share_and_a_text_that_is_the_query_has_all_of_it(text: str, asked: list[str]):
+    weights = dict.fromkeys(asked, 1.0)
+    assert 0 <= closeness(asked, weights, text) <= 1
+    distinct = list(dict.fromkeys(asked))
+    assert closeness(distinct, weights, " ".join(distinct)) == (len(distinct) > 1)
+
+
+def test_a_rare_pair_counts_for_more_than_a_common_one():
+    weights = {"the": 0.1, "old": 2.0, "hermit": 5.0}
+    rare = closeness(["the", "old", "hermit"], weights, "an old hermit")
+    common = closeness(["the", "old", "hermit"], weights, "the old man")
+    assert rare > 0.9 > 0.1 > common > 0
+
+
+def test_only_so_many_pairs_are_looked_for():
+    asked = [f"word{at}" for at in range(40)]
+    beginning = " ".join(asked[: MOST_PAIRS + 1])
+    assert closeness(asked, dict.fromkeys(asked, 1.0), beginning) == 1
+
+
+def test_the_whole_query_in_its_order_gains_by_how_rare_its_words_are():
+    assert lifts({1: 1.0, 2: 0.5, 3: 0.0}, 0.5) == {1: NEIGHBOURS + 0.5 * VERBATIM, 2: NEIGHBOURS * 0.5}
+    assert lifts({1: 1.0}, 0.0) == {1: NEIGHBOURS}
+
+
+def test_words_are_rare_that_few_chunks_hold():
+    assert rareness(1000, {"a": 1, "b": 1}) == 1
+    assert rareness(1000, {"a": 1000}) == 0
+    assert rareness(1000, {"a": 10}) > rareness(1000, {"a": 100}) > 0
+    assert rareness(0, {}) == rareness(1, {"a": 1}) == rareness(1000, {}) == 0
+    assert rareness(1000, {"a": 0}) == 1  # nothing holds it: it could not be rarer
+
+
+@given(st.lists(st.floats(0, 10), min_size=1, max_size=12), st.floats(0, 1))
+def test_a_lift_is_a_share_of_the_range_and_changes_no_other_score(scores: list[float], share: float):
+    ranked = [Ranked(at, score, ()) for at, score in enumerate(scores)]
+    after = {one.chunk_id: one.score for one in lifted(ranked, {0: share})}
+    reach = (max(scores) - min(scores)) or 1.0
+    assert after[0] == pytest.approx(scores[0] + share * reach)
+    assert {i: score for i, score in after.items() if i} == dict(list(enumerate(scores))[1:])
+
+
+@pytest.mark.promise("B.lexical.proximity")
+@pytest.mark.parametrize("mode", ["auto", "hybrid", "fts5"])
+def test_a_name_is_found_where_it_stands_before_texts_that_hold_its_parts(mode):
+    notes = {
+        "Parts": "Warsaw is a city, and Warsaw was never so well described as in the letters that Barry wrote home. "
+        * 3,
+        "Whole": "This module was written long ago by Barry Warsaw, who has since moved on to other things.",
+        **{f"Other {at}": f"Release {at} of the module changes how messages are parsed." for at in range(12)},
+    }
+    with library(notes) as kb:
+        assert titles(kb.search("barry warsaw", mode=mode))[0] == "Whole"
+
+
+@pytest.mark.promise("B.lexical.proximity")
+def test_neighbouring_words_decide_nothing_where_only_meaning_was_asked_for():
+    notes = {"One": "alpha beta gamma", "Two": "gamma delta beta alpha"}
+    with library(notes) as kb:
+        answer = kb.search("beta gamma", mode="semantic", explain=True)
+        by_cosine = sorted(answer.hits, key=lambda hit: -(hit.scores["cosine"] or 0.0))
+        assert [hit.chunk.id for hit in answer.hits] == [hit.chunk.id for hit in by_cosine]
