@@ -47,9 +47,11 @@ SELECT array_agg(n.chunk), array_agg(n.distance), {sent} FROM (
     WHERE v.org = %(org)s AND v.space = %(space)s AND {allowed} ORDER BY {order}
 ) AS n"""
 _WITH_VECTORS, _WITHOUT_VECTORS = "string_agg(vector_send(n.embedding), '')", "NULL::bytea"
-# How the graph is walked in the rest of a transaction; asked with the state, it takes no time of its own.
+# How the graph is walked in the rest of a transaction; asked with the state, it takes no time of its own. In
+# strict order, what is nearer than something walked past is lost, be that another organisation's: where four
+# collections shared the graph, 22 of 150 searches missed all the nearest ten. So order comes afterwards.
 _EFFORT = """,
-    set_config('hnsw.ef_search', %(effort)s, true), set_config('hnsw.iterative_scan', 'strict_order', true),
+    set_config('hnsw.ef_search', %(effort)s, true), set_config('hnsw.iterative_scan', 'relaxed_order', true),
     set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)"""
 
 # Of a model that has no space, every chunk waits.
@@ -338,7 +340,7 @@ def _in_order(found: list[Scored]) -> list[Scored]:
 
 
 def _scored(cursor: Cursor, dimension: int) -> list[Scored]:
-    """Return what was found, nearest first but for ties."""
+    """Return what was found, about nearest first."""
     ids, distances, sent = cursor.fetchone() or (None, None, None)
     if not ids:
         return []
