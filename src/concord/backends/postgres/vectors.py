@@ -285,7 +285,7 @@ class PostgresVectors:
         values: dict[str, Any] = {"vector": Embedding(vector), "limit": limit, "org": self._org}
         walk = partial(self._walk, connection, wanted, values)
         seen, found = self._seen, None
-        if filter.is_open and seen is not None and _is_walked(seen, vector):
+        if seen is not None and _is_walked(seen, filter, vector):
             state, found = walk(seen, open_scope(filter, seen.chunks).each)
         else:
             state = self._seen = self._state(connection)
@@ -357,11 +357,13 @@ def _state_of(cursor: Cursor) -> _State | None:
     return _State(*row[: len(_State._fields)]) if row else None
 
 
-def _is_walked(seen: _State, vector: Vector) -> bool:
+def _is_walked(seen: _State, filter: Filter, vector: Vector) -> bool:
     """Whether a search for this vector most likely walks the graph; one that cannot be sent is refused."""
-    if seen.dimension is None or not seen.is_indexed:
+    if not filter.is_open or seen.dimension is None or not seen.is_indexed:
         return False
     if len(vector) != seen.dimension * FLOAT_BYTES:
+        return False
+    if open_scope(filter, seen.chunks).is_narrow(seen.table_size):  # the others are most of the graph
         return False
     check_vector(vector, seen.dimension)
     return True
