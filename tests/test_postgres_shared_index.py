@@ -14,6 +14,7 @@ from concord.parts import silent
 from concord.protocols import Store
 from concord.types import ChunkId, Filter
 from contract.stored import EVERYTHING, IDENTITY, put
+from postgres_server import walks
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from concord.backends.postgres import upkeep  # noqa: E402
@@ -84,14 +85,6 @@ def test_what_a_filter_leaves_out_on_the_way_takes_nothing_from_the_nearest(data
         assert recall(store, ids, points, Filter(source_id="docs")) >= 0.95
 
 
-def walks(store: PostgresStore) -> int:
-    """Return how often the graph was walked, as the server counts it."""
-    store._connections.rows("SELECT pg_stat_force_next_flush()")
-    counted = "SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = %(index)s"
-    ((scans,),) = store._connections.rows(counted, index=f"kb_vectors_{DIMENSION}_hnsw")
-    return int(scans)
-
-
 @pytest.mark.promise("design.narrow-filters-are-exact")
 def test_a_small_organisation_among_many_vectors_is_compared_and_nobody_walks_past_the_others(database: str):
     with (
@@ -105,6 +98,6 @@ def test_a_small_organisation_among_many_vectors_is_compared_and_nobody_walks_pa
         for query in asked_between(points):
             found = [one.chunk_id for one in small.vectors.search(query.tobytes(), EVERYTHING, CANDIDATES)]
             assert found == [ids[place] for place in np.argsort(-(points @ query))[:CANDIDATES]]
-        assert walks(small) == 0
+        assert walks(small, DIMENSION) == 0
         large.vectors.search(points[0].tobytes(), EVERYTHING, 10)
-        assert walks(large) == 1
+        assert walks(large, DIMENSION) == 1
