@@ -31,7 +31,7 @@ _PART = "CREATE TABLE parted_{at} PARTITION OF parted FOR VALUES WITH (MODULUS {
 _INDEX = "CREATE INDEX ON {table} USING hnsw (embedding vector_cosine_ops)"
 _SETTINGS = """
 SET maintenance_work_mem = '256MB'; SET jit = off; SET hnsw.ef_search = 64;
-SET hnsw.iterative_scan = strict_order; SET enable_seqscan = off; SET enable_bitmapscan = off"""
+SET hnsw.iterative_scan = relaxed_order; SET enable_seqscan = off; SET enable_bitmapscan = off"""
 _NEAREST = """
 SELECT chunk FROM {table} WHERE org = %(org)s ORDER BY embedding <=> %(vector)s::vector LIMIT {limit}"""
 

@@ -6,18 +6,15 @@ pay for it alike, so the ratio is what the ledger and the check against the cata
 
 from __future__ import annotations
 
-import os
 import random
-import sys
 import tempfile
 from array import array
 from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import count
 from math import hypot
-from pathlib import Path
 
 from benchmarks.measure import Row, absent, at_most, cost_of, cpu_ms, elapsed_ms, in_turn, milliseconds, sized
+from benchmarks.qdrant_lab import server
 from benchmarks.synthetic import DIMENSION, SEED
 from concord.config import load_settings
 from concord.parts import Parts
@@ -43,26 +40,13 @@ def run() -> Iterator[Row]:
     except ModuleNotFoundError as fault:
         yield absent("search in Qdrant", f"{fault.name} is not installed")
         return
-    with _server() as url, tempfile.TemporaryDirectory() as folder:
+    with server() as url, tempfile.TemporaryDirectory() as folder:
         given = {"store.url": f"sqlite://{folder}", "vectors.url": url, "vectors.collection": "bench"}
         parts = Parts(load_settings(given, {"KB_HOME": folder}), "default")
         _fill(parts.store)
         yield from _search(parts.store, url)
         yield from _write(parts.store, url)
         parts.close()
-
-
-@contextmanager
-def _server() -> Iterator[str]:
-    if given := os.environ.get("KB_TEST_QDRANT_URL"):
-        yield given
-        return
-    sys.path.append(str(Path(__file__).parent.parent / "tests"))
-    from qdrant_shim import QdrantShim
-
-    shim = QdrantShim()
-    yield shim.url
-    shim.close()
 
 
 def _fill(store: Store) -> None:

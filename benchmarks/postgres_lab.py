@@ -58,3 +58,14 @@ def points(number: int, seed: int) -> Floats:
     chance = np.random.default_rng([SEED, seed])
     noise = NOISE * chance.standard_normal((number, DIMENSION))
     return unit_rows(chance.standard_normal((number, LATENT)) @ directions + noise)
+
+
+def topic(axis: int, spread: float, number: int, seed: int) -> Floats:
+    """Return vectors around one of the directions, in a space of their own of LATENT dimensions."""
+    chance = np.random.default_rng([SEED, seed])
+    return unit_rows(np.eye(LATENT)[axis] + spread * chance.standard_normal((number, LATENT)))
+
+
+def widened(rows: Floats, dimension: int) -> Floats:
+    """Return vectors with further numbers, all of them 0: what they differ in stays as it is."""
+    return np.pad(rows, ((0, 0), (0, dimension - rows.shape[1])))

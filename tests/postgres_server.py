@@ -12,9 +12,12 @@ from contextlib import contextmanager
 from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from concord.backends.postgres.store import PostgresStore
 
 _ORGS = count(1)
 # Waiting for a disk is no part of any promise here. What was written outlives the server, not the machine.
@@ -102,3 +105,11 @@ def server_url() -> str:
 def fresh_org() -> str:
     """Return the name of an organisation that no test of this process has used."""
     return f"test-{next(_ORGS)}"
+
+
+def walks(store: PostgresStore, dimension: int) -> int:
+    """Return how often the graph of vectors was walked, as the server counts it."""
+    store._connections.rows("SELECT pg_stat_force_next_flush()")
+    counted = "SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = %(index)s"
+    ((scans,),) = store._connections.rows(counted, index=f"kb_vectors_{dimension}_hnsw")
+    return int(scans)

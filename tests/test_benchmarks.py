@@ -21,7 +21,7 @@ LEFT_OUT = {"mcp": "it starts ten servers, half of which load the model: 20 seco
 NAMES = sorted(
     {path.stem.removeprefix(PREFIX) for path in (ROOT / "benchmarks").glob(f"{PREFIX}*.py")} - set(LEFT_OUT)
 )
-ON_POSTGRESQL = ("partitions", "postgres", "scaling")
+ON_POSTGRESQL = ("backends", "partitions", "postgres", "scaling")
 
 
 @pytest.fixture(scope="module")

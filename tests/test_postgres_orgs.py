@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from array import array
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from operator import mul
 from typing import Any
 
 import pytest
 
 from concord.backends.memory import MemoryStore
+from concord.parts import silent
 from concord.protocols import Store
-from concord.types import AllOf, AnyOf, Feedback, Filter, Match, Phrase, Scored, Without, Word
+from concord.types import AllOf, AnyOf, Feedback, Filter, Match, Phrase, Scored, Vector, Without, Word
 from contract.stored import IDENTITY, embed, put, unit
-from postgres_server import fresh_org, server_url
+from postgres_server import fresh_org, server_url, walks
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
+from concord.backends.postgres import scope, upkeep  # noqa: E402
 from concord.backends.postgres.store import PostgresStore  # noqa: E402
 
-CASES = 10_000
+CASES = 10_000  # in all
+TENDED = 6_000  # of them, on stores that have their indexes
 WORDS = ("alpha", "beta", "gamma", "delta", "ops", "web", "one", "two")
 PATHS = tuple(f"{name}/{n}.md" for name in ("docs", "wiki") for n in range(4))
 TAGS = ((), ("ops",), ("ops", "web"))
@@ -50,14 +55,20 @@ def store() -> Iterator[PostgresStore]:
 @pytest.fixture(scope="module")
 def guest() -> str:
     """The URL for a role that is no administrator: for such a one the policies are in force."""
-    with closing(PostgresStore.open(server_url(), fresh_org())) as made:
-        made.vectors.prepare(IDENTITY)
     with psycopg.connect(server_url(), autocommit=True) as connection:
         connection.execute("CREATE ROLE guest LOGIN")
+    return admitted(server_url())
+
+
+def admitted(url: str) -> str:
+    """Return the URL for that role to a database, whose tables are another's."""
+    with closing(PostgresStore.open(url, fresh_org())) as made:
+        made.vectors.prepare(IDENTITY)
+    with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(
             "GRANT ALL ON SCHEMA public TO guest; GRANT ALL ON ALL TABLES IN SCHEMA public TO guest"
         )
-    return server_url().replace("postgres:@", "guest:@")
+    return url.replace("postgres:@", "guest:@")
 
 
 def some_match(chance: random.Random) -> Match:
@@ -114,12 +125,31 @@ def scores(found: list[Scored]) -> Scores:
     return Scores((one.chunk_id, one.score) for one in found)
 
 
+def truths(store: Store, vector: Vector, filter: Filter) -> list[bool]:
+    """Return of each of the few nearest whether it is the store's own, scored by its vector and let through.
+
+    Which few it is, a graph may tell otherwise than comparing all does.
+    """
+    found = store.vectors.search(vector, filter, 3)
+    ids = [one.chunk_id for one in found]
+    known, allowed = store.vectors.fetch(ids), store.ledger.allowed(ids, filter)
+    return [
+        one.chunk_id in allowed and one.score == pytest.approx(cosine(vector, known[one.chunk_id]), abs=1e-5)
+        for one in found
+    ]
+
+
+def cosine(one: Vector, other: Vector) -> float:
+    return float(sum(map(mul, array("f", one), array("f", other))))
+
+
 def some_question(chance: random.Random) -> Case:
     match, filter, path = some_match(chance), some_filter(chance), chance.choice(PATHS)
     vector, ids = unit(chance.random(), chance.random(), 1, 0), [chance.randint(1, 200) for _ in range(5)]
     cases: list[Case] = [
         lambda store: scores(store.lexical.search(match, filter, 500)),
         lambda store: scores(store.vectors.search(vector, filter, 500)),
+        lambda store: truths(store, vector, filter),
         lambda store: store.lexical.frequencies(WORDS),
         lambda store: sorted(store.lexical.similar_words("alphas", 3)),
         lambda store: store.catalog.read(ids),
@@ -142,23 +172,58 @@ def some_question(chance: random.Random) -> Case:
     return chance.choice(cases)
 
 
+def compare(
+    pairs: Sequence[tuple[MemoryStore, PostgresStore]], cases: int, share_tended: float = 0.0
+) -> None:
+    """Change and ask both stores of each organisation alike, and insist that they say the same."""
+    chance = random.Random(5)
+    for number, pair in enumerate(pairs):
+        for each in pair:
+            each.cache.put(IDENTITY, {bytes(range(number, 32)): unit(number + 1, 0, 0, 1)})
+    for number in range(cases):
+        alone, among = pairs[number % len(pairs)]
+        if chance.random() < share_tended:
+            among.tend(silent)
+        case = some_change(chance) if chance.random() < 0.06 else some_question(chance)
+        assert case(among) == case(alone)
+
+
+def opened(*urls: str) -> list[tuple[MemoryStore, PostgresStore]]:
+    """Return pairs of stores, one alone in memory and one among others.
+
+    Ids, paths, words and sources are the same in all of them.
+    """
+    return [(MemoryStore.open("memory://", ""), PostgresStore.open(url, fresh_org())) for url in urls]
+
+
 @pytest.mark.promise("design.organisations-apart")
 def test_every_organisation_is_answered_as_if_it_were_alone(guest: str):
     """Each has a store of its own in memory, which knows of no other: both must say the same, always.
 
-    Ids, paths, words and sources are the same in all of them. One is an administrator's, whom no policy
-    stops: there the statements alone keep the others out.
+    One is an administrator's, whom no policy stops: there the statements alone keep the others out.
     """
-    chance = random.Random(5)
-    urls = [server_url(), guest, guest]
-    pairs = [(MemoryStore.open("memory://", ""), PostgresStore.open(url, fresh_org())) for url in urls]
-    for number, pair in enumerate(pairs):
-        for each in pair:
-            each.cache.put(IDENTITY, {bytes(range(number, 32)): unit(number + 1, 0, 0, 1)})
-    for number in range(CASES):
-        alone, among = pairs[number % len(pairs)]
-        case = some_change(chance) if chance.random() < 0.06 else some_question(chance)
-        assert case(among) == case(alone)
+    pairs = opened(server_url(), guest, guest)
+    compare(pairs, CASES - TENDED)
+    for _, among in pairs:
+        among.close()
+
+
+@pytest.mark.promise("design.organisations-apart")
+def test_every_organisation_is_answered_as_if_it_were_alone_where_one_graph_has_the_vectors_of_all(
+    guest: str, database: str, monkeypatch: pytest.MonkeyPatch
+):
+    """The same where vectors are indexed and segments merged, however few they are."""
+    monkeypatch.setattr(upkeep, "INDEX_FROM", 1)
+    monkeypatch.setattr(upkeep, "_MANY", 2)
+    monkeypatch.setattr(scope, "ALWAYS_EXACT", 0)
+    monkeypatch.setattr(scope, "NARROW_SHARE", 0.0)
+    own = admitted(database)
+    pairs = opened(database, own, own)
+    for store in pairs[0]:  # whose tables they are makes the index
+        embed(store, [(put(store, "docs/0.md", "alpha")[0], unit(1, 0, 0, 0))])
+        store.tend(silent)
+    compare(pairs, TENDED, share_tended=0.02)
+    assert walks(pairs[1][1], IDENTITY.dimension) > 100
     for _, among in pairs:
         among.close()
 

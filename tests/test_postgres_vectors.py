@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -181,6 +181,41 @@ def test_a_sync_leaves_many_vectors_indexed(tmp_path: Path, database: str, monke
         assert identity is not None
     with psycopg.connect(database) as connection:
         assert indexes(connection, identity.dimension) != []
+
+
+class Overtaken:
+    """A connection on which somebody else does something just before a lock is asked for."""
+
+    def __init__(self, connection: Any, meanwhile: Callable[[], None]) -> None:
+        self._connection = connection
+        self._meanwhile = meanwhile
+
+    def execute(self, statement: Any, *values: Any) -> Any:
+        if "pg_try_advisory_lock" in str(statement):
+            self._meanwhile()
+        return self._connection.execute(statement, *values)
+
+
+def test_an_index_that_somebody_else_has_just_built_is_not_built_again(
+    store: PostgresStore, administrator: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(upkeep, "INDEX_FROM", 1)
+    (a,) = put(store, "docs/a.md", "text")
+    store.vectors.prepare(replace(IDENTITY, dimension=7))  # of which there is no index yet
+    store.vectors.put([(a, unit(1, 0, 0, 0, 0, 0, 0))])
+    number = "SELECT to_regclass('kb_vectors_7_hnsw')::oid"
+    built: list[Any] = []
+
+    def build() -> None:
+        with closing(PostgresStore.open(server_url(), store._connections.location.org)) as other:
+            other.tend(silent)
+        built.extend(administrator.execute(number).fetchone())
+
+    with store._connections.session() as connection:
+        late: Any = Overtaken(connection, build)
+        upkeep._build_index(late, "kb_vectors_7", None)
+    assert built != [None]
+    assert list(administrator.execute(number).fetchone()) == built
 
 
 @pytest.mark.promise("002.hnsw")

@@ -775,3 +775,12 @@ def test_an_effort_above_the_most_is_taken_down_and_the_answer_says_so(kb: Knowl
     nothing = kb.search("deploy", ef_search=1000, tags=("none",))
     assert "200" in (nothing.note or "")
     assert "filter" in (nothing.note or "")
+
+
+@pytest.mark.promise("002.ef-search")
+def test_an_effort_above_the_most_in_the_settings_is_taken_down_and_the_answer_says_so(tmp_path: Path):
+    with opened("memory", tmp_path, search__ef_search=500) as made:
+        made.add(plant(tmp_path / "docs"))
+        assert (made.search("deploy").note or "").startswith("search.ef_search was taken down to 200")
+        assert made.search("deploy", ef_search=100).note is None
+        assert (made.search("deploy", ef_search=300).note or "").startswith("--ef-search was taken down")

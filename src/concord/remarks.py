@@ -32,7 +32,7 @@ NOBODY = "nothing was searched: what is missing is named with its reason"
 NOTHING = "nothing found, not even by parts of words: try other or fewer words"
 NO_TIME = "nothing found; similar words could not be looked for in the time allowed (search.partial_ms)"
 ALL_SUPERSEDED = "every document has been superseded; --include-superseded searches those as well"
-CLAMPED = f"--ef-search was taken down to {MAX_EF_SEARCH}: more costs time and finds nothing more"
+CLAMPED = f"was taken down to {MAX_EF_SEARCH}: more costs time and finds nothing more"
 MATCHES_SUPERSEDED = "all that was found has been superseded; --include-superseded shows it"
 
 
@@ -57,9 +57,7 @@ def _note(answer: Answer, rescued: Rescue, unheld: Sequence[str], tools: SearchT
         notes.append(f"nothing holds {', '.join(unheld)}")
     if answer.hits:
         notes += [_what_is_excluded(rescued.found.query), _crowded(answer, rescued.found.query)]
-    notes.append(_what_is_unread(answer))
-    if (answer.request.ef_search or 0) > MAX_EF_SEARCH:
-        notes.append(CLAMPED)
+    notes += [_what_is_unread(answer), _what_is_clamped(answer, tools)]
     return "; ".join(filter(None, notes)) or None
 
 
@@ -75,6 +73,12 @@ def _what_is_unread(answer: Answer) -> str | None:
     unread = partly_read(hit.document for hit in answer.hits)
     more = f", and of {len(unread) - 1} more documents" if len(unread) > 1 else ""
     return f"{told(unread[0])}{more}: what is on them is not found" if unread else None
+
+
+def _what_is_clamped(answer: Answer, tools: SearchTools) -> str | None:
+    asked, key = answer.request.ef_search, "search.ef_search"
+    name, effort = ("--ef-search", asked) if asked else (key, tools.settings[key])
+    return f"{name} {CLAMPED}" if effort > MAX_EF_SEARCH else None
 
 
 def _crowded(answer: Answer, query: Query) -> str | None:

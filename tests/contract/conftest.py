@@ -32,6 +32,7 @@ OUTSIDE = {
     "memory+qdrant-local": "qdrant-local::memory:",
     "postgresql+qdrant-local": "qdrant-local::memory:",
     "sqlite+qdrant-shim": "shim",
+    "postgresql+qdrant-shim": "shim",
     "sqlite+qdrant-server": os.environ.get("KB_TEST_QDRANT_URL", ""),
 }
 

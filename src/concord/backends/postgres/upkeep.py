@@ -111,22 +111,31 @@ def _merge(connection: Connection, org: int, segments: list[int], statement: str
 
 def _build_index(connection: Connection, table: str, memory_mb: int | None) -> None:
     """Index the vectors once there are enough of them, while others read and write."""
-    index = f"{table}_hnsw"
-    (valid,) = connection.execute(_INDEX, (index,)).fetchone() or (None,)
-    (size,) = connection.execute(_SIZE.format(table=table), (INDEX_FROM,)).fetchone() or (0,)
-    if valid or size < INDEX_FROM:
+    if not _is_due(connection, table):
         return
     (is_ours,) = connection.execute("SELECT pg_try_advisory_lock(%s)", (_BUILD_LOCK,)).fetchone() or (False,)
     if not is_ours:
         return  # somebody else is building it
     try:
-        if memory_mb:
-            connection.execute("SELECT set_config('maintenance_work_mem', %s, false)", (f"{memory_mb}MB",))
-        connection.execute(sql.SQL("DROP INDEX IF EXISTS {}").format(sql.Identifier(index)))  # a broken one
-        connection.execute(
-            f"CREATE INDEX CONCURRENTLY {index} ON {table} USING hnsw (embedding vector_cosine_ops)"
-        )
-        connection.execute(f"ANALYZE {table}")
+        if _is_due(connection, table):  # or somebody had built it before the lock was ours
+            _build(connection, table, memory_mb)
     finally:
         connection.execute("RESET maintenance_work_mem")
         connection.execute("SELECT pg_advisory_unlock(%s)", (_BUILD_LOCK,))
+
+
+def _is_due(connection: Connection, table: str) -> bool:
+    (valid,) = connection.execute(_INDEX, (f"{table}_hnsw",)).fetchone() or (None,)
+    (size,) = connection.execute(_SIZE.format(table=table), (INDEX_FROM,)).fetchone() or (0,)
+    return not valid and size >= INDEX_FROM
+
+
+def _build(connection: Connection, table: str, memory_mb: int | None) -> None:
+    index = f"{table}_hnsw"
+    if memory_mb:
+        connection.execute("SELECT set_config('maintenance_work_mem', %s, false)", (f"{memory_mb}MB",))
+    connection.execute(sql.SQL("DROP INDEX IF EXISTS {}").format(sql.Identifier(index)))  # a broken one
+    connection.execute(
+        f"CREATE INDEX CONCURRENTLY {index} ON {table} USING hnsw (embedding vector_cosine_ops)"
+    )
+    connection.execute(f"ANALYZE {table}")

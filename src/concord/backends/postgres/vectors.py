@@ -47,9 +47,11 @@ SELECT array_agg(n.chunk), array_agg(n.distance), {sent} FROM (
     WHERE v.org = %(org)s AND v.space = %(space)s AND {allowed} ORDER BY {order}
 ) AS n"""
 _WITH_VECTORS, _WITHOUT_VECTORS = "string_agg(vector_send(n.embedding), '')", "NULL::bytea"
-# How the graph is walked in the rest of a transaction; asked with the state, it takes no time of its own.
+# How the graph is walked in the rest of a transaction; asked with the state, it takes no time of its own. In
+# strict order, what is nearer than something walked past is lost, be that another organisation's: where four
+# collections shared the graph, 22 of 150 searches missed all the nearest ten. So order comes afterwards.
 _EFFORT = """,
-    set_config('hnsw.ef_search', %(effort)s, true), set_config('hnsw.iterative_scan', 'strict_order', true),
+    set_config('hnsw.ef_search', %(effort)s, true), set_config('hnsw.iterative_scan', 'relaxed_order', true),
     set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)"""
 
 # Of a model that has no space, every chunk waits.
@@ -283,7 +285,7 @@ class PostgresVectors:
         values: dict[str, Any] = {"vector": Embedding(vector), "limit": limit, "org": self._org}
         walk = partial(self._walk, connection, wanted, values)
         seen, found = self._seen, None
-        if filter.is_open and seen is not None and _is_walked(seen, vector):
+        if seen is not None and _is_walked(seen, filter, vector):
             state, found = walk(seen, open_scope(filter, seen.chunks).each)
         else:
             state = self._seen = self._state(connection)
@@ -338,7 +340,7 @@ def _in_order(found: list[Scored]) -> list[Scored]:
 
 
 def _scored(cursor: Cursor, dimension: int) -> list[Scored]:
-    """Return what was found, nearest first but for ties."""
+    """Return what was found, about nearest first."""
     ids, distances, sent = cursor.fetchone() or (None, None, None)
     if not ids:
         return []
@@ -355,11 +357,13 @@ def _state_of(cursor: Cursor) -> _State | None:
     return _State(*row[: len(_State._fields)]) if row else None
 
 
-def _is_walked(seen: _State, vector: Vector) -> bool:
+def _is_walked(seen: _State, filter: Filter, vector: Vector) -> bool:
     """Whether a search for this vector most likely walks the graph; one that cannot be sent is refused."""
-    if seen.dimension is None or not seen.is_indexed:
+    if not filter.is_open or seen.dimension is None or not seen.is_indexed:
         return False
     if len(vector) != seen.dimension * FLOAT_BYTES:
+        return False
+    if open_scope(filter, seen.chunks).is_narrow(seen.table_size):  # the others are most of the graph
         return False
     check_vector(vector, seen.dimension)
     return True

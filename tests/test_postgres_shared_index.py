@@ -1,0 +1,103 @@
+"""One graph of vectors for all organisations and topics: what else is in it takes nothing from an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from concord.parts import silent
+from concord.protocols import Store
+from concord.types import ChunkId, Filter
+from contract.stored import EVERYTHING, IDENTITY, put
+from postgres_server import walks
+
+psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
+from concord.backends.postgres import upkeep  # noqa: E402
+from concord.backends.postgres.store import PostgresStore  # noqa: E402
+
+Points = NDArray[np.float32]
+EACH = 1200  # enough that they are indexed, and that neither topic is compared one by one
+DIMENSION = 384  # a model's, or the server would rather read all of an organisation
+LATENT = 24  # in which they differ
+QUERIES, CANDIDATES = 30, 40
+OWN, OTHER = np.eye(LATENT)[:2]  # where two topics lie, far apart
+
+
+def unit_rows(rows: NDArray[np.float64]) -> Points:
+    made = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.pad(made, ((0, 0), (0, DIMENSION - rows.shape[1]))).astype("<f4")
+
+
+def topic(centre: NDArray[np.float64], spread: float, size: int = EACH) -> Points:
+    noise = np.random.default_rng(7).standard_normal((size, LATENT))
+    return unit_rows(centre + spread * noise)
+
+
+def asked_between(points: Points) -> Points:
+    """Return queries about some of these, which lie half way to the other topic, as few words do."""
+    chance = np.random.default_rng(8)
+    meant = points[chance.choice(len(points), QUERIES), :LATENT]
+    return unit_rows(meant + 0.5 * OTHER + 0.1 * chance.standard_normal((QUERIES, LATENT)))
+
+
+def fill(store: Store, path: str, points: Points) -> list[ChunkId]:
+    ids = put(store, path, *(f"text {n}" for n in range(len(points))))
+    store.vectors.prepare(replace(IDENTITY, dimension=DIMENSION))
+    store.vectors.put(zip(ids, (point.tobytes() for point in points), strict=True))
+    return ids
+
+
+def recall(store: Store, ids: Sequence[ChunkId], points: Points, filter: Filter) -> float:
+    """Return which share of the ten that are nearest is among the candidates of a search."""
+    hits = 0
+    for query in asked_between(points):
+        nearest = {ids[place] for place in np.argsort(-(points @ query))[:10]}
+        found = store.vectors.search(query.tobytes(), filter, CANDIDATES)
+        hits += len(nearest & {one.chunk_id for one in found})
+    return hits / (10 * QUERIES)
+
+
+@pytest.mark.promise("design.organisations-apart")
+def test_the_vectors_of_another_organisation_on_the_way_take_nothing_from_the_nearest(database: str):
+    with (
+        closing(PostgresStore.open(database, "own")) as own,
+        closing(PostgresStore.open(database, "other")) as other,
+    ):
+        points = topic(OWN, 0.4)
+        ids = fill(own, "docs/a.md", points)
+        fill(other, "docs/a.md", topic(OTHER, 0.1))
+        other.tend(silent)
+        assert recall(own, ids, points, EVERYTHING) >= 0.95
+
+
+@pytest.mark.promise("design.filters-inside-engines")
+def test_what_a_filter_leaves_out_on_the_way_takes_nothing_from_the_nearest(database: str):
+    with closing(PostgresStore.open(database, "default")) as store:
+        points = topic(OWN, 0.4)
+        ids = fill(store, "docs/a.md", points)
+        fill(store, "code/a.py", topic(OTHER, 0.1))
+        store.tend(silent)
+        assert recall(store, ids, points, Filter(source_id="docs")) >= 0.95
+
+
+@pytest.mark.promise("design.narrow-filters-are-exact")
+def test_a_small_organisation_among_many_vectors_is_compared_and_nobody_walks_past_the_others(database: str):
+    with (
+        closing(PostgresStore.open(database, "small")) as small,
+        closing(PostgresStore.open(database, "large")) as large,
+    ):
+        points = topic(OWN, 0.4, 60)
+        ids = fill(small, "docs/a.md", points)
+        fill(large, "docs/a.md", topic(OTHER, 0.1, upkeep.INDEX_FROM))
+        large.tend(silent)
+        for query in asked_between(points):
+            found = [one.chunk_id for one in small.vectors.search(query.tobytes(), EVERYTHING, CANDIDATES)]
+            assert found == [ids[place] for place in np.argsort(-(points @ query))[:CANDIDATES]]
+        assert walks(small, DIMENSION) == 0
+        large.vectors.search(points[0].tobytes(), EVERYTHING, 10)
+        assert walks(large, DIMENSION) == 1
