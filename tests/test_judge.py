@@ -178,3 +178,31 @@ def test_the_arithmetic_of_a_score_names_the_code_that_nothing_holds():
     assert told is not None
     assert told["relevance"]["held"] < 0.5
     assert any("for a code that nothing holds" in line for line in arithmetic(told))
+
+
+@pytest.mark.parametrize("query", ["the", "how what why", "is it the"])
+def test_a_query_of_stop_words_asks_for_nothing_that_could_be_answered(query: str):
+    assert search(Request(query), tools(library(), SURE)).answerable is False
+
+
+@pytest.mark.parametrize("query", ['"after the other"', "the token"])
+def test_a_quotation_of_stop_words_or_one_word_more_asks_for_something(query: str):
+    assert search(Request(query), tools(library(), SURE)).answerable is True
+
+
+CHINESE = {
+    "备份": "备份每天夜里写入,保存一个月。恢复备份需要管理员的许可。",
+    "登录": "登录之后系统会发出一个令牌,令牌一小时后过期。",
+    "部署": "每周一把新版本部署到生产环境,先通知值班的同事。",
+}
+
+
+def test_where_the_model_does_not_read_a_script_words_must_bear_out_what_it_calls_near():
+    blind = replace(SURE, other_scripts=0.2)
+    kb = library(CHINESE)
+    held = search(Request("备份每天夜里写入"), tools(kb, blind))
+    strange = search(Request("世界上最高的山峰是哪一座"), tools(kb, blind))
+    assert (held.answerable, titles(held)[0]) == (True, "备份")
+    assert strange.answerable is False
+    assert all(hit.score < 0.5 for hit in strange.hits)
+    assert search(Request("世界上最高的山峰是哪一座"), tools(kb, SURE)).answerable is True

@@ -84,13 +84,19 @@ def test_a_lift_is_a_share_of_the_range_and_changes_no_other_score(scores: list[
 @pytest.mark.parametrize("mode", ["auto", "hybrid", "fts5"])
 def test_a_name_is_found_where_it_stands_before_texts_that_hold_its_parts(mode):
     notes = {
-        "Parts": "Warsaw is a city, and Warsaw was never so well described as in the letters that Barry wrote home. "
-        * 3,
+        "Parts": "Warsaw is a city, and Warsaw was never described so well as by our Barry at sea. " * 3,
         "Whole": "This module was written long ago by Barry Warsaw, who has since moved on to other things.",
         **{f"Other {at}": f"Release {at} of the module changes how messages are parsed." for at in range(12)},
     }
     with library(notes) as kb:
         assert titles(kb.search("barry warsaw", mode=mode))[0] == "Whole"
+
+
+def test_an_explanation_tells_how_close_the_words_stand():
+    notes = {"Whole": "written by Barry Warsaw", "Parts": "Warsaw was visited by his friend Barry"}
+    with library(notes) as kb:
+        told = {hit.document.title: hit.explanation for hit in kb.search("barry warsaw", explain=True).hits}
+    assert {title: one["closeness"] for title, one in told.items()} == {"Whole": 1.0, "Parts": 0.0}
 
 
 @pytest.mark.promise("B.lexical.proximity")

@@ -28,7 +28,7 @@ from concord.ranking.identifiers import shape
 from concord.ranking.plan import STRATEGIES
 from concord.text.parse import contains
 from concord.text.pattern import pattern
-from concord.text.terms import loose_words
+from concord.text.terms import is_stop_word, loose_words
 from concord.types import Chunk, ChunkId, Document, Query, Ranked
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 MOSTLY = 0.5  # the share of a query, by rarity, from which what nothing holds is what was asked for
 # What names one thing of many by its number; not a product (e2fsprogs), a compound or a list (MP3/Ogg).
 _ENDS_IN_NUMBER = pattern(r"[^/<>]*[0-9][A-Za-z]{0,2}")
-HALF_READ = 0.5  # how much of a query a model must read for its silence to say something
+NOTHING_ASKED = 0.1  # what chances are worth where a query is stop words alone: no text is its answer
 SLIP = 0.05  # the chance that a code was mistyped, and the one that is like it was meant; not measured
 
 
@@ -93,7 +93,7 @@ def judge(
     unheld = _unheld(survivors, query, is_held)
     near = [(close or {}).get(survivor.ranked.chunk_id, 0.0) for survivor in survivors]
     signals = replace(
-        signals, code_discount=_code_discount(unheld, weights), first_closeness=near[0] if near else 0.0
+        signals, discount=_discount(query, unheld, weights), first_closeness=near[0] if near else 0.0
     )
     hits = with_documents(
         [
@@ -104,7 +104,7 @@ def judge(
         ],
         [survivor.document.id for survivor in survivors],
     )
-    is_unread = found.context.model_reads < HALF_READ
+    is_unread = found.context.model_reads < calibrate.HALF_READ
     verdicts = tuple(
         _verdict(survivor, hit, query, signals, calibration, rung, unread=is_unread)
         for survivor, hit in zip(survivors, hits, strict=True)
@@ -155,8 +155,10 @@ def _unheld(survivors: Sequence[Survivor], query: Query, is_held: Callable[[str]
     )
 
 
-def _code_discount(unheld: Sequence[str], weights: Mapping[str, float]) -> float:
-    """Return what chances are worth: where codes that nothing holds are the lesser part of a query, all."""
+def _discount(query: Query, unheld: Sequence[str], weights: Mapping[str, float]) -> float:
+    """Return what chances are worth: all, but of a query that asks for nothing, or for what nothing holds."""
+    if query.words and not (query.phrases or query.entities) and all(map(is_stop_word, query.words)):
+        return NOTHING_ASKED
     share = rarity.coverage({part for code in unheld for part in loose_words(code)}, weights)
     return max(SLIP, 1 - share) if share >= MOSTLY else 1.0
 

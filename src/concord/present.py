@@ -70,6 +70,7 @@ def explained(
     def arithmetic(hit: Hit, verdict: Verdict) -> Json:
         return {
             **explain.explain(hit.chunk.id, found.ballots, found.context, fusion),
+            "closeness": look.close.get(hit.chunk.id, 0.0),
             "rerank": look.explain(hit.chunk.id),
             "usage": habits.get(hit.chunk.id),
             "relevance": explain.explain_relevance(tools.calibration, verdict.signals, judgement.signals),

@@ -9,6 +9,11 @@ from concord.cli.output import table
 
 MOST_FEATURES = 4  # of a relevance that are shown: those that moved it most
 
+_DISCOUNTS = {
+    "held": "for a code that nothing holds, or a query of stop words",
+    "borne_out": "for the query's words that it lacks: the model does not read them",
+}
+
 Told = Mapping[str, Any]
 
 
@@ -21,6 +26,8 @@ def arithmetic(told: Told) -> list[str]:
     """Return the lines that tell how a result came by its rank, its score and its label."""
     lines = table(("family", "rank", "weight", "adds"), _families(told)).splitlines()
     lines.append(_sum(told))
+    if close := told.get("closeness"):
+        lines.append(f"closeness: {close:.0%} of the query's neighbouring words stand together in it")
     if second := told.get("rerank"):
         lines.append(f"{second['reranker']}: {number(second['before'])} → {number(second['after'])}")
     if habit := told.get("usage"):
@@ -63,8 +70,9 @@ def _sum(told: Told) -> str:
 def _relevance(told: Told, cosine: float | None) -> Iterator[str]:
     """Yield the relevance, and what moved it: log-odds where it was fitted, plain values where not."""
     kind = "calibrated" if told["calibrated"] else f"a stand-in: {why_uncalibrated(cosine)}"
-    unheld = f"; × {told['held']:.2f}, for a code that nothing holds" if told["held"] < 1 else ""
-    yield f"relevance {told['relevance']:.4f} ({kind}{unheld})"
+    for key, why in _DISCOUNTS.items():
+        kind += f"; × {told[key]:.2f}, {why}" if told[key] < 1 else ""
+    yield f"relevance {told['relevance']:.4f} ({kind})"
     if told["calibrated"]:
         features = sorted(told["features"], key=lambda feature: -abs(feature["added"]))[:MOST_FEATURES]
         shown = ", ".join(f"{one['name']} {one['value']:.3g} → {one['added']:+.2f}" for one in features)

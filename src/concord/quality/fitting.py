@@ -36,6 +36,7 @@ FITTED_ANSWER_FEATURES = (
     "bm25_fall",
     "coverage",
     "unknown",
+    "overlap",
 )
 # What speaks for a hit or an answer may count for nothing, never against it, and the other way round. Left to
 # themselves the sets that are there once made a query whose words were all found the less likely answered.

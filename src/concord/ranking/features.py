@@ -64,9 +64,7 @@ class SearchSignals(Struct, frozen=True):
     first_closeness: float = 0.0  # of the query's words in it
     reads: float = 1.0  # how well the model reads the query's script
     standing_margin: float = 0.0  # of the candidate that stands highest above the tenth
-    code_discount: float = (
-        1.0  # what a chance is worth where most of what was asked for is a code that nothing holds
-    )
+    discount: float = 1.0  # what chances are worth where what was asked for is nowhere, or is nothing
 
 
 class HitSignals(Struct, frozen=True):
