@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from concord.text.characters import folded
+from concord.text.marked import MARKS
 from concord.text.nearness import is_slip
-from concord.text.terms import word_match
+from concord.text.terms import word_match, written
 from concord.text.trust import warnings_about
 from concord.types import ChunkId, Document, Filter, Query
 
@@ -38,7 +39,7 @@ def suggestions(text: str, words: Mapping[str, Sequence[str]], titles: Sequence[
 def suggested_words(query: Query, near: Near, index: LexicalIndex) -> dict[str, list[str]]:
     """Return, for each word that nothing holds, words like it that stand in what the filter lets through."""
     return {
-        word: [like for like, _ in near(word) if _is_found(like, query.filter, index)]
+        written(word): [written(like) for like, _ in near(word) if _is_found(like, query.filter, index)]
         for word in unknown_words(query)
     }
 
@@ -65,7 +66,9 @@ def _did_you_mean(text: str, known: Mapping[str, Sequence[str]]) -> Iterator[str
     """Yield the query with unknown words put right by the nearest known ones; the rest stays as typed."""
     nearest = {word: like[0] for word, like in known.items() if like and is_slip(word, like[0])}
     if nearest and len(text) <= MAX_TEXT:
-        yield re.sub(r"[^\W_]+", lambda found: _replaced(found[0], nearest), " ".join(text.split()))
+        yield re.sub(
+            rf"(?:[^\W_]|[{MARKS}])+", lambda found: _replaced(found[0], nearest), " ".join(text.split())
+        )
 
 
 def _replaced(typed: str, nearest: Mapping[str, str]) -> str:

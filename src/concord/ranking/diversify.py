@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
 from itertools import chain
+from unicodedata import category
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -175,9 +176,14 @@ def _shingles(folded: str) -> frozenset[str]:
 def _without_signs(text: str) -> str:
     """Return a text with spaces for signs: a third of what a regular expression takes to find the words."""
     for character in set(text):
-        if not character.isalnum() and character != "_":
+        if not character.isalnum() and character != "_" and not _is_vowel(character):
             text = text.replace(character, " ")
     return text
+
+
+def _is_vowel(character: str) -> bool:
+    """Whether it is a sign or point on which a word of Hindi, Hebrew and their like depends."""
+    return character >= "\u0591" and category(character)[0] == "M"
 
 
 @cache

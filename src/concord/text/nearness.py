@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.text.characters import folded
+from concord.text.marked import is_form
 from concord.text.stem import stem
 from concord.text.unspaced import has_unspaced
 
@@ -59,7 +60,8 @@ def typed(word: str) -> Typed | None:
     tokens = folded(word)
     if len(tokens) != 1 or not MIN_LETTERS <= len(tokens[0]) <= _LONGEST or has_unspaced(tokens[0]):
         return None
-    allowed = (len(tokens[0]) >= ONE_EDIT_FROM) + (len(tokens[0]) >= TWO_EDITS_FROM)
+    letters = len(tokens[0]) - is_form(tokens[0])
+    allowed = (letters >= ONE_EDIT_FROM) + (letters >= TWO_EDITS_FROM)
     one_off = frozenset(map(stem, variants(tokens[0]))) if allowed else frozenset()
     return Typed(tokens[0], stem(tokens[0]), allowed, one_off, frozenset(tokens[0]))
 
@@ -187,6 +189,7 @@ def _edits_between(asked: Typed, token: str) -> int | None:
 def _is_comparable(word: str, token: str) -> bool:
     return (
         len(token) >= MIN_LETTERS
+        and is_form(token) == is_form(word)  # parts of a word with signs are no words
         and _digits(word) == _digits(token)
         and any(map(str.isalpha, token))
         and not has_unspaced(token)
