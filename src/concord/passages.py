@@ -17,6 +17,7 @@ from concord.poll import Begun
 from concord.ranking import diversify
 from concord.text.citation import cite
 from concord.text.parse import contains
+from concord.text.terms import written
 from concord.types import Chunk, ChunkId, Degraded, Document, Query, Ranked
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def diverse(survivors: Sequence[Survivor], query: Query, trade: float) -> list[S
     """Make one of passages that say the same, and spread the rest."""
     texts = {s.chunk.id: s.chunk.text for s in survivors}
     words = {chunk_id: diversify.shingles(text) for chunk_id, text in texts.items()}
-    likeness, asked = diversify.Likeness(words), frozenset(query.words)
+    likeness, asked = diversify.Likeness(words), frozenset(map(written, query.words))
     collapsed = diversify.collapse(
         [s.ranked for s in survivors],
         likeness,
