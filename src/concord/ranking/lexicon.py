@@ -130,9 +130,24 @@ OPENERS = _listed(
     move
     open optimize query read remove rename replace reset restart restore return run search send set setup
     show start
-    stop switch tell test tune uninstall update upgrade upload use using write best top latest new good
+    stop switch tell test tune uninstall update upgrade upload use using write latest
     """
 )
+
+# Words that are seldom part of a name, and when they are. Articles and prepositions of languages that write
+# nouns small: what has a capital after them is a name (Los Angeles, La Paz), not in German (Die Anmeldung).
+NAME_PARTICLES = _listed("los las el la le les il de du di del da van")
+# They praise what follows, unless the whole query is capitalised as a name is (New Zealand, Best Buy) …
+NAME_ADJECTIVES = _listed("new best top good")
+# … or it is one of these.
+NAMED_AFTER: dict[str, frozenset[str]] = {
+    "new": _listed(
+        "york zealand orleans jersey mexico hampshire delhi england guinea caledonia haven brunswick south"
+    ),
+    "best": _listed("buy western"),
+    "top": _listed("gun gear"),
+}
+FIRST_NAMES = _listed("will may")  # that ask or allow, too
 
 # Spelled with capitals inside by their owners. They are names like Python or Docker, not identifiers.
 BRANDS = _listed(
