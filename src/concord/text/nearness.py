@@ -19,7 +19,6 @@ from concord.text.unspaced import has_unspaced
 
 MIN_LETTERS = 3  # of a word, and of a token: shorter ones are near everything
 ONE_EDIT_FROM, TWO_EDITS_FROM = 4, 6  # letters a word must have to be one or two edits off
-TWO_SLIPS_FROM = 8  # letters a word must have to be put right by two edits, unasked
 MIN_PART = 4  # letters of a word that is looked for inside others
 BEGINS, CONTAINS = 2, 3  # what a longer token counts as, in edits: "kubern" is as far off as two slips
 UNSURE = 4  # a stem that only the words it stands for can show to be near: implmentaton, implement
@@ -120,12 +119,6 @@ def shown(asked: Typed, near: Near, spellings: Iterable[str]) -> Near:
         is_alike = near.edits <= 1 or asked.word in f"{near.token}e"
         edits = near.edits if is_alike else UNSURE
     return replace(near, token=best, edits=edits)
-
-
-def is_slip(word: str, other: str) -> bool:
-    """Whether one word is so near another that it was hardly meant itself: france is no misspelt frac."""
-    plain = "".join(folded(word))
-    return distance(plain, "".join(folded(other)), 1 + (len(plain) >= TWO_SLIPS_FROM)) is not None
 
 
 def distance(one: str, other: str, at_most: int) -> int | None:
