@@ -63,6 +63,30 @@ KINDS: dict[QueryKind, str] = {
         VS Code settings
         GitHub Actions cache
         Don Quixote
+        New York
+        New York City
+        New York population
+        New Zealand
+        flights to New York
+        New Orleans jazz festival
+        Los Angeles
+        Los Angeles weather
+        flights to Los Angeles
+        Las Vegas hotels
+        El Niño
+        La Paz
+        Le Monde archive
+        Da Vinci
+        Van Gogh museum
+        Will Smith
+        Is Will Smith married
+        movies with Will Smith
+        May Day
+        Best Buy
+        Best Buy return policy
+        Best Western
+        Top Gun
+        Good Morning America
         O'Brien Smith
         Олег Иванов
         Ørsted Łódź
@@ -337,6 +361,10 @@ KINDS: dict[QueryKind, str] = {
         Rust, Python, Go
         I like Rust. Python too
         Die Anmeldung
+        Die API
+        La API
+        El servidor
+        NEW YORK
         Der Server startet
         Das Passwort zurücksetzen
         La connexion
@@ -356,7 +384,15 @@ KINDS: dict[QueryKind, str] = {
         csv export
         vscode
         can openers
-        Will Smith
+        Will Docker help
+        New features in Python
+        New Python libraries
+        New in Python
+        Best practices for Python
+        Best Python libraries
+        Top Python libraries
+        Good Python books
+        Latest Docker
         comment syntax in yaml
         state-of-the-art
         foo-bar
@@ -431,6 +467,17 @@ def test_white_space_and_signs_around_a_query_change_nothing(query: str):
         ("J.K. Rowling", ("J.K. Rowling",)),
         ("在Sky Digital推出时", ("Sky Digital",)),
         ("machine learning", ()),
+        ("New York City", ("New York City",)),
+        ("cheap flights to New York City in May", ("New York City",)),
+        ("trains from New York, New Jersey and Los Angeles", ("New York", "New Jersey", "Los Angeles")),
+        ("movies of Will Smith at Best Buy", ("Will Smith", "Best Buy")),
+        ("who is Will Smith", ("Will Smith",)),
+        ("New Docker Compose version", ("Docker Compose",)),
+        ("Best Docker Compose tutorial", ("Docker Compose",)),
+        ("La La Land", ("La La Land",)),
+        ("What Will Change", ()),
+        ("New features in New York", ("New York",)),
+        ("Will Smith?", ()),
         ("386", ("386",)),
         ("is `get_user_name()` public", ("get_user_name()",)),
     ],

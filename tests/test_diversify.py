@@ -23,6 +23,7 @@ from concord.ranking.diversify import (
     similarity,
 )
 from concord.types import Ranked
+from small_library import library
 
 FOX = "the quick brown fox jumps over the lazy dog near the river bank"
 WHALE = "a blue whale sings slowly below cold arctic waters all winter long"
@@ -54,11 +55,75 @@ texts = st.lists(st.text(alphabet="ab cd,中文", max_size=20), min_size=1, max_
 
 @pytest.mark.promise("000.mmr.near-duplicates")
 def test_texts_that_differ_in_a_number_or_in_what_was_asked_for_are_not_the_same():
-    fifteen, ninety = (shingles(f"{FOX} {WHALE} and waits {n} seconds") for n in (15, 90))
+    fifteen, ninety = (f"{FOX} {WHALE} and waits {n} seconds" for n in (15, 90))
     assert not says_the_same(fifteen, ninety, frozenset())
-    one, other = (shingles(f"{FOX} {WHALE} in {place}") for place in ("tokyo", "oregon"))
+    one, other = (f"{FOX} {WHALE} in {place}" for place in ("tokyo", "oregon"))
     assert says_the_same(one, other, frozenset({"whale"}))
     assert not says_the_same(one, other, frozenset({"oregon"}))
+
+
+@pytest.mark.promise("000.mmr.near-duplicates")
+@pytest.mark.parametrize(
+    ("said", "turned"),
+    [
+        ("staff may grant a refund", "staff may not grant a refund"),
+        ("staff may grant a refund", "staff must grant a refund"),
+        ("staff can grant a refund", "staff can't grant a refund"),
+        ("staff can grant a refund", "staff can’t grant a refund"),
+        ("staff can grant a refund", "staff cannot grant a refund"),
+        ("no, staff may not pay", "no, staff may not pay, and do not call"),
+        ("with a manager and a reason", "with a manager or a reason"),
+        ("refunds are paid before delivery", "refunds are paid after delivery"),
+        ("refunds are granted with a receipt", "refunds are granted without a receipt"),
+        ("staff are able to pay", "staff are unable to pay"),
+        ("the token is valid", "the token is invalid"),
+        ("this option is enabled", "this option is disabled"),
+        ("the buyer pays the seller", "the seller pays the buyer"),
+        ("Mitarbeiter dürfen erstatten", "Mitarbeiter dürfen nicht erstatten"),
+        ("Erstattung ist ein Recht", "Erstattung ist kein Recht"),
+        ("on peut rembourser", "on ne peut pas rembourser"),
+        ("se puede devolver", "no se puede devolver"),
+        ("можно вернуть деньги", "не можно вернуть деньги"),
+        ("可以退款", "不可以退款"),
+        ("返金できる", "返金できない"),
+        ("पैसे मिलेंगे", "पैसे नहीं मिलेंगे"),
+    ],
+)
+def test_texts_that_say_the_opposite_are_not_the_same(said: str, turned: str):
+    one, other = (f"{FOX} {WHALE}. {text}. {FOX}" for text in (said, turned))
+    assert not says_the_same(one, other, frozenset())
+    assert not says_the_same(other, one, frozenset())
+
+
+@pytest.mark.promise("000.mmr.near-duplicates")
+@pytest.mark.parametrize(
+    "copy",
+    [
+        f"{FOX}. {WHALE}.",
+        f"{FOX.upper()}\n\n  {WHALE}  ",
+        f"# {FOX}\n> *{WHALE}*!",
+        f"{FOX} {WHALE}\nCopyright of the Example authors and friends",
+        f"Home > Animals\n{FOX} {WHALE}",
+        f"{FOX} quietly {WHALE}",
+        f"{FOX} {WHALE}".replace("dog", "cat"),
+        f"{FOX} {WHALE}".replace(" the lazy", " lazy"),
+    ],
+)
+def test_white_space_case_signs_and_a_line_more_make_no_other_text(copy: str):
+    text = f"{FOX} {WHALE}"
+    assert says_the_same(text, copy, frozenset({"whale"}))
+    assert says_the_same(copy, text, frozenset({"whale"}))
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(st.sampled_from("abcde"), min_size=1), st.data())
+def test_words_left_out_of_a_text_leave_it_in_line_and_words_moved_do_not(
+    words: list[str], data: st.DataObject
+):
+    fewer = [word for word in words if data.draw(st.booleans())]
+    assert says_the_same(" ".join(["x", *words]), " ".join(["x", *words, *fewer]), frozenset())
+    moved = data.draw(st.permutations(words))
+    assert says_the_same(" ".join(words), " ".join(moved), frozenset()) == (moved == words)
 
 
 @pytest.mark.promise("000.mmr.diversity")
@@ -228,3 +293,12 @@ def test_the_floor_keeps_a_single_strategys_vote_and_never_empties_an_answer():
 
 def test_the_floor_looks_at_the_rrf_score_when_another_fusion_made_the_order():
     assert ids(floor(ranked(-0.5, -0.9), scores={1: 0.0164, 2: 0.0002})) == [1]
+
+
+@pytest.mark.promise("000.mmr.near-duplicates")
+def test_a_rule_and_its_opposite_are_two_results():
+    rule = f"After the trial has ended, support staff may grant a refund. {FOX}. {WHALE}."
+    kb = library({"EU": rule, "US": rule.replace("may grant", "may not grant"), "Copy": rule.upper()})
+    hits = kb.search("may staff grant a refund").hits
+    assert {hit.document.title for hit in hits} in ({"EU", "US"}, {"Copy", "US"})
+    assert [len(hit.also_at) for hit in hits if hit.document.title == "US"] == [0]

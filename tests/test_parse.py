@@ -186,6 +186,8 @@ def test_a_query_without_letter_or_digit_asks_for_nothing(query: str):
 
 def test_a_word_is_not_excluded_by_the_dash_of_an_option():
     assert dashed("how do I use tar -xzf, rm -rf or -v") == [("tar", "xzf"), ("rm", "rf")]
+    assert dashed("find -mtime -newer") == [("find", "mtime"), ("find", "newer")]
+    assert dashed('"find" -mtime') == [("", "mtime")]
     parsed = parse("tar -xzf file -zip", ["xzf"])
     assert (shown(parsed.exact), parsed.excluded) == ("((tar & xzf & file) − zip)", ("zip",))
 

@@ -43,16 +43,66 @@ def test_a_word_that_is_nobodys_misspelling_is_not_put_right():
     assert suggestions("France", {"france": ["frac"]}) == ("frac",)
     assert suggestions("holidays in France", {"france": ["frac"], "holidays": ["holdays"]}) == (
         "holdays in France",
-        "frac",
         "holdays",
     )
+
+
+HOLDINGS = """
+    kubernetes authentication receive separate deployment connection database necessary token login pool
+    base read reach make take broad from trial forum commuter brake accommodate
+"""
+
+
+@pytest.mark.promise("003.cascade.suggestions")
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("kuberntes", "kubernetes"),
+        ("authentification", "authentication"),
+        ("recieve", "receive"),
+        ("seperate", "separate"),
+        ("conection", "connection"),
+        ("databse", "database"),
+        ("datebase", "database"),
+        ("neccessary", "necessary"),
+        ("deploymnet", "deployment"),
+        ("tokn", "token"),
+        ("tokem", "token"),
+        ("pooll", "pool"),
+        ("lgoin", "login"),
+        ("acommodate", "accommodate"),
+    ],
+)
+def test_what_was_mistyped_is_put_right(typed: str, meant: str):
+    answer = library({"Words": HOLDINGS}).search(f"{typed} zzzz", mode="fts5")
+    assert answer.suggestions[0] == f"{meant} zzzz"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "how to bake sourdough bread",
+        "react useEffect hook",
+        "take the bus to mouse park",
+        "form of a bake",
+        "computer science",
+        "bead necklace",
+        "poll results",
+        "lake house holiday",
+    ],
+)
+def test_what_was_typed_right_is_left_alone(query: str):
+    kb = library({"Words": HOLDINGS})
+    assert kb.search(query, mode="fts5").suggestions == ()
 
 
 def test_there_are_few_suggestions_and_no_two_alike():
     words = {"tokn": ["token", "Token", "taken", "tokyo"], "loginn": ["login", "logic", "loin"]}
     found = suggestions("tokn loginn", words, ["Tokens", "TOKEN LOGIN", "tokn loginn"])
-    assert found == ("token login", "token", "taken", "tokyo", "login")
-    assert len(found) == MOST
+    assert found == ("token login", "token", "login", "Tokens")
+    many = suggestions("tokn", {"tokn": ["token", "Token", "taken", "tokyo", "ten", "toe"]}, ["Tokens"])
+    assert many == ("token", "taken", "tokyo", "ten", "toe")
+    assert len(many) == MOST
 
 
 def test_a_long_query_is_not_written_out_again():

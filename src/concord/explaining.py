@@ -24,7 +24,7 @@ from concord.retrieve import Retrieval, SearchTools, retrieve
 from concord.search import chosen_fusion, search
 from concord.text.citation import cite
 from concord.text.parse import contains, parse
-from concord.text.terms import phrase_match
+from concord.text.terms import phrase_match, written
 from concord.types import (
     Answer,
     Chunk,
@@ -242,7 +242,7 @@ def _words(
     most = prune_limit(query.chunks, settings)
     for word in query.words:
         chunks = query.frequencies.get(word, 0)
-        yield WordFound(word, contains(text, word), chunks, is_pruned and chunks > most)
+        yield WordFound(written(word), contains(text, word), chunks, is_pruned and chunks > most)
     for phrase in query.phrases:
         yield WordFound(f'"{phrase}"', contains(text, phrase), None)
 

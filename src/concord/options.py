@@ -1,30 +1,78 @@
-"""Does a dash in a query belong to an option, such as `tar -xzf`, or does it exclude a word?
+"""Does a dash in a query belong to an option, such as `find -mtime`, or does it exclude a word?
 
-An option is what some passage writes after the same word, dash and all. Numbers and single letters are never
-excluded, which `text.expression` knows by itself.
+An option is what some passage writes with its dash, as `-mtime` or in `tar -xzf`; or several letters of which
+passages about the same command write each with a dash. What prose does with dashes is none: lists ("- pie",
+"-pie"), divided words and "Vor- und -nachname". Numbers and single letters are never excluded, which
+`text.expression` knows by itself.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from concord.text.parse import Dashed
-from concord.text.terms import phrase_match
-from concord.types import Filter
+from concord.text.parse import Dashed, contains
+from concord.text.terms import any_of, phrase_match, word_match
+from concord.types import Chunk, Document, Filter, Match
 
 if TYPE_CHECKING:
     from concord.protocols import Store
 
-LOOKED_AT = 10  # passages that hold both words side by side
+LOOKED_AT = 20  # passages, those first that have the word or the two side by side
+MAX_BUNDLE = 4  # letters of options that are written as one, as in -xzf
+_BEFORE = r"(?<![^\s(\[{<|,/\"'`“‘=])"  # a dash after anything else joins two words
+_DIVIDED = re.compile(r"-\s+\w+\s+\Z")  # Vor- und
+_LETTER = re.compile(rf"{_BEFORE}-([A-Za-z])(?![\w-])")
 
 
 def is_option(dashed: Dashed, store: Store) -> bool:
-    """Whether a passage writes a word with its dash as the query does."""
-    match = phrase_match(f"{dashed.before} {dashed.word}")
+    """Whether passages write a word with its dash, as the query does, or each of its letters."""
+    match = _where_to_look(dashed)
     if match is None:
         return False
     found = store.lexical.search(match, Filter(include_superseded=True), LOOKED_AT)
-    written = re.compile(rf"{re.escape(dashed.before)}\s+-{re.escape(dashed.word)}(?!\w)", re.IGNORECASE)
-    texts = (chunk.text for chunk, _ in store.catalog.read([one.chunk_id for one in found]).values())
-    return any(map(written.search, texts))
+    read = store.catalog.read([one.chunk_id for one in found]).values()
+    written = re.compile(rf"{_BEFORE}-{re.escape(dashed.word)}(?![\w-])", re.IGNORECASE)
+    return any(_writes(written, chunk.text) for chunk, _ in read) or _is_bundle(dashed, read)
+
+
+def _where_to_look(dashed: Dashed) -> Match | None:
+    asked = [
+        phrase_match(f"{dashed.before} {dashed.word}"),
+        word_match(dashed.word),
+        word_match(dashed.before),
+    ]
+    if dashed.before and _is_short(dashed.word):
+        asked += map(word_match, dashed.word)
+    return any_of([one for one in asked if one])
+
+
+def _writes(option: re.Pattern[str], text: str) -> bool:
+    return any(_is_one(text, *found.span()) for found in option.finditer(text))
+
+
+def _is_one(text: str, start: int, end: int) -> bool:
+    """Whether what has a dash is an option, and no item of a list or second half of a compound."""
+    line = text[text.rfind("\n", 0, start) + 1 : start]
+    rest = text[end:].partition("\n")[0]
+    if not line.strip():  # an option is described, on its line or in those below
+        return bool(rest.strip()) or _is_described(text, end, indent=len(line))
+    return not _DIVIDED.search(line)
+
+
+def _is_described(text: str, end: int, indent: int) -> bool:
+    below = text[end:].partition("\n")[2].partition("\n")[0]
+    return len(below) - len(below.lstrip()) > indent and below.lstrip()[:1] != "-"
+
+
+def _is_bundle(dashed: Dashed, read: Iterable[tuple[Chunk, Document]]) -> bool:
+    """Whether each letter is an option in passages that name the command."""
+    if not dashed.before or not _is_short(dashed.word):
+        return False
+    about = (c.text for c, document in read if contains(f"{document.title}\n{c.text}", dashed.before))
+    return set(dashed.word) <= {letter for text in about for letter in _LETTER.findall(text)}
+
+
+def _is_short(word: str) -> bool:
+    return word.isascii() and word.isalpha() and 2 <= len(word) <= MAX_BUNDLE

@@ -17,6 +17,7 @@ from concord.poll import Begun
 from concord.ranking import diversify
 from concord.text.citation import cite
 from concord.text.parse import contains
+from concord.text.terms import written
 from concord.types import Chunk, ChunkId, Degraded, Document, Query, Ranked
 
 if TYPE_CHECKING:
@@ -99,12 +100,13 @@ def reordered(survivors: Sequence[Survivor], ranked: Sequence[Ranked]) -> list[S
 
 def diverse(survivors: Sequence[Survivor], query: Query, trade: float) -> list[Survivor]:
     """Make one of passages that say the same, and spread the rest."""
-    words = {s.chunk.id: diversify.shingles(s.chunk.text) for s in survivors}
-    likeness, asked = diversify.Likeness(words), frozenset(query.words)
+    texts = {s.chunk.id: s.chunk.text for s in survivors}
+    words = {chunk_id: diversify.shingles(text) for chunk_id, text in texts.items()}
+    likeness, asked = diversify.Likeness(words), frozenset(map(written, query.words))
     collapsed = diversify.collapse(
         [s.ranked for s in survivors],
         likeness,
-        lambda one, other: diversify.says_the_same(words[one], words[other], asked),
+        lambda one, other: diversify.says_the_same(texts[one], texts[other], asked),
     )
     chosen = diversify.mmr([one.ranked for one in collapsed], likeness, query.limit, trade)
     elsewhere = {one.ranked.chunk_id: one.duplicates for one in collapsed}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from concord.suggest import MAX_WORDS, Near
 from concord.text.characters import folded
+from concord.text.marked import is_form
 from concord.text.nearness import MIN_LETTERS, MIN_PART, distance
 from concord.text.parse import parse
 from concord.text.stem import stem
@@ -71,7 +72,7 @@ def _known_parts(word: str, index: LexicalIndex) -> list[str]:
     """Return the longest known words that a word is made of, when they make up half of it."""
     plain = "".join(folded(word))
     size = len(plain)
-    if not 2 * MIN_PART <= size <= LONGEST_COMPOUND:
+    if not 2 * MIN_PART <= size <= LONGEST_COMPOUND or is_form(plain):
         return []
     spans = [(a, b) for a in range(size) for b in range(a + MIN_PART, size + 1)]
     _, holding = index.frequencies([plain[a:b] for a, b in spans])

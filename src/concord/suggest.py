@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from concord.text.characters import folded
-from concord.text.nearness import is_slip
-from concord.text.terms import word_match
+from concord.text.marked import MARKS
+from concord.text.slips import is_slip
+from concord.text.terms import word_match, written
 from concord.text.trust import warnings_about
 from concord.types import ChunkId, Document, Filter, Query
 
@@ -30,15 +31,19 @@ Near = Callable[[str], Sequence[tuple[str, int]]]  # a word → words like it, w
 
 
 def suggestions(text: str, words: Mapping[str, Sequence[str]], titles: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return other queries worth trying, the likeliest first; `words` are those like an unknown one."""
-    alone = [word for like in words.values() for word in like]
-    return _distinct([*_did_you_mean(text, words), *alone, *titles], besides=text)
+    """Return other queries worth trying, the likeliest first; `words` are those like an unknown one.
+
+    To whoever typed one word, any word like it may help; of several, only those that were mistyped.
+    """
+    meant = {word: found for word, like in words.items() if (found := _meant(word, like))}
+    alone = [like for some in words.values() for like in some] if len(text.split()) == 1 else meant.values()
+    return _distinct([*_did_you_mean(text, meant), *alone, *titles], besides=text)
 
 
 def suggested_words(query: Query, near: Near, index: LexicalIndex) -> dict[str, list[str]]:
     """Return, for each word that nothing holds, words like it that stand in what the filter lets through."""
     return {
-        word: [like for like, _ in near(word) if _is_found(like, query.filter, index)]
+        written(word): [written(like) for like, _ in near(word) if _is_found(like, query.filter, index)]
         for word in unknown_words(query)
     }
 
@@ -61,11 +66,17 @@ def related_titles(
     return tuple(dict.fromkeys(title for title in titles if title and is_wanted(title)))[:_TITLES]
 
 
-def _did_you_mean(text: str, known: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield the query with unknown words put right by the nearest known ones; the rest stays as typed."""
-    nearest = {word: like[0] for word, like in known.items() if like and is_slip(word, like[0])}
+def _meant(word: str, like: Sequence[str]) -> str | None:
+    """Return the nearest word that an unknown one is a slip for."""
+    return next((known for known in like if is_slip(word, known)), None)
+
+
+def _did_you_mean(text: str, nearest: Mapping[str, str]) -> Iterator[str]:
+    """Yield the query with mistyped words put right; the rest stays as typed."""
     if nearest and len(text) <= MAX_TEXT:
-        yield re.sub(r"[^\W_]+", lambda found: _replaced(found[0], nearest), " ".join(text.split()))
+        yield re.sub(
+            rf"(?:[^\W_]|[{MARKS}])+", lambda found: _replaced(found[0], nearest), " ".join(text.split())
+        )
 
 
 def _replaced(typed: str, nearest: Mapping[str, str]) -> str:

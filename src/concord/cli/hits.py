@@ -10,6 +10,7 @@ import click
 from msgspec import Struct
 
 from concord.cli import output
+from concord.text.marked import MARKS
 from concord.text.pattern import pattern
 from concord.visible import one_line
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 MAX_WIDTH = 100  # longer lines are hard to read
 INDENT = "    "
-_WORD = pattern(r"\w+")
+_WORD = pattern(rf"[\w{MARKS}]+")
 
 
 class Look(Struct, frozen=True):
@@ -107,10 +108,12 @@ def _highlighter(query: str, look: Look) -> Callable[[str], str]:
     """Return what lights up the words of the query in a line, whatever their endings."""
     if look.match is str:
         return str
+    from concord.text.marked import has_marks
     from concord.text.terms import index_terms, significant, tokenize
 
     def tokens(word: str) -> set[str]:
-        return {*tokenize(word), *tokenize(index_terms(word))}
+        parts = () if has_marks(word) else tokenize(word)
+        return {*parts, *tokenize(index_terms(word))}
 
     wanted = {token for word in significant(_WORD.findall(query)) for token in tokens(word)}
     return lambda line: _WORD.sub(

@@ -1,7 +1,8 @@
 """Which of the ranked chunks say the same, and in what order do the rest say most?
 
-Near-duplicates become one result that names the others; maximal marginal relevance (Carbonell and Goldstein
-1998) then spreads what is left; the floor drops what no strategy ranked worth reading.
+Near-duplicates that make the same statement become one result that names the others; maximal marginal
+relevance (Carbonell and Goldstein 1998) then spreads what is left; the floor drops what no strategy
+ranked worth reading.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cache
-from itertools import chain
+from functools import cache, lru_cache
+from itertools import chain, product
+from unicodedata import category
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from concord.ranking.lexicon import NEGATIONS, OPPOSED, UNSPACED_NEGATIONS
 from concord.text.characters import is_near
 from concord.text.unspaced import UNSPACED
 from concord.types import ChunkId, Ranked
@@ -34,6 +37,9 @@ RESCUE_FLOOR = 0.0001  # of what a rung of the cascade has found
 _SPACED = {code: code for code in range(0x80)} | dict.fromkeys(b"!\"#$%&'()*+,-./:;<=>?@[\\]^`{|}~", ord(" "))
 
 _ONE = ord("1")
+_PARTED = 40  # words that two copies may have apart at one place
+_TOGETHER = 3  # words by which they are seen to go on alike
+_MIN_ROOT = 3  # letters of a word that another has a prefix to
 _MANY = 32  # word sets: more of them are compared as bits, which have to be made first
 
 Words = AbstractSet[str]
@@ -46,18 +52,34 @@ class Collapsed(Struct, frozen=True):
     duplicates: tuple[ChunkId, ...]  # best first
 
 
+@lru_cache(maxsize=64)
 def shingles(text: str) -> frozenset[str]:
     """Return the words of a text, case and signs aside; of scripts without spaces, pairs of characters.
 
     A text of signs alone is one word.
     """
-    folded = text.casefold()
-    return _shingles(folded) or frozenset([" ".join(folded.split())])
+    return frozenset(_in_order(text))
 
 
-def says_the_same(one: Words, other: Words, asked: AbstractSet[str]) -> bool:
-    """Whether what tells near-duplicates apart is no answer: neither a number nor a word asked for."""
-    return not any(word in asked or any(map(str.isdigit, word)) for word in one ^ other)
+def says_the_same(one: str, other: str, asked: AbstractSet[str]) -> bool:
+    """Whether near-duplicates have their words in the same order, and what only one has is no answer.
+
+    An answer is a number, a word asked for, or one that turns a statement: a negation, must instead of may.
+    """
+    mine, theirs = _sequence(one), _sequence(other)
+    if mine == theirs:
+        return True
+    if any(_tells_apart(word, asked) for word in shingles(one) ^ shingles(other)):  # cheap, and mostly enough
+        return False
+    changes = _changes(mine, theirs)
+    if changes is None:
+        return False
+    more, less = map(frozenset, changes)  # what both have is in another place
+    return (
+        more.isdisjoint(less)
+        and not any(_tells_apart(word, asked) for word in more | less)
+        and not _are_opposites(more, less)
+    )
 
 
 def similarity(one: Words, other: Words) -> float:
@@ -164,20 +186,89 @@ def floor(
     return kept or list(ranked)
 
 
-def _shingles(folded: str) -> frozenset[str]:
+@lru_cache(maxsize=64)
+def _sequence(text: str) -> tuple[str, ...]:
+    """Return the words of a text, which is compared with one after another."""
+    return tuple(_in_order(text))
+
+
+def _changes(one: Sequence[str], other: Sequence[str]) -> tuple[list[str], list[str]] | None:
+    """Return the words of each text that the other lacks where they stand; None where they part for long."""
+    more: list[str] = []
+    less: list[str] = []
+    while True:
+        shared = _shared(one, other)
+        one, other = one[shared:], other[shared:]
+        if not one or not other:
+            return [*more, *one], [*less, *other]
+        skipped = _until_they_meet(one, other)
+        if skipped is None:
+            return None
+        more += one[: skipped[0]]
+        less += other[: skipped[1]]
+        one, other = one[skipped[0] :], other[skipped[1] :]
+
+
+def _until_they_meet(one: Sequence[str], other: Sequence[str]) -> tuple[int, int] | None:
+    """Return how many words of each are left out, few of both, before they go on alike."""
+    for apart in range(1, _PARTED):
+        for mine in range(max(0, apart - len(other)), min(apart, len(one)) + 1):
+            theirs = apart - mine
+            if one[mine : mine + _TOGETHER] == other[theirs : theirs + _TOGETHER]:
+                return mine, theirs
+    return None
+
+
+def _shared(one: Sequence[str], other: Sequence[str]) -> int:
+    """Return how many words two texts begin with alike; halving compares them in C."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _tells_apart(word: str, asked: AbstractSet[str]) -> bool:
+    if word in asked or word in NEGATIONS or any(map(str.isdigit, word)):
+        return True
+    return not word.isascii() and (word in UNSPACED_NEGATIONS or not UNSPACED_NEGATIONS.isdisjoint(word))
+
+
+def _are_opposites(some: AbstractSet[str], others: AbstractSet[str]) -> bool:
+    """Whether a word may stand for its opposite: may for must, able for unable."""
+    if some & OPPOSED and others & OPPOSED:
+        return True
+    pairs = (sorted(pair, key=len) for pair in product(some, others))
+    return any(len(short) >= _MIN_ROOT and long.endswith(short) for short, long in pairs)
+
+
+def _in_order(text: str) -> list[str]:
+    folded = text.casefold()
+    return _words(folded) or [" ".join(folded.split())]
+
+
+def _words(folded: str) -> list[str]:
     if folded.isascii():  # twice as fast as a regular expression, and most text
-        return frozenset(folded.translate(_SPACED).split())
+        return folded.translate(_SPACED).split()
     if is_near(folded):
-        return frozenset(_without_signs(folded).split())
-    return frozenset(part for found in _runs().finditer(folded) for part in _parts(found))
+        return _without_signs(folded).split()
+    return [part for found in _runs().finditer(folded) for part in _parts(found)]
 
 
 def _without_signs(text: str) -> str:
     """Return a text with spaces for signs: a third of what a regular expression takes to find the words."""
     for character in set(text):
-        if not character.isalnum() and character != "_":
+        if not character.isalnum() and character != "_" and not _is_vowel(character):
             text = text.replace(character, " ")
     return text
+
+
+def _is_vowel(character: str) -> bool:
+    """Whether it is a sign or point on which a word of Hindi, Hebrew and their like depends."""
+    return character >= "\u0591" and category(character)[0] == "M"
 
 
 @cache

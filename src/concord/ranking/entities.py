@@ -15,8 +15,12 @@ from concord.ranking.lexicon import (
     CONCEPT_WORDS,
     COUNTED,
     DESIGNATORS,
+    FIRST_NAMES,
     FUNCTION_WORDS,
     METRIC_WORDS,
+    NAME_ADJECTIVES,
+    NAME_PARTICLES,
+    NAMED_AFTER,
     OPENERS,
     QUESTION_WORDS,
 )
@@ -31,7 +35,9 @@ HEADLINE_WORDS = 4  # this many capitalised words and no others: a headline, who
 ENTITY_BOOST = 0.1  # of the list's score range: lifts a mention past near ties, not past a clear lead
 
 _NEVER_NAMES = (FUNCTION_WORDS | QUESTION_WORDS | CONCEPT_WORDS) - {"vs"}  # VS Code is a name
-_NEVER_OPEN = _NEVER_NAMES | OPENERS  # and at the head of a query
+_NEVER_OPEN = _NEVER_NAMES | OPENERS | NAME_ADJECTIVES  # and at the head of a query
+# But for these, where the next word tells: see _opens_name.
+_MAY_OPEN = NAME_PARTICLES | NAME_ADJECTIVES | FIRST_NAMES
 
 
 def entities(text: str) -> tuple[str, ...]:
@@ -70,7 +76,7 @@ def _names(text: str, query: Sequence[Word]) -> Iterator[str]:
         return
     asked = asks(text, query)
     valued = any(plain(word.text) in METRIC_WORDS for word in query)
-    runs = {} if _is_headline(query) else _runs(query)
+    runs = {} if _is_headline(query) else _runs(query, asked)
     for at, word in enumerate(query):
         if at in runs:
             yield from runs[at]
@@ -104,14 +110,14 @@ def _is_named_number(before: str, text: str, following: str, in_prose: bool) -> 
     )
 
 
-def _runs(query: Sequence[Word]) -> dict[int, tuple[str, ...]]:
+def _runs(query: Sequence[Word], asked: bool) -> dict[int, tuple[str, ...]]:
     """Return each run of capitalised words that reads as a name at its first word, and nothing at its others.
 
     Words all in capitals are shouted or acronyms (REST API): they join a run but cannot make one.
     """
     found: dict[int, tuple[str, ...]] = {}
     for number, group in groupby(
-        zip(_run_numbers(query), enumerate(query), strict=True), key=lambda pair: pair[0]
+        zip(_run_numbers(query, asked), enumerate(query), strict=True), key=lambda pair: pair[0]
     ):
         run = [numbered for _, numbered in group]
         if number and len(run) > 1 and any(not word.text.isupper() for _, word in run):
@@ -120,18 +126,38 @@ def _runs(query: Sequence[Word]) -> dict[int, tuple[str, ...]]:
     return found
 
 
-def _run_numbers(query: Sequence[Word]) -> list[int]:
+def _run_numbers(query: Sequence[Word], asked: bool) -> list[int]:
     """Return for each word which run of capitalised words it is in, from 1; 0 for none."""
     numbers: list[int] = []
     current, joined = 0, False
     for at, word in enumerate(query):
         barred = _NEVER_NAMES if at else _NEVER_OPEN
-        inside = _is_capitalised(word.text) and plain(word.text) not in barred
+        inside = _is_capitalised(word.text) and (
+            plain(word.text) not in barred or _opens_name(query, at, asked)
+        )
         if inside and (word.starts or not joined):
             current += 1
         numbers.append(current if inside else 0)
         joined = inside and not word.ends
     return numbers
+
+
+def _opens_name(query: Sequence[Word], at: int, asked: bool) -> bool:
+    """Whether a word that mostly is no name begins one here, before a word with a capital: Los Angeles."""
+    word = plain(query[at].text)
+    if word not in _MAY_OPEN or at + 1 == len(query) or query[at].ends:
+        return False
+    following = query[at + 1].text
+    if not _is_capitalised(following) or following.isupper():
+        return False
+    if plain(following) in _NEVER_NAMES - NAME_PARTICLES:
+        return False
+    if word in NAME_PARTICLES or plain(following) in NAMED_AFTER.get(word, ()):
+        return True
+    is_all = all(_is_capitalised(one.text) for one in query)
+    if at == 0:  # nothing else tells New Zealand from new features, or Will Smith from a question
+        return is_all and not asked
+    return not is_all
 
 
 def _is_capitalised(text: str) -> bool:

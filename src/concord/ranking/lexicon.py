@@ -1,4 +1,4 @@
-"""Word lists that tell query types apart. Data only: what is done with them is in classify and entities.
+"""Word lists that tell query types apart, and statements. Data only: see classify, entities and diversify.
 
 Lists are lower case. They hold English first, and the question words, articles and comparison words of the
 languages that users most often mix with it, because German writes every noun with a capital and Chinese puts
@@ -130,9 +130,24 @@ OPENERS = _listed(
     move
     open optimize query read remove rename replace reset restart restore return run search send set setup
     show start
-    stop switch tell test tune uninstall update upgrade upload use using write best top latest new good
+    stop switch tell test tune uninstall update upgrade upload use using write latest
     """
 )
+
+# Words that are seldom part of a name, and when they are. Articles and prepositions of languages that write
+# nouns small: what has a capital after them is a name (Los Angeles, La Paz), not in German (Die Anmeldung).
+NAME_PARTICLES = _listed("los las el la le les il de du di del da van")
+# They praise what follows, unless the whole query is capitalised as a name is (New Zealand, Best Buy) …
+NAME_ADJECTIVES = _listed("new best top good")
+# … or it is one of these.
+NAMED_AFTER: dict[str, frozenset[str]] = {
+    "new": _listed(
+        "york zealand orleans jersey mexico hampshire delhi england guinea caledonia haven brunswick south"
+    ),
+    "best": _listed("buy western"),
+    "top": _listed("gun gear"),
+}
+FIRST_NAMES = _listed("will may")  # that ask or allow, too
 
 # Spelled with capitals inside by their owners. They are names like Python or Docker, not identifiers.
 BRANDS = _listed(
@@ -201,3 +216,30 @@ UNITS = _listed(
 
 # Quantities only when they touch the number: "5m" is a length, "5 m" is too rare to guess.
 TOUCHING_UNITS = _listed("s m h g w v am pm")
+
+# One of them more or less makes another statement of a text. The t is that of don't, the n that of n'est.
+NEGATIONS = _listed(
+    """
+    not no never none nothing nobody nowhere neither nor without cannot t hardly unless except only
+    nicht kein keine keinen keinem keiner keines nie niemals ohne weder nichts niemand außer nur
+    ne n pas jamais sans aucun aucune ni rien sauf seulement
+    nunca sin nada jamás ningún ninguna ninguno solo non mai senza né nessuno nessuna solo
+    não nem sem nenhum nenhuma niet geen nooit zonder
+    не нет нельзя никогда без ни नहीं मत बिना لا لم لن ليس بدون غير
+    """
+)
+UNSPACED_NEGATIONS = frozenset("不没沒未无無非否莫勿禁ぬ않못없안") | {"ない", "ませ", "なし"}
+
+# And so does one of them in the place of another: may and must, before and after.
+OPPOSED = _listed(
+    """
+    may might must can could shall should will would and or all any some always sometimes yes true false
+    before after until since above below over under more less fewer most least minimum maximum min max
+    on off in out up down with first last same different enable enabled disable disabled
+    allow allowed allows deny denied denies forbid forbidden permitted prohibited include included exclude
+    excluded accept accepted accepts reject rejected rejects required optional increase increases increased
+    decrease decreases decreased open closed public private start stop left right
+    darf muss soll kann sollte und oder vor nach mehr weniger peut doit et ou avant après plus moins
+    puede debe antes después más menos
+    """
+)

@@ -13,12 +13,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.text.characters import folded
+from concord.text.marked import is_form
 from concord.text.stem import stem
 from concord.text.unspaced import has_unspaced
 
 MIN_LETTERS = 3  # of a word, and of a token: shorter ones are near everything
 ONE_EDIT_FROM, TWO_EDITS_FROM = 4, 6  # letters a word must have to be one or two edits off
-TWO_SLIPS_FROM = 8  # letters a word must have to be put right by two edits, unasked
 MIN_PART = 4  # letters of a word that is looked for inside others
 BEGINS, CONTAINS = 2, 3  # what a longer token counts as, in edits: "kubern" is as far off as two slips
 UNSURE = 4  # a stem that only the words it stands for can show to be near: implmentaton, implement
@@ -59,7 +59,8 @@ def typed(word: str) -> Typed | None:
     tokens = folded(word)
     if len(tokens) != 1 or not MIN_LETTERS <= len(tokens[0]) <= _LONGEST or has_unspaced(tokens[0]):
         return None
-    allowed = (len(tokens[0]) >= ONE_EDIT_FROM) + (len(tokens[0]) >= TWO_EDITS_FROM)
+    letters = len(tokens[0]) - is_form(tokens[0])
+    allowed = (letters >= ONE_EDIT_FROM) + (letters >= TWO_EDITS_FROM)
     one_off = frozenset(map(stem, variants(tokens[0]))) if allowed else frozenset()
     return Typed(tokens[0], stem(tokens[0]), allowed, one_off, frozenset(tokens[0]))
 
@@ -118,12 +119,6 @@ def shown(asked: Typed, near: Near, spellings: Iterable[str]) -> Near:
         is_alike = near.edits <= 1 or asked.word in f"{near.token}e"
         edits = near.edits if is_alike else UNSURE
     return replace(near, token=best, edits=edits)
-
-
-def is_slip(word: str, other: str) -> bool:
-    """Whether one word is so near another that it was hardly meant itself: france is no misspelt frac."""
-    plain = "".join(folded(word))
-    return distance(plain, "".join(folded(other)), 1 + (len(plain) >= TWO_SLIPS_FROM)) is not None
 
 
 def distance(one: str, other: str, at_most: int) -> int | None:
@@ -187,6 +182,7 @@ def _edits_between(asked: Typed, token: str) -> int | None:
 def _is_comparable(word: str, token: str) -> bool:
     return (
         len(token) >= MIN_LETTERS
+        and is_form(token) == is_form(word)  # parts of a word with signs are no words
         and _digits(word) == _digits(token)
         and any(map(str.isalpha, token))
         and not has_unspaced(token)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
-from itertools import pairwise
 from typing import NamedTuple
 from unicodedata import normalize
 
@@ -36,6 +35,7 @@ from concord.text.terms import (
 from concord.types import AllOf, AnyOf, Match, Phrase, Without, Word
 
 MAX_TERMS = 64  # that one query looks for: a pasted page is told apart by its longest words, and stays fast
+MAX_DASHED = 4  # words that are looked up for being options: each takes a search
 _LONGEST_WORD = 30  # longer ones are data, and come last when terms are chosen
 _CLOSE = 2  # words after another that still stand close to it: a stop word may come between
 _MAX_COMPOSED = 256  # composing takes quadratic time in a run of combining marks, so no longer word is
@@ -59,9 +59,9 @@ class Parsed(Struct, frozen=True):
 
 
 class Dashed(NamedTuple):
-    """A word that a query excludes by a dash, and the word before it."""
+    """A word that a query excludes by a dash, and the last one before it that it does not."""
 
-    before: str
+    before: str  # empty where there is none
     word: str
 
 
@@ -84,12 +84,15 @@ def parse(text: str, options: Collection[str] = ()) -> Parsed:
 
 
 def dashed(text: str) -> list[Dashed]:
-    """Return the words that may be options: each excluded by a dash, after a word that is not."""
-    return [
-        Dashed(before.text, token.text)
-        for before, token in pairwise(tokens_of(_cleaned(text)))
-        if before.kind == token.kind == "word" and token.is_excluded and not before.is_excluded
-    ]
+    """Return the words that may be options: each excluded by a dash."""
+    found: list[Dashed] = []
+    before = ""
+    for token in tokens_of(_cleaned(text)):
+        if token.kind == "word" and token.is_excluded:
+            found.append(Dashed(before, token.text))
+        else:
+            before = token.text if token.kind == "word" else ""
+    return found[:MAX_DASHED]
 
 
 def prune(parsed: Parsed, keep: Callable[[str], bool]) -> Match | None:

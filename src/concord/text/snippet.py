@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from concord.text.characters import aligned, folded
 from concord.text.identifiers import part_at
+from concord.text.marked import has_marks, places
 from concord.text.stem import beginning, candidates, occurrences, stem
 from concord.text.terms import loose_words
 from concord.text.unspaced import has_unspaced, narrowed, segments
@@ -62,6 +63,8 @@ def _places(flat: str, targets: _Targets) -> list[_Place]:
     """Return where the words stand; where none does, where words stand that begin like them."""
     letters = aligned(flat)
     found = [place for root in targets.stems for place in _forms(letters, root)]
+    if has_marks(flat):  # of words with signs, those letters are only parts
+        found += [_Place(*place) for place in places(targets.stems, flat)]
     missing = targets.stems.difference(place.target for place in found)
     found += [place for root in missing for place in _parts(flat, letters, root)]
     found += [_Place(at, at + len(pair), pair) for pair in targets.anywhere for at in occurrences(pair, flat)]

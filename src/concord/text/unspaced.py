@@ -76,6 +76,11 @@ def characters(run: str) -> list[str]:
     return _pattern(f"[^{_MARKS}][{_MARKS}]*|[{_MARKS}]+").findall(run.translate(_private_marks()))
 
 
+def with_marks(token: str) -> str:
+    """Return a token with its vowel signs and tone marks as people write them."""
+    return token if is_near(token) else token.translate(_public_marks())
+
+
 def pairs(parts: Sequence[str]) -> list[str]:
     """Return each part together with the next."""
     return [first + second for first, second in pairwise(parts)]
@@ -90,3 +95,8 @@ def _pattern(source: str) -> re.Pattern[str]:
 def _private_marks() -> dict[int, int]:
     codes = map(ord, _pattern(f"[{_MARKED_SCRIPTS}]").findall("".join(map(chr, range(0x0E00, 0xAA80)))))
     return {code: 0xE000 | code & 0xFFF for code in codes if not is_token_character(chr(code))}
+
+
+@cache
+def _public_marks() -> dict[int, int]:
+    return {private: code for code, private in reversed(_private_marks().items())}

@@ -1,0 +1,204 @@
+"""Words with vowel signs: Hindi, Bengali, Tamil, Tibetan and their like, and pointed Hebrew and Arabic.
+
+FTS5 ends a token at every combining mark but the accents of Latin letters, which leaves of बिल्ली
+the letters ब, ल and ल. So such words are indexed whole, in a form that FTS5 does not divide:
+
+- where signs make the word, each becomes a private-use character, and another one begins the form, so that
+  no form is ever one of those letters;
+- Hebrew, Arabic and Syriac are mostly written without their points, and so is the form: both spellings are
+  one word.
+
+Patterns are compiled at first use; a query in Latin letters never pays for them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from functools import cache, lru_cache
+from itertools import groupby
+from unicodedata import category
+
+from msgspec import Struct
+
+from concord.text.characters import beyond_ascii, is_token_character
+
+_FIRST = "\u0591"  # of all characters that matter here
+# Begins the form of a word that is made by signs, which are stored before it, from U+F000 on; scripts without
+# spaces have their own range up to there.
+_LEAD = "\uf7ff"
+_SIGNED = (  # as ranges of a regular expression's class; only those that FTS5 knew in Unicode 6.1 matter
+    "\u0780-\u07ff"  # Thaana, N'Ko
+    "\u0900-\u0dff"  # Devanagari, Bengali, Gurmukhi, Gujarati, Oriya, Tamil, Telugu … Sinhala
+    "\u0f00-\u0fff"  # Tibetan
+    "\u1700-\u177f"  # scripts of the Philippines
+    "\u1900-\u194f\u1a00-\u1a1f\u1b80-\u1bff\u1c00-\u1c4f"  # Limbu, Buginese, Sundanese, Batak, Lepcha
+    "\u1cd0-\u1cff\ua8e0-\ua8ff"  # signs of the Vedas
+    "\ua800-\ua82f\ua880-\ua8df\ua900-\ua95f"  # Syloti Nagri, Saurashtra, Kayah Li, Rejang
+    "\uaa00-\uaa5f\uaae0-\uaaff\uabc0-\uabff"  # Cham, Meetei Mayek
+    "\U00011000-\U0001114f\U00011180-\U000111df\U00011680-\U000116cf"  # Brahmi, Kaithi, Chakma …
+)
+_POINTED = (
+    "\u0591-\u074f\u0750-\u077f\u0800-\u085f\u08a0-\u08ff"  # Hebrew, Arabic, Syriac, Samaritan, Mandaic
+)
+_STRETCHER = "\u0640"  # makes an Arabic word longer and no other; FTS5 takes it for a letter
+_JOINERS = "\u200c\u200d"  # within words with signs they only say how to draw them; they part Persian ones
+# A stretch of words: where one of them is pointed all have a form, so that phrases are found.
+_STRETCH = r"[^0-9A-Za-z.!?;:।॥؟۔؛\n]+"
+
+
+# Where the most used of these scripts have signs and points, as ranges of a class: whoever looks for words as
+# they are written adds them to \w, which has none of them.
+MARKS = (
+    "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0730-\u074a"
+    "\u07a6-\u07b0\u08d3-\u0963\u0981-\u0df3\u0f71-\u0f84\u0f8d-\u0fbc" + _JOINERS
+)
+
+
+class Piece(Struct, frozen=True):
+    """A part of a query: the forms of words that follow each other, or what stands between such words."""
+
+    forms: tuple[str, ...]
+    text: str = ""
+
+
+class _Tables(Struct, frozen=True):
+    word: re.Pattern[str]  # as it is written, or its form
+    beside: re.Pattern[str]  # words of other scripts that touch these
+    signed: re.Pattern[str]
+    pointed: re.Pattern[str]
+    private: dict[int, int | None]  # what becomes of signs, points and joiners in a form
+    public: dict[str, str]  # the signs that a private character may stand for: one of a script at most
+
+
+def has_marks(text: str) -> bool:
+    """Whether a text holds words of which FTS5 sees only parts, or their forms."""
+    return not text.isascii() and any(map(_tells, set(beyond_ascii(text))))
+
+
+def whole_words(text: str) -> Iterator[str]:
+    """Yield the forms of a text's words, in order; of Hebrew and Arabic only around what is pointed.
+
+    Last come words of other scripts that touch one of these: FTS5 sees both as one token.
+    """
+    tables = _tables()
+    for stretch in re.findall(_STRETCH, text):
+        is_pointed = tables.pointed.search(stretch) is not None
+        for word in tables.word.findall(stretch):
+            if (is_pointed or tables.signed.search(word)) and (form := _form(word)):
+                yield form
+    for other in tables.beside.finditer(text):
+        start, end = other.span()
+        if any(map(is_token_character, text[max(0, start - 1) : start] + text[end : end + 1])):
+            yield other[0]
+
+
+def pieces(text: str) -> Iterator[Piece]:
+    """Yield the words of a query that have a form, those in a row together, and what stands between them."""
+    row: list[str] = []
+    end = 0
+    for found in _tables().word.finditer(text):
+        if form := _form(found[0]):
+            if _has_word(text[end : found.start()]):
+                yield from _pieces(row, text[end : found.start()])
+                row = []
+            row.append(form)
+            end = found.end()
+    yield from _pieces(row, text[end:])
+
+
+def places(forms: AbstractSet[str], text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield from where to where words stand in a text that have one of some forms, and which."""
+    for found in _tables().word.finditer(text):
+        form = _form(found[0])
+        if form in forms:
+            yield *found.span(), form
+
+
+def is_form(token: str) -> bool:
+    """Whether a token is the form of a word that is made by signs."""
+    return token.startswith(_LEAD)
+
+
+def letters_of(token: str) -> str:
+    """Return a token as people write it: the form of a word without what is private to the index."""
+    if not is_form(token):
+        return token
+    found = ""
+    for character in token[1:]:
+        known = _tables().public.get(character, character)
+        found += min(known, key=lambda sign: abs(ord(sign) - ord(found[-1:] or sign)))  # of the same script
+    return found
+
+
+@lru_cache(maxsize=1 << 13)
+def _tells(character: str) -> bool:
+    """Whether a character shows that a text has such words."""
+    if character < _FIRST:
+        return False
+    return character in (_LEAD, _STRETCHER) or _is_between(_SIGNED, character) or _is_point(character)
+
+
+def _is_point(character: str) -> bool:
+    return _is_between(_POINTED, character) and category(character)[0] == "M"
+
+
+def _is_between(ranges: str, character: str) -> bool:
+    return any(first <= character <= last for first, last in zip(ranges[::3], ranges[2::3], strict=True))
+
+
+def _pieces(row: Sequence[str], text: str) -> Iterator[Piece]:
+    if row:
+        yield Piece(tuple(row))
+    if _has_word(text):
+        yield Piece((), text)
+
+
+def _has_word(text: str) -> bool:
+    return any(map(str.isalnum, text))
+
+
+def _form(word: str) -> str:
+    if is_form(word):
+        return word
+    tables = _tables()
+    letters = word.translate(tables.private)
+    return _LEAD + letters if tables.signed.search(word) else letters
+
+
+@cache
+def _tables() -> _Tables:
+    signs = [c for c in _characters(_SIGNED) if category(c)[0] == "M" and not is_token_character(c)]
+    points = [*filter(_is_point, _characters(_POINTED)), _STRETCHER]
+    letters = filter(str.isalnum, _characters(_SIGNED + _POINTED))
+    joined = f"(?<=[{_SIGNED}])[{_JOINERS}]+(?=[{_SIGNED}])"
+    ours = _SIGNED + _POINTED
+    public: dict[str, str] = {}
+    for one in signs:
+        public[_private(one)] = public.get(_private(one), "") + one
+    return _Tables(
+        re.compile(f"{_LEAD}\\S+|(?:[{_class([*letters, *signs, *points])}]+|{joined})+"),
+        re.compile(rf"(?<![^\W_{ours}])[^\W_{ours}]++(?=[{ours}])|(?<=[{ours}])[^\W_{ours}]+"),
+        re.compile(f"[{_SIGNED}{_LEAD}]"),
+        re.compile(f"[{_class(points)}]"),
+        {ord(one): ord(_private(one)) for one in signs} | dict.fromkeys(map(ord, [*points, *_JOINERS])),
+        public,
+    )
+
+
+def _private(sign: str) -> str:
+    return chr(0xF000 | ord(sign) & 0x7FF)
+
+
+def _characters(ranges: str) -> Iterator[str]:
+    for first, last in zip(ranges[::3], ranges[2::3], strict=True):
+        yield from map(chr, range(ord(first), ord(last) + 1))
+
+
+def _class(characters: Sequence[str]) -> str:
+    """Return characters as ranges of a regular expression's class."""
+    codes = sorted(map(ord, characters))
+    runs = groupby(enumerate(codes), key=lambda numbered: numbered[1] - numbered[0])
+    listed = [[code for _, code in run] for _, run in runs]
+    return "".join(f"{chr(run[0])}-{chr(run[-1])}" for run in listed)

@@ -1,0 +1,98 @@
+"""A dash before a word is an option's where passages write it so, and excludes the word elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from concord.options import MAX_BUNDLE, is_option
+from concord.text.parse import Dashed
+from small_library import library, titles
+
+PAGES = {
+    "find": """FIND(1)
+
+       -amin n
+              File's status was last accessed n minutes ago.
+
+       -mtime n
+              File's data was last modified less than n*24 hours ago.  See the comments for -atime.
+
+       -ignore_readdir_race
+              When find fails to stat a file, it is silent.
+
+       The argument of -newer is dereferenced.  Use find … -print0 | xargs -0 (see also [-depth]).
+""",
+    "tar": "tar -x extracts, -z reads gzip, and -f names the file; `tar -cf a.tar b`.",
+    "java": 'The heap is set by "-Xmx512m" or (-Xms64m).',
+    "Cakes": "An apple pie needs apples. Cherry pie - pie of all pies - needs cherries.",
+    "Menu": "Today:\n- cake\n-cider\n-quince\n\nSweet-\ncrust comes tomorrow; apple-tart, too.",
+    "Formular": "Bitte Vor- und -nachname angeben, sowie Straßen- oder -ortsname.",
+}
+
+
+@pytest.fixture(scope="module")
+def shelves():
+    return library(PAGES)
+
+
+@pytest.mark.parametrize(
+    ("before", "word"),
+    [
+        ("find", "mtime"),
+        ("xargs", "mtime"),
+        ("", "mtime"),
+        ("find", "MTIME"),
+        ("find", "newer"),
+        ("xargs", "print0"),
+        ("find", "depth"),
+        ("find", "ignore_readdir_race"),
+        ("java", "Xmx512m"),
+        ("java", "Xms64m"),
+        ("tar", "xzf"),
+        ("tar", "cf"),
+    ],
+)
+def test_what_a_passage_writes_with_a_dash_is_an_option(shelves, before: str, word: str):
+    assert is_option(Dashed(before, word), shelves.store)
+
+
+@pytest.mark.parametrize(
+    ("before", "word"),
+    [
+        ("apple", "pie"),
+        ("apple", "cake"),
+        ("apple", "cider"),
+        ("apple", "quince"),
+        ("apple", "crust"),
+        ("apple", "tart"),
+        ("Name", "nachname"),
+        ("Name", "ortsname"),
+        ("find", "hours"),
+        ("find", "minutes"),
+        ("tar", "xyz"),
+        ("tar", "zebra"),
+        ("apple", "xzf"),
+        ("", "pie"),
+    ],
+)
+def test_what_prose_does_with_dashes_is_none(shelves, before: str, word: str):
+    assert not is_option(Dashed(before, word), shelves.store)
+
+
+@pytest.mark.parametrize(
+    "query", ["find -mtime", "find -mtime -newer", "xargs -print0", "find -depth -hours"]
+)
+def test_the_passage_that_documents_an_option_is_found(query: str):
+    page = {"find": PAGES["find"].replace("hours", "days"), "Cakes": PAGES["Cakes"]}
+    assert titles(library(page).search(query, mode="fts5"))[:1] == ["find"]
+
+
+def test_ordinary_words_are_excluded_beside_options(shelves):
+    answer = shelves.search("apple -pie", mode="fts5")
+    assert titles(answer) == ["Menu"]
+    assert titles(shelves.search("file -hours", mode="fts5")) == ["tar"]
+
+
+def test_a_long_word_is_no_bundle_of_letters(shelves):
+    assert is_option(Dashed("tar", "xzfx"[:MAX_BUNDLE]), shelves.store)
+    assert not is_option(Dashed("tar", "xzfxz"), shelves.store)
