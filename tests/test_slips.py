@@ -13,7 +13,7 @@ SLIPS = """
     enviroment environment, independant independent, calender calendar, definately definitely,
     conection connection, pooll pool, zebrra zebra, tokn token, tokem token, lgoin login, srver server,
     databse database, datebase database, implmentation implementation, langauge language,
-    Konfiguratoin Konfiguration, bibliotheque bibliothèque, сервре сервер
+    recieve received, mesage messages, Konfiguratoin Konfiguration, bibliotheque bibliothèque, сервре сервер
 """
 OTHER_WORDS = """
     bread read, bake base, bake make, bake brake, react reach, france frac, bead read, poll pool, form forum,

@@ -28,6 +28,10 @@ def is_slip(word: str, other: str) -> bool:
     typed, meant = "".join(folded(word)), "".join(folded(other))
     if len(typed) < SHORTEST or typed[:1] != meant[:1] or is_stop_word(other):
         return False
+    return _is_mistyped(typed, meant) or meant[-1] in "ds" and _is_mistyped(typed, meant[:-1])
+
+
+def _is_mistyped(typed: str, meant: str) -> bool:
     edits = distance(typed, meant, 2)
     if edits is None or edits == 2:
         return edits == 2 and len(typed) >= TWO_FROM
