@@ -107,6 +107,7 @@ class FrailStore:
     spaces: Any
     cache: EmbeddingCache
     journal: Journal
+    ledger: Any
     path: None = None
     last: Any = None
 
@@ -124,6 +125,7 @@ class FrailStore:
             FrailSpaces(whole.spaces, vectors),
             whole.cache,
             whole.journal,
+            whole.ledger,
         )
         cls.last = made
         return made

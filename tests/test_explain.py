@@ -283,6 +283,7 @@ TOLD = {
     "relevance": {
         "relevance": 0.83,
         "held": 1.0,
+        "least": 0.0,
         "borne_out": 1.0,
         "calibrated": True,
         "intercept": -0.5,

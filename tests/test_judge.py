@@ -206,3 +206,21 @@ def test_where_the_model_does_not_read_a_script_words_must_bear_out_what_it_call
     assert strange.answerable is False
     assert all(hit.score < 0.5 for hit in strange.hits)
     assert search(Request("世界上最高的山峰是哪一座"), tools(kb, SURE)).answerable is True
+
+
+def test_words_vouch_for_a_passage_that_has_the_whole_query_in_its_order():
+    notes = {"Whole": "written long ago by Barry Warsaw", "Parts": "Warsaw was seen by our friend Barry"}
+    doubtful = replace(UNLIKELY, answer=replace(NEVER, features=("top_cosine",)))
+    with library(notes) as kb:
+        answer = search(Request("barry warsaw"), tools(kb, doubtful))
+        apart = search(Request("friend warsaw"), tools(kb, doubtful))
+    scores = dict(zip(titles(answer), (hit.score for hit in answer.hits), strict=True))
+    assert (answer.answerable, apart.answerable) == (True, False)
+    assert scores["Whole"] > 0.5 > 0.1 > scores["Parts"]
+
+
+def test_passages_that_all_have_the_query_share_what_words_vouch_for():
+    notes = {f"Number {n}": f"Part {n} was written by Barry Warsaw in {1990 + n}" for n in range(4)}
+    with library(notes) as kb:
+        answer = search(Request("barry warsaw"), tools(kb, UNLIKELY))
+    assert {round(hit.score, 2) for hit in answer.hits} == {0.15}

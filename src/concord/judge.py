@@ -93,7 +93,10 @@ def judge(
     unheld = _unheld(survivors, query, is_held)
     near = [(close or {}).get(survivor.ranked.chunk_id, 0.0) for survivor in survivors]
     signals = replace(
-        signals, discount=_discount(query, unheld, weights), first_closeness=near[0] if near else 0.0
+        signals,
+        discount=_discount(query, unheld, weights),
+        first_closeness=near[0] if near else 0.0,
+        verbatim=near.count(1),
     )
     hits = with_documents(
         [

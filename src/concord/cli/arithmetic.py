@@ -70,6 +70,8 @@ def _sum(told: Told) -> str:
 def _relevance(told: Told, cosine: float | None) -> Iterator[str]:
     """Yield the relevance, and what moved it: log-odds where it was fitted, plain values where not."""
     kind = "calibrated" if told["calibrated"] else f"a stand-in: {why_uncalibrated(cosine)}"
+    if told["least"]:
+        kind += f", at least {told['least']:.2f} because it has the whole query"
     for key, why in _DISCOUNTS.items():
         kind += f"; × {told[key]:.2f}, {why}" if told[key] < 1 else ""
     yield f"relevance {told['relevance']:.4f} ({kind})"

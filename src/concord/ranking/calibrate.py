@@ -28,6 +28,10 @@ from concord.types import Identity, Json
 
 VERSION = 1
 UNFITTED = Cuts()
+# What words vouch for by themselves, whatever meaning says: where the first hit has two words of a query or
+# more, all of them and in its order, 90 of 100 answers were right among link texts, and more elsewhere.
+VERBATIM_ANSWER = 0.85
+VERBATIM_HITS = 0.6  # of all hits that have the query so, together
 HALF_READ = 0.5  # how much of a query a model must read for its nearness to say something
 # Share of a query's words that a text must hold where these alone speak for it. Of Chinese questions, texts
 # with an answer hold .40 on average, the first hits of those that have none .11.
@@ -66,7 +70,7 @@ def relevance(calibration: Calibration | None, hit: HitSignals, search: SearchSi
     if fitted is None:
         return search.discount * stand_in(hit.cosine or 0.0, share_of_bound(hit.bm25, search))
     found = probability(fitted.hit, hit_features(hit, search, fitted.hit.features))
-    return search.discount * borne_out(hit.coverage, search) * found
+    return search.discount * borne_out(hit.coverage, search) * max(found, least(hit, search))
 
 
 def applicable(calibration: Calibration | None, hit: HitSignals) -> Calibration | None:
@@ -84,7 +88,13 @@ def confidence_score(
     if calibration is None:
         return search.discount * stand_in(search.first_cosine, share_of_bound(search.first_bm25, search))
     found = probability(calibration.answer, answer_features(search, calibration.answer.features))
+    found = max(found, VERBATIM_ANSWER if search.first_closeness == 1 else 0.0)
     return max([search.discount * borne_out(search.coverage, search) * found, *relevances])
+
+
+def least(hit: HitSignals, search: SearchSignals) -> float:
+    """Return the least chance of a hit: one that has the whole query in its order shares it with its like."""
+    return VERBATIM_HITS / max(1, search.verbatim) if hit.closeness == 1 else 0.0
 
 
 def borne_out(coverage: float, search: SearchSignals) -> float:

@@ -8,7 +8,7 @@ from msgspec.structs import asdict
 
 from concord.ranking.agreement import Evidence, agreement, row
 from concord.ranking.ballots import Ballots
-from concord.ranking.calibrate import Calibration, applicable, borne_out, contributions, relevance
+from concord.ranking.calibrate import Calibration, applicable, borne_out, contributions, least, relevance
 from concord.ranking.features import HitSignals, SearchSignals, hit_features
 from concord.ranking.fuse import shares, weights
 from concord.ranking.share import Context, Share
@@ -47,6 +47,7 @@ def explain_relevance(
         "relevance": relevance(fitted, hit, search),
         "calibrated": fitted is not None,
         "held": search.discount,
+        "least": least(hit, search) if fitted else 0.0,
         "borne_out": borne_out(hit.coverage, search) if fitted else 1.0,
         "intercept": fitted.hit.intercept if fitted else None,
         "features": [

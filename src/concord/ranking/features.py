@@ -62,6 +62,7 @@ class SearchSignals(Struct, frozen=True):
     first_bm25: float = 0.0
     first_agreement: float = 0.0
     first_closeness: float = 0.0  # of the query's words in it
+    verbatim: int = 0  # hits that have the whole query in its order
     reads: float = 1.0  # how well the model reads the query's script
     standing_margin: float = 0.0  # of the candidate that stands highest above the tenth
     discount: float = 1.0  # what chances are worth where what was asked for is nowhere, or is nothing
