@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from concord.ranking import calibrate, rarity
 from concord.ranking.agreement import Evidence, Label, Rung, answer_label, answerable, cap, label
 from concord.ranking.calibrate import Calibration
+from concord.ranking.diversify import STRETCH
 from concord.ranking.entities import mentioned
 from concord.ranking.features import (
     HitSignals,
@@ -96,7 +97,7 @@ def judge(
         signals,
         discount=_discount(query, unheld, weights),
         first_closeness=near[0] if near else 0.0,
-        verbatim=near.count(1),
+        verbatim=[*(close or {}).values()][:STRETCH].count(1),  # as many, however few are asked for
     )
     hits = with_documents(
         [

@@ -31,7 +31,7 @@ UNFITTED = Cuts()
 # What words vouch for by themselves, whatever meaning says: where the first hit has two words of a query or
 # more, all of them and in its order, 90 of 100 answers were right among link texts, and more elsewhere.
 VERBATIM_ANSWER = 0.85
-VERBATIM_HITS = 0.6  # of all hits that have the query so, together
+VERBATIM_HITS = 0.6  # of a hit that has the query so; link texts that many have, and 20 of 100 are right
 HALF_READ = 0.5  # how much of a query a model must read for its nearness to say something
 # Share of a query's words that a text must hold where these alone speak for it. Of Chinese questions, texts
 # with an answer hold .40 on average, the first hits of those that have none .11.
@@ -93,8 +93,8 @@ def confidence_score(
 
 
 def least(hit: HitSignals, search: SearchSignals) -> float:
-    """Return the least chance of a hit: one that has the whole query in its order shares it with its like."""
-    return VERBATIM_HITS / max(1, search.verbatim) if hit.closeness == 1 else 0.0
+    """Return the least chance of a hit: of those that have the whole query in its order, the less the more."""
+    return VERBATIM_HITS / (1 + math.log(max(1, search.verbatim))) if hit.closeness == 1 else 0.0
 
 
 def borne_out(coverage: float, search: SearchSignals) -> float:
