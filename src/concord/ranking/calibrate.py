@@ -93,7 +93,7 @@ def confidence_score(
 
 
 def least(hit: HitSignals, search: SearchSignals) -> float:
-    """Return the least chance of a hit: of those that have the whole query in its order, the less the more."""
+    """Return the least chance of a hit that has the whole query in its order: the more do, the less."""
     return VERBATIM_HITS / (1 + math.log(max(1, search.verbatim))) if hit.closeness == 1 else 0.0
 
 
