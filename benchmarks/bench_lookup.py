@@ -58,30 +58,30 @@ def run() -> Iterator[Row]:
 
 def lookups(collection: Collection) -> Collection:
     """Return the documents of a collection with queries made from them."""
-    held = _pairs(collection)
-    documents = sum(1 for _ in collection.documents())
-    holding = Counter(word for words in _texts(collection).values() for word in set(words))
+    documents, holding, held = _read(collection)
     rare, frequent = max(4.0, RARE * documents), FREQUENT * documents
     known = {pair: found for pair, found in held.items() if len(found) <= MOST_DOCUMENTS}
-    both = [pair for pair in known if max(holding[word] for word in pair) <= rare]
-    one = [p for p in known if min(holding[w] for w in p) <= rare and max(holding[w] for w in p) > frequent]
+    rarer = {pair: min(holding[word] for word in pair) for pair in known}
+    commoner = {pair: max(holding[word] for word in pair) for pair in known}
+    both = [pair for pair in known if commoner[pair] <= rare]
+    one = [pair for pair in known if rarer[pair] <= rare and commoner[pair] > frequent]
     draw = random.Random(SEED)
     asked = [pair for some in (both, one) for pair in draw.sample(sorted(some), min(QUERIES, len(some)))]
-    queries = {" ".join(pair): " ".join(pair) for pair in asked}
-    return replace(
-        collection, queries=queries, qrels={" ".join(p): dict.fromkeys(known[p], 1) for p in asked}
-    )
+    texts = {" ".join(pair): known[pair] for pair in asked}
+    judged = {text: dict.fromkeys(found, 1) for text, found in texts.items()}
+    return replace(collection, queries={text: text for text in texts}, qrels=judged)
 
 
-def _texts(collection: Collection) -> dict[str, list[str]]:
-    return {one.id: _WORD.findall(f"{one.title} . {one.text}".lower()) for one in collection.documents()}
-
-
-def _pairs(collection: Collection) -> dict[Pair, set[str]]:
-    """Return which documents hold which words next to each other."""
-    found: dict[Pair, set[str]] = defaultdict(set)
-    for document, text in ((one.id, f"{one.title} . {one.text}".lower()) for one in collection.documents()):
-        for first, second in pairwise(_WORD.finditer(text)):
+def _read(collection: Collection) -> tuple[int, Counter[str], dict[Pair, set[str]]]:
+    """Return how many documents there are, how many hold each word, and which hold two next to each other."""
+    holding: Counter[str] = Counter()
+    held: dict[Pair, set[str]] = defaultdict(set)
+    entries = list(collection.documents())
+    for one in entries:
+        text = f"{one.title} . {one.text}".lower()
+        words = list(_WORD.finditer(text))
+        holding.update({word[0] for word in words})
+        for first, second in pairwise(words):
             if text[first.end() : second.start()] == " ":
-                found[first[0], second[0]].add(document)
-    return found
+                held[first[0], second[0]].add(one.id)
+    return len(entries), holding, held

@@ -52,6 +52,14 @@ def test_a_rare_pair_counts_for_more_than_a_common_one():
     assert rare > 0.9 > 0.1 > common > 0
 
 
+def test_a_question_is_not_there_as_a_whole_where_its_subject_is():
+    weights = {"model": 1.0, "switched": 1.0}
+    assert 0.9 < closeness([*weights], weights, "the model is switched", bare=False) < 1
+    with library({"One": "The model is switched at once.", "Two": "Models, and what was switched."}) as kb:
+        hits = kb.search("when is a model switched", explain=True).hits
+    assert max(hit.explanation["closeness"] for hit in hits) < 1
+
+
 def test_only_so_many_pairs_are_looked_for():
     asked = [f"word{at}" for at in range(40)]
     beginning = " ".join(asked[: MOST_PAIRS + 1])

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from concord.poll import bounded, reason_of
 from concord.ranking import lift, proximity, rarity
 from concord.ranking.entities import boost, definitions, mentioned
+from concord.text.terms import significant
 from concord.types import ChunkId, Degraded, Json, Query, Ranked
 from concord.understand import is_literal
 
@@ -70,8 +71,10 @@ def _closeness(
     if not any(vote.family == "lexical" for one in ranked for vote in one.votes):
         return {}
     weights = rarity.idfs(query.chunks, query.frequencies)
+    typed = query.text.split()
+    bare = len(significant(typed)) == len(typed)
     return {
-        chunk_id: proximity.closeness(query.words, weights, f"{titles.get(chunk_id, '')}\n{text}")
+        chunk_id: proximity.closeness(query.words, weights, f"{titles.get(chunk_id, '')}\n{text}", bare=bare)
         for chunk_id, text in texts.items()
     }
 

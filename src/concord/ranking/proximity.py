@@ -16,19 +16,21 @@ from concord.types import ChunkId
 # pairs of rare words that had to be found where they stand together (`python -m benchmarks lookup`).
 NEIGHBOURS = 0.2  # for a text in which all neighbours of the query stand close
 VERBATIM = 1.3  # on top of it, for one that has the whole query in its order, if all its words are rare
+SUBJECT = 0.99  # of a question whose other words are all in their order
 MOST_PAIRS = 16  # that are looked for: whoever pastes a page gets no better order for the time it would take
 
 
-def closeness(words: Sequence[str], weights: Mapping[str, float], text: str) -> float:
-    """Return the share of a query's neighbouring words that stand close in a text, 1 where all of them do.
+def closeness(words: Sequence[str], weights: Mapping[str, float], text: str, *, bare: bool = True) -> float:
+    """Return the share of a query's neighbouring words that stand close in a text.
 
-    Each pair counts by the weight of its commoner word.
+    Each pair counts by the weight of its commoner word. All of it is 1 where the query is bare, nothing but
+    these words: of a question, only its subject can stand in a text.
     """
     pairs = [pair for pair in pairwise(words[: MOST_PAIRS + 1]) if pair[0] != pair[1]]
     worth = {pair: min(weights.get(word, 0.0) for word in pair) for pair in pairs}
     close = [pair for pair in worth if follows(text, *pair)]
     if not close or len(close) == len(worth):
-        return float(bool(close))
+        return (1.0 if bare else SUBJECT) if close else 0.0
     return sum(worth[pair] for pair in close) / (sum(worth.values()) or 1.0)
 
 
