@@ -15,7 +15,7 @@ from concord.types import ChunkId
 # Shares of the range of scores. Both were chosen on collections of questions, which hardly feel them, and on
 # pairs of rare words that had to be found where they stand together (`python -m benchmarks lookup`).
 NEIGHBOURS = 0.2  # for a text in which all neighbours of the query stand close
-VERBATIM = 1.3  # on top of it, for one that has the whole query in its order, if all its words are rare
+VERBATIM = 1.6  # on top of it, for one that has the whole query in its order, if all its words are rare
 SUBJECT = 0.99  # of a question whose other words are all in their order
 MOST_PAIRS = 16  # that are looked for: whoever pastes a page gets no better order for the time it would take
 

@@ -26,7 +26,7 @@ class Recipe(Struct, frozen=True):
     flat: float = 0.75  # semantic share where the lexical ballot is flat
     margin: float = 0.4  # what a lexical first that stands out takes off it
     code: float = 0.9  # semantic share among source code
-    rare: float = 0.4  # what rare words take off it, where some chunk holds all that were asked for
+    rare: float = 0.6  # what rare words take off it, where some chunk holds all that were asked for
 
 
 RECIPE = Recipe()
