@@ -36,7 +36,7 @@ def coverage(found: Collection[str], weights: Mapping[str, float]) -> float:
 
 
 def rareness(chunks: int, frequencies: Mapping[str, int]) -> float:
-    """Return how rare the words of a query are on average: 0 where many chunks hold them, 1 where one does."""
+    """Return how rare the words of a query are on average: 0 where many chunks hold them, 1 where one."""
     if chunks < 2 or not frequencies:
         return 0.0
     total = math.fsum(math.log(chunks / max(1, holding)) for holding in frequencies.values())
