@@ -35,7 +35,7 @@ VERBATIM_HITS = 0.6  # of a hit that has the query so; link texts that many have
 HALF_READ = 0.5  # how much of a query a model must read for its nearness to say something
 # Share of a query's words that a text must hold where these alone speak for it: Chinese questions that have
 # an answer are told by it from those that have none (`python -m benchmarks absent`).
-WORDS_ALONE = 0.25
+WORDS_ALONE = 0.17
 
 
 class Logistic(Struct, frozen=True):
