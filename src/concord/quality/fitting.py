@@ -28,13 +28,7 @@ Array = npt.NDArray[np.float64]
 # Chosen leave-one-set-out on the development sets from all of `ranking.features`: few, and such that mean the
 # same from one collection to the next. The number of chunks helped on known sets and failed on strange ones,
 # and so did BM25 as a share of what the query could score: short queries reach much of it anywhere.
-FITTED_HIT_FEATURES = (
-    "document_cosine",
-    "document_standing",
-    "bm25_ratio",
-    "document_coverage",
-    "closeness",
-)
+FITTED_HIT_FEATURES = ("document_cosine", "document_standing", "bm25_ratio", "document_coverage")
 FITTED_ANSWER_FEATURES = (
     "top_cosine",
     "first_cosine",
