@@ -6,7 +6,8 @@ Texts and vectors are made up (synthetic.py); the model that embeds the question
 asks one question after the other. A SQLite store is filled once and kept, with what that took. PostgreSQL is
 filled each time, at the sizes of KB_BENCH_SERVER_SIZES; its processor time is the server's and ours together.
 Of Qdrant there is the engine without a server (`qdrant-edge-py`), as one shard, and as four that are asked in
-turn and whose answers are merged, as a cluster does it on four machines.
+turn and whose answers are merged, as a cluster does it on four machines; KB_BENCH_QDRANT_SIZES has its sizes,
+those of the server unless it is set.
 """
 
 from __future__ import annotations
@@ -70,10 +71,11 @@ def main() -> None:
     """Measure each backend at each size; print what was measured and what is fitted to it."""
     sizes = _sizes("KB_BENCH_SIZES", SIZES)
     server_sizes = _sizes("KB_BENCH_SERVER_SIZES", SERVER_SIZES)
+    qdrant_sizes = _sizes("KB_BENCH_QDRANT_SIZES", ",".join(map(str, server_sizes)))
     _report("SQLite", _sqlite, sizes)
     _report("PostgreSQL", _postgres, server_sizes)
     for shards in SHARDS:
-        _report(f"Qdrant's engine, shards: {shards}", partial(_qdrant, shards=shards), server_sizes)
+        _report(f"Qdrant's engine, shards: {shards}", partial(_qdrant, shards=shards), qdrant_sizes)
 
 
 def _report(backend: str, measure: Callable[[int], Iterable[Figure]], sizes: Sequence[int]) -> None:
