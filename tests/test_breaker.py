@@ -203,6 +203,9 @@ class Halfway:
 
     def forget(self) -> None: ...
 
+    def known_words(self, text: str) -> float:
+        return 1.0
+
     def compare(self, text: str, stored: Mapping[ChunkId, Vector], query: Vector | None = None) -> Fetched:
         return Fetched(query or b"", stored)
 

@@ -34,6 +34,9 @@ class Asked:
 
     def forget(self) -> None: ...
 
+    def known_words(self, text: str) -> float:
+        return 1.0
+
     def compare(self, text: str, stored: Mapping[ChunkId, Vector], query: Vector | None = None) -> Fetched:
         return Fetched(query or NORTH, stored)
 

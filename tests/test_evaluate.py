@@ -321,6 +321,12 @@ def test_queries_of_another_collection_are_told_from_its_own(knowledge: Knowledg
     assert found.gibberish.highest < found.gibberish.own_median
 
 
+def test_other_collections_of_one_name_are_told_apart(knowledge: KnowledgeBase, tmp_path: Path):
+    others = [recipes(tmp_path / part / "recipes") for part in ("north", "south")]
+    found = knowledge.measuring.evaluate(things(tmp_path / "set"), unanswerable=others)
+    assert [*found.answerability] == [str(other) for other in others]
+
+
 def test_nothing_asked_is_nothing_flagged():
     assert answerability([], []).own_flagged == 0
     assert gibberish([], []).highest == 0

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord import embedding, ingest
-from concord.errors import BackendDown, DeadlinePassed, ExtractionError, MissingExtra, ModelMismatch
+from concord.errors import BackendDown, BadValue, DeadlinePassed, ExtractionError, MissingExtra, ModelMismatch
 from concord.extractors.reader import SandboxedReader
+from concord.knowledge import KnowledgeBase
 from concord.outcomes import Failure
 from concord.types import Counts, Extracted, Filter, Identity, PartlyRead, Word
 from pdf_samples import make_pdf
@@ -90,6 +91,17 @@ def test_the_same_text_in_many_places_is_embedded_once(desk: Desk, tmp_path: Pat
     report = desk.add(tmp_path / "d")
     assert (len(desk.embedder.texts), report.embedded, report.reused) == (1, 1, 99)
     assert counts(desk).vectors == 100
+
+
+def test_a_model_that_is_not_there_is_told_once_and_of_no_file(tmp_path: Path):
+    write(tmp_path / "docs" / "one.md", "# One\n\nThe first page.\n")
+    write(tmp_path / "docs" / "two.md", "# Two\n\nThe second page.\n")
+    with KnowledgeBase.open(
+        store__url="memory://", embed__provider="onnx", embed__model=str(tmp_path / "nowhere")
+    ) as kb:
+        with pytest.raises(BadValue, match="names no model on this machine"):
+            kb.add(tmp_path / "docs")
+        assert kb.store.catalog.counts().documents == 0
 
 
 @pytest.mark.promise("A.ingest.resumes")

@@ -208,6 +208,28 @@ def test_where_the_model_does_not_read_a_script_words_must_bear_out_what_it_call
     assert search(Request("世界上最高的山峰是哪一座"), tools(kb, SURE)).answerable is True
 
 
+ENGLISH_ONLY = replace(fitted(answerable=0.4), other_scripts=0.2)  # every answer has a chance of one half
+
+
+@pytest.mark.parametrize(
+    ("question", "is_read"),
+    [
+        ("how long does the login token live", True),
+        ("Wie lange gilt das Zugangstoken nach der Anmeldung?", False),
+        ("¿Cuánto tiempo dura la contraseña después de iniciar sesión?", False),
+        ("Combien de temps le jeton reste-t-il valable ?", False),
+        ("Zugangstoken Anmeldung", True),  # so few may be names: nothing is told by them
+    ],
+)
+def test_in_a_language_that_the_model_does_not_read_an_answer_is_to_be_surer(question: str, is_read: bool):
+    with library(embed__provider="bundled") as kb:
+        answer = search(Request(question), tools(kb, ENGLISH_ONLY))
+        by_a_polyglot = search(Request(question), tools(kb, replace(ENGLISH_ONLY, other_scripts=1.0)))
+    assert answer.hits
+    assert (answer.answerable, by_a_polyglot.answerable) == (is_read, True)
+    assert answer.confidence_score == by_a_polyglot.confidence_score
+
+
 def test_words_vouch_for_a_passage_that_has_the_whole_query_in_its_order():
     notes = {"Whole": "written long ago by Barry Warsaw", "Parts": "Warsaw was seen by our friend Barry"}
     doubtful = replace(UNLIKELY, answer=replace(NEVER, features=("top_cosine",)))

@@ -165,6 +165,10 @@ class Guarded:
         """Forget the vectors of recent queries."""
         self._inner.forget()
 
+    def known_words(self, text: str) -> float:
+        """Return the share of a query's words that the model has whole."""
+        return self._inner.known_words(text)
+
     def compare(self, text: str, stored: Mapping[ChunkId, Vector], query: Vector | None = None) -> Comparison:
         """Return how near chunks are to a query."""
         if query is not None:  # which says nothing about who would have to be asked

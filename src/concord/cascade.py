@@ -113,7 +113,8 @@ def _is_answerable(fusion: str, found: Retrieval, tools: SearchTools) -> bool:
     weights = rarity.idfs(found.query.chunks, found.query.frequencies)
     signals = signals_of(found, fused, weights, coverage=0.0)
     cuts = calibrate.cuts(tools.calibration)
-    judged = answerable(calibrate.confidence_score(tools.calibration, signals), cuts)
+    score = calibrate.confidence_score(tools.calibration, signals)
+    judged = answerable(score, calibrate.asked_of(cuts, signals))
     return signals.semantic.top >= cuts.weak if judged is None else judged
 
 

@@ -302,6 +302,7 @@ class _Run:
         path = self.source.path_of(found.relative)
         if found.size > SLOW_BYTES:
             self.store_waiting()
+        self.tools.tokenizer()  # now, so that what is wrong with a model is said once, and of no file
         try:
             self._read(path, found, state, gone or {})
         except NotIndexable as nothing:

@@ -122,7 +122,7 @@ def judge(
         signals,
         answer_label((v.label for v in verdicts), score, cuts),
         score,
-        answerable(score, cuts) if is_fitted else None,
+        answerable(score, calibrate.asked_of(cuts, signals)) if is_fitted else None,
         is_fitted,
         unheld,
     )
@@ -146,6 +146,7 @@ def signals_of(
         coverage=coverage,
         standings=[*fused.standing.values()],
         reads=found.context.model_reads,
+        known_words=found.context.known_words,
     )
 
 

@@ -717,6 +717,10 @@ class Similarity(Protocol):
         """Return how near chunks are to a query, by their vectors; `query` is its own, if it is known."""
         ...
 
+    def known_words(self, text: str) -> float:
+        """Return the share of a query's longer words that the model has whole; 1 where there are too few."""
+        ...
+
 
 class Semantic(Strategy, Similarity, Protocol):
     """The strategy that can also tell how near any chunk is."""

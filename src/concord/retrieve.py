@@ -171,6 +171,7 @@ def _context(query: Query, tools: SearchTools, code_share: float) -> Context:
         code_share=code_share,
         rareness=rarity.rareness(query.chunks, query.frequencies),
         model_reads=_readable(query.text, tools.calibration),
+        known_words=_known_words(query.meaning, tools),
         is_literal=is_literal(query),
     )
 
@@ -179,6 +180,13 @@ def _readable(text: str, calibration: Calibration | None) -> float:
     """Return how much of a query the model reads: what is Latin, such as names, in any language."""
     latin = latin_share(text)
     return latin + (1 - latin) * (1.0 if calibration is None else calibration.other_scripts)
+
+
+def _known_words(text: str, tools: SearchTools) -> float:
+    """Return the share of words that the model has whole; of one that reads many scripts nobody asks."""
+    if tools.similarity is None or tools.calibration is None or tools.calibration.is_multilingual:
+        return 1.0
+    return tools.similarity.known_words(text)
 
 
 def _with_feedback(ballots: Ballots, context: Context, compared: Comparison | None) -> Ballots:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -122,10 +123,16 @@ def index_collection(
 
 
 def foreign_queries(folders: Sequence[Path], limit: int | None) -> dict[str, list[str]]:
-    """Return queries of other collections by its name, no more in all than `limit` and FOREIGN."""
+    """Return queries of other collections by name, or by path where names are the same.
+
+    No more in all than `limit` and FOREIGN.
+    """
     share = min(limit or FOREIGN, FOREIGN) // max(1, len(folders))
+    shared = Counter(folder.name for folder in folders)
     return {
-        folder.name: list(read_collection(folder).sampled(max(1, share)).queries.values())
+        folder.name if shared[folder.name] == 1 else str(folder): list(
+            read_collection(folder).sampled(max(1, share)).queries.values()
+        )
         for folder in folders
     }
 

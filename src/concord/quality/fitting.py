@@ -42,7 +42,8 @@ FITTED_ANSWER_FEATURES = (
 # themselves the sets that are there once made a query whose words were all found the less likely answered.
 FOR = frozenset({*FITTED_HIT_FEATURES, *FITTED_ANSWER_FEATURES} - {"unknown"})
 AGAINST = frozenset({"unknown"})
-FOREIGN_SHARE = 0.25  # of what regressions learn from: enough to tell what cannot be answered
+FOREIGN_SHARE = 0.25  # of the answers to learn from: enough to tell what cannot be answered
+FOREIGN_SHARE_OF_HITS = 0.4  # with less, hits were promised too much where one of ten is relevant
 FOREIGN_SHARE_OF_TABLE = 0.01  # of what the table holds: a probability is meant for a corpus's own queries
 PENALTY = 1e-3  # on squared standardised coefficients: ten times less or more changes nothing
 PRIOR_PENALTY = 0.02  # on leaving the shipped fit: some hundred judged queries outweigh it
@@ -95,7 +96,7 @@ def rejudged(judgement: Judgement, calibration: Calibration | None) -> Judgement
         verdicts=verdicts,
         label=answer_label((verdict.label for verdict in verdicts), score, cuts),
         confidence_score=score,
-        answerable=answerable(score, cuts),
+        answerable=answerable(score, calibrate.asked_of(cuts, judgement.signals)),
     )
 
 
@@ -108,7 +109,7 @@ def hit_cases(sets: Sequence[JudgedSet]) -> Cases:
     """Return every hit of every set: true when its document is relevant."""
     rows = [
         (_hit_row(verdict, outcome.judgement), true, weight, group)
-        for outcome, weight, group in _weighted(sets, FOREIGN_SHARE)
+        for outcome, weight, group in _weighted(sets, FOREIGN_SHARE_OF_HITS)
         for verdict, true in zip(outcome.judgement.verdicts, outcome.relevant, strict=True)
     ]
     return _cases(rows)

@@ -64,6 +64,7 @@ class SearchSignals(Struct, frozen=True):
     first_closeness: float = 0.0  # of the query's words in it
     verbatim: int = 0  # chunks that have the whole query in its order, of the first that were read
     reads: float = 1.0  # how well the model reads the query's script
+    known_words: float = 1.0  # share of the query's words that the model has whole
     standing_margin: float = 0.0  # of the candidate that stands highest above the tenth
     discount: float = 1.0  # what chances are worth where what was asked for is nowhere, or is nothing
 
@@ -99,6 +100,7 @@ def search_signals(
     coverage: float,
     standings: Sequence[float] = (),
     reads: float = 1.0,
+    known_words: float = 1.0,
 ) -> SearchSignals:
     """Sum up a search from its ballots, their fused order, and how high candidates stand, falling."""
     first = ranked[0] if ranked else None
@@ -118,6 +120,7 @@ def search_signals(
         first_agreement=agreed(first.votes) if first else 0.0,
         standing_margin=standings[0] - standings[:DEPTH][-1] if standings else 0.0,
         reads=reads,
+        known_words=known_words,
     )
 
 

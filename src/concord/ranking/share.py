@@ -42,6 +42,7 @@ class Context(Struct, frozen=True):
     semantic_weight: float = SEMANTIC_WEIGHT
     code_share: float = 0.0  # of the candidates that are source code
     model_reads: float = 1.0  # how well the embedding model reads the query's script, from 0 to 1
+    known_words: float = 1.0  # share of the query's words that the model has whole
     rareness: float = 0.0  # of the query's words, from 0 to 1
     is_literal: bool = False  # the query is a quotation or one identifier: who has it whole is wanted
     recipe: Recipe = RECIPE

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from concord.errors import EmbedderDown
 from concord.protocols import Embedder, VectorIndex
+from concord.text.pattern import pattern
 from concord.types import FLOAT_BYTES, Candidate, ChunkId, Family, Query, Vector
 
 CACHE_ENTRIES = 50
@@ -19,6 +20,9 @@ MOST_TOKENS = 512
 _SHARE = 7 / 8  # of a window: the rest is for what a model wants before a query, and for estimated tokens
 _TOKEN_CHARACTERS = 8  # more than a token has in any language, but for runs of one letter or of blanks
 _CHARACTER_TOKENS = 4  # at most: one for each byte
+LANGUAGE_WORDS = 4  # by which a language can be told; fewer may be names
+TELLING_LETTERS = 4  # of a word: "en" or "la" is a word of many languages, and a token of most models
+_WORD = pattern(r"\w+")
 FEEDBACK = 0.6  # how strongly the first hits draw the query: better on four of five collections of prose
 
 
@@ -58,6 +62,16 @@ class QueryVectors:
             while len(self._kept) > CACHE_ENTRIES:
                 self._kept.popitem(last=False)
         return vector
+
+    def known_words(self, text: str) -> float:
+        """Return the share of longer words that are one token each: most, in the language of the model."""
+        text = _beginning(text, self._embedder)
+        words = [range(word.start() + 1, word.end()) for word in _WORD.finditer(text)]
+        telling = [inside for inside in words if len(inside) + 1 >= TELLING_LETTERS]
+        if len(words) < LANGUAGE_WORDS or not telling:
+            return 1.0
+        starts = set(self._embedder.token_starts(text))
+        return sum(map(starts.isdisjoint, telling)) / len(telling)
 
     def forget(self) -> None:
         """Forget all of them."""
@@ -127,6 +141,10 @@ class Semantic:
     def forget(self) -> None:
         """Forget the vectors of recent queries."""
         self._vectors.forget()
+
+    def known_words(self, text: str) -> float:
+        """Return the share of a query's words that are tokens of the model, whole."""
+        return self._vectors.known_words(text)
 
     def compare(self, text: str, stored: Mapping[ChunkId, Vector], query: Vector | None = None) -> Fetched:
         """Return the query's vector beside those of chunks."""
