@@ -38,6 +38,7 @@ _SPACED = {code: code for code in range(0x80)} | dict.fromkeys(b"!\"#$%&'()*+,-.
 
 _ONE = ord("1")
 _PARTED = 40  # words that two copies may have apart at one place
+_FEW_APART = 4  # words: so near, looking for where they meet is quicker than noting where everything is
 _TOGETHER = 3  # words by which they are seen to go on alike
 _MIN_ROOT = 3  # letters of a word that another has a prefix to
 _MANY = 32  # word sets: more of them are compared as bits, which have to be made first
@@ -192,7 +193,7 @@ def _sequence(text: str) -> tuple[str, ...]:
     return tuple(_in_order(text))
 
 
-def _changes(one: Sequence[str], other: Sequence[str]) -> tuple[list[str], list[str]] | None:
+def _changes(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[list[str], list[str]] | None:
     """Return the words of each text that the other lacks where they stand; None where they part for long."""
     more: list[str] = []
     less: list[str] = []
@@ -209,14 +210,18 @@ def _changes(one: Sequence[str], other: Sequence[str]) -> tuple[list[str], list[
         one, other = one[skipped[0] :], other[skipped[1] :]
 
 
-def _until_they_meet(one: Sequence[str], other: Sequence[str]) -> tuple[int, int] | None:
+def _until_they_meet(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[int, int] | None:
     """Return how many words of each are left out, few of both, before they go on alike."""
-    for apart in range(1, _PARTED):
+    for apart in range(1, _FEW_APART):  # mostly: one word for another, one more, two in another order
         for mine in range(max(0, apart - len(other)), min(apart, len(one)) + 1):
-            theirs = apart - mine
-            if one[mine : mine + _TOGETHER] == other[theirs : theirs + _TOGETHER]:
-                return mine, theirs
-    return None
+            if one[mine : mine + _TOGETHER] == other[apart - mine : apart - mine + _TOGETHER]:
+                return mine, apart - mine
+    places = {other[at : at + _TOGETHER]: at for at in range(min(len(other), _PARTED), -1, -1)}
+    starts = ((mine, one[mine : mine + _TOGETHER]) for mine in range(min(len(one), _PARTED) + 1))
+    apart, mine = min(
+        ((mine + places[start], mine) for mine, start in starts if start in places), default=(_PARTED, 0)
+    )
+    return (mine, apart - mine) if apart < _PARTED else None
 
 
 def _shared(one: Sequence[str], other: Sequence[str]) -> int:
