@@ -15,8 +15,7 @@ from secrets import token_hex
 from statistics import mean
 from tempfile import TemporaryDirectory
 
-from msgspec.structs import astuple
-
+from benchmarks.copying import copy_store
 from benchmarks.development import QUERIES, folder
 from benchmarks.measure import Row, absent
 from concord.knowledge import KnowledgeBase
@@ -25,11 +24,9 @@ from concord.protocols import Store
 from concord.quality.collection import Collection, read_collection
 from concord.quality.evaluate import MODES, Evaluation, evaluate
 from concord.retrieve import SearchTools
-from concord.types import Chunk, Document, Piece
 
 NAME = "scifact"
 LEAST_OVERLAP, MOST_APART = 0.9, 0.01
-DOCUMENTS = 500  # copied at once
 Options = Mapping[str, str]
 
 
@@ -92,7 +89,8 @@ def _compared(
     """Fill a store as another is filled, ask it the same, and yield how far both agree."""
     try:
         with lent() as options, KnowledgeBase.open(**options) as kb:
-            _fill(origin, kb.store)
+            copy_store(origin, kb.store)
+            kb.store.tend(silent)
             tools = SearchTools(kb.store, kb.parts.words, kb.settings, kb.org)
             found = evaluate(collection, kb.parts.with_meaning(tools), silent)
     except ImportError as fault:
@@ -120,28 +118,3 @@ def _agreement(
 def _overlap(one: Mapping[str, float], other: Mapping[str, float]) -> float:
     best = [set(sorted(run, key=run.__getitem__, reverse=True)[:10]) for run in (one, other)]
     return len(best[0] & best[1]) / max(1, *map(len, best))
-
-
-def _fill(origin: Store, target: Store) -> None:
-    """Store what another store holds, vectors and all, in the same order: ties go to the first."""
-    identity = origin.vectors.identity()
-    if identity is None or target.catalog.counts().chunks:
-        return
-    for source in origin.catalog.sources():
-        target.catalog.put_source(source)
-    target.vectors.prepare(identity)
-    stored = ((one, origin.catalog.chunks_of(one.id)) for one in origin.catalog.documents())
-    ordered = sorted(stored, key=lambda pair: pair[1][0].id if pair[1] else 0)
-    for start in range(0, len(ordered), DOCUMENTS):
-        _copy(ordered[start : start + DOCUMENTS], origin, target)
-    target.tend(silent)
-
-
-def _copy(group: Sequence[tuple[Document, Sequence[Chunk]]], origin: Store, target: Store) -> None:
-    target.catalog.put_documents(
-        (one, [Piece(*astuple(chunk)[3:]) for chunk in chunks]) for one, chunks in group
-    )
-    old = [chunk.id for _, chunks in group for chunk in chunks]
-    new = [waiting.chunk_id for waiting in target.vectors.pending(0, len(old))]
-    known = origin.vectors.fetch(old)
-    target.vectors.put((chunk_id, known[was]) for chunk_id, was in zip(new, old, strict=True))

@@ -21,7 +21,7 @@ LEFT_OUT = {"mcp": "it starts ten servers, half of which load the model: 20 seco
 NAMES = sorted(
     {path.stem.removeprefix(PREFIX) for path in (ROOT / "benchmarks").glob(f"{PREFIX}*.py")} - set(LEFT_OUT)
 )
-ON_POSTGRESQL = ("backends", "partitions", "postgres", "scaling")
+ON_POSTGRESQL = ("backends", "partitions", "postgres", "scaling", "topics")
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_a_benchmark_prints_its_rows(name: str, kept: Path, collections: Path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["absent", "fusion", "lookup", "quality"])
+@pytest.mark.parametrize("name", ["absent", "fusion", "lookup", "quality", "topics"])
 def test_a_benchmark_without_its_collections_says_so_in_a_row(name: str, kept: Path, tmp_path: Path):
     assert "not measured: " in small(name, kept, tmp_path)
 

@@ -71,6 +71,10 @@ class Polling:
         self._box.extend(at_hand)
         return [ballot.candidates for ballot in at_hand if ballot.candidates]
 
+    def left_ms(self) -> float:
+        """Return how long until the deadline; less than nothing when it has passed."""
+        return (self._ends - time.perf_counter()) * 1000
+
     def result(self) -> Poll:
         """Return the votes of all who were asked and answer before the deadline."""
         for gate in self._gates.values():

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from concord.errors import BackendDown, BadValue
 from concord.laps import Laps
+from concord.passed_by import has_passed_by, look_again
 from concord.poll import Poll, Polling
 from concord.ranking import rarity
 from concord.ranking.ballots import Ballots, merge_votes
@@ -82,10 +83,14 @@ def retrieve(
     poll = polling.result()
     _refuse_without_words(poll, mode)
     with laps.lap("complete"):
-        voted = [one for some in poll.votes.values() for one in some[: query.candidates]]
+        voted = _voted(poll, query)
         compared = _compared(voted, query, cosines)
         context = _context(query, tools, _code_share(voted, tools))  # while vectors are fetched
         ballots = _completed(poll, voted, compared)
+        if has_passed_by(ballots) and (more := look_again(asked, query, poll, polling.left_ms())):
+            poll, voted = more, _voted(more, query)
+            compared = _compared(voted, query, cosines)
+            ballots = _completed(poll, voted, compared)
         ballots = _with_feedback(ballots, context, compared)
     return Retrieval(query, poll, ballots, context, cosines)
 
@@ -127,6 +132,11 @@ def _refuse_without_words(poll: Poll, mode: Mode) -> None:
             f"the knowledge base cannot be searched by words: {broken[0].reason}",
             hint="ask again with a longer --deadline-ms; `kb stats` tells whether the store is well",
         )
+
+
+def _voted(poll: Poll, query: Query) -> list[Candidate]:
+    """Return the votes that count, of all strategies."""
+    return [one for some in poll.votes.values() for one in some[: query.candidates]]
 
 
 def _compared(voted: Sequence[Candidate], query: Query, cosines: Cosines | None) -> Comparison | None:

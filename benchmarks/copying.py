@@ -1,0 +1,45 @@
+"""Filling one store as another is filled, vectors and all: what took long to embed is embedded once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import astuple, replace
+
+from concord.protocols import Store
+from concord.types import Chunk, Document, Piece
+
+DOCUMENTS = 500  # copied at once
+
+
+def copy_store(origin: Store, target: Store, prefix: str = "") -> None:
+    """Store what another store holds, in the same order: ties go to the first.
+
+    A prefix keeps what several stores have under one name apart.
+    """
+    identity = origin.vectors.identity()
+    if identity is None:
+        return
+    for source in origin.catalog.sources():
+        target.catalog.put_source(replace(source, id=prefix + source.id))
+    target.vectors.prepare(identity)
+    stored = ((one, origin.catalog.chunks_of(one.id)) for one in origin.catalog.documents())
+    ordered = sorted(stored, key=lambda pair: pair[1][0].id if pair[1] else 0)
+    for start in range(0, len(ordered), DOCUMENTS):
+        _copy(ordered[start : start + DOCUMENTS], origin, target, prefix)
+
+
+def _copy(
+    group: Sequence[tuple[Document, Sequence[Chunk]]], origin: Store, target: Store, prefix: str
+) -> None:
+    target.catalog.put_documents(
+        (
+            replace(one, id=prefix + one.id, source_id=prefix + one.source_id),
+            [Piece(*astuple(chunk)[3:]) for chunk in chunks],
+        )
+        for one, chunks in group
+    )
+    old = [chunk.id for _, chunks in group for chunk in chunks]
+    new = [waiting.chunk_id for waiting in target.vectors.pending(0, len(old))]
+    known = origin.vectors.fetch(old)
+    target.vectors.put((chunk_id, known[was]) for chunk_id, was in zip(new, old, strict=True))

@@ -1,0 +1,59 @@
+"""Did meaning pass by what is near? What words have found bears witness, and then it looks once more.
+
+An index of vectors is a graph that is walked from one place. Where topics lie far apart, a walk may end in
+the wrong one and bring back forty texts, none of which is among the nearest. Words find their texts without
+it, and how near those are is known as well: one that is nearer than the tenth of what meaning found, and that
+meaning did not find, was passed by. An index that compares everything never gives that cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from concord.poll import Poll, poll
+from concord.ranking.ballots import Ballots
+from concord.understand import MAX_EF_SEARCH
+
+if TYPE_CHECKING:
+    from concord.protocols import Strategy
+    from concord.types import Candidate, Query
+
+DEPTH = 10  # results that are wanted: the fortieth is passed by in every fifth search, and not missed
+ROUNDING = 1e-4  # by which one vector may be nearer than the same elsewhere
+
+
+def has_passed_by(ballots: Ballots) -> bool:
+    """Whether words have found something that meaning should have found and has not."""
+    nearest = sorted((ballots.cosine[one] for one in ballots.semantic), reverse=True)
+    if len(nearest) < DEPTH:
+        return False
+    near = nearest[DEPTH - 1] + ROUNDING
+    return any(cosine > near for one, cosine in ballots.cosine.items() if one not in ballots.semantic)
+
+
+def look_again(strategies: Sequence[Strategy], query: Query, first: Poll, budget_ms: float) -> Poll | None:
+    """Return the poll with what meaning finds by all the effort there is; None where it finds nothing new.
+
+    That it fails or is late costs nothing: the first votes stand.
+    """
+    meaning = [one for one in strategies if one.family == "semantic" and one.name in first.votes]
+    if not meaning or budget_ms <= 0 or (query.ef_search or 0) >= MAX_EF_SEARCH:
+        return None
+    second = poll(meaning, replace(query, ef_search=MAX_EF_SEARCH), budget_ms)
+    if not second.votes:
+        return None
+    joined = {
+        name: _joined(first.votes[name], votes, query.candidates) for name, votes in second.votes.items()
+    }
+    took = {name: first.timings_ms[name] + ms for name, ms in second.timings_ms.items()}
+    return Poll({**first.votes, **joined}, first.degraded, {**first.timings_ms, **took})
+
+
+def _joined(first: Sequence[Candidate], second: Sequence[Candidate], limit: int) -> list[Candidate]:
+    """Return the best of both, ranked anew."""
+    found = {one.chunk_id: one for one in (*first, *second)}
+    best = sorted(found.values(), key=lambda one: (-one.score, one.chunk_id))[:limit]
+    return [replace(one, rank=rank) for rank, one in enumerate(best, 1)]
