@@ -159,6 +159,57 @@ def test_what_is_left_out_of_an_answer_speaks_for_nothing(tmp_path: Path):
         assert (answer.answerable, answer.omitted["deleted"]) == (False, 1)
 
 
+BUGS = {
+    "Bugs": "BUG-88 is open, and the standup of 2024-03-04 was short.",
+    **{f"Number {n}": f"The {n}. of the slow answers that the night shift saw." for n in range(40)},
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "unheld"),
+    [("BUG-89", "BUG-89"), ("standup 2024-03-05?", "2024-03-05"), ('"the night shift heard"', None)],
+)
+def test_what_is_asked_for_as_it_is_written_is_not_answered_by_something_like_it(
+    query: str, unheld: str | None
+):
+    answer = search(Request(query), tools(library(BUGS), SURE))
+    assert answer.hits
+    assert (answer.answerable, answer.note) == (False, f"nothing holds {unheld or query.strip(chr(34))}")
+
+
+@pytest.mark.parametrize("query", ["BUG-88", "standup 2024-03-04", '"the night shift saw"', "COVID-19 shift"])
+def test_what_something_holds_or_nothing_is_like_costs_no_confidence(query: str):
+    assert search(Request(query), tools(library(BUGS), SURE)).answerable is True
+
+
+@pytest.mark.parametrize("notes", [1, 3])
+def test_the_only_text_of_a_store_is_judged_as_one_of_many_would_be(notes: int):
+    texts = {
+        "Login": "A token is issued after login and expires in an hour.",
+        "Bread": "Bread wants flour, water, salt and patience.",
+        "Tide": "The harbour falls dry at low tide.",
+    }
+    few = dict([*texts.items()][:notes])
+    with library(few, embed__provider="bundled") as kb:
+        right = kb.search("when does the token expire")
+        wrong = kb.search("who won the chess tournament")
+    assert (right.hits[0].document.title, right.answerable) == ("Login", True)
+    assert right.hits[0].score > 0.6
+    assert (wrong.answerable, max(hit.score for hit in wrong.hits) < 0.1) == (False, True)
+
+
+@pytest.mark.parametrize("question", ["Where is my data stored?", "what is the gate code"])
+def test_words_vouch_for_a_question_that_stands_in_a_text_as_it_was_asked(question: str):
+    notes = {
+        "Answers": "What is the gate code? It is 4711.\n\nWhere is my data stored? In Dublin.",
+        "Else": "The data of the gate is stored in code, and where it is, is not for me to say.",
+    }
+    doubtful = replace(UNLIKELY, answer=replace(NEVER, features=("top_cosine",)))
+    with library(notes) as kb:
+        answer = search(Request(question), tools(kb, doubtful))
+    assert (titles(answer)[0], answer.answerable) == ("Answers", True)
+
+
 @pytest.mark.parametrize("query", ["INC-4711", "E_GATEWAY_4711", "what about INC-4711", "full disk"])
 def test_a_code_that_something_holds_costs_no_confidence(query: str):
     answer = search(Request(query), tools(library(INCIDENTS), SURE))

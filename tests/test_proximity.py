@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from concord.ranking.lift import lifted
 from concord.ranking.proximity import MOST_PAIRS, NEIGHBOURS, VERBATIM, closeness, lifts
 from concord.ranking.rarity import rareness
+from concord.second_look import second_look
 from concord.text.parse import follows
-from concord.types import Ranked
+from concord.types import Candidate, Ranked, Request
+from concord.understand import understand
 from small_library import library, titles
 
 words = st.text("abcdefgh", min_size=1, max_size=6)
@@ -98,6 +100,21 @@ def test_a_name_is_found_where_it_stands_before_texts_that_hold_its_parts(mode):
     }
     with library(notes) as kb:
         assert titles(kb.search("barry warsaw", mode=mode))[0] == "Whole"
+
+
+def test_words_that_stand_together_count_where_the_query_names_somebody_too():
+    notes = {
+        "Apart": "A crane is in the harbour, says Anna Keller.",
+        "Together": "Anna Keller saw a harbour crane.",
+        "Neither": "Somebody saw a ship.",
+    }
+    with library(notes) as kb:
+        query = understand(Request("Anna Keller harbour crane"), kb.settings, [], kb.store.lexical)
+    votes = (Candidate(1, "fts_relaxed", "lexical", 1, 1.0),)
+    ranked = [Ranked(number, score, votes) for number, score in ((1, 1.0), (2, 0.95), (3, 0.0))]
+    texts = dict(enumerate(notes.values(), 1))
+    assert query.entities
+    assert [one.chunk_id for one in second_look(ranked, texts, {}, {}, query, None, 0).ranked] == [2, 1, 3]
 
 
 def test_an_explanation_tells_how_close_the_words_stand():

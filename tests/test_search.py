@@ -19,6 +19,7 @@ from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, BadValue, EmbedderDown, NotFound
 from concord.knowledge import KnowledgeBase
 from concord.notes import Note
+from concord.retrieve import retrieve
 from concord.search import search
 from concord.strategies.semantic import CACHE_ENTRIES, CACHE_SECONDS, QueryVectors
 from concord.types import MODES, Answer, DocumentType, Request, Vector
@@ -26,7 +27,7 @@ from concord.wire import answer_to_json
 from pdf_samples import make_pdf
 from postgres_server import fresh_org, server_url
 from recorders import FrailStore, write
-from small_library import library, titles
+from small_library import library, titles, tools
 
 PAGES = {
     "git.md": "---\ntags: [tools]\n---\n# Git\n\nThe installation of git takes a minute. Install it first.\n",
@@ -784,3 +785,13 @@ def test_an_effort_above_the_most_in_the_settings_is_taken_down_and_the_answer_s
         assert (made.search("deploy").note or "").startswith("search.ef_search was taken down to 200")
         assert made.search("deploy", ef_search=100).note is None
         assert (made.search("deploy", ef_search=300).note or "").startswith("--ef-search was taken down")
+
+
+def test_asking_for_more_results_weighs_words_and_meaning_as_before(tmp_path: Path):
+    for n in range(60):
+        write(tmp_path / "docs" / f"{n}.md", f"Deploy number {n}: deploy the service and deploy it again.\n")
+        write(tmp_path / "docs" / f"{n}.py", f'"""Deploy {n}."""\n\n\ndef deploy_{n}() -> None: ...\n')
+    with KnowledgeBase.open(store__url="memory://", embed__provider="hashing") as kb:
+        kb.add(tmp_path / "docs")
+        few, many = (retrieve(Request("how to deploy", top=top), "auto", tools(kb), []) for top in (10, 40))
+    assert 0 < few.context.code_share == many.context.code_share < 1

@@ -372,6 +372,10 @@ def test_words_with_content_in_english_are_no_stop_words(word: str):
         ("perché il cielo è blu", "cielo blu"),
         ("qual é a capital do Brasil", "capital Brasil"),
         ("hoe werkt het geheugen van een computer", "werkt geheugen computer"),
+        ("какая погода в Москве", "погода Москве"),
+        ("Η συνταγή για το μουσακά", "συνταγή μουσακά"),
+        ("ताजमहल कहाँ है", "ताजमहल"),
+        ("где find в bash", "find bash"),
         ("", ""),
     ],
 )

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from concord.judge import signals_of
 from concord.poll import Poll, poll
-from concord.ranking import calibrate, rarity
+from concord.ranking import calibrate
 from concord.ranking.agreement import Rung, answerable
 from concord.ranking.ballots import Ballots, merge_votes
 from concord.ranking.diversify import RESCUE_FLOOR
@@ -110,8 +110,7 @@ def _is_answerable(fusion: str, found: Retrieval, tools: SearchTools) -> bool:
     With a model that nobody fitted, a cosine above the weak cut stands in for the probability.
     """
     fused = fuse(fusion, found.ballots, found.context)
-    weights = rarity.idfs(found.query.chunks, found.query.frequencies)
-    signals = signals_of(found, fused, weights, coverage=0.0)
+    signals = signals_of(found, fused, coverage=0.0)
     cuts = calibrate.cuts(tools.calibration)
     score = calibrate.confidence_score(tools.calibration, signals)
     judged = answerable(score, calibrate.asked_of(cuts, signals))

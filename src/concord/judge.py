@@ -6,6 +6,7 @@ for the table and `ranking.calibrate` for what was fitted.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,10 @@ MOSTLY = 0.5  # the share of a query, by rarity, from which what nothing holds i
 # What names one thing of many by its number; not a product (e2fsprogs), a compound or a list (MP3/Ogg).
 _ENDS_IN_NUMBER = pattern(r"[^/<>]*[0-9][A-Za-z]{0,2}")
 NOTHING_ASKED = 0.1  # what chances are worth where a query is stop words alone: no text is its answer
+_NUMBERED = pattern(r"[A-Z][A-Za-z]*-[0-9]{2,}|[0-9]{4}-[0-9]{2}-[0-9]{2}")  # BUG-89, 2024-03-05
+_DIGITS = pattern("[0-9]+")
+_AROUND = ".,;:!?()[]\"'"
+MISQUOTED = 0.3  # what they are worth where nothing holds what was quoted; not measured
 SLIP = 0.05  # the chance that a code was mistyped, and the one that is like it was meant; not measured
 
 
@@ -88,14 +93,14 @@ def judge(
     of those hits alone that nobody else has found.
     """
     query = found.query
-    weights = rarity.idfs(query.chunks, query.frequencies)
-    covered = [_coverage(survivor, query, weights) for survivor in survivors]
-    signals = signals_of(found, fused, weights, coverage=covered[0] if covered else 0.0)
+    worths = rarity.worths(query.chunks, query.frequencies)
+    covered = [_coverage(survivor, query, worths) for survivor in survivors]
+    signals = signals_of(found, fused, coverage=covered[0] if covered else 0.0)
     unheld = _unheld(survivors, query, is_held)
     near = [(close or {}).get(survivor.ranked.chunk_id, 0.0) for survivor in survivors]
     signals = replace(
         signals,
-        discount=_discount(query, unheld, weights),
+        discount=_discount(query, unheld, worths),
         first_closeness=near[0] if near else 0.0,
         verbatim=[*(close or {}).values()][:STRETCH].count(1),  # as many, however few are asked for
     )
@@ -128,13 +133,8 @@ def judge(
     )
 
 
-def signals_of(
-    found: Retrieval, fused: Fused, weights: Mapping[str, float], *, coverage: float
-) -> SearchSignals:
-    """Sum up a search; `coverage` is the share of the query's words, by rarity, that its first hit holds.
-
-    `weights` are those of the query's words.
-    """
+def signals_of(found: Retrieval, fused: Fused, *, coverage: float) -> SearchSignals:
+    """Sum up a search; `coverage` is the share of the query's words, by rarity, that its first hit holds."""
     query = found.query
     return search_signals(
         found.ballots,
@@ -142,7 +142,7 @@ def signals_of(
         kind=query.kind,
         terms=len(query.words),
         unknown=rarity.unknown(query.chunks, query.frequencies),
-        max_bm25=rarity.ceiling(weights.values()),
+        max_bm25=found.context.max_bm25 or 0.0,
         coverage=coverage,
         standings=[*fused.standing.values()],
         reads=found.context.model_reads,
@@ -151,26 +151,42 @@ def signals_of(
 
 
 def _unheld(survivors: Sequence[Survivor], query: Query, is_held: Callable[[str], bool]) -> tuple[str, ...]:
-    """Return the codes of a query, such as INC-4712, that nothing holds; what is like one is not it."""
-    codes = [name for name in query.entities if shape(name) == "sure" and _ENDS_IN_NUMBER.fullmatch(name)]
+    """Return the codes and quotations of a query that nothing holds; what is like one is not it.
+
+    A code is such as INC-4712. What may be one (BUG-89), or is a date, counts where something holds another.
+    """
+    texts = [_text(survivor) for survivor in survivors]
+    sure = [name for name in query.entities if shape(name) == "sure" and _ENDS_IN_NUMBER.fullmatch(name)]
+    words = dict.fromkeys(word.strip(_AROUND) for word in query.meaning.split())
+    likely = [word for word in words if word not in sure and _is_one_of_many(word, texts)]
     return tuple(
-        code
-        for code in codes
-        if not any(contains(_text(survivor), code) for survivor in survivors) and not is_held(code)
+        asked
+        for asked in (*query.phrases, *sure, *likely)
+        if not any(contains(text, asked) for text in texts) and not is_held(asked)
     )
 
 
-def _discount(query: Query, unheld: Sequence[str], weights: Mapping[str, float]) -> float:
+def _is_one_of_many(word: str, texts: Sequence[str]) -> bool:
+    """Whether a text holds the same with another number."""
+    if not _NUMBERED.fullmatch(word):
+        return False
+    other = re.compile(rf"\b{_DIGITS.sub('[0-9]+', word)}\b")
+    return any(map(other.search, texts))
+
+
+def _discount(query: Query, unheld: Sequence[str], worths: Mapping[str, float]) -> float:
     """Return what chances are worth: all, but of a query that asks for nothing, or for what nothing holds."""
     if query.words and not (query.phrases or query.entities) and all(map(is_stop_word, query.words)):
         return NOTHING_ASKED
-    share = rarity.coverage({part for code in unheld for part in loose_words(code)}, weights)
+    if not {*query.phrases}.isdisjoint(unheld):
+        return MISQUOTED
+    share = rarity.coverage({part for code in unheld for part in loose_words(code)}, worths)
     return max(SLIP, 1 - share) if share >= MOSTLY else 1.0
 
 
-def _coverage(survivor: Survivor, query: Query, weights: Mapping[str, float]) -> float:
+def _coverage(survivor: Survivor, query: Query, worths: Mapping[str, float]) -> float:
     text = _text(survivor)
-    return rarity.coverage({word for word in query.words if contains(text, word)}, weights)
+    return rarity.coverage({word for word in query.words if contains(text, word)}, worths)
 
 
 def _text(survivor: Survivor) -> str:

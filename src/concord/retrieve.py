@@ -19,7 +19,7 @@ from concord.passed_by import has_passed_by, look_again
 from concord.poll import Poll, Polling
 from concord.ranking import rarity
 from concord.ranking.ballots import Ballots, merge_votes
-from concord.ranking.blend import blend
+from concord.ranking.blend import POOL, blend
 from concord.ranking.plan import polled
 from concord.ranking.share import Context
 from concord.text.characters import latin_share
@@ -167,7 +167,7 @@ def _code_share(voted: Sequence[Candidate], tools: SearchTools) -> float:
     stored = tools.glance.types if tools.glance else None
     if stored is not None and ("code" not in stored or len(stored) == 1):  # none of them, or all
         return float("code" in stored)
-    types = tools.store.catalog.types_of(list({one.chunk_id for one in voted}))
+    types = tools.store.catalog.types_of(list({one.chunk_id for one in voted if one.rank <= POOL}))
     return sum(kind == "code" for kind in types.values()) / max(1, len(types))
 
 
@@ -183,6 +183,7 @@ def _context(query: Query, tools: SearchTools, code_share: float) -> Context:
         model_reads=_readable(query.text, tools.calibration),
         known_words=_known_words(query.meaning, tools),
         is_literal=is_literal(query),
+        usual=tools.calibration.usual if tools.calibration else None,
     )
 
 

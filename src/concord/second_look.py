@@ -17,6 +17,8 @@ from msgspec.structs import replace
 from concord.poll import bounded, reason_of
 from concord.ranking import lift, proximity, rarity
 from concord.ranking.entities import boost, definitions, mentioned
+from concord.ranking.proximity import SUBJECT
+from concord.text.parse import contains
 from concord.text.terms import significant
 from concord.types import ChunkId, Degraded, Json, Query, Ranked
 from concord.understand import is_literal
@@ -24,6 +26,7 @@ from concord.understand import is_literal
 if TYPE_CHECKING:
     from concord.protocols import Reranker
 
+QUESTION_WORDS = 3  # with fewer, one of which is a stop word, a text has them in their order by chance
 DEFINITION_BOOST = 1.1  # of the range of scores: before all that only mention what a name alone asks for
 
 
@@ -56,7 +59,7 @@ def second_look(
     close = _closeness(ranked, titles, texts, query)
     lifted = lift.lifted(ranked, proximity.lifts(close, rarity.rareness(query.chunks, query.frequencies)))
     if query.entities:
-        lifted = boost(ranked, {i for i, text in texts.items() if mentioned(query.entities, text)})
+        lifted = boost(lifted, {i for i, text in texts.items() if mentioned(query.entities, text)})
     if is_literal(query):
         lifted = boost(lifted, definitions(query.text, headings), DEFINITION_BOOST)
     if reranker is None or not lifted:
@@ -71,12 +74,16 @@ def _closeness(
     if not any(vote.family == "lexical" for one in ranked for vote in one.votes):
         return {}
     weights = rarity.idfs(query.chunks, query.frequencies)
-    typed = query.text.split()
+    typed = query.meaning.split()
     bare = len(significant(typed)) == len(typed)
-    return {
-        chunk_id: proximity.closeness(query.words, weights, f"{titles.get(chunk_id, '')}\n{text}", bare=bare)
-        for chunk_id, text in texts.items()
-    }
+    is_question = not bare and len(typed) >= QUESTION_WORDS
+
+    def close(text: str) -> float:
+        found = proximity.closeness(query.words, weights, text, bare=bare)
+        is_likely = is_question and (found == SUBJECT or len(query.words) == 1)
+        return 1.0 if is_likely and contains(text, query.meaning) else found
+
+    return {chunk_id: close(f"{titles.get(chunk_id, '')}\n{text}") for chunk_id, text in texts.items()}
 
 
 def _reranked(

@@ -20,6 +20,7 @@ from concord.judge import Judgement, Verdict
 from concord.quality.evaluate import Outcome
 from concord.ranking import calibrate
 from concord.ranking.agreement import Cuts, answer_label, answerable, cap, label
+from concord.ranking.blend import POOL
 from concord.ranking.calibrate import Calibration, Logistic
 from concord.ranking.features import answer_features, hit_features
 
@@ -82,7 +83,9 @@ def fit(sets: Sequence[JudgedSet], model: str, prior: Calibration | None = None)
     asked, told = answer_cases(sets, FOREIGN_SHARE), answer_cases(sets, FOREIGN_SHARE_OF_TABLE)
     answer = straightened(asked, FITTED_ANSWER_FEATURES, prior.answer if prior else None, told.weight)
     reads = prior.other_scripts if prior else 1.0
-    return Calibration(model, hit, answer, fit_cuts(sets, answer), reads)
+    return Calibration(
+        model, hit, answer, fit_cuts(sets, answer), reads, usual(sets) or (prior.usual if prior else None)
+    )
 
 
 def rejudged(judgement: Judgement, calibration: Calibration | None) -> Judgement:
@@ -187,6 +190,27 @@ def isotonic(
     rising = np.flatnonzero(np.diff(x, prepend=-1.0) > 1e-9)  # equal promises cannot have two meanings
     found = [(round(float(x[i]), 6), round(float(level[i]), 6)) for i in rising]
     return tuple(found if found[0][0] == 0 else [(0.0, 0.0), *found])
+
+
+def usual(sets: Sequence[JudgedSet]) -> tuple[float, float] | None:
+    """Return the mean cosine of what own and foreign queries find, and the spread of what own ones find.
+
+    Only where enough is found; every set weighs the same.
+    """
+    own, foreign = (
+        [one for one in (_leg(getattr(held, kind)) for held in sets) if one] for kind in ("own", "foreign")
+    )
+    if not own:
+        return None
+    mean = np.mean([np.mean([leg[0] for leg in legs]) for legs in (own, foreign or own)])
+    return round(float(mean), 4), round(float(np.mean([leg[1] for leg in own])), 4)
+
+
+def _leg(outcomes: Sequence[Outcome]) -> tuple[float, float] | None:
+    legs = [one.judgement.signals.semantic for one in outcomes]
+    found = [(leg.mean, leg.spread) for leg in legs if leg.count >= POOL]
+    mean, spread = np.mean(found, axis=0) if found else (0.0, 0.0)
+    return (float(mean), float(spread)) if found else None
 
 
 def fit_cuts(sets: Sequence[JudgedSet], answer: Logistic) -> Cuts:

@@ -15,6 +15,7 @@ from concord.types import ChunkId, Ranked
 # How deep means and spreads look: a strategy proposes at least one more. All 40 order no set better, and what
 # was fitted with 39 then promises too much of code questions (ECE 0.056 instead of 0.053).
 POOL = 39
+FEW = 20  # candidates, below which they cannot tell what stands out
 LEAST_SEMANTIC = 0.1  # as where the query quotes
 LITERAL_GAIN = 3.0  # standard deviations: more than any other chunk can be ahead, but for a freak
 
@@ -48,7 +49,7 @@ def blend_weight(ballots: Ballots, context: Context) -> float:
 def blend_shares(ballots: Ballots, context: Context) -> Shares:
     """Return what each ballot adds to each chunk."""
     weight = blend_weight(ballots, context)
-    pool = first_of(ballots.lexical, POOL) | first_of(ballots.semantic, POOL) or set(ballots.votes)
+    pool = _pool(ballots)
     # Who holds none of the words scores 0. Who has no vector yet is not far in meaning: nobody knows.
     words = _above_pool({chunk_id: ballots.bm25.get(chunk_id, 0.0) for chunk_id in ballots.votes}, pool)
     meaning = _above_pool(ballots.feedback or ballots.cosine, pool)
@@ -65,17 +66,23 @@ def blend_shares(ballots: Ballots, context: Context) -> Shares:
 
 
 def standings(blended: Iterable[Ranked], ballots: Ballots, context: Context) -> dict[ChunkId, float]:
-    """Return how high candidates stand above the others, falling: what a blend gives them, but for one thing.
+    """Return how high candidates stand above the others, falling: what a blend gives them, with two changes.
 
-    The more chunks hold a quotation whole, the less likely each is the one that is meant: as evidence, they
-    share what every one of them gains in the order.
+    Where there are few, there is hardly anybody to stand above: the only text of a store would stand nowhere,
+    however well it answers. So they are compared with what a usual search finds, too, by meaning alone: how
+    rare a word is, few texts do not tell. And the more chunks hold a quotation whole, the less likely each is
+    the one that is meant: as evidence, they share what every one of them gains in the order.
     """
     found = {one.chunk_id: one.score for one in blended}
-    if not context.is_literal:
-        return found
-    holders = whole(ballots)
-    for chunk_id in holders:
-        found[chunk_id] -= min(LITERAL_GAIN, math.log(len(holders)))
+    if context.usual and len(pool := _pool(ballots)) < FEW:
+        mean, spread = context.usual
+        own = len(pool) / FEW
+        for chunk_id, cosine in ballots.cosine.items():
+            found[chunk_id] = own * found[chunk_id] + (1 - own) * (cosine - mean) / spread
+    if context.is_literal:
+        holders = whole(ballots)
+        for chunk_id in holders:
+            found[chunk_id] -= min(LITERAL_GAIN, math.log(len(holders)))
     return dict(sorted(found.items(), key=lambda pair: -pair[1]))
 
 
@@ -84,8 +91,13 @@ def fall(first: float, tenth: float) -> float:
     return 1 - tenth / first if first > 0 else 0.0
 
 
+def _pool(ballots: Ballots) -> set[ChunkId]:
+    """Return the candidates that others are measured by: asking for more results moves none."""
+    return first_of(ballots.lexical, POOL) | first_of(ballots.semantic, POOL) or set(ballots.votes)
+
+
 def _above_pool(scores: Mapping[ChunkId, float], pool: Iterable[ChunkId]) -> dict[ChunkId, float]:
-    """Return z-scores measured on the pool: asking for more results moves none."""
+    """Return z-scores measured on the pool."""
     mean, spread = moments([scores[chunk_id] for chunk_id in pool if chunk_id in scores])
     return {chunk_id: (score - mean) / spread for chunk_id, score in scores.items()}
 

@@ -62,6 +62,7 @@ class Calibration(Struct, frozen=True):
     answer: Logistic
     cuts: Cuts
     other_scripts: float = 1.0  # how well the model reads scripts other than Latin, from 0 to 1
+    usual: tuple[float, float] | None = None  # mean and spread of its cosines where enough is found
 
     @property
     def is_multilingual(self) -> bool:
@@ -166,6 +167,7 @@ def load(data: Json) -> Calibration:
             answer=_logistic(data["answer"], ANSWER_FEATURES.keys()),
             cuts=_cuts(data["cuts"]),
             other_scripts=_number(data.get("other_scripts", 1.0)),
+            usual=None if data.get("usual") is None else _pair(data["usual"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as fault:
         raise _malformed(f"is incomplete or malformed ({type(fault).__name__}: {fault})") from fault
@@ -173,7 +175,7 @@ def load(data: Json) -> Calibration:
 
 def dump(calibration: Calibration) -> dict[str, Json]:
     """Return a calibration as what JSON can hold; `load` reads it back."""
-    cuts = calibration.cuts
+    cuts, usual = calibration.cuts, calibration.usual
     return {
         "version": VERSION,
         "model": calibration.model,
@@ -187,6 +189,7 @@ def dump(calibration: Calibration) -> dict[str, Json]:
             "answerable": cuts.answerable,
         },
         "other_scripts": calibration.other_scripts,
+        "usual": usual and list(usual),
     }
 
 
@@ -241,6 +244,11 @@ def _cuts(data: Json) -> Cuts:
         answer=_caps(data.get("answer") or {}),
         answerable=None if answerable is None else _number(answerable),
     )
+
+
+def _pair(data: Json) -> tuple[float, float]:
+    mean, spread = _numbers(data)
+    return mean, spread
 
 
 def _caps(data: Json) -> dict[str, float]:

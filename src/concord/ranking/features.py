@@ -22,6 +22,7 @@ from concord.ranking.ballots import Ballots, first_of, whole
 from concord.ranking.blend import POOL, fall
 from concord.types import Candidate, QueryKind, Ranked
 
+TENTH = 0.8  # where the tenth candidate of a usual search stands
 DEPTH = 10  # how deep margins and overlap look: the default number of results
 
 
@@ -118,7 +119,7 @@ def search_signals(
         first_cosine=ballots.cosine.get(first.chunk_id, 0.0) if first else 0.0,
         first_bm25=ballots.bm25.get(first.chunk_id, 0.0) if first else 0.0,
         first_agreement=agreed(first.votes) if first else 0.0,
-        standing_margin=standings[0] - standings[:DEPTH][-1] if standings else 0.0,
+        standing_margin=_standing_margin(standings),
         reads=reads,
         known_words=known_words,
     )
@@ -205,6 +206,12 @@ def share_of_bound(score: float | None, search: SearchSignals) -> float:
 
 def _is_exact(votes: Iterable[Candidate]) -> bool:
     return any(one.strategy == "fts_exact" for one in votes)
+
+
+def _standing_margin(standings: Sequence[float]) -> float:
+    if not standings:
+        return 0.0
+    return standings[0] - (standings[DEPTH - 1] if len(standings) >= DEPTH else TENTH)
 
 
 def _overlap(ballots: Ballots) -> float:

@@ -24,7 +24,7 @@ def closeness(words: Sequence[str], weights: Mapping[str, float], text: str, *, 
     """Return the share of a query's neighbouring words that stand close in a text.
 
     Each pair counts by the weight of its commoner word. All of it is 1 where the query is bare, nothing but
-    these words: of a question, only its subject can stand in a text.
+    these words: of a question, mostly its subject alone stands in a text.
     """
     pairs = [pair for pair in pairwise(words[: MOST_PAIRS + 1]) if pair[0] != pair[1]]
     worth = {pair: min(weights.get(word, 0.0) for word in pair) for pair in pairs}

@@ -9,6 +9,7 @@ K1 = 1.2  # FTS5's, as the two below: a term's weight saturates at k1 + 1
 B = 0.75  # how far a chunk's length counts
 # Logarithmic: of 10,000 chunks 630 hold such a word. Link texts, whose words stand everywhere, are about so.
 COMMON = 0.3
+OTHERS = 20  # texts that a small store is thought to lack: more than a few, too few to be felt in a large one
 LEAST_IDF = 1e-6  # of what more than half of all chunks hold: it must not count against a chunk
 
 
@@ -22,6 +23,14 @@ def idf(chunks: int, holding: int) -> float:
 def idfs(chunks: int, frequencies: Mapping[str, int]) -> dict[str, float]:
     """Return the idf of each word; one that nothing holds weighs most, for it asks for what is not there."""
     return {word: idf(chunks, holding) for word, holding in frequencies.items()}
+
+
+def worths(chunks: int, frequencies: Mapping[str, int]) -> dict[str, float]:
+    """Return what each word of a query is worth as evidence: its idf, were there some texts more without it.
+
+    Among a few texts a word that all of them hold would be worth nothing, and one that none holds everything.
+    """
+    return {word: idf(chunks + OTHERS, holding) for word, holding in frequencies.items()}
 
 
 def ceiling(weights: Iterable[float], k1: float = K1) -> float:

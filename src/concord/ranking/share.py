@@ -44,6 +44,7 @@ class Context(Struct, frozen=True):
     model_reads: float = 1.0  # how well the embedding model reads the query's script, from 0 to 1
     known_words: float = 1.0  # share of the query's words that the model has whole
     rareness: float = 0.0  # of the query's words, from 0 to 1
+    usual: tuple[float, float] | None = None  # mean and spread of the cosines that a usual search finds
     is_literal: bool = False  # the query is a quotation or one identifier: who has it whole is wanted
     recipe: Recipe = RECIPE
 
