@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import astuple, replace
 
@@ -13,17 +13,19 @@ DOCUMENTS = 500  # copied at once
 
 
 def copy_store(origin: Store, target: Store, prefix: str = "") -> None:
-    """Store what another store holds, in the same order: ties go to the first.
+    """Store what another store holds; a prefix keeps apart what several stores have under one name."""
+    copy_documents(origin.catalog.documents(), origin, target, prefix)
 
-    A prefix keeps what several stores have under one name apart.
-    """
+
+def copy_documents(documents: Iterable[Document], origin: Store, target: Store, prefix: str = "") -> None:
+    """Store documents that another store holds, in the order of their chunks: ties go to the first."""
     identity = origin.vectors.identity()
     if identity is None:
         return
     for source in origin.catalog.sources():
         target.catalog.put_source(replace(source, id=prefix + source.id))
     target.vectors.prepare(identity)
-    stored = ((one, origin.catalog.chunks_of(one.id)) for one in origin.catalog.documents())
+    stored = ((one, origin.catalog.chunks_of(one.id)) for one in documents)
     ordered = sorted(stored, key=lambda pair: pair[1][0].id if pair[1] else 0)
     for start in range(0, len(ordered), DOCUMENTS):
         _copy(ordered[start : start + DOCUMENTS], origin, target, prefix)
