@@ -476,6 +476,18 @@ def test_a_note_can_be_found_read_and_superseded(kb: Kb):
     assert run.json["document_id"] in late.err
 
 
+def test_a_superseded_result_says_by_what_it_was_superseded(kb: Kb):
+    (old,) = kb("note", "the staging password is rotated on Mondays").out.split()
+    (new,) = kb("note", "rotated on Fridays now", "--supersedes", old).out.split()
+    asked = ("search", "staging password rotated", "--fts-only", "--include-superseded")
+    found = kb(*asked, "--json")
+    VALIDATOR.validate(found.json)
+    told = {result["document_id"]: result["superseded_by"] for result in found.json["results"]}
+    assert told == {old: new, new: None}
+    assert kb(*asked).out.count("superseded by") == 1
+    assert f"superseded by {new}" in kb(*asked).out.partition("\n\n")[0]
+
+
 def test_list_shows_sources_and_documents(indexed: Kb):
     indexed("note", "hello")
     run = indexed("list")
