@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from concord import KnowledgeBase, Note
 from concord.cascade import Step
+from concord.errors import Unavailable
 from concord.protocols import Store
 from concord.remarks import EMPTY, NO_TIME, NO_WORD, NOTHING, RUNG_NOTES
 from concord.rungs import beginnings
@@ -248,11 +249,18 @@ def test_a_source_that_was_never_synced_is_named():
     assert answer.note.startswith("nothing is indexed yet of papers: `kb sync`")
 
 
-def test_meaning_without_vectors_says_that_nothing_was_searched():
+def test_meaning_alone_without_anything_to_look_for_it_is_an_error_and_not_nothing_found():
     kb = library(embed__provider="none")
-    answer = kb.search("login", mode="semantic")
-    assert answer.note == "nothing was searched: what is missing is named with its reason"
-    assert [one.strategy for one in answer.degraded] == ["semantic"]
+    with pytest.raises(Unavailable, match="no embedding provider is configured") as fault:
+        kb.search("login", mode="semantic")
+    assert fault.value.hint
+    assert kb.search("login").hits
+
+
+def test_meaning_alone_in_an_empty_knowledge_base_is_answered_with_where_to_begin():
+    answer = library({}, embed__provider="none").search("login", mode="semantic")
+    assert answer.note is not None
+    assert answer.note.startswith("the knowledge base is empty")
 
 
 class Stuck:

@@ -94,7 +94,7 @@ def test_knowing_of_which_types_documents_are_changes_no_score(tmp_path: Path, t
     with opened("memory", tmp_path) as kb:
         kb.add(tmp_path / "docs")
         request = Request("deploy to production")
-        tools, _ = kb.parts.search_tools(request, wait_for_model=True)
+        tools = kb.parts.search_tools(request, wait_for_model=True)
         asked = search(request, tools)
         assert tools.glance is not None
         told = search(request, replace(tools, glance=replace(tools.glance, types=types)))

@@ -239,6 +239,7 @@ class KnowledgeBase:
 
         Raises:
             UsageError: the request cannot be carried out as asked.
+            Unavailable: words, or meaning where only that was asked for, cannot be searched now.
         """
         return self.ask(Request(text, **options), wait_for_model=wait_for_model)
 
@@ -249,11 +250,11 @@ class KnowledgeBase:
         from concord.vetting import with_warnings
 
         with allowing(deadline_ms(request, self.settings)):
-            tools, absent = self.parts.search_tools(request, wait_for_model)
+            tools = self.parts.search_tools(request, wait_for_model)
             answer = _pipeline(request)(request, tools)
-        if absent:
-            answer = replace(answer, degraded=(*answer.degraded, absent))
-        return with_warnings(preliminary(answer) if absent is COLD else answer)
+        if tools.absent:
+            answer = replace(answer, degraded=(*answer.degraded, tools.absent))
+        return with_warnings(preliminary(answer) if tools.absent is COLD else answer)
 
     def search_progressive(self, text: str, **options: Any) -> Iterator[Progressive]:
         """Yield what words find at once, then the full answer; options are those of `search`.
@@ -280,8 +281,7 @@ class KnowledgeBase:
 
         request = Request(text, **options)
         with allowing(deadline_ms(request, self.settings)):
-            tools, absent = self.parts.search_tools(request, wait_for_model=True)
-            return explain_passage(request, reference, tools, [absent] if absent else [])
+            return explain_passage(request, reference, self.parts.search_tools(request, wait_for_model=True))
 
     def warm(self) -> None:
         """Open the store and, where there are vectors to compare with, load the model."""

@@ -28,7 +28,6 @@ RUNG_NOTES: Mapping[Rung, str] = {
 }
 EMPTY = "the knowledge base is empty: index a folder with `kb add PATH`, or search one with `--in PATH`"
 NO_WORD = "there is no word in the query to look for"
-NOBODY = "nothing was searched: what is missing is named with its reason"
 NOTHING = "nothing found, not even by parts of words: try other or fewer words"
 NO_TIME = "nothing found; similar words could not be looked for in the time allowed (search.partial_ms)"
 ALL_SUPERSEDED = "every document has been superseded; --include-superseded searches those as well"
@@ -134,8 +133,6 @@ def _why_empty(answer: Answer, found: Retrieval, tools: SearchTools) -> str:
     documents = tools.store.catalog.count_documents(query.filter)
     if not documents:
         return ALL_SUPERSEDED if query.filter.is_open else _no_document(query.filter, sources)
-    if not found.poll.votes:
-        return NOBODY
     if any(one.strategy in RUNG_STRATEGIES for one in found.poll.degraded):
         return NO_TIME
     if not found.ballots.votes and not any(query.frequencies.values()):

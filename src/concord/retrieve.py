@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.errors import BackendDown, BadValue
+from concord.errors import BackendDown, BadValue, DeadlinePassed, Unavailable
 from concord.laps import Laps
 from concord.passed_by import has_passed_by, look_again
 from concord.poll import Poll, Polling
@@ -23,7 +23,7 @@ from concord.ranking.blend import blend
 from concord.ranking.plan import polled
 from concord.ranking.share import Context
 from concord.text.characters import latin_share
-from concord.types import Candidate, ChunkId, Glance, Mode, Query, Request, Source
+from concord.types import Candidate, ChunkId, Degraded, Glance, Mode, Query, Request, Source
 from concord.understand import counted, is_literal, read
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ class SearchTools(Struct, frozen=True):
     calibration: Calibration | None = None
     reranker: Reranker | None = None
     glance: Glance | None = None  # if somebody has had one already
+    absent: Degraded | None = None  # why meaning is not among the strategies, where it should be
 
 
 class Retrieval(Struct, frozen=True):
@@ -68,6 +69,7 @@ def retrieve(
     Raises:
         UsageError: the request cannot be carried out as asked.
         BackendDown: words cannot be searched.
+        Unavailable: meaning cannot be searched, and nothing else was asked for.
     """
     laps = laps or Laps()
     cosines = _cosines(request, tools)
@@ -82,6 +84,8 @@ def retrieve(
         cosines.foresee([one.chunk_id for some in at_hand for one in some[: query.candidates]])
     poll = polling.result()
     _refuse_without_words(poll, mode)
+    if mode == "semantic" and query.chunks:
+        _refuse_without_meaning(poll, tools.absent)
     with laps.lap("complete"):
         voted = _voted(poll, query)
         compared = _compared(voted, query, cosines)
@@ -132,6 +136,19 @@ def _refuse_without_words(poll: Poll, mode: Mode) -> None:
             f"the knowledge base cannot be searched by words: {broken[0].reason}",
             hint="ask again with a longer --deadline-ms; `kb stats` tells whether the store is well",
         )
+
+
+def _refuse_without_meaning(poll: Poll, absent: Degraded | None) -> None:
+    """Refuse to answer when meaning alone was asked for and did not: that would pass for nothing there."""
+    mute = next((d for d in (*poll.degraded, absent) if d and d.strategy == "semantic"), None)
+    if mute is None:
+        return
+    message = f"the knowledge base cannot be searched by meaning: {mute.reason}"
+    if mute is not absent and "semantic" not in poll.timings_ms:  # asked, and not answered yet
+        raise DeadlinePassed(
+            message, hint="ask again with a longer --deadline-ms, or by words as well (--mode auto)"
+        )
+    raise Unavailable(message, hint="ask by words as well (--mode auto)")
 
 
 def _voted(poll: Poll, query: Query) -> list[Candidate]:

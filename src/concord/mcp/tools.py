@@ -41,21 +41,23 @@ JsonObject = dict[str, Any]
 
 def search(desk: Desk, kb: KnowledgeBase, asked: given.SearchArguments) -> Reply:
     """Search, from words at once while the model is still loading."""
-    answer = kb.search(
-        asked.query,
-        wait_for_model=False,
-        mode=asked.mode,
-        top=asked.limit,
-        tags=tuple(asked.tags),
-        type=asked.type,
-        source=asked.source,
-        path=asked.path,
-        deadline_ms=asked.deadline_ms,
-        include_superseded=asked.include_superseded,
-        min_generation=asked.min_generation,
-    )
-    if not kb.is_warm:
-        desk.bases.warm_in_background(kb.org, again=True)
+    try:
+        answer = kb.search(
+            asked.query,
+            wait_for_model=False,
+            mode=asked.mode,
+            top=asked.limit,
+            tags=tuple(asked.tags),
+            type=asked.type,
+            source=asked.source,
+            path=asked.path,
+            deadline_ms=asked.deadline_ms,
+            include_superseded=asked.include_superseded,
+            min_generation=asked.min_generation,
+        )
+    finally:  # also where the model was all that was asked for
+        if not kb.is_warm:
+            desk.bases.warm_in_background(kb.org, again=True)
     return pack_answer(answer, asked.max_tokens or given.DEFAULT_TOKENS)
 
 
