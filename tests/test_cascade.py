@@ -186,7 +186,8 @@ def test_the_threshold_holds_on_the_rungs_as_well():
         ({"tags": ("ops", "x")}, "no document matches the filter: tags ops, x"),
         (
             {"path": "nowhere/**", "type": "note"},
-            "no document matches the filter: type note; path nowhere/**",
+            "no document matches the filter: type note; path nowhere/**; paths begin with notes/,"
+            " and a folder is all that lies below it",
         ),
         ({"source": "notes", "tags": ("x",)}, "no document matches the filter: tags x; source notes"),
         ({"since": 2.0, "until": 1.0}, "no document can match the filter: it begins after it ends"),

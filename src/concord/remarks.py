@@ -183,7 +183,17 @@ def _no_document(filter: Filter, sources: Sequence[Source]) -> str:
     if filter.since is not None and filter.until is not None and filter.since > filter.until:
         return "no document can match the filter: it begins after it ends"
     asked = [source for source in sources if source.id == filter.source_id]
-    return f"no document matches the filter: {_asked(filter, sources)}{_only_like(asked)}"
+    more = _only_like(asked) + _how_paths_begin(filter, sources)
+    return f"no document matches the filter: {_asked(filter, sources)}{more}"
+
+
+def _how_paths_begin(filter: Filter, sources: Sequence[Source]) -> str:
+    """Say what a path looks like, where one that was asked for is like none."""
+    if filter.path is None:
+        return ""
+    from concord.asked_paths import beginnings
+
+    return f"; {beginnings(sources)}, and a folder is all that lies below it"
 
 
 def _name(source_id: str, sources: Sequence[Source]) -> str:

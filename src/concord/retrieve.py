@@ -23,7 +23,7 @@ from concord.ranking.blend import blend
 from concord.ranking.plan import polled
 from concord.ranking.share import Context
 from concord.text.characters import latin_share
-from concord.types import Candidate, ChunkId, Degraded, Glance, Mode, Query, Request, Source
+from concord.types import Candidate, ChunkId, Degraded, Filter, Glance, Mode, Query, Request, Source
 from concord.understand import counted, is_literal, read
 
 if TYPE_CHECKING:
@@ -75,7 +75,8 @@ def retrieve(
     cosines = _cosines(request, tools)
     asked = [strategy for strategy in tools.strategies if strategy.name in polled(mode)]
     with laps.lap("understand"):
-        query, parsed = read(request, tools.settings, sources, partial(_is_option, tools.store))
+        is_option, is_folder = partial(_is_option, tools.store), partial(_is_folder, tools.store)
+        query, parsed = read(request, tools.settings, sources, is_option, is_folder)
         polling = Polling(deadline_ms(request, tools.settings))
         polling.ask([one for one in asked if one.family == "semantic"], query)  # while words are counted
         query = counted(query, parsed, tools.settings, tools.store.lexical)
@@ -103,6 +104,10 @@ def _is_option(store: Store, dashed: Dashed) -> bool:
     from concord.options import is_option  # late: few queries have a dash before a word
 
     return is_option(dashed, store)
+
+
+def _is_folder(store: Store, path: str) -> bool:
+    return store.catalog.count_documents(Filter(path=f"{path}/**", include_superseded=True)) > 0
 
 
 def deadline_ms(request: Request, settings: Mapping[str, Any]) -> float:

@@ -25,7 +25,11 @@ _REQUEST_OPTIONS = (
     tags_option("Only documents with all of these tags."),
     click.option("--type", type=click.Choice(DOCUMENT_TYPES), help="Only documents of this type."),
     click.option("--source", metavar="SOURCE", help="Only this source."),
-    click.option("--path", metavar="GLOB", help="Only these citation paths; ** crosses folders."),
+    click.option(
+        "--path",
+        metavar="PATH",
+        help="Only this file or folder, as citations name it or on disk; * and ** as in globs.",
+    ),
     click.option("--top", type=int, metavar="N", help="How many results (setting search.default_top)."),
     click.option("--threshold", type=float, metavar="X", help="Only fused scores of at least X."),
     click.option(

@@ -43,7 +43,7 @@ class SearchArguments(Arguments):
     path: str | None = Field(
         default=None,
         max_length=MAX_TEXT,
-        description="Only paths that match this glob, such as docs/**/*.md.",
+        description="Only this file, folder or glob: docs/auth.md, docs/ or docs/**/*.md.",
     )
     deadline_ms: float | None = Field(
         default=None, gt=0, le=10_000, description="Answer within this time with what has been found."
