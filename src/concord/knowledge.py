@@ -121,10 +121,16 @@ class KnowledgeBase:
             NotFound: there is nothing at `path`.
             UsageError: it may not be indexed, the name is taken, or no file is like the patterns.
         """
+        from concord.asking import several
         from concord.sources import absolute_path, register
 
         source = register(
-            absolute_path(path), self.store.catalog, name=name, patterns=patterns, tags=tags, trust=trust
+            absolute_path(path),
+            self.store.catalog,
+            name=name,
+            patterns=several("patterns", patterns),
+            tags=several("tags", tags),
+            trust=trust,
         )
         return self._syncing.sync(source, embed=embed, progress=progress)
 
@@ -136,8 +142,10 @@ class KnowledgeBase:
         Raises:
             NotFound: no source of a given name.
         """
+        from concord.asking import several
+
         known = self.store.catalog.sources()
-        chosen = [self._named(name) for name in names] or known
+        chosen = [self._named(name) for name in several("names", names)] or known
         return [self._syncing.reported(source, embed=embed, progress=progress) for source in chosen]
 
     def watch(
@@ -148,9 +156,10 @@ class KnowledgeBase:
         Raises:
             NotFound: no source of a given name.
         """
+        from concord.asking import several
         from concord.files.watch import Watched, watch
 
-        chosen = [self._named(name).id for name in names]
+        chosen = [self._named(name).id for name in several("names", names)]
         watched = Watched(
             sources=lambda: [s for s in self.store.catalog.sources() if not chosen or s.id in chosen],
             sync=lambda source, paths: self._syncing.reported(
@@ -241,14 +250,18 @@ class KnowledgeBase:
             UsageError: the request cannot be carried out as asked.
             Unavailable: words, or meaning where only that was asked for, cannot be searched now.
         """
-        return self.ask(Request(text, **options), wait_for_model=wait_for_model)
+        from concord.asking import requested
+
+        return self.ask(requested(text, options), wait_for_model=wait_for_model)
 
     def ask(self, request: Request, *, wait_for_model: bool = True) -> Answer:
         """Answer a request; without waiting for the model, words alone answer for as long as it is cold."""
+        from concord.asking import checked
         from concord.patience import allowing
         from concord.retrieve import deadline_ms
         from concord.vetting import with_warnings
 
+        request = checked(request)
         with allowing(deadline_ms(request, self.settings)):
             tools = self.parts.search_tools(request, wait_for_model)
             answer = _pipeline(request)(request, tools)
@@ -262,10 +275,11 @@ class KnowledgeBase:
         Raises:
             UsageError: the request cannot be carried out as asked.
         """
+        from concord.asking import checked, requested
         from concord.progressive import progressive
         from concord.understand import chosen_mode
 
-        request = Request(text, **options)
+        request = checked(requested(text, options))
         return progressive(request, chosen_mode(request, self.settings), self.ask)
 
     def explain(self, text: str, reference: str, **options: Any) -> Explanation:
@@ -275,11 +289,12 @@ class KnowledgeBase:
             NotFound: nothing of that name is indexed.
             UsageError: the request cannot be carried out as asked.
         """
+        from concord.asking import checked, requested
         from concord.explaining import explain_passage
         from concord.patience import allowing
         from concord.retrieve import deadline_ms
 
-        request = Request(text, **options)
+        request = checked(requested(text, options))
         with allowing(deadline_ms(request, self.settings)):
             return explain_passage(request, reference, self.parts.search_tools(request, wait_for_model=True))
 
