@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+from datetime import datetime
 from pathlib import Path
 
 import jsonschema
@@ -98,6 +100,8 @@ def test_kb_alone_shows_its_help_and_asks_for_a_command(kb: Kb):
         ("search", "x", "--deadline-ms", "0"),
         ("search", "x", "--max-tokens", "0"),
         ("search", "x", "--source", "nowhere"),
+        ("search", "x", "--since", "yesterday"),
+        ("search", "x", "--until", "soon"),
         ("search", "x", "--in", "nowhere"),
         ("search", "x", "--in", ".", "--source", "docs"),
         ("search", "x", "--colour"),
@@ -364,6 +368,23 @@ def test_source_path_and_fusion_are_passed_on(indexed: Kb):
     assert (
         indexed("search", "deploy", "--source", "docs", "--fusion", "rrf", "--json").json["fusion"] == "rrf"
     )
+
+
+def test_since_and_until_leave_what_was_changed_then(kb: Kb, docs: Path):
+    old = datetime(2020, 5, 17, 12).timestamp()
+    os.utime(docs / "ops" / "deploy.md", (old, old))
+    kb("add", "docs")
+    every = {"docs/ops/deploy.md", "docs/ops/staging.md", "docs/deploy.py"}
+    for flags, found in (
+        (("--since", "7d"), every - {"docs/ops/deploy.md"}),
+        (("--until", "7d"), {"docs/ops/deploy.md"}),
+        (("--since", "2020-05-17", "--until", "2020-05-17"), {"docs/ops/deploy.md"}),
+        (("--since", "2020-05-18", "--until", "2020-06-01"), set()),
+        (("--since", "2020-05-17T12:00", "--until", "2020-05-17T12:00"), {"docs/ops/deploy.md"}),
+    ):
+        assert paths(kb("search", "deploy", "--fts-only", *flags, "--json")) == found
+    told = kb("explain", "deploy", "docs/ops/deploy.md", "--since", "7d")
+    assert "older than asked for" in told.out
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from concord.mcp.desk import Desk
 from concord.mcp.jobs import Extent, Job, Plan, Step
 from concord.mcp.packing import Reply, pack_answer
 from concord.mcp.roots import permitted
+from concord.text.moments import moment
 from concord.wire import document_to_json, passage_to_json
 from concord.wire_outcomes import (
     SUMMED,
@@ -51,6 +52,8 @@ def search(desk: Desk, kb: KnowledgeBase, asked: given.SearchArguments) -> Reply
             type=asked.type,
             source=asked.source,
             path=asked.path,
+            since=moment(asked.since) if asked.since else None,
+            until=moment(asked.until, is_end=True) if asked.until else None,
             deadline_ms=asked.deadline_ms,
             include_superseded=asked.include_superseded,
             min_generation=asked.min_generation,
