@@ -80,6 +80,20 @@ def test_an_unknown_command_is_answered_with_the_nearest(kb: Kb):
     assert run.err.splitlines()[0] == "error: there is no command 'serch'; did you mean `kb search`?"
 
 
+@pytest.mark.parametrize(
+    ("option", "hint"),
+    [
+        ("--bogus", "`kb search --help` shows how"),
+        ("--treshold", "did you mean --threshold?"),
+        ("--tag", "did you mean --tags?"),
+        ("--fts", "`kb search --help` shows how"),
+    ],
+)
+def test_an_unknown_option_is_answered_with_one_that_is_like_it_or_none(kb: Kb, option: str, hint: str):
+    run = kb("search", option, "x")
+    assert (run.status, run.err) == (2, f"error: there is no option {option!r}\nhint: {hint}\n")
+
+
 def test_kb_alone_shows_its_help_and_asks_for_a_command(kb: Kb):
     run = kb()
     assert (run.status, run.out) == (2, "")

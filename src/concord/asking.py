@@ -110,4 +110,4 @@ def _is_moment(seconds: float) -> bool:
 def _refused(name: str, value: object, wanted: str) -> BadValue:
     shown = repr(value)
     shown = shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"
-    return BadValue(f"{name} is {shown}", hint=f"give {wanted}")
+    return BadValue(f"{name} cannot be {shown}", hint=f"give {wanted}")

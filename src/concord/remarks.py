@@ -64,7 +64,8 @@ def _what_is_excluded(query: Query) -> str | None:
     """Say it, because a query may exclude without meaning to: java -Xmx."""
     if not query.excluded:
         return None
-    return f"left out is what holds {', '.join(query.excluded)}; what is in quotes is looked for"
+    quotes = "what is in quotes is looked for" if query.phrases else "in quotes it would be looked for"
+    return f"left out is what holds {', '.join(query.excluded)}; {quotes}"
 
 
 def _what_is_unread(answer: Answer) -> str | None:
