@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from concord import KnowledgeBase, Note
 from concord.cascade import Step
+from concord.errors import Unavailable
 from concord.protocols import Store
 from concord.remarks import EMPTY, NO_TIME, NO_WORD, NOTHING, RUNG_NOTES
 from concord.rungs import beginnings
@@ -185,7 +186,8 @@ def test_the_threshold_holds_on_the_rungs_as_well():
         ({"tags": ("ops", "x")}, "no document matches the filter: tags ops, x"),
         (
             {"path": "nowhere/**", "type": "note"},
-            "no document matches the filter: type note; path nowhere/**",
+            "no document matches the filter: type note; path nowhere/**; paths begin with notes/,"
+            " and a folder is all that lies below it",
         ),
         ({"source": "notes", "tags": ("x",)}, "no document matches the filter: tags x; source notes"),
         ({"since": 2.0, "until": 1.0}, "no document can match the filter: it begins after it ends"),
@@ -248,11 +250,18 @@ def test_a_source_that_was_never_synced_is_named():
     assert answer.note.startswith("nothing is indexed yet of papers: `kb sync`")
 
 
-def test_meaning_without_vectors_says_that_nothing_was_searched():
+def test_meaning_alone_without_anything_to_look_for_it_is_an_error_and_not_nothing_found():
     kb = library(embed__provider="none")
-    answer = kb.search("login", mode="semantic")
-    assert answer.note == "nothing was searched: what is missing is named with its reason"
-    assert [one.strategy for one in answer.degraded] == ["semantic"]
+    with pytest.raises(Unavailable, match="no embedding provider is configured") as fault:
+        kb.search("login", mode="semantic")
+    assert fault.value.hint
+    assert kb.search("login").hits
+
+
+def test_meaning_alone_in_an_empty_knowledge_base_is_answered_with_where_to_begin():
+    answer = library({}, embed__provider="none").search("login", mode="semantic")
+    assert answer.note is not None
+    assert answer.note.startswith("the knowledge base is empty")
 
 
 class Stuck:

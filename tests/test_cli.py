@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+from datetime import datetime
 from pathlib import Path
 
 import jsonschema
@@ -78,6 +80,20 @@ def test_an_unknown_command_is_answered_with_the_nearest(kb: Kb):
     assert run.err.splitlines()[0] == "error: there is no command 'serch'; did you mean `kb search`?"
 
 
+@pytest.mark.parametrize(
+    ("option", "hint"),
+    [
+        ("--bogus", "`kb search --help` shows how"),
+        ("--treshold", "did you mean --threshold?"),
+        ("--tag", "did you mean --tags?"),
+        ("--fts", "`kb search --help` shows how"),
+    ],
+)
+def test_an_unknown_option_is_answered_with_one_that_is_like_it_or_none(kb: Kb, option: str, hint: str):
+    run = kb("search", option, "x")
+    assert (run.status, run.err) == (2, f"error: there is no option {option!r}\nhint: {hint}\n")
+
+
 def test_kb_alone_shows_its_help_and_asks_for_a_command(kb: Kb):
     run = kb()
     assert (run.status, run.out) == (2, "")
@@ -98,6 +114,8 @@ def test_kb_alone_shows_its_help_and_asks_for_a_command(kb: Kb):
         ("search", "x", "--deadline-ms", "0"),
         ("search", "x", "--max-tokens", "0"),
         ("search", "x", "--source", "nowhere"),
+        ("search", "x", "--since", "yesterday"),
+        ("search", "x", "--until", "soon"),
         ("search", "x", "--in", "nowhere"),
         ("search", "x", "--in", ".", "--source", "docs"),
         ("search", "x", "--colour"),
@@ -366,6 +384,23 @@ def test_source_path_and_fusion_are_passed_on(indexed: Kb):
     )
 
 
+def test_since_and_until_leave_what_was_changed_then(kb: Kb, docs: Path):
+    old = datetime(2020, 5, 17, 12).timestamp()
+    os.utime(docs / "ops" / "deploy.md", (old, old))
+    kb("add", "docs")
+    every = {"docs/ops/deploy.md", "docs/ops/staging.md", "docs/deploy.py"}
+    for flags, found in (
+        (("--since", "7d"), every - {"docs/ops/deploy.md"}),
+        (("--until", "7d"), {"docs/ops/deploy.md"}),
+        (("--since", "2020-05-17", "--until", "2020-05-17"), {"docs/ops/deploy.md"}),
+        (("--since", "2020-05-18", "--until", "2020-06-01"), set()),
+        (("--since", "2020-05-17T12:00", "--until", "2020-05-17T12:00"), {"docs/ops/deploy.md"}),
+    ):
+        assert paths(kb("search", "deploy", "--fts-only", *flags, "--json")) == found
+    told = kb("explain", "deploy", "docs/ops/deploy.md", "--since", "7d")
+    assert "older than asked for" in told.out
+
+
 @pytest.mark.parametrize(
     "flags",
     [(), ("--fts-only",), ("--vec-only",), ("--mode", "hybrid"), ("--explain",), ("--max-tokens", "400")],
@@ -474,6 +509,18 @@ def test_a_note_can_be_found_read_and_superseded(kb: Kb):
     late = kb("note", "the vault opens at noon", "--supersedes", old)
     assert f"{old} was superseded already" in late.err
     assert run.json["document_id"] in late.err
+
+
+def test_a_superseded_result_says_by_what_it_was_superseded(kb: Kb):
+    (old,) = kb("note", "the staging password is rotated on Mondays").out.split()
+    (new,) = kb("note", "rotated on Fridays now", "--supersedes", old).out.split()
+    asked = ("search", "staging password rotated", "--fts-only", "--include-superseded")
+    found = kb(*asked, "--json")
+    VALIDATOR.validate(found.json)
+    told = {result["document_id"]: result["superseded_by"] for result in found.json["results"]}
+    assert told == {old: new, new: None}
+    assert kb(*asked).out.count("superseded by") == 1
+    assert f"superseded by {new}" in kb(*asked).out.partition("\n\n")[0]
 
 
 def test_list_shows_sources_and_documents(indexed: Kb):

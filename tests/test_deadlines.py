@@ -18,7 +18,7 @@ import concord
 from concord import KnowledgeBase, Note, plugins
 from concord.breaker import FAILURES
 from concord.embedders.hashing import HashingEmbedder
-from concord.errors import BackendDown, BadValue, EmbedderDown, UsageError
+from concord.errors import BackendDown, BadValue, DeadlinePassed, EmbedderDown, Unavailable, UsageError
 from concord.poll import Polling, bounded, poll
 from concord.protocols import LexicalIndex, Strategy
 from concord.retrieve import SearchTools, retrieve
@@ -201,6 +201,25 @@ def test_without_words_there_is_an_error_rather_than_half_an_answer():
     broken = [Broken(name, BackendDown("the disk is gone")) for name in ("fts_exact", "fts_relaxed")]
     with pytest.raises(BackendDown, match="the disk is gone"):
         search(Request("login"), tools(*broken))
+
+
+def test_meaning_alone_that_comes_too_late_is_an_error_and_not_nothing_found():
+    late = Waiting()
+    try:
+        with pytest.raises(DeadlinePassed, match="no answer within 20 ms") as fault:
+            search(Request("login", mode="semantic", deadline_ms=20), tools(late))
+    finally:
+        late.go_on.set()
+    assert "--deadline-ms" in (fault.value.hint or "")
+
+
+def test_meaning_alone_that_fails_is_an_error_with_what_it_said():
+    with pytest.raises(Unavailable, match="the model server does not answer") as fault:
+        search(
+            Request("login", mode="semantic"),
+            tools(Broken("semantic", EmbedderDown("the model server does not answer"))),
+        )
+    assert fault.value.hint
 
 
 @pytest.mark.parametrize("deadline", [0, -1, float("nan")])

@@ -355,6 +355,8 @@ def test_kb_eval_prints_a_table_for_people(kb, tmp_path: Path):
     assert all(re.search(rf"^{mode} ", out, re.MULTILINE) for mode in MODES)
     assert all(measure in out for measure in MEASURES)
     assert "uncalibrated" in out
+    assert re.search(r"^latency of auto, over all of them: p50 \d+\.\d ms, p95 \d", out, re.MULTILINE)
+    assert f"by mode; times are of at most {SAMPLE} queries, asked once more in each\nmode" in out
     assert re.search(r"^mode .* p50 ms +p95 ms$", out, re.MULTILINE)
     assert re.search(r"^type .* p50 ms +p95 ms$", out, re.MULTILINE)
     assert all(re.search(rf"^{mode} .* \d+\.\d +\d+\.\d$", out, re.MULTILINE) for mode in MODES)

@@ -109,6 +109,12 @@ def test_a_superseded_passage_is_said_to_be_superseded():
     assert kb.explain("backups", old.id, include_superseded=True).stage == "returned"
 
 
+@pytest.mark.parametrize("query", ["", "?!", "☂"])
+def test_a_query_without_a_word_is_said_to_have_none(query: str):
+    told = explained(library(), query, "Login")
+    assert (told.stage, told.why) == ("votes", "There is no word in the query to look for.")
+
+
 def test_an_excluded_word_is_named():
     told = explained(library(), "login -token", "Login")
     assert (told.stage, told.why) == ("excluded", "It holds what the query excludes: token.")

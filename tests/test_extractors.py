@@ -72,6 +72,45 @@ def test_text_is_read_in_the_encoding_it_was_written_in(encoding: str, sentence:
     assert not looks_binary(data)
 
 
+SHORT = {
+    "cp1252": [
+        "Price list € 20 and “quoted” text\n",
+        "Café latin1 marmots",
+        "It’s a test",
+        "naïve",
+        "10 °C outside",
+        "voilà une phrase",
+        "El niño",
+        "15 µm ± 2",
+        "Price: £20",
+        "© ACME",
+        "Grüße aus Köln",
+        "Straße 5, 50667 Köln, Tel. 0221",
+        "“Hello,” she said. “It’s time we left — the others won’t wait.” He didn’t answer.",
+    ],
+    "cp1250": ["Človek je šel v mesto", "Kraków też", "Köszönöm szépen"],
+    "cp1254": ["Günaydın arkadaşlar, nasılsınız"],
+    "cp1255": ["Hello world, שלום"],
+    "cp1253": ["Καλημέρα", "see Καλημέρα in the list of greetings we have"],
+    "cp1251": ["Привет мир", "в 5 часов", "И я"],
+    "koi8-r": ["Привет мир, как дела"],
+    "cp1256": ["مرحبا بالعالم"],
+    "cp874": ["สวัสดีครับ"],
+    "shift_jis": ["日本語テキスト", 'print("日本")  # a comment', "ソフト"],
+    "gbk": ['print("你好")'],
+    "big5": ["你好 world"],
+    "cp850": ["Die Größe der Wärme änderte sich, und die Straße führte über schöne Brücken nach Köln."],
+    "mac-roman": ["Le café de la gare était fermé, et l’été les élèves préfèrent la forêt où l’eau est là."],
+}
+
+
+@pytest.mark.parametrize(
+    ("encoding", "line"), [(encoding, line) for encoding, lines in SHORT.items() for line in lines]
+)
+def test_a_line_with_a_few_accents_is_read_as_what_it_likely_is(encoding: str, line: str):
+    assert decode(line.encode(encoding)) == line
+
+
 def test_one_bad_byte_does_not_turn_good_utf8_to_mojibake():
     assert decode("Größe, Wärme, Übung, Straße ".encode() * 3 + b"\xff.") == (
         "Größe, Wärme, Übung, Straße " * 3 + "\ufffd."

@@ -47,6 +47,9 @@ def test_words_answer_at_once_while_the_model_loads_and_meaning_joins_when_it_ha
             assert cold["confidence"] == "fts_only"
             assert [one["strategy"] for one in cold["degraded"]] == ["semantic"]
             assert "still loading" in said(result)
+            refused = await refusal(client, "kb_search", query="session token", mode="semantic")
+            assert "still loading; ask again" in refused
+            assert "(mode auto)" in refused
             await reached(gated.loading.reached)
             gated.loading.open.set()
             while (await call(client, "kb_search", query="session token"))["degraded"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,8 @@ SCHEMA = json.loads(
     (Path(__file__).parent.parent / "docs" / "answer.schema.json").read_text(encoding="utf-8")
 )
 EIGHT = {
-    "kb_search": ("query", "mode", "limit", "tags", "type", "source", "path", "deadline_ms", "max_tokens",
-                  "include_superseded", "min_generation"),
+    "kb_search": ("query", "mode", "limit", "tags", "type", "source", "path", "since", "until", "deadline_ms",
+                  "max_tokens", "include_superseded", "min_generation"),
     "kb_get": ("citation", "document_id", "context", "max_tokens", "cursor"),
     "kb_add_source": ("path", "name", "patterns", "tags"),
     "kb_list": ("source", "cursor"),
@@ -115,17 +116,22 @@ def test_the_lean_output_schema_names_the_keys_of_the_documented_one():
 def test_filters_reach_the_search(tmp_path: Path):
     async def scene() -> None:
         async with in_process(tmp_path / "home") as client:
-            await call(client, "kb_add_source", path=str(write_docs(tmp_path / "docs")), tags=["ops"])
+            for file in write_docs(tmp_path / "docs").iterdir():
+                os.utime(file, (1.6e9, 1.6e9))
+            await call(client, "kb_add_source", path=str(tmp_path / "docs"), tags=["ops"])
             await call(client, "kb_note", content="The token of the note.", tags=["memo"])
             searches: dict[str, dict[str, Any]] = {
                 "tags": {"tags": ["memo"]},
                 "type": {"type": "note"},
                 "source": {"source": "notes"},
-                "path": {"path": "notes/**"},
+                "path": {"path": "notes/"},
+                "since": {"since": "1h"},
             }
             for asked in searches.values():
                 answer = await call(client, "kb_search", query="token", **asked)
                 assert {one["type"] for one in answer["results"]} == {"note"}
+            then = await call(client, "kb_search", query="token", until="2020-12-31")
+            assert {one["type"] for one in then["results"]} == {"markdown"}
             assert (await call(client, "kb_search", query="token", limit=1))["returned"] == 1
 
     run(scene)
@@ -233,8 +239,12 @@ def test_a_note_is_found_at_once_by_its_words_and_by_its_fields(tmp_path: Path):
             )
             found = await call(client, "kb_search", query="rotates", mode="fts5")
             assert [one["document_id"] for one in found["results"]] == [second["document_id"]]
-            found = await call(client, "kb_search", query="rotates", mode="fts5", include_superseded=True)
-            assert found["returned"] == 2
+            result = await client.call_tool(
+                "kb_search", {"query": "rotates", "mode": "fts5", "include_superseded": True}
+            )
+            told = {one["document_id"]: one["superseded_by"] for one in result.structured_content["results"]}
+            assert told == {first["document_id"]: second["document_id"], second["document_id"]: None}
+            assert said(result).count(f"\nsuperseded by {second['document_id']}\n") == 1
 
     run(scene)
 
@@ -515,6 +525,7 @@ def test_removing_a_source_tells_both_counts(tmp_path: Path):
         ("kb_search", {"query": "x", "querry": "y"}, "did you mean 'query'?"),
         ("kb_search", {"query": "x", "max_tokens": 10}, "greater than or equal to 500"),
         ("kb_search", {"query": "x", "deadline_ms": 0}, "greater than 0"),
+        ("kb_search", {"query": "x", "since": "soon"}, "'soon' is no date"),
         ("kb_search", {"query": "x", "source": "nowhere"}, "no source called 'nowhere'"),
         ("kb_get", {}, "needs 'citation', 'document_id' or 'cursor'"),
         ("kb_get", {"citation": "no/such.md:1-2"}, "nothing indexed is called"),

@@ -351,6 +351,16 @@ def test_any_reference_is_read_or_refused(kb: KnowledgeBase, reference: str):
     assert hint is not None
 
 
+@pytest.mark.parametrize(("ending", "meant"), [(":5-3", ":3-5"), (":p5-3", ":p3-5")])
+def test_lines_that_end_before_they_begin_are_refused_with_what_was_likely_meant(
+    kb: KnowledgeBase, ending: str, meant: str
+):
+    path = next(kb.documents()).path
+    with pytest.raises(BadValue, match="ends before it begins") as fault:
+        kb.get(path + ending)
+    assert fault.value.hint == path + meant
+
+
 @given(path=st.text("ab:/-p1", min_size=1, max_size=12), first=st.integers(1, 99), more=st.integers(0, 9))
 def test_a_citation_is_read_as_it_was_written(path: str, first: int, more: int):
     assert parse_citation(f"{path}:{first}-{first + more}") == Citation(path, (first, first + more), None)

@@ -577,7 +577,7 @@ def test_nobody_waits_for_a_reranker_that_is_late():
 
 def test_a_failing_reranker_is_named_beside_the_strategies_that_failed():
     kb = library(NOTES)
-    tools, _ = kb.parts.search_tools(Request(QUERY), wait_for_model=True)
+    tools = kb.parts.search_tools(Request(QUERY), wait_for_model=True)
     answer = search(Request(QUERY), replace(tools, reranker=Outsider(fail(OSError("disk")))))
     assert answer.hits
     assert [(one.strategy, one.reason) for one in answer.degraded] == [("rerank", "OSError: disk")]

@@ -95,7 +95,7 @@ def test_knowing_of_which_types_documents_are_changes_no_score(tmp_path: Path, t
     with opened("memory", tmp_path) as kb:
         kb.add(tmp_path / "docs")
         request = Request("deploy to production")
-        tools, _ = kb.parts.search_tools(request, wait_for_model=True)
+        tools = kb.parts.search_tools(request, wait_for_model=True)
         asked = search(request, tools)
         assert tools.glance is not None
         told = search(request, replace(tools, glance=replace(tools.glance, types=types)))
@@ -200,7 +200,9 @@ def test_an_excluded_word_may_stand_in_a_title_or_a_tag(mode: str):
     other.note(Note("Deploy to the target in an image.", title="Images", tags=("docker",)))
     answer = other.search("deploy to the target -docker", mode=mode)
     assert titles(answer) == ["Staging"]
-    assert answer.note == "left out is what holds docker; what is in quotes is looked for"
+    assert answer.note == "left out is what holds docker; in quotes it would be looked for"
+    quoted = other.search('deploy "the target" -docker', mode=mode)
+    assert quoted.note == "left out is what holds docker; what is in quotes is looked for"
 
 
 @pytest.mark.parametrize(
@@ -270,6 +272,7 @@ def test_without_a_threshold_nothing_is_under_it(tmp_path: Path):
         ({"source": "notes"}, {"note"}),
         ({"path": "docs/ops/*"}, {"deploy.md", "staging.md"}),
         ({"path": "**/deploy.*"}, {"deploy.md", "deploy.py"}),
+        ({"path": "docs/ops/"}, {"deploy.md", "staging.md"}),
         ({"until": 1.0}, set()),
     ],
 )
@@ -280,6 +283,62 @@ def test_filters_hold_in_every_mode(kb: KnowledgeBase, mode: str, options: dict[
     if mode == "semantic":
         everything = kb.search("deploy", mode=mode, top=50)
         assert len(everything.hits) == 6
+
+
+OPS, ALL = {"deploy.md", "staging.md"}, {"deploy.md", "staging.md", "deploy.py"}
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("docs", ALL),
+        ("docs/ops", OPS),
+        ("./docs/ops", OPS),
+        (".//docs/ops/", OPS),
+        ("docs/ops/deploy.md", {"deploy.md"}),
+        ("./docs/ops/*ing.md", {"staging.md"}),
+        ("docs/op", set()),
+        (".", {*ALL, "note"}),
+        ("{folder}", ALL),
+        ("{folder}/", ALL),
+        ("{folder}/ops", OPS),
+        ("{folder}/ops/", OPS),
+        ("{folder}/ops/../ops/*ing.md", {"staging.md"}),
+        ("{folder}/ops/deploy.md", {"deploy.md"}),
+        ("{folder}/**/deploy.*", {"deploy.md", "deploy.py"}),
+        ("{folder}/nowhere", set()),
+        ("/tmp/\0", set()),
+    ],
+)
+def test_a_path_is_a_file_or_a_folder_as_citations_name_it_or_on_disk(
+    kb: KnowledgeBase, path: str, found: set[str]
+):
+    answer = kb.search("deploy", mode="fts5", path=path.format(folder=kb.source("docs").source.path))
+    assert {"note" if hit.document.type == "note" else name for hit, name in _named(answer)} == found
+
+
+def test_a_place_on_disk_is_found_through_a_link_to_it(tmp_path: Path):
+    with opened("memory", tmp_path) as kb:
+        kb.add(plant(tmp_path / "docs"))
+        (tmp_path / "link").symlink_to(tmp_path / "docs")
+        assert paths(kb.search("deploy", mode="fts5", path=f"{tmp_path}/link/ops/")) == OPS
+
+
+def test_a_place_on_disk_finds_the_innermost_source_and_one_that_is_a_file(tmp_path: Path):
+    with opened("memory", tmp_path) as kb:
+        kb.add(plant(tmp_path / "docs"))
+        kb.add(tmp_path / "docs" / "ops", name="ops")
+        kb.add(tmp_path / "docs" / "deploy.py", name="one file")
+        inner = kb.search("deploy", mode="fts5", path=f"{tmp_path}/docs/ops/")
+        assert {hit.source.name for hit in inner.hits} == {"ops"}
+        alone = kb.search("deploy", mode="fts5", path=f"{tmp_path}/docs/deploy.py")
+        assert {hit.source.name for hit in alone.hits} == {"one file"}
+
+
+def test_a_place_on_disk_that_no_source_holds_is_refused_with_what_paths_look_like(kb: KnowledgeBase):
+    with pytest.raises(NotFound, match="/nowhere/docs is in no source") as fault:
+        kb.search("deploy", path="/nowhere/docs")
+    assert fault.value.hint == "paths begin with docs/, notes/"
 
 
 def _named(answer: Answer) -> list[tuple[Any, str]]:

@@ -59,18 +59,15 @@ class Explanation(Struct, frozen=True):
     arithmetic: Json
 
 
-def explain_passage(
-    request: Request, reference: str, tools: SearchTools, absent: Sequence[Degraded] = ()
-) -> Explanation:
+def explain_passage(request: Request, reference: str, tools: SearchTools) -> Explanation:
     """Explain the passage that a reference stands for; of several chunks, the one that came nearest.
-
-    `absent` are strategies that the caller could not offer, and why.
 
     Raises:
         NotFound: nothing of that name is indexed.
         UsageError: the request cannot be carried out as asked.
     """
     located = locate(reference, tools.store.catalog)
+    absent = [tools.absent] if tools.absent else []
     mode, fusion = chosen_mode(request, tools.settings), chosen_fusion(request, tools.settings)
     answer = search(replace(request, explain=True), tools)
     found = retrieve(request, mode, tools, tools.store.catalog.sources())

@@ -121,10 +121,16 @@ class KnowledgeBase:
             NotFound: there is nothing at `path`.
             UsageError: it may not be indexed, the name is taken, or no file is like the patterns.
         """
+        from concord.asking import several
         from concord.sources import absolute_path, register
 
         source = register(
-            absolute_path(path), self.store.catalog, name=name, patterns=patterns, tags=tags, trust=trust
+            absolute_path(path),
+            self.store.catalog,
+            name=name,
+            patterns=several("patterns", patterns),
+            tags=several("tags", tags),
+            trust=trust,
         )
         return self._syncing.sync(source, embed=embed, progress=progress)
 
@@ -136,8 +142,10 @@ class KnowledgeBase:
         Raises:
             NotFound: no source of a given name.
         """
+        from concord.asking import several
+
         known = self.store.catalog.sources()
-        chosen = [self._named(name) for name in names] or known
+        chosen = [self._named(name) for name in several("names", names)] or known
         return [self._syncing.reported(source, embed=embed, progress=progress) for source in chosen]
 
     def watch(
@@ -148,9 +156,10 @@ class KnowledgeBase:
         Raises:
             NotFound: no source of a given name.
         """
+        from concord.asking import several
         from concord.files.watch import Watched, watch
 
-        chosen = [self._named(name).id for name in names]
+        chosen = [self._named(name).id for name in several("names", names)]
         watched = Watched(
             sources=lambda: [s for s in self.store.catalog.sources() if not chosen or s.id in chosen],
             sync=lambda source, paths: self._syncing.reported(
@@ -239,21 +248,26 @@ class KnowledgeBase:
 
         Raises:
             UsageError: the request cannot be carried out as asked.
+            Unavailable: words, or meaning where only that was asked for, cannot be searched now.
         """
-        return self.ask(Request(text, **options), wait_for_model=wait_for_model)
+        from concord.asking import requested
+
+        return self.ask(requested(text, options), wait_for_model=wait_for_model)
 
     def ask(self, request: Request, *, wait_for_model: bool = True) -> Answer:
         """Answer a request; without waiting for the model, words alone answer for as long as it is cold."""
+        from concord.asking import checked
         from concord.patience import allowing
         from concord.retrieve import deadline_ms
         from concord.vetting import with_warnings
 
+        request = checked(request)
         with allowing(deadline_ms(request, self.settings)):
-            tools, absent = self.parts.search_tools(request, wait_for_model)
+            tools = self.parts.search_tools(request, wait_for_model)
             answer = _pipeline(request)(request, tools)
-        if absent:
-            answer = replace(answer, degraded=(*answer.degraded, absent))
-        return with_warnings(preliminary(answer) if absent is COLD else answer)
+        if tools.absent:
+            answer = replace(answer, degraded=(*answer.degraded, tools.absent))
+        return with_warnings(preliminary(answer) if tools.absent is COLD else answer)
 
     def search_progressive(self, text: str, **options: Any) -> Iterator[Progressive]:
         """Yield what words find at once, then the full answer; options are those of `search`.
@@ -261,10 +275,11 @@ class KnowledgeBase:
         Raises:
             UsageError: the request cannot be carried out as asked.
         """
+        from concord.asking import checked, requested
         from concord.progressive import progressive
         from concord.understand import chosen_mode
 
-        request = Request(text, **options)
+        request = checked(requested(text, options))
         return progressive(request, chosen_mode(request, self.settings), self.ask)
 
     def explain(self, text: str, reference: str, **options: Any) -> Explanation:
@@ -274,14 +289,14 @@ class KnowledgeBase:
             NotFound: nothing of that name is indexed.
             UsageError: the request cannot be carried out as asked.
         """
+        from concord.asking import checked, requested
         from concord.explaining import explain_passage
         from concord.patience import allowing
         from concord.retrieve import deadline_ms
 
-        request = Request(text, **options)
+        request = checked(requested(text, options))
         with allowing(deadline_ms(request, self.settings)):
-            tools, absent = self.parts.search_tools(request, wait_for_model=True)
-            return explain_passage(request, reference, tools, [absent] if absent else [])
+            return explain_passage(request, reference, self.parts.search_tools(request, wait_for_model=True))
 
     def warm(self) -> None:
         """Open the store and, where there are vectors to compare with, load the model."""

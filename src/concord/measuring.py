@@ -84,7 +84,7 @@ class Measuring:
         return review(self._own_tools(), progress)
 
     def _own_tools(self) -> SearchTools:
-        return self._parts.search_tools(Request(""), wait_for_model=True)[0]
+        return self._parts.search_tools(Request(""), wait_for_model=True)
 
     @contextmanager
     def apart(self, collection: Collection, progress: Progress) -> Iterator[SearchTools]:

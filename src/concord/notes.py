@@ -18,6 +18,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from concord.asking import several
 from concord.errors import BadValue, NotFound
 from concord.files.file_times import storable_ns
 from concord.protocols import Catalog, Embedder, Store
@@ -29,6 +30,7 @@ from concord.text.clean import clean, without_lone_surrogates
 from concord.types import Document, Extracted, Json, Piece, Source
 
 GROUP = 64  # notes stored in one transaction
+_LISTS = ("tags", "highlights", "aliases")
 _OWN_ID = re.compile(r"[0-9a-f]{16}")
 
 
@@ -78,6 +80,7 @@ def save_note(note: Note, bench: Workbench, *, supersedes: str | None = None) ->
         NotFound: the document it supersedes does not exist.
     """
     catalog = bench.store.catalog
+    note = _with_lists(note)
     text = _text(note)
     old = _superseded(supersedes, catalog)
     source = notes_source(catalog)
@@ -101,7 +104,7 @@ def edit_note(document_id: str, changes: Mapping[str, Json], bench: Workbench) -
         raise NotFound(f"there is no note {document_id!r}", hint="`kb list notes --json` gives the ids")
     if old.type != "note":
         raise BadValue(f"{old.path} is a file, not a note", hint="edit the file and run `kb sync`")
-    note = replace(_as_given(note_of(old, catalog)), **changes)
+    note = _with_lists(replace(_as_given(note_of(old, catalog)), **changes))
     text = _text(note)
     kept = KeptNote(old.id, note, time.time(), old.superseded_by)
     source = next(source for source in catalog.sources() if source.id == old.source_id)
@@ -202,6 +205,11 @@ def _text(note: Note) -> str:
     if not text:
         raise BadValue("a note needs some text", hint='kb note "what to remember"')
     return text
+
+
+def _with_lists(note: Note) -> Note:
+    """Return a note whose tags and the like are lists, where one of them may have been given as it is."""
+    return replace(note, **{name: several(name, getattr(note, name)) for name in _LISTS})
 
 
 def _pieces(text: str, bench: Workbench) -> list[Piece]:

@@ -250,24 +250,24 @@ class Parts:
         made: Embedder = plugins.load("embedders", provider)(options, Path(self.settings.paths.cache))
         return made
 
-    def search_tools(self, request: Request, wait_for_model: bool) -> tuple[SearchTools, Degraded | None]:
-        """Return what a request is answered with, and why meaning is no part of it when it should be."""
+    def search_tools(self, request: Request, wait_for_model: bool) -> SearchTools:
+        """Return what a request is answered with."""
         from concord.retrieve import SearchTools
 
         tools = SearchTools(self.store, self.words, self.settings, self.org)
         if (request.mode or self.settings["search.mode"]) == "fts5":
-            return tools, None
+            return tools
         try:
             glance = self.store.glance()
         except Unavailable as fault:
-            return replace(tools, reranker=self.reranker), Degraded("semantic", fault.message)
+            return replace(tools, reranker=self.reranker, absent=Degraded("semantic", fault.message))
         tools = replace(tools, glance=glance)
         meaning = self._meaning(glance.space, wait_for_model)
         if meaning is COLD:
-            return tools, COLD  # an answer at once: it does not wait for a reranker's model either
+            return replace(tools, absent=COLD)  # an answer at once: it waits for no reranker's model either
         if isinstance(meaning, Degraded):
-            return replace(tools, reranker=self.reranker), meaning
-        return replace(self._with_meaning(tools, meaning), reranker=self.reranker), None
+            return replace(tools, reranker=self.reranker, absent=meaning)
+        return replace(self._with_meaning(tools, meaning), reranker=self.reranker)
 
     def with_meaning(self, tools: SearchTools) -> SearchTools:
         """Return the tools with the semantic strategy, if it can vote, and what was fitted for its model."""

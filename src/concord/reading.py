@@ -31,7 +31,7 @@ def read_passage(reference: str, catalog: Catalog, *, context: int = 0, whole: b
 
     Raises:
         NotFound: nothing of that name is indexed, or the document has no such lines.
-        BadValue: the name fits several documents.
+        BadValue: the name fits several documents, or the lines end before they begin.
     """
     return passage_of(locate(reference, catalog, context=context, whole=whole))
 
@@ -41,7 +41,7 @@ def locate(reference: str, catalog: Catalog, *, context: int = 0, whole: bool = 
 
     Raises:
         NotFound: nothing of that name is indexed, or the document has no such lines.
-        BadValue: the name fits several documents.
+        BadValue: the name fits several documents, or the lines end before they begin.
     """
     document, citation, chunk_id = _resolve(reference, catalog)
     chunks = catalog.chunks_of(document.id)
@@ -114,7 +114,18 @@ def _resolve(reference: str, catalog: Catalog) -> tuple[Document, Citation, int 
     found = _documents_at(citation.path, catalog)
     if not found and citation.path != reference and (found := _documents_at(reference, catalog)):
         citation = Citation(reference)  # the name of a file can end like a citation
-    return _only(found, citation.path), citation, None
+    document = _only(found, citation.path)
+    _check_order(reference, citation)
+    return document, citation, None
+
+
+def _check_order(reference: str, citation: Citation) -> None:
+    first, last = citation.lines or citation.pages or (0, 0)
+    if first > last:
+        page = "p" if citation.pages else ""
+        raise BadValue(
+            f"{_brief(reference)} ends before it begins", hint=f"{citation.path}:{page}{last}-{first}"
+        )
 
 
 def _documents_at(path: str, catalog: Catalog) -> list[Document]:

@@ -106,6 +106,8 @@ def _excluded(known: Known) -> str:
 
 
 def _not_voted(known: Known) -> str:
+    if not known.words:
+        return "There is no word in the query to look for."
     where = _places(known, " Further down")
     return f"No strategy has it among its first {known.candidates}.{where}{_lacking(known)}"
 

@@ -28,7 +28,6 @@ RUNG_NOTES: Mapping[Rung, str] = {
 }
 EMPTY = "the knowledge base is empty: index a folder with `kb add PATH`, or search one with `--in PATH`"
 NO_WORD = "there is no word in the query to look for"
-NOBODY = "nothing was searched: what is missing is named with its reason"
 NOTHING = "nothing found, not even by parts of words: try other or fewer words"
 NO_TIME = "nothing found; similar words could not be looked for in the time allowed (search.partial_ms)"
 ALL_SUPERSEDED = "every document has been superseded; --include-superseded searches those as well"
@@ -65,7 +64,8 @@ def _what_is_excluded(query: Query) -> str | None:
     """Say it, because a query may exclude without meaning to: java -Xmx."""
     if not query.excluded:
         return None
-    return f"left out is what holds {', '.join(query.excluded)}; what is in quotes is looked for"
+    quotes = "what is in quotes is looked for" if query.phrases else "in quotes it would be looked for"
+    return f"left out is what holds {', '.join(query.excluded)}; {quotes}"
 
 
 def _what_is_unread(answer: Answer) -> str | None:
@@ -134,8 +134,6 @@ def _why_empty(answer: Answer, found: Retrieval, tools: SearchTools) -> str:
     documents = tools.store.catalog.count_documents(query.filter)
     if not documents:
         return ALL_SUPERSEDED if query.filter.is_open else _no_document(query.filter, sources)
-    if not found.poll.votes:
-        return NOBODY
     if any(one.strategy in RUNG_STRATEGIES for one in found.poll.degraded):
         return NO_TIME
     if not found.ballots.votes and not any(query.frequencies.values()):
@@ -186,7 +184,17 @@ def _no_document(filter: Filter, sources: Sequence[Source]) -> str:
     if filter.since is not None and filter.until is not None and filter.since > filter.until:
         return "no document can match the filter: it begins after it ends"
     asked = [source for source in sources if source.id == filter.source_id]
-    return f"no document matches the filter: {_asked(filter, sources)}{_only_like(asked)}"
+    more = _only_like(asked) + _how_paths_begin(filter, sources)
+    return f"no document matches the filter: {_asked(filter, sources)}{more}"
+
+
+def _how_paths_begin(filter: Filter, sources: Sequence[Source]) -> str:
+    """Say what a path looks like, where one that was asked for is like none."""
+    if filter.path is None:
+        return ""
+    from concord.asked_paths import beginnings
+
+    return f"; {beginnings(sources)}, and a folder is all that lies below it"
 
 
 def _name(source_id: str, sources: Sequence[Source]) -> str:

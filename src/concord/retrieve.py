@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.errors import BackendDown, BadValue
+from concord.errors import BackendDown, BadValue, DeadlinePassed, Unavailable
 from concord.laps import Laps
 from concord.passed_by import has_passed_by, look_again
 from concord.poll import Poll, Polling
@@ -23,7 +23,7 @@ from concord.ranking.blend import POOL, blend
 from concord.ranking.plan import polled
 from concord.ranking.share import Context
 from concord.text.characters import latin_share
-from concord.types import Candidate, ChunkId, Glance, Mode, Query, Request, Source
+from concord.types import Candidate, ChunkId, Degraded, Filter, Glance, Mode, Query, Request, Source
 from concord.understand import counted, is_literal, read
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ class SearchTools(Struct, frozen=True):
     calibration: Calibration | None = None
     reranker: Reranker | None = None
     glance: Glance | None = None  # if somebody has had one already
+    absent: Degraded | None = None  # why meaning is not among the strategies, where it should be
 
 
 class Retrieval(Struct, frozen=True):
@@ -68,12 +69,14 @@ def retrieve(
     Raises:
         UsageError: the request cannot be carried out as asked.
         BackendDown: words cannot be searched.
+        Unavailable: meaning cannot be searched, and nothing else was asked for.
     """
     laps = laps or Laps()
     cosines = _cosines(request, tools)
     asked = [strategy for strategy in tools.strategies if strategy.name in polled(mode)]
     with laps.lap("understand"):
-        query, parsed = read(request, tools.settings, sources, partial(_is_option, tools.store))
+        is_option, is_folder = partial(_is_option, tools.store), partial(_is_folder, tools.store)
+        query, parsed = read(request, tools.settings, sources, is_option, is_folder)
         polling = Polling(deadline_ms(request, tools.settings))
         polling.ask([one for one in asked if one.family == "semantic"], query)  # while words are counted
         query = counted(query, parsed, tools.settings, tools.store.lexical)
@@ -82,6 +85,8 @@ def retrieve(
         cosines.foresee([one.chunk_id for some in at_hand for one in some[: query.candidates]])
     poll = polling.result()
     _refuse_without_words(poll, mode)
+    if mode == "semantic" and query.chunks:
+        _refuse_without_meaning(poll, tools.absent)
     with laps.lap("complete"):
         voted = _voted(poll, query)
         compared = _compared(voted, query, cosines)
@@ -99,6 +104,10 @@ def _is_option(store: Store, dashed: Dashed) -> bool:
     from concord.options import is_option  # late: few queries have a dash before a word
 
     return is_option(dashed, store)
+
+
+def _is_folder(store: Store, path: str) -> bool:
+    return store.catalog.count_documents(Filter(path=f"{path}/**", include_superseded=True)) > 0
 
 
 def deadline_ms(request: Request, settings: Mapping[str, Any]) -> float:
@@ -132,6 +141,19 @@ def _refuse_without_words(poll: Poll, mode: Mode) -> None:
             f"the knowledge base cannot be searched by words: {broken[0].reason}",
             hint="ask again with a longer --deadline-ms; `kb stats` tells whether the store is well",
         )
+
+
+def _refuse_without_meaning(poll: Poll, absent: Degraded | None) -> None:
+    """Refuse to answer when meaning alone was asked for and did not: that would pass for nothing there."""
+    mute = next((d for d in (*poll.degraded, absent) if d and d.strategy == "semantic"), None)
+    if mute is None:
+        return
+    message = f"the knowledge base cannot be searched by meaning: {mute.reason}"
+    if mute is not absent and "semantic" not in poll.timings_ms:  # asked, and not answered yet
+        raise DeadlinePassed(
+            message, hint="ask again with a longer --deadline-ms, or by words as well (--mode auto)"
+        )
+    raise Unavailable(message, hint="ask by words as well (--mode auto)")
 
 
 def _voted(poll: Poll, query: Query) -> list[Candidate]:

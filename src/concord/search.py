@@ -52,6 +52,7 @@ def search(request: Request, tools: SearchTools) -> Answer:
         UsageError: the request cannot be carried out as asked.
         StoreError: the store cannot be used.
         BackendDown: words cannot be searched, so there is nothing to answer from.
+        Unavailable: meaning cannot be searched, and nothing else was asked for.
     """
     return examine(request, tools).answer
 

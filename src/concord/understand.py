@@ -44,14 +44,16 @@ def read(
     settings: Mapping[str, Any],
     sources: Sequence[Source],
     is_option: Callable[[Dashed], bool] = lambda dashed: False,
+    is_folder: Callable[[str], bool] = lambda path: False,
 ) -> tuple[Query, Parsed]:
     """Return the query before its words are counted, enough for whoever looks for meaning, and its parts.
 
-    `is_option` tells what is no exclusion, although it has a dash.
+    `is_option` tells what is no exclusion, although it has a dash, and `is_folder` below which paths
+    documents lie.
 
     Raises:
         BadValue: a number, mode or type outside what is allowed.
-        NotFound: no source of that name.
+        NotFound: no source of that name, or none that holds the path.
     """
     limit = _limit(request, settings)
     _check_threshold(request)
@@ -67,7 +69,7 @@ def read(
         loose=parsed.loose,
         limit=limit,
         candidates=max(settings["search.candidates"], FANOUT * limit),
-        filter=_filter(request, sources),
+        filter=_filter(request, sources, is_folder),
         kind=classify(request.text),
         entities=entities(request.text),
         words=parsed.words,
@@ -113,7 +115,7 @@ def _check_threshold(request: Request) -> None:
         raise BadValue("the threshold is not a number", hint="give a fused score such as 0.02")
 
 
-def _filter(request: Request, sources: Sequence[Source]) -> Filter:
+def _filter(request: Request, sources: Sequence[Source], is_folder: Callable[[str], bool]) -> Filter:
     if request.type is not None and request.type not in DOCUMENT_TYPES:
         raise BadValue(
             f"there is no document type {request.type!r}", hint="one of: " + ", ".join(DOCUMENT_TYPES)
@@ -122,7 +124,7 @@ def _filter(request: Request, sources: Sequence[Source]) -> Filter:
         tags=tuple(dict.fromkeys(request.tags)),
         type=request.type,
         source_id=_source_id(request.source, sources),
-        path=request.path,
+        path=_glob(request.path, sources, is_folder),
         since=request.since,
         until=request.until,
         include_superseded=request.include_superseded,
@@ -135,6 +137,14 @@ def _source_id(name: str | None, sources: Sequence[Source]) -> str | None:
     from concord.sources import find_source  # late: most searches name no source
 
     return find_source(name, sources).id
+
+
+def _glob(path: str | None, sources: Sequence[Source], is_folder: Callable[[str], bool]) -> str | None:
+    if path is None:
+        return None
+    from concord.asked_paths import asked_glob  # late: most searches name no path
+
+    return asked_glob(path, sources, is_folder)
 
 
 def is_literal(query: Query) -> bool:

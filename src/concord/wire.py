@@ -212,6 +212,7 @@ def _result(hit: Hit, *, explain: bool) -> JsonObject:
         "best_rank": hit.best_rank,
         "scores": {"rrf": None, "bm25": None, "cosine": None, **hit.scores},
         "freshness": hit.freshness,
+        "superseded_by": document.superseded_by,
         "moved_from": hit.moved_from,
         "also_at": hit.also_at,
         "warnings": hit.warnings,

@@ -134,14 +134,17 @@ def _write(found: Evaluation, run: Path | None, report: Path | None) -> None:
 
 
 def _sections(found: Evaluation) -> Iterator[str]:
+    from concord.quality.latency import SAMPLE
+
     yield (
         f"{found.name}: {found.documents:,} documents, {found.chunks:,} chunks, "
         f"{found.queries:,} judged queries\n"
         f"model: {found.model or 'none, words alone'}\n"
-        f"latency: p50 {found.latency_ms['p50']:.1f} ms, p95 {found.latency_ms['p95']:.1f} ms"
+        f"latency of auto, over all of them: p50 {found.latency_ms['p50']:.1f} ms, "
+        f"p95 {found.latency_ms['p95']:.1f} ms"
     )
     measures = list(found.measures["auto"])
-    yield output.table(
+    yield f"by mode; times are of at most {SAMPLE} queries, asked once more in each\n" + output.table(
         ("mode", *measures, *LATENCY),
         [
             (

@@ -17,6 +17,7 @@ ERROR = 2
 SOME_FAILED = 3
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
+SHOWS_HOW = "`{} --help` shows how"
 GOES_ON = "interrupted; what was stored stays, `kb sync` goes on from there"
 
 
@@ -55,9 +56,11 @@ def _sentence(fault: Exception) -> tuple[str, str | None]:
     """Return what happened and what to do about it."""
     if isinstance(fault, KBError):
         return fault.message, fault.hint
+    if isinstance(fault, click.NoSuchOption):
+        return f"there is no option {fault.option_name!r}", _meant(fault)
     if isinstance(fault, click.UsageError):
         where = fault.ctx.command_path if fault.ctx else "kb"
-        return _lower(fault.format_message()), f"`{where} --help` shows how"
+        return _lower(fault.format_message()), SHOWS_HOW.format(where)
     if isinstance(fault, click.ClickException):
         return _lower(fault.format_message()), None
     if isinstance(fault, OSError):
@@ -66,6 +69,21 @@ def _sentence(fault: Exception) -> tuple[str, str | None]:
         f"unexpected {type(fault).__name__}: {fault}",
         "this is our mistake: please report it with the output of `kb --debug …`",
     )
+
+
+def _meant(fault: click.NoSuchOption) -> str:
+    """Return the option that was likely meant; every one begins with dashes, so these make none alike."""
+    where = fault.ctx.command_path if fault.ctx else "kb"
+    known = {
+        name.lstrip("-"): name
+        for parameter in (fault.ctx.command.get_params(fault.ctx) if fault.ctx else ())
+        for name in parameter.opts
+        if name.startswith("--")
+    }
+    import difflib  # late: few command lines are wrong
+
+    close = difflib.get_close_matches(fault.option_name.lstrip("-"), known, n=1)
+    return f"did you mean {known[close[0]]}?" if close else SHOWS_HOW.format(where)
 
 
 def _lower(message: str) -> str:

@@ -91,6 +91,8 @@ def _facts(hit: Hit, scale: str, *, explain: bool) -> Iterator[str]:
         yield f"moved from {hit.moved_from}"
     if hit.freshness not in (None, "fresh"):
         yield f"the file was {hit.freshness} since it was indexed"
+    if hit.document.superseded_by:
+        yield f"superseded by {hit.document.superseded_by}"
     if hit.also_at:
         yield "also at " + ", ".join(map(one_line, hit.also_at))
 

@@ -18,6 +18,15 @@ if TYPE_CHECKING:
 
     from concord.knowledge import KnowledgeBase
 
+
+def _moment(ctx: click.Context, parameter: click.Parameter, given: str | None) -> float | None:
+    if given is None:
+        return None
+    from concord.text.moments import moment
+
+    return moment(given, is_end=parameter.name == "until")
+
+
 _REQUEST_OPTIONS = (
     click.option("--mode", type=click.Choice(MODES), help="Which strategies take part, and how."),
     click.option("--fts-only", is_flag=True, help="Words only (mode fts5): no model is loaded."),
@@ -25,7 +34,15 @@ _REQUEST_OPTIONS = (
     tags_option("Only documents with all of these tags."),
     click.option("--type", type=click.Choice(DOCUMENT_TYPES), help="Only documents of this type."),
     click.option("--source", metavar="SOURCE", help="Only this source."),
-    click.option("--path", metavar="GLOB", help="Only these citation paths; ** crosses folders."),
+    click.option(
+        "--path",
+        metavar="PATH",
+        help="Only this file or folder, as citations name it or on disk; * and ** as in globs.",
+    ),
+    click.option(
+        "--since", metavar="DATE", callback=_moment, help="Only what was changed since: 2026-01-31, 7d (ago)."
+    ),
+    click.option("--until", metavar="DATE", callback=_moment, help="Only what was not changed after that."),
     click.option("--top", type=int, metavar="N", help="How many results (setting search.default_top)."),
     click.option("--threshold", type=float, metavar="X", help="Only fused scores of at least X."),
     click.option(
@@ -52,7 +69,7 @@ def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @command(
     "search",
     'kb search "how does login work" --in ./docs',
-    "kb search deploy --tags ops,production --top 5",
+    "kb search deploy --tags ops,production --since 7d --top 5",
     """kb search '"connection refused" -docker' --fts-only --json""",
 )
 @click.argument("query", nargs=-1, required=True)

@@ -43,7 +43,15 @@ class SearchArguments(Arguments):
     path: str | None = Field(
         default=None,
         max_length=MAX_TEXT,
-        description="Only paths that match this glob, such as docs/**/*.md.",
+        description="Only this file, folder or glob: docs/auth.md, docs/ or docs/**/*.md.",
+    )
+    since: str | None = Field(
+        default=None,
+        max_length=MAX_TEXT,
+        description="Only what was changed since then: 2026-01-31, or 7d for the last week (h, d, w, y).",
+    )
+    until: str | None = Field(
+        default=None, max_length=MAX_TEXT, description="Only what was not changed after that, as since."
     )
     deadline_ms: float | None = Field(
         default=None, gt=0, le=10_000, description="Answer within this time with what has been found."

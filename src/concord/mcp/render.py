@@ -38,6 +38,8 @@ def result(one: Wire, body: str) -> str:
     about = _known([_place(one), _score(one), _votes(one), FRESHNESS.get(one["freshness"] or "", "")])
     lines = [f"\n[{one['rank']}] {one['citation']} | " + " | ".join(about)]
     lines += [f"! {warning}" for warning in one["warnings"]]
+    if one["superseded_by"]:
+        lines.append(f"superseded by {one['superseded_by']}")
     if one["also_at"]:
         lines.append("same text at: " + ", ".join(one["also_at"]))
     return "\n".join([*lines, quoted(body)])

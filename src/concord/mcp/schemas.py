@@ -59,6 +59,7 @@ RESULT = record(
     best_rank=COUNT,
     scores=by_name(maybe(NUMBER)),
     freshness=maybe(TEXT),
+    superseded_by=maybe(TEXT),
     moved_from=maybe(COUNT),
     also_at=several(TEXT),
     warnings=several(TEXT),

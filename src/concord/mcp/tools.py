@@ -14,6 +14,7 @@ from concord.mcp.desk import Desk
 from concord.mcp.jobs import Extent, Job, Plan, Step
 from concord.mcp.packing import Reply, pack_answer
 from concord.mcp.roots import permitted
+from concord.text.moments import moment
 from concord.wire import document_to_json, passage_to_json
 from concord.wire_outcomes import (
     SUMMED,
@@ -41,21 +42,25 @@ JsonObject = dict[str, Any]
 
 def search(desk: Desk, kb: KnowledgeBase, asked: given.SearchArguments) -> Reply:
     """Search, from words at once while the model is still loading."""
-    answer = kb.search(
-        asked.query,
-        wait_for_model=False,
-        mode=asked.mode,
-        top=asked.limit,
-        tags=tuple(asked.tags),
-        type=asked.type,
-        source=asked.source,
-        path=asked.path,
-        deadline_ms=asked.deadline_ms,
-        include_superseded=asked.include_superseded,
-        min_generation=asked.min_generation,
-    )
-    if not kb.is_warm:
-        desk.bases.warm_in_background(kb.org, again=True)
+    try:
+        answer = kb.search(
+            asked.query,
+            wait_for_model=False,
+            mode=asked.mode,
+            top=asked.limit,
+            tags=tuple(asked.tags),
+            type=asked.type,
+            source=asked.source,
+            path=asked.path,
+            since=moment(asked.since) if asked.since else None,
+            until=moment(asked.until, is_end=True) if asked.until else None,
+            deadline_ms=asked.deadline_ms,
+            include_superseded=asked.include_superseded,
+            min_generation=asked.min_generation,
+        )
+    finally:  # also where the model was all that was asked for
+        if not kb.is_warm:
+            desk.bases.warm_in_background(kb.org, again=True)
     return pack_answer(answer, asked.max_tokens or given.DEFAULT_TOKENS)
 
 

@@ -20,6 +20,7 @@ _PHRASES = {
     ", or search one with `--in PATH`": "",
     "--include-superseded": "include_superseded",
     "a longer --deadline-ms": "a longer deadline_ms",
+    "(--mode auto)": "(mode auto)",
     "a larger --top": "a larger limit",
     "another --name": "another name",
 }

@@ -18,7 +18,7 @@ _PAGES = pattern(r"^(?P<path>.+):p(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?$", r
 
 
 class Citation(Struct, frozen=True):
-    """A citation taken apart; lines or pages are inclusive, and at most one of the two is given."""
+    """A citation taken apart; lines or pages are as written, inclusive, and at most one of them is given."""
 
     path: str
     lines: tuple[int, int] | None = None
@@ -48,6 +48,4 @@ def parse_citation(text: str) -> Citation:
 
 
 def _span(found: re.Match[str]) -> tuple[int, int]:
-    first = int(found["first"])
-    last = int(found["last"] or first)
-    return min(first, last), max(first, last)
+    return int(found["first"]), int(found["last"] or found["first"])

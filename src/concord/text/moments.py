@@ -1,0 +1,43 @@
+"""Moments as people write them: a day, a day with a time, or how long ago."""
+
+from __future__ import annotations
+
+import time
+from datetime import date, datetime, timedelta
+
+from concord.errors import BadValue
+from concord.text.pattern import pattern
+
+_AGO = pattern(r"(\d{1,6})\s*([hdwy])")
+_HOURS = {"h": 1, "d": 24, "w": 7 * 24, "y": 365 * 24}
+_GRAIN = timedelta(microseconds=1)  # the finest that a moment is written in
+
+
+def moment(text: str, *, is_end: bool = False) -> float:
+    """Return a moment in seconds since 1970; what names no zone is in that of this machine.
+
+    A day without a time is its beginning, or with `is_end` its end: until Friday is Friday as well.
+
+    Raises:
+        BadValue: it is neither a date nor a time ago.
+    """
+    text = text.strip()
+    if ago := _AGO.fullmatch(text.lower()):
+        return time.time() - int(ago[1]) * _HOURS[ago[2]] * 3600
+    try:
+        begins = datetime.fromisoformat(text)
+        is_day = is_end and _is_day(text)
+        return (begins + timedelta(days=1) - _GRAIN if is_day else begins).timestamp()
+    except (ValueError, OverflowError, OSError) as fault:
+        raise BadValue(
+            f"{text[:60]!r} is no date", hint="such as 2026-01-31, 2026-01-31T09:00, or 12h, 7d, 2w, 1y ago"
+        ) from fault
+
+
+def _is_day(text: str) -> bool:
+    """Whether a date says no more than a day."""
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
