@@ -89,7 +89,7 @@ def examine(request: Request, tools: SearchTools) -> Examined:
         )
     with laps.lap("present"):
         width = tools.settings["search.snippet_width"]
-        hits = hits_of(survivors, judgement, found.query, scores, glance.sources, width)
+        hits = hits_of(survivors, judgement, found.query, scores, glance.sources, width, rescued.sought)
         hits = hits if deleted is None else with_freshness(hits, files)
         hits = explained(hits, judgement, found, fusion, tools, look, habits) if request.explain else hits
     answer = Answer(
@@ -116,6 +116,7 @@ def examine(request: Request, tools: SearchTools) -> Examined:
             *waiting_for_vectors(judgement, found),
         ),
         omitted={"deleted": deleted or 0, "below_threshold": len(fused.ranked) - len(wanted)},
+        sought=rescued.sought,
         timings_ms={**found.poll.timings_ms, **laps.taken_ms},
     )
     answer = remarked(answer, rescued, judgement.unheld, tools)
