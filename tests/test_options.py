@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from concord.options import MAX_BUNDLE, is_option
+from concord.remarks import ONLY_EXCLUDES
 from concord.text.parse import Dashed
 from small_library import library, titles
 
@@ -91,6 +92,19 @@ def test_ordinary_words_are_excluded_beside_options(shelves):
     answer = shelves.search("apple -pie", mode="fts5")
     assert titles(answer) == ["Menu"]
     assert titles(shelves.search("file -hours", mode="fts5")) == ["tar"]
+
+
+def test_exclusions_alone_are_looked_for_with_a_note(shelves):
+    for query in ("-pie", "NOT pie"):
+        answer = shelves.search(query, mode="fts5")
+        assert (titles(answer), answer.note) == (["Cakes"], ONLY_EXCLUDES)
+
+
+def test_an_option_alone_is_looked_for_without_a_note(shelves):
+    for query in ("-mtime", "-Xmx512m", "-x"):
+        answer = shelves.search(query, mode="fts5")
+        assert answer.hits
+        assert answer.note is None
 
 
 def test_a_long_word_is_no_bundle_of_letters(shelves):

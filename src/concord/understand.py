@@ -56,7 +56,8 @@ def read(
     limit = _limit(request, settings)
     _check_threshold(request)
     parsed = parse(request.text)
-    options = tuple(one.word for one in dashed(request.text) if is_option(one)) if parsed.excluded else ()
+    excludes = parsed.excluded or parsed.nothing_wanted
+    options = tuple(one.word for one in dashed(request.text) if is_option(one)) if excludes else ()
     parsed = parse(request.text, options) if options else parsed
     query = Query(
         text=request.text,
@@ -74,6 +75,7 @@ def read(
         ef_search=min(request.ef_search or settings["search.ef_search"], MAX_EF_SEARCH),
         options=options,
         remaining=" ".join((*parsed.terms, *parsed.phrases)) if parsed.excluded else "",
+        nothing_wanted=parsed.nothing_wanted,
     )
     return query, parsed
 
