@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from concord.errors import BadValue
 from concord.ranking.classify import classify
 from concord.ranking.entities import entities
+from concord.ranking.flags import asked_option
 from concord.text.parse import Dashed, Parsed, dashed, parse, prune
 from concord.types import DOCUMENT_TYPES, MODES, Filter, Mode, Query, Request, Source
 
@@ -140,5 +141,6 @@ def _source_id(name: str | None, sources: Sequence[Source]) -> str | None:
 
 
 def is_literal(query: Query) -> bool:
-    """Whether the query is to be found as it stands: it quotes, or it is one identifier."""
-    return query.kind == "exact_quote" or (query.kind == "entity" and len(query.text.split()) == 1)
+    """Whether the query is to be found as it stands: it quotes, or it is one identifier or option."""
+    is_name = query.kind == "entity" and len(query.text.split()) == 1
+    return query.kind == "exact_quote" or is_name or asked_option(query) is not None
