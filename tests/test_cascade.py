@@ -89,6 +89,28 @@ def test_a_search_that_words_answer_never_gets_to_the_rungs(query: str):
     assert answer.note is None
 
 
+@pytest.mark.parametrize(
+    ("query", "shown", "sought"),
+    [
+        ("Nrothwind", "the account of Northwind", "northwind"),
+        ("Kündigungfrist", "die Kündigungsfrist beträgt", "kündigungsfrist"),
+        ("databaseconnection", "a database for each connection", "database"),
+        ("northwi", "the account of Northwind", "northwi*"),
+        ("学校", "机器学习很有趣", "学*"),
+    ],
+)
+def test_a_snippet_shows_what_was_found_in_place_of_what_was_typed(query: str, shown: str, sought: str):
+    apart = " something else that takes up space" * 20 + " "
+    words = "the account of Northwind", "die Kündigungsfrist beträgt", "a database for each connection"
+    answer = library({"Long": apart.join(("", *words, "机器学习很有趣", ""))}).search(query, mode="fts5")
+    assert shown in answer.hits[0].snippet
+    assert sought in answer.sought
+
+
+def test_a_search_that_finds_its_words_looks_for_no_others():
+    assert library().search("kubernetes", mode="fts5").sought == ()
+
+
 def test_unspaced_scripts_fall_back_on_single_characters():
     answer = library({"ML": "机器学习很有趣"}).search("学校", mode="fts5")
     assert (titles(answer), answer.confidence) == (["ML"], "speculative")

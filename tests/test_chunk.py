@@ -183,19 +183,25 @@ def test_a_heading_is_not_left_alone():
     assert pieces[0].text.startswith("# Top\n\nSentence")
 
 
-def test_small_sections_of_one_chapter_are_joined():
+def test_small_sections_of_one_chapter_are_joined_under_what_their_headings_share():
     text = "# Guide\n\n## A\n\none\n\n## B\n\ntwo\n\n## C\n\nthree"
     (piece,) = markdown(text)
-    assert piece.heading == ("Guide", "A")
+    assert piece.heading == ("Guide",)
+
+
+def test_sections_that_share_no_heading_are_joined_under_none():
+    (piece,) = markdown("# A\n\none\n\n# B\n\ntwo")
+    assert piece.heading == ()
+
+
+def test_what_stands_above_its_parts_keeps_its_own_heading():
+    (piece,) = markdown("# Guide\n\n## Use\n\nsome\n\n### A\n\none\n\n### B\n\ntwo")
+    assert piece.heading == ("Guide", "Use")
 
 
 def test_sections_under_different_top_level_headings_are_not_joined():
     text = "\n\n".join(f"# Part {n}\n\nabout the subject of part {n}" for n in range(4))
     assert [piece.heading for piece in markdown(text)] == [(f"Part {n}",) for n in range(4)]
-
-
-def test_a_document_of_a_few_words_is_one_chunk():
-    assert len(markdown("# A\n\none\n\n# B\n\ntwo")) == 1
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\n\t\n", "\u3000\n"])

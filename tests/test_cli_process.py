@@ -84,6 +84,16 @@ def test_colours_appear_at_a_terminal_only(folder: Path, environment: dict[str, 
     assert b"\x1b" not in run("search", "zebra", environment=environment).stdout
 
 
+@pytest.mark.parametrize(("typed", "word"), [("zbera", "zebra"), ("zeb", "zebra"), ("strase", "straße")])
+def test_what_is_found_in_place_of_a_word_is_lit_up_like_it(
+    folder: Path, environment: dict[str, str], typed: str, word: str
+):
+    _, shown = at_a_terminal(
+        "search", typed, "--fts-only", environment=environment, KB_SEARCH_PARTIAL_MS="60000"
+    )
+    assert f"\x1b[33m\x1b[1m{word}\x1b[0m" in shown
+
+
 @pytest.mark.parametrize("wish", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_colours_can_be_refused(folder: Path, environment: dict[str, str], wish: dict[str, str]):
     _, shown = at_a_terminal("search", "zebra", environment=environment, **wish)

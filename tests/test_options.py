@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from concord.options import MAX_BUNDLE, is_option
+from concord.ranking.flags import describes, writes
+from concord.remarks import ONLY_EXCLUDES
 from concord.text.parse import Dashed
 from small_library import library, titles
 
@@ -91,6 +93,75 @@ def test_ordinary_words_are_excluded_beside_options(shelves):
     answer = shelves.search("apple -pie", mode="fts5")
     assert titles(answer) == ["Menu"]
     assert titles(shelves.search("file -hours", mode="fts5")) == ["tar"]
+
+
+def test_exclusions_alone_are_looked_for_with_a_note(shelves):
+    for query in ("-pie", "NOT pie"):
+        answer = shelves.search(query, mode="fts5")
+        assert (titles(answer), answer.note) == (["Cakes"], ONLY_EXCLUDES)
+
+
+def test_an_option_alone_is_looked_for_without_a_note(shelves):
+    for query in ("-mtime", "-Xmx512m", "-x"):
+        answer = shelves.search(query, mode="fts5")
+        assert answer.hits
+        assert answer.note is None
+
+
+COMMIT = {
+    "fixup": "--fixup=amend:<commit> amends. It makes an amend! commit; amend it, amend again and amend.",
+    "usage": "usage: git commit [-a] [--amend] [-C <commit>] [-m <msg>], to commit and to commit again",
+    "amend": "Options:\n\n    -A, --amend\n        Replace the last.\n    -c <commit>\n        Edit it.",
+    "reuse": "Options:\n\n    -m <msg>\n        The text.\n    -C <commit>\n        Take it like c c c.",
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("--amend", ["amend", "usage", "fixup"]),
+        ("--amend=now", ["amend", "usage", "fixup"]),
+        ("-m", ["reuse", "usage"]),
+        ("-C", ["reuse", "usage", "amend"]),
+        ("-c", ["amend"]),
+    ],
+)
+@pytest.mark.parametrize("mode", ["auto", "fts5"])
+def test_an_option_is_found_with_its_dashes_and_first_where_it_is_described(
+    query: str, found: list[str], mode: str
+):
+    assert titles(library(COMMIT).search(query, mode=mode))[: len(found)] == found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "--count",
+        "   -c, --count\n      Print it.",
+        "-c NUM, --count=NUM",
+        "* `--count`: how many",
+        "| `--count` | how many |",
+        "### --count",
+    ],
+)
+def test_a_line_that_begins_with_an_option_describes_it(text: str):
+    assert describes("--count", f"Options\n{text}\nmore")
+
+
+@pytest.mark.parametrize(
+    "text", ["use --count here", "--max-count", "--count-only", "---count", "count", "--Count", "a, --count"]
+)
+def test_a_line_that_mentions_an_option_or_begins_with_another_describes_it_not(text: str):
+    assert not describes("--count", text)
+
+
+def test_a_text_writes_an_option_only_with_its_dashes_and_whole():
+    assert all(writes("-c", text) for text in ("-c", "grep -c", "[-c]", "`-c`", "-c,"))
+    assert not any(writes("-c", text) for text in ("c", "-C", "--c", "-cv", "x-c", "-c-"))
+
+
+def test_a_line_of_dashes_is_read_in_one_pass():
+    assert not describes("--x", "-" * 20_000 + "x --x")
 
 
 def test_a_long_word_is_no_bundle_of_letters(shelves):

@@ -184,6 +184,30 @@ def test_a_query_without_letter_or_digit_asks_for_nothing(query: str):
     assert prune(parsed, lambda _: True) is None
 
 
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("-cats", True),
+        ("NOT cats", True),
+        ('-"big cats" -dogs', True),
+        ("-(cats OR dogs)", True),
+        ("birds OR -cats", True),
+        ("birds -cats", False),
+        ("cats AND", False),
+        ("--cats", False),
+        ("-c", False),
+        ("NOT", False),
+    ],
+)
+def test_a_query_that_only_excludes_says_so(query: str, said: bool):
+    assert parse(query).nothing_wanted is said
+
+
+def test_an_option_alone_excludes_nothing():
+    parsed = parse("-cats", ["cats"])
+    assert (shown(parsed.exact), parsed.nothing_wanted) == ("cats", False)
+
+
 def test_a_word_is_not_excluded_by_the_dash_of_an_option():
     assert dashed("how do I use tar -xzf, rm -rf or -v") == [("tar", "xzf"), ("rm", "rf")]
     assert dashed("find -mtime -newer") == [("find", "mtime"), ("find", "newer")]

@@ -91,6 +91,20 @@ def test_of_equal_places_the_first_wins():
     assert "first needle" in snippet(text, ["needle"])
 
 
+def test_of_places_with_the_same_words_the_one_that_has_them_closest_together_wins():
+    far = "count: stop reading a file after NUM lines that are selected or matching"
+    text = between(10, far, 10) + between(0, "print a count of matching lines for each file", 10)
+    assert "print a count of matching lines" in snippet(text, ["count", "matching", "lines"])
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("installation", "install"), ("thread needle", "needle thread")]
+)
+def test_neither_the_form_of_a_word_nor_the_order_of_two_makes_a_place_narrower(first: str, second: str):
+    text = between(10, f"here {first}", 10) + between(0, f"there {second}", 10)
+    assert f"here {first}" in snippet(text, second.split())
+
+
 def test_words_further_apart_than_the_width_are_not_joined():
     found = snippet(between(5, "needle", 10) + between(5, "thread", 5), ["needle", "thread"], 80)
     assert "needle" in found

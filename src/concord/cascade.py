@@ -22,6 +22,7 @@ from concord.ranking.ballots import Ballots, merge_votes
 from concord.ranking.diversify import RESCUE_FLOOR
 from concord.ranking.fuse import fuse
 from concord.ranking.plan import polled
+from concord.text.terms import sought
 from concord.types import Candidate, Family, Match, Mode, Query, Request
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class Rescue(Struct, frozen=True):
     near: Near  # words like a given one, each looked up once
     floor: float
     rung: Rung | None = None
+    sought: tuple[str, ...] = ()  # what that rung looked for: words, or prefix*
 
 
 class Step(Struct):
@@ -52,10 +54,12 @@ class Step(Struct):
     match: Callable[[Query], Match | None]
     budget_ms: float
     family: Family = "lexical"
+    sought: tuple[str, ...] = ()  # known once it has voted
 
     def candidates(self, query: Query) -> list[Candidate]:
         """Return what holds words that are like the query's."""
         match = self.match(query)
+        self.sought = tuple(sought(match)) if match else ()
         found = self.index.search(match, query.filter, query.candidates) if match else []
         return [
             Candidate(hit.chunk_id, self.name, self.family, rank, hit.score)
@@ -77,7 +81,7 @@ def rescue(request: Request, mode: Mode, fusion: str, found: Retrieval, tools: S
             votes = poll([step], found.query, step.budget_ms)
             found = _joined(found, votes)
             if votes.votes.get(step.name):
-                return Rescue(found, near, min(floor, RESCUE_FLOOR), step.rung)
+                return Rescue(found, near, min(floor, RESCUE_FLOOR), step.rung, step.sought)
     return Rescue(found, near, floor)
 
 

@@ -26,13 +26,15 @@ def hits_of(
     scores: Mapping[ChunkId, float],
     sources: Sequence[Source],
     width: int,
+    sought: Sequence[str] = (),
 ) -> tuple[Hit, ...]:
     """Return the hits, best first, each with a snippet of at most so many characters.
 
-    `scores` are those of reciprocal rank fusion, whatever made the order.
+    `scores` are those of reciprocal rank fusion, whatever made the order; `sought` is what was looked for
+    besides the words as typed, which a snippet shows as well.
     """
     by_id = {source.id: source for source in sources}
-    words = [*query.terms, *(word for phrase in query.phrases for word in phrase.split())]
+    words = [*query.terms, *(word for phrase in query.phrases for word in phrase.split()), *sought]
     return tuple(
         _hit(
             rank,

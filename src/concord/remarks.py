@@ -32,6 +32,7 @@ NOTHING = "nothing found, not even by parts of words: try other or fewer words"
 NO_TIME = "nothing found; similar words could not be looked for in the time allowed (search.partial_ms)"
 ALL_SUPERSEDED = "every document has been superseded; --include-superseded searches those as well"
 CLAMPED = f"was taken down to {MAX_EF_SEARCH}: more costs time and finds nothing more"
+ONLY_EXCLUDES = "what only excludes leaves nothing to look for, so the query was read as words"
 MATCHES_SUPERSEDED = "all that was found has been superseded; --include-superseded shows it"
 
 
@@ -54,6 +55,8 @@ def _note(answer: Answer, rescued: Rescue, unheld: Sequence[str], tools: SearchT
     notes = [rung if answer.hits else _why_empty(answer, rescued.found, tools)]
     if unheld and answer.hits:
         notes.append(f"nothing holds {', '.join(unheld)}")
+    if rescued.found.query.nothing_wanted and rescued.found.query.chunks:
+        notes.append(ONLY_EXCLUDES)
     if answer.hits:
         notes += [_what_is_excluded(rescued.found.query), _crowded(answer, rescued.found.query)]
     notes += [_what_is_unread(answer), _what_is_clamped(answer, tools)]

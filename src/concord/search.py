@@ -24,6 +24,8 @@ from concord.passages import UNSEEN, diverse, read_present, reordered
 from concord.present import explained, hits_of, waiting_for_vectors, with_freshness
 from concord.ranking import diversify
 from concord.ranking.ballots import without
+from concord.ranking.entities import boost
+from concord.ranking.flags import WRITTEN_BOOST, asked_option, describes, writes
 from concord.ranking.fuse import FUSIONS, Fused, fuse, rrf_scores
 from concord.remarks import remarked
 from concord.retrieve import Retrieval, SearchTools, deadline_ms, retrieve
@@ -90,7 +92,7 @@ def examine(request: Request, tools: SearchTools) -> Examined:
         )
     with laps.lap("present"):
         width = tools.settings["search.snippet_width"]
-        hits = hits_of(survivors, judgement, found.query, scores, glance.sources, width)
+        hits = hits_of(survivors, judgement, found.query, scores, glance.sources, width, rescued.sought)
         hits = hits if deleted is None else with_freshness(hits, files)
         hits = explained(hits, judgement, found, fusion, tools, look, habits) if request.explain else hits
     answer = Answer(
@@ -117,6 +119,7 @@ def examine(request: Request, tools: SearchTools) -> Examined:
             *waiting_for_vectors(judgement, found),
         ),
         omitted={"deleted": deleted or 0, "below_threshold": len(fused.ranked) - len(wanted)},
+        sought=rescued.sought,
         timings_ms={**found.poll.timings_ms, **laps.taken_ms},
     )
     answer = remarked(answer, rescued, judgement.unheld, tools)
@@ -157,6 +160,12 @@ def _second_look(survivors: Sequence[Survivor], query: Query, tools: SearchTools
     headings = {s.ranked.chunk_id: s.chunk.heading for s in survivors}
     titles = {s.ranked.chunk_id: s.document.title for s in survivors}
     ranked = [s.ranked for s in survivors]
+    if option := asked_option(query):
+        ranked = boost(ranked, {i for i, text in texts.items() if writes(option, text)}, WRITTEN_BOOST)
+        described = (i for i, text in texts.items() if describes(option, text))
+        headings |= {
+            i: (*headings[i], query.text.strip()) for i in described
+        }  # it defines the option, as a name
     return second_look(ranked, texts, titles, headings, query, tools.reranker, budget_ms)
 
 

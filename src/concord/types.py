@@ -323,6 +323,7 @@ class Query(Struct, frozen=True):
     ef_search: int | None = None
     options: tuple[str, ...] = ()  # words whose dash excludes nothing, as in tar -xzf
     remaining: str = ""  # what is left of the text without what it excludes; empty where it excludes nothing
+    nothing_wanted: bool = False  # it excludes where it asks for nothing, so that it is read as words
 
     @property
     def meaning(self) -> str:
@@ -407,6 +408,9 @@ class Answer(Struct, frozen=True):
     degraded: tuple[Degraded, ...] = ()
     note: str | None = None
     suggestions: tuple[str, ...] = ()
+    sought: tuple[
+        str, ...
+    ] = ()  # what was looked for in place of words that nothing holds: words, or prefix*
     omitted: Mapping[str, int] = field(default_factory=dict)
     timings_ms: Mapping[str, float] = field(default_factory=dict)
     search_time_ms: float = 0.0

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from concord.errors import BadValue
 from concord.ranking.classify import classify
 from concord.ranking.entities import entities
+from concord.ranking.flags import asked_option
 from concord.text.parse import Dashed, Parsed, dashed, parse, prune
 from concord.types import DOCUMENT_TYPES, MODES, Filter, Mode, Query, Request, Source
 
@@ -58,7 +59,8 @@ def read(
     limit = _limit(request, settings)
     _check_threshold(request)
     parsed = parse(request.text)
-    options = tuple(one.word for one in dashed(request.text) if is_option(one)) if parsed.excluded else ()
+    excludes = parsed.excluded or parsed.nothing_wanted
+    options = tuple(one.word for one in dashed(request.text) if is_option(one)) if excludes else ()
     parsed = parse(request.text, options) if options else parsed
     query = Query(
         text=request.text,
@@ -76,6 +78,7 @@ def read(
         ef_search=min(request.ef_search or settings["search.ef_search"], MAX_EF_SEARCH),
         options=options,
         remaining=" ".join((*parsed.terms, *parsed.phrases)) if parsed.excluded else "",
+        nothing_wanted=parsed.nothing_wanted,
     )
     return query, parsed
 
@@ -148,5 +151,6 @@ def _glob(path: str | None, sources: Sequence[Source], is_folder: Callable[[str]
 
 
 def is_literal(query: Query) -> bool:
-    """Whether the query is to be found as it stands: it quotes, or it is one identifier."""
-    return query.kind == "exact_quote" or (query.kind == "entity" and len(query.text.split()) == 1)
+    """Whether the query is to be found as it stands: it quotes, or it is one identifier or option."""
+    is_name = query.kind == "entity" and len(query.text.split()) == 1
+    return query.kind == "exact_quote" or is_name or asked_option(query) is not None

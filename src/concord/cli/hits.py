@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -35,7 +35,7 @@ def show(answer: Answer, *, explain: bool = False) -> None:
     """Print the hits on stdout and what is to be said about them on stderr."""
     look = _look()
     if answer.hits:
-        light_up = _highlighter(answer.request.text, look)
+        light_up = _highlighter(answer.request.text, look, answer.sought)
         scale = " (uncalibrated)" if answer.calibrated is False else ""
         output.emit("\n\n".join(_hit(hit, look, light_up, scale, explain=explain) for hit in answer.hits))
     for line in _remarks(answer, explain=explain):
@@ -106,11 +106,12 @@ def _wrapped(snippet: str, width: int | None) -> list[str]:
     return textwrap.wrap(text, max(20, width - len(INDENT)))
 
 
-def _highlighter(query: str, look: Look) -> Callable[[str], str]:
-    """Return what lights up the words of the query in a line, whatever their endings."""
+def _highlighter(query: str, look: Look, sought: Sequence[str] = ()) -> Callable[[str], str]:
+    """Return what lights up the words of the query, or those found in their place, whatever their endings."""
     if look.match is str:
         return str
     from concord.text.marked import has_marks
+    from concord.text.parse import contains
     from concord.text.terms import index_terms, significant, tokenize
 
     def tokens(word: str) -> set[str]:
@@ -118,8 +119,12 @@ def _highlighter(query: str, look: Look) -> Callable[[str], str]:
         return {*parts, *tokenize(index_terms(word))}
 
     wanted = {token for word in significant(_WORD.findall(query)) for token in tokens(word)}
+
+    def is_wanted(word: str) -> bool:
+        return not wanted.isdisjoint(tokens(word)) or any(contains(word, one) for one in sought)
+
     return lambda line: _WORD.sub(
-        lambda found: found[0] if wanted.isdisjoint(tokens(found[0])) else look.match(found[0]), line
+        lambda found: look.match(found[0]) if is_wanted(found[0]) else found[0], line
     )
 
 

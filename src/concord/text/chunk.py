@@ -43,9 +43,10 @@ def chunk(
     if not text or text.isspace():
         return []
     tokens = measured(token_starts(text), len(text))
-    groups = _joined(_sections(extracted), tokens, size, across_headings=extracted.type == "code")
+    is_code = extracted.type == "code"
+    groups = _joined(_sections(extracted), tokens, size, across_headings=is_code)
     ranges = [
-        (_heading(group), reach)
+        (_heading(group, with_first=is_code), reach)
         for group in groups
         for reach in _ranges(text, group, tokens, size, extracted.page_starts)
     ]
@@ -84,12 +85,14 @@ def _are_related(before: Heading, heading: Heading) -> bool:
     return before[:1] == heading[:1] or not before
 
 
-def _heading(group: Sequence[Section]) -> Heading:
-    """Return the path that a group's sections share, and the first heading below it."""
-    first = next((section.heading for section in group if section.heading), ())
+def _heading(group: Sequence[Section], *, with_first: bool) -> Heading:
+    """Return the path that a group's sections share: the heading of one says nothing of the others.
+
+    Of code it goes on to the first name below, for whoever looks for its definition.
+    """
     paths = [section.heading for section in group if section.heading]
-    shared = min((_shared(first, path) for path in paths), default=0)
-    return first[: shared + 1]
+    shared = min((_shared(paths[0], path) for path in paths), default=0)
+    return paths[0][: shared + with_first] if paths else ()
 
 
 def _shared(one: Heading, other: Heading) -> int:

@@ -50,6 +50,10 @@ class DoesNotParse(Exception):
     """The operators make no sense where they stand."""
 
 
+class NothingWanted(DoesNotParse):
+    """Something is excluded where nothing is asked for that it could be left out of."""
+
+
 class _Item(Struct, frozen=True):
     node: Node
     is_negative: bool
@@ -82,6 +86,7 @@ def read(tokens: Sequence[Token]) -> Node:
 
     Raises:
         DoesNotParse: they write none.
+        NothingWanted: they only exclude.
     """
     node, at = _expression(tokens, 0, 0)
     if at < len(tokens):
@@ -203,7 +208,7 @@ def _all(items: Sequence[_Item]) -> Node:
     unwanted = [item.node for item in items if item.is_negative]
     match = all_of([node.match for node in _telling(items) or wanted])
     if match is None:
-        raise DoesNotParse
+        raise NothingWanted if unwanted else DoesNotParse
     drop = any_of([node.match for node in unwanted])
     inherited = [node.dropped for node in wanted if node.dropped is not None]
     return Node(

@@ -16,7 +16,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.text.characters import folded
-from concord.text.expression import OPERATORS, DoesNotParse, Node, Token, match_of, read, tokens_of
+from concord.text.expression import (
+    OPERATORS,
+    DoesNotParse,
+    Node,
+    NothingWanted,
+    Token,
+    match_of,
+    read,
+    tokens_of,
+)
 from concord.text.identifiers import symbols_in
 from concord.text.pattern import pattern
 from concord.text.stem import beginning, candidates, stem
@@ -56,6 +65,7 @@ class Parsed(Struct, frozen=True):
     words: tuple[str, ...] = ()  # the tokens `loose` looks for one by one: ask for the frequencies of these
     kept: tuple[Match, ...] = ()  # what `loose` looks for besides, however frequent: phrases and prefixes
     dropped: Match | None = None  # what `loose` excludes
+    nothing_wanted: bool = False  # it excludes where it asks for nothing, so that it was read as words
 
 
 class Dashed(NamedTuple):
@@ -75,12 +85,13 @@ def parse(text: str, options: Collection[str] = ()) -> Parsed:
     tokens = tokens_of(cleaned if is_paired else cleaned.replace('"', " "))
     tokens = [replace(t, is_excluded=False) if t.is_excluded and t.text in options else t for t in tokens]
     has_operators = any(t.kind in OPERATORS or t.is_excluded or t.is_prefix for t in tokens)
+    nothing_wanted = False
     if has_operators and is_paired and len(tokens) <= MAX_TERMS:
         try:
             return _parsed(read(_marked(tokens)), operators=True)
-        except DoesNotParse:
-            pass
-    return _parsed(_literals(tokens), operators=False)
+        except DoesNotParse as fault:
+            nothing_wanted = isinstance(fault, NothingWanted)
+    return replace(_parsed(_literals(tokens), operators=False), nothing_wanted=nothing_wanted)
 
 
 def dashed(text: str) -> list[Dashed]:

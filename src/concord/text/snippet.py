@@ -93,9 +93,12 @@ def _beginnings(letters: str, root: str) -> Iterator[_Place]:
 
 
 def _best_span(places: Sequence[_Place], width: int) -> tuple[int, int]:
-    """Return the first of the narrowest stretches, within the width, that hold most different words."""
+    """Return the first of the narrowest stretches, within the width, that hold most different words.
+
+    Narrow is what has little between its first word and its last: how long these are says nothing.
+    """
     inside: Counter[str] = Counter()
-    most, best, left = 0, (0, 0), 0
+    most, least_between, best, left = 0, 0, (0, 0), 0
     for place in places:
         inside[place.target] += 1
         first = places[left]
@@ -105,8 +108,9 @@ def _best_span(places: Sequence[_Place], width: int) -> tuple[int, int]:
                 del inside[first.target]
             left += 1
             first = places[left]
-        if len(inside) > most:
-            most, best = len(inside), (first.start, place.end)
+        between = max(0, place.start - first.end)
+        if (len(inside), -between) > (most, -least_between):
+            most, least_between, best = len(inside), between, (first.start, place.end)
     return best
 
 

@@ -26,7 +26,7 @@ from concord.text.unspaced import (
     segments,
     with_marks,
 )
-from concord.types import AllOf, AnyOf, Match, Phrase, Word
+from concord.types import AllOf, AnyOf, Match, Phrase, Without, Word
 
 __all__ = [
     "all_of",
@@ -38,6 +38,7 @@ __all__ = [
     "loose_words",
     "phrase_match",
     "significant",
+    "sought",
     "tokenize",
     "word_match",
     "written",
@@ -114,6 +115,16 @@ def written(token: str) -> str:
 def loose_match(token: str) -> Match:
     """Return what to look for on behalf of one of the loose words."""
     return Word(token, prefix=has_unspaced(token) and len(characters(token)) == 1)
+
+
+def sought(match: Match) -> list[str]:
+    """Return what a match looks for as people write it, prefix* where it is a beginning, each once."""
+    if isinstance(match, Without):
+        return sought(match.keep)
+    if isinstance(match, AnyOf | AllOf):
+        return list(dict.fromkeys(text for part in match.parts for text in sought(part)))
+    is_prefix = isinstance(match, Word) and match.prefix
+    return [written(match.text) + "*" * is_prefix]
 
 
 def any_of(parts: Sequence[Match]) -> Match | None:
