@@ -443,6 +443,25 @@ def test_the_threshold_is_on_the_reciprocal_ranks_whatever_the_fusion(many: Know
 # What a hit says.
 
 
+def test_a_hit_stands_under_the_heading_of_the_section_that_its_snippet_shows(tmp_path: Path):
+    questions = ("How do I reset my password?", "Is there a mobile app?", "How do I delete my account?")
+    answers = (
+        f"## {question}\n\nOpen the settings and follow the link there, in your own time.\n"
+        for question in questions
+    )
+    text = "# Questions\n\n" + "\n".join(answers)
+    for name in ("faq.md", "faq.txt"):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    with KnowledgeBase.open(store__url="memory://", embed__provider="hashing") as kb:
+        kb.add(tmp_path)
+        (hit,) = kb.search("mobile app", type="markdown").hits
+        assert hit.chunk.heading == ("Questions", questions[1])
+        (hit,) = kb.search("zebra", type="markdown", mode="semantic").hits
+        assert hit.chunk.heading == ("Questions",)
+        (hit,) = kb.search("mobile app", type="text").hits
+        assert hit.chunk.heading == ()
+
+
 @pytest.mark.promise("002.snippet")
 def test_a_snippet_is_cut_around_the_match(tmp_path: Path):
     filler = "Plain words that say nothing at all about it. "

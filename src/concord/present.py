@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from concord.passages import cited, within_patience
 from concord.ranking.agreement import agreement
-from concord.text.snippet import snippet
-from concord.types import ChunkId, Degraded, Hit, Json, Query, Source
+from concord.text.headings import MARKDOWN_TYPES, heading_at
+from concord.text.snippet import Excerpt, excerpt
+from concord.types import Chunk, ChunkId, Degraded, Hit, Json, Query, Source
 
 if TYPE_CHECKING:
     from concord.files.freshness import Files
@@ -42,7 +43,7 @@ def hits_of(
             verdict,
             by_id[survivor.document.source_id],
             scores,
-            snippet(survivor.chunk.text, words, width),
+            excerpt(survivor.chunk.text, words, width),
         )
         for rank, (survivor, verdict) in enumerate(zip(survivors, judgement.verdicts, strict=True), 1)
     )
@@ -97,12 +98,12 @@ def _hit(
     verdict: Verdict,
     source: Source,
     scores: Mapping[ChunkId, float],
-    shown: str,
+    shown: Excerpt,
 ) -> Hit:
     ranked = survivor.ranked
     found = agreement(ranked.votes)
     return Hit(
-        chunk=survivor.chunk,
+        chunk=_under_its_heading(survivor, shown.at),
         document=survivor.document,
         source=source,
         rank=rank,
@@ -117,8 +118,17 @@ def _hit(
         best_rank=found.best_rank,
         agreement=found.agreement,
         confidence=verdict.label,
-        snippet=shown,
+        snippet=shown.text,
         citation=cited(survivor),
         moved_from=ranked.moved_from,
         also_at=survivor.also_at,
     )
+
+
+def _under_its_heading(survivor: Survivor, at: int | None) -> Chunk:
+    """Return a chunk under the heading that the words stand under: it may hold several sections."""
+    chunk = survivor.chunk
+    if at is None or survivor.document.type not in MARKDOWN_TYPES:
+        return chunk
+    heading = heading_at(chunk.text, at, chunk.heading)
+    return chunk if heading == chunk.heading else replace(chunk, heading=heading)

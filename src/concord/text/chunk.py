@@ -12,10 +12,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from itertools import takewhile
-from operator import eq
 
 from concord.text.code import read_code
+from concord.text.headings import MARKDOWN_TYPES, shared
 from concord.text.markdown import read_markdown
 from concord.text.outline import Heading, Section
 from concord.text.pack import ChunkSize, Tokens, measured, pack
@@ -24,7 +23,6 @@ from concord.types import Extracted, Piece
 
 __all__ = ["ChunkSize", "chunk"]
 
-_WITH_HEADINGS = ("markdown", "html", "note", "office")
 _BLANK_LINES = re.compile(r"(?:[^\S\n]*+\n)*+")
 _SPACES = re.compile(r"[^\S\n]*+")
 
@@ -58,7 +56,7 @@ def _sections(extracted: Extracted) -> list[Section]:
         return read_code(extracted.text, extracted.language)
     if extracted.type == "data":
         return read_records(extracted.text)
-    return (read_markdown if extracted.type in _WITH_HEADINGS else read_plain)(extracted.text)
+    return (read_markdown if extracted.type in MARKDOWN_TYPES else read_plain)(extracted.text)
 
 
 def _joined(
@@ -91,12 +89,7 @@ def _heading(group: Sequence[Section], *, with_first: bool) -> Heading:
     Of code it goes on to the first name below, for whoever looks for its definition.
     """
     paths = [section.heading for section in group if section.heading]
-    shared = min((_shared(paths[0], path) for path in paths), default=0)
-    return paths[0][: shared + with_first] if paths else ()
-
-
-def _shared(one: Heading, other: Heading) -> int:
-    return len(list(takewhile(bool, map(eq, one, other))))
+    return paths[0][: len(shared(paths)) + with_first] if paths else ()
 
 
 def _ranges(

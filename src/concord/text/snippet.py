@@ -33,16 +33,34 @@ class _Place(Struct, frozen=True, order=True):
     target: str
 
 
+class Excerpt(Struct, frozen=True):
+    """A part of a text, and where in the text the words begin that it is there for."""
+
+    text: str
+    at: int | None = None  # None where it is all of the text, or none of the words was found
+
+
 def snippet(text: str, words: Sequence[str], width: int = 240) -> str:
     """Return the part of a text, `width` characters at most, that has most of the words closest together.
 
     White space is collapsed, edges fall between words, and an ellipsis stands where text was left out.
     """
+    return excerpt(text, words, width).text
+
+
+def excerpt(text: str, words: Sequence[str], width: int = 240) -> Excerpt:
+    """Return a snippet and where its words stand."""
     flat = " ".join(text.split())
     if len(flat) <= width:
-        return flat
-    start, end = _best_span(_places(flat, _targets(tuple(words))), width)
-    return _window(flat, start, end, width)
+        return Excerpt(flat)
+    places = _places(flat, _targets(tuple(words)))
+    start, end = _best_span(places, width)
+    return Excerpt(_window(flat, start, end, width), _unflattened(text, flat, start) if places else None)
+
+
+def _unflattened(text: str, flat: str, at: int) -> int:
+    """Return where in a text the word begins that an offset of its flat form stands in."""
+    return len(text) - len(text.split(None, flat.count(" ", 0, at))[-1].lstrip())
 
 
 @lru_cache(maxsize=64)

@@ -1,0 +1,86 @@
+"""Under which heading does a place in a chunk stand? A chunk of several sections carries what they share.
+
+Read from the lines of the chunk, by a reader that knows less of Markdown than `text.markdown` and is loaded
+in a fraction of the time: where it cannot be sure, the heading that the chunk carries stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from itertools import takewhile
+from operator import eq
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from concord.text.outline import Heading
+
+MARKDOWN_TYPES = ("markdown", "html", "note", "office")  # documents whose text is Markdown
+
+_FENCES = ("```", "~~~")
+_DEEPEST = 6
+_LEFT_OUT = str.maketrans("", "", "`*")  # of a title
+_UNREAD = frozenset("[]<>\\{}")  # links, tags and escapes: what is left of them takes a real reader
+
+
+def shared(paths: Sequence[Heading]) -> Heading:
+    """Return what paths have in common, from the outermost heading on."""
+    return reduce(_common, paths) if paths else ()
+
+
+def heading_at(text: str, at: int, carried: Heading) -> Heading:
+    """Return the path of the heading that a place in a chunk stands under, or what the chunk carries."""
+    found = _paths(text) if "\n#" in text and "<!--" not in text else []
+    here = [path for start, path in found if start <= at]
+    above = _above(carried, [path for _, path in found])
+    return (*above, *here[-1]) if here and above is not None else carried
+
+
+def _common(one: Heading, other: Heading) -> Heading:
+    return one[: len(list(takewhile(bool, map(eq, one, other))))]
+
+
+def _paths(text: str) -> list[tuple[int, Heading]]:
+    """Return where the headings of a chunk stand, with their paths.
+
+    None where one of them is not plain, or above the first: what else that is under is not in the chunk.
+    """
+    found: list[tuple[int, Heading]] = []
+    outer: list[tuple[int, str]] = []
+    fence, start, first = "", 0, 0
+    for line in text.split("\n"):
+        mark = line.lstrip()[:3]
+        if mark in _FENCES:
+            fence = "" if mark == fence else fence or mark
+        elif not fence and (level := _level(line)):
+            title, first = _title(line), first or level
+            if level < first or not title or not _UNREAD.isdisjoint(title):
+                return []
+            outer = [*(one for one in outer if one[0] < level), (level, title)]
+            found.append((start, tuple(one for _, one in outer)))
+        start += len(line) + 1
+    return found
+
+
+def _level(line: str) -> int:
+    hashes = len(line) - len(line.lstrip("#"))
+    return hashes if hashes <= _DEEPEST and line[hashes : hashes + 1] == " " else 0
+
+
+def _title(line: str) -> str:
+    raw = line.strip().lstrip("#")
+    bare = raw.rstrip("#")
+    return " ".join((bare if bare[-1:] == " " else raw).split()).translate(_LEFT_OUT)
+
+
+def _above(carried: Heading, paths: Sequence[Heading]) -> Heading | None:
+    """Return what stands above a chunk's own headings; None where it carries something else.
+
+    It carries what they share, or, if it was indexed by an earlier version, the first heading below that.
+    """
+    common = shared(paths)
+    below = next((path[: len(common) + 1] for path in paths if len(path) > len(common)), common)
+    for known in (below, common):
+        if carried[len(carried) - len(known) :] == known:
+            return carried[: len(carried) - len(known)]
+    return None

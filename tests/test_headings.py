@@ -1,0 +1,83 @@
+"""A place in a chunk stands under the heading that is nearest above it, whatever the chunk carries."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from concord.text.chunk import ChunkSize, chunk
+from concord.text.headings import heading_at, shared
+from concord.text.markdown import read_markdown
+from concord.types import Extracted
+
+FAQ = "# FAQ\n\n## One?\n\nfirst\n\n## Two?\n\nsecond\n\n### Part\n\nthird\n\n## Three?\n\nfourth"
+LINES = st.lists(
+    st.sampled_from(
+        ["# A", "## B", "## `C` ##", "### D", "## E*e*", "words", "more words", "```", "#no", ""]
+    ),
+    max_size=25,
+)
+
+
+@pytest.mark.parametrize(
+    ("word", "heading"),
+    [
+        ("first", ("FAQ", "One?")),
+        ("second", ("FAQ", "Two?")),
+        ("third", ("FAQ", "Two?", "Part")),
+        ("fourth", ("FAQ", "Three?")),
+    ],
+)
+def test_a_place_stands_under_the_nearest_heading_above(word: str, heading: tuple[str, ...]):
+    assert heading_at(FAQ, FAQ.index(word), ("FAQ",)) == heading
+
+
+def test_what_stands_above_the_chunk_comes_first():
+    cut = FAQ.removeprefix("# FAQ\n\n")
+    assert heading_at(cut, cut.index("second"), ("Help", "FAQ")) == ("Help", "FAQ", "Two?")
+
+
+def test_a_chunk_that_carries_its_first_heading_is_read_all_the_same():
+    assert heading_at(FAQ, FAQ.index("second"), ("FAQ", "One?")) == ("FAQ", "Two?")
+    cut = FAQ.removeprefix("# FAQ\n\n")
+    assert heading_at(cut, cut.index("second"), ("FAQ", "One?")) == ("FAQ", "Two?")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "here, and no heading at all",
+        "before\n\n## One\n\nthe first",
+        "## One\n\n```sh\n# a comment\nhere\n```",
+        "## [One](a.md)\n\nfirst\n\n## Two\n\nhere",
+        "## One\n\n<!--\n# Two\n-->\n\nhere",
+        "## One\n\n#Two\n\nhere",
+        "### Part\n\nof another\n\n## Two\n\nhere",
+    ],
+)
+def test_where_it_cannot_be_told_the_heading_that_the_chunk_carries_stays(text: str):
+    assert heading_at(text, max(0, text.find("here")), ("Top", "One")) == ("Top", "One")
+
+
+def test_a_chunk_that_carries_something_else_keeps_it():
+    assert heading_at("# One\n\nfirst\n\n# One\n\nhere", 20, ("Other",)) == ("Other",)
+
+
+def test_paths_share_what_they_begin_with():
+    assert shared([]) == ()
+    assert shared([("a", "b", "c")]) == ("a", "b", "c")
+    assert shared([("a", "b", "c"), ("a", "b"), ("a", "x", "c")]) == ("a",)
+    assert shared([("a",), ("b",)]) == ()
+
+
+@given(LINES)
+@settings(deadline=None, max_examples=300)
+def test_the_short_reader_agrees_with_the_one_that_made_the_chunks(lines: list[str]):
+    text = "\n".join(lines)
+    found = {start: section.heading for section in read_markdown(text) for start, *_ in section.blocks}
+    for piece in chunk(Extracted(text, "markdown"), lambda t: range(len(t)), ChunkSize(40, 56, 0)):
+        for start, heading in found.items():
+            if piece.start <= start < piece.end and not text.startswith("#", start):
+                at = start - piece.start
+                assert heading_at(piece.text, at, piece.heading) in (heading, piece.heading)
