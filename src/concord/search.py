@@ -24,8 +24,6 @@ from concord.passages import UNSEEN, diverse, read_present, reordered
 from concord.present import explained, hits_of, waiting_for_vectors, with_freshness
 from concord.ranking import diversify
 from concord.ranking.ballots import without
-from concord.ranking.entities import boost
-from concord.ranking.flags import WRITTEN_BOOST, asked_option, describes, writes
 from concord.ranking.fuse import FUSIONS, Fused, fuse, rrf_scores
 from concord.remarks import remarked
 from concord.retrieve import Retrieval, SearchTools, deadline_ms, retrieve
@@ -160,12 +158,6 @@ def _second_look(survivors: Sequence[Survivor], query: Query, tools: SearchTools
     headings = {s.ranked.chunk_id: s.chunk.heading for s in survivors}
     titles = {s.ranked.chunk_id: s.document.title for s in survivors}
     ranked = [s.ranked for s in survivors]
-    if option := asked_option(query):
-        ranked = boost(ranked, {i for i, text in texts.items() if writes(option, text)}, WRITTEN_BOOST)
-        described = (i for i, text in texts.items() if describes(option, text))
-        headings |= {
-            i: (*headings[i], query.text.strip()) for i in described
-        }  # it defines the option, as a name
     return second_look(ranked, texts, titles, headings, query, tools.reranker, budget_ms)
 
 

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from concord.poll import bounded, reason_of
 from concord.ranking import lift, proximity, rarity
 from concord.ranking.entities import boost, definitions, mentioned
+from concord.ranking.flags import WRITTEN_BOOST, asked_option, describes, writes
 from concord.ranking.proximity import SUBJECT
 from concord.text.parse import contains
 from concord.text.terms import significant
@@ -61,7 +62,11 @@ def second_look(
     if query.entities:
         lifted = boost(lifted, {i for i, text in texts.items() if mentioned(query.entities, text)})
     if is_literal(query):
-        lifted = boost(lifted, definitions(query.text, headings), DEFINITION_BOOST)
+        option = asked_option(query)
+        if option:
+            lifted = boost(lifted, {i for i, text in texts.items() if writes(option, text)}, WRITTEN_BOOST)
+        described = {i for i, text in texts.items() if option and describes(option, text)}
+        lifted = boost(lifted, definitions(query.text, headings) | described, DEFINITION_BOOST)
     if reranker is None or not lifted:
         return Look(lifted, close=close)
     return replace(_reranked(lifted, texts, query.meaning, reranker, budget_ms), close=close)
