@@ -11,7 +11,8 @@ import hashlib
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -157,6 +158,7 @@ class _Prepared(NamedTuple):
     kind: str  # added or changed
 
 
+_New = tuple[_Read, bytes]  # a file that was not there as it is now, and what it holds
 _Gone = dict[tuple[str, str], FileState]  # hash and extension of files that are gone → their documents
 
 
@@ -302,9 +304,20 @@ class _Run:
         path = self.source.path_of(found.relative)
         if found.size > SLOW_BYTES:
             self.store_waiting()
-        self.tools.tokenizer()  # now, so that what is wrong with a model is said once, and of no file
+        new: _New | None = None
+        with self._blamed(path, found, state):
+            new = self._read(path, found, state, gone or {})
+        if new:
+            token_starts = self.tools.tokenizer().token_starts  # if there is none, that is no file's fault
+            with self._blamed(path, found, state):
+                self._prepare(*new, state, token_starts)
+        self._advance()
+
+    @contextmanager
+    def _blamed(self, path: str, found: Found, state: FileState | None) -> Iterator[None]:
+        """Write down what is wrong with a file, and go on with the next."""
         try:
-            self._read(path, found, state, gone or {})
+            yield
         except NotIndexable as nothing:
             self._leave_out(found.relative, nothing.message)
             self.textless.add(found, nothing.message)
@@ -312,29 +325,32 @@ class _Run:
                 self.known[path] = state
         except BAD_FILE as fault:
             self.failed.append(Failure(path, fault.message))
-        self._advance()
 
-    def _read(self, path: str, found: Found, state: FileState | None, gone: _Gone) -> None:
+    def _read(self, path: str, found: Found, state: FileState | None, gone: _Gone) -> _New | None:
+        """Return what a file holds if that is new."""
         read_at = time.time()
         data = read_unchanging(found, self.tools.limits.max_bytes)
         if data is None:
             if state:
                 self.known[path] = state
-            return
+            return None
         read = _Read(path, found, read_at, hashlib.sha256(data).hexdigest())
         if state and state.file_hash == read.file_hash:
             self._restat(state, read)
         elif old := gone.pop((read.file_hash, found.path.suffix), None):
             self._rename(old, read)
         else:
-            self._prepare(read, data, state)
+            return read, data
+        return None
 
-    def _prepare(self, read: _Read, data: bytes, state: FileState | None) -> None:
+    def _prepare(
+        self, read: _Read, data: bytes, state: FileState | None, token_starts: Callable[[str], Sequence[int]]
+    ) -> None:
         extracted = self.tools.reader.read(data, read.found.path.name)
         document = _described(self.source, read, extracted)
         if state and (old := self.tools.store.catalog.document(state.document_id)):
             document = replace(document, id=old.id, superseded_by=old.superseded_by)
-        pieces = chunk(extracted, self.tools.tokenizer().token_starts, self.tools.limits.chunk)
+        pieces = chunk(extracted, token_starts, self.tools.limits.chunk)
         if not pieces:
             raise NotIndexable("no text")
         self.waiting_since = self.waiting_since if self.waiting else time.monotonic()
