@@ -94,7 +94,7 @@ def drop(shim: QdrantShim, name: str, body: Any) -> Any:
 
 
 def describe(shim: QdrantShim, name: str, body: Any) -> Any:
-    made = shim.shards[name][1]
+    shard, made = shim.shards[name]
     params = {"vectors": made["vectors"], "shard_number": 1, "replication_factor": 1}
     hnsw = {"m": 16, "ef_construct": 100, "full_scan_threshold": 10000}
     optimizer = {
@@ -104,7 +104,8 @@ def describe(shim: QdrantShim, name: str, body: Any) -> Any:
         "flush_interval_sec": 5,
     }
     config = {"params": params, "hnsw_config": hnsw, "optimizer_config": optimizer}
-    fixed = {"status": "green", "optimizer_status": "ok", "segments_count": 1, "payload_schema": {}}
+    known = {field: {"data_type": "keyword", "points": 0} for field in shard.info().payload_schema}
+    fixed = {"status": "green", "optimizer_status": "ok", "segments_count": 1, "payload_schema": known}
     return {**fixed, "config": config}
 
 

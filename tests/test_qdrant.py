@@ -110,6 +110,65 @@ def test_what_filters_ask_for_is_indexed(store: Store, shim: QdrantShim):
     assert indexed.keys() == whose | asked_for
 
 
+def somebody_makes(shim: QdrantShim, name: str = COLLECTION, distance: str = "Cosine") -> None:
+    """Make a collection as another program does: without our indexes."""
+    shim.answer("PUT", f"/collections/{name}", {"vectors": {"size": 4, "distance": distance}})
+
+
+@pytest.mark.promise("000.qdrant.indexes")
+def test_a_collection_that_was_made_without_its_indexes_gets_them_with_the_first_vector(
+    store: Store, shim: QdrantShim, tmp_path: Path
+):
+    somebody_makes(shim)
+    (a,) = put(store, "docs/a.md", "a")
+    assert not shim.shards[COLLECTION][0].info().payload_schema
+    embed(store, [(a, NORTH)])
+    assert len(shim.shards[COLLECTION][0].info().payload_schema) == 10
+    again = opened(shim, tmp_path)
+    shim.requests.clear()
+    embed(again, [(a, NORTH)])
+    assert f"PUT /collections/{COLLECTION}/index" not in shim.requests
+    again.close()
+
+
+@pytest.mark.parametrize("distance", ["Euclid", "Dot", "Manhattan"])
+def test_a_collection_that_compares_otherwise_is_not_used(store: Store, shim: QdrantShim, distance: str):
+    somebody_makes(shim, distance=distance)
+    a, b = put(store, "docs/a.md", "near", "far")
+    embed(store, [(a, NORTH), (b, EAST)])
+    assert sorted(shim.shards) == [COLLECTION, f"{COLLECTION}_4"]
+    assert ids(store) == [a, b]
+    assert points(shim) == []
+
+
+def test_vectors_that_were_sent_to_a_collection_that_compares_otherwise_are_sent_elsewhere_by_a_sync(
+    store: Store, shim: QdrantShim, tmp_path: Path
+):
+    (a,) = put(store, "docs/a.md", "a")
+    embed(store, [(a, NORTH)])
+    shim.answer("DELETE", f"/collections/{COLLECTION}", None)
+    somebody_makes(shim, distance="Euclid")
+    later = opened(shim, tmp_path)
+    with pytest.raises(BackendDown, match=f"{COLLECTION} .* compares by Euclid") as fault:
+        ids(later)
+    assert "kb migrate" in (fault.value.hint or "")
+    assert ["Euclid" in finding.message for finding in later.check()] == [True]
+    later.vectors.prepare(IDENTITY)
+    assert [waiting.chunk_id for waiting in later.vectors.pending(0, 10)] == [a]
+    embed(later, [(a, NORTH)])
+    assert ids(later) == [a]
+    assert later.check() == []
+    later.close()
+
+
+def test_where_no_collection_is_free_the_one_in_the_way_is_named(store: Store, shim: QdrantShim):
+    somebody_makes(shim, distance="Dot")
+    somebody_makes(shim, f"{COLLECTION}_4", distance="Dot")
+    with pytest.raises(BackendDown, match=f"{COLLECTION}_4") as fault:
+        store.vectors.prepare(IDENTITY)
+    assert "vectors.collection" in (fault.value.hint or "")
+
+
 @pytest.mark.promise("000.pool")
 def test_connections_are_kept_open(store: Store, shim: QdrantShim):
     stored = put(store, "docs/a.md", *(str(n) for n in range(20)))
