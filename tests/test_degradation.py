@@ -14,6 +14,7 @@ from concord.backends.sqlite.lexical import SQLiteLexical
 from concord.config import load_settings
 from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, EmbedderDown
+from concord.remarks import NOBODY
 from concord.types import Answer, Vector
 from concord.wire import explanation_to_json
 from small_library import NOTES, UNHURRIED, titles
@@ -237,6 +238,22 @@ def test_a_sync_while_the_vector_store_is_down_keeps_words_and_is_finished_later
     (report,) = kb.sync(["docs"])
     assert (report.pending, report.degraded, report.embedded + report.reused) == (0, None, 5)
     assert is_whole(ask(kb, "pump number 3"))
+
+
+def elsewhere(tmp_path: Path, url: str) -> KnowledgeBase:
+    given = {"store.url": f"sqlite://{tmp_path}", "vectors.url": url, "embed.provider": "hashing"}
+    return KnowledgeBase(load_settings(given, {"KB_HOME": str(tmp_path)}))
+
+
+def test_vectors_that_are_nowhere_yet_are_not_taken_for_no_results(shim: QdrantShim, tmp_path: Path):
+    with elsewhere(tmp_path, "http://127.0.0.1:1") as kb:
+        kb.note(Note(NOTES["Pool"], title="Pool"))
+    with elsewhere(tmp_path, shim.url) as kb:
+        assert is_by_words(ask(kb), "no vector has been sent")
+        assert ask(kb, mode="semantic").note == NOBODY
+        kb.sync()
+        kb.note(Note(NOTES["Login"], title="Login"))
+        assert is_whole(ask(kb))
 
 
 def answer_errors(shim: QdrantShim) -> None:
