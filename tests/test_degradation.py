@@ -256,6 +256,28 @@ def test_vectors_that_are_nowhere_yet_are_not_taken_for_no_results(shim: QdrantS
         assert is_whole(ask(kb))
 
 
+def test_a_note_that_could_not_be_embedded_is_kept_and_says_so(
+    kb: KnowledgeBase, shim: QdrantShim, caplog: pytest.LogCaptureFixture
+):
+    shim.stop()
+    kept = kb.note(Note("The pump is tested on Mondays.", title="Pump"))
+    shim.start()
+    assert kb.get(kept.id).text
+    (line,) = caplog.messages
+    assert line.startswith("kept; not embedded: Qdrant at")
+    assert "kb sync" in line
+
+
+def test_a_note_beside_vectors_that_are_kept_elsewhere_is_kept_and_says_so(
+    kb: KnowledgeBase, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    with elsewhere(tmp_path, "http://127.0.0.1:1") as other:
+        before = other.stats().counts.documents
+        other.note(Note("The pump is tested on Mondays.", title="Pump"))
+        assert other.stats().counts.documents == before + 1
+    assert "kept; not embedded: the vectors are kept in" in caplog.messages[0]
+
+
 def answer_errors(shim: QdrantShim) -> None:
     shim.status = 500
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from concord import KnowledgeBase
+from concord import KnowledgeBase, Note
 from concord.cli.main import main
 from concord.config import load_settings
 from concord.outcomes import Finding, VectorIndexState
@@ -111,6 +111,24 @@ def test_policies_that_somebody_switched_off_are_missed(owner: KnowledgeBase, ow
             assert table in finding.message
             connection.execute(finding.hint)
         assert named(owner, "policies") == []
+
+
+def test_what_a_role_without_rights_for_the_vectors_keeps_is_kept_once_and_says_so(
+    owner: KnowledgeBase, guest: str, owned: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    dimension = owner.store.vectors.identity().dimension  # type: ignore[union-attr]
+    with psycopg.connect(owned, autocommit=True) as connection:
+        connection.execute(f"REVOKE INSERT ON kb_vectors_{dimension} FROM {owner_of(guest)}")
+    write(tmp_path / "more" / "b.md", "# Valves\n\nThe valve is painted on Fridays.\n")
+    with opened(guest, tmp_path) as kb:
+        kept = kb.note(Note("The pump is painted on Fridays."))
+        assert kb.get(kept.id).text
+        assert ["permission denied" in line for line in caplog.messages] == [True]
+        assert caplog.messages[0].startswith("kept; not embedded: ")
+        report = kb.add(tmp_path / "more")
+        assert (report.added, report.pending) == (1, 1)
+        assert "permission denied" in str(report.degraded)
+    assert owner.search("painted", mode="fts5").total_hits == 2
 
 
 @pytest.fixture
