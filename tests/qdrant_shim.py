@@ -224,8 +224,9 @@ def _handler(shim: QdrantShim) -> type[BaseHTTPRequestHandler]:
             shim.gate.wait()
             try:
                 status, answer = self._answered(path, json.loads(body or b"null"))
-            except (LookupError, KeyError) as fault:
-                status, answer = 404, {"status": {"error": f"Not found: {fault}"}, "time": 0}
+            except LookupError as fault:
+                said = f"Not found: Collection {fault} doesn't exist!"
+                status, answer = 404, {"status": {"error": said}, "time": 0}
             except Exception as fault:  # what the engine refuses
                 status, answer = 400, {"status": {"error": str(fault)}, "time": 0}
             self._send(status, json.dumps(answer).encode())

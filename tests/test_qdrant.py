@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Iterator
 from functools import cache
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from msgspec.structs import replace
 from concord.backends.qdrant import place
 from concord.backends.qdrant.place import QdrantPlace
 from concord.config import load_settings
-from concord.errors import BackendDown, VectorsElsewhere
+from concord.errors import BackendDown, BadValue, VectorsElsewhere
 from concord.outside_vectors import StoreWithOutsideVectors
 from concord.parts import Parts, silent
 from concord.protocols import Store
@@ -423,6 +425,39 @@ def test_a_collection_that_somebody_dropped_is_filled_again(store: Store, shim: 
     assert [waiting.chunk_id for waiting in store.vectors.pending(0, 10)] == [a, b]
     embed(store, [(a, NORTH)])
     assert ids(store) == [a]
+
+
+@pytest.fixture
+def stranger() -> Iterator[str]:
+    """The address of a web server that is no Qdrant."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_error(404)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as made:
+        threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"http://127.0.0.1:{made.server_address[1]}"
+        made.shutdown()
+
+
+def test_who_answers_and_is_no_qdrant_is_not_said_to_have_lost_anything(stranger: str, tmp_path: Path):
+    store = opened(stranger, tmp_path)
+    with pytest.raises(BackendDown, match=f"something answers at {stranger}, but it is not Qdrant") as fault:
+        store.vectors.prepare(IDENTITY)
+    assert fault.value.hint == "check vectors.url"
+    assert [finding.message for finding in store.check()] == [fault.value.message]
+    store.close()
+
+
+@pytest.mark.parametrize("address", ["localhost:6333", "db.example.com:6333/prefix"])
+def test_an_address_without_a_scheme_is_told_how_to_begin(tmp_path: Path, address: str):
+    with pytest.raises(BadValue) as fault:
+        opened(address, tmp_path)
+    assert fault.value.hint == f"write http://{address}"
 
 
 def test_a_check_says_what_the_server_has_lost(store: Store, shim: QdrantShim):
