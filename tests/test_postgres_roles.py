@@ -162,6 +162,15 @@ def test_without_an_index_each_vector_is_compared(unindexed: KnowledgeBase):
     assert found.degraded == ()
 
 
+def test_who_does_not_own_the_tables_moves_vectors_away_as_well(
+    unindexed: KnowledgeBase, owner: KnowledgeBase
+):
+    owner.sync()
+    assert index_of(owner).absent is None
+    unindexed.store.ledger.move("http://localhost:6333/conduit_kb")
+    assert unindexed.store.ledger.is_empty()
+
+
 def test_a_missing_index_is_found_and_built_by_who_owns_the_tables(
     unindexed: KnowledgeBase, owner: KnowledgeBase, owned: str
 ):
