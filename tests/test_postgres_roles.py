@@ -11,6 +11,7 @@ import pytest
 from concord import KnowledgeBase, Note
 from concord.cli.main import main
 from concord.config import load_settings
+from concord.errors import BackendDown
 from concord.outcomes import Finding, VectorIndexState
 from postgres_server import fresh_org
 from recorders import write
@@ -129,6 +130,15 @@ def test_what_a_role_without_rights_for_the_vectors_keeps_is_kept_once_and_says_
         assert (report.added, report.pending) == (1, 1)
         assert "permission denied" in str(report.degraded)
     assert owner.search("painted", mode="fts5").total_hits == 2
+
+
+def test_what_a_server_that_is_read_only_advises_is_not_hidden_by_what_a_vector_store_would(
+    owner: KnowledgeBase, owned: str, tmp_path: Path
+):
+    with opened(f"{owned}&options=-c%20default_transaction_read_only%3Don", tmp_path) as kb:
+        with pytest.raises(BackendDown, match="is read-only") as refusal:
+            kb.remove("docs")
+        assert "primary" in (refusal.value.hint or "")
 
 
 @pytest.fixture

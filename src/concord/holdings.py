@@ -60,7 +60,10 @@ def remove(store: Store, source: Source, wait_s: float, *, force: bool = False) 
 def _delete_vectors(store: Store, source_id: str) -> int:
     try:
         return delete_vectors(store, source_id)
-    except BackendDown as fault:  # what it advises is for those who search
+    except BackendDown as fault:
+        if not store.ledger.home().url:  # the store's own fault, and its own advice
+            raise
+        # What a vector store advises is for those who search.
         raise BackendDown(fault.message, hint=_TRY_AGAIN) from fault
 
 

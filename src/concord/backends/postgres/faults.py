@@ -12,6 +12,7 @@ from concord.backends import sql_faults
 from concord.backends.postgres.refused import crowded, why_refused
 from concord.backends.sql_faults import Explanations
 from concord.errors import BackendDown, BadValue, CorruptStore, KBError, StoreBusy, StoreError
+from concord.patience import allowed_ms
 
 _AGAIN = "nothing was lost: start it again or check the network, then repeat the command"
 
@@ -55,10 +56,13 @@ def _busy(fault: Exception, server: str) -> KBError:
 
 
 def _late(fault: Exception, server: str) -> KBError:
+    more = "allow a search more time with --deadline-ms"
+    if allowed_ms() is None:  # nothing of ours: the server's own limit, for the role or the database
+        more = "raise statement_timeout, which is not ours: ALTER ROLE … SET statement_timeout = 0"
     return StoreBusy(
         f"PostgreSQL at {server} broke off what took too long: {_first_line(fault)}",
         hint="it is slow, or somebody keeps a table locked (pg_stat_activity tells who): try again later, or"
-        " allow a search more time with --deadline-ms",
+        f" {more}",
     )
 
 
