@@ -11,7 +11,7 @@ import pytest
 from concord import KnowledgeBase, Note
 from concord.cli.main import main
 from concord.config import load_settings
-from concord.errors import BackendDown
+from concord.errors import BackendDown, StoreError
 from concord.outcomes import Finding, VectorIndexState
 from postgres_server import fresh_org
 from recorders import write
@@ -20,6 +20,7 @@ psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extr
 from psycopg.conninfo import conninfo_to_dict  # noqa: E402
 
 from concord.backends.postgres import upkeep  # noqa: E402
+from concord.backends.postgres.store import PostgresStore  # noqa: E402
 
 
 def opened(url: str, folder: Path) -> KnowledgeBase:
@@ -112,6 +113,42 @@ def test_policies_that_somebody_switched_off_are_missed(owner: KnowledgeBase, ow
             assert table in finding.message
             connection.execute(finding.hint)
         assert named(owner, "policies") == []
+
+
+def test_rights_that_were_given_before_the_first_embedding_hold_for_its_table(
+    owned: str, role: str, tmp_path: Path
+):
+    with opened(owned, tmp_path) as kb:
+        kept = kb.note(Note("The pump is tested on Mondays."), embed=False)
+        with psycopg.connect(owned, autocommit=True) as connection:
+            connection.execute(f"GRANT USAGE ON SCHEMA public TO {role}")
+            connection.execute(
+                f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}"
+            )
+        kb.edit_note(kept.id, content="The pump is tested on Tuesdays.")
+    with opened(as_role(owned, role), tmp_path) as guests:
+        assert guests.search("pump", mode="semantic").degraded == ()
+        guests.note(Note("The valve is painted on Fridays."))
+        assert guests.stats().pending == 0
+
+
+def test_a_table_that_a_guest_has_made_is_its_owners_to_use(owned: str, role: str, tmp_path: Path):
+    with opened(owned, tmp_path) as kb:
+        kept = kb.note(Note("The pump is tested on Mondays."), embed=False)
+        with psycopg.connect(owned, autocommit=True) as connection:
+            connection.execute(f"GRANT ALL ON SCHEMA public TO {role}")
+            connection.execute(f"GRANT ALL ON ALL TABLES IN SCHEMA public TO {role}")
+        with opened(as_role(owned, role), tmp_path) as guests:
+            guests.edit_note(kept.id, content="The pump is tested on Tuesdays.")
+        assert kb.search("pump", mode="semantic").degraded == ()
+
+
+def test_whoever_lacks_a_right_is_told_which_and_for_what(owner: KnowledgeBase, owned: str, role: str):
+    with psycopg.connect(owned, autocommit=True) as connection:
+        connection.execute(f"GRANT USAGE ON SCHEMA public TO {role}; GRANT SELECT ON kb_schema TO {role}")
+    with pytest.raises(StoreError, match="permission denied for table kb_orgs") as refusal:
+        PostgresStore.open(as_role(owned, role), "default")
+    assert "GRANT SELECT, INSERT, UPDATE, DELETE ON kb_orgs" in (refusal.value.hint or "")
 
 
 def test_what_a_role_without_rights_for_the_vectors_keeps_is_kept_once_and_says_so(
