@@ -121,6 +121,10 @@ def _refuse_edits(origin: Store, target: Store) -> None:
     Raises:
         BadValue: something in it is not as it is here.
     """
+    known = {(opinion.query, opinion.document_id) for opinion in origin.journal.feedback()}
+    for opinion in target.journal.feedback():  # which no generation counts
+        if (opinion.query, opinion.document_id) not in known:
+            _refuse_edited(f"there is an opinion on {opinion.citation!r}")
     finished = _finished_at(target)
     if target.catalog.generation() in finished:
         return
@@ -129,11 +133,15 @@ def _refuse_edits(origin: Store, target: Store) -> None:
         missing = None if finished else _plain(one)  # in a copy that was never finished, it is to come
         if there.get((type(one), one.id), missing) != _plain(one):
             name = one.name if isinstance(one, Source) else one.path
-            raise BadValue(
-                f"the target was changed after it was copied: {name!r} is not there as it is here",
-                hint="copying again would undo that: choose an empty store, or delete the copy if nothing in"
-                " it is needed",
-            )
+            _refuse_edited(f"{name!r} is not there as it is here")
+
+
+def _refuse_edited(what: str) -> NoReturn:
+    raise BadValue(
+        f"the target was changed after it was copied: {what}",
+        hint="copying again would undo that: choose an empty store, or delete the copy if nothing in it is"
+        " needed",
+    )
 
 
 def _kept(store: Store) -> Iterator[Source | Document]:
