@@ -94,7 +94,7 @@ def drop(shim: QdrantShim, name: str, body: Any) -> Any:
 
 
 def describe(shim: QdrantShim, name: str, body: Any) -> Any:
-    made = shim.shards[name][1]
+    shard, made = shim.shards[name]
     params = {"vectors": made["vectors"], "shard_number": 1, "replication_factor": 1}
     hnsw = {"m": 16, "ef_construct": 100, "full_scan_threshold": 10000}
     optimizer = {
@@ -104,7 +104,8 @@ def describe(shim: QdrantShim, name: str, body: Any) -> Any:
         "flush_interval_sec": 5,
     }
     config = {"params": params, "hnsw_config": hnsw, "optimizer_config": optimizer}
-    fixed = {"status": "green", "optimizer_status": "ok", "segments_count": 1, "payload_schema": {}}
+    known = {field: {"data_type": "keyword", "points": 0} for field in shard.info().payload_schema}
+    fixed = {"status": "green", "optimizer_status": "ok", "segments_count": 1, "payload_schema": known}
     return {**fixed, "config": config}
 
 
@@ -223,8 +224,9 @@ def _handler(shim: QdrantShim) -> type[BaseHTTPRequestHandler]:
             shim.gate.wait()
             try:
                 status, answer = self._answered(path, json.loads(body or b"null"))
-            except (LookupError, KeyError) as fault:
-                status, answer = 404, {"status": {"error": f"Not found: {fault}"}, "time": 0}
+            except LookupError as fault:
+                said = f"Not found: Collection {fault} doesn't exist!"
+                status, answer = 404, {"status": {"error": said}, "time": 0}
             except Exception as fault:  # what the engine refuses
                 status, answer = 400, {"status": {"error": str(fault)}, "time": 0}
             self._send(status, json.dumps(answer).encode())

@@ -13,7 +13,7 @@ from concord import KnowledgeBase, Note
 from concord.cascade import Step
 from concord.errors import Unavailable
 from concord.protocols import Store
-from concord.remarks import EMPTY, NO_TIME, NO_WORD, NOTHING, RUNG_NOTES
+from concord.remarks import EMPTY, NO_TIME, NO_WORD, NOTHING, RUNG_NOTES, UNEMBEDDED
 from concord.rungs import beginnings
 from concord.search import search
 from concord.types import Candidate, Family, Query, Request, Source
@@ -243,6 +243,20 @@ def test_what_is_superseded_is_said_to_be():
         "all that was found has been superseded; --include-superseded shows it",
     )
     assert titles(kb.search("zebra", mode="fts5", include_superseded=True)) == ["Zebra"]
+
+
+@pytest.mark.parametrize("has_superseded", [False, True])
+def test_meaning_that_finds_nothing_because_nothing_is_embedded_is_not_called_superseded(
+    has_superseded: bool,
+):
+    kb = library({"Zebra": "the zebra is striped"})
+    kb.store.vectors.delete_source(kb.sources()[0].source.id)
+    if has_superseded:
+        first = kb.note(Note("an older zebra"), embed=False)
+        kb.note(Note("a newer zebra"), supersedes=first.id, embed=False)
+    assert kb.search("zebra", mode="semantic").note == UNEMBEDDED
+    answer = kb.search("zebra")
+    assert [(one.strategy, "no vector yet" in one.reason) for one in answer.degraded] == [("vectors", True)]
 
 
 def test_excluded_words_are_named_when_they_leave_nothing():

@@ -14,6 +14,7 @@ from concord.backends.sqlite.lexical import SQLiteLexical
 from concord.config import load_settings
 from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, EmbedderDown
+from concord.remarks import NOBODY
 from concord.types import Answer, Vector
 from concord.wire import explanation_to_json
 from small_library import NOTES, UNHURRIED, titles
@@ -237,6 +238,44 @@ def test_a_sync_while_the_vector_store_is_down_keeps_words_and_is_finished_later
     (report,) = kb.sync(["docs"])
     assert (report.pending, report.degraded, report.embedded + report.reused) == (0, None, 5)
     assert is_whole(ask(kb, "pump number 3"))
+
+
+def elsewhere(tmp_path: Path, url: str) -> KnowledgeBase:
+    given = {"store.url": f"sqlite://{tmp_path}", "vectors.url": url, "embed.provider": "hashing"}
+    return KnowledgeBase(load_settings(given, {"KB_HOME": str(tmp_path)}))
+
+
+def test_vectors_that_are_nowhere_yet_are_not_taken_for_no_results(shim: QdrantShim, tmp_path: Path):
+    with elsewhere(tmp_path, "http://127.0.0.1:1") as kb:
+        kb.note(Note(NOTES["Pool"], title="Pool"))
+    with elsewhere(tmp_path, shim.url) as kb:
+        assert is_by_words(ask(kb), "no vector has been sent")
+        assert ask(kb, mode="semantic").note == NOBODY
+        kb.sync()
+        kb.note(Note(NOTES["Login"], title="Login"))
+        assert is_whole(ask(kb))
+
+
+def test_a_note_that_could_not_be_embedded_is_kept_and_says_so(
+    kb: KnowledgeBase, shim: QdrantShim, caplog: pytest.LogCaptureFixture
+):
+    shim.stop()
+    kept = kb.note(Note("The pump is tested on Mondays.", title="Pump"))
+    shim.start()
+    assert kb.get(kept.id).text
+    (line,) = caplog.messages
+    assert line.startswith("kept; not embedded: Qdrant at")
+    assert "kb sync" in line
+
+
+def test_a_note_beside_vectors_that_are_kept_elsewhere_is_kept_and_says_so(
+    kb: KnowledgeBase, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    with elsewhere(tmp_path, "http://127.0.0.1:1") as other:
+        before = other.stats().counts.documents
+        other.note(Note("The pump is tested on Mondays.", title="Pump"))
+        assert other.stats().counts.documents == before + 1
+    assert "kept; not embedded: the vectors are kept in" in caplog.messages[0]
 
 
 def answer_errors(shim: QdrantShim) -> None:

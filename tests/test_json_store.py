@@ -6,12 +6,14 @@ import json
 import os
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
 from concord import KnowledgeBase, Note
+from concord.backends import memory
 from concord.backends.json_file import JsonStore
 from concord.config import load_settings
 from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
@@ -200,3 +202,21 @@ def test_a_folder_that_cannot_be_made_is_said(folder: Path):
     (folder / "file").write_text("", encoding="utf-8")
     with pytest.raises(BackendDown):
         JsonStore.open(f"json://{folder}/file/below", "default")
+
+
+def test_of_many_words_only_those_that_begin_alike_or_are_one_slip_away_are_looked_at(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """To look at every one would take longer than who asks waits, and nothing would be suggested."""
+    with closing(opened(folder)) as store:
+        put(store, "docs/a.md", *(f"filler{i:02}" for i in range(40)), "Kubernetes", "systems")
+        assert similar(store, "bernetes") == ["kubernetes"]
+        monkeypatch.setattr(memory, "SMALL", 40)
+        assert similar(store, "bernetes") == []
+        for mistyped in ("kubrenetes", "iubernetes", "kubern"):
+            assert similar(store, mistyped) == ["kubernetes"]
+        assert similar(store, "systemz") == ["systems"]
+
+
+def similar(store: JsonStore, word: str) -> list[str]:
+    return [found for found, _ in store.lexical.similar_words(word, 5)]

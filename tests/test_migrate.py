@@ -15,12 +15,13 @@ from concord import KnowledgeBase, Note
 from concord.cli.main import main
 from concord.config import load_settings
 from concord.errors import BackendDown, BadValue, ModelMismatch, StoreError
+from concord.files.memos import Memo, read_memo, write_memo
 from concord.migrate import migrate, verify
 from concord.parts import Parts
 from concord.protocols import Store
 from concord.types import Access, Feedback, Filter
 from contract.conftest import RAM
-from contract.stored import IDENTITY, document, put, unit
+from contract.stored import IDENTITY, document, pieces, put, unit
 from kb_process import environment, finish, start
 from postgres_server import fresh_org, server_url
 from recorders import write
@@ -31,6 +32,7 @@ STORES: dict[str, dict[str, str]] = {
     "postgresql": {"store.url": "{server}"},
     "sqlite+qdrant": {"store.url": "sqlite://{folder}", "vectors.url": "qdrant-local:{folder}/vectors"},
 }
+MEMO = Memo(mount="/mnt", textless={"a.png": [1, 2, "a picture"]})
 
 
 @pytest.fixture
@@ -76,7 +78,7 @@ def fill(store: Store, documents: int = 150) -> None:
         store.cache.put(IDENTITY, {bytes([n]) * 32: unit(n + 1, 1, 0, 0)})
     store.catalog.update_document(replace(document("docs/001.md", title="Old"), superseded_by="docs/002.md"))
     store.cache.put(replace(IDENTITY, model="older"), {b"k" * 32: unit(1, 2, 3, 4)})
-    store.catalog.put_memo("docs", "a memo")
+    store.catalog.put_memo("docs", write_memo(MEMO))
     store.journal.record_access(["docs/001.md", "docs/002.md"], 5.0)
     store.journal.record_access(["docs/002.md"], 7.5)
     store.journal.record_feedback(Feedback("docs/002.md", "docs/002.md:1", "good", "a query", 9.0))
@@ -92,7 +94,7 @@ def test_everything_arrives_and_is_found_as_before(folder: Path, origin: str, ta
     done = moved(here, there)
     assert done.counts == here.catalog.counts() == there.catalog.counts()
     assert (done.copied, done.cached) == (150, 151)
-    assert there.catalog.memo("docs") == "a memo"
+    assert read_memo(there.catalog.memo("docs")) == MEMO
     assert there.journal.accesses(["docs/002.md"]) == {"docs/002.md": Access(2, 7.5)}
     assert [one.opinion for one in there.journal.feedback()] == ["good"]
     assert there.vectors.identity() == IDENTITY
@@ -194,7 +196,7 @@ def test_a_copy_that_deletions_have_overtaken_is_finished_by_the_next_run(folder
     assert moved(here, there).counts == here.catalog.counts()
     assert there.catalog.document("docs/007.md") is None
     assert [source.name for source in there.catalog.sources()] == ["docs"]
-    assert there.catalog.memo("docs") == "a memo"
+    assert read_memo(there.catalog.memo("docs")) == MEMO
     for store in (here, there):
         store.close()
 
@@ -227,6 +229,103 @@ def test_nothing_is_deleted_from_a_copy_that_is_complete(pair: tuple[Store, Stor
     assert there.catalog.document("docs/003.md") is not None
 
 
+def edit_text(there: Store) -> None:
+    put(there, "docs/003.md", "edited there", title="Page 3")
+
+
+def edit_tags(there: Store) -> None:
+    (known,) = there.catalog.documents_at("docs/003.md")
+    there.catalog.update_document(replace(known, tags=("mine",)))
+
+
+def edit_source(there: Store) -> None:
+    (known,) = there.catalog.sources()
+    there.catalog.put_source(replace(known, tags=("mine",)))
+
+
+def judge_there(there: Store) -> None:
+    there.journal.record_feedback(Feedback("docs/003.md", "docs/003.md:1", "bad", "another query", 9.0))
+
+
+def delete_there(there: Store) -> None:
+    there.catalog.delete_documents(["docs/003.md"])
+
+
+@pytest.mark.promise("D.migrate.refuses")
+@pytest.mark.parametrize("target", STORES)
+@pytest.mark.parametrize("edit", [edit_text, edit_tags, edit_source, judge_there, delete_there])
+def test_a_copy_that_was_changed_since_it_was_finished_is_refused_and_left_alone(
+    folder: Path, target: str, edit: Callable[[Store], None]
+):
+    here, there = opened("sqlite", folder / "here"), opened(target, folder / "there")
+    fill(here, 5)
+    moved(here, there)
+    edit(there)
+    before = there.catalog.generation()
+    with pytest.raises(BadValue, match="changed after it was copied: .*docs") as refusal:
+        moved(here, there)
+    assert "would undo" in (refusal.value.hint or "")
+    assert there.catalog.generation() == before
+    for store in (here, there):
+        store.close()
+
+
+@pytest.mark.parametrize("target", STORES)
+def test_a_finished_copy_that_nobody_has_changed_is_brought_up_to_date(folder: Path, target: str):
+    here, there = opened("sqlite", folder / "here"), opened(target, folder / "there")
+    fill(here, 5)
+    moved(here, there)
+    assert moved(here, there).copied == 0
+    edit_text(here)
+    put(here, "docs/new.md", "text")
+    assert moved(here, there).copied == 2
+    assert moved(here, there).copied == 0
+    assert read_memo(there.catalog.memo("docs")) == MEMO
+    for store in (here, there):
+        store.close()
+
+
+def test_a_run_that_is_killed_while_it_updates_a_finished_copy_is_taken_up(pair: tuple[Store, Store]):
+    here, there = pair
+    fill(here, 80)
+    moved(here, there)
+    here.catalog.update_documents([replace(one, tags=("new",)) for one in here.catalog.documents()])
+
+    def stop(stage: str, done: int, total: int | None) -> None:
+        raise Killed
+
+    with pytest.raises(Killed):
+        moved(here, there, stop)
+    assert moved(here, there).copied == 16
+
+
+@pytest.mark.promise("D.migrate.refuses")
+def test_a_half_copy_in_which_somebody_has_edited_something_is_refused(pair: tuple[Store, Store]):
+    here, there = pair
+    fill(here, 80)
+
+    def stop(stage: str, done: int, total: int | None) -> None:
+        raise Killed
+
+    with pytest.raises(Killed):
+        moved(here, there, stop)
+    edit_tags(there)
+    with pytest.raises(BadValue, match=r"docs/003\.md"):
+        moved(here, there)
+
+
+def test_a_copy_of_a_copy_is_one_of_its_own(pair: tuple[Store, Store], folder: Path):
+    here, there = pair
+    fill(here, 5)
+    moved(here, there)
+    third = opened("json", folder / "third")
+    assert moved(there, third).copied == 5
+    edit_text(third)
+    with pytest.raises(BadValue, match="changed after"):
+        moved(there, third)
+    third.close()
+
+
 @pytest.mark.promise("D.migrate.refuses")
 def test_a_target_with_something_else_in_it_is_refused_and_left_alone(pair: tuple[Store, Store]):
     here, there = pair
@@ -245,7 +344,8 @@ def test_a_target_with_something_else_in_it_is_refused_and_left_alone(pair: tupl
 def test_a_target_with_vectors_of_another_model_is_refused(pair: tuple[Store, Store]):
     here, there = pair
     fill(here, 3)
-    (a, _) = put(there, "docs/000.md", "text", "more")
+    there.catalog.put_source(here.catalog.sources()[0])
+    (a,) = there.catalog.put_document(next(here.catalog.documents()), pieces("text"))
     there.vectors.prepare(replace(IDENTITY, model="other"))
     there.vectors.put([(a, unit(1, 0, 0, 0))])
     with pytest.raises(ModelMismatch):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from concord.errors import BackendDown, KBError, StoreBusy, StoreError
+from concord.errors import BackendDown, BadValue, KBError, StoreBusy, StoreError
 from postgres_server import fresh_org, server_url, shared_server
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
@@ -60,6 +60,15 @@ def test_a_wrong_password_and_none_are_told_as_such(role: str, password: str):
     assert "does not let us in" in error.message
     assert "password" in error.message
     assert "store.url" in (error.hint or "")
+
+
+@pytest.mark.parametrize(
+    "option", ["sslmode=bad", "port=70000", "port=x", "target_session_attrs=any-of", "connect_timeout=x"]
+)
+def test_a_url_that_libpq_does_not_take_is_not_called_a_server_that_is_down(option: str):
+    with pytest.raises(BadValue, match="URL") as refused:
+        PostgresStore.open(f"{server_url()}&{option}", "default")
+    assert refused.value.hint
 
 
 def test_a_role_that_does_not_exist_is_named():

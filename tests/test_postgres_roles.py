@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from concord import KnowledgeBase
+from concord import KnowledgeBase, Note
 from concord.cli.main import main
 from concord.config import load_settings
+from concord.errors import BackendDown, StoreError
 from concord.outcomes import Finding, VectorIndexState
 from postgres_server import fresh_org
 from recorders import write
@@ -19,6 +20,7 @@ psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extr
 from psycopg.conninfo import conninfo_to_dict  # noqa: E402
 
 from concord.backends.postgres import upkeep  # noqa: E402
+from concord.backends.postgres.store import PostgresStore  # noqa: E402
 
 
 def opened(url: str, folder: Path) -> KnowledgeBase:
@@ -113,6 +115,69 @@ def test_policies_that_somebody_switched_off_are_missed(owner: KnowledgeBase, ow
         assert named(owner, "policies") == []
 
 
+def test_rights_that_were_given_before_the_first_embedding_hold_for_its_table(
+    owned: str, role: str, tmp_path: Path
+):
+    with opened(owned, tmp_path) as kb:
+        kept = kb.note(Note("The pump is tested on Mondays."), embed=False)
+        with psycopg.connect(owned, autocommit=True) as connection:
+            connection.execute(f"GRANT USAGE ON SCHEMA public TO {role}")
+            connection.execute(
+                f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}"
+            )
+        kb.edit_note(kept.id, content="The pump is tested on Tuesdays.")
+    with opened(as_role(owned, role), tmp_path) as guests:
+        assert guests.search("pump", mode="semantic").degraded == ()
+        guests.note(Note("The valve is painted on Fridays."))
+        assert guests.stats().pending == 0
+
+
+def test_a_table_that_a_guest_has_made_is_its_owners_to_use(owned: str, role: str, tmp_path: Path):
+    with opened(owned, tmp_path) as kb:
+        kept = kb.note(Note("The pump is tested on Mondays."), embed=False)
+        with psycopg.connect(owned, autocommit=True) as connection:
+            connection.execute(f"GRANT ALL ON SCHEMA public TO {role}")
+            connection.execute(f"GRANT ALL ON ALL TABLES IN SCHEMA public TO {role}")
+        with opened(as_role(owned, role), tmp_path) as guests:
+            guests.edit_note(kept.id, content="The pump is tested on Tuesdays.")
+        assert kb.search("pump", mode="semantic").degraded == ()
+
+
+def test_whoever_lacks_a_right_is_told_which_and_for_what(owner: KnowledgeBase, owned: str, role: str):
+    with psycopg.connect(owned, autocommit=True) as connection:
+        connection.execute(f"GRANT USAGE ON SCHEMA public TO {role}; GRANT SELECT ON kb_schema TO {role}")
+    with pytest.raises(StoreError, match="permission denied for table kb_orgs") as refusal:
+        PostgresStore.open(as_role(owned, role), "default")
+    assert "GRANT SELECT, INSERT, UPDATE, DELETE ON kb_orgs" in (refusal.value.hint or "")
+
+
+def test_what_a_role_without_rights_for_the_vectors_keeps_is_kept_once_and_says_so(
+    owner: KnowledgeBase, guest: str, owned: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    dimension = owner.store.vectors.identity().dimension  # type: ignore[union-attr]
+    with psycopg.connect(owned, autocommit=True) as connection:
+        connection.execute(f"REVOKE INSERT ON kb_vectors_{dimension} FROM {owner_of(guest)}")
+    write(tmp_path / "more" / "b.md", "# Valves\n\nThe valve is painted on Fridays.\n")
+    with opened(guest, tmp_path) as kb:
+        kept = kb.note(Note("The pump is painted on Fridays."))
+        assert kb.get(kept.id).text
+        assert ["permission denied" in line for line in caplog.messages] == [True]
+        assert caplog.messages[0].startswith("kept; not embedded: ")
+        report = kb.add(tmp_path / "more")
+        assert (report.added, report.pending) == (1, 1)
+        assert "permission denied" in str(report.degraded)
+    assert owner.search("painted", mode="fts5").total_hits == 2
+
+
+def test_what_a_server_that_is_read_only_advises_is_not_hidden_by_what_a_vector_store_would(
+    owner: KnowledgeBase, owned: str, tmp_path: Path
+):
+    with opened(f"{owned}&options=-c%20default_transaction_read_only%3Don", tmp_path) as kb:
+        with pytest.raises(BackendDown, match="is read-only") as refusal:
+            kb.remove("docs")
+        assert "primary" in (refusal.value.hint or "")
+
+
 @pytest.fixture
 def unindexed(guest: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KnowledgeBase]:
     """A knowledge base of that guest, with more vectors than are left without an index."""
@@ -142,6 +207,15 @@ def test_without_an_index_each_vector_is_compared(unindexed: KnowledgeBase):
     assert found.hits[0].document.path.startswith("more/")
     assert len(found.hits) == 4
     assert found.degraded == ()
+
+
+def test_who_does_not_own_the_tables_moves_vectors_away_as_well(
+    unindexed: KnowledgeBase, owner: KnowledgeBase
+):
+    owner.sync()
+    assert index_of(owner).absent is None
+    unindexed.store.ledger.move("http://localhost:6333/conduit_kb")
+    assert unindexed.store.ledger.is_empty()
 
 
 def test_a_missing_index_is_found_and_built_by_who_owns_the_tables(

@@ -75,6 +75,40 @@ def test_the_vectors_of_another_organisation_on_the_way_take_nothing_from_the_ne
         assert recall(own, ids, points, EVERYTHING) >= 0.95
 
 
+def has_index(store: PostgresStore) -> bool:
+    asked = "SELECT to_regclass(%(index)s) IS NOT NULL"
+    return store._connections.rows(asked, index=f"kb_vectors_{DIMENSION}_hnsw") == [(True,)]
+
+
+def test_vectors_that_come_back_are_indexed_anew(database: str, monkeypatch: pytest.MonkeyPatch):
+    """A graph of deleted vectors is a bad one to put others into."""
+    monkeypatch.setattr(upkeep, "INDEX_FROM", 10)
+    with closing(PostgresStore.open(database, "own")) as own:
+        points = topic(OWN, 0.4, 100)
+        ids = fill(own, "docs/a.md", points)
+        own.tend(silent)
+        assert has_index(own)
+        own.ledger.move("http://localhost:6333/conduit_kb")
+        assert not has_index(own)
+        own.ledger.move("")
+        own.vectors.put(zip(ids, (point.tobytes() for point in points), strict=True))
+        own.tend(silent)
+        assert has_index(own)
+
+
+def test_vectors_that_leave_leave_the_index_of_others_alone(database: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(upkeep, "INDEX_FROM", 10)
+    with (
+        closing(PostgresStore.open(database, "own")) as own,
+        closing(PostgresStore.open(database, "other")) as other,
+    ):
+        fill(own, "docs/a.md", topic(OWN, 0.4, 50))
+        fill(other, "docs/a.md", topic(OTHER, 0.1, 50))
+        own.tend(silent)
+        own.ledger.move("http://localhost:6333/conduit_kb")
+        assert has_index(other)
+
+
 @pytest.mark.promise("design.filters-inside-engines")
 def test_what_a_filter_leaves_out_on_the_way_takes_nothing_from_the_nearest(database: str):
     with closing(PostgresStore.open(database, "default")) as store:

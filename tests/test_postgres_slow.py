@@ -154,6 +154,23 @@ def test_a_write_waits_for_a_lock_for_longer_than_a_search_would(kb: KnowledgeBa
     assert report.added == 1
 
 
+def test_a_write_that_the_servers_own_limit_breaks_off_is_not_told_to_allow_a_search_more(
+    kb: KnowledgeBase, org: str, tmp_path: Path
+):
+    write(tmp_path / "docs" / "b.md", "More text.\n")
+    url = f"{server_url()}&options=-c%20statement_timeout%3D{DEADLINE_MS:.0f}"
+    with KnowledgeBase.open(store__url=url, org=org, embed__provider="hashing") as hasty:
+        hasty.search("login")
+        with locked("kb_documents"):
+            refusal = outcome(hasty.sync)
+        assert isinstance(refusal, StoreBusy)
+        assert "statement_timeout" in (refusal.hint or "")
+        assert "--deadline-ms" not in (refusal.hint or "")
+        with locked("kb_postings"):
+            refusal = outcome(lambda: hasty.search("login", deadline_ms=DEADLINE_MS))
+        assert "--deadline-ms" in (refusal.hint or "")
+
+
 @contextmanager
 def frozen(connection: Any) -> Iterator[None]:
     """Stop all processes of the server that work for us, as a disk that hangs does."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Iterator
 from functools import cache
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from msgspec.structs import replace
 from concord.backends.qdrant import place
 from concord.backends.qdrant.place import QdrantPlace
 from concord.config import load_settings
-from concord.errors import BackendDown, VectorsElsewhere
+from concord.errors import BackendDown, BadValue, VectorsElsewhere
 from concord.outside_vectors import StoreWithOutsideVectors
 from concord.parts import Parts, silent
 from concord.protocols import Store
@@ -108,6 +110,65 @@ def test_what_filters_ask_for_is_indexed(store: Store, shim: QdrantShim):
     whose = {"org", "store", "space"}
     asked_for = {"source_id", "document_id", "folders", "tags", "type", "state", "modified"}
     assert indexed.keys() == whose | asked_for
+
+
+def somebody_makes(shim: QdrantShim, name: str = COLLECTION, distance: str = "Cosine") -> None:
+    """Make a collection as another program does: without our indexes."""
+    shim.answer("PUT", f"/collections/{name}", {"vectors": {"size": 4, "distance": distance}})
+
+
+@pytest.mark.promise("000.qdrant.indexes")
+def test_a_collection_that_was_made_without_its_indexes_gets_them_with_the_first_vector(
+    store: Store, shim: QdrantShim, tmp_path: Path
+):
+    somebody_makes(shim)
+    (a,) = put(store, "docs/a.md", "a")
+    assert not shim.shards[COLLECTION][0].info().payload_schema
+    embed(store, [(a, NORTH)])
+    assert len(shim.shards[COLLECTION][0].info().payload_schema) == 10
+    again = opened(shim, tmp_path)
+    shim.requests.clear()
+    embed(again, [(a, NORTH)])
+    assert f"PUT /collections/{COLLECTION}/index" not in shim.requests
+    again.close()
+
+
+@pytest.mark.parametrize("distance", ["Euclid", "Dot", "Manhattan"])
+def test_a_collection_that_compares_otherwise_is_not_used(store: Store, shim: QdrantShim, distance: str):
+    somebody_makes(shim, distance=distance)
+    a, b = put(store, "docs/a.md", "near", "far")
+    embed(store, [(a, NORTH), (b, EAST)])
+    assert sorted(shim.shards) == [COLLECTION, f"{COLLECTION}_4"]
+    assert ids(store) == [a, b]
+    assert points(shim) == []
+
+
+def test_vectors_that_were_sent_to_a_collection_that_compares_otherwise_are_sent_elsewhere_by_a_sync(
+    store: Store, shim: QdrantShim, tmp_path: Path
+):
+    (a,) = put(store, "docs/a.md", "a")
+    embed(store, [(a, NORTH)])
+    shim.answer("DELETE", f"/collections/{COLLECTION}", None)
+    somebody_makes(shim, distance="Euclid")
+    later = opened(shim, tmp_path)
+    with pytest.raises(BackendDown, match=f"{COLLECTION} .* compares by Euclid") as fault:
+        ids(later)
+    assert "kb migrate" in (fault.value.hint or "")
+    assert ["Euclid" in finding.message for finding in later.check()] == [True]
+    later.vectors.prepare(IDENTITY)
+    assert [waiting.chunk_id for waiting in later.vectors.pending(0, 10)] == [a]
+    embed(later, [(a, NORTH)])
+    assert ids(later) == [a]
+    assert later.check() == []
+    later.close()
+
+
+def test_where_no_collection_is_free_the_one_in_the_way_is_named(store: Store, shim: QdrantShim):
+    somebody_makes(shim, distance="Dot")
+    somebody_makes(shim, f"{COLLECTION}_4", distance="Dot")
+    with pytest.raises(BackendDown, match=f"{COLLECTION}_4") as fault:
+        store.vectors.prepare(IDENTITY)
+    assert "vectors.collection" in (fault.value.hint or "")
 
 
 @pytest.mark.promise("000.pool")
@@ -364,6 +425,39 @@ def test_a_collection_that_somebody_dropped_is_filled_again(store: Store, shim: 
     assert [waiting.chunk_id for waiting in store.vectors.pending(0, 10)] == [a, b]
     embed(store, [(a, NORTH)])
     assert ids(store) == [a]
+
+
+@pytest.fixture
+def stranger() -> Iterator[str]:
+    """The address of a web server that is no Qdrant."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_error(404)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as made:
+        threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"http://127.0.0.1:{made.server_address[1]}"
+        made.shutdown()
+
+
+def test_who_answers_and_is_no_qdrant_is_not_said_to_have_lost_anything(stranger: str, tmp_path: Path):
+    store = opened(stranger, tmp_path)
+    with pytest.raises(BackendDown, match=f"something answers at {stranger}, but it is not Qdrant") as fault:
+        store.vectors.prepare(IDENTITY)
+    assert fault.value.hint == "check vectors.url"
+    assert [finding.message for finding in store.check()] == [fault.value.message]
+    store.close()
+
+
+@pytest.mark.parametrize("address", ["localhost:6333", "db.example.com:6333/prefix"])
+def test_an_address_without_a_scheme_is_told_how_to_begin(tmp_path: Path, address: str):
+    with pytest.raises(BadValue) as fault:
+        opened(address, tmp_path)
+    assert fault.value.hint == f"write http://{address}"
 
 
 def test_a_check_says_what_the_server_has_lost(store: Store, shim: QdrantShim):

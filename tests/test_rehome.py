@@ -198,6 +198,23 @@ def test_stats_tell_where_vectors_are_kept(
     assert json.loads(run("stats", "--json"))["vectors_home"] is None
 
 
+@pytest.mark.parametrize("vectors", ["", "http://127.0.0.1:1"])
+def test_vectors_that_are_kept_elsewhere_than_the_settings_say_are_found_by_the_doctor(
+    kb: KnowledgeBase, shim: QdrantShim, tmp_path: Path, vectors: str
+):
+    assert kb.doctor().findings == ()
+    with opened(tmp_path, vectors) as elsewhere:
+        said = [one for one in elsewhere.doctor().findings if one.check == "vectors"]
+        assert [f"are kept in {shim.url}/{OLD}" in one.message for one in said] == [True]
+        assert "vectors.url" in said[0].hint
+        assert elsewhere.stats().index is None
+
+
+def test_a_server_that_is_down_is_found_by_the_doctor_before_the_first_vector(tmp_path: Path):
+    with opened(tmp_path, "http://127.0.0.1:1") as kb:
+        assert ["Qdrant at" in one.message for one in kb.doctor().findings] == [True]
+
+
 def test_a_source_that_cannot_be_removed_now_is_not_called_searchable(
     kb: KnowledgeBase, shim: QdrantShim, run: Callable[..., str]
 ):
@@ -209,6 +226,22 @@ def test_a_source_that_cannot_be_removed_now_is_not_called_searchable(
     assert "searched" not in (refusal.value.hint or "")
     shim.status = None
     assert kb.remove("notes", force=True).vectors_deleted == 2
+
+
+def test_the_command_tells_where_the_copy_has_its_vectors(
+    shim: QdrantShim, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("KB_HOME", str(tmp_path))
+    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
+    with opened(tmp_path) as kb:
+        kb.note(Note("The pump is tested on Mondays.", title="Pump"))
+    vectors = shim.url.replace("http://", "http://me:secret@")
+    here = ["--store", f"sqlite://{tmp_path}/store"]
+    assert main([*here, "migrate", "--to", f"sqlite://{tmp_path}/copy", "--vectors", vectors]) == 0
+    said = capsys.readouterr().err
+    assert f"KB_STORE_URL=sqlite://{tmp_path}/copy KB_VECTORS_URL=http://me" in said
+    assert "vectors.url" in said
+    assert "secret" not in said
 
 
 def test_the_command_tells_of_what_is_left_and_what_to_do(
@@ -223,7 +256,9 @@ def test_the_command_tells_of_what_is_left_and_what_to_do(
     here = ["--store", f"sqlite://{tmp_path}/store"]
     monkeypatch.setenv("KB_VECTORS_URL", shim.url)
     assert main([*here, "migrate", "--to", f"sqlite://{tmp_path}/copy"]) == 0
-    assert f"vectors stay in {shim.url}/{OLD}" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"vectors stay in {shim.url}/{OLD}" in said
+    assert "KB_VECTORS_URL=http" not in said
     assert owners(shim)["default"] == 2  # the old store is only read
     monkeypatch.setenv("KB_VECTORS_URL", "")
     shim.status = 503

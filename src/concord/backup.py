@@ -25,7 +25,8 @@ def back_up(store: Store, path: str | os.PathLike[str], progress: Progress) -> B
     if not isinstance(inner, SelfCopying):
         raise UsageError(
             "only a store in SQLite can be copied to a file while it is in use",
-            hint="`kb migrate --to sqlite:///folder` copies any store; PostgreSQL has pg_dump",
+            hint="`kb migrate --to sqlite:///folder` copies any store; PostgreSQL has pg_dump, for superusers"
+            " and roles with BYPASSRLS alone: docs/postgresql.md",
         )
     target = os.path.realpath(os.path.expanduser(path))  # a link stays one
     if os.path.isdir(target):

@@ -139,7 +139,10 @@ def _ghosts(store: Store) -> Iterator[tuple[Source, Document]]:
 
 def _vectors(patient: Patient) -> Iterator[Finding]:
     """Chunks that meaning cannot find."""
-    counts = patient.store().catalog.counts()
+    store = patient.store()
+    if not store.ledger.is_empty():
+        store.vectors.fetch([0])  # which says so where vectors are kept elsewhere than the settings say
+    counts = store.catalog.counts()
     waiting = counts.chunks - counts.vectors
     if waiting > 0:
         said = f"{waiting:,} of {counts.chunks:,} chunks have no vector and are found by words alone"

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from concord.errors import EmbedderDown, TextsRefused, Unavailable
+from concord.errors import EmbedderDown, ModelMismatch, StoreError, TextsRefused, Unavailable
 from concord.protocols import Embedder, Progress, Store, VectorIndex
 from concord.text.assemble import embeddable_text
 from concord.types import FLOAT_BYTES, ChunkId, Pending, Vector
@@ -46,12 +46,24 @@ def text_key(text: str) -> bytes:
 def embed_pending(
     store: Store, embedder: Embedder | None, progress: Progress, *, source_id: str | None = None
 ) -> Embedding:
-    """Give a vector to every chunk that has none; a provider that is down leaves the rest for next time."""
+    """Give a vector to every chunk that has none; what keeps it from that leaves the rest for next time.
+
+    A provider or vector store that is down does, and so does a store that refuses vectors: the texts are
+    kept already, and whoever was told that this failed would keep them twice.
+
+    Raises:
+        ModelMismatch: the store holds another model's vectors, which no next time would change.
+    """
     counts = store.catalog.counts(source_id)  # the catalog knows even while a vector store is down
     waiting = counts.chunks - counts.vectors
     if embedder is None or waiting <= 0:
         return Embedding(pending=waiting)
-    return embed_space(store, embedder, progress, source_id=source_id, waiting=waiting)
+    try:
+        return embed_space(store, embedder, progress, source_id=source_id, waiting=waiting)
+    except ModelMismatch:
+        raise
+    except StoreError as fault:
+        return Embedding(pending=waiting, degraded=fault.message)
 
 
 def embed_space(

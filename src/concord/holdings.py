@@ -22,7 +22,7 @@ def summary(catalog: Catalog, source: Source) -> SourceSummary:
 def stats(store: Store, org: str, url: str) -> Stats:
     """Return the state of a knowledge base, which is kept at a URL."""
     catalog = store.catalog
-    counts = catalog.counts()
+    counts, home = catalog.counts(), store.ledger.home().url
     return Stats(
         org=org,
         store=url,
@@ -31,11 +31,11 @@ def stats(store: Store, org: str, url: str) -> Stats:
         pending=counts.chunks - counts.vectors,
         identity=store.vectors.identity(),
         cache=store.cache.usage(),
-        index=store.index_state(),
+        index=None if home else store.index_state(),  # where vectors are kept, theirs is
         generation=catalog.generation(),
         types=catalog.count_types(),
         feedback=Counter(one.opinion for one in store.journal.feedback()),
-        vectors_home=store.ledger.home().url,
+        vectors_home=home,
     )
 
 
@@ -60,7 +60,10 @@ def remove(store: Store, source: Source, wait_s: float, *, force: bool = False) 
 def _delete_vectors(store: Store, source_id: str) -> int:
     try:
         return delete_vectors(store, source_id)
-    except BackendDown as fault:  # what it advises is for those who search
+    except BackendDown as fault:
+        if not store.ledger.home().url:  # the store's own fault, and its own advice
+            raise
+        # What a vector store advises is for those who search.
         raise BackendDown(fault.message, hint=_TRY_AGAIN) from fault
 
 

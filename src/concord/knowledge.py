@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.config import Settings, load_settings
-from concord.errors import BadValue
+from concord.errors import BadValue, KBError
 from concord.parts import COLD, Parts, check_lasting, silent
 from concord.types import Answer, Document, Feedback, Filter, Opinion, Request, Source, Trust
 
@@ -430,11 +430,21 @@ class KnowledgeBase:
         return Workbench(self.store, self.parts.tokenizer(), self.parts.limits().chunk)
 
     def _embed_some(self, source_id: str | None, *, embed: bool) -> None:
+        """Embed what waits, once it is kept: that this fails is no reason to call it not kept."""
         from concord.embedding import embed_pending
 
-        if embed:
-            embed_pending(self.store, self.embedder, silent, source_id=source_id)
+        if not embed:
+            return
+        try:
+            why = embed_pending(self.store, self.embedder, silent, source_id=source_id).degraded
             self.parts.after_embedding()
+        except KBError as fault:
+            why = fault.message
+        if why:
+            import logging  # late: 5 ms, for those who need it
+
+            said = "kept; not embedded: %s; words find it meanwhile, and `kb sync` embeds it"
+            logging.getLogger(__name__).warning(said, why)
 
     def stats(self) -> Stats:
         """Return the state of the knowledge base."""

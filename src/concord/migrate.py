@@ -4,6 +4,7 @@ Nothing is embedded again, and the origin is only read. A document and its chunk
 and vectors go to chunks that have none, so a run that was killed is taken up by the next one: what is there
 already is part of what is here, and that is also how a target that holds something else is told apart. What
 has gone from here meanwhile is deleted there only while a mark says that nobody but a migration has written.
+A finished copy has a mark as well: without it nobody could tell what was edited there from what is old there.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from msgspec.structs import asdict
 
 from concord.errors import BadValue, StoreError
 from concord.protocols import Progress, Store
-from concord.types import Chunk, ChunkId, Counts, Document, Identity, Piece, Vector
+from concord.types import Chunk, ChunkId, Counts, Document, Identity, Piece, Source, Vector
 
 T = TypeVar("T")
 
@@ -32,6 +33,7 @@ GROUP_CHUNKS = 1024  # bounds what a group takes of memory
 VECTORS = 512  # moved at once
 SAME_DIRECTION = 1 - 1e-5  # a store may normalise a vector again, which changes its last bits
 UNFINISHED = '{{"unfinished copy": {}}}'  # the memo of a target's first source, with the target's generation
+FINISHED = "finished copy"  # in the memos of a target's sources, beside what syncs noted: its generation then
 DECIMALS = 3  # of a time: the clocks of stores are not all as fine
 
 
@@ -50,7 +52,8 @@ def migrate(origin: Store, target: Store, progress: Progress, *, lock_wait_s: fl
     """Copy everything and see that it has arrived.
 
     Raises:
-        BadValue: the target holds something else, or is the origin itself under whatever name.
+        BadValue: the target holds something else, is a copy that was changed since it was finished, or is the
+            origin itself under whatever name.
         ModelMismatch: it holds vectors of another model.
         StoreBusy: a source is being synced for too long.
         StoreError: the copy is not the same, because something changed meanwhile.
@@ -71,8 +74,7 @@ def migrate(origin: Store, target: Store, progress: Progress, *, lock_wait_s: fl
         cached = _copy_cache(origin, target, progress)
         _copy_what_was_noted(origin, target)
         checksum = verify(origin, target, progress)
-        for source in origin.catalog.sources():  # last: with these the mark is gone
-            target.catalog.put_memo(source.id, origin.catalog.memo(source.id))
+        _mark_finished(origin, target)
     target.tend(progress)
     left = "" if origin.ledger.is_empty() else origin.ledger.home().url
     return Migration(target.catalog.counts(), cached, checksum, copied, time.monotonic() - started, left)
@@ -97,7 +99,9 @@ def _drop_or_refuse_strangers(origin: Store, target: Store) -> None:
         target.catalog.delete_documents([document.id for document in documents])
     for source in sources:
         target.catalog.remove_source(source.id)
-    if is_unfinished:
+    if not is_unfinished:
+        _refuse_edits(origin, target)
+    else:
         _mark_unfinished(target)
 
 
@@ -107,6 +111,42 @@ def _refuse(name: str) -> NoReturn:
         hint="choose an empty store: another folder, file or database; a copy that was finished earlier is"
         " not brought up to date with what has been deleted since",
     )
+
+
+def _refuse_edits(origin: Store, target: Store) -> None:
+    """Refuse a target that somebody has changed, where copying to it again would undo that.
+
+    One that is as a migration has left it may be older than what is here: then it is what changes.
+
+    Raises:
+        BadValue: something in it is not as it is here.
+    """
+    known = {(opinion.query, opinion.document_id) for opinion in origin.journal.feedback()}
+    for opinion in target.journal.feedback():  # which no generation counts
+        if (opinion.query, opinion.document_id) not in known:
+            _refuse_edited(f"there is an opinion on {opinion.citation!r}")
+    finished = _finished_at(target)
+    if target.catalog.generation() in finished:
+        return
+    there = {(type(one), one.id): _plain(one) for one in _kept(target)}
+    for one in _kept(origin):
+        missing = None if finished else _plain(one)  # in a copy that was never finished, it is to come
+        if there.get((type(one), one.id), missing) != _plain(one):
+            name = one.name if isinstance(one, Source) else one.path
+            _refuse_edited(f"{name!r} is not there as it is here")
+
+
+def _refuse_edited(what: str) -> NoReturn:
+    raise BadValue(
+        f"the target was changed after it was copied: {what}",
+        hint="copying again would undo that: choose an empty store, or delete the copy if nothing in it is"
+        " needed",
+    )
+
+
+def _kept(store: Store) -> Iterator[Source | Document]:
+    yield from store.catalog.sources()
+    yield from store.catalog.documents()
 
 
 def _mark_unfinished(target: Store) -> None:
@@ -122,11 +162,34 @@ def _is_unfinished_copy(origin: Store, target: Store) -> bool:
     return bool(there & here) and any(target.catalog.memo(source_id) == mark for source_id in there)
 
 
+def _mark_finished(origin: Store, target: Store) -> None:
+    """Give the target what syncs have noted here, in place of the mark, and with it what it is like now."""
+    generation = target.catalog.generation()
+    for source in origin.catalog.sources():
+        memo = {**_memo(source.id, origin), FINISHED: generation}
+        target.catalog.put_memo(source.id, json.dumps(memo))
+
+
+def _finished_at(target: Store) -> set[int]:
+    """Return the generations at which migrations have left the target; none before the first is finished.
+
+    A sync of a source writes over its mark, so that each source has one.
+    """
+    memos = (_memo(source.id, target) for source in target.catalog.sources())
+    return {memo[FINISHED] for memo in memos if FINISHED in memo}
+
+
+def _memo(source_id: str, store: Store) -> dict[str, Any]:
+    memo: dict[str, Any] = json.loads(store.catalog.memo(source_id) or "{}")
+    return memo
+
+
 def _copy_documents(origin: Store, target: Store, progress: Progress) -> int:
     """Copy sources, then the documents that are not there as they are here; return how many."""
+    _mark_unfinished(target)  # first: a finished copy that this run changes is not one that was edited
     for source in origin.catalog.sources():
         target.catalog.put_source(source)
-    _mark_unfinished(target)
+        _mark_unfinished(target)
     there = {document.id: _plain(document) for document in target.catalog.documents()}
     total, copied = origin.catalog.counts().documents - len(there), 0
     missing = (one for one in origin.catalog.documents() if there.get(one.id) != _plain(one))

@@ -364,7 +364,9 @@ def _scheme(setting: str, url: str) -> str:
     Raises:
         BadValue: there is none. What is there instead is not repeated: it may hold a password.
     """
-    scheme, colon, _ = url.partition(":")
+    scheme, colon, rest = url.partition(":")
+    if setting == "vectors.url" and rest.partition("/")[0].isdigit():  # a host and a port
+        raise BadValue(f"{setting} does not begin with http://: {url}", hint=f"write http://{url}")
     if not colon or not scheme.replace("-", "").replace("+", "").isalnum():
         raise BadValue(
             f"{setting} is no URL: nothing says what kind of place it is",

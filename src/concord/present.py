@@ -86,7 +86,9 @@ def explained(
 
 def waiting_for_vectors(judgement: Judgement, found: Retrieval) -> list[Degraded]:
     """Say that words alone speak for some hits, because their vectors are yet to be made."""
-    is_known = found.ballots.semantic and not (found.cosines and found.cosines.degraded)
+    # Who looked for meaning and came by none of them, as before the first vector, has seen as much.
+    has_looked = "semantic" in found.poll.votes and any(map(str.isalnum, found.query.meaning))
+    is_known = has_looked and not (found.cosines and found.cosines.degraded)
     waiting = sum(verdict.signals.cosine is None for verdict in judgement.verdicts) if is_known else 0
     what = "1 passage found has" if waiting == 1 else f"{waiting} passages found have"
     return [Degraded("vectors", f"{what} no vector yet: `kb sync` makes them")] if waiting else []

@@ -29,6 +29,7 @@ RUNG_NOTES: Mapping[Rung, str] = {
 EMPTY = "the knowledge base is empty: index a folder with `kb add PATH`, or search one with `--in PATH`"
 NO_WORD = "there is no word in the query to look for"
 NOTHING = "nothing found, not even by parts of words: try other or fewer words"
+UNEMBEDDED = "nothing found: no passage has a vector yet, by which meaning is found; `kb sync` makes them"
 NO_TIME = "nothing found; similar words could not be looked for in the time allowed (search.partial_ms)"
 ALL_SUPERSEDED = "every document has been superseded; --include-superseded searches those as well"
 CLAMPED = f"was taken down to {MAX_EF_SEARCH}: more costs time and finds nothing more"
@@ -144,9 +145,18 @@ def _why_empty(answer: Answer, found: Retrieval, tools: SearchTools) -> str:
     if query.excluded:
         return f"everything that was found holds what the query excludes: {', '.join(query.excluded)}"
     if query.filter.is_open:
-        return MATCHES_SUPERSEDED
+        return _why_none_is_near(documents, found, tools)
     what = "the only document" if documents == 1 else f"any of the {documents:,} documents"
     return f"nothing found in {what} that the filter leaves: {_asked(query.filter, sources)}"
+
+
+def _why_none_is_near(documents: int, found: Retrieval, tools: SearchTools) -> str:
+    """Return why nothing was found where words of the query are there, or only meaning was asked."""
+    catalog = tools.store.catalog
+    if {*found.poll.votes} == {"semantic"} and not catalog.counts().vectors:
+        return UNEMBEDDED
+    has_superseded = catalog.count_documents(Filter(include_superseded=True)) > documents
+    return MATCHES_SUPERSEDED if has_superseded else NOTHING
 
 
 def _nothing_stored(sources: Sequence[Source]) -> str:

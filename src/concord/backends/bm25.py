@@ -65,6 +65,18 @@ class InvertedIndex:
         """Yield every token and how many chunks hold it."""
         return ((token, len(postings)) for token, postings in self._postings.items())
 
+    @property
+    def tokens(self) -> int:
+        """How many different ones there are."""
+        return len(self._postings)
+
+    def promising(self, start: str, others: Iterable[str]) -> Iterator[tuple[str, int]]:
+        """Yield the tokens that begin so, and those of the others that there are, as `vocabulary` does."""
+        known = self._postings
+        alike = [token for token in known if token.startswith(start)]
+        alike += [token for token in others if token in known and not token.startswith(start)]
+        return ((token, len(known[token])) for token in alike)
+
     def spellings(self, token: str, columns: Mapping[ChunkId, Sequence[str]]) -> Iterator[str]:
         """Yield the words of these texts that a token stands for, in the order in which they stand."""
         for chunk, places in sorted(self._postings.get(token, {}).items()):

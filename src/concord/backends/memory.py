@@ -21,7 +21,7 @@ from concord.backends.supersession import rerouted
 from concord.outcomes import Finding
 from concord.protocols import Progress
 from concord.text.assemble import embedded_tags
-from concord.text.nearness import similar, typed
+from concord.text.nearness import ALIKE, similar, typed
 from concord.types import (
     Access,
     Chunk,
@@ -38,6 +38,10 @@ from concord.types import (
     Scored,
     Source,
 )
+
+# So many tokens are all looked at, which alone finds words by their middle or two slips early on: 6 ms, and
+# who asks may wait for no more than 50 (`search.partial_ms`), of four words on a machine that has other work.
+SMALL = 5000
 
 
 class MemoryCatalog:
@@ -332,7 +336,10 @@ class MemoryLexical:
             return []
         with self._shelves.reading():
             index, columns = self._shelves.words, self._shelves.indexed
-            return similar(asked, index.vocabulary(), lambda token: index.spellings(token, columns), limit)
+            start = asked.word[:ALIKE] if asked.allowed else asked.word
+            is_small = index.tokens <= SMALL
+            tokens = index.vocabulary() if is_small else index.promising(start, asked.one_off)
+            return similar(asked, tokens, lambda token: index.spellings(token, columns), limit)
 
 
 class MemoryJournal:

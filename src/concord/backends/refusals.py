@@ -57,6 +57,14 @@ def space_in_use(identity: Identity) -> BadValue:
     )
 
 
+def none_anywhere(asked: str) -> VectorsElsewhere:
+    """Say that a store was to have its vectors in another place than is asked, and has none there either."""
+    return VectorsElsewhere(
+        f"no vector has been sent to {asked or 'the store itself'} yet: `kb sync`",
+        hint="or set vectors.url to where they are",
+    )
+
+
 def kept_elsewhere(home: str, asked: str) -> VectorsElsewhere:
     """Say that a store's vectors are in one place, and looked for in another."""
     kept, wanted = (url or "the store itself" for url in (home, asked))

@@ -65,7 +65,9 @@ def _everything(knowledge: KnowledgeBase, target: Target, as_json: bool) -> int:
         f" in {done.took_s:.1f} s\n  compared, all the same (checksum {done.checksum[:16]})"
     )
     org = f" KB_ORG={target.org}" if target.org else ""
-    output.talk(f"to use it: KB_STORE_URL={place}{org}, or store.url in the configuration file")
+    kept = f" KB_VECTORS_URL={without_password(target.vectors)}" if target.vectors else ""
+    named = "store.url and vectors.url" if kept else "store.url"
+    output.talk(f"to use it: KB_STORE_URL={place}{kept}{org}, or {named} in the configuration file")
     if done.left:
         output.talk(
             f"the old store's vectors stay in {done.left}, with their texts: when you need it no more,"

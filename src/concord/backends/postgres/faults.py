@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import AbstractContextManager
 
 import psycopg
@@ -12,7 +13,9 @@ from concord.backends import sql_faults
 from concord.backends.postgres.refused import crowded, why_refused
 from concord.backends.sql_faults import Explanations
 from concord.errors import BackendDown, BadValue, CorruptStore, KBError, StoreBusy, StoreError
+from concord.patience import allowed_ms
 
+_DENIED = re.compile(r"permission denied for (table|schema) (\S+)")
 _AGAIN = "nothing was lost: start it again or check the network, then repeat the command"
 
 
@@ -55,10 +58,13 @@ def _busy(fault: Exception, server: str) -> KBError:
 
 
 def _late(fault: Exception, server: str) -> KBError:
+    more = "allow a search more time with --deadline-ms"
+    if allowed_ms() is None:  # nothing of ours: the server's own limit, for the role or the database
+        more = "raise statement_timeout, which is not ours: ALTER ROLE … SET statement_timeout = 0"
     return StoreBusy(
         f"PostgreSQL at {server} broke off what took too long: {_first_line(fault)}",
         hint="it is slow, or somebody keeps a table locked (pg_stat_activity tells who): try again later, or"
-        " allow a search more time with --deadline-ms",
+        f" {more}",
     )
 
 
@@ -76,10 +82,12 @@ def _read_only(fault: Exception, server: str) -> KBError:
 
 
 def _refused(fault: Exception, server: str) -> KBError:
-    return StoreError(
-        f"PostgreSQL at {server} does not allow it: {_first_line(fault)}",
-        hint="give the role what it needs, or let an administrator run the command once",
-    )
+    hint = "give the role what it needs, or let an administrator run the command once"
+    if denied := _DENIED.search(_first_line(fault)):
+        kind, name = denied.groups()
+        right = "SELECT, INSERT, UPDATE, DELETE ON" if kind == "table" else "USAGE, CREATE ON SCHEMA"
+        hint = f"let the role that owns it, or an administrator, run GRANT {right} {name} TO the role"
+    return StoreError(f"PostgreSQL at {server} does not allow it: {_first_line(fault)}", hint=hint)
 
 
 def _no_extension(fault: Exception, server: str) -> KBError:

@@ -20,6 +20,7 @@ from concord.backends.postgres.locks import Locks
 from concord.backends.postgres.rows import loaded, stored
 from concord.backends.postgres.schema import vector_table
 from concord.backends.postgres.space_rows import find_space, lock_spaces
+from concord.backends.postgres.vector_index import drop_if_emptied
 from concord.backends.refusals import kept_elsewhere
 from concord.types import ChunkId, Filter, Home, Identity
 
@@ -74,7 +75,10 @@ class PostgresLedger:
         """Keep vectors there from now on: every chunk is pending in every space, and nothing is unsettled."""
         with self._connections.transaction() as connection:
             lock_spaces(connection, self._org)
-            _move_home(connection, self._org, url)
+            deleted = _move_home(connection, self._org, url)
+        with self._connections.session() as connection:
+            for table, count in deleted.items():
+                drop_if_emptied(connection, table, count)
 
     def left(self) -> list[Home]:
         """Return the places that vectors were moved away from and still lie in, the oldest first."""
@@ -174,18 +178,25 @@ def _is_empty(connection: Connection, org: int) -> bool:
     return connection.execute(_IS_EMPTY, (org,)).fetchone() == (True,)
 
 
-def _move_home(connection: Connection, org: int, url: str) -> None:
-    """Forget all vectors, in every space, and keep those that come elsewhere; it is our turn to change."""
+def _move_home(connection: Connection, org: int, url: str) -> dict[str, int]:
+    """Forget all vectors, in every space, and keep those that come elsewhere; it is our turn to change.
+
+    Returns how many were deleted from each table.
+    """
     ((home, key, written, is_unsettled),) = connection.execute(_WAS, (org,)).fetchall()
     left = _homes(written)
     if home not in ("", url) and (is_unsettled or not _is_empty(connection, org)):
         left.append(Home(home, key))
     dimensions = {dimension for (dimension,) in connection.execute(_LOCK_EVERY_SPACE, (org,)).fetchall()}
-    for table in ("kb_unsettled", *(vector_table(dimension) for dimension in dimensions if dimension)):
-        connection.execute(f"DELETE FROM {table} WHERE org = %s", (org,))
+    connection.execute("DELETE FROM kb_unsettled WHERE org = %s", (org,))
+    tables = [vector_table(dimension) for dimension in dimensions if dimension]
+    deleted = {
+        table: connection.execute(f"DELETE FROM {table} WHERE org = %s", (org,)).rowcount for table in tables
+    }
     connection.execute(_ALL_WAIT, (org,))
     values = {"url": url, "key": secrets.token_hex(8), "left": _written(left)}
     connection.execute(_MOVE, {"org": org, **values})
+    return deleted
 
 
 def _homes(written: str) -> list[Home]:

@@ -41,7 +41,8 @@ def locate(url: str, org: str) -> Location:
     try:
         given = {key: value for key, value in conninfo_to_dict(url).items() if value is not None}
         conninfo = make_conninfo(**{**_DEFAULTS, **given})
-    except psycopg.Error as fault:
+        int(given.get("connect_timeout", 0))  # the one number that psycopg reads itself
+    except (psycopg.Error, ValueError) as fault:
         raise BadValue(
             "the store's URL is not one that PostgreSQL understands",
             hint="write postgresql://user@host:5432/database",

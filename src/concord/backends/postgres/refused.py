@@ -9,17 +9,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from concord.errors import BackendDown, KBError, StoreBusy, StoreError
+from concord.errors import BackendDown, BadValue, KBError, StoreBusy, StoreError
 
 _CONNECTING = "connection failed: "  # as psycopg begins: a connection that is cut off later was let in
 _SAID = re.compile(r"\bFATAL:\s*([^\n]+)")  # in most languages; what libpq itself says has no such word
+_WRONG = re.compile(r"^connection is bad: (invalid [^\n]+)")  # libpq has not even tried
 _WHO = "check the user and the password in store.url (or ~/.pgpass), and what the server's pg_hba.conf allows"
 
 
 def why_refused(fault: Exception, server: str) -> KBError | None:
-    """Return what to tell of a connection that the server refused; None when it said nothing."""
+    """Return what to tell of a connection that the server, or libpq, refused; None when it said nothing."""
     if getattr(getattr(fault, "pgconn", None), "needs_password", False):
         return _unknown_to_it("it asks for a password, and there is none", server)
+    if wrong := _WRONG.search(str(fault)):
+        return BadValue(
+            f"the URL of PostgreSQL at {server} is wrong: {wrong[1]}",
+            hint="check what follows the database in store.url",
+        )
     said = _SAID.search(str(fault)) if _CONNECTING in str(fault) else None
     if said is None:
         return None

@@ -24,6 +24,13 @@ INSERT INTO kb_spaces (org, key, identity, dimension)
 SELECT %(org)s, 1 + max(key), %(identity)s, %(dimension)s FROM kb_spaces WHERE org = %(org)s RETURNING key"""
 _ALL_WAIT = "INSERT INTO kb_pending SELECT org, %(key)s, id FROM kb_chunks WHERE org = %(org)s"
 
+_GRANTS = """
+SELECT format(
+    'GRANT %%s ON %%I TO %%s', string_agg(DISTINCT a.privilege_type, ', '), %s::text,
+    CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END)
+FROM pg_class AS c CROSS JOIN LATERAL aclexplode(coalesce(c.relacl, acldefault('r', c.relowner))) AS a
+WHERE c.oid = 'kb_chunks'::regclass AND pg_get_userbyid(a.grantee) <> current_user GROUP BY a.grantee"""
+
 
 class SpaceRow(NamedTuple):
     """A space; the one that is there from the start has no identity until the first embedder is known."""
@@ -105,8 +112,13 @@ def lock_spaces(connection: Connection, org: int) -> None:
 
 
 def make_table(connection: Connection, dimension: int) -> None:
-    """Make the table for vectors of a dimension, where no organisation needed it before."""
+    """Make the table for vectors of a dimension, where no organisation needed it before.
+
+    Whoever may use the other tables may use it as well: they were made, and rights for them given, before.
+    """
     exists = "SELECT to_regclass(%s) IS NOT NULL"
     connection.execute("SELECT pg_advisory_xact_lock(hashtext('kb_vectors'))")  # two may need it at once
     if connection.execute(exists, (vector_table(dimension),)).fetchone() == (False,):
         connection.execute(vectors(dimension))
+        for (grant,) in connection.execute(_GRANTS, (vector_table(dimension),)).fetchall():
+            connection.execute(grant)

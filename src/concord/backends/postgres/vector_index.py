@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import NamedTuple
+
+from psycopg import errors
 
 from concord.backends.postgres.connections import Connection
 
@@ -12,6 +15,10 @@ SELECT pg_get_userbyid(t.relowner),
     (SELECT i.indisvalid FROM pg_index AS i WHERE i.indexrelid = to_regclass(%(index)s)),
     coalesce(pg_relation_size(to_regclass(%(index)s)), 0)
 FROM pg_class AS t WHERE t.oid = to_regclass(%(table)s)"""
+_EMPTIED_SHARE = (
+    0.75  # of a table: in a graph of deleted vectors new ones are found worse than in a new graph
+)
+_KNOWN_SIZE = "SELECT reltuples FROM pg_class WHERE oid = to_regclass(%s)"
 _COUNT = "SELECT count(*) FROM (SELECT FROM {table} WHERE org = %s LIMIT %s) AS few"
 
 
@@ -40,3 +47,15 @@ def look_at(connection: Connection, table: str) -> VectorIndex | None:
 def has_vectors(connection: Connection, table: str, org: int, least: int) -> bool:
     """Whether an organisation has so many vectors in a table."""
     return connection.execute(_COUNT.format(table=table), (org, least)).fetchone() == (least,)
+
+
+def drop_if_emptied(connection: Connection, table: str, deleted: int) -> None:
+    """Drop the index of a table that has lost nearly all of its vectors: with new ones it is built anew.
+
+    How many it had is what the server knows, because policies hide what others have. Who does not own the
+    table leaves the index as it is.
+    """
+    (known,) = connection.execute(_KNOWN_SIZE, (table,)).fetchone() or (0,)
+    if deleted and deleted >= _EMPTIED_SHARE * known:
+        with suppress(errors.InsufficientPrivilege):
+            connection.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {table}_hnsw")

@@ -8,6 +8,7 @@ qdrant-local::memory:     the same, forgotten when it is closed
 
 from __future__ import annotations
 
+import json
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 LOCAL = "qdrant-local:"
 _CONNECTIONS = 16  # kept open for the next call: more than a server's searches at once on one machine
+_STRANGE = (404, 405, 501)  # of who does not know our paths; others may come from a proxy before Qdrant
 _SHOWN = 200  # characters of what the server said: enough for its sentence, not for a page of a proxy
 
 
@@ -105,7 +107,12 @@ class Connection:
         status = getattr(fault, "status_code", None)
         if status in (401, 403):
             return BackendDown(f"Qdrant at {self.url} refuses us ({status})", hint="check vectors.api_key")
-        if status == 404:
+        said = _said(fault)
+        if said is None and status in _STRANGE:
+            return BackendDown(
+                f"something answers at {self.url}, but it is not Qdrant ({status})", hint="check vectors.url"
+            )
+        if status == 404 and said and "collection" in said.lower():
             return BackendDown(
                 f"Qdrant at {self.url} has not got the collection any more: `kb migrate` sends it again",
                 hint="nothing is embedded anew for that",
@@ -136,6 +143,16 @@ def _local(client: type[QdrantClient], place: str) -> QdrantClient:
         if place == ":memory:":
             return client(place)
         return client(path=place, force_disable_check_same_thread=True)
+
+
+def _said(fault: Exception) -> str | None:
+    """Return the error that Qdrant tells of; None where the answer is not in its form."""
+    try:
+        body = json.loads(getattr(fault, "content", b""))
+    except ValueError:
+        return None
+    status = body.get("status") if isinstance(body, dict) else None
+    return str(status.get("error", "")) if isinstance(status, dict) else None
 
 
 def _complaint(fault: Exception, status: int | None) -> str:

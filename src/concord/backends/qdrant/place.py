@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 TOLD = 256  # changes in a request
 TOLD_REQUESTS = 4  # that one call may spend on telling Qdrant what changed; the rest can wait
+COSINE = "Cosine"  # the one distance whose scores are what every store returns
 TELL_WAIT_S = 0.2  # for another process that tells: whoever does not wait checks what it finds anyway
 
 
@@ -39,6 +40,7 @@ class QdrantPlace:
         self._options = options
         self._base: str = options["vectors.collection"]
         self._names: dict[int, str] = {}  # dimension → the collection that was found for it
+        self._indexed: set[str] = set()  # collections that are known to have their indexes
         self.home = f"{self.connection.url}/{self._base}"
         self.vectors = QdrantVectors(self, store.vectors)
         self.spaces = QdrantSpaces(self)
@@ -72,22 +74,32 @@ class QdrantPlace:
         self.make_collection(dimension)
 
     def check(self) -> list[Finding]:
-        """Compare how many vectors of the active space Qdrant has with how many it has acknowledged."""
+        """Compare how many vectors of the active space Qdrant has with how many it has acknowledged.
+
+        While it has none, see at least that it answers: who keeps the first note would have to find out.
+        """
         home, space = self.store.ledger.home(), self.store.spaces.active()
-        marked = self.store.catalog.counts().vectors
-        if home.url != self.home or space is None or not marked:
-            return []
+        is_here = home.url == self.home and space is not None
+        marked = self.store.catalog.counts().vectors if is_here else 0
         try:
-            with self.connection.client() as client:
-                name = self.collection(space.identity.dimension)
-                mine = self.owner(home, space.identity).mine()
-                there = client.count(name, count_filter=mine, exact=True).count
+            there = self._count(home, space.identity) if space and marked else self._answers()
         except BackendDown as fault:
             return [Finding("outside", fault.message, fault.hint or "")]
         if there >= marked:  # more may wait to be deleted
             return []
         said = f"{self.home} holds {there:,} vectors of the {marked:,} that were sent there"
         return [Finding("outside", said, "`kb migrate` sends all of them again")]
+
+    def _count(self, home: Home, identity: Identity) -> int:
+        name, mine = self.collection(identity.dimension), self.owner(home, identity).mine()
+        with self.connection.client() as client:
+            return client.count(name, count_filter=mine, exact=True).count
+
+    def _answers(self) -> int:
+        """Return that none is there, if anybody answers."""
+        with self.connection.client() as client:
+            client.collection_exists(self._base)
+        return 0
 
     def owner(self, home: Home, identity: Identity) -> Owner:
         """Return whose points those of a space are."""
@@ -123,46 +135,74 @@ class QdrantPlace:
         return None
 
     def collection(self, dimension: int) -> str:
-        """Return the collection for vectors of a dimension."""
+        """Return the collection for vectors of a dimension.
+
+        Raises:
+            BackendDown: the one that is there compares otherwise than by cosine.
+        """
         if dimension not in self._names and not self._find(dimension):
+            self._refuse_other_distances(dimension)
             return self._base  # Qdrant will say that it is not there
         return self._names[dimension]
 
     def ensure_collection(self, dimension: int) -> None:
-        """Make the collection for a dimension, unless this process has met it."""
-        if dimension not in self._names:
+        """Make the collection for a dimension, with its indexes, unless this process has seen to it."""
+        if self._names.get(dimension) not in self._indexed:
             self.make_collection(dimension)
 
     def make_collection(self, dimension: int) -> bool:
         """Make the collection for a dimension, unless it is there; say whether."""
         from qdrant_client import models
 
+        is_new = not self._find(dimension)
+        if is_new:
+            with self.connection.client() as client:
+                name = f"{self._base}_{dimension}" if client.collection_exists(self._base) else self._base
+                if client.collection_exists(name):
+                    raise _taken(name, self.connection.url)
+                client.create_collection(
+                    name,
+                    models.VectorParams(size=dimension, distance=models.Distance.COSINE),
+                    shard_number=self._options["vectors.shards"] or None,
+                    replication_factor=self._options["vectors.replicas"] or None,
+                )
+            self._names[dimension] = name
+            self._indexed.discard(name)
+        self._index(self._names[dimension])
+        return is_new
+
+    def _index(self, name: str) -> None:
+        """Make the indexes that a collection lacks: somebody else made it, or was killed halfway."""
         from concord.backends.qdrant.points import INDEXES
 
-        if self._find(dimension):
-            return False
-        with self.connection.client() as client:
-            name = f"{self._base}_{dimension}" if client.collection_exists(self._base) else self._base
-            client.create_collection(
-                name,
-                models.VectorParams(size=dimension, distance=models.Distance.COSINE),
-                shard_number=self._options["vectors.shards"] or None,
-                replication_factor=self._options["vectors.replicas"] or None,
-            )
-            if not self.connection.is_local:  # which would warn that indexes are not for it
-                for field, schema in INDEXES.items():
-                    client.create_payload_index(name, field, schema, wait=True)
-        self._names[dimension] = name
-        return True
+        if name in self._indexed:
+            return
+        if not self.connection.is_local:  # which would warn that indexes are not for it
+            with self.connection.client() as client:
+                known = client.get_collection(name).payload_schema
+                for field in INDEXES.keys() - known.keys():
+                    client.create_payload_index(name, field, INDEXES[field], wait=True)
+        self._indexed.add(name)
 
     def _find(self, dimension: int) -> bool:
         """Ask for the collection of a dimension: the configured one belongs to the first that comes."""
         self._names.pop(dimension, None)
         with self.connection.client() as client:
             for name in (self._base, f"{self._base}_{dimension}"):
-                if client.collection_exists(name) and _dimension(client, name) == dimension:
+                if client.collection_exists(name) and _shape(client, name) == (dimension, COSINE):
                     self._names[dimension] = name
         return dimension in self._names
+
+    def _refuse_other_distances(self, dimension: int) -> None:
+        """Refuse a collection that would do but for its distance: what it calls near may be what is far."""
+        with self.connection.client() as client:
+            shape = _shape(client, self._base) if client.collection_exists(self._base) else None
+        if shape and shape[0] == dimension:
+            raise BackendDown(
+                f"the collection {self._base} at {self.connection.url} compares by {shape[1]},"
+                f" not by {COSINE}",
+                hint="`kb migrate` sends the vectors to one that is made for them",
+            )
 
     def tend(self) -> None:
         """Tell Qdrant all that has changed; one that is down, or that others write to, is told later."""
@@ -235,6 +275,15 @@ class QdrantPlace:
                 client.batch_update_points(self._names[identity.dimension], operations, wait=True)
 
 
-def _dimension(client: QdrantClient, name: str) -> int | None:
-    """Return the size of a collection's one vector; None when it is not one of ours."""
-    return getattr(client.get_collection(name).config.params.vectors, "size", None)
+def _shape(client: QdrantClient, name: str) -> tuple[int, str] | None:
+    """Return the size and distance of a collection's one vector; None when it is not one of ours."""
+    vectors = client.get_collection(name).config.params.vectors
+    size, distance = getattr(vectors, "size", None), getattr(vectors, "distance", None)
+    return (size, distance.value) if size and distance else None
+
+
+def _taken(name: str, url: str) -> BackendDown:
+    return BackendDown(
+        f"the collection {name} at {url} is not made for these vectors: another size, or not {COSINE}",
+        hint="choose another name with vectors.collection",
+    )

