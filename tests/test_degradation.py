@@ -13,8 +13,7 @@ from concord import KnowledgeBase, Note, plugins
 from concord.backends.sqlite.lexical import SQLiteLexical
 from concord.config import load_settings
 from concord.embedders.hashing import HashingEmbedder
-from concord.errors import BackendDown, EmbedderDown
-from concord.remarks import NOBODY
+from concord.errors import BackendDown, EmbedderDown, Unavailable
 from concord.types import Answer, Vector
 from concord.wire import explanation_to_json
 from small_library import NOTES, UNHURRIED, titles
@@ -250,7 +249,8 @@ def test_vectors_that_are_nowhere_yet_are_not_taken_for_no_results(shim: QdrantS
         kb.note(Note(NOTES["Pool"], title="Pool"))
     with elsewhere(tmp_path, shim.url) as kb:
         assert is_by_words(ask(kb), "no vector has been sent")
-        assert ask(kb, mode="semantic").note == NOBODY
+        with pytest.raises(Unavailable, match="no vector has been sent"):
+            ask(kb, mode="semantic")
         kb.sync()
         kb.note(Note(NOTES["Login"], title="Login"))
         assert is_whole(ask(kb))
