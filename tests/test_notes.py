@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -18,6 +18,7 @@ from concord.knowledge import KnowledgeBase
 from concord.notes import Note, Workbench, save_note
 from concord.text.chunk import ChunkSize
 from recorders import RecordingEmbedder, write
+from small_library import library
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -306,3 +307,11 @@ def test_half_a_character_in_a_note_is_kept_as_a_sign_that_one_was_there(tmp_pat
     assert kept.note == Note(
         whole, title=whole, details={whole: [whole]}, summary=whole, highlights=(whole,), aliases=(whole,)
     )
+
+
+def test_a_text_is_kept_as_a_note_and_what_is_no_text_is_refused():
+    with library({}) as kb:
+        kept = kb.note("The gate code is 4711.")
+        assert (kept.type, kb.search("gate code").hits[0].document.id) == ("note", kept.id)
+        with pytest.raises(BadValue, match="the content of a note is None"):
+            kb.note(Note(cast("str", None)))

@@ -356,16 +356,17 @@ class KnowledgeBase:
 
     # Notes.
 
-    def note(self, note: Note, *, supersedes: str | None = None, embed: bool = True) -> Document:
-        """Keep a note.
+    def note(self, note: Note | str, *, supersedes: str | None = None, embed: bool = True) -> Document:
+        """Keep a note, or a text as one.
 
         Raises:
-            BadValue: it is empty.
+            BadValue: it is empty, or no text.
             NotFound: the document it supersedes does not exist.
         """
-        from concord.notes import save_note
+        from concord.notes import Note, save_note
 
-        document = save_note(note, self._workbench(), supersedes=supersedes)
+        given = Note(note) if isinstance(note, str) else note
+        document = save_note(given, self._workbench(), supersedes=supersedes)
         self._embed_some(document.source_id, embed=embed)
         return document
 

@@ -200,6 +200,8 @@ def _text(note: Note) -> str:
     Raises:
         BadValue: there is none.
     """
+    if not isinstance(note.content, str):
+        raise BadValue(f"the content of a note is {note.content!r}", hint="give text")
     said = NoteText(note.content, note.summary, note.context, note.highlights, note.aliases, note.details)
     text = clean(note_text(said), paged=False).strip()
     if not text:
