@@ -51,6 +51,13 @@ class QdrantShim:
         self._sockets: list[Any] = []
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
+    def reset(self) -> None:
+        """Forget all collections, what was asked for and what was to go wrong, for the next test."""
+        self.requests.clear()
+        self.status = None
+        for name in list(self.shards):
+            self.answer("DELETE", f"/collections/{name}", None)
+
     def stop(self) -> None:
         """Stop as a killed server does: open connections break too."""
         self._server.shutdown()

@@ -126,6 +126,11 @@ class Killed(BaseException):
     """As a kill: nothing may catch it."""
 
 
+def at_once(stage: str, done: int, total: int | None) -> None:
+    """Be killed as soon as something has been copied."""
+    raise Killed
+
+
 @pytest.mark.promise("D.migrate.resumable")
 @pytest.mark.parametrize("at", range(1, 9))
 def test_a_run_that_is_stopped_anywhere_is_taken_up_by_the_next(folder: Path, at: int):
@@ -140,7 +145,7 @@ def test_a_run_that_is_stopped_anywhere_is_taken_up_by_the_next(folder: Path, at
             raise Killed
 
     with pytest.raises(Killed):
-        moved(here, there, stop)
+        moved(here, there, at_once)
     already = there.catalog.counts().documents
     done = moved(here, there)
     assert done.copied == 150 - already
@@ -206,11 +211,8 @@ def test_a_half_copy_that_somebody_has_written_to_is_a_knowledge_base_of_its_own
     here, there = pair
     fill(here, 80)
 
-    def stop(stage: str, done: int, total: int | None) -> None:
-        raise Killed
-
     with pytest.raises(Killed):
-        moved(here, there, stop)
+        moved(here, there, at_once)
     put(there, "docs/mine.md", "text")
     with pytest.raises(BadValue, match=r"docs/mine\.md"):
         moved(here, there)
@@ -291,11 +293,8 @@ def test_a_run_that_is_killed_while_it_updates_a_finished_copy_is_taken_up(pair:
     moved(here, there)
     here.catalog.update_documents([replace(one, tags=("new",)) for one in here.catalog.documents()])
 
-    def stop(stage: str, done: int, total: int | None) -> None:
-        raise Killed
-
     with pytest.raises(Killed):
-        moved(here, there, stop)
+        moved(here, there, at_once)
     assert moved(here, there).copied == 16
 
 
@@ -304,11 +303,8 @@ def test_a_half_copy_in_which_somebody_has_edited_something_is_refused(pair: tup
     here, there = pair
     fill(here, 80)
 
-    def stop(stage: str, done: int, total: int | None) -> None:
-        raise Killed
-
     with pytest.raises(Killed):
-        moved(here, there, stop)
+        moved(here, there, at_once)
     edit_tags(there)
     with pytest.raises(BadValue, match=r"docs/003\.md"):
         moved(here, there)

@@ -44,11 +44,8 @@ def server() -> Iterator[QdrantShim]:
 @pytest.fixture
 def shim(server: QdrantShim) -> Iterator[QdrantShim]:
     """The server, without a collection and without a fault."""
-    server.requests.clear()
     yield server
-    server.status = None
-    for name in list(server.shards):
-        server.answer("DELETE", f"/collections/{name}", None)
+    server.reset()
 
 
 def opened(shim: QdrantShim | str, folder: Path, org: str = "default", **more: Any) -> Store:

@@ -37,9 +37,7 @@ def server() -> Iterator[QdrantShim]:
 @pytest.fixture
 def shim(server: QdrantShim) -> Iterator[QdrantShim]:
     yield server
-    server.status = None
-    for name in list(server.shards):
-        server.answer("DELETE", f"/collections/{name}", None)
+    server.reset()
 
 
 def opened(folder: Path, vectors: str = "", org: str = "default", **more: Any) -> KnowledgeBase:

@@ -94,9 +94,10 @@ def judge(
     """
     query = found.query
     worths = rarity.worths(query.chunks, query.frequencies)
-    covered = [_coverage(survivor, query, worths) for survivor in survivors]
+    texts = [f"{survivor.document.title}\n{survivor.chunk.text}" for survivor in survivors]
+    covered = [_coverage(text, query, worths) for text in texts]
     signals = signals_of(found, fused, coverage=covered[0] if covered else 0.0)
-    unheld = _unheld(survivors, query, is_held)
+    unheld = _unheld(texts, query, is_held)
     near = [(close or {}).get(survivor.ranked.chunk_id, 0.0) for survivor in survivors]
     signals = replace(
         signals,
@@ -150,12 +151,11 @@ def signals_of(found: Retrieval, fused: Fused, *, coverage: float) -> SearchSign
     )
 
 
-def _unheld(survivors: Sequence[Survivor], query: Query, is_held: Callable[[str], bool]) -> tuple[str, ...]:
+def _unheld(texts: Sequence[str], query: Query, is_held: Callable[[str], bool]) -> tuple[str, ...]:
     """Return the codes and quotations of a query that nothing holds; what is like one is not it.
 
     A code is such as INC-4712. What may be one (BUG-89), or is a date, counts where something holds another.
     """
-    texts = [_text(survivor) for survivor in survivors]
     sure = [name for name in query.entities if shape(name) == "sure" and _ENDS_IN_NUMBER.fullmatch(name)]
     words = dict.fromkeys(word.strip(_AROUND) for word in query.meaning.split())
     likely = [word for word in words if word not in sure and _is_one_of_many(word, texts)]
@@ -184,13 +184,8 @@ def _discount(query: Query, unheld: Sequence[str], worths: Mapping[str, float]) 
     return max(SLIP, 1 - share) if share >= MOSTLY else 1.0
 
 
-def _coverage(survivor: Survivor, query: Query, worths: Mapping[str, float]) -> float:
-    text = _text(survivor)
+def _coverage(text: str, query: Query, worths: Mapping[str, float]) -> float:
     return rarity.coverage({word for word in query.words if contains(text, word)}, worths)
-
-
-def _text(survivor: Survivor) -> str:
-    return f"{survivor.document.title}\n{survivor.chunk.text}"
 
 
 def _hit_signals(

@@ -197,9 +197,8 @@ def usual(sets: Sequence[JudgedSet]) -> tuple[float, float] | None:
 
     Only where enough is found; every set weighs the same.
     """
-    own, foreign = (
-        [one for one in (_leg(getattr(held, kind)) for held in sets) if one] for kind in ("own", "foreign")
-    )
+    own = [*filter(None, (_leg(held.own) for held in sets))]
+    foreign = [*filter(None, (_leg(held.foreign) for held in sets))]
     if not own:
         return None
     mean = np.mean([np.mean([leg[0] for leg in legs]) for legs in (own, foreign or own)])
@@ -209,8 +208,10 @@ def usual(sets: Sequence[JudgedSet]) -> tuple[float, float] | None:
 def _leg(outcomes: Sequence[Outcome]) -> tuple[float, float] | None:
     legs = [one.judgement.signals.semantic for one in outcomes]
     found = [(leg.mean, leg.spread) for leg in legs if leg.count >= POOL]
-    mean, spread = np.mean(found, axis=0) if found else (0.0, 0.0)
-    return (float(mean), float(spread)) if found else None
+    if not found:
+        return None
+    mean, spread = np.mean(found, axis=0)
+    return float(mean), float(spread)
 
 
 def fit_cuts(sets: Sequence[JudgedSet], answer: Logistic) -> Cuts:
