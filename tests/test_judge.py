@@ -182,6 +182,30 @@ def test_what_something_holds_or_nothing_is_like_costs_no_confidence(query: str)
     assert search(Request(query), tools(library(BUGS), SURE)).answerable is True
 
 
+RELEASES = {
+    **{f"Release notes {v}": f"What changed in {v}: the parser of dates is new." for v in ("3.1", "3.2")},
+    "Install": "It needs Python 3.11, takes 0.5 seconds and listens on port 80.",
+    **{f"Number {n}": f"The {n}. of the slow answers that the night shift saw." for n in range(40)},
+}
+
+
+@pytest.mark.parametrize(
+    "query", ["release notes 3.3", "what changed in v3.4?", "Python 3.12", "notes 3.1.7"]
+)
+def test_a_version_that_nothing_holds_is_not_answered_by_another(query: str):
+    answer = search(Request(query), tools(library(RELEASES), replace(SURE, cuts=fitted(answerable=0.6).cuts)))
+    version = query.rstrip("?").split()[-1]
+    assert (answer.answerable, answer.note) == (False, f"nothing holds {version}")
+
+
+@pytest.mark.parametrize(
+    "query", ["release notes 3.2", "notes v3.1", "Python 3.11", "port 0.7", "slow 1.5 3.9"]
+)
+def test_a_version_that_something_holds_and_any_other_number_cost_no_confidence(query: str):
+    answer = search(Request(query), tools(library(RELEASES), SURE))
+    assert (answer.answerable, answer.note) == (True, None)
+
+
 @pytest.mark.parametrize("notes", [1, 3])
 def test_the_only_text_of_a_store_is_judged_as_one_of_many_would_be(notes: int):
     texts = {

@@ -6,7 +6,6 @@ for the table and `ranking.calibrate` for what was fitted.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -26,25 +25,13 @@ from concord.ranking.features import (
     with_documents,
 )
 from concord.ranking.fuse import Fused
-from concord.ranking.identifiers import shape
 from concord.ranking.plan import STRATEGIES
+from concord.ranking.unheld import discount, unheld
 from concord.text.parse import contains
-from concord.text.pattern import pattern
-from concord.text.terms import is_stop_word, loose_words
 from concord.types import Chunk, ChunkId, Document, Query, Ranked
 
 if TYPE_CHECKING:
     from concord.retrieve import Retrieval
-
-MOSTLY = 0.5  # the share of a query, by rarity, from which what nothing holds is what was asked for
-# What names one thing of many by its number; not a product (e2fsprogs), a compound or a list (MP3/Ogg).
-_ENDS_IN_NUMBER = pattern(r"[^/<>]*[0-9][A-Za-z]{0,2}")
-NOTHING_ASKED = 0.1  # what chances are worth where a query is stop words alone: no text is its answer
-_NUMBERED = pattern(r"[A-Z][A-Za-z]*-[0-9]{2,}|[0-9]{4}-[0-9]{2}-[0-9]{2}")  # BUG-89, 2024-03-05
-_DIGITS = pattern("[0-9]+")
-_AROUND = ".,;:!?()[]\"'"
-MISQUOTED = 0.3  # what they are worth where nothing holds what was quoted; not measured
-SLIP = 0.05  # the chance that a code was mistyped, and the one that is like it was meant; not measured
 
 
 class Survivor(Struct, frozen=True):
@@ -97,11 +84,11 @@ def judge(
     texts = [f"{survivor.document.title}\n{survivor.chunk.text}" for survivor in survivors]
     covered = [_coverage(text, query, worths) for text in texts]
     signals = signals_of(found, fused, coverage=covered[0] if covered else 0.0)
-    unheld = _unheld(texts, query, is_held)
+    missing = unheld(texts, query, is_held)
     near = [(close or {}).get(survivor.ranked.chunk_id, 0.0) for survivor in survivors]
     signals = replace(
         signals,
-        discount=_discount(query, unheld, worths),
+        discount=discount(query, missing, query.chunks),
         first_closeness=near[0] if near else 0.0,
         verbatim=[*(close or {}).values()][:STRETCH].count(1),  # as many, however few are asked for
     )
@@ -130,7 +117,7 @@ def judge(
         score,
         answerable(score, calibrate.asked_of(cuts, signals)) if is_fitted else None,
         is_fitted,
-        unheld,
+        missing,
     )
 
 
@@ -149,39 +136,6 @@ def signals_of(found: Retrieval, fused: Fused, *, coverage: float) -> SearchSign
         reads=found.context.model_reads,
         known_words=found.context.known_words,
     )
-
-
-def _unheld(texts: Sequence[str], query: Query, is_held: Callable[[str], bool]) -> tuple[str, ...]:
-    """Return the codes and quotations of a query that nothing holds; what is like one is not it.
-
-    A code is such as INC-4712. What may be one (BUG-89), or is a date, counts where something holds another.
-    """
-    sure = [name for name in query.entities if shape(name) == "sure" and _ENDS_IN_NUMBER.fullmatch(name)]
-    words = dict.fromkeys(word.strip(_AROUND) for word in query.meaning.split())
-    likely = [word for word in words if word not in sure and _is_one_of_many(word, texts)]
-    return tuple(
-        asked
-        for asked in (*query.phrases, *sure, *likely)
-        if not any(contains(text, asked) for text in texts) and not is_held(asked)
-    )
-
-
-def _is_one_of_many(word: str, texts: Sequence[str]) -> bool:
-    """Whether a text holds the same with another number."""
-    if not _NUMBERED.fullmatch(word):
-        return False
-    other = re.compile(rf"\b{_DIGITS.sub('[0-9]+', word)}\b")
-    return any(map(other.search, texts))
-
-
-def _discount(query: Query, unheld: Sequence[str], worths: Mapping[str, float]) -> float:
-    """Return what chances are worth: all, but of a query that asks for nothing, or for what nothing holds."""
-    if query.words and not (query.phrases or query.entities) and all(map(is_stop_word, query.words)):
-        return NOTHING_ASKED
-    if not {*query.phrases}.isdisjoint(unheld):
-        return MISQUOTED
-    share = rarity.coverage({part for code in unheld for part in loose_words(code)}, worths)
-    return max(SLIP, 1 - share) if share >= MOSTLY else 1.0
 
 
 def _coverage(text: str, query: Query, worths: Mapping[str, float]) -> float:

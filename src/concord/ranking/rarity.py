@@ -30,7 +30,12 @@ def worths(chunks: int, frequencies: Mapping[str, int]) -> dict[str, float]:
 
     Among a few texts a word that all of them hold would be worth nothing, and one that none holds everything.
     """
-    return {word: idf(chunks + OTHERS, holding) for word, holding in frequencies.items()}
+    return {word: worth(chunks, holding) for word, holding in frequencies.items()}
+
+
+def worth(chunks: int, holding: int) -> float:
+    """Return what a word that so many chunks hold is worth as evidence."""
+    return idf(chunks + OTHERS, holding)
 
 
 def ceiling(weights: Iterable[float], k1: float = K1) -> float:

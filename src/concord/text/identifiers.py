@@ -21,6 +21,9 @@ _SIGNS = ("++", "C#", "c#", "F#", "f#")  # every symbol has one of them; heading
 _SYMBOL_NAMES = {"c++": "cplusplus", "g++": "gplusplus", "c#": "csharp", "f#": "fsharp"}
 
 
+_VERSION = pattern(r"[vV]([0-9]+(?:\.[0-9]+)+)")
+
+
 class _Patterns(Struct, frozen=True):
     tail: re.Pattern[str]  # a word that has parts, from its first inner boundary on
     part: re.Pattern[str]
@@ -77,6 +80,12 @@ def symbols_in(text: str) -> list[str]:
 def symbol_name(word: str) -> str | None:
     """Return the spelled-out name of a word like C++."""
     return _SYMBOL_NAMES.get(word.lower())
+
+
+def version_number(word: str) -> str | None:
+    """Return the number of a version that is written with a v: of v3.2, 3.2. One without a dot is a name."""
+    found = _VERSION.fullmatch(word)
+    return found[1] if found else None
 
 
 def _patterns_for(text: str) -> _Patterns:

@@ -12,7 +12,14 @@ from functools import lru_cache
 from itertools import islice
 
 from concord.text.characters import folded, is_token_character, separated
-from concord.text.identifiers import camel_parts, identifier_parts, identifiers_in, symbol_name, symbols_in
+from concord.text.identifiers import (
+    camel_parts,
+    identifier_parts,
+    identifiers_in,
+    symbol_name,
+    symbols_in,
+    version_number,
+)
 from concord.text.marked import has_marks, is_form, letters_of, pieces, whole_words
 from concord.text.stem import stem
 from concord.text.stopwords import is_stop_word, significant
@@ -150,6 +157,8 @@ def _word_match(word: str, prefix: bool = False) -> Match | None:
     found += [_adjacent(spelling) for spelling in _other_spellings(runs)]
     if name := symbol_name(usual):
         found.append(Word(name))
+    if number := version_number(usual):
+        found.append(_adjacent(separated(number)))
     return any_of(found if usual == word else [*found, _adjacent(separated(word))])
 
 
@@ -165,7 +174,7 @@ def _loose_words(word: str) -> list[str]:
     word = narrowed(word)
     if has_unspaced(word):
         return [token for segment in islice(segments(word), MAX_TOKENS) for token in _loose_tokens(segment)]
-    runs = [run for run in separated(word) if _has_letter(run)]
+    runs = [run for run in separated(version_number(word) or word) if _has_letter(run)]
     found = [token for run in runs for token in (run, *map(str.lower, identifier_parts(run)))]
     return [*found, name] if (name := symbol_name(word)) else found
 
