@@ -155,10 +155,28 @@ def test_a_comment_with_a_blank_line_below_it_stands_alone():
 
 def test_small_neighbours_are_one_chunk_and_large_ones_are_not():
     small = "\n\n".join(f"def f{n}(): return {n}" for n in range(3))
-    assert [piece.heading for piece in code(small, size=ChunkSize())] == [("f0",)]  # what it defines first
+    assert [piece.heading for piece in code(small, size=ChunkSize())] == [()]  # what they share
     large = "\n\n".join(f"def f{n}():\n" + "    call(a, b)\n" * 30 for n in range(3))
     pieces = code(large, size=ChunkSize(target=260, maximum=364, overlap=0))
     assert [piece.heading for piece in pieces] == [("f0",), ("f1",), ("f2",)]
+
+
+def test_what_a_class_begins_with_stays_with_its_first_method():
+    methods = "".join(f"    def m{n}(self):\n" + "        call(a, b)\n" * 20 for n in range(2))
+    text = "".join(f'class C{n}:\n    """Does {n}."""\n\n{methods}\n' for n in range(3))
+    pieces = code(text, size=ChunkSize(target=260, maximum=364, overlap=0))
+    heads = [piece for piece in pieces if "class" in piece.text]
+    assert [(piece.text.split(":")[0], piece.heading) for piece in heads] == [
+        (f"class C{n}", (f"C{n}",)) for n in range(3)
+    ]
+    assert all("def m0" in piece.text for piece in heads)
+
+
+def test_a_class_whose_first_method_is_long_is_cut_like_one_section():
+    text = "x = 1\n" * 30 + "class C:\n    def long(self):\n" + "        call(a, b)\n" * 80
+    pieces = code(text, size=ChunkSize(target=260, maximum=364, overlap=0))
+    assert [piece.text.split("\n")[0] for piece in pieces][:2] == ["x = 1", "class C:"]
+    assert all(len(piece.text) < 364 * 4 for piece in pieces)
 
 
 def test_a_long_definition_is_cut_between_lines_and_keeps_its_name():

@@ -11,6 +11,7 @@ from concord.passages import cited, within_patience
 from concord.ranking.agreement import agreement
 from concord.text.headings import MARKDOWN_TYPES, heading_at
 from concord.text.snippet import Excerpt, excerpt
+from concord.text.symbols import symbol_at
 from concord.types import Chunk, ChunkId, Degraded, Hit, Json, Query, Source
 
 if TYPE_CHECKING:
@@ -128,9 +129,10 @@ def _hit(
 
 
 def _under_its_heading(survivor: Survivor, at: int | None) -> Chunk:
-    """Return a chunk under the heading that the words stand under: it may hold several sections."""
-    chunk = survivor.chunk
-    if at is None or survivor.document.type not in MARKDOWN_TYPES:
+    """Return a chunk under the heading or name that the words stand under: it may hold several."""
+    chunk, type = survivor.chunk, survivor.document.type
+    if at is None or type != "code" and type not in MARKDOWN_TYPES:
         return chunk
-    heading = heading_at(chunk.text, at, chunk.heading)
+    under = symbol_at if type == "code" else heading_at
+    heading = under(chunk.text, at, chunk.heading)
     return chunk if heading == chunk.heading else replace(chunk, heading=heading)

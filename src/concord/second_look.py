@@ -58,7 +58,9 @@ def second_look(
 ) -> Look:
     """Order the chunks whose texts have been read; the reranker may take as long as `budget_ms`."""
     close = _closeness(ranked, titles, texts, query)
-    lifted = lift.lifted(ranked, proximity.lifts(close, rarity.rareness(query.chunks, query.frequencies)))
+    # A whole question is rare, however common its words are.
+    rareness = 1.0 if _is_question(query) else rarity.rareness(query.chunks, query.frequencies)
+    lifted = lift.lifted(ranked, proximity.lifts(close, rareness))
     if query.entities:
         lifted = boost(lifted, {i for i, text in texts.items() if mentioned(query.entities, text)})
     if is_literal(query):
@@ -79,9 +81,7 @@ def _closeness(
     if not any(vote.family == "lexical" for one in ranked for vote in one.votes):
         return {}
     weights = rarity.idfs(query.chunks, query.frequencies)
-    typed = query.meaning.split()
-    bare = len(significant(typed)) == len(typed)
-    is_question = not bare and len(typed) >= QUESTION_WORDS
+    bare, is_question = _is_bare(query), _is_question(query)
 
     def close(text: str) -> float:
         found = proximity.closeness(query.words, weights, text, bare=bare)
@@ -89,6 +89,17 @@ def _closeness(
         return 1.0 if is_likely and contains(text, query.meaning) else found
 
     return {chunk_id: close(f"{titles.get(chunk_id, '')}\n{text}") for chunk_id, text in texts.items()}
+
+
+def _is_bare(query: Query) -> bool:
+    """Whether a query has no stop words, but for what is nothing else."""
+    typed = query.meaning.split()
+    return len(significant(typed)) == len(typed)
+
+
+def _is_question(query: Query) -> bool:
+    """Whether a text that has all of a query in its order has it on purpose, though words in it are common."""
+    return not _is_bare(query) and len(query.meaning.split()) >= QUESTION_WORDS
 
 
 def _reranked(

@@ -17,6 +17,10 @@ from concord.types import ChunkId, Ranked
 POOL = 39
 FEW = 20  # candidates, below which they cannot tell what stands out
 LEAST_SEMANTIC = 0.1  # as where the query quotes
+# Share of its words that a model has whole, below which a query is in another language than the model's:
+# German questions are so in 88 of 100 cases, English ones in 0 to 6 on nine collections of prose.
+MOSTLY_KNOWN = 0.42
+UNREAD_SHARE = 0.7  # what is left of the semantic share there
 LITERAL_GAIN = 3.0  # standard deviations: more than any other chunk can be ahead, but for a freak
 
 
@@ -31,8 +35,8 @@ def blend_weight(ballots: Ballots, context: Context) -> float:
     A flat lexical ballot, whose first is hardly better than its tenth, knows no answer from a mention; the
     more its first stands out, the more it counts, and so do rare words that some chunk holds all of, such as
     a person's name, which means nothing to a model. Words of a question are noise in source code (not so a
-    name or a quotation that is found there), and a model that cannot read the query's script has nothing to
-    say.
+    name or a quotation that is found there). A model that cannot read the query's script has nothing to say,
+    and one that reads its letters, but not its language, has less to say.
     """
     margin = _margin([score for chunk_id, score in ballots.bm25.items() if chunk_id in ballots.lexical])
     recipe = context.recipe
@@ -43,6 +47,8 @@ def blend_weight(ballots: Ballots, context: Context) -> float:
         weight += (recipe.code - weight) * context.code_share
         if whole(ballots):
             weight = max(LEAST_SEMANTIC, weight - recipe.rare * context.rareness)
+        if context.known_words < MOSTLY_KNOWN:
+            weight *= UNREAD_SHARE
     return weight * context.model_reads
 
 

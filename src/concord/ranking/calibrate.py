@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from concord.errors import BadValue
 from concord.ranking.agreement import LABELS, Cuts
+from concord.ranking.blend import MOSTLY_KNOWN
 from concord.ranking.features import (
     ANSWER_FEATURES,
     HIT_FEATURES,
@@ -37,9 +38,6 @@ HALF_READ = 0.5  # how much of a query a model must read for its nearness to say
 # Share of a query's words that a text must hold where these alone speak for it: Chinese questions that have
 # an answer are told by it from those that have none (`python -m benchmarks absent`).
 WORDS_ALONE = 0.17
-# Share of its words that a model has whole, below which a query is in another language than the model's:
-# German questions are so in 88 of 100 cases, English ones in 0 to 6 on nine collections of prose.
-MOSTLY_KNOWN = 0.42
 UNREAD_DOUBT = 0.75  # how much of the doubt that is allowed elsewhere is allowed there
 
 

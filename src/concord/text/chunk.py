@@ -3,7 +3,8 @@
 Neighbouring sections are joined up to the target: a chunk of ten words matches everything and says nothing.
 On 291 pages of Kubernetes' documentation (260 queries, bundled model, nDCG@10) no joining gave 0.845, joining
 up to half the target 0.849, up to the target 0.855. Joining across top-level headings added nothing (0.856),
-so it is not done: no chunk speaks of two things. In code all neighbours may be joined, they share a file.
+so it is not done: no chunk speaks of two things. In code all neighbours may be joined, they share a file; but
+what a class begins with stays with the first of its methods.
 A section that is too long is cut in `pack`, which knows the prices of all places.
 """
 
@@ -41,10 +42,9 @@ def chunk(
     if not text or text.isspace():
         return []
     tokens = measured(token_starts(text), len(text))
-    is_code = extracted.type == "code"
-    groups = _joined(_sections(extracted), tokens, size, across_headings=is_code)
+    groups = _joined(_sections(extracted), tokens, size, is_code=extracted.type == "code")
     ranges = [
-        (_heading(group, with_first=is_code), reach)
+        (shared([section.heading for section in group if section.heading]), reach)
         for group in groups
         for reach in _ranges(text, group, tokens, size, extracted.page_starts)
     ]
@@ -60,36 +60,45 @@ def _sections(extracted: Extracted) -> list[Section]:
 
 
 def _joined(
-    sections: Sequence[Section], tokens: Tokens, size: ChunkSize, *, across_headings: bool
+    sections: Sequence[Section], tokens: Tokens, size: ChunkSize, *, is_code: bool
 ) -> Iterator[list[Section]]:
     """Yield runs of neighbouring sections that together are one chunk, or one section that may be several."""
-    if tokens.between(0, sections[-1].end) <= size.target // 2:
-        across_headings = True  # a note of a few lines is one thing, whatever its headings
+    # A note of a few lines is one thing, whatever its headings.
+    across_headings = is_code or tokens.between(0, sections[-1].end) <= size.target // 2
     group: list[Section] = []
     length = 0
     for section in sections:
         own = tokens.between(section.start, section.end)
         related = across_headings or not group or _are_related(group[-1].heading, section.heading)
         if group and not (related and length + own <= size.target):
-            yield group
-            group, length = [], 0
+            heads = _heads(group, section) if is_code else []
+            if rest := group[: len(group) - len(heads)]:
+                yield rest
+            group, length = heads, sum(tokens.between(head.start, head.end) for head in heads)
+            if length + own > size.target:  # together they are cut, as one section
+                section = Section(
+                    section.heading, [block for one in (*heads, section) for block in one.blocks]
+                )
+                group = []
         group.append(section)
         length += own
     yield group
 
 
+def _heads(group: Sequence[Section], section: Section) -> list[Section]:
+    """Return the last sections of a group that are the beginning of what another is in: of its class."""
+    heads: list[Section] = []
+    for before in reversed(group):
+        depth = len(before.heading)
+        if not 0 < depth < len(section.heading) or section.heading[:depth] != before.heading:
+            break
+        heads.insert(0, before)
+    return heads
+
+
 def _are_related(before: Heading, heading: Heading) -> bool:
     """Whether two neighbours stand under one top-level heading; what precedes all headings is a preamble."""
     return before[:1] == heading[:1] or not before
-
-
-def _heading(group: Sequence[Section], *, with_first: bool) -> Heading:
-    """Return the path that a group's sections share: the heading of one says nothing of the others.
-
-    Of code it goes on to the first name below, for whoever looks for its definition.
-    """
-    paths = [section.heading for section in group if section.heading]
-    return paths[0][: len(shared(paths)) + with_first] if paths else ()
 
 
 def _ranges(

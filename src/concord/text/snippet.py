@@ -34,10 +34,10 @@ class _Place(Struct, frozen=True, order=True):
 
 
 class Excerpt(Struct, frozen=True):
-    """A part of a text, and where in the text the words begin that it is there for."""
+    """A part of a text, and where in the text the word stands that most tells it from the rest."""
 
     text: str
-    at: int | None = None  # None where it is all of the text, or none of the words was found
+    at: int | None = None  # None where none of the words was found
 
 
 def snippet(text: str, words: Sequence[str], width: int = 240) -> str:
@@ -51,11 +51,17 @@ def snippet(text: str, words: Sequence[str], width: int = 240) -> str:
 def excerpt(text: str, words: Sequence[str], width: int = 240) -> Excerpt:
     """Return a snippet and where its words stand."""
     flat = " ".join(text.split())
-    if len(flat) <= width:
-        return Excerpt(flat)
     places = _places(flat, _targets(tuple(words)))
     start, end = _best_span(places, width)
-    return Excerpt(_window(flat, start, end, width), _unflattened(text, flat, start) if places else None)
+    shown = flat if len(flat) <= width else _window(flat, start, end, width)
+    return Excerpt(shown, _unflattened(text, flat, _rarest(places, start, end)) if places else None)
+
+
+def _rarest(places: Sequence[_Place], start: int, end: int) -> int:
+    """Return where in a stretch the word stands that the text has in the fewest places."""
+    often = Counter(place.target for place in places)
+    inside = [place for place in places if start <= place.start and place.end <= end]
+    return min(inside, key=lambda place: (often[place.target], place.start)).start
 
 
 def _unflattened(text: str, flat: str, at: int) -> int:
