@@ -182,6 +182,50 @@ def test_what_something_holds_or_nothing_is_like_costs_no_confidence(query: str)
     assert search(Request(query), tools(library(BUGS), SURE)).answerable is True
 
 
+SETTINGS = {
+    "Alerts": "REDIS_MEM_HIGH: memory is short. Call get_user_name, or URL.copy_with, or fetchUser.",
+    "Faults": "A key that nobody set: Config %r is missing, and has no default.",
+    **{f"Number {n}": f"The {n}. of the slow answers that the night shift saw." for n in range(40)},
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "unheld"),
+    [
+        ("REDIS_CPU_HIGH", "REDIS_CPU_HIGH"),
+        ("set_user_name()", "set_user_name"),
+        ("URL.copy_without", "copy_without"),
+        ("fetchGroup", "fetchGroup"),
+    ],
+)
+def test_an_identifier_that_nothing_holds_is_not_answered_by_one_that_is_like_it(query: str, unheld: str):
+    answer = search(Request(query), tools(library(SETTINGS), SURE))
+    assert answer.hits
+    assert (answer.answerable, answer.note) == (False, f"nothing holds {unheld}")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "REDIS_MEM_HIGH",
+        "getUserName",
+        "get_user_name()",
+        "Foo.get_user_name",
+        "fetchUser",
+        "night PyTorch shift",
+    ],
+)
+def test_an_identifier_that_something_holds_in_any_spelling_costs_no_confidence(query: str):
+    answer = search(Request(query), tools(library(SETTINGS), SURE))
+    assert (answer.answerable, answer.note) == (True, None)
+
+
+def test_a_message_is_not_misquoted_because_its_values_are_others():
+    pasted = "KeyError: \"Config 'DATABASE_URL' is missing, and has no default.\""
+    answer = search(Request(pasted), tools(library(SETTINGS), SURE))
+    assert (titles(answer)[0], answer.answerable, answer.note) == ("Faults", True, None)
+
+
 RELEASES = {
     **{f"Release notes {v}": f"What changed in {v}: the parser of dates is new." for v in ("3.1", "3.2")},
     "Install": "It needs Python 3.11, takes 0.5 seconds and listens on port 80.",

@@ -98,7 +98,7 @@ def _is_bare(query: Query) -> bool:
 
 
 def _is_question(query: Query) -> bool:
-    """Whether a text that has all of a query in its order has it on purpose, though words in it are common."""
+    """Whether a text with all of a query in its order has it on purpose, though words in it are common."""
     return not _is_bare(query) and len(query.meaning.split()) >= QUESTION_WORDS
 
 

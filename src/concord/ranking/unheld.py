@@ -1,6 +1,8 @@
-"""What a query asks for as it is written, and nothing holds: a code, a date, a version, a quotation.
+"""What a query asks for as it is written, and nothing holds: a code, a date, a version, an identifier, a
+quotation.
 
-What is like it (INC-4713 for INC-4712, release 3.2 for 3.3) is found and near, and is not it.
+What is like it (INC-4713 for INC-4712, release 3.2 for 3.3, `set_user` for `get_user`) is found and near, and
+is not it.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from concord.ranking import rarity
 from concord.ranking.identifiers import shape
 from concord.text.parse import contains
 from concord.text.pattern import pattern
-from concord.text.terms import is_stop_word, loose_words
+from concord.text.terms import is_stop_word, loose_words, tokenize
 from concord.types import Query
 
 MOSTLY = 0.4  # the share of a query, by rarity, from which what nothing holds is what was asked for
@@ -22,36 +24,68 @@ NOTHING_ASKED = 0.1  # what chances are worth where a query is stop words alone:
 MISQUOTED = 0.3  # what they are worth where nothing holds what was quoted; not measured
 SLIP = 0.05  # the chance that a code was mistyped, and the one that is like it was meant; not measured
 
+MESSAGE_WORDS = 5  # from which on what is quoted may be a message with values in it
+MESSAGE_SHARE = 0.6  # of its words that a text has in their order, if it is one
+
 # What names one thing of many by its number; not a product (e2fsprogs), a compound or a list (MP3/Ogg).
 _ENDS_IN_NUMBER = pattern(r"[^/<>]*[0-9][A-Za-z]{0,2}")
 _NUMBERED = pattern(r"[A-Z][A-Za-z]*-[0-9]{2,}|[0-9]{4}-[0-9]{2}-[0-9]{2}")  # BUG-89, 2024-03-05
+_SNAKE = pattern(r"_*[^\W_]+(?:_+[^\W_]+)+_*")
 _VERSION = pattern(r"v?[0-9]+(?:\.[0-9]+)+", re.IGNORECASE)
 _DIGITS = pattern("[0-9]+")
 _AROUND = ".,;:!?()[]\"'"
 
 
 def unheld(texts: Sequence[str], query: Query, is_held: Callable[[str], bool]) -> tuple[str, ...]:
-    """Return the codes and quotations of a query that nothing holds; `texts` are those that were found.
+    """Return the codes, names and quotations of a query that nothing holds; `texts` are those found.
 
     A code is such as INC-4712. What may be one (BUG-89), a date or a version counts where a text has another.
     """
-    sure = [name for name in query.entities if shape(name) == "sure" and _ENDS_IN_NUMBER.fullmatch(name)]
+    quoted = [phrase for phrase in query.phrases if not any(_is_message(phrase, text) for text in texts)]
+    sure = [part for name in query.entities if (part := _named(name, query))]
     likely = [word for word in _with_others(query.meaning, texts) if word not in sure]
     return tuple(
         asked
-        for asked in (*query.phrases, *sure, *likely)
+        for asked in dict.fromkeys((*quoted, *sure, *likely))
         if not any(contains(text, asked) for text in texts) and not is_held(asked)
     )
+
+
+def _named(name: str, query: Query) -> str | None:
+    """Return what of a name must be held as it is written: a code, or the last part of an identifier.
+
+    Of `URL.copy_with` a text that defines it has the second part alone. In a sentence words joined by
+    capitals are brands as well, which other texts spell otherwise (PostgreSQL, Postgres).
+    """
+    if shape(name) != "sure":
+        return None
+    last = name.removesuffix("()").rpartition(".")[2].rpartition("::")[2]
+    is_alone = query.text.strip() == name
+    if _SNAKE.fullmatch(last) or is_alone and last.isalpha() and shape(last) == "sure":
+        return last
+    return name if _ENDS_IN_NUMBER.fullmatch(name) else None
+
+
+def _is_message(quoted: str, text: str) -> bool:
+    """Whether a text has a message that was quoted with the values it had then: most words, in order."""
+    words = tokenize(quoted)
+    if len(words) < MESSAGE_WORDS:
+        return False
+    held, found, at = tokenize(text), 0, 0
+    for word in words:
+        if word in held[at:]:
+            found, at = found + 1, held.index(word, at) + 1
+    return found >= MESSAGE_SHARE * len(words)
 
 
 def discount(query: Query, missing: Sequence[str], chunks: int) -> float:
     """Return what chances are worth: all, but of a query that asks for nothing, or for what nothing holds."""
     if query.words and not (query.phrases or query.entities) and all(map(is_stop_word, query.words)):
         return NOTHING_ASKED
-    if not {*query.phrases}.isdisjoint(missing):
-        return MISQUOTED
     share = _share(missing, rarity.worths(chunks, query.frequencies), rarity.worth(chunks, 0))
-    return max(SLIP, 1 - share) if share >= MOSTLY else 1.0
+    if share < MOSTLY:
+        return 1.0
+    return min(MISQUOTED, 1 - share) if not {*query.phrases}.isdisjoint(missing) else max(SLIP, 1 - share)
 
 
 def _share(missing: Sequence[str], worths: Mapping[str, float], whole: float) -> float:
