@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
 
-from concord import passages
+from concord import KnowledgeBase, passages
 from concord.cli.main import main
 from kb_command import Kb, Run
 from postgres_server import fresh_org, server_url
 from recorders import Desk, opened
+from scratch import scratch
+
+if TYPE_CHECKING:
+    from qdrant_shim import QdrantShim
 
 # The same cases in every run, so that a failure is always news of the change at hand; and with
 # HYPOTHESIS_PROFILE=explore others each time, to look for what nobody has met yet.
@@ -44,6 +49,36 @@ def kb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
     return run
 
 
+@pytest.fixture
+def knowledge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KnowledgeBase]:
+    """A knowledge base as the library opens it, with a home of its own."""
+    monkeypatch.setenv("KB_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
+    with KnowledgeBase.open() as made:
+        yield made
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder in memory where there is such a place."""
+    with scratch() as made:
+        yield Path(made)
+
+
+@pytest.fixture
+def shared_folder() -> Iterator[Path]:
+    """A folder that an unprivileged user may enter: pytest's own are closed to others."""
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o755)
+        yield Path(name)
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for models that are built or unpacked, for all tests of a module."""
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.fixture(params=["memory", "sqlite"])
 def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Desk]:
     """Give what a sync works with, over each of two stores."""
@@ -52,6 +87,23 @@ def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Desk]:
     yield made
     made.reader.close()
     store.close()
+
+
+@pytest.fixture(scope="module")
+def qdrant_server() -> Iterator[QdrantShim]:
+    """A server on Qdrant's own engine, for all tests of a module."""
+    from qdrant_shim import QdrantShim  # its engine comes with the dev extra
+
+    made = QdrantShim()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def shim(qdrant_server: QdrantShim) -> Iterator[QdrantShim]:
+    """That server, without a collection and without a fault."""
+    yield qdrant_server
+    qdrant_server.reset()
 
 
 @pytest.fixture

@@ -17,8 +17,14 @@ from typing import Any
 
 from concord import plugins
 from concord.protocols import Embedder
+from concord.types import Vector
 
 WINDOW = 2000  # characters, so that a test can be too long for it without being long
+
+
+def numbers(vector: Vector) -> tuple[float, ...]:
+    """Return what a vector holds."""
+    return struct.unpack(f"<{len(vector) // 4}f", vector)
 
 
 @dataclass
@@ -68,7 +74,7 @@ class EmbeddingServer(ThreadingHTTPServer):
         return super().get_request()
 
     def vectors(self, texts: Sequence[str]) -> list[list[Any]]:
-        made = [list(struct.unpack(f"<{len(v) // 4}f", v)) for v in self.embedder.embed_documents(texts)]
+        made = [list(numbers(vector)) for vector in self.embedder.embed_documents(texts)]
         return self.behaviour.spoil(made) if self.behaviour.spoil else made
 
 

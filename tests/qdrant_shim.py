@@ -14,26 +14,25 @@ from collections.abc import Callable
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import qdrant_edge as edge
 
-RAM = Path("/dev/shm")
+from scratch import scratch
 
 
 class QdrantShim:
     """One server with its collections, which outlive a stop."""
 
     def __init__(self) -> None:
-        self._place = TemporaryDirectory(dir=RAM if RAM.is_dir() else None)  # nobody waits for a disk
+        self._place = scratch()
         self.folder = Path(self._place.name)
         self.shards: dict[str, tuple[edge.EdgeShard, dict[str, Any]]] = {}
         self.lock = threading.Lock()
         self.gate = threading.Event()
         self.gate.set()
         self.status: int | None = None
-        self.mangle: Callable[[str, Any], Any] = lambda route, result: result
+        self.mangle: Callable[[str, Any], Any] = _as_it_is
         self.requests: list[str] = []
         self.connections = 0
         self._port = 0
@@ -49,17 +48,22 @@ class QdrantShim:
         self._server.block_on_close = False
         self._port = self._server.server_address[1]
         self._sockets: list[Any] = []
+        self.is_running = True
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
     def reset(self) -> None:
         """Forget all collections, what was asked for and what was to go wrong, for the next test."""
+        self.gate.set()
+        self.status, self.mangle = None, _as_it_is
         self.requests.clear()
-        self.status = None
         for name in list(self.shards):
             self.answer("DELETE", f"/collections/{name}", None)
+        if not self.is_running:
+            self.start()
 
     def stop(self) -> None:
         """Stop as a killed server does: open connections break too."""
+        self.is_running = False
         self._server.shutdown()
         self._server.server_close()
         for connected in self._sockets:
@@ -79,6 +83,10 @@ class QdrantShim:
                 with self.lock:  # the engine is asked by one thread at a time
                     return self.mangle(act.__name__, act(self, match[1], body))
         raise LookupError(f"{method} {path}")
+
+
+def _as_it_is(route: str, result: Any) -> Any:
+    return result
 
 
 def exists(shim: QdrantShim, name: str, body: Any) -> Any:

@@ -1,12 +1,16 @@
-"""A knowledge base of a few notes, in memory, for tests of what a search says."""
+"""Knowledge bases for tests: of a few notes in memory, or empty, wherever a test wants them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from concord import KnowledgeBase, Note
+from concord.config import load_settings
 from concord.protocols import Strategy
 from concord.ranking.agreement import Cuts
 from concord.ranking.calibrate import Calibration, Logistic
@@ -25,6 +29,25 @@ NOTES = {
     "Pool": "The database connection pool is limited to ten connections.",
     "Backup": "Backups are written every night and kept for a month.",
 }
+
+
+def opened(place: Path | str, **settings: Any) -> KnowledgeBase:
+    """Return the knowledge base in the store of a URL, or in SQLite below a folder, embedded by hashing."""
+    url = place if isinstance(place, str) else f"sqlite://{place}/store"
+    return KnowledgeBase.open(**{"store__url": url, "embed__provider": "hashing", **settings})
+
+
+def secluded(home: Path, url: str, **settings: Any) -> KnowledgeBase:
+    """Return one that has its home in a folder and heeds no variable of the environment."""
+    given = {"store__url": url, "embed__provider": "hashing", **settings}
+    dotted = {key.replace("__", "."): value for key, value in given.items()}
+    return KnowledgeBase(load_settings(dotted, {"KB_HOME": str(home)}))
+
+
+def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KnowledgeBase]:
+    """Lend a knowledge base in a store of the kind that a fixture's parameter names."""
+    with opened("memory://" if request.param == "memory" else tmp_path) as made:
+        yield made
 
 
 def library(notes: dict[str, str] | None = None, **settings: Any) -> KnowledgeBase:

@@ -23,6 +23,7 @@ from concord.types import Answer, Word
 from contract.stored import EVERYTHING
 from kb_process import BOUND_S
 from recorders import RecordingEmbedder, write
+from small_library import opened
 
 PAGES = 150
 
@@ -45,7 +46,7 @@ def kb(
     for n in range(PAGES):
         write(tmp_path / "docs" / f"page{n:03}.md", f"# Page {n}\n\nWords{n} about thing{n}.\n")
     url = "memory://" if request.param == "memory" else f"sqlite://{tmp_path}/store"
-    with KnowledgeBase.open(store__url=url, embed__provider="noted") as made:
+    with opened(url, embed__provider="noted") as made:
         made.add(tmp_path / "docs")
         Noted.last.texts.clear()
         yield made
@@ -94,7 +95,7 @@ def test_what_the_cache_has_forgotten_is_embedded_anew(kb: KnowledgeBase):
 def test_words_are_indexed_as_they_are_extracted_now(tmp_path: Path):
     write(tmp_path / "docs" / "a.md", "# Board\n\nIt has a 386DX33 and getUserName in it.\n")
     write(tmp_path / "docs" / "b.md", "# Other\n\nNothing of that kind.\n")
-    with KnowledgeBase.open(store__url=f"sqlite://{tmp_path}/store", embed__provider="hashing") as kb:
+    with opened(tmp_path) as kb:
         kb.add(tmp_path / "docs")
         older = apsw.Connection(str(tmp_path / "store" / "default.db"))
         older.execute("UPDATE kb_chunks SET terms = ''")  # as a version had it that knew no identifiers
@@ -109,7 +110,7 @@ def test_words_are_indexed_as_they_are_extracted_now(tmp_path: Path):
 
 @pytest.mark.promise("004.backfill.words")
 def test_notes_are_put_together_again_from_their_fields(tmp_path: Path):
-    with KnowledgeBase.open(store__url=f"sqlite://{tmp_path}/store", embed__provider="hashing") as kb:
+    with opened(tmp_path) as kb:
         kb.note(Note("A board.", title="Board", tags=("ops",), details={"cpu": {"model": "386DX33"}}))
         assert did(kb.backfill()) == {"unchanged": 1}
         older = apsw.Connection(str(tmp_path / "store" / "default.db"))
@@ -123,7 +124,7 @@ def test_notes_are_put_together_again_from_their_fields(tmp_path: Path):
 
 def test_vectors_of_an_unknown_model_are_made_anew(tmp_path: Path):
     write(tmp_path / "docs" / "a.md", "# A\n\nSome text.\n")
-    with KnowledgeBase.open(store__url=f"sqlite://{tmp_path}/store", embed__provider="hashing") as kb:
+    with opened(tmp_path) as kb:
         kb.add(tmp_path / "docs")
         older = apsw.Connection(str(tmp_path / "store" / "default.db"))
         older.execute("UPDATE kb_spaces SET identity = NULL")
@@ -233,7 +234,7 @@ def test_the_cache_stays_within_its_limit(tmp_path: Path):
     for n in range(40):
         write(tmp_path / "docs" / f"{n:02}.md", f"# A\n\nText {n}.\n")
     ten = 10 * 256 * 4 / 1_000_000
-    with KnowledgeBase.open(store__url="memory://", embed__provider="hashing", cache__max_mb=ten) as kb:
+    with opened("memory://", cache__max_mb=ten) as kb:
         kb.add(tmp_path / "docs")
         cache = kb.stats().cache
         assert cache is not None

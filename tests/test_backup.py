@@ -16,16 +16,13 @@ from concord.types import Document
 from kb_command import Kb
 from kb_process import assert_sound
 from recorders import write
-
-
-def opened(url: str) -> KnowledgeBase:
-    return KnowledgeBase.open(store__url=url, embed__provider="hashing")
+from small_library import opened
 
 
 @pytest.fixture
 def base(tmp_path: Path) -> Iterator[KnowledgeBase]:
     write(tmp_path / "docs" / "rota.md", "# Rota\n\nThe penguin rota is on Mondays.\n")
-    with opened(f"sqlite://{tmp_path}/store") as made:
+    with opened(tmp_path) as made:
         made.add(tmp_path / "docs")
         made.note(Note("The emu is in the log."))
         yield made
@@ -88,7 +85,7 @@ def test_a_damaged_store_does_not_take_the_place_of_a_good_backup(tmp_path: Path
     good = documents(tmp_path / "backup.db")
     base.close()
     _damage(tmp_path / "store" / "default.db")
-    with opened(f"sqlite://{tmp_path}/store") as damaged, pytest.raises(CorruptStore, match="left as it is"):
+    with opened(tmp_path) as damaged, pytest.raises(CorruptStore, match="left as it is"):
         damaged.backup(tmp_path / "backup.db")
     assert documents(tmp_path / "backup.db") == good
 

@@ -40,11 +40,6 @@ ORACLE = "holographic_memory"  # the package of the weights' own makers, where i
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture(scope="module")
 def tokens() -> Tokens:
     return Tokens(lambda: pack.read_tokenizer(bundled.pack_path()))
 

@@ -11,12 +11,11 @@ import pytest
 
 from concord import KnowledgeBase, Note, plugins
 from concord.backends.sqlite.lexical import SQLiteLexical
-from concord.config import load_settings
 from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, EmbedderDown, Unavailable
 from concord.types import Answer, Vector
 from concord.wire import explanation_to_json
-from small_library import NOTES, UNHURRIED, titles
+from small_library import NOTES, UNHURRIED, secluded, titles
 
 pytest.importorskip("qdrant_client", reason="pip install 'concord-kb[qdrant]'")
 pytest.importorskip("qdrant_edge", reason="pip install qdrant-edge-py")
@@ -47,26 +46,12 @@ def too_short(vector: Vector) -> Vector:
 
 
 @pytest.fixture
-def shim() -> Iterator[QdrantShim]:
-    made = QdrantShim()
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def kb(shim: QdrantShim, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KnowledgeBase]:
     """A few notes in SQLite, their vectors in Qdrant; meaning is tried again as soon as it has failed."""
     monkeypatch.setitem(plugins.TABLES["embedders"], "fickle", f"{__name__}:FickleEmbedder")
     monkeypatch.setattr(FickleEmbedder, "behave", staticmethod(lambda vector: vector))
-    given = {
-        "store.url": f"sqlite://{tmp_path}",
-        "vectors.url": shim.url,
-        "vectors.timeout_s": 1,
-        "embed.provider": "fickle",
-        "search.retry_s": 0,
-        **{key.replace("__", "."): value for key, value in UNHURRIED.items()},
-    }
-    with KnowledgeBase(load_settings(given, {"KB_HOME": str(tmp_path)})) as made:
+    given = {"embed__provider": "fickle", "search__retry_s": 0, **UNHURRIED}
+    with elsewhere(tmp_path, shim.url, vectors__timeout_s=1, **given) as made:
         for title, text in NOTES.items():
             made.note(Note(text, title=title))
         yield made
@@ -197,8 +182,7 @@ def test_one_outage_is_one_line_in_the_log(
 def test_an_outage_does_not_bring_a_storm_of_requests(
     shim: QdrantShim, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    given = {"store.url": f"sqlite://{tmp_path}", "vectors.url": shim.url, "embed.provider": "hashing"}
-    with KnowledgeBase(load_settings(given, {"KB_HOME": str(tmp_path)})) as kb:
+    with elsewhere(tmp_path, shim.url) as kb:
         kb.note(Note(NOTES["Pool"], title="Pool"))
         shim.status = 503
         shim.requests.clear()
@@ -239,9 +223,9 @@ def test_a_sync_while_the_vector_store_is_down_keeps_words_and_is_finished_later
     assert is_whole(ask(kb, "pump number 3"))
 
 
-def elsewhere(tmp_path: Path, url: str) -> KnowledgeBase:
-    given = {"store.url": f"sqlite://{tmp_path}", "vectors.url": url, "embed.provider": "hashing"}
-    return KnowledgeBase(load_settings(given, {"KB_HOME": str(tmp_path)}))
+def elsewhere(tmp_path: Path, url: str, **more: Any) -> KnowledgeBase:
+    """A knowledge base in SQLite whose vectors are kept at a URL."""
+    return secluded(tmp_path, f"sqlite://{tmp_path}", vectors__url=url, **more)
 
 
 def test_vectors_that_are_nowhere_yet_are_not_taken_for_no_results(shim: QdrantShim, tmp_path: Path):

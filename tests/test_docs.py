@@ -147,3 +147,14 @@ def test_the_arithmetic_of_scaling_is_what_its_program_prints():
     command = [sys.executable, "-m", "benchmarks.sizing"]
     done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, encoding="utf-8")
     assert done.stdout in page("scaling.md")
+
+
+def test_the_map_of_the_architecture_names_every_module_and_package_and_nothing_else():
+    package = Path(concord.__file__).parent
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    rows = text.partition("\n## The map\n")[2].partition("\n## ")[0]
+    named = {found.removesuffix(".py") for found in re.findall(r"`([\w/]+(?:\.py|/))`", rows)}
+    modules = {path.stem for path in package.glob("[!_]*.py")}
+    folders = {f"{path.name}/" for path in package.glob("[!_]*/") if any(path.glob("*.*"))}
+    assert modules | folders == {name for name in named if "/" not in name.rstrip("/")}
+    assert [n for n in named if not ((package / n).is_dir() or (package / f"{n}.py").is_file())] == []

@@ -17,6 +17,7 @@ from concord.knowledge import KnowledgeBase
 from concord.notes import Note
 from concord.outcomes import Finding
 from recorders import write
+from small_library import opened
 from test_damage import FORGET_WORDS, harm
 
 
@@ -28,12 +29,6 @@ def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
         knowledge.add(tmp_path / "docs")
         knowledge.note(Note("A note about ospreys."))
         yield knowledge
-
-
-def opened(tmp_path: Path, **options: str) -> KnowledgeBase:
-    return KnowledgeBase.open(
-        **{"store__url": f"sqlite://{tmp_path}/store", "embed__provider": "hashing", **options}
-    )
 
 
 def checks(findings: tuple[Finding, ...]) -> list[str]:

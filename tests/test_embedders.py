@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import struct
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -24,7 +23,7 @@ from concord.embedders.graph import FLOAT, INT64, Graph
 from concord.errors import BadValue, EmbedderDown, KBError
 from concord.protocols import Embedder
 from concord.types import Vector
-from embedding_server import EmbeddingServer, serving
+from embedding_server import EmbeddingServer, numbers, serving
 
 Open = Callable[[], Embedder]
 REMOTE = {"ollama": "", "openai": "/v1"}
@@ -46,11 +45,6 @@ WILD = [
     "日本語",
     "-" * 100_000,
 ]
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
 
 
 @pytest.fixture(scope="module")
@@ -82,10 +76,6 @@ def embedder(request: pytest.FixtureRequest, cache: Path, own_model: Path) -> It
     opened: Embedder = plugins.load("embedders", request.param)(options, cache)
     yield opened
     opened.close()
-
-
-def numbers(vector: Vector) -> tuple[float, ...]:
-    return struct.unpack(f"<{len(vector) // 4}f", vector)
 
 
 def cosine(one: Vector, other: Vector) -> float:

@@ -35,15 +35,6 @@ from concord.strategies.semantic import Semantic
 from concord.types import Vector
 from judged import recipes, things, write_collection
 
-
-@pytest.fixture
-def knowledge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("KB_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
-    with KnowledgeBase.open() as opened:
-        yield opened
-
-
 # Collections.
 
 

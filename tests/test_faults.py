@@ -18,14 +18,14 @@ import apsw
 import pytest
 
 from concord.errors import BackendDown
-from concord.knowledge import KnowledgeBase
 from faulty_disk import FaultyDisk, disk_full, io_error
 from kb_process import BOUND_S, assert_sound, database, environment, finish, run, start, state
 from pdf_samples import make_pdf
 from recorders import write
+from scratch import RAM
+from small_library import opened
 
 FILES = 160
-RAM = Path("/dev/shm")
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def said_in_one_line(err: str) -> bool:
 
 def completes(reference: Reference, home: Path) -> None:
     """Assert that what is left is sound and that the next sync makes it whole."""
-    with KnowledgeBase.open(store__url=f"sqlite://{home}/data", embed__provider="hashing") as kb:
+    with opened(f"sqlite://{home}/data") as kb:
         is_known = bool(kb.sources())  # opening also finishes a store that was killed while it was made
         assert_sound(database(home))
         reports = kb.sync() if is_known else [kb.add(reference.folder)]
@@ -206,7 +206,7 @@ def test_two_runs_at_once_both_succeed_and_nothing_is_doubled(
 
 
 def test_a_search_during_a_sync_answers_and_does_not_wait_for_it(reference: Reference, env: dict[str, str]):
-    with KnowledgeBase.open(store__url=f"sqlite://{env['KB_HOME']}/data", embed__provider="hashing") as kb:
+    with opened(f"sqlite://{env['KB_HOME']}/data") as kb:
         answers: list[int] = []
 
         def search(stage: str, done: int, total: int | None) -> None:
@@ -220,7 +220,7 @@ def test_a_search_during_a_sync_answers_and_does_not_wait_for_it(reference: Refe
 
 
 def test_removing_a_source_waits_for_its_sync(reference: Reference, home: Path, env: dict[str, str]):
-    with KnowledgeBase.open(store__url=f"sqlite://{home}/data", embed__provider="hashing") as kb:
+    with opened(f"sqlite://{home}/data") as kb:
         waiting: list[subprocess.Popen[str]] = []
 
         def remove(stage: str, done: int, total: int | None) -> None:
@@ -245,7 +245,7 @@ def test_a_disk_that_fails_is_an_error_and_the_next_run_completes_the_work(
     disk = FaultyDisk(f"faulty{at}")
     try:
         url = f"sqlite://{home}/data?vfs=faulty{at}"
-        with KnowledgeBase.open(store__url=url, embed__provider="hashing") as kb:
+        with opened(url) as kb:
             kb.sources()
             disk.fails(fault, at)
             degraded = ""
@@ -255,7 +255,7 @@ def test_a_disk_that_fails_is_an_error_and_the_next_run_completes_the_work(
                 degraded = failure.hint or ""
             assert degraded
         disk.fails(None)
-        with KnowledgeBase.open(store__url=url, embed__provider="hashing") as kb:
+        with opened(url) as kb:
             kb.add(reference.folder)
     finally:
         disk.unregister()

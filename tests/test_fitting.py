@@ -57,14 +57,6 @@ def ece(model: Logistic, given: Cases) -> float:
 
 
 @pytest.fixture
-def knowledge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("KB_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
-    with KnowledgeBase.open() as opened:
-        yield opened
-
-
-@pytest.fixture
 def judged(knowledge: KnowledgeBase, tmp_path: Path) -> JudgedSet:
     found = knowledge.measuring.evaluate(
         things(tmp_path / "set"), unanswerable=[recipes(tmp_path / "recipes")]

@@ -16,6 +16,7 @@ from concord.knowledge import KnowledgeBase
 from concord.notes import Note
 from concord.types import Answer
 from recorders import write
+from small_library import opened
 
 TEXT = "# Part {n}\n\nThe heron number {n} stands in the water and waits for fish.\n"
 
@@ -30,9 +31,9 @@ def docs(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def kb(docs: Path, tmp_path: Path) -> Iterator[KnowledgeBase]:
-    with KnowledgeBase.open(store__url=f"sqlite://{tmp_path}/store", embed__provider="hashing") as opened:
-        opened.add(docs)
-        yield opened
+    with opened(tmp_path) as made:
+        made.add(docs)
+        yield made
 
 
 def states(answer: Answer) -> dict[str, str | None]:

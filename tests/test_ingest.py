@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -382,14 +380,6 @@ print("stored:", *known.paths())
 def _environment() -> dict[str, str]:
     tests = Path(__file__).parent
     return os.environ | {"PYTHONPATH": os.pathsep.join([str(tests), str(tests.parent / "src")])}
-
-
-@pytest.fixture
-def shared_folder() -> Iterator[Path]:
-    """A folder that an unprivileged user may enter: pytest's own are closed to others."""
-    with tempfile.TemporaryDirectory() as name:
-        os.chmod(name, 0o755)
-        yield Path(name)
 
 
 NAMES = ("a.md", "a.txt", "a.py", "a.json", "a.csv", "a.rst", "a.toml", "Makefile", "README")

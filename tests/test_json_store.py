@@ -5,30 +5,20 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
-from concord import KnowledgeBase, Note
+from concord import Note
 from concord.backends import memory
 from concord.backends.json_file import JsonStore
-from concord.config import load_settings
 from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
 from concord.types import Word
-from contract.conftest import RAM
 from contract.stored import EVERYTHING, IDENTITY, document, embed, pieces, put, source, unit
-from small_library import NOTES, titles
+from small_library import NOTES, secluded, titles
 
 NORTH = unit(1, 0, 0, 0)
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    with TemporaryDirectory(dir=RAM if RAM.is_dir() else None) as made:
-        yield Path(made)
 
 
 def opened(folder: Path, org: str = "default") -> JsonStore:
@@ -59,8 +49,7 @@ def test_what_was_stored_is_there_when_it_is_opened_again(folder: Path):
 def test_a_search_answers_as_it_does_from_memory(folder: Path, fusion: str | None):
     answers = []
     for url in ("memory://", f"json://{folder}"):
-        given = {"store.url": url, "embed.provider": "hashing"}
-        with KnowledgeBase(load_settings(given, {"KB_HOME": str(folder)})) as kb:
+        with secluded(folder, url) as kb:
             for title, text in NOTES.items():
                 kb.note(Note(text, title=title, tags=("ops",)))
             answers.append(kb.search("connection pool of the database", fusion=fusion))
@@ -165,14 +154,14 @@ def test_a_file_that_is_none_of_ours_is_refused_and_left_as_it_is(folder: Path, 
 
 @pytest.mark.parametrize("lost", ["sources", "documents", "chunks", "spaces"])
 def test_a_file_in_which_something_is_missing_is_called_damaged_by_doctor_too(folder: Path, lost: str):
-    with KnowledgeBase(load_settings({"store.url": f"json://{folder}", "embed.provider": "hashing"})) as kb:
+    with secluded(folder, f"json://{folder}") as kb:
         kb.note(Note("pears"))
     path = folder / "default.json"
     path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | {lost: []}), encoding="utf-8")
     with pytest.raises(CorruptStore) as fault:
         opened(folder)
     assert fault.value.hint
-    with KnowledgeBase(load_settings({"store.url": f"json://{folder}", "embed.provider": "hashing"})) as kb:
+    with secluded(folder, f"json://{folder}") as kb:
         assert fault.value.message in {finding.message for finding in kb.doctor().findings}
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -20,11 +19,11 @@ from concord.migrate import migrate, verify
 from concord.parts import Parts
 from concord.protocols import Store
 from concord.types import Access, Feedback, Filter
-from contract.conftest import RAM
 from contract.stored import IDENTITY, document, pieces, put, unit
 from kb_process import environment, finish, start
 from postgres_server import fresh_org, server_url
 from recorders import write
+from small_library import secluded
 
 STORES: dict[str, dict[str, str]] = {
     "sqlite": {"store.url": "sqlite://{folder}"},
@@ -33,12 +32,6 @@ STORES: dict[str, dict[str, str]] = {
     "sqlite+qdrant": {"store.url": "sqlite://{folder}", "vectors.url": "qdrant-local:{folder}/vectors"},
 }
 MEMO = Memo(mount="/mnt", textless={"a.png": [1, 2, "a picture"]})
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    with TemporaryDirectory(dir=RAM if RAM.is_dir() else None) as made:
-        yield Path(made)
 
 
 def opened(kind: str, folder: Path) -> Store:
@@ -395,8 +388,7 @@ def test_a_copy_that_differs_is_not_called_a_copy(folder: Path, spoil: Callable[
 
 @pytest.fixture
 def kb(folder: Path) -> Iterator[KnowledgeBase]:
-    given = {"store.url": f"sqlite://{folder}/here", "embed.provider": "hashing"}
-    with KnowledgeBase(load_settings(given, {"KB_HOME": str(folder)})) as made:
+    with secluded(folder, f"sqlite://{folder}/here") as made:
         made.note(Note("The pump is tested on Mondays.", title="Pump"))
         yield made
 
@@ -413,8 +405,7 @@ def test_a_store_is_not_copied_onto_itself_however_it_is_spelt(kb: KnowledgeBase
 
 def test_a_json_store_is_not_copied_onto_itself_however_it_is_spelt(folder: Path):
     (folder / "link").symlink_to(folder / "here")
-    given = {"store.url": f"json://{folder}/here", "embed.provider": "hashing"}
-    with KnowledgeBase(load_settings(given, {"KB_HOME": str(folder)})) as kb:
+    with secluded(folder, f"json://{folder}/here") as kb:
         kb.note(Note("The pump is tested on Mondays."))
         with pytest.raises(BadValue, match="this store itself"):
             kb.migrate(f"json://{folder}/link")

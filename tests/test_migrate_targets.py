@@ -12,6 +12,7 @@ from concord.cli.main import main
 from concord.config import load_settings
 from concord.errors import BadValue
 from recorders import write
+from small_library import secluded
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from psycopg.conninfo import conninfo_to_dict  # noqa: E402
@@ -27,8 +28,7 @@ SPELT = {
 @pytest.fixture
 def mine(tmp_path: Path) -> Iterator[KnowledgeBase]:
     """A knowledge base in a file."""
-    given = {"store.url": f"sqlite://{tmp_path}/here", "embed.provider": "hashing"}
-    with KnowledgeBase(load_settings(given, {"KB_HOME": str(tmp_path)})) as made:
+    with secluded(tmp_path, f"sqlite://{tmp_path}/here") as made:
         made.note(Note("The pump is tested on Mondays.", title="Pump"))
         yield made
 
@@ -37,8 +37,7 @@ def mine(tmp_path: Path) -> Iterator[KnowledgeBase]:
 def ours(owned: str, tmp_path: Path) -> Iterator[KnowledgeBase]:
     """A knowledge base on a server."""
     write(tmp_path / "docs" / "a.md", "The pump is tested on Mondays.\n")
-    given = {"store.url": owned, "embed.provider": "hashing"}
-    with KnowledgeBase(load_settings(given, {"KB_HOME": str(tmp_path)})) as made:
+    with secluded(tmp_path, owned) as made:
         made.note(Note("The pump is painted on Fridays.", title="Paint"))
         made.add(tmp_path / "docs")
         yield made

@@ -29,6 +29,7 @@ from embedding_server import serving
 from kb_process import BOUND_S, assert_sound, environment
 from other_embedders import TABLE, Muddled, Turned
 from recorders import write
+from small_library import opened
 
 ANIMALS = ("otter", "heron", "badger", "lynx", "marten", "stoat", "plover", "newt", "adder", "shrew")
 HASHING = HashingEmbedder.identity
@@ -46,11 +47,6 @@ def docs(tmp_path: Path) -> Path:
         text = f"The {animal} number {n} sleeps under root{n} until the river{n} rises again."
         write(tmp_path / "docs" / f"{animal}{n}.md", f"# {animal.title()} {n}\n\n{text}\n")
     return tmp_path / "docs"
-
-
-def opened(tmp_path: Path, **more: Any) -> KnowledgeBase:
-    given = {"store__url": f"sqlite://{tmp_path}/store", "embed__provider": "hashing", **more}
-    return KnowledgeBase.open(**given)
 
 
 @pytest.fixture
@@ -415,7 +411,7 @@ def test_a_running_mcp_server_goes_on_with_the_model_that_another_process_switch
 ):
     with (
         serving() as server,
-        KnowledgeBase.open(store__url=f"sqlite://{tmp_path}/home/data", embed__provider="hashing") as kb,
+        opened(f"sqlite://{tmp_path}/home/data") as kb,
     ):
         kb.add(docs)
         kb.models.add("ollama", "granite", server.url, silent)

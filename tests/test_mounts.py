@@ -13,6 +13,7 @@ import pytest
 from concord.knowledge import KnowledgeBase
 from kb_process import KB, environment
 from recorders import write
+from small_library import opened
 
 TEXT = "# Rota\n\nThe penguin rota is on Mondays.\n"
 
@@ -50,9 +51,9 @@ def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Disk:
 
 @pytest.fixture
 def kb(tmp_path: Path, disk: Disk) -> Iterator[KnowledgeBase]:
-    with KnowledgeBase.open(store__url=f"sqlite://{tmp_path}/store", embed__provider="hashing") as opened:
-        opened.add(disk.folder)
-        yield opened
+    with opened(tmp_path) as made:
+        made.add(disk.folder)
+        yield made
 
 
 def ids(kb: KnowledgeBase) -> dict[str, str]:

@@ -16,6 +16,7 @@ from concord.errors import BadValue, NotFound
 from concord.knowledge import KnowledgeBase
 from concord.note_files import note_from_markdown, note_to_json, note_to_markdown, read_notes, write_notes
 from concord.notes import Imported, KeptNote, Note
+from small_library import opened
 
 NUMBERS = st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
 LEAVES = st.none() | st.booleans() | NUMBERS | st.text(max_size=20)
@@ -46,12 +47,8 @@ KEPT = st.builds(
 
 @pytest.fixture
 def kb() -> Iterator[KnowledgeBase]:
-    with empty() as opened:
-        yield opened
-
-
-def empty() -> KnowledgeBase:
-    return KnowledgeBase.open(store__url="memory://", embed__provider="hashing")
+    with opened("memory://") as made:
+        yield made
 
 
 @pytest.mark.promise("004.note.round-trip")
@@ -87,7 +84,7 @@ def test_another_knowledge_base_keeps_exported_notes_as_they_were(
     )
     kb.note(Note("newer", summary="s", context="c", highlights=("h",), aliases=("i",)), supersedes=old.id)
     kb.export_notes(tmp_path / name)
-    with empty() as other:
+    with opened("memory://") as other:
         assert other.import_notes(tmp_path / name) == (2, 0, 0)
         assert sorted(map(said, other.notes())) == sorted(map(said, kb.notes()))
         found = other.search("spaces", mode="fts5", include_superseded=True).hits
@@ -111,7 +108,7 @@ def test_importing_again_changes_only_what_changed(kb: KnowledgeBase, tmp_path: 
 )
 def test_notes_of_any_year_are_kept_and_importing_them_again_changes_nothing(tmp_path: Path, moment: str):
     (tmp_path / "old.json").write_text(f'{{"content": "pears", "changed_at": "{moment}"}}', encoding="utf-8")
-    with KnowledgeBase.open(store__url=f"sqlite://{tmp_path}/store", embed__provider="hashing") as kb:
+    with opened(tmp_path) as kb:
         assert kb.import_notes(tmp_path / "old.json") == Imported(1, 0, 0)
         assert kb.import_notes(tmp_path / "old.json") == Imported(0, 0, 1)
         kb.export_notes(tmp_path / "new.jsonl")

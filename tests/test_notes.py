@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,14 +17,9 @@ from concord.knowledge import KnowledgeBase
 from concord.notes import Note, Workbench, save_note
 from concord.text.chunk import ChunkSize
 from recorders import RecordingEmbedder, write
-from small_library import library
+from small_library import empty, library
 
-
-@pytest.fixture(params=["memory", "sqlite"])
-def kb(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KnowledgeBase]:
-    url = "memory://" if request.param == "memory" else f"sqlite://{tmp_path}/store"
-    with KnowledgeBase.open(store__url=url, embed__provider="hashing") as opened:
-        yield opened
+kb = pytest.fixture(params=["memory", "sqlite"])(empty)
 
 
 def titles(kb: KnowledgeBase, text: str, **options: Any) -> list[str]:

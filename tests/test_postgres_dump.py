@@ -7,18 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from concord import KnowledgeBase, Note
-from concord.config import load_settings
+from concord import Note
 from concord.errors import UsageError
 from postgres_server import server_url
+from small_library import secluded
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from psycopg.conninfo import conninfo_to_dict  # noqa: E402
-
-
-def opened(url: str, folder: Path) -> KnowledgeBase:
-    given = {"store.url": url, "embed.provider": "hashing"}
-    return KnowledgeBase(load_settings(given, {"KB_HOME": str(folder)}))
 
 
 def run(tool: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -35,7 +30,7 @@ def as_administrator(url: str) -> str:
 @pytest.fixture
 def filled(owned: str, tmp_path: Path) -> str:
     """The URL of a knowledge base with two notes in it, of an ordinary role."""
-    with opened(owned, tmp_path) as kb:
+    with secluded(tmp_path, owned) as kb:
         kb.note(Note("The pump is tested on Mondays.", title="Pump"))
         kb.note(Note("The valve is painted on Fridays.", title="Valve"))
     return owned
@@ -57,7 +52,7 @@ def test_what_an_administrator_has_dumped_can_be_put_back(filled: str, database:
     restored = run("pg_restore", "--exit-on-error", "--dbname", database, file)
     assert restored.stderr == ""
     again = database.replace("postgres:@", f"{conninfo_to_dict(filled)['user']}:@")
-    with opened(again, tmp_path) as kb:
+    with secluded(tmp_path, again) as kb:
         answer = kb.search("pump", mode="semantic")
         assert (answer.hits[0].document.title, answer.degraded) == ("Pump", ())
         kb.note(Note("The seal is greased on Tuesdays.", title="Seal"))
@@ -67,6 +62,6 @@ def test_what_an_administrator_has_dumped_can_be_put_back(filled: str, database:
 
 
 def test_whoever_asks_for_a_backup_is_told_which_role_to_dump_as(tmp_path: Path):
-    with opened(server_url(), tmp_path) as kb, pytest.raises(UsageError) as refusal:
+    with secluded(tmp_path, server_url()) as kb, pytest.raises(UsageError) as refusal:
         kb.backup(tmp_path / "copy.db")
     assert "BYPASSRLS" in (refusal.value.hint or "")

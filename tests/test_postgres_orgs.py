@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from operator import mul
 from typing import Any
@@ -17,6 +17,7 @@ from concord.protocols import Store
 from concord.types import AllOf, AnyOf, Feedback, Filter, Match, Phrase, Scored, Vector, Without, Word
 from contract.stored import IDENTITY, embed, put, unit
 from postgres_server import fresh_org, server_url, walks
+from stores import postgres_store
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from concord.backends.postgres import scope, upkeep  # noqa: E402
@@ -46,10 +47,7 @@ TABLES = (
 )
 
 
-@pytest.fixture
-def store() -> Iterator[PostgresStore]:
-    with closing(PostgresStore.open(server_url(), fresh_org())) as made:
-        yield made
+store = pytest.fixture(postgres_store)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -19,17 +18,14 @@ from concord.types import AllOf, AnyOf, Filter, Match, Phrase, Word
 from contract.stored import EVERYTHING, document, faults, pieces, put, source
 from postgres_server import fresh_org, server_url
 from recorders import write
+from stores import postgres_store
 
 pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from concord.backends.postgres import upkeep
 from concord.backends.postgres.plain_words import ReadWords
 from concord.backends.postgres.store import PostgresStore
 
-
-@pytest.fixture
-def store() -> Iterator[PostgresStore]:
-    with closing(PostgresStore.open(server_url(), fresh_org())) as made:
-        yield made
+store = pytest.fixture(postgres_store)
 
 
 def test_many_small_writes_are_merged_and_found_as_before(store: PostgresStore, administrator: Any):

@@ -10,22 +10,17 @@ import pytest
 
 from concord import KnowledgeBase, Note
 from concord.cli.main import main
-from concord.config import load_settings
 from concord.errors import BackendDown, StoreError
 from concord.outcomes import Finding, VectorIndexState
 from postgres_server import fresh_org
 from recorders import write
+from small_library import secluded
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from psycopg.conninfo import conninfo_to_dict  # noqa: E402
 
 from concord.backends.postgres import upkeep  # noqa: E402
 from concord.backends.postgres.store import PostgresStore  # noqa: E402
-
-
-def opened(url: str, folder: Path) -> KnowledgeBase:
-    given = {"store.url": url, "embed.provider": "hashing"}
-    return KnowledgeBase(load_settings(given, {"KB_HOME": str(folder)}))
 
 
 def named(kb: KnowledgeBase, check: str) -> list[Finding]:
@@ -40,7 +35,7 @@ def owner_of(url: str) -> str:
 def owner(owned: str, tmp_path: Path) -> Iterator[KnowledgeBase]:
     """A knowledge base whose role owns its tables."""
     write(tmp_path / "docs" / "a.md", "# Pumps\n\nThe pump is tested on Mondays.\n")
-    with opened(owned, tmp_path) as made:
+    with secluded(tmp_path, owned) as made:
         made.add(tmp_path / "docs")
         yield made
 
@@ -71,7 +66,7 @@ def as_role(url: str, role: str) -> str:
 
 def test_for_an_ordinary_role_the_policies_are_in_force(owner: KnowledgeBase, guest: str, tmp_path: Path):
     assert owner.store.check() == []
-    with opened(guest, tmp_path) as kb:
+    with secluded(tmp_path, guest) as kb:
         assert kb.store.check() == []
 
 
@@ -81,7 +76,7 @@ def test_a_role_that_is_above_the_policies_is_told_so(
     role = owner_of(guest)
     administrator.execute(f"ALTER ROLE {role} BYPASSRLS")
     for url in (guest, as_role(guest, "postgres")):
-        with opened(url, tmp_path) as kb:
+        with secluded(tmp_path, url) as kb:
             (finding,) = named(kb, "policies")
             assert f"the role {owner_of(url)} is above row-level policies" in finding.message
             assert "BYPASSRLS" in finding.hint
@@ -118,7 +113,7 @@ def test_policies_that_somebody_switched_off_are_missed(owner: KnowledgeBase, ow
 def test_rights_that_were_given_before_the_first_embedding_hold_for_its_table(
     owned: str, role: str, tmp_path: Path
 ):
-    with opened(owned, tmp_path) as kb:
+    with secluded(tmp_path, owned) as kb:
         kept = kb.note(Note("The pump is tested on Mondays."), embed=False)
         with psycopg.connect(owned, autocommit=True) as connection:
             connection.execute(f"GRANT USAGE ON SCHEMA public TO {role}")
@@ -126,19 +121,19 @@ def test_rights_that_were_given_before_the_first_embedding_hold_for_its_table(
                 f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}"
             )
         kb.edit_note(kept.id, content="The pump is tested on Tuesdays.")
-    with opened(as_role(owned, role), tmp_path) as guests:
+    with secluded(tmp_path, as_role(owned, role)) as guests:
         assert guests.search("pump", mode="semantic").degraded == ()
         guests.note(Note("The valve is painted on Fridays."))
         assert guests.stats().pending == 0
 
 
 def test_a_table_that_a_guest_has_made_is_its_owners_to_use(owned: str, role: str, tmp_path: Path):
-    with opened(owned, tmp_path) as kb:
+    with secluded(tmp_path, owned) as kb:
         kept = kb.note(Note("The pump is tested on Mondays."), embed=False)
         with psycopg.connect(owned, autocommit=True) as connection:
             connection.execute(f"GRANT ALL ON SCHEMA public TO {role}")
             connection.execute(f"GRANT ALL ON ALL TABLES IN SCHEMA public TO {role}")
-        with opened(as_role(owned, role), tmp_path) as guests:
+        with secluded(tmp_path, as_role(owned, role)) as guests:
             guests.edit_note(kept.id, content="The pump is tested on Tuesdays.")
         assert kb.search("pump", mode="semantic").degraded == ()
 
@@ -158,7 +153,7 @@ def test_what_a_role_without_rights_for_the_vectors_keeps_is_kept_once_and_says_
     with psycopg.connect(owned, autocommit=True) as connection:
         connection.execute(f"REVOKE INSERT ON kb_vectors_{dimension} FROM {owner_of(guest)}")
     write(tmp_path / "more" / "b.md", "# Valves\n\nThe valve is painted on Fridays.\n")
-    with opened(guest, tmp_path) as kb:
+    with secluded(tmp_path, guest) as kb:
         kept = kb.note(Note("The pump is painted on Fridays."))
         assert kb.get(kept.id).text
         assert ["permission denied" in line for line in caplog.messages] == [True]
@@ -172,7 +167,7 @@ def test_what_a_role_without_rights_for_the_vectors_keeps_is_kept_once_and_says_
 def test_what_a_server_that_is_read_only_advises_is_not_hidden_by_what_a_vector_store_would(
     owner: KnowledgeBase, owned: str, tmp_path: Path
 ):
-    with opened(f"{owned}&options=-c%20default_transaction_read_only%3Don", tmp_path) as kb:
+    with secluded(tmp_path, f"{owned}&options=-c%20default_transaction_read_only%3Don") as kb:
         with pytest.raises(BackendDown, match="is read-only") as refusal:
             kb.remove("docs")
         assert "primary" in (refusal.value.hint or "")
@@ -184,7 +179,7 @@ def unindexed(guest: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
     monkeypatch.setattr(upkeep, "INDEX_FROM", 1)
     for n in range(3):
         write(tmp_path / "more" / f"{n}.md", f"# Valves\n\nValve {n} is painted on Fridays.\n")
-    with opened(guest, tmp_path) as made:
+    with secluded(tmp_path, guest) as made:
         made.add(tmp_path / "more")
         yield made
 

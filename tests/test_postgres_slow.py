@@ -19,6 +19,7 @@ from concord.poll import bounded
 from contract.stored import put
 from postgres_server import fresh_org, server_url
 from recorders import write
+from small_library import opened
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from concord.backends.postgres.bounded import Bounded  # noqa: E402
@@ -38,14 +39,10 @@ def org() -> str:
 @pytest.fixture
 def kb(org: str, tmp_path: Path) -> Iterator[KnowledgeBase]:
     write(tmp_path / "docs" / "a.md", "Shared text about login.\n")
-    with opened(org) as made:
+    with opened(server_url(), org=org) as made:
         made.add(tmp_path / "docs")
         assert made.search("login", deadline_ms=DEADLINE_MS * 100).degraded == ()
         yield made
-
-
-def opened(org: str) -> KnowledgeBase:
-    return KnowledgeBase.open(store__url=server_url(), org=org, embed__provider="hashing")
 
 
 @contextmanager
@@ -103,7 +100,7 @@ def test_a_search_that_meets_a_locked_table_ends_with_an_error_and_so_do_its_sta
 
 def test_sources_that_cannot_be_read_are_an_error_too(kb: KnowledgeBase, org: str):
     """By words, which asks for them every time; and with a store that has not read them yet."""
-    with opened(org) as another, locked("kb_sources") as other:
+    with opened(server_url(), org=org) as another, locked("kb_sources") as other:
         for asked in (
             lambda: kb.search("login", mode="fts5", deadline_ms=DEADLINE_MS),
             lambda: another.search("login", deadline_ms=DEADLINE_MS),
@@ -122,7 +119,7 @@ def test_locked_vectors_leave_the_answer_to_words_and_no_statement_behind(kb: Kn
 
 
 def test_a_store_that_cannot_even_be_looked_up_is_busy(kb: KnowledgeBase, org: str):
-    with locked("kb_orgs") as other, opened(org) as another:
+    with locked("kb_orgs") as other, opened(server_url(), org=org) as another:
         refusal = outcome(lambda: another.search("login", deadline_ms=DEADLINE_MS))
         assert isinstance(refusal, StoreBusy)
         assert "broke off" in refusal.message
@@ -130,8 +127,8 @@ def test_a_store_that_cannot_even_be_looked_up_is_busy(kb: KnowledgeBase, org: s
 
 
 def test_the_setting_bounds_a_search_that_names_no_deadline(kb: KnowledgeBase, org: str):
-    settings = {"store__url": server_url(), "org": org, "embed__provider": "hashing"}
-    with KnowledgeBase.open(**settings, search__deadline_ms=DEADLINE_MS) as hasty, locked("kb_postings"):
+    hasty = opened(server_url(), org=org, search__deadline_ms=DEADLINE_MS)
+    with hasty, locked("kb_postings"):
         assert isinstance(outcome(lambda: hasty.search("login")), StoreBusy)
 
 
@@ -159,7 +156,7 @@ def test_a_write_that_the_servers_own_limit_breaks_off_is_not_told_to_allow_a_se
 ):
     write(tmp_path / "docs" / "b.md", "More text.\n")
     url = f"{server_url()}&options=-c%20statement_timeout%3D{DEADLINE_MS:.0f}"
-    with KnowledgeBase.open(store__url=url, org=org, embed__provider="hashing") as hasty:
+    with opened(url, org=org) as hasty:
         hasty.search("login")
         with locked("kb_documents"):
             refusal = outcome(hasty.sync)

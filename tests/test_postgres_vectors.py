@@ -22,6 +22,7 @@ from concord.types import Filter, Scored
 from contract.stored import EVERYTHING, IDENTITY, document, embed, faults, pieces, put, source, unit
 from postgres_server import fresh_org, server_url
 from recorders import write
+from stores import postgres_store
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from concord.backends.postgres import scope, upkeep, vectors  # noqa: E402
@@ -34,10 +35,7 @@ RARE = 3  # 0.1 % and a little
 NORTH = unit(1, 0, 0, 0)
 
 
-@pytest.fixture
-def store() -> Iterator[PostgresStore]:
-    with closing(PostgresStore.open(server_url(), fresh_org())) as made:
-        yield made
+store = pytest.fixture(postgres_store)
 
 
 @pytest.fixture(scope="module")

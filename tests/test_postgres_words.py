@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import closing
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
@@ -16,7 +15,8 @@ from concord.backends.columns import Columns
 from concord.errors import BadValue
 from concord.types import Piece, Word
 from contract.stored import EVERYTHING, document, put
-from postgres_server import fresh_org, server_url
+from postgres_server import server_url
+from stores import postgres_store
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from concord.backends.postgres.segment import Segment, new_segment  # noqa: E402
@@ -29,10 +29,7 @@ TEXTS = st.lists(
 COLUMNS = st.builds(Columns, TEXTS, TEXTS | st.text(), TEXTS, TEXTS)
 
 
-@pytest.fixture
-def store() -> Iterator[PostgresStore]:
-    with closing(PostgresStore.open(server_url(), fresh_org())) as made:
-        yield made
+store = pytest.fixture(postgres_store)
 
 
 def text_form(columns: Columns) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from typing import Any
 
@@ -15,17 +14,14 @@ from concord.errors import BackendDown, StoreBusy
 from concord.parts import silent
 from contract.stored import IDENTITY, embed, faults, put, source, unit
 from postgres_server import fresh_org, server_url
+from stores import postgres_store
 
 pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from concord.backends.postgres import upkeep
 from concord.backends.postgres.connections import MOST_CONNECTIONS
 from concord.backends.postgres.store import PostgresStore
 
-
-@pytest.fixture
-def store() -> Iterator[PostgresStore]:
-    with closing(PostgresStore.open(server_url(), fresh_org())) as made:
-        yield made
+store = pytest.fixture(postgres_store)
 
 
 def test_two_processes_may_write_to_one_organisation():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import socket
-import struct
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -20,8 +19,8 @@ from concord.embedders.prefixes import manners_of
 from concord.embedders.remote import RemoteEmbedder
 from concord.errors import BadValue, EmbedderDown, TextsRefused
 from concord.knowledge import KnowledgeBase
-from concord.types import Identity, Vector
-from embedding_server import WINDOW, EmbeddingServer, serving
+from concord.types import Identity
+from embedding_server import WINDOW, EmbeddingServer, numbers, serving
 from recorders import write
 
 Open = Callable[..., RemoteEmbedder]
@@ -59,10 +58,6 @@ def opened() -> Iterator[Open]:
 @pytest.fixture
 def remote(server: EmbeddingServer, provider: str, opened: Open) -> Open:
     return partial(opened, provider, url=server.url + PATHS[provider], model="granite")
-
-
-def numbers(vector: Vector) -> tuple[float, ...]:
-    return struct.unpack(f"<{len(vector) // 4}f", vector)
 
 
 def expected(*texts: str) -> list[Any]:

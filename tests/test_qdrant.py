@@ -34,20 +34,6 @@ NORTH, EAST = unit(1, 0, 0, 0), unit(0, 1, 0, 0)
 COLLECTION = "conduit_kb"
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[QdrantShim]:
-    made = QdrantShim()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def shim(server: QdrantShim) -> Iterator[QdrantShim]:
-    """The server, without a collection and without a fault."""
-    yield server
-    server.reset()
-
-
 def opened(shim: QdrantShim | str, folder: Path, org: str = "default", **more: Any) -> Store:
     url = shim if isinstance(shim, str) else shim.url
     given = {"store.url": f"sqlite://{folder}", "vectors.url": url, **more}
@@ -546,7 +532,7 @@ def tenants(
     from qdrant_client import QdrantClient
 
     local = "qdrant-local::memory:"
-    url = local if request.param == "local" else request.getfixturevalue("server").url
+    url = local if request.param == "local" else request.getfixturevalue("qdrant_server").url
     folder, shared = tmp_path_factory.mktemp("orgs"), QdrantClient(":memory:")
     made = {org: opened(url, folder, org, **{"vectors.collection": "shared"}) for org in ORGS}
     for store in made.values():

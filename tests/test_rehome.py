@@ -11,13 +11,13 @@ import pytest
 
 from concord import KnowledgeBase, Note
 from concord.cli.main import main
-from concord.config import load_settings
 from concord.embedding import text_key
 from concord.errors import BackendDown, EmbedderDown
 from concord.protocols import Store
 from concord.rehome import Rehomed
 from concord.text.assemble import embeddable_text
 from contract.stored import IDENTITY, unit
+from small_library import secluded
 
 pytest.importorskip("qdrant_client", reason="pip install 'concord-kb[qdrant]'")
 pytest.importorskip("qdrant_edge", reason="pip install qdrant-edge-py")
@@ -27,22 +27,8 @@ from qdrant_shim import QdrantShim
 OLD, NEW = "conduit_kb", "other_kb"
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[QdrantShim]:
-    made = QdrantShim()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def shim(server: QdrantShim) -> Iterator[QdrantShim]:
-    yield server
-    server.reset()
-
-
 def opened(folder: Path, vectors: str = "", org: str = "default", **more: Any) -> KnowledgeBase:
-    given = {"store.url": f"sqlite://{folder}/store", "vectors.url": vectors, "embed.provider": "hashing"}
-    return KnowledgeBase(load_settings({**given, "org": org, **more}, {"KB_HOME": str(folder)}))
+    return secluded(folder, f"sqlite://{folder}/store", vectors__url=vectors, org=org, **more)
 
 
 @pytest.fixture

@@ -13,13 +13,10 @@ from concord.errors import BackendDown, BadValue, CorruptStore
 from concord.knowledge import KnowledgeBase
 from concord.notes import Note
 from recorders import write
+from small_library import opened
 
 OSTRICH, PENGUIN = "The ostrich runs on Mondays.", "The penguin swims on Fridays."
 SEARCHES = 10  # more than it takes until a process keeps the vectors in memory
-
-
-def opened(folder: Path, org: str = "default") -> KnowledgeBase:
-    return KnowledgeBase.open(store__url=f"sqlite://{folder}", embed__provider="hashing", org=org)
 
 
 @pytest.fixture
@@ -30,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def server(folder: Path) -> Iterator[KnowledgeBase]:
     """A knowledge base that stays open, in use by searches and writes."""
-    with opened(folder) as kb:
+    with opened(f"sqlite://{folder}") as kb:
         kb.note(Note(OSTRICH))
         kb.note(Note(PENGUIN))
         for _ in range(SEARCHES):
@@ -58,7 +55,7 @@ def test_what_is_kept_after_a_restore_is_in_the_restored_store(
     server.note(Note("The cassowary came after the restore."))
     expected = ["The cassowary came after the restore.", OSTRICH, PENGUIN]
     assert titles(server) == expected
-    with opened(folder) as other:
+    with opened(f"sqlite://{folder}") as other:
         assert titles(other) == expected
 
 
@@ -66,7 +63,7 @@ def test_searches_answer_from_the_restored_store_by_words_and_by_meaning(
     server: KnowledgeBase, folder: Path, tmp_path: Path
 ):
     """Both files have the same counts of changes and the same ids, in another order: only the file tells."""
-    with opened(tmp_path / "other") as other:
+    with opened(f"sqlite://{tmp_path}/other") as other:
         other.note(Note(PENGUIN))
         other.note(Note(OSTRICH))
         assert other.generation == server.generation
@@ -96,7 +93,7 @@ def test_a_sync_whose_store_is_deleted_meanwhile_says_so(server: KnowledgeBase, 
 
 def test_a_store_begun_anew_by_another_process_is_used_from_then_on(server: KnowledgeBase, folder: Path):
     shutil.rmtree(folder)
-    with opened(folder) as other:
+    with opened(f"sqlite://{folder}") as other:
         other.note(Note("The kiwi is new here."))
         server.note(Note("The emu is new here."))
         assert titles(server) == titles(other) == ["The emu is new here.", "The kiwi is new here."]
@@ -119,7 +116,7 @@ def test_an_empty_file_that_is_about_to_be_filled_is_left_alone(
 def test_what_is_no_store_of_ours_is_refused_in_its_place(
     server: KnowledgeBase, folder: Path, tmp_path: Path
 ):
-    with opened(tmp_path / "other", org="team") as other:
+    with opened(f"sqlite://{tmp_path}/other", org="team") as other:
         other.note(Note(PENGUIN))
         other.backup(tmp_path / "team.db")
     connection = apsw.Connection(str(tmp_path / "foreign.db"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,16 +13,13 @@ from concord.backends.sqlite import resident
 from concord.backends.sqlite.store import SQLiteStore
 from concord.types import Filter, Scored
 from contract.stored import EVERYTHING, IDENTITY, embed, put, unit
+from stores import sqlite_store
 
 QUERY = unit(1, 1, 0, 0)
 TURNS = resident.WORTH_READING + 2
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SQLiteStore]:
-    made = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
-    yield made
-    made.close()
+store = pytest.fixture(sqlite_store)
 
 
 def often(store: SQLiteStore, limit: int = 10, filter: Filter = EVERYTHING) -> list[list[Scored]]:

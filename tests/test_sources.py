@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +19,9 @@ from concord.sources import absolute_path, new_source, notes_source, register
 from concord.types import Counts, Filter, Source, Word
 from contract.stored import EVERYTHING
 from recorders import FrailStore, write
+from small_library import empty
 
-
-@pytest.fixture(params=["memory", "sqlite"])
-def kb(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KnowledgeBase]:
-    url = "memory://" if request.param == "memory" else f"sqlite://{tmp_path}/store"
-    with KnowledgeBase.open(store__url=url, embed__provider="hashing") as opened:
-        yield opened
+kb = pytest.fixture(params=["memory", "sqlite"])(empty)
 
 
 @pytest.fixture

@@ -39,15 +39,12 @@ from concord.types import (
     Word,
 )
 from contract.stored import EVERYTHING, IDENTITY, document, embed, pieces, put, source, unit
+from stores import sqlite_store
 
 NORTH = unit(1, 0, 0, 0)
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SQLiteStore]:
-    made = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
-    yield made
-    made.close()
+store = pytest.fixture(sqlite_store)
 
 
 def beside(store: SQLiteStore) -> Connection:

@@ -18,6 +18,7 @@ from concord.types import Access, Answer, Ranked
 from judged import things
 from kb_command import Kb
 from recorders import write
+from small_library import opened
 
 DAY_S = 86_400.0
 
@@ -33,15 +34,9 @@ def docs(tmp_path: Path) -> Path:
     return folder
 
 
-def opened(tmp_path: Path, *, counting: bool) -> KnowledgeBase:
-    return KnowledgeBase.open(
-        store__url=f"sqlite://{tmp_path}/store", embed__provider="hashing", usage__enabled=counting
-    )
-
-
 @pytest.fixture
 def knowledge(docs: Path, tmp_path: Path) -> Iterator[KnowledgeBase]:
-    with opened(tmp_path, counting=True) as knowledge:
+    with opened(tmp_path, usage__enabled=True) as knowledge:
         knowledge.add(docs)
         yield knowledge
 
@@ -82,7 +77,7 @@ def test_reading_a_page_counts_and_being_found_does_not(knowledge: KnowledgeBase
 
 @pytest.mark.promise("004.working-set")
 def test_nothing_is_counted_or_lifted_unless_it_is_wanted(docs: Path, tmp_path: Path):
-    with opened(tmp_path, counting=False) as knowledge:
+    with opened(tmp_path, usage__enabled=False) as knowledge:
         knowledge.add(docs)
         before = knowledge.search("shallow water", mode="fts5", explain=True)
         knowledge.get(order(before)[-1])

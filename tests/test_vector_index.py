@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -30,10 +29,10 @@ from concord.outcomes import VectorIndexState
 from concord.parts import silent
 from concord.types import Filter, Identity, Scored
 from concord.wire_outcomes import stats_to_json
-from contract.conftest import RAM, folder  # noqa: F401
 from contract.stored import EVERYTHING, IDENTITY, document, pieces, source, unit
 from other_embedders import TABLE
 from recorders import write
+from scratch import scratch
 
 pytest.importorskip("usearch", reason="pip install 'concord-kb[index]'")
 
@@ -48,7 +47,7 @@ UTMOST = 4096
 
 
 @pytest.fixture
-def tmp_path(folder: Path) -> Path:  # noqa: F811
+def tmp_path(folder: Path) -> Path:
     """A folder in memory: these tests write many small transactions."""
     return folder
 
@@ -179,8 +178,8 @@ FILTERS = (
 @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(STEP, max_size=14), st.integers(0, 99))
 def test_any_sequence_of_changes_is_seen_at_once(steps: list[tuple[str, int]], seed: int):
-    scratch = TemporaryDirectory(dir=RAM if RAM.is_dir() else None)
-    store, exact = opened(Path(scratch.name)), opened(Path(scratch.name), NEVER)
+    place = scratch()
+    store, exact = opened(Path(place.name)), opened(Path(place.name), NEVER)
     fill(store, 40)
     store.tend(silent)
     numbers, chance = count(1), random.Random(seed)
@@ -198,7 +197,7 @@ def test_any_sequence_of_changes_is_seen_at_once(steps: list[tuple[str, int]], s
             acts[act](value)
     store.close()
     exact.close()
-    scratch.cleanup()
+    place.cleanup()
 
 
 def chosen(store: SQLiteStore, at: int) -> int:

@@ -9,7 +9,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -393,34 +393,26 @@ def test_a_root_that_a_failing_disk_does_not_list_is_an_error(
     assert "kept" in (failure.value.hint or "")
 
 
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """A folder that an unprivileged user may enter: pytest's own are closed to others."""
-    with tempfile.TemporaryDirectory() as name:
-        os.chmod(name, 0o755)
-        yield Path(name)
-
-
-def test_a_forbidden_folder_is_reported_and_the_rest_is_found(open_folder: Path):
-    plant(open_folder, "a.md", "closed/b.md", "open/c.md")
-    os.chmod(open_folder / "closed", 0)
+def test_a_forbidden_folder_is_reported_and_the_rest_is_found(shared_folder: Path):
+    plant(shared_folder, "a.md", "closed/b.md", "open/c.md")
+    os.chmod(shared_folder / "closed", 0)
     try:
-        assert _walked_by_nobody(open_folder) == [
+        assert _walked_by_nobody(shared_folder) == [
             "a.md||",
             "closed|permission denied|True",
             "open/c.md||",
         ]
     finally:
-        os.chmod(open_folder / "closed", stat.S_IRWXU)
+        os.chmod(shared_folder / "closed", stat.S_IRWXU)
 
 
-def test_a_forbidden_root_is_an_error(open_folder: Path):
-    plant(open_folder, "closed/b.md")
-    os.chmod(open_folder / "closed", 0)
+def test_a_forbidden_root_is_an_error(shared_folder: Path):
+    plant(shared_folder, "closed/b.md")
+    os.chmod(shared_folder / "closed", 0)
     try:
-        assert _walked_by_nobody(open_folder / "closed") == ["Unreadable: permission denied"]
+        assert _walked_by_nobody(shared_folder / "closed") == ["Unreadable: permission denied"]
     finally:
-        os.chmod(open_folder / "closed", stat.S_IRWXU)
+        os.chmod(shared_folder / "closed", stat.S_IRWXU)
 
 
 # Tests often run as root, whom nothing is forbidden.

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from secrets import token_hex
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -19,7 +18,6 @@ from concord.protocols import Store
 from concord.types import Scored
 from postgres_server import fresh_org, server_url
 
-RAM = Path("/dev/shm")
 URLS: dict[str, Callable[[Path], str]] = {
     "memory": lambda folder: "memory://",
     "sqlite": lambda folder: f"sqlite://{folder}",
@@ -64,13 +62,6 @@ class TendedStore:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """A folder in memory where there is one: waiting for a disk to write is no part of these promises."""
-    with TemporaryDirectory(dir=RAM if RAM.is_dir() else None) as made:
-        yield Path(made)
 
 
 @pytest.fixture(scope="session")
