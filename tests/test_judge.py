@@ -193,8 +193,8 @@ SETTINGS = {
     ("query", "unheld"),
     [
         ("REDIS_CPU_HIGH", "REDIS_CPU_HIGH"),
-        ("set_user_name()", "set_user_name"),
-        ("URL.copy_without", "copy_without"),
+        ("set_user_name()", "set_user_name()"),
+        ("URL.copy_without", "URL.copy_without"),
         ("fetchGroup", "fetchGroup"),
     ],
 )

@@ -42,16 +42,16 @@ def unheld(texts: Sequence[str], query: Query, is_held: Callable[[str], bool]) -
     A code is such as INC-4712. What may be one (BUG-89), a date or a version counts where a text has another.
     """
     quoted = [phrase for phrase in query.phrases if not any(_is_message(phrase, text) for text in texts)]
-    sure = [part for name in query.entities if (part := _named(name, query))]
-    likely = [word for word in _with_others(query.meaning, texts) if word not in sure]
+    sure = {name: part for name in query.entities if (part := _decisive(name, query))}
+    asked = {**{one: one for one in (*quoted, *_with_others(query.meaning, texts))}, **sure}
     return tuple(
-        asked
-        for asked in dict.fromkeys((*quoted, *sure, *likely))
-        if not any(contains(text, asked) for text in texts) and not is_held(asked)
+        one
+        for one, part in asked.items()
+        if not any(contains(text, part) for text in texts) and not is_held(part)
     )
 
 
-def _named(name: str, query: Query) -> str | None:
+def _decisive(name: str, query: Query) -> str | None:
     """Return what of a name must be held as it is written: a code, or the last part of an identifier.
 
     Of `URL.copy_with` a text that defines it has the second part alone. In a sentence words joined by
