@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from concord.backends.sqlite.match import to_match
 from concord.text.parse import MAX_TERMS, contains, dashed, parse, prune
-from concord.text.terms import index_terms, phrase_match, tokenize, word_match
+from concord.text.terms import index_terms, phrase_match, sought, tokenize, word_match
 from concord.types import AllOf, Match, Phrase, Without, Word
 
 _PIECES = """
@@ -75,7 +75,7 @@ def size(match: Match | None) -> int:
         ("state-of-the-art", '"state of the art"', "(state | art)"),
         ("getUserName", '(getUserName | "get user name")', "(getUserName | get | user | name)"),
         ("print(x)", '"print x"', "(print | x)"),
-        ("2.1", '"2 1"', "(2 | 1)"),
+        ("2.1", '"2 1"', '("2 1" | 2 | 1)'),
         ("**bold** text", "(bold & text)", "(bold | text)"),
         ("北京大学", '"北京 京大 大学"', "(北京 | 京大 | 大学)"),
         ("猫", "猫*", "猫*"),
@@ -362,3 +362,10 @@ def test_containing_a_term_is_being_found_by_it(text: str, term: str):
     connection.execute("INSERT INTO f VALUES (?, ?)", (text, index_terms(text)))
     found = match is not None and connection.execute("SELECT count(*) FROM f(?)", (to_match(match),)).get == 1
     assert contains(text, term) == found
+
+
+@pytest.mark.parametrize("version", ["8.32", "v8.32"])
+def test_a_version_is_looked_for_as_a_whole_besides_its_numbers(version: str):
+    parsed = parse(f"changes in coreutils {version}")
+    assert parsed.words == ("changes", "coreutils", "8", "32")
+    assert [one for match in parsed.kept for one in sought(match)][-1] == "8 32"

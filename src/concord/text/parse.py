@@ -51,6 +51,7 @@ _MAX_COMPOSED = 256  # composing takes quadratic time in a run of combining mark
 
 _CONTROL = pattern(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 _CURLY = pattern('[“„]([^“„”"]*)[”“]')
+_VERSION = pattern(r"[vV]?[0-9]+(?:\.[0-9]+)+")
 
 
 class Parsed(Struct, frozen=True):
@@ -167,7 +168,7 @@ def _parsed(node: Node | None, *, operators: bool) -> Parsed:
     begun = {token.text for token in node.asked if token.is_prefix}
     terms = _limited(significant([token.text for token in node.asked if token.kind == "word"]))
     words = _loose_words([*(term for term in terms if term not in begun), *_words_of(phrases)])
-    whole = [token for token in node.asked if token.kind == "phrase" or token.is_prefix]
+    whole = [token for token in node.asked if token.kind == "phrase" or token.is_prefix or _is_version(token)]
     kept = tuple(match for token in whole if (match := match_of(token)))
     return Parsed(
         terms=tuple(terms),
@@ -180,6 +181,11 @@ def _parsed(node: Node | None, *, operators: bool) -> Parsed:
         kept=kept,
         dropped=node.dropped,
     )
+
+
+def _is_version(token: Token) -> bool:
+    """Whether a word is a version: the numbers of 8.32 say little apart, and are in every changelog."""
+    return token.kind == "word" and _VERSION.fullmatch(token.text) is not None
 
 
 def _words_of(phrases: Iterable[str]) -> list[str]:
