@@ -237,6 +237,15 @@ def test_an_answer_is_no_less_sure_than_its_surest_hit():
     assert confidence_score(calibration, search, [0.2, 0.99]) == 0.99
 
 
+def test_an_answer_is_not_much_surer_than_its_hits_together_however_many_were_asked_for():
+    _, _, search = gathered()
+    calibration = load(DATA)
+    assert confidence_score(calibration, search) > 0.5
+    assert confidence_score(calibration, search, [0.01] * 10) == pytest.approx(0.3)
+    assert confidence_score(calibration, search, [0.01]) == pytest.approx(0.3)
+    assert confidence_score(calibration, search, [0.01] * 5) == pytest.approx(0.3)
+
+
 def test_relevance_is_explained_feature_by_feature():
     ballots, ranked, search = gathered()
     hit = hit_signals(ballots, ranked[0], 1, coverage=0.5)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -34,6 +34,10 @@ UNFITTED = Cuts()
 # more, all of them and in its order, 90 of 100 answers were right among link texts, and more elsewhere.
 VERBATIM_ANSWER = 0.85
 VERBATIM_HITS = 0.6  # of a hit that has the query so; link texts that many have, and 20 of 100 are right
+# How many times what hits promise together an answer may promise. With twice as much one question in 18 was
+# refused that code answers.
+TOGETHER = 3.0
+TEN = 10  # results of a usual answer
 HALF_READ = 0.5  # how much of a query a model must read for its nearness to say something
 # Share of a query's words that a text must hold where these alone speak for it: Chinese questions that have
 # an answer are told by it from those that have none (`python -m benchmarks absent`).
@@ -92,13 +96,20 @@ def confidence_score(
 ) -> float:
     """Return the probability that the top results hold what was asked for, or its stand-in.
 
-    It is no less than that of any one of them: what holds of a hit holds of the answer that has it.
+    It is no less than that of any one of them: what holds of a hit holds of the answer that has it. Nor is it
+    much more than those of all together.
     """
     if calibration is None:
         return search.discount * stand_in(search.first_cosine, share_of_bound(search.first_bm25, search))
     found = probability(calibration.answer, answer_features(search, calibration.answer.features))
+    found = min(found, _together(relevances := [*relevances]))
     found = max(found, VERBATIM_ANSWER if search.first_closeness == 1 else 0.0)
     return max([search.discount * borne_out(search.coverage, search) * found, *relevances])
+
+
+def _together(relevances: Sequence[float]) -> float:
+    """Return what ten such hits promise together, with room for two separate fits to differ."""
+    return TOGETHER * math.fsum(relevances) * max(1.0, TEN / len(relevances)) if relevances else 1.0
 
 
 def least(hit: HitSignals, search: SearchSignals) -> float:
