@@ -28,19 +28,10 @@ from concord.ranking.fuse import Fused
 from concord.ranking.plan import STRATEGIES
 from concord.ranking.unheld import discount, unheld
 from concord.text.parse import contains
-from concord.types import Chunk, ChunkId, Document, Query, Ranked
+from concord.types import ChunkId, Query, Survivor
 
 if TYPE_CHECKING:
     from concord.retrieve import Retrieval
-
-
-class Survivor(Struct, frozen=True):
-    """A ranked chunk whose text has been read."""
-
-    ranked: Ranked
-    chunk: Chunk
-    document: Document
-    also_at: tuple[str, ...] = ()  # citations of the same text elsewhere
 
 
 class Verdict(Struct, frozen=True):

@@ -11,11 +11,11 @@ from concord.passages import cited, within_patience
 from concord.ranking.agreement import agreement
 from concord.text.headings import MARKDOWN_TYPES, heading_at
 from concord.text.snippet import Excerpt, excerpt
-from concord.types import Chunk, ChunkId, Degraded, Hit, Json, Query, Source
+from concord.types import Chunk, ChunkId, Degraded, Hit, Json, Query, Source, Survivor
 
 if TYPE_CHECKING:
     from concord.files.freshness import Files
-    from concord.judge import Judgement, Survivor, Verdict
+    from concord.judge import Judgement, Verdict
     from concord.retrieve import Retrieval, SearchTools
     from concord.second_look import Look
 

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from concord.cascade import rescue
 from concord.errors import BadValue
 from concord.files.freshness import Files
-from concord.judge import Judgement, Survivor, judge
+from concord.judge import Judgement, judge
 from concord.laps import Laps
 from concord.passages import UNSEEN, diverse, read_present, reordered
 from concord.present import explained, hits_of, waiting_for_vectors, with_freshness
@@ -29,7 +29,7 @@ from concord.remarks import remarked
 from concord.retrieve import Retrieval, SearchTools, deadline_ms, retrieve
 from concord.second_look import Look, second_look
 from concord.text.terms import word_match
-from concord.types import Answer, ChunkId, Glance, Json, Mode, Query, Ranked, Request
+from concord.types import Answer, ChunkId, Glance, Json, Mode, Query, Ranked, Request, Survivor
 from concord.understand import chosen_mode
 
 if TYPE_CHECKING:
