@@ -13,8 +13,9 @@ from concord.backends.bm25 import InvertedIndex
 from concord.backends.columns import WEIGHTS, columns_of
 from concord.cli.hits import Look, _highlighter
 from concord.ranking.diversify import shingles
+from concord.text.holding import contains
 from concord.text.marked import has_marks
-from concord.text.parse import contains, parse
+from concord.text.parse import parse
 from concord.text.snippet import snippet
 from concord.text.terms import index_terms, loose_words, phrase_match, tokenize, word_match, written
 from concord.types import Match, Word

@@ -10,7 +10,7 @@ from concord.ranking.lift import lifted
 from concord.ranking.proximity import MOST_PAIRS, NEIGHBOURS, VERBATIM, closeness, lifts
 from concord.ranking.rarity import rareness
 from concord.second_look import second_look
-from concord.text.parse import follows
+from concord.text.holding import follows
 from concord.types import Candidate, Ranked, Request
 from concord.understand import understand
 from small_library import library, titles

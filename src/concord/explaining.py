@@ -23,7 +23,8 @@ from concord.reasons import Fused, Known, Overlap, Stage, Standing, WordFound, r
 from concord.retrieve import Retrieval, SearchTools, retrieve
 from concord.search import chosen_fusion, search
 from concord.text.citation import cite
-from concord.text.parse import contains, parse
+from concord.text.holding import contains
+from concord.text.parse import parse
 from concord.text.terms import phrase_match, written
 from concord.types import (
     Answer,

@@ -27,7 +27,7 @@ from concord.ranking.features import (
 from concord.ranking.fuse import Fused
 from concord.ranking.plan import STRATEGIES
 from concord.ranking.unheld import discount, unheld
-from concord.text.parse import contains
+from concord.text.holding import contains
 from concord.types import ChunkId, Query, Survivor
 
 if TYPE_CHECKING:

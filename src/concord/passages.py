@@ -15,7 +15,7 @@ from concord.files.freshness import Files
 from concord.poll import Begun
 from concord.ranking import diversify
 from concord.text.citation import cite
-from concord.text.parse import contains
+from concord.text.holding import contains
 from concord.text.terms import written
 from concord.types import Chunk, ChunkId, Degraded, Document, Query, Ranked, Survivor
 

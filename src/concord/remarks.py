@@ -12,7 +12,7 @@ from concord.partly_read import partly_read, told
 from concord.poll import bounded
 from concord.ranking.agreement import Rung
 from concord.ranking.fuse import rrf
-from concord.text.parse import contains
+from concord.text.holding import contains
 from concord.types import Answer, Filter, Query, Source
 from concord.understand import MAX_EF_SEARCH
 

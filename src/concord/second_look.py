@@ -19,7 +19,7 @@ from concord.ranking import lift, proximity, rarity
 from concord.ranking.entities import boost, definitions, mentioned
 from concord.ranking.flags import WRITTEN_BOOST, asked_option, describes, writes
 from concord.ranking.proximity import SUBJECT
-from concord.text.parse import contains
+from concord.text.holding import contains
 from concord.text.terms import significant
 from concord.types import ChunkId, Degraded, Json, Query, Ranked
 from concord.understand import is_literal

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from concord.ranking import rarity
 from concord.ranking.identifiers import shape
-from concord.text.parse import contains
+from concord.text.holding import contains
 from concord.text.pattern import pattern
 from concord.text.terms import is_stop_word, loose_words
 from concord.types import Query
