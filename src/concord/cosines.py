@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from concord.errors import Unavailable
-from concord.poll import Begun, reason_of
+from concord.crew import Begun
+from concord.errors import Unavailable, reason_of
 from concord.types import Candidate, ChunkId, Degraded, Vector
 
 if TYPE_CHECKING:

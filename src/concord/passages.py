@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
+from concord.crew import Begun
 from concord.files.freshness import Files
-from concord.poll import Begun
 from concord.ranking import diversify
 from concord.text.citation import cite
 from concord.text.holding import contains

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from concord.cascade import RUNG_STRATEGIES, Rescue, budget_ms
+from concord.crew import bounded
 from concord.partly_read import partly_read, told
-from concord.poll import bounded
 from concord.ranking.agreement import Rung
 from concord.ranking.fuse import rrf
 from concord.text.holding import contains

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.poll import bounded, reason_of
+from concord.crew import bounded
+from concord.errors import reason_of
 from concord.ranking import lift, proximity, rarity
 from concord.ranking.entities import boost, definitions, mentioned
 from concord.ranking.flags import WRITTEN_BOOST, asked_option, describes, writes
