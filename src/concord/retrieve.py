@@ -20,8 +20,8 @@ from concord.poll import Poll, Polling
 from concord.ranking import rarity
 from concord.ranking.ballots import Ballots, merge_votes
 from concord.ranking.blend import POOL, blend
+from concord.ranking.context import Context
 from concord.ranking.plan import polled
-from concord.ranking.share import Context
 from concord.text.characters import latin_share
 from concord.types import Candidate, ChunkId, Degraded, Filter, Glance, Mode, Query, Request, Source
 from concord.understand import counted, is_literal, read
