@@ -25,7 +25,7 @@ from concord.protocols import LexicalIndex, Strategy
 from concord.retrieve import SearchTools, retrieve
 from concord.search import search
 from concord.strategies.lexical import ExactWords, RelaxedWords
-from concord.strategies.semantic import MOST_TOKENS, QueryVectors
+from concord.strategies.query_vectors import MOST_TOKENS, QueryVectors
 from concord.types import Candidate, Family, Query, Request, Vector
 from concord.understand import understand
 from small_library import library
