@@ -21,7 +21,7 @@ from concord.ranking.entities import boost, definitions, mentioned
 from concord.ranking.flags import WRITTEN_BOOST, asked_option, describes, writes
 from concord.ranking.proximity import SUBJECT
 from concord.text.holding import contains
-from concord.text.terms import significant
+from concord.text.stopwords import significant
 from concord.types import ChunkId, Degraded, Json, Query, Ranked
 from concord.understand import is_literal
 

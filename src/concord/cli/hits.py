@@ -112,7 +112,8 @@ def _highlighter(query: str, look: Look, sought: Sequence[str] = ()) -> Callable
         return str
     from concord.text.holding import contains
     from concord.text.marked import has_marks
-    from concord.text.terms import index_terms, significant, tokenize
+    from concord.text.stopwords import significant
+    from concord.text.terms import index_terms, tokenize
 
     def tokens(word: str) -> set[str]:
         parts = () if has_marks(word) else tokenize(word)
