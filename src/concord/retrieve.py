@@ -23,12 +23,13 @@ from concord.ranking.blend import POOL, blend
 from concord.ranking.context import Context
 from concord.ranking.plan import polled
 from concord.text.characters import latin_share
+from concord.text.terms import word_match
 from concord.types import Candidate, ChunkId, Degraded, Filter, Glance, Mode, Query, Request, Source
 from concord.understand import counted, is_literal, read
 
 if TYPE_CHECKING:
     from concord.cosines import Cosines
-    from concord.protocols import Comparison, Reranker, Similarity, Store, Strategy
+    from concord.protocols import Comparison, LexicalIndex, Reranker, Similarity, Store, Strategy
     from concord.ranking.calibrate import Calibration
     from concord.text.parse import Dashed
 
@@ -121,6 +122,12 @@ def deadline_ms(request: Request, settings: Mapping[str, Any]) -> float:
     if not deadline > 0:
         raise BadValue(f"cannot answer within {deadline:g} ms", hint="give a deadline above 0")
     return deadline
+
+
+def holds(word: str, filter: Filter, index: LexicalIndex) -> bool:
+    """Whether anything that a filter lets through holds a word as it stands."""
+    match = word_match(word)
+    return match is not None and bool(index.search(match, filter, 1))
 
 
 def _cosines(request: Request, tools: SearchTools) -> Cosines | None:

@@ -26,14 +26,13 @@ from concord.ranking import diversify
 from concord.ranking.ballots import without
 from concord.ranking.fuse import FUSIONS, Fused, fuse, rrf_scores
 from concord.remarks import remarked
-from concord.retrieve import Retrieval, SearchTools, deadline_ms, retrieve
+from concord.retrieve import Retrieval, SearchTools, deadline_ms, holds, retrieve
 from concord.second_look import Look, second_look
-from concord.text.terms import word_match
 from concord.types import Answer, ChunkId, Glance, Json, Mode, Query, Ranked, Request, Survivor
 from concord.understand import chosen_mode
 
 if TYPE_CHECKING:
-    from concord.protocols import LexicalIndex, Store
+    from concord.protocols import Store
 
 FUSION_OF: Mapping[Mode, str] = {"auto": "blend", "hybrid": "rrf", "semantic": "rrf", "fts5": "rrf"}
 
@@ -83,7 +82,7 @@ def examine(request: Request, tools: SearchTools) -> Examined:
     with laps.lap("diversify"):
         survivors = diverse(survivors, found.query, tools.settings["search.diversity"])
     with laps.lap("judge"):
-        is_held = partial(_is_held, query=found.query, lexical=tools.store.lexical)
+        is_held = partial(holds, filter=found.query.filter, index=tools.store.lexical)
         present, fused_present = _without(left_out, found, fused, fusion)
         judgement = judge(
             survivors, present, fused_present, tools.calibration, is_held, rescued.rung, look.close
@@ -182,9 +181,3 @@ def _without(left_out: set[ChunkId], found: Retrieval, fused: Fused, fusion: str
         return found, fused
     present = replace(found, ballots=without(found.ballots, left_out))
     return present, fuse(fusion, present.ballots, present.context)
-
-
-def _is_held(code: str, query: Query, lexical: LexicalIndex) -> bool:
-    """Whether anything that may be found holds a code as it stands."""
-    match = word_match(code)
-    return match is not None and bool(lexical.search(match, query.filter, 1))
