@@ -42,12 +42,10 @@ def remarked(answer: Answer, rescued: Rescue, unheld: Sequence[str], tools: Sear
 
     `unheld` are the codes of the query that nothing holds.
     """
-    found_by = {name for hit in answer.hits for name in hit.found_by}
     return replace(
         answer,
         note=_note(answer, rescued, unheld, tools),
         suggestions=_suggested(answer, rescued, tools),
-        strategies_matched=tuple(dict.fromkeys((*answer.strategies_matched, *sorted(found_by)))),
     )
 
 

@@ -28,7 +28,7 @@ from concord.ranking.fuse import FUSIONS, Fused, fuse, rrf_scores
 from concord.remarks import remarked
 from concord.retrieve import Retrieval, SearchTools, deadline_ms, holds, retrieve
 from concord.second_look import Look, second_look
-from concord.types import Answer, ChunkId, Glance, Json, Mode, Query, Ranked, Request, Survivor
+from concord.types import Answer, ChunkId, Glance, Hit, Json, Mode, Query, Ranked, Request, Survivor
 from concord.understand import chosen_mode
 
 if TYPE_CHECKING:
@@ -105,9 +105,7 @@ def examine(request: Request, tools: SearchTools) -> Examined:
         confidence_score=judgement.confidence_score,
         answerable=judgement.answerable,
         calibrated=judgement.is_fitted,
-        strategies_matched=tuple(
-            s.name for s in tools.strategies if any(s.name in hit.found_by for hit in hits)
-        ),
+        strategies_matched=_matched(hits, tools),
         degraded=(
             *found.poll.degraded,
             *(found.cosines.degraded if found.cosines else ()),
@@ -168,6 +166,13 @@ def _by_habit(survivors: list[Survivor], tools: SearchTools) -> tuple[list[Survi
 
     habits = by_habit(survivors, tools.store)
     return reordered(survivors, habits.ranked), habits.reasons
+
+
+def _matched(hits: Sequence[Hit], tools: SearchTools) -> tuple[str, ...]:
+    """Return who has found the hits: strategies in their own order, then rungs of the cascade."""
+    found_by = {name for hit in hits for name in hit.found_by}
+    known = [strategy.name for strategy in tools.strategies if strategy.name in found_by]
+    return (*known, *sorted(found_by.difference(known)))
 
 
 def _left_ms(request: Request, settings: Mapping[str, Any], laps: Laps) -> float:
