@@ -68,7 +68,6 @@ def explain_passage(request: Request, reference: str, tools: SearchTools) -> Exp
         UsageError: the request cannot be carried out as asked.
     """
     located = locate(reference, tools.store.catalog)
-    absent = [tools.absent] if tools.absent else []
     mode, fusion = chosen_mode(request, tools.settings), chosen_fusion(request, tools.settings)
     answer = search(replace(request, explain=True), tools)
     found = retrieve(request, mode, tools, tools.store.catalog.sources())
@@ -76,14 +75,14 @@ def explain_passage(request: Request, reference: str, tools: SearchTools) -> Exp
     filtered = tuple(_objections(meant[0], located, found.query.filter, tools))
     deep = _asked_deeply(found.query, EVERYTHING if filtered else found.query.filter, mode, tools)
     chunk = _nearest(meant, answer, deep)
-    standings = tuple(_standings(chunk, found.query, deep, tools, absent))
+    standings = tuple(_standings(chunk, found.query, deep, tools))
     ballots = _as_if_voted(chunk, found.ballots, deep, standings)
     fused = _fused(chunk, ballots, found, fusion, answer, tools)
     known = _known(chunk, located.document, found, answer, standings, fused, filtered, tools)
     stage, why = reason(known)
     shown = next((hit.explanation for hit in answer.hits if hit.chunk.id == chunk.id), None)
     return Explanation(
-        answer=replace(answer, degraded=_degraded(answer, found, absent)),
+        answer=replace(answer, degraded=_degraded(answer, found)),
         chunk=chunk,
         document=located.document,
         citation=cite(located.document, chunk),
@@ -94,10 +93,10 @@ def explain_passage(request: Request, reference: str, tools: SearchTools) -> Exp
     )
 
 
-def _degraded(answer: Answer, found: Retrieval, absent: Sequence[Degraded]) -> tuple[Degraded, ...]:
+def _degraded(answer: Answer, found: Retrieval) -> tuple[Degraded, ...]:
     """Return what was missing, from the search or from the look behind it, each once."""
     cosines = found.cosines.degraded if found.cosines else ()
-    return tuple(dict.fromkeys((*answer.degraded, *found.poll.degraded, *cosines, *absent)))
+    return tuple(dict.fromkeys((*answer.degraded, *found.poll.degraded, *cosines)))
 
 
 def _known(
@@ -179,11 +178,9 @@ def _ranks(deep: Poll) -> dict[ChunkId, int]:
     return best
 
 
-def _standings(
-    chunk: Chunk, query: Query, deep: Poll, tools: SearchTools, absent: Sequence[Degraded]
-) -> Iterator[Standing]:
+def _standings(chunk: Chunk, query: Query, deep: Poll, tools: SearchTools) -> Iterator[Standing]:
     """Yield where each strategy puts a chunk; one that was not asked says why."""
-    reasons = {one.strategy: one.reason for one in (*absent, *deep.degraded)}
+    reasons = {one.strategy: one.reason for one in (tools.absent, *deep.degraded) if one}
     for name in STRATEGIES:
         family: Family = "semantic" if name == "semantic" else "lexical"
         if name not in deep.votes:

@@ -112,6 +112,7 @@ def examine(request: Request, tools: SearchTools) -> Examined:
             *look.degraded,
             *([UNSEEN] if deleted is None else []),
             *waiting_for_vectors(judgement, found),
+            *([tools.absent] if tools.absent else []),
         ),
         omitted={"deleted": deleted or 0, "below_threshold": len(fused.ranked) - len(wanted)},
         sought=rescued.sought,
