@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -13,6 +14,7 @@ from concord.ranking.calibrate import Calibration, Logistic
 from concord.retrieve import SearchTools
 from concord.strategies.lexical import ExactWords, RelaxedWords
 from concord.strategies.semantic import Semantic
+from concord.types import Chunk, ChunkId, Document, Ranked, Survivor
 
 UNHURRIED = {
     "search__prefix_ms": 60_000,
@@ -55,3 +57,13 @@ def tools(kb: KnowledgeBase, calibration: Calibration | None = None) -> SearchTo
     semantic = Semantic(store.vectors, kb.embedder)
     strategies: list[Strategy] = [ExactWords(store.lexical), RelaxedWords(store.lexical), semantic]
     return SearchTools(store, strategies, kb.settings, "default", semantic, calibration)
+
+
+def survivors(ranked: Sequence[Ranked], texts: Mapping[ChunkId, str]) -> list[Survivor]:
+    """Return ranked chunks as if their texts had been read, from one document without a title."""
+    document = Document("d", "s", "docs/d.md", "markdown", "")
+    return [
+        Survivor(one, Chunk(one.chunk_id, document.id, at, text, 0, len(text), 1, 1), document)
+        for at, one in enumerate(ranked)
+        for text in [texts[one.chunk_id]]
+    ]

@@ -13,7 +13,7 @@ from concord.second_look import second_look
 from concord.text.holding import follows
 from concord.types import Candidate, Ranked, Request
 from concord.understand import understand
-from small_library import library, titles
+from small_library import library, survivors, titles
 
 words = st.text("abcdefgh", min_size=1, max_size=6)
 texts = st.lists(words, max_size=30).map(" ".join)
@@ -114,7 +114,8 @@ def test_words_that_stand_together_count_where_the_query_names_somebody_too():
     ranked = [Ranked(number, score, votes) for number, score in ((1, 1.0), (2, 0.95), (3, 0.0))]
     texts = dict(enumerate(notes.values(), 1))
     assert query.entities
-    assert [one.chunk_id for one in second_look(ranked, texts, {}, {}, query, None, 0).ranked] == [2, 1, 3]
+    look = second_look(survivors(ranked, texts), query, None, 0)
+    assert [one.chunk_id for one in look.ranked] == [2, 1, 3]
 
 
 def test_an_explanation_tells_how_close_the_words_stand():

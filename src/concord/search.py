@@ -27,8 +27,8 @@ from concord.ranking.ballots import without
 from concord.ranking.fuse import FUSIONS, Fused, fuse, rrf_scores
 from concord.remarks import remarked
 from concord.retrieve import Retrieval, SearchTools, deadline_ms, holds, retrieve
-from concord.second_look import Look, second_look
-from concord.types import Answer, ChunkId, Glance, Hit, Json, Mode, Query, Ranked, Request, Survivor
+from concord.second_look import second_look
+from concord.types import Answer, ChunkId, Glance, Hit, Json, Mode, Ranked, Request, Survivor
 from concord.understand import chosen_mode
 
 if TYPE_CHECKING:
@@ -75,7 +75,8 @@ def examine(request: Request, tools: SearchTools) -> Examined:
         files = Files(glance.sources, tools.store.catalog.memo)
         survivors, left_out, deleted = read_present(kept, found.query, tools.store, files)
     with laps.lap("rerank"):
-        look = _second_look(survivors, found.query, tools, _left_ms(request, tools.settings, laps))
+        left_ms = _left_ms(request, tools.settings, laps)
+        look = second_look(survivors, found.query, tools.reranker, left_ms)
         survivors = reordered(survivors, look.ranked)
     with laps.lap("usage"):
         survivors, habits = _by_habit(survivors, tools)
@@ -149,14 +150,6 @@ def _above_threshold(
 ) -> Sequence[Ranked]:
     """Drop what is under the caller's threshold, one of reciprocal rank fusion whatever the order."""
     return ranked if threshold is None else [one for one in ranked if scores[one.chunk_id] >= threshold]
-
-
-def _second_look(survivors: Sequence[Survivor], query: Query, tools: SearchTools, budget_ms: float) -> Look:
-    texts = {s.ranked.chunk_id: s.chunk.text for s in survivors}
-    headings = {s.ranked.chunk_id: s.chunk.heading for s in survivors}
-    titles = {s.ranked.chunk_id: s.document.title for s in survivors}
-    ranked = [s.ranked for s in survivors]
-    return second_look(ranked, texts, titles, headings, query, tools.reranker, budget_ms)
 
 
 def _by_habit(survivors: list[Survivor], tools: SearchTools) -> tuple[list[Survivor], Mapping[ChunkId, Json]]:

@@ -22,7 +22,7 @@ from concord.ranking.flags import WRITTEN_BOOST, asked_option, describes, writes
 from concord.ranking.proximity import SUBJECT
 from concord.text.holding import contains
 from concord.text.stopwords import significant
-from concord.types import ChunkId, Degraded, Json, Query, Ranked
+from concord.types import ChunkId, Degraded, Json, Query, Ranked, Survivor
 from concord.understand import is_literal
 
 if TYPE_CHECKING:
@@ -49,17 +49,23 @@ class Look(Struct, frozen=True):
 
 
 def second_look(
-    ranked: Sequence[Ranked],
-    texts: Mapping[ChunkId, str],
-    titles: Mapping[ChunkId, str],
-    headings: Mapping[ChunkId, Sequence[str]],
-    query: Query,
-    reranker: Reranker | None,
-    budget_ms: float,
+    survivors: Sequence[Survivor], query: Query, reranker: Reranker | None, budget_ms: float
 ) -> Look:
     """Order the chunks whose texts have been read; the reranker may take as long as `budget_ms`."""
-    close = _closeness(ranked, titles, texts, query)
-    lifted = lift.lifted(ranked, proximity.lifts(close, rarity.rareness(query.chunks, query.frequencies)))
+    close = _closeness(survivors, query)
+    texts = {one.ranked.chunk_id: one.chunk.text for one in survivors}
+    lifted = _lifted(survivors, texts, close, query)
+    if reranker is None or not lifted:
+        return Look(lifted, close=close)
+    return replace(_reranked(lifted, texts, query.meaning, reranker, budget_ms), close=close)
+
+
+def _lifted(
+    survivors: Sequence[Survivor], texts: Mapping[ChunkId, str], close: Mapping[ChunkId, float], query: Query
+) -> list[Ranked]:
+    """Lift what has the words of the query close together, what names and what defines what it asks for."""
+    rareness = rarity.rareness(query.chunks, query.frequencies)
+    lifted = lift.lifted([one.ranked for one in survivors], proximity.lifts(close, rareness))
     if query.entities:
         lifted = boost(lifted, {i for i, text in texts.items() if mentioned(query.entities, text)})
     if is_literal(query):
@@ -67,17 +73,14 @@ def second_look(
         if option:
             lifted = boost(lifted, {i for i, text in texts.items() if writes(option, text)}, WRITTEN_BOOST)
         described = {i for i, text in texts.items() if option and describes(option, text)}
+        headings = {one.ranked.chunk_id: one.chunk.heading for one in survivors}
         lifted = boost(lifted, definitions(query.text, headings) | described, DEFINITION_BOOST)
-    if reranker is None or not lifted:
-        return Look(lifted, close=close)
-    return replace(_reranked(lifted, texts, query.meaning, reranker, budget_ms), close=close)
+    return lifted
 
 
-def _closeness(
-    ranked: Sequence[Ranked], titles: Mapping[ChunkId, str], texts: Mapping[ChunkId, str], query: Query
-) -> dict[ChunkId, float]:
+def _closeness(survivors: Sequence[Survivor], query: Query) -> dict[ChunkId, float]:
     """Return how close the words stand in each text; where only meaning was asked for, words say nothing."""
-    if not any(vote.family == "lexical" for one in ranked for vote in one.votes):
+    if not any(vote.family == "lexical" for one in survivors for vote in one.ranked.votes):
         return {}
     weights = rarity.idfs(query.chunks, query.frequencies)
     typed = query.meaning.split()
@@ -89,7 +92,7 @@ def _closeness(
         is_likely = is_question and (found == SUBJECT or len(query.words) == 1)
         return 1.0 if is_likely and contains(text, query.meaning) else found
 
-    return {chunk_id: close(f"{titles.get(chunk_id, '')}\n{text}") for chunk_id, text in texts.items()}
+    return {one.ranked.chunk_id: close(f"{one.document.title}\n{one.chunk.text}") for one in survivors}
 
 
 def _reranked(
