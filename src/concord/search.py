@@ -38,10 +38,11 @@ FUSION_OF: Mapping[Mode, str] = {"auto": "blend", "hybrid": "rrf", "semantic": "
 
 
 class Examined(Struct, frozen=True):
-    """An answer, and the evidence that its confidence rests on."""
+    """An answer, the evidence that its confidence rests on, and what it was made from."""
 
     answer: Answer
     judgement: Judgement
+    retrieved: Retrieval  # before the cascade
 
 
 def search(request: Request, tools: SearchTools) -> Answer:
@@ -57,14 +58,14 @@ def search(request: Request, tools: SearchTools) -> Answer:
 
 
 def examine(request: Request, tools: SearchTools) -> Examined:
-    """Answer one request, and keep the evidence for whoever measures or fits confidence."""
+    """Answer one request, and keep the evidence for whoever explains, measures or fits confidence."""
     laps = Laps()
     mode, fusion = chosen_mode(request, tools.settings), chosen_fusion(request, tools.settings)
     glance = tools.glance or _glance_without_space(tools.store)
-    found = retrieve(request, mode, tools, glance.sources, laps)
-    tools = _uncalibrated_if_mute(tools, found)
+    retrieved = retrieve(request, mode, tools, glance.sources, laps)
+    tools = _uncalibrated_if_mute(tools, retrieved)
     with laps.lap("cascade"):
-        rescued = rescue(request, mode, fusion, found, tools)
+        rescued = rescue(request, mode, fusion, retrieved, tools)
         found = rescued.found
     with laps.lap("fuse"):
         fused = fuse(fusion, found.ballots, found.context)
@@ -120,7 +121,7 @@ def examine(request: Request, tools: SearchTools) -> Examined:
         timings_ms={**found.poll.timings_ms, **laps.taken_ms},
     )
     answer = remarked(answer, rescued, judgement.unheld, tools)
-    return Examined(replace(answer, search_time_ms=laps.total_ms()), judgement)
+    return Examined(replace(answer, search_time_ms=laps.total_ms()), judgement, retrieved)
 
 
 def chosen_fusion(request: Request, settings: Mapping[str, Any]) -> str:
