@@ -11,10 +11,10 @@ from concord import KnowledgeBase, Note
 from concord.protocols import Strategy
 from concord.ranking.agreement import Cuts
 from concord.ranking.calibrate import Calibration, Logistic
-from concord.retrieve import SearchTools
+from concord.retrieve import SearchTools, retrieve
 from concord.strategies.lexical import ExactWords, RelaxedWords
 from concord.strategies.semantic import Semantic
-from concord.types import Chunk, ChunkId, Document, Ranked, Survivor
+from concord.types import Chunk, ChunkId, Document, Query, Ranked, Request, Survivor
 
 UNHURRIED = {
     "search__prefix_ms": 60_000,
@@ -67,3 +67,8 @@ def survivors(ranked: Sequence[Ranked], texts: Mapping[ChunkId, str]) -> list[Su
         for at, one in enumerate(ranked)
         for text in [texts[one.chunk_id]]
     ]
+
+
+def understood(kb: KnowledgeBase, text: str) -> Query:
+    """Return a query as a search understands it, without asking anybody for an answer."""
+    return retrieve(Request(text), "auto", SearchTools(kb.store, (), kb.settings, kb.org), ()).query

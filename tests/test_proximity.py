@@ -11,9 +11,8 @@ from concord.ranking.proximity import MOST_PAIRS, NEIGHBOURS, VERBATIM, closenes
 from concord.ranking.rarity import rareness
 from concord.second_look import second_look
 from concord.text.holding import follows
-from concord.types import Candidate, Ranked, Request
-from concord.understand import understand
-from small_library import library, survivors, titles
+from concord.types import Candidate, Ranked
+from small_library import library, survivors, titles, understood
 
 words = st.text("abcdefgh", min_size=1, max_size=6)
 texts = st.lists(words, max_size=30).map(" ".join)
@@ -109,7 +108,7 @@ def test_words_that_stand_together_count_where_the_query_names_somebody_too():
         "Neither": "Somebody saw a ship.",
     }
     with library(notes) as kb:
-        query = understand(Request("Anna Keller harbour crane"), kb.settings, [], kb.store.lexical)
+        query = understood(kb, "Anna Keller harbour crane")
     votes = (Candidate(1, "fts_relaxed", "lexical", 1, 1.0),)
     ranked = [Ranked(number, score, votes) for number, score in ((1, 1.0), (2, 0.95), (3, 0.0))]
     texts = dict(enumerate(notes.values(), 1))

@@ -31,8 +31,7 @@ from concord.rerankers.weighing import weighed
 from concord.search import search
 from concord.second_look import second_look
 from concord.types import Candidate, ChunkId, Query, Ranked, Request
-from concord.understand import understand
-from small_library import library, survivors, titles
+from small_library import library, survivors, titles, understood
 
 TEXTS: dict[ChunkId, str] = {
     1: "the pool holds ten connections",
@@ -540,8 +539,7 @@ def fail(fault: Exception) -> Callable[[list[Ranked]], list[Ranked]]:
 
 
 def query_of(text: str) -> Query:
-    kb = library({})
-    return understand(Request(text), kb.settings, [], kb.store.lexical)
+    return understood(library({}), text)
 
 
 @pytest.mark.parametrize(

@@ -60,9 +60,9 @@ def judge(
     found: Retrieval,
     fused: Fused,
     calibration: Calibration | None,
-    is_held: Callable[[str], bool] = lambda code: True,
-    rung: Rung | None = None,
-    close: Mapping[ChunkId, float] | None = None,
+    is_held: Callable[[str], bool],
+    rung: Rung | None,
+    close: Mapping[ChunkId, float],
 ) -> Judgement:
     """Judge the hits of an answer; `fused` is the whole order they come from.
 
@@ -76,12 +76,12 @@ def judge(
     covered = [_coverage(text, query, worths) for text in texts]
     signals = signals_of(found, fused, coverage=covered[0] if covered else 0.0)
     missing = unheld(texts, query, is_held)
-    near = [(close or {}).get(survivor.ranked.chunk_id, 0.0) for survivor in survivors]
+    near = [close.get(survivor.ranked.chunk_id, 0.0) for survivor in survivors]
     signals = replace(
         signals,
         discount=discount(query, missing, query.chunks),
         first_closeness=near[0] if near else 0.0,
-        verbatim=[*(close or {}).values()][:STRETCH].count(1),  # as many, however few are asked for
+        verbatim=[*close.values()][:STRETCH].count(1),  # as many, however few are asked for
     )
     hits = with_documents(
         [

@@ -27,7 +27,7 @@ def hits_of(
     scores: Mapping[ChunkId, float],
     sources: Sequence[Source],
     width: int,
-    sought: Sequence[str] = (),
+    sought: Sequence[str],
 ) -> tuple[Hit, ...]:
     """Return the hits, best first, each with a snippet of at most so many characters.
 

@@ -129,7 +129,7 @@ def all_of(parts: Sequence[Match]) -> Match | None:
     return AllOf(distinct) if len(distinct) > 1 else distinct[0] if distinct else None
 
 
-def _word_match(word: str, prefix: bool = False) -> Match | None:
+def _word_match(word: str, prefix: bool) -> Match | None:
     usual = narrowed(word)
     if has_unspaced(usual):
         return _segments_match(usual, prefix)
