@@ -26,13 +26,13 @@ from concord.quality.collection import Qrels, read_collection
 from concord.quality.evaluate import PATIENCE_MS, Owners, Run, measure
 from concord.ranking.ballots import Ballots
 from concord.ranking.blend import blend
+from concord.ranking.context import BLEND, BlendNumbers, Context
 from concord.ranking.fuse import FUSIONS
-from concord.ranking.share import RECIPE, Context, Recipe
 from concord.retrieve import retrieve
 from concord.types import ChunkId, Request
 
 GRID = [
-    Recipe(*numbers)
+    BlendNumbers(*numbers)
     for numbers in product((0.65, 0.7, 0.75, 0.8, 0.85), (0.2, 0.3, 0.4, 0.5, 0.6), (0.8, 0.9, 1.0))
 ]
 LEAST, AVERAGE = 0.99, 1.06  # of the better single leg
@@ -86,18 +86,19 @@ def _print_fusions(tested: Mapping[str, Judged]) -> None:
     print(table(("nDCG@10 of", *names), rows), flush=True)
 
 
-def _gate(tested: Mapping[str, Judged], tuned: Mapping[str, Mapping[Recipe, float]]) -> Iterator[Row]:
+def _gate(tested: Mapping[str, Judged], tuned: Mapping[str, Mapping[BlendNumbers, float]]) -> Iterator[Row]:
     rows, shares = [], []
     for name, one in tested.items():
         recipe = _best([scores for other, scores in tuned.items() if _kin(other) != _kin(name)])
         better = max(_quality(one, leg) for leg in LEGS)
-        left_out, shipped = _quality(one, recipe), _quality(one, RECIPE)
+        left_out, shipped = _quality(one, recipe), _quality(one, BLEND)
         rows.append(
             (name, f"{better:.4f}", f"{left_out:.4f}", f"{shipped:.4f}", *(f"{n:g}" for n in astuple(recipe)))
         )
         shares.append(left_out / better)
         yield at_least(f"{name}: recipe of the others", f"{left_out:.4f}", f"{better:.4f}", shares[-1], LEAST)
-    heads = ("left out", "better leg", "recipe of the others", "shipped recipe", *Recipe.__struct_fields__)
+    numbers = BlendNumbers.__struct_fields__
+    heads = ("left out", "better leg", "recipe of the others", "shipped recipe", *numbers)
     print(table(heads, rows), flush=True)
     yield at_least("average of the sets", "left out", "better leg", mean(shares), AVERAGE)
 
@@ -107,25 +108,25 @@ def _kin(name: str) -> str:
     return name.partition("-")[0]
 
 
-def _grid(one: Judged) -> dict[Recipe, float]:
+def _grid(one: Judged) -> dict[BlendNumbers, float]:
     return {recipe: _quality(one, recipe) for recipe in GRID}
 
 
-def _best(others: Sequence[Mapping[Recipe, float]]) -> Recipe:
+def _best(others: Sequence[Mapping[BlendNumbers, float]]) -> BlendNumbers:
     """Return the recipe with the best mean; each set counts by how far it is from the best it could be."""
     tops = [max(scores.values()) for scores in others]
     return max(GRID, key=lambda r: mean(s[r] / top for s, top in zip(others, tops, strict=True)))
 
 
-def _quality(one: Judged, way: str | Recipe) -> float:
+def _quality(one: Judged, way: str | BlendNumbers) -> float:
     ranked: Run = {id: _documents(asked, _order(asked, way)) for id, asked in one.asked.items()}
     return measure(one.qrels, ranked, ("nDCG@10",))["nDCG@10"]
 
 
-def _order(asked: Asked, way: str | Recipe) -> Sequence[ChunkId]:
+def _order(asked: Asked, way: str | BlendNumbers) -> Sequence[ChunkId]:
     ballots, context = asked.ballots, asked.context
-    if isinstance(way, Recipe):
-        return [found.chunk_id for found in blend(ballots, replace(context, recipe=way))]
+    if isinstance(way, BlendNumbers):
+        return [found.chunk_id for found in blend(ballots, replace(context, blend=way))]
     if way == "bm25":
         return sorted(ballots.lexical, key=lambda chunk_id: (-ballots.bm25[chunk_id], chunk_id))
     if way == "semantic":

@@ -28,12 +28,11 @@ from benchmarks.measure import (
     sized,
 )
 from benchmarks.synthetic import filled_store, questions
+from benchmarks.understood import understood
 from concord.backends.columns import WEIGHTS
 from concord.backends.sqlite.location import locate
 from concord.backends.sqlite.match import to_match
 from concord.knowledge import KnowledgeBase
-from concord.types import Request
-from concord.understand import understand
 
 SIZES = sized((10_000, 100_000), (400,))
 QUERIES = sized(120, 4)  # more than the library remembers the vectors of
@@ -96,7 +95,7 @@ def _compare(asked: list[Asked], kb: KnowledgeBase, parts: BareParts) -> dict[st
 
 def _asked(text: str, kb: KnowledgeBase) -> Asked:
     """Return a query with the MATCH strings that the library would use, frequent words pruned."""
-    query = understand(Request(text), kb.settings, kb.store.catalog.sources(), kb.store.lexical)
+    query = understood(kb, text)
     exact, loose = (to_match(match) if match else None for match in (query.exact, query.loose))
     return Asked(text, exact or '""', loose or '""')
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from benchmarks.measure import Cost, Row, at_most, cost_of, elapsed_ms, in_turn, milliseconds, sized
 from benchmarks.postgres_lab import ORG, VECTORS, points, topic, widened
 from benchmarks.synthetic import SEED, Floats, questions, unit_rows
+from benchmarks.understood import understood
 from concord.backends.postgres import lexical, vectors
 from concord.backends.postgres.match import Relation
 from concord.backends.postgres.store import PostgresStore
@@ -24,8 +25,8 @@ from concord.embedders.bundled import BundledEmbedder
 from concord.knowledge import KnowledgeBase
 from concord.parts import silent
 from concord.text.terms import tokenize
-from concord.types import Document, Filter, Identity, Piece, Request, Source, Vector
-from concord.understand import prune_limit, understand
+from concord.types import Document, Filter, Identity, Piece, Source, Vector
+from concord.understand import prune_limit
 
 # Fewer than the library remembers the vectors of: both sides search with a vector that is there.
 QUERIES = sized(40, 2)
@@ -127,7 +128,7 @@ class BareStatements:
 
     def scored(self, text: str) -> None:
         """Run our own BM25 statement by hand, and the vector statement."""
-        query = understand(Request(text), self._kb.settings, [], self._kb.store.lexical)
+        query = understood(self._kb, text)
         assert query.loose
         statement, values = lexical.best_of(Relation(query.loose), self._org, Filter(), CANDIDATES)
         self._connection.execute(statement, values).fetchall()
@@ -135,7 +136,7 @@ class BareStatements:
 
     def stored(self, text: str) -> None:
         """Have the store do the same as `scored`: what its pool, its policies and its checks add."""
-        query = understand(Request(text), self._kb.settings, [], self._kb.store.lexical)
+        query = understood(self._kb, text)
         assert query.loose
         self._kb.store.lexical.search(query.loose, Filter(), CANDIDATES)
         self._kb.store.vectors.search(self._vector(text), Filter(), CANDIDATES)
@@ -157,7 +158,7 @@ class BareStatements:
 
 
 def _words(text: str, kb: KnowledgeBase) -> list[str]:
-    query = understand(Request(text), kb.settings, [], kb.store.lexical)
+    query = understood(kb, text)
     most = prune_limit(query.chunks, kb.settings)
     return [word for word in query.words if query.frequencies[word] <= most]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,10 @@ from concord.config import load_settings
 from concord.protocols import Strategy
 from concord.ranking.agreement import Cuts
 from concord.ranking.calibrate import Calibration, Logistic
-from concord.retrieve import SearchTools
+from concord.retrieve import SearchTools, retrieve
 from concord.strategies.lexical import ExactWords, RelaxedWords
 from concord.strategies.semantic import Semantic
+from concord.types import Chunk, ChunkId, Document, Query, Ranked, Request, Survivor
 
 UNHURRIED = {
     "search__prefix_ms": 60_000,
@@ -78,3 +79,18 @@ def tools(kb: KnowledgeBase, calibration: Calibration | None = None) -> SearchTo
     semantic = Semantic(store.vectors, kb.embedder)
     strategies: list[Strategy] = [ExactWords(store.lexical), RelaxedWords(store.lexical), semantic]
     return SearchTools(store, strategies, kb.settings, "default", semantic, calibration)
+
+
+def survivors(ranked: Sequence[Ranked], texts: Mapping[ChunkId, str]) -> list[Survivor]:
+    """Return ranked chunks as if their texts had been read, from one document without a title."""
+    document = Document("d", "s", "docs/d.md", "markdown", "")
+    return [
+        Survivor(one, Chunk(one.chunk_id, document.id, at, text, 0, len(text), 1, 1), document)
+        for at, one in enumerate(ranked)
+        for text in [texts[one.chunk_id]]
+    ]
+
+
+def understood(kb: KnowledgeBase, text: str) -> Query:
+    """Return a query as a search understands it, without asking anybody for an answer."""
+    return retrieve(Request(text), "auto", SearchTools(kb.store, (), kb.settings, kb.org), ()).query

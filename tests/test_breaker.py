@@ -10,12 +10,10 @@ from typing import TypeVar
 import pytest
 
 from concord.breaker import FAILURES, PROMPT_S, Breaker, Guarded
-from concord.config import load_settings
 from concord.errors import BackendDown, Unavailable
 from concord.strategies.semantic import Fetched
-from concord.types import Candidate, ChunkId, Family, Query, Request, Vector
-from concord.understand import understand
-from small_library import library
+from concord.types import Candidate, ChunkId, Family, Query, Vector
+from small_library import library, understood
 
 T = TypeVar("T")
 RETRY_S, LATE_S = 30.0, 5.0
@@ -215,7 +213,7 @@ class Halfway:
         return found
 
 
-QUERY = understand(Request("login"), load_settings(), [], library().store.lexical)
+QUERY = understood(library(), "login")
 
 
 def test_vectors_that_are_fetched_ahead_do_not_speak_for_a_model_that_is_down(breaker: Breaker):

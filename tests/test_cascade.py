@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from concord import KnowledgeBase, Note
+from concord import Note
 from concord.cascade import Step
 from concord.errors import Unavailable
 from concord.protocols import Store
 from concord.remarks import EMPTY, NO_TIME, NO_WORD, NOTHING, RUNG_NOTES, UNEMBEDDED
 from concord.rungs import beginnings
 from concord.search import search
-from concord.types import Candidate, Family, Query, Request, Source
-from small_library import fitted, library, titles, tools
+from concord.types import Candidate, Family, Request, Source
+from small_library import fitted, library, titles, tools, understood
 
 
 @pytest.mark.promise("003.cascade.relaxed")
@@ -343,16 +343,10 @@ class _Shelf:
 
 def test_a_step_votes_best_first_under_its_own_name():
     kb = library()
-    query = _query(kb, "kubern")
+    query = understood(kb, "kubern")
     votes = Step("prefix", "fts_prefix", kb.store.lexical, beginnings, 100).candidates(query)
     family: Family = "lexical"
     assert votes == [Candidate(votes[0].chunk_id, "fts_prefix", family, 1, votes[0].score)]
-
-
-def _query(kb: KnowledgeBase, text: str) -> Query:
-    from concord.understand import understand
-
-    return understand(Request(text), kb.settings, kb.store.catalog.sources(), kb.store.lexical)
 
 
 @pytest.mark.promise("003.cascade.budget")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import threading
 
 from concord import crew
-from concord.crew import MOST_IDLE, Crew
-from concord.poll import bounded
+from concord.crew import MOST_IDLE, Crew, bounded
 
 BOUND_S = 60
 

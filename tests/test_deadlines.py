@@ -17,17 +17,17 @@ from msgspec.structs import replace
 import concord
 from concord import KnowledgeBase, Note, plugins
 from concord.breaker import FAILURES
+from concord.crew import bounded
 from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, BadValue, DeadlinePassed, EmbedderDown, Unavailable, UsageError
-from concord.poll import Polling, bounded, poll
+from concord.poll import Polling, poll
 from concord.protocols import LexicalIndex, Strategy
 from concord.retrieve import SearchTools, retrieve
 from concord.search import search
 from concord.strategies.lexical import ExactWords, RelaxedWords
-from concord.strategies.semantic import MOST_TOKENS, QueryVectors
+from concord.strategies.query_vectors import MOST_TOKENS, QueryVectors
 from concord.types import Candidate, Family, Query, Request, Vector
-from concord.understand import understand
-from small_library import library
+from small_library import library, understood
 
 TESTS = Path(__file__).parent
 BOUND_S = 60.0
@@ -108,7 +108,7 @@ def test_a_strategy_that_is_in_time_votes_however_slow_the_others_are():
     late, swift = Waiting("late"), Waiting("swift")
     swift.go_on.set()
     kb = library()
-    query = understand(Request("login"), kb.settings, kb.store.catalog.sources(), kb.store.lexical)
+    query = understood(kb, "login")
     try:
         result = poll([late, swift], query, 800)
     finally:
@@ -123,7 +123,7 @@ def test_strategies_run_side_by_side():
     one, other = Waiting("one"), Waiting("other")
     one.go_on, other.go_on = other.started, one.started
     kb = library()
-    query = understand(Request("login"), kb.settings, kb.store.catalog.sources(), kb.store.lexical)
+    query = understood(kb, "login")
     assert set(poll([one, other], query, 60_000).votes) == {"one", "other"}
 
 
@@ -140,7 +140,7 @@ def test_who_asks_nobody_votes_at_once_and_after_the_others_were_asked():
     ready.go_on = other.started
     other.go_on.set()
     kb = library()
-    query = understand(Request("login"), kb.settings, kb.store.catalog.sources(), kb.store.lexical)
+    query = understood(kb, "login")
     polling = Polling(60_000)
     polling.ask([ready, other], query)
     assert ready.started.is_set()

@@ -13,11 +13,11 @@ from msgspec.structs import replace
 
 from concord.ranking.ballots import Ballots, merge_votes
 from concord.ranking.blend import LITERAL_GAIN, blend, blend_weight
+from concord.ranking.context import BlendNumbers, Context
 from concord.ranking.explain import explain
 from concord.ranking.fuse import FUSIONS, fuse, rrf, shares
 from concord.ranking.plan import WEIGHTS, Weights
 from concord.ranking.rarity import ceiling, coverage, idf, idfs, unknown
-from concord.ranking.share import Context, Recipe
 from concord.types import Candidate, Family, Ranked
 
 FAMILY: dict[str, Family] = {"fts_exact": "lexical", "fts_relaxed": "lexical", "semantic": "semantic"}
@@ -345,7 +345,7 @@ def test_a_blend_trusts_rare_words_more_where_some_chunk_holds_them_all():
     held = merge_votes([*listed("fts_exact", 5), *(one for some in loose.votes.values() for one in some)])
     rare, common = Context(rareness=0.9), Context(rareness=0.0)
     assert blend_weight(held, rare) < blend_weight(held, common) == blend_weight(loose, rare)
-    assert blend_weight(held, Context(rareness=1.0, recipe=Recipe(flat=0.3))) == pytest.approx(0.1)
+    assert blend_weight(held, Context(rareness=1.0, blend=BlendNumbers(flat=0.3))) == pytest.approx(0.1)
 
 
 def test_asking_a_blend_for_more_candidates_moves_none_of_the_first():

@@ -15,9 +15,8 @@ from concord.ranking.calibrate import Logistic
 from concord.search import search
 from concord.strategies.semantic import Semantic
 from concord.types import Candidate, Family, Query, Request
-from concord.understand import understand
 from recorders import write
-from small_library import fitted, library, titles, tools
+from small_library import fitted, library, titles, tools, understood
 
 NEVER = Logistic(("cosine",), (0.0,), -9.0, (0.0,), (1.0,))
 # Gives every hit with a vector next to no chance, as a real one does where the cosine is small.
@@ -97,7 +96,7 @@ def test_what_is_excluded_is_not_what_the_query_means(tmp_path: Path):
 
     semantic = Semantic(kb.store.vectors, Noting({}, tmp_path))
     for asked in ("backups kept -kubernetes", 'backups NOT "one after the other" kept', "backups kept"):
-        query = understand(Request(asked), kb.settings, [], kb.store.lexical)
+        query = understood(kb, asked)
         assert semantic.candidates(query)
     assert vectors == ["backups kept"]  # once: the second and third time it is known
 

@@ -13,9 +13,10 @@ from concord.backends.bm25 import InvertedIndex
 from concord.backends.columns import WEIGHTS, columns_of
 from concord.cli.hits import Look, _highlighter
 from concord.ranking.diversify import shingles
+from concord.text.holding import contains
 from concord.text.marked import has_marks
-from concord.text.parse import contains, parse
-from concord.text.snippet import snippet
+from concord.text.parse import parse
+from concord.text.snippet import excerpt
 from concord.text.terms import index_terms, loose_words, phrase_match, tokenize, word_match, written
 from concord.types import Match, Word
 from small_library import library, titles
@@ -205,9 +206,9 @@ def test_monstrous_words_take_no_time_and_ask_for_little():
 
 def test_a_snippet_shows_the_word_and_not_its_letters():
     text = f"बल लाल {FILLER} यह मेरी बिल्ली है {FILLER}"
-    assert "मेरी बिल्ली है" in snippet(text, ["बिल्ली"])
+    assert "मेरी बिल्ली है" in excerpt(text, ["बिल्ली"], 240).text
     pointed = f"{FILLER} בְּרֵאשִׁית {FILLER}"
-    assert "בְּרֵאשִׁית" in snippet(pointed, ["בראשית"])
+    assert "בְּרֵאשִׁית" in excerpt(pointed, ["בראשית"], 240).text
 
 
 def test_the_terminal_lights_up_the_word_and_not_its_letters():

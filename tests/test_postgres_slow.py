@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from concord.crew import bounded
 from concord.errors import BackendDown, KBError, StoreBusy
 from concord.knowledge import KnowledgeBase
 from concord.patience import allowed_ms, allowing, handed_on
-from concord.poll import bounded
 from contract.stored import put
 from postgres_server import fresh_org, server_url
 from recorders import write

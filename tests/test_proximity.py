@@ -10,10 +10,9 @@ from concord.ranking.lift import lifted
 from concord.ranking.proximity import MOST_PAIRS, NEIGHBOURS, VERBATIM, closeness, lifts
 from concord.ranking.rarity import rareness
 from concord.second_look import second_look
-from concord.text.parse import follows
-from concord.types import Candidate, Ranked, Request
-from concord.understand import understand
-from small_library import library, titles
+from concord.text.holding import follows
+from concord.types import Candidate, Ranked
+from small_library import library, survivors, titles, understood
 
 words = st.text("abcdefgh", min_size=1, max_size=6)
 texts = st.lists(words, max_size=30).map(" ".join)
@@ -109,12 +108,13 @@ def test_words_that_stand_together_count_where_the_query_names_somebody_too():
         "Neither": "Somebody saw a ship.",
     }
     with library(notes) as kb:
-        query = understand(Request("Anna Keller harbour crane"), kb.settings, [], kb.store.lexical)
+        query = understood(kb, "Anna Keller harbour crane")
     votes = (Candidate(1, "fts_relaxed", "lexical", 1, 1.0),)
     ranked = [Ranked(number, score, votes) for number, score in ((1, 1.0), (2, 0.95), (3, 0.0))]
     texts = dict(enumerate(notes.values(), 1))
     assert query.entities
-    assert [one.chunk_id for one in second_look(ranked, texts, {}, {}, query, None, 0).ranked] == [2, 1, 3]
+    look = second_look(survivors(ranked, texts), query, None, 0)
+    assert [one.chunk_id for one in look.ranked] == [2, 1, 3]
 
 
 def test_an_explanation_tells_how_close_the_words_stand():

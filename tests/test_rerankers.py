@@ -31,8 +31,7 @@ from concord.rerankers.weighing import weighed
 from concord.search import search
 from concord.second_look import second_look
 from concord.types import Candidate, ChunkId, Query, Ranked, Request
-from concord.understand import understand
-from small_library import library, titles
+from small_library import library, survivors, titles, understood
 
 TEXTS: dict[ChunkId, str] = {
     1: "the pool holds ten connections",
@@ -540,8 +539,7 @@ def fail(fault: Exception) -> Callable[[list[Ranked]], list[Ranked]]:
 
 
 def query_of(text: str) -> Query:
-    kb = library({})
-    return understand(Request(text), kb.settings, [], kb.store.lexical)
+    return understood(library({}), text)
 
 
 @pytest.mark.parametrize(
@@ -556,7 +554,7 @@ def query_of(text: str) -> Query:
     ids=["down", "bug", "lost", "doubled", "no-number"],
 )
 def test_a_reranker_that_fails_leaves_the_order_and_is_named(act, said: str):
-    look = second_look(FUSED, TEXTS, {}, {}, query_of(QUERY), Outsider(act), 60_000)
+    look = second_look(survivors(FUSED, TEXTS), query_of(QUERY), Outsider(act), 60_000)
     assert look.ranked == FUSED
     assert [one.strategy for one in look.degraded] == ["rerank"]
     assert said in look.degraded[0].reason
@@ -569,7 +567,7 @@ def test_nobody_waits_for_a_reranker_that_is_late():
         go_on.wait()
         return ranked[::-1]
 
-    look = second_look(FUSED, TEXTS, {}, {}, query_of(QUERY), Outsider(act), 1)
+    look = second_look(survivors(FUSED, TEXTS), query_of(QUERY), Outsider(act), 1)
     go_on.set()
     assert look.ranked == FUSED
     assert look.degraded[0].reason == "no answer within 1 ms"

@@ -21,7 +21,7 @@ from concord.knowledge import KnowledgeBase
 from concord.notes import Note
 from concord.retrieve import retrieve
 from concord.search import search
-from concord.strategies.semantic import CACHE_ENTRIES, CACHE_SECONDS, QueryVectors
+from concord.strategies.query_vectors import CACHE_ENTRIES, CACHE_SECONDS, QueryVectors
 from concord.types import MODES, Answer, DocumentType, Request, Vector
 from concord.wire import answer_to_json
 from pdf_samples import make_pdf

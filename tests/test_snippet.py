@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.text.snippet import ELLIPSIS, snippet
+from concord.config import TABLE
+from concord.text.snippet import ELLIPSIS, excerpt
 
 FILLER = "lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod tempor incididunt ut labore "
 PROSE = st.lists(
     st.text("abcdefgh", min_size=1, max_size=12) | st.sampled_from(["needle", "Needles", "thread", "北京在"]),
     max_size=200,
 ).map(" ".join)
+WIDTH = int(TABLE["search.snippet_width"].default)
 WORDS = st.lists(st.sampled_from(["needle", "thread", "a", "missing", "北京", "", "-"]), max_size=4)
+
+
+def snippet(text: str, words: Sequence[str], width: int = WIDTH) -> str:
+    return excerpt(text, words, width).text
 
 
 def between(before: int, text: str, after: int) -> str:

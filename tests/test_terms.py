@@ -8,11 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord.text.characters import aligned, beyond_ascii, latin_share
-from concord.text.stopwords import significant
+from concord.text.stopwords import is_stop_word, significant
 from concord.text.terms import (
     exclusion_match,
     index_terms,
-    is_stop_word,
     loose_words,
     phrase_match,
     tokenize,

@@ -12,8 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from concord.errors import Unavailable
-from concord.poll import reason_of
+from concord.errors import Unavailable, reason_of
 from concord.types import Candidate, ChunkId, Family, Query, Vector
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from concord.errors import Unavailable
-from concord.poll import Begun, reason_of
+from concord.crew import Begun
+from concord.errors import Unavailable, reason_of
 from concord.types import Candidate, ChunkId, Degraded, Vector
 
 if TYPE_CHECKING:
@@ -98,6 +98,14 @@ class _UnderWay:
         self._settle = settle
         self._found: Comparison | None = None
 
-    def cosines(self, like: Mapping[ChunkId, float] | None = None) -> Mapping[ChunkId, float]:
+    def cosines(self) -> Mapping[ChunkId, float]:
+        found = self._waited_for()
+        return found.cosines() if found else {}
+
+    def drawn_cosines(self, like: Mapping[ChunkId, float], strength: float) -> Mapping[ChunkId, float]:
+        found = self._waited_for()
+        return found.drawn_cosines(like, strength) if found else {}
+
+    def _waited_for(self) -> Comparison | None:
         self._found = self._found or self._settle()
-        return self._found.cosines(like) if self._found else {}
+        return self._found

@@ -144,3 +144,8 @@ def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
 
     close = difflib.get_close_matches(word, list(known), n=1)
     return f"did you mean {close[0]}?" if close else otherwise
+
+
+def reason_of(fault: Exception) -> str:
+    """Return what an answer says of a fault."""
+    return fault.message if isinstance(fault, KBError) else f"{type(fault).__name__}: {fault}"

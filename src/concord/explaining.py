@@ -20,16 +20,16 @@ from concord.ranking.fuse import FUSIONS, rrf
 from concord.ranking.plan import STRATEGIES, polled
 from concord.reading import Located, locate
 from concord.reasons import Fused, Known, Overlap, Stage, Standing, WordFound, reason
-from concord.retrieve import Retrieval, SearchTools, retrieve
-from concord.search import chosen_fusion, search
+from concord.retrieve import Retrieval, SearchTools
+from concord.search import chosen_fusion, examine
 from concord.text.citation import cite
-from concord.text.parse import contains, parse
+from concord.text.holding import contains
+from concord.text.parse import parse
 from concord.text.terms import phrase_match, written
 from concord.types import (
     Answer,
     Chunk,
     ChunkId,
-    Degraded,
     Document,
     Family,
     Filter,
@@ -39,7 +39,7 @@ from concord.types import (
     Query,
     Request,
 )
-from concord.understand import chosen_mode, prune_limit
+from concord.understand import prune_limit
 
 DEPTH = 1000  # how far down each strategy's list is read
 PROBE_WORDS = 12  # of a passage, to ask the engine whether a filter lets just this passage through
@@ -67,22 +67,20 @@ def explain_passage(request: Request, reference: str, tools: SearchTools) -> Exp
         UsageError: the request cannot be carried out as asked.
     """
     located = locate(reference, tools.store.catalog)
-    absent = [tools.absent] if tools.absent else []
-    mode, fusion = chosen_mode(request, tools.settings), chosen_fusion(request, tools.settings)
-    answer = search(replace(request, explain=True), tools)
-    found = retrieve(request, mode, tools, tools.store.catalog.sources())
+    examined = examine(replace(request, explain=True), tools)
+    answer, found, fusion = examined.answer, examined.retrieved, chosen_fusion(request, tools.settings)
     meant = located.chunks[located.first : located.last + 1]
     filtered = tuple(_objections(meant[0], located, found.query.filter, tools))
-    deep = _asked_deeply(found.query, EVERYTHING if filtered else found.query.filter, mode, tools)
+    deep = _asked_deeply(found.query, EVERYTHING if filtered else found.query.filter, answer.mode, tools)
     chunk = _nearest(meant, answer, deep)
-    standings = tuple(_standings(chunk, found.query, deep, tools, absent))
+    standings = tuple(_standings(chunk, found.query, deep, tools))
     ballots = _as_if_voted(chunk, found.ballots, deep, standings)
     fused = _fused(chunk, ballots, found, fusion, answer, tools)
     known = _known(chunk, located.document, found, answer, standings, fused, filtered, tools)
     stage, why = reason(known)
     shown = next((hit.explanation for hit in answer.hits if hit.chunk.id == chunk.id), None)
     return Explanation(
-        answer=replace(answer, degraded=_degraded(answer, found, absent)),
+        answer=answer,
         chunk=chunk,
         document=located.document,
         citation=cite(located.document, chunk),
@@ -91,12 +89,6 @@ def explain_passage(request: Request, reference: str, tools: SearchTools) -> Exp
         known=known,
         arithmetic=shown or explain.explain(chunk.id, ballots, found.context, fusion),
     )
-
-
-def _degraded(answer: Answer, found: Retrieval, absent: Sequence[Degraded]) -> tuple[Degraded, ...]:
-    """Return what was missing, from the search or from the look behind it, each once."""
-    cosines = found.cosines.degraded if found.cosines else ()
-    return tuple(dict.fromkeys((*answer.degraded, *found.poll.degraded, *cosines, *absent)))
 
 
 def _known(
@@ -178,11 +170,9 @@ def _ranks(deep: Poll) -> dict[ChunkId, int]:
     return best
 
 
-def _standings(
-    chunk: Chunk, query: Query, deep: Poll, tools: SearchTools, absent: Sequence[Degraded]
-) -> Iterator[Standing]:
+def _standings(chunk: Chunk, query: Query, deep: Poll, tools: SearchTools) -> Iterator[Standing]:
     """Yield where each strategy puts a chunk; one that was not asked says why."""
-    reasons = {one.strategy: one.reason for one in (*absent, *deep.degraded)}
+    reasons = {one.strategy: one.reason for one in (tools.absent, *deep.degraded) if one}
     for name in STRATEGIES:
         family: Family = "semantic" if name == "semantic" else "lexical"
         if name not in deep.votes:

@@ -8,10 +8,9 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from concord.errors import BackendDown, StoreBusy
-from concord.judge import Survivor
 from concord.protocols import Journal, Store
 from concord.ranking.usage import habit, lifted
-from concord.types import Access, ChunkId, Json, Ranked
+from concord.types import Access, ChunkId, Json, Ranked, Survivor
 
 
 class Habits(NamedTuple):

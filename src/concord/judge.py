@@ -27,20 +27,11 @@ from concord.ranking.features import (
 from concord.ranking.fuse import Fused
 from concord.ranking.plan import STRATEGIES
 from concord.ranking.unheld import discount, unheld
-from concord.text.parse import contains
-from concord.types import Chunk, ChunkId, Document, Query, Ranked
+from concord.text.holding import contains
+from concord.types import ChunkId, Query, Survivor
 
 if TYPE_CHECKING:
     from concord.retrieve import Retrieval
-
-
-class Survivor(Struct, frozen=True):
-    """A ranked chunk whose text has been read."""
-
-    ranked: Ranked
-    chunk: Chunk
-    document: Document
-    also_at: tuple[str, ...] = ()  # citations of the same text elsewhere
 
 
 class Verdict(Struct, frozen=True):
@@ -69,9 +60,9 @@ def judge(
     found: Retrieval,
     fused: Fused,
     calibration: Calibration | None,
-    is_held: Callable[[str], bool] = lambda code: True,
-    rung: Rung | None = None,
-    close: Mapping[ChunkId, float] | None = None,
+    is_held: Callable[[str], bool],
+    rung: Rung | None,
+    close: Mapping[ChunkId, float],
 ) -> Judgement:
     """Judge the hits of an answer; `fused` is the whole order they come from.
 
@@ -85,12 +76,12 @@ def judge(
     covered = [_coverage(text, query, worths) for text in texts]
     signals = signals_of(found, fused, coverage=covered[0] if covered else 0.0)
     missing = unheld(texts, query, is_held)
-    near = [(close or {}).get(survivor.ranked.chunk_id, 0.0) for survivor in survivors]
+    near = [close.get(survivor.ranked.chunk_id, 0.0) for survivor in survivors]
     signals = replace(
         signals,
         discount=discount(query, missing, query.chunks),
         first_closeness=near[0] if near else 0.0,
-        verbatim=[*(close or {}).values()][:STRETCH].count(1),  # as many, however few are asked for
+        verbatim=[*close.values()][:STRETCH].count(1),  # as many, however few are asked for
     )
     hits = with_documents(
         [

@@ -265,8 +265,6 @@ class KnowledgeBase:
         with allowing(deadline_ms(request, self.settings)):
             tools = self.parts.search_tools(request, wait_for_model)
             answer = _pipeline(request)(request, tools)
-        if tools.absent:
-            answer = replace(answer, degraded=(*answer.degraded, tools.absent))
         return with_warnings(preliminary(answer) if tools.absent is COLD else answer)
 
     def search_progressive(self, text: str, **options: Any) -> Iterator[Progressive]:

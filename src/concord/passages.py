@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
+from concord.crew import Begun
 from concord.files.freshness import Files
-from concord.judge import Survivor
-from concord.poll import Begun
 from concord.ranking import diversify
 from concord.text.citation import cite
-from concord.text.parse import contains
+from concord.text.holding import contains
 from concord.text.terms import written
-from concord.types import Chunk, ChunkId, Degraded, Document, Query, Ranked
+from concord.types import Chunk, ChunkId, Degraded, Document, Query, Ranked, Survivor
 
 if TYPE_CHECKING:
     from concord.protocols import Store

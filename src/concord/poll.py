@@ -1,27 +1,24 @@
-"""The one place with threads: ask every strategy at once, and wait no longer than the deadline.
+"""Every strategy is asked at once, and waited for no longer than the deadline.
 
 A strategy that fails or is late is named and stops nobody.
 """
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from threading import TIMEOUT_MAX, Lock
-from typing import TYPE_CHECKING, Generic, TypeVar
+from threading import Lock
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from concord import crew
-from concord.errors import KBError
+from concord.errors import reason_of
 from concord.types import Candidate, Degraded, Query
 
 if TYPE_CHECKING:
     from concord.protocols import Strategy
-
-T = TypeVar("T")
 
 
 class Poll(Struct):
@@ -78,7 +75,7 @@ class Polling:
     def result(self) -> Poll:
         """Return the votes of all who were asked and answer before the deadline."""
         for gate in self._gates.values():
-            gate.acquire(timeout=_bearable(self._ends - time.perf_counter()))
+            gate.acquire(timeout=crew.bearable(self._ends - time.perf_counter()))
         result = Poll()
         for ballot in self._box:  # who is late may still be writing
             _count(result, ballot)
@@ -87,51 +84,6 @@ class Polling:
             Degraded(name, reason) for name in sorted(self._gates.keys() - result.timings_ms.keys())
         ]
         return result
-
-
-class Begun(Generic[T]):
-    """A piece of work that somebody else does meanwhile."""
-
-    def __init__(self, work: Callable[[], T]) -> None:
-        self._work = work
-        self._outcome: tuple[T | None, Exception | None] = (None, None)
-        self._done = crew.closed_gate()
-        crew.do(self._do)
-
-    def result(self, budget_ms: float = math.inf) -> T | None:
-        """Return what it comes to; None when it takes longer, and then nobody waits for it.
-
-        Raises:
-            Exception: whatever the work raises in time.
-        """
-        if not self._done.acquire(timeout=_bearable(budget_ms / 1000)):
-            return None
-        self._done.release()  # it stays open for whoever asks again
-        value, fault = self._outcome
-        if fault is not None:
-            raise fault
-        return value
-
-    def _do(self) -> None:
-        try:
-            self._outcome = (self._work(), None)
-        except Exception as fault:  # raised again by whoever waits
-            self._outcome = (None, fault)
-        self._done.release()
-
-
-def bounded(work: Callable[[], T], budget_ms: float) -> T | None:
-    """Return what a piece of work comes to; None when it takes longer, and then nobody waits for it.
-
-    Raises:
-        Exception: whatever the work raises in time.
-    """
-    return Begun(work).result(budget_ms)
-
-
-def _bearable(seconds: float) -> float:
-    """Return how long a thread can be told to wait."""
-    return max(0.0, min(seconds, TIMEOUT_MAX))
 
 
 def _cast(strategy: Strategy, query: Query, box: list[_Ballot], cast: Lock) -> None:
@@ -148,11 +100,6 @@ def _vote(strategy: Strategy, query: Query) -> _Ballot:
     except Exception as fault:  # whatever an engine raises is reported in the answer
         reason = reason_of(fault)
     return _Ballot(strategy.name, candidates, reason, (time.perf_counter() - started) * 1000)
-
-
-def reason_of(fault: Exception) -> str:
-    """Return what an answer says of a fault."""
-    return fault.message if isinstance(fault, KBError) else f"{type(fault).__name__}: {fault}"
 
 
 def _count(result: Poll, ballot: _Ballot) -> None:

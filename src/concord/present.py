@@ -12,11 +12,11 @@ from concord.ranking.agreement import agreement
 from concord.text.headings import MARKDOWN_TYPES, heading_at
 from concord.text.snippet import Excerpt, excerpt
 from concord.text.symbols import symbol_at
-from concord.types import Chunk, ChunkId, Degraded, Hit, Json, Query, Source
+from concord.types import Chunk, ChunkId, Degraded, Hit, Json, Query, Source, Survivor
 
 if TYPE_CHECKING:
     from concord.files.freshness import Files
-    from concord.judge import Judgement, Survivor, Verdict
+    from concord.judge import Judgement, Verdict
     from concord.retrieve import Retrieval, SearchTools
     from concord.second_look import Look
 
@@ -28,7 +28,7 @@ def hits_of(
     scores: Mapping[ChunkId, float],
     sources: Sequence[Source],
     width: int,
-    sought: Sequence[str] = (),
+    sought: Sequence[str],
 ) -> tuple[Hit, ...]:
     """Return the hits, best first, each with a snippet of at most so many characters.
 

@@ -689,8 +689,12 @@ class Strategy(Protocol):
 class Comparison(Protocol):
     """A query and chunks whose vectors have been fetched: comparing them again asks nobody."""
 
-    def cosines(self, like: Mapping[ChunkId, float] | None = None) -> Mapping[ChunkId, float]:
-        """Return the cosine of each chunk that has a vector; of the query drawn towards `like` by weight."""
+    def cosines(self) -> Mapping[ChunkId, float]:
+        """Return the cosine of each chunk that has a vector."""
+        ...
+
+    def drawn_cosines(self, like: Mapping[ChunkId, float], strength: float) -> Mapping[ChunkId, float]:
+        """Return the same of the query drawn towards some chunks, each by its weight."""
         ...
 
 

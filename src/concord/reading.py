@@ -26,7 +26,7 @@ class Located(NamedTuple):
     files: Files  # to see what has become of the document's own
 
 
-def read_passage(reference: str, catalog: Catalog, *, context: int = 0, whole: bool = False) -> Passage:
+def read_passage(reference: str, catalog: Catalog, *, context: int, whole: bool) -> Passage:
     """Return what a citation, a document id or a chunk id stands for, with `context` chunks either side.
 
     Raises:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from concord.cascade import RUNG_STRATEGIES, Rescue, budget_ms
+from concord.crew import bounded
 from concord.partly_read import partly_read, told
-from concord.poll import bounded
 from concord.ranking.agreement import Rung
 from concord.ranking.fuse import rrf
-from concord.text.parse import contains
+from concord.text.holding import contains
 from concord.types import Answer, Filter, Query, Source
 from concord.understand import MAX_EF_SEARCH
 
@@ -42,12 +42,10 @@ def remarked(answer: Answer, rescued: Rescue, unheld: Sequence[str], tools: Sear
 
     `unheld` are the codes of the query that nothing holds.
     """
-    found_by = {name for hit in answer.hits for name in hit.found_by}
     return replace(
         answer,
         note=_note(answer, rescued, unheld, tools),
         suggestions=_suggested(answer, rescued, tools),
-        strategies_matched=tuple(dict.fromkeys((*answer.strategies_matched, *sorted(found_by)))),
     )
 
 

@@ -80,13 +80,13 @@ def compare(
     )
 
 
-def known_items(catalog: Catalog, limit: int = QUERIES) -> list[KnownItem]:
+def known_items(catalog: Catalog) -> list[KnownItem]:
     """Return queries made from the corpus, always the same: of passages evenly picked among documents."""
     documents = [document.id for document in catalog.documents() if document.superseded_by is None]
-    each = -(-limit // max(1, len(documents)))  # of a few documents, several passages each
-    step = max(1, len(documents) // limit)
+    each = -(-QUERIES // max(1, len(documents)))  # of a few documents, several passages each
+    step = max(1, len(documents) // QUERIES)
     items = [item for one in documents[::step] for item in _of_document(catalog.chunks_of(one), each)]
-    return items[:limit]
+    return items[:QUERIES]
 
 
 def recorded_items(path: Path, catalog: Catalog) -> list[KnownItem]:

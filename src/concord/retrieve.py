@@ -20,20 +20,22 @@ from concord.poll import Poll, Polling
 from concord.ranking import rarity
 from concord.ranking.ballots import Ballots, merge_votes
 from concord.ranking.blend import POOL, blend
+from concord.ranking.context import Context
 from concord.ranking.plan import polled
-from concord.ranking.share import Context
 from concord.text.characters import latin_share
+from concord.text.terms import word_match
 from concord.types import Candidate, ChunkId, Degraded, Filter, Glance, Mode, Query, Request, Source
 from concord.understand import counted, is_literal, read
 
 if TYPE_CHECKING:
     from concord.cosines import Cosines
-    from concord.protocols import Comparison, Reranker, Similarity, Store, Strategy
+    from concord.protocols import Comparison, LexicalIndex, Reranker, Similarity, Store, Strategy
     from concord.ranking.calibrate import Calibration
     from concord.text.parse import Dashed
 
 FEEDBACK_HITS = 3  # that the query is drawn towards: more of them bring in what is wrong
 FEEDBACK_SPREAD = 0.3  # standard deviations by which a hit may be behind the first and count a third of it
+FEEDBACK_STRENGTH = 0.6  # how strongly they draw it: better on four of five collections of prose
 CODE = 0.5  # share of candidates from which a search is one of source code
 
 
@@ -120,6 +122,12 @@ def deadline_ms(request: Request, settings: Mapping[str, Any]) -> float:
     if not deadline > 0:
         raise BadValue(f"cannot answer within {deadline:g} ms", hint="give a deadline above 0")
     return deadline
+
+
+def holds(word: str, filter: Filter, index: LexicalIndex) -> bool:
+    """Whether anything that a filter lets through holds a word as it stands."""
+    match = word_match(word)
+    return match is not None and bool(index.search(match, filter, 1))
 
 
 def _cosines(request: Request, tools: SearchTools) -> Cosines | None:
@@ -231,4 +239,4 @@ def _with_feedback(ballots: Ballots, context: Context, compared: Comparison | No
         return ballots
     first = blend(ballots, context)[:FEEDBACK_HITS]
     drawn = {one.chunk_id: math.exp((one.score - first[0].score) / FEEDBACK_SPREAD) for one in first}
-    return replace(ballots, feedback=compared.cosines(drawn))
+    return replace(ballots, feedback=compared.drawn_cosines(drawn, FEEDBACK_STRENGTH))

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from concord.cascade import rescue
 from concord.errors import BadValue
 from concord.files.freshness import Files
-from concord.judge import Judgement, Survivor, judge
+from concord.judge import Judgement, judge
 from concord.laps import Laps
 from concord.passages import UNSEEN, diverse, read_present, reordered
 from concord.present import explained, hits_of, waiting_for_vectors, with_freshness
@@ -26,23 +26,23 @@ from concord.ranking import diversify
 from concord.ranking.ballots import without
 from concord.ranking.fuse import FUSIONS, Fused, fuse, rrf_scores
 from concord.remarks import remarked
-from concord.retrieve import Retrieval, SearchTools, deadline_ms, retrieve
-from concord.second_look import Look, second_look
-from concord.text.terms import word_match
-from concord.types import Answer, ChunkId, Glance, Json, Mode, Query, Ranked, Request
+from concord.retrieve import Retrieval, SearchTools, deadline_ms, holds, retrieve
+from concord.second_look import second_look
+from concord.types import Answer, ChunkId, Glance, Hit, Json, Mode, Ranked, Request, Survivor
 from concord.understand import chosen_mode
 
 if TYPE_CHECKING:
-    from concord.protocols import LexicalIndex, Store
+    from concord.protocols import Store
 
 FUSION_OF: Mapping[Mode, str] = {"auto": "blend", "hybrid": "rrf", "semantic": "rrf", "fts5": "rrf"}
 
 
 class Examined(Struct, frozen=True):
-    """An answer, and the evidence that its confidence rests on."""
+    """An answer, the evidence that its confidence rests on, and what it was made from."""
 
     answer: Answer
     judgement: Judgement
+    retrieved: Retrieval  # before the cascade
 
 
 def search(request: Request, tools: SearchTools) -> Answer:
@@ -58,14 +58,14 @@ def search(request: Request, tools: SearchTools) -> Answer:
 
 
 def examine(request: Request, tools: SearchTools) -> Examined:
-    """Answer one request, and keep the evidence for whoever measures or fits confidence."""
+    """Answer one request, and keep the evidence for whoever explains, measures or fits confidence."""
     laps = Laps()
     mode, fusion = chosen_mode(request, tools.settings), chosen_fusion(request, tools.settings)
     glance = tools.glance or _glance_without_space(tools.store)
-    found = retrieve(request, mode, tools, glance.sources, laps)
-    tools = _uncalibrated_if_mute(tools, found)
+    retrieved = retrieve(request, mode, tools, glance.sources, laps)
+    tools = _uncalibrated_if_mute(tools, retrieved)
     with laps.lap("cascade"):
-        rescued = rescue(request, mode, fusion, found, tools)
+        rescued = rescue(request, mode, fusion, retrieved, tools)
         found = rescued.found
     with laps.lap("fuse"):
         fused = fuse(fusion, found.ballots, found.context)
@@ -76,14 +76,15 @@ def examine(request: Request, tools: SearchTools) -> Examined:
         files = Files(glance.sources, tools.store.catalog.memo)
         survivors, left_out, deleted = read_present(kept, found.query, tools.store, files)
     with laps.lap("rerank"):
-        look = _second_look(survivors, found.query, tools, _left_ms(request, tools.settings, laps))
+        left_ms = _left_ms(request, tools.settings, laps)
+        look = second_look(survivors, found.query, tools.reranker, left_ms)
         survivors = reordered(survivors, look.ranked)
     with laps.lap("usage"):
         survivors, habits = _by_habit(survivors, tools)
     with laps.lap("diversify"):
         survivors = diverse(survivors, found.query, tools.settings["search.diversity"])
     with laps.lap("judge"):
-        is_held = partial(_is_held, query=found.query, lexical=tools.store.lexical)
+        is_held = partial(holds, filter=found.query.filter, index=tools.store.lexical)
         present, fused_present = _without(left_out, found, fused, fusion)
         judgement = judge(
             survivors, present, fused_present, tools.calibration, is_held, rescued.rung, look.close
@@ -106,22 +107,21 @@ def examine(request: Request, tools: SearchTools) -> Examined:
         confidence_score=judgement.confidence_score,
         answerable=judgement.answerable,
         calibrated=judgement.is_fitted,
-        strategies_matched=tuple(
-            s.name for s in tools.strategies if any(s.name in hit.found_by for hit in hits)
-        ),
+        strategies_matched=_matched(hits, tools),
         degraded=(
             *found.poll.degraded,
             *(found.cosines.degraded if found.cosines else ()),
             *look.degraded,
             *([UNSEEN] if deleted is None else []),
             *waiting_for_vectors(judgement, found),
+            *([tools.absent] if tools.absent else []),
         ),
         omitted={"deleted": deleted or 0, "below_threshold": len(fused.ranked) - len(wanted)},
         sought=rescued.sought,
         timings_ms={**found.poll.timings_ms, **laps.taken_ms},
     )
     answer = remarked(answer, rescued, judgement.unheld, tools)
-    return Examined(replace(answer, search_time_ms=laps.total_ms()), judgement)
+    return Examined(replace(answer, search_time_ms=laps.total_ms()), judgement, retrieved)
 
 
 def chosen_fusion(request: Request, settings: Mapping[str, Any]) -> str:
@@ -153,14 +153,6 @@ def _above_threshold(
     return ranked if threshold is None else [one for one in ranked if scores[one.chunk_id] >= threshold]
 
 
-def _second_look(survivors: Sequence[Survivor], query: Query, tools: SearchTools, budget_ms: float) -> Look:
-    texts = {s.ranked.chunk_id: s.chunk.text for s in survivors}
-    headings = {s.ranked.chunk_id: s.chunk.heading for s in survivors}
-    titles = {s.ranked.chunk_id: s.document.title for s in survivors}
-    ranked = [s.ranked for s in survivors]
-    return second_look(ranked, texts, titles, headings, query, tools.reranker, budget_ms)
-
-
 def _by_habit(survivors: list[Survivor], tools: SearchTools) -> tuple[list[Survivor], Mapping[ChunkId, Json]]:
     """Lift what is read often, where the user wants that, and tell by how much."""
     if not tools.settings["usage.enabled"]:
@@ -169,6 +161,13 @@ def _by_habit(survivors: list[Survivor], tools: SearchTools) -> tuple[list[Survi
 
     habits = by_habit(survivors, tools.store)
     return reordered(survivors, habits.ranked), habits.reasons
+
+
+def _matched(hits: Sequence[Hit], tools: SearchTools) -> tuple[str, ...]:
+    """Return who has found the hits: strategies in their own order, then rungs of the cascade."""
+    found_by = {name for hit in hits for name in hit.found_by}
+    known = [strategy.name for strategy in tools.strategies if strategy.name in found_by]
+    return (*known, *sorted(found_by.difference(known)))
 
 
 def _left_ms(request: Request, settings: Mapping[str, Any], laps: Laps) -> float:
@@ -182,9 +181,3 @@ def _without(left_out: set[ChunkId], found: Retrieval, fused: Fused, fusion: str
         return found, fused
     present = replace(found, ballots=without(found.ballots, left_out))
     return present, fuse(fusion, present.ballots, present.context)
-
-
-def _is_held(code: str, query: Query, lexical: LexicalIndex) -> bool:
-    """Whether anything that may be found holds a code as it stands."""
-    match = word_match(code)
-    return match is not None and bool(lexical.search(match, query.filter, 1))

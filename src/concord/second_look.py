@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.poll import bounded, reason_of
+from concord.crew import bounded
+from concord.errors import reason_of
 from concord.ranking import lift, proximity, rarity
 from concord.ranking.entities import boost, definitions, mentioned
 from concord.ranking.flags import WRITTEN_BOOST, asked_option, describes, writes
 from concord.ranking.proximity import SUBJECT
-from concord.text.parse import contains
-from concord.text.terms import significant
-from concord.types import ChunkId, Degraded, Json, Query, Ranked
+from concord.text.holding import contains
+from concord.text.stopwords import significant
+from concord.types import ChunkId, Degraded, Json, Query, Ranked, Survivor
 from concord.understand import is_literal
 
 if TYPE_CHECKING:
@@ -48,19 +49,24 @@ class Look(Struct, frozen=True):
 
 
 def second_look(
-    ranked: Sequence[Ranked],
-    texts: Mapping[ChunkId, str],
-    titles: Mapping[ChunkId, str],
-    headings: Mapping[ChunkId, Sequence[str]],
-    query: Query,
-    reranker: Reranker | None,
-    budget_ms: float,
+    survivors: Sequence[Survivor], query: Query, reranker: Reranker | None, budget_ms: float
 ) -> Look:
     """Order the chunks whose texts have been read; the reranker may take as long as `budget_ms`."""
-    close = _closeness(ranked, titles, texts, query)
+    close = _closeness(survivors, query)
+    texts = {one.ranked.chunk_id: one.chunk.text for one in survivors}
+    lifted = _lifted(survivors, texts, close, query)
+    if reranker is None or not lifted:
+        return Look(lifted, close=close)
+    return replace(_reranked(lifted, texts, query.meaning, reranker, budget_ms), close=close)
+
+
+def _lifted(
+    survivors: Sequence[Survivor], texts: Mapping[ChunkId, str], close: Mapping[ChunkId, float], query: Query
+) -> list[Ranked]:
+    """Lift what has the words of the query close together, what names and what defines what it asks for."""
     # A whole question is rare, however common its words are.
     rareness = 1.0 if _is_question(query) else rarity.rareness(query.chunks, query.frequencies)
-    lifted = lift.lifted(ranked, proximity.lifts(close, rareness))
+    lifted = lift.lifted([one.ranked for one in survivors], proximity.lifts(close, rareness))
     if query.entities:
         lifted = boost(lifted, {i for i, text in texts.items() if mentioned(query.entities, text)})
     if is_literal(query):
@@ -68,17 +74,14 @@ def second_look(
         if option:
             lifted = boost(lifted, {i for i, text in texts.items() if writes(option, text)}, WRITTEN_BOOST)
         described = {i for i, text in texts.items() if option and describes(option, text)}
+        headings = {one.ranked.chunk_id: one.chunk.heading for one in survivors}
         lifted = boost(lifted, definitions(query.text, headings) | described, DEFINITION_BOOST)
-    if reranker is None or not lifted:
-        return Look(lifted, close=close)
-    return replace(_reranked(lifted, texts, query.meaning, reranker, budget_ms), close=close)
+    return lifted
 
 
-def _closeness(
-    ranked: Sequence[Ranked], titles: Mapping[ChunkId, str], texts: Mapping[ChunkId, str], query: Query
-) -> dict[ChunkId, float]:
+def _closeness(survivors: Sequence[Survivor], query: Query) -> dict[ChunkId, float]:
     """Return how close the words stand in each text; where only meaning was asked for, words say nothing."""
-    if not any(vote.family == "lexical" for one in ranked for vote in one.votes):
+    if not any(vote.family == "lexical" for one in survivors for vote in one.ranked.votes):
         return {}
     weights = rarity.idfs(query.chunks, query.frequencies)
     bare, is_question = _is_bare(query), _is_question(query)
@@ -88,7 +91,7 @@ def _closeness(
         is_likely = is_question and (found == SUBJECT or len(query.words) == 1)
         return 1.0 if is_likely and contains(text, query.meaning) else found
 
-    return {chunk_id: close(f"{titles.get(chunk_id, '')}\n{text}") for chunk_id, text in texts.items()}
+    return {one.ranked.chunk_id: close(f"{one.document.title}\n{one.chunk.text}") for one in survivors}
 
 
 def _is_bare(query: Query) -> bool:

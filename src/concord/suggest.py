@@ -11,12 +11,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from concord.retrieve import holds
 from concord.text.characters import folded
 from concord.text.marked import MARKS
 from concord.text.slips import is_slip
-from concord.text.terms import word_match, written
+from concord.text.terms import written
 from concord.text.trust import warnings_about
-from concord.types import ChunkId, Document, Filter, Query
+from concord.types import ChunkId, Document, Query
 
 if TYPE_CHECKING:
     from concord.protocols import Catalog, LexicalIndex
@@ -43,7 +44,7 @@ def suggestions(text: str, words: Mapping[str, Sequence[str]], titles: Sequence[
 def suggested_words(query: Query, near: Near, index: LexicalIndex) -> dict[str, list[str]]:
     """Return, for each word that nothing holds, words like it that stand in what the filter lets through."""
     return {
-        written(word): [written(like) for like, _ in near(word) if _is_found(like, query.filter, index)]
+        written(word): [written(like) for like, _ in near(word) if holds(like, query.filter, index)]
         for word in unknown_words(query)
     }
 
@@ -82,11 +83,6 @@ def _did_you_mean(text: str, nearest: Mapping[str, str]) -> Iterator[str]:
 def _replaced(typed: str, nearest: Mapping[str, str]) -> str:
     key = typed if typed in nearest else typed.lower()
     return nearest.get(key) or nearest.get("".join(folded(typed)), typed)
-
-
-def _is_found(word: str, filter: Filter, index: LexicalIndex) -> bool:
-    match = word_match(word)
-    return match is not None and bool(index.search(match, filter, 1))
 
 
 def _is_shown(document: Document, trusted: set[str]) -> bool:

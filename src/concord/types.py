@@ -1,7 +1,7 @@
 """The nouns. Frozen and slotted; refined with `msgspec.structs.replace`, never changed in place.
 
 Stored:    Source → Document → Chunk
-Asked:     Request → Query → Candidate → Ranked → Hit → Answer
+Asked:     Request → Query → Candidate → Ranked → Survivor → Hit → Answer
 """
 
 from __future__ import annotations
@@ -358,6 +358,15 @@ class Ranked(Struct, frozen=True):
     score: float
     votes: tuple[Candidate, ...]
     moved_from: int | None = None
+
+
+class Survivor(Struct, frozen=True):
+    """A ranked chunk whose text has been read."""
+
+    ranked: Ranked
+    chunk: Chunk
+    document: Document
+    also_at: tuple[str, ...] = ()  # citations of the same text elsewhere
 
 
 class Hit(Struct, frozen=True):

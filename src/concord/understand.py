@@ -27,25 +27,12 @@ CHEAP = 5000
 MAX_EF_SEARCH = 200  # more costs time for recall nobody can measure
 
 
-def understand(
-    request: Request, settings: Mapping[str, Any], sources: Sequence[Source], lexical: LexicalIndex
-) -> Query:
-    """Return the query to run, in one go; a search takes both steps apart, to ask for meaning in between.
-
-    Raises:
-        BadValue: a number, mode or type outside what is allowed.
-        NotFound: no source of that name.
-    """
-    query, parsed = read(request, settings, sources)
-    return counted(query, parsed, settings, lexical)
-
-
 def read(
     request: Request,
     settings: Mapping[str, Any],
     sources: Sequence[Source],
-    is_option: Callable[[Dashed], bool] = lambda dashed: False,
-    is_folder: Callable[[str], bool] = lambda path: False,
+    is_option: Callable[[Dashed], bool],
+    is_folder: Callable[[str], bool],
 ) -> tuple[Query, Parsed]:
     """Return the query before its words are counted, enough for whoever looks for meaning, and its parts.
 

@@ -110,9 +110,10 @@ def _highlighter(query: str, look: Look, sought: Sequence[str] = ()) -> Callable
     """Return what lights up the words of the query, or those found in their place, whatever their endings."""
     if look.match is str:
         return str
+    from concord.text.holding import contains
     from concord.text.marked import has_marks
-    from concord.text.parse import contains
-    from concord.text.terms import index_terms, significant, tokenize
+    from concord.text.stopwords import significant
+    from concord.text.terms import index_terms, tokenize
 
     def tokens(word: str) -> set[str]:
         parts = () if has_marks(word) else tokenize(word)

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping
 from msgspec.structs import replace
 
 from concord.ranking.ballots import Ballots, first_of, whole
+from concord.ranking.context import Context
 from concord.ranking.plan import WEIGHTS
-from concord.ranking.share import Context, Share, Shares, moments, ranked_by
+from concord.ranking.share import Share, Shares, moments, ranked_by
 from concord.types import ChunkId, Ranked
 
 # How deep means and spreads look: a strategy proposes at least one more. All 40 order no set better, and what
@@ -39,14 +40,14 @@ def blend_weight(ballots: Ballots, context: Context) -> float:
     and one that reads its letters, but not its language, has less to say.
     """
     margin = _margin([score for chunk_id, score in ballots.bm25.items() if chunk_id in ballots.lexical])
-    recipe = context.recipe
-    weight = recipe.flat - recipe.margin * margin
+    numbers = context.blend
+    weight = numbers.flat - numbers.margin * margin
     if context.is_literal and whole(ballots):
         weight = min(weight, WEIGHTS[context.kind].semantic)
     else:
-        weight += (recipe.code - weight) * context.code_share
+        weight += (numbers.code - weight) * context.code_share
         if whole(ballots):
-            weight = max(LEAST_SEMANTIC, weight - recipe.rare * context.rareness)
+            weight = max(LEAST_SEMANTIC, weight - numbers.rare * context.rareness)
         if context.known_words < MOSTLY_KNOWN:
             weight *= UNREAD_SHARE
     return weight * context.model_reads

@@ -9,9 +9,10 @@ from msgspec.structs import asdict
 from concord.ranking.agreement import Evidence, agreement, row
 from concord.ranking.ballots import Ballots
 from concord.ranking.calibrate import Calibration, applicable, borne_out, contributions, least, relevance
+from concord.ranking.context import Context
 from concord.ranking.features import HitSignals, SearchSignals, hit_features
 from concord.ranking.fuse import shares, weights
-from concord.ranking.share import Context, Share
+from concord.ranking.share import Share
 from concord.types import Candidate, ChunkId, Json
 
 

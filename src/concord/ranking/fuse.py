@@ -17,8 +17,9 @@ from msgspec.structs import replace
 from concord.ranking.agreement import agreed
 from concord.ranking.ballots import Ballots
 from concord.ranking.blend import blend, blend_shares, blend_weight, standings
+from concord.ranking.context import RRF_K, Context
 from concord.ranking.plan import EQUAL, WEIGHTS, Weights, multipliers
-from concord.ranking.share import RRF_K, Context, Share, Shares, moments, ranked_by
+from concord.ranking.share import Share, Shares, moments, ranked_by
 from concord.types import ChunkId, QueryKind, Ranked
 
 AGREEMENT_BONUS = 0.2  # up to a fifth more where every strategy found the chunk

@@ -38,9 +38,9 @@ def worth(chunks: int, holding: int) -> float:
     return idf(chunks + OTHERS, holding)
 
 
-def ceiling(weights: Iterable[float], k1: float = K1) -> float:
+def ceiling(weights: Iterable[float]) -> float:
     """Return the most that BM25 could score for terms of these idfs: each saturated."""
-    return math.fsum(weight * (k1 + 1) for weight in weights)
+    return math.fsum(weight * (K1 + 1) for weight in weights)
 
 
 def coverage(found: Collection[str], weights: Mapping[str, float]) -> float:

@@ -1,4 +1,4 @@
-"""What may a fusion know of a search, and what does it give a chunk?
+"""What does a fusion give a chunk, and in what order do chunks then stand?
 
 The fused score is (lexical + semantic) × factor for every fusion, so any of them can be explained alike.
 """
@@ -11,42 +11,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from concord.ranking.ballots import Ballots
-from concord.ranking.plan import EQUAL, Weights
-from concord.types import ChunkId, QueryKind, Ranked
-
-RRF_K = 60  # Cormack, Clarke and Büttcher 2009
-SEMANTIC_WEIGHT = (
-    0.6  # of z-scores: the best fixed weight over the development sets, 0.6 · dense + 0.4 · BM25
-)
-
-
-class Recipe(Struct, frozen=True):
-    """The tuned numbers of a blend; `python -m benchmarks fusion` chooses them with each set left out."""
-
-    flat: float = 0.75  # semantic share where the lexical ballot is flat
-    margin: float = 0.2  # what a lexical first that stands out takes off it
-    code: float = 0.9  # semantic share among source code
-    rare: float = 0.6  # what rare words take off it, where some chunk holds all that were asked for
-
-
-RECIPE = Recipe()
-
-
-class Context(Struct, frozen=True):
-    """What a fusion may know besides the ballots."""
-
-    kind: QueryKind = "exploratory"
-    k: float = RRF_K
-    weights: Weights = EQUAL  # multipliers of the ballots in plain rrf
-    max_bm25: float | None = None  # the most the query could score: rarity.ceiling
-    semantic_weight: float = SEMANTIC_WEIGHT
-    code_share: float = 0.0  # of the candidates that are source code
-    model_reads: float = 1.0  # how well the embedding model reads the query's script, from 0 to 1
-    known_words: float = 1.0  # share of the query's words that the model has whole
-    rareness: float = 0.0  # of the query's words, from 0 to 1
-    usual: tuple[float, float] | None = None  # mean and spread of the cosines that a usual search finds
-    is_literal: bool = False  # the query is a quotation or one identifier: who has it whole is wanted
-    recipe: Recipe = RECIPE
+from concord.types import ChunkId, Ranked
 
 
 class Share(Struct, frozen=True):

@@ -14,9 +14,10 @@ from itertools import pairwise
 
 from concord.ranking import rarity
 from concord.ranking.identifiers import shape
-from concord.text.parse import contains
+from concord.text.holding import contains
 from concord.text.pattern import pattern
-from concord.text.terms import is_stop_word, loose_words, tokenize
+from concord.text.stopwords import is_stop_word
+from concord.text.terms import loose_words, tokenize
 from concord.types import Query
 
 MOSTLY = 0.4  # the share of a query, by rarity, from which what nothing holds is what was asked for

@@ -2,101 +2,16 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from concord.errors import EmbedderDown
 from concord.protocols import Embedder, VectorIndex
-from concord.text.pattern import pattern
-from concord.types import FLOAT_BYTES, Candidate, ChunkId, Family, Query, Vector
+from concord.strategies.query_vectors import QueryVectors
+from concord.types import Candidate, ChunkId, Family, Query, Vector
 
-CACHE_ENTRIES = 50
-CACHE_SECONDS = 60.0
-# Of a query. What is asked for is said in that much, and a pasted file would keep the model busy for half a
-# minute: everybody's model, at the cost of everybody's searches.
-MOST_TOKENS = 512
-_SHARE = 7 / 8  # of a window: the rest is for what a model wants before a query, and for estimated tokens
-_TOKEN_CHARACTERS = 8  # more than a token has in any language, but for runs of one letter or of blanks
-_CHARACTER_TOKENS = 4  # at most: one for each byte
-LANGUAGE_WORDS = 4  # by which a language can be told; fewer may be names
-TELLING_LETTERS = 4  # of a word: "en" or "la" is a word of many languages, and a token of most models
-_WORD = pattern(r"\w+")
-FEEDBACK = 0.6  # how strongly the first hits draw the query: better on four of five collections of prose
-
-
-class QueryVectors:
-    """The vectors of recent queries, so that paging and retries embed nothing. Never holds results.
-
-    Keyed by query, provider and model; 50 entries for 60 seconds, because a conversation repeats itself soon
-    or not at all.
-    """
-
-    def __init__(self, embedder: Embedder, clock: Callable[[], float] = time.monotonic) -> None:
-        self._embedder = embedder
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[str, str, str], tuple[float, Vector]] = OrderedDict()
-
-    def remembered(self, text: str) -> Vector | None:
-        """Return the query's vector, if it is known."""
-        return self._known(self._key(_beginning(text, self._embedder)))
-
-    def vector(self, text: str) -> Vector:
-        """Return the query's vector, embedding it only if it is not known; of a long one, its beginning's."""
-        text = _beginning(text, self._embedder)
-        key, identity = self._key(text), self._embedder.identity
-        if (known := self._known(key)) is not None:
-            return known
-        vector = self._embedder.embed_query(text)
-        if len(vector) != identity.dimension * FLOAT_BYTES:  # kept, it would outlive the fault that made it
-            raise EmbedderDown(
-                f"{identity.model} answers with {len(vector) // FLOAT_BYTES} dimensions,"
-                f" not with {identity.dimension}",
-                hint="see which model the provider has loaded",
-            )
-        with self._lock:
-            self._kept[key] = (self._clock(), vector)
-            self._kept.move_to_end(key)
-            while len(self._kept) > CACHE_ENTRIES:
-                self._kept.popitem(last=False)
-        return vector
-
-    def known_words(self, text: str) -> float:
-        """Return the share of longer words that are one token each: most, in the language of the model."""
-        text = _beginning(text, self._embedder)
-        words = [range(word.start() + 1, word.end()) for word in _WORD.finditer(text)]
-        telling = [inside for inside in words if len(inside) + 1 >= TELLING_LETTERS]
-        if len(words) < LANGUAGE_WORDS or not telling:
-            return 1.0
-        starts = set(self._embedder.token_starts(text))
-        return sum(map(starts.isdisjoint, telling)) / len(telling)
-
-    def forget(self) -> None:
-        """Forget all of them."""
-        with self._lock:
-            self._kept.clear()
-
-    def _key(self, text: str) -> tuple[str, str, str]:
-        return text, self._embedder.identity.provider, self._embedder.identity.model
-
-    def _known(self, key: tuple[str, str, str]) -> Vector | None:
-        with self._lock:
-            if (kept := self._kept.get(key)) and self._clock() - kept[0] < CACHE_SECONDS:
-                self._kept.move_to_end(key)
-                return kept[1]
-        return None
-
-
-def _beginning(text: str, embedder: Embedder) -> str:
-    """Return as much of a query as is embedded at once."""
-    most = int(min(MOST_TOKENS, embedder.max_tokens) * _SHARE)
-    if len(text) * _CHARACTER_TOKENS <= most:
-        return text
-    text = text[: most * _TOKEN_CHARACTERS]  # first, because to count the tokens of a whole file takes long
-    starts = embedder.token_starts(text)
-    return text if len(starts) <= most else text[: starts[most]]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class Semantic:
@@ -162,19 +77,26 @@ class Fetched:
         numbers = np.frombuffer(b"".join(stored.values()), dtype="<f4")
         self._matrix = numbers.reshape(len(stored), len(self._query))
 
-    def cosines(self, like: Mapping[ChunkId, float] | None = None) -> dict[ChunkId, float]:
-        """Return the cosines of the query and of the chunks.
+    def cosines(self) -> dict[ChunkId, float]:
+        """Return the cosines of the query and of the chunks."""
+        return self._compared_with(self._query)
 
-        With `like`, the query is first drawn towards these chunks by their weights: Rocchio's feedback, among
-        vectors.
+    def drawn_cosines(self, like: Mapping[ChunkId, float], strength: float) -> dict[ChunkId, float]:
+        """Return the same of the query drawn towards some chunks by their weights.
+
+        That is Rocchio's feedback, among vectors.
         """
         import numpy as np
 
-        query = self._query
-        drawn = {self._places[i]: share for i, share in (like or {}).items() if i in self._places}
-        if drawn:
-            nearby = np.average(self._matrix[[*drawn]], axis=0, weights=[*drawn.values()])
-            query = query + FEEDBACK * nearby.astype(np.float32)
-            query = query / np.linalg.norm(query)
+        drawn = {self._places[i]: share for i, share in like.items() if i in self._places}
+        if not drawn:
+            return self.cosines()
+        nearby = np.average(self._matrix[[*drawn]], axis=0, weights=[*drawn.values()])
+        query = self._query + strength * nearby.astype(np.float32)
+        return self._compared_with(query / np.linalg.norm(query))
+
+    def _compared_with(self, query: NDArray[np.float32]) -> dict[ChunkId, float]:
+        import numpy as np
+
         # Not `matrix @ query`: several threads for so little work wait longer for each other than they save.
         return dict(zip(self._places, np.einsum("ij,j->i", self._matrix, query).tolist(), strict=True))

@@ -8,14 +8,12 @@ words and phrases, so that no text is an error.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 from unicodedata import normalize
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.text.characters import folded
 from concord.text.expression import (
     OPERATORS,
     DoesNotParse,
@@ -26,27 +24,14 @@ from concord.text.expression import (
     read,
     tokens_of,
 )
-from concord.text.identifiers import symbols_in
 from concord.text.pattern import pattern
-from concord.text.stem import beginning, candidates, stem
 from concord.text.stopwords import is_stop_word, significant
-from concord.text.terms import (
-    all_of,
-    any_of,
-    exclusion_match,
-    index_terms,
-    loose_match,
-    loose_words,
-    phrase_match,
-    tokenize,
-    word_match,
-)
-from concord.types import AllOf, AnyOf, Match, Phrase, Without, Word
+from concord.text.terms import all_of, any_of, loose_match, loose_words
+from concord.types import Match, Without
 
 MAX_TERMS = 64  # that one query looks for: a pasted page is told apart by its longest words, and stays fast
 MAX_DASHED = 4  # words that are looked up for being options: each takes a search
 _LONGEST_WORD = 30  # longer ones are data, and come last when terms are chosen
-_CLOSE = 2  # words after another that still stand close to it: a stop word may come between
 _MAX_COMPOSED = 256  # composing takes quadratic time in a run of combining marks, so no longer word is
 
 _CONTROL = pattern(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
@@ -111,24 +96,6 @@ def prune(parsed: Parsed, keep: Callable[[str], bool]) -> Match | None:
     """Return the loose match without the words that are not to be kept; whole when nothing would be left."""
     words = [word for word in parsed.words if keep(word)]
     return _loose(words, parsed.kept, parsed.dropped) if words or parsed.kept else parsed.loose
-
-
-def contains(text: str, term: str) -> bool:
-    """Whether a text holds a word, a phrase (of several words) or a prefix*, as the index would find it."""
-    match = _asked_for(term)
-    if match is None or text.isascii() and not _may_hold(match, _lowered(text)):
-        return False
-    return _holds(match, text)
-
-
-def follows(text: str, first: str, second: str) -> bool:
-    """Whether a word stands in a text right after another, or one word later, as the index sees them."""
-    tokens = (*_tokens(first)[:1], *_tokens(second)[:1])
-    if len(tokens) < 2 or text.isascii() and not all(beginning(one) in _lowered(text) for one in tokens):
-        return False
-    words = _words(text)
-    runs = (words[at:].split(" ", _CLOSE + 1)[: _CLOSE + 1] for at, _ in candidates(words, tokens[0]))
-    return any(stem(word) == tokens[0] and tokens[1] in map(stem, after) for word, *after in runs)
 
 
 def _cleaned(text: str) -> str:
@@ -212,70 +179,3 @@ def _limited(words: Iterable[str]) -> list[str]:
 def _loose(words: Iterable[str], kept: Iterable[Match], dropped: Match | None) -> Match | None:
     match = any_of([*kept, *map(loose_match, words)])
     return Without(match, dropped) if match and dropped else match
-
-
-@lru_cache(maxsize=256)
-def _asked_for(term: str) -> Match | None:
-    if term.endswith("*"):
-        return word_match(term[:-1], prefix=True)
-    return phrase_match(term) if " " in term else exclusion_match(term)
-
-
-@lru_cache(maxsize=512)
-def _tokens(text: str) -> tuple[str, ...]:
-    """Return the tokens of a part of a query, which is looked for in one text after another."""
-    return tuple(tokenize(text))
-
-
-@lru_cache(maxsize=32)
-def _lowered(text: str) -> str:
-    return " ".join([text.lower(), *symbols_in(text)])
-
-
-@lru_cache(maxsize=32)
-def _words(text: str) -> str:
-    """Return the words of a text before stemming, a space between them."""
-    return " ".join(folded(text))
-
-
-@lru_cache(maxsize=32)
-def _further_words(text: str) -> str:
-    """Return the parts of a text's identifiers, and what else the tokenizer cannot see, before stemming."""
-    return _words(index_terms(text))
-
-
-def _holds(match: Match, text: str) -> bool:
-    if isinstance(match, AnyOf):
-        return any(_holds(part, text) for part in match.parts)
-    if isinstance(match, AllOf):
-        return all(_holds(part, text) for part in match.parts)
-    if isinstance(match, Without):
-        return _holds(match.keep, text) and not _holds(match.drop, text)
-    end = "" if isinstance(match, Word) and match.prefix else " "
-    tokens = _tokens(match.text)
-    if not tokens:
-        return False
-    return _has_run(_words(text), tokens, end) or _has_run(_further_words(text), tokens, end)
-
-
-def _has_run(words: str, tokens: Sequence[str], end: str) -> bool:
-    """Whether words with these stems follow each other; of the last stem, `end` is what must follow it."""
-    wanted = " ".join(tokens) + end
-    for at, word in candidates(words, tokens[0]):
-        stems = stem(word) if len(tokens) == 1 else _first_stems(words[at:], len(tokens))
-        if f"{stems} ".startswith(wanted):
-            return True
-    return False
-
-
-def _first_stems(words: str, count: int) -> str:
-    return " ".join(map(stem, words.split(" ", count)[:count]))
-
-
-def _may_hold(match: Match, lowered: str) -> bool:
-    """Whether the beginnings of all needed tokens occur: but for a letter, a stem begins as its words do."""
-    if isinstance(match, AnyOf):
-        return any(_may_hold(part, lowered) for part in match.parts)
-    if isinstance(match, Word | Phrase):
-        return all(beginning(token) in lowered for token in _tokens(match.text))
-    return True

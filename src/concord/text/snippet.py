@@ -40,16 +40,11 @@ class Excerpt(Struct, frozen=True):
     at: int | None = None  # None where none of the words was found
 
 
-def snippet(text: str, words: Sequence[str], width: int = 240) -> str:
+def excerpt(text: str, words: Sequence[str], width: int) -> Excerpt:
     """Return the part of a text, `width` characters at most, that has most of the words closest together.
 
     White space is collapsed, edges fall between words, and an ellipsis stands where text was left out.
     """
-    return excerpt(text, words, width).text
-
-
-def excerpt(text: str, words: Sequence[str], width: int = 240) -> Excerpt:
-    """Return a snippet and where its words stand."""
     flat = " ".join(text.split())
     places = _places(flat, _targets(tuple(words)))
     start, end = _best_span(places, width)

@@ -22,7 +22,6 @@ from concord.text.identifiers import (
 )
 from concord.text.marked import has_marks, is_form, letters_of, pieces, whole_words
 from concord.text.stem import stem
-from concord.text.stopwords import is_stop_word, significant
 from concord.text.unspaced import (
     Segment,
     characters,
@@ -34,22 +33,6 @@ from concord.text.unspaced import (
     with_marks,
 )
 from concord.types import AllOf, AnyOf, Match, Phrase, Without, Word
-
-__all__ = [
-    "all_of",
-    "any_of",
-    "exclusion_match",
-    "index_terms",
-    "is_stop_word",
-    "loose_match",
-    "loose_words",
-    "phrase_match",
-    "significant",
-    "sought",
-    "tokenize",
-    "word_match",
-    "written",
-]
 
 # The ends that stemming takes off: a prefix that stops inside one is longer than the stem it should find.
 _ENDINGS = """
@@ -146,7 +129,7 @@ def all_of(parts: Sequence[Match]) -> Match | None:
     return AllOf(distinct) if len(distinct) > 1 else distinct[0] if distinct else None
 
 
-def _word_match(word: str, prefix: bool = False) -> Match | None:
+def _word_match(word: str, prefix: bool) -> Match | None:
     usual = narrowed(word)
     if has_unspaced(usual):
         return _segments_match(usual, prefix)

@@ -1,0 +1,12 @@
+"""A query as a search understands it, for those who then do by hand what the library does."""
+
+from __future__ import annotations
+
+from concord.knowledge import KnowledgeBase
+from concord.retrieve import SearchTools, retrieve
+from concord.types import Query, Request
+
+
+def understood(kb: KnowledgeBase, text: str) -> Query:
+    """Return the query, its words counted and the frequent ones pruned; nobody is asked for an answer."""
+    return retrieve(Request(text), "auto", SearchTools(kb.store, (), kb.settings, kb.org), ()).query

@@ -1,0 +1,103 @@
+"""Does a text hold a word, a phrase, or one word close to another? As the index would find them.
+
+A query is looked for in one text after another, and a text is asked for one word after another: what is made
+of either is kept for a while.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from concord.text.characters import folded
+from concord.text.identifiers import symbols_in
+from concord.text.stem import beginning, candidates, stem
+from concord.text.terms import exclusion_match, index_terms, phrase_match, tokenize, word_match
+from concord.types import AllOf, AnyOf, Match, Phrase, Without, Word
+
+_CLOSE = 2  # words after another that still stand close to it: a stop word may come between
+
+
+def contains(text: str, term: str) -> bool:
+    """Whether a text holds a word, a phrase (of several words) or a prefix*, as the index would find it."""
+    match = _asked_for(term)
+    if match is None or text.isascii() and not _may_hold(match, _lowered(text)):
+        return False
+    return _holds(match, text)
+
+
+def follows(text: str, first: str, second: str) -> bool:
+    """Whether a word stands in a text right after another, or one word later, as the index sees them."""
+    tokens = (*_tokens(first)[:1], *_tokens(second)[:1])
+    if len(tokens) < 2 or text.isascii() and not all(beginning(one) in _lowered(text) for one in tokens):
+        return False
+    words = _words(text)
+    runs = (words[at:].split(" ", _CLOSE + 1)[: _CLOSE + 1] for at, _ in candidates(words, tokens[0]))
+    return any(stem(word) == tokens[0] and tokens[1] in map(stem, after) for word, *after in runs)
+
+
+@lru_cache(maxsize=256)
+def _asked_for(term: str) -> Match | None:
+    if term.endswith("*"):
+        return word_match(term[:-1], prefix=True)
+    return phrase_match(term) if " " in term else exclusion_match(term)
+
+
+@lru_cache(maxsize=512)
+def _tokens(text: str) -> tuple[str, ...]:
+    """Return the tokens of a part of a query, which is looked for in one text after another."""
+    return tuple(tokenize(text))
+
+
+@lru_cache(maxsize=32)
+def _lowered(text: str) -> str:
+    return " ".join([text.lower(), *symbols_in(text)])
+
+
+@lru_cache(maxsize=32)
+def _words(text: str) -> str:
+    """Return the words of a text before stemming, a space between them."""
+    return " ".join(folded(text))
+
+
+@lru_cache(maxsize=32)
+def _further_words(text: str) -> str:
+    """Return the parts of a text's identifiers, and what else the tokenizer cannot see, before stemming."""
+    return _words(index_terms(text))
+
+
+def _holds(match: Match, text: str) -> bool:
+    if isinstance(match, AnyOf):
+        return any(_holds(part, text) for part in match.parts)
+    if isinstance(match, AllOf):
+        return all(_holds(part, text) for part in match.parts)
+    if isinstance(match, Without):
+        return _holds(match.keep, text) and not _holds(match.drop, text)
+    end = "" if isinstance(match, Word) and match.prefix else " "
+    tokens = _tokens(match.text)
+    if not tokens:
+        return False
+    return _has_run(_words(text), tokens, end) or _has_run(_further_words(text), tokens, end)
+
+
+def _has_run(words: str, tokens: Sequence[str], end: str) -> bool:
+    """Whether words with these stems follow each other; of the last stem, `end` is what must follow it."""
+    wanted = " ".join(tokens) + end
+    for at, word in candidates(words, tokens[0]):
+        stems = stem(word) if len(tokens) == 1 else _first_stems(words[at:], len(tokens))
+        if f"{stems} ".startswith(wanted):
+            return True
+    return False
+
+
+def _first_stems(words: str, count: int) -> str:
+    return " ".join(map(stem, words.split(" ", count)[:count]))
+
+
+def _may_hold(match: Match, lowered: str) -> bool:
+    """Whether the beginnings of all needed tokens occur: but for a letter, a stem begins as its words do."""
+    if isinstance(match, AnyOf):
+        return any(_may_hold(part, lowered) for part in match.parts)
+    if isinstance(match, Word | Phrase):
+        return all(beginning(token) in lowered for token in _tokens(match.text))
+    return True
