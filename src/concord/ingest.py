@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.embedding import Embedding, embed_pending
+from concord.embedding import Embedding, embed_pending, with_embedding
 from concord.errors import (
     BadValue,
     ExtractionError,
@@ -96,13 +96,8 @@ def sync(
         tools.store.catalog.put_source(synced)
         embedding = _embed_source(source, tools)
     return replace(
-        run.report(),
+        with_embedding(run.report(), embedding),
         source=synced,
-        embedded=embedding.embedded,
-        reused=embedding.reused,
-        pending=embedding.pending,
-        degraded=embedding.degraded,
-        overflowed=embedding.overflowed,
         generation=tools.store.catalog.generation(),
         took_s=time.monotonic() - started,
     )
