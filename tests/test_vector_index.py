@@ -344,7 +344,7 @@ def test_a_damaged_index_is_not_asked_and_the_next_sync_builds_it(
     assert not uses_index(store)
     assert "`kb sync`" in str(store.index_state().absent)
     (finding,) = store.check()
-    assert (finding.check, finding.is_repairable) == ("vector-index", True)
+    assert (finding.fault, finding.is_repairable) == ("vector-index", True)
     store.tend(silent)
     assert store.check() == []
     assert_like_exact(store, exact)
@@ -577,9 +577,9 @@ def test_a_sync_builds_the_index_and_keeps_it(kb: KnowledgeBase, tmp_path: Path)
 def test_the_doctor_finds_a_lost_index_and_builds_it(kb: KnowledgeBase, tmp_path: Path):
     for path in (tmp_path / "store").glob("*-graph-*"):
         path.unlink()
-    assert "vector-index" in {finding.check for finding in kb.doctor().findings}
+    assert "vector-index" in {finding.fault for finding in kb.doctor().findings}
     treated = kb.doctor(fix=True)
-    assert [finding.check for finding in treated.fixed] == ["vector-index"]
+    assert [finding.fault for finding in treated.fixed] == ["vector-index"]
     assert index_of(kb).covered == 30
 
 

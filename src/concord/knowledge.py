@@ -523,7 +523,7 @@ class KnowledgeBase:
         patient = Patient(
             store=lambda: self.store,
             embedder=lambda: self.embedder,
-            sync=lambda source: self._syncing.reported(source, embed=True, progress=progress),
+            sync=lambda source: self._syncing.reported(source, embed=False, progress=progress),
             folder=self.settings.paths.data,
             max_bytes=self.settings["ingest.max_bytes"],
         )
