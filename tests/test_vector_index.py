@@ -27,8 +27,7 @@ from concord.backends.sqlite.vec_table import find_space
 from concord.cli.main import main
 from concord.knowledge import KnowledgeBase
 from concord.outcomes import VectorIndexState
-from concord.parts import silent
-from concord.types import Filter, Identity, Scored
+from concord.types import Filter, Identity, Scored, silent
 from concord.wire_outcomes import stats_to_json
 from contract.conftest import RAM, folder  # noqa: F401
 from contract.stored import EVERYTHING, IDENTITY, document, pieces, source, unit
@@ -448,7 +447,7 @@ import os, signal, sys
 from concord import plugins
 from concord.backends.sqlite import graph_upkeep
 from concord.backends.sqlite.store import SQLiteStore
-from concord.parts import silent
+from concord.types import silent
 
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -477,7 +476,7 @@ def test_a_process_that_is_killed_while_it_builds_leaves_exact_answers(
 TENDED = """
 import sys
 from concord.backends.sqlite.store import SQLiteStore
-from concord.parts import silent
+from concord.types import silent
 
 store = SQLiteStore.open(sys.argv[1], "default", {"vectors.index_from": 1})
 for _ in range(5):

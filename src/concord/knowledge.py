@@ -18,8 +18,8 @@ from msgspec.structs import replace
 
 from concord.config import Settings, load_settings
 from concord.errors import BadValue, KBError
-from concord.parts import COLD, Parts, check_lasting, silent
-from concord.types import Answer, Document, Feedback, Filter, Opinion, Request, Source, Trust
+from concord.parts import COLD, Parts, check_lasting
+from concord.types import Answer, Document, Feedback, Filter, Opinion, Request, Source, Trust, silent
 
 if TYPE_CHECKING:
     from concord.backfill import Backfill

@@ -38,10 +38,6 @@ _FLEETING = ("memory:", "qdrant-local::memory:")  # how URLs begin of what is go
 COLD = Degraded("semantic", "the model is still loading; ask again in a moment to search by meaning as well")
 
 
-def silent(stage: str, done: int, total: int | None) -> None:
-    """Report progress to nobody."""
-
-
 def check_lasting(*urls: str) -> None:
     """Refuse to bring anything to where it would be gone with this process.
 
