@@ -24,13 +24,12 @@ from msgspec.structs import asdict
 
 from concord.errors import BadValue, StoreError
 from concord.files.memos import finished_at, finished_copy, unfinished_copy
+from concord.ingest import GROUP_CHUNKS, GROUP_DOCUMENTS
 from concord.protocols import Progress, Store
 from concord.types import Chunk, ChunkId, Counts, Document, Identity, Piece, Source, Vector
 
 T = TypeVar("T")
 
-GROUP_DOCUMENTS = 64
-GROUP_CHUNKS = 1024  # bounds what a group takes of memory
 VECTORS = 512  # moved at once
 SAME_DIRECTION = 1 - 1e-5  # a store may normalise a vector again, which changes its last bits
 DECIMALS = 3  # of a time: the clocks of stores are not all as fine
