@@ -222,11 +222,9 @@ class Parts:
         from concord.ingest import Limits
         from concord.text.chunk import ChunkSize
 
-        target = self.settings["ingest.chunk_tokens"]
-        size = ChunkSize(
-            target=target, maximum=target * 7 // 5, overlap=self.settings["ingest.chunk_overlap"]
-        )
-        return Limits(self.settings["ingest.max_bytes"], size)
+        settings = self.settings
+        size = ChunkSize.for_target(settings["ingest.chunk_tokens"], settings["ingest.chunk_overlap"])
+        return Limits(settings["ingest.max_bytes"], size)
 
     def tokenizer(self) -> Embedder:
         """Return whose tokens chunks are measured in; words stand in where no model is configured."""
