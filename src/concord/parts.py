@@ -1,6 +1,6 @@
 """Which adapters are open? Each is opened once, when it is first needed, by whichever thread needs it first.
 
-With `knowledge`, this is the only place that knows adapters by name; everything else sees protocols.
+This is the only place that knows adapters by name; everything else sees protocols.
 """
 
 from __future__ import annotations
