@@ -19,10 +19,10 @@ from benchmarks.development import folder, present
 from benchmarks.measure import Row, absent
 from benchmarks.synthetic import cache_folder
 from concord.knowledge import KnowledgeBase
-from concord.parts import silent
 from concord.quality.collection import Collection, read_collection
 from concord.quality.evaluate import ask, ask_own
 from concord.quality.reliability import answerability
+from concord.types import silent
 
 SETS = ("xquad-en", "xquad-de", "xquad-zh")
 QUERIES = 400  # of each half

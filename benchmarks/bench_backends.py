@@ -19,11 +19,11 @@ from benchmarks.copying import copy_store
 from benchmarks.development import QUERIES, folder
 from benchmarks.measure import Row, absent
 from concord.knowledge import KnowledgeBase
-from concord.parts import silent
 from concord.protocols import Store
 from concord.quality.collection import Collection, read_collection
 from concord.quality.evaluate import MODES, Evaluation, evaluate
 from concord.retrieve import SearchTools
+from concord.types import silent
 
 NAME = "scifact"
 LEAST_OVERLAP, MOST_APART = 0.9, 0.01

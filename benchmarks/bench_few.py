@@ -19,12 +19,11 @@ from benchmarks.development import folder, present
 from benchmarks.measure import Row, absent, sized
 from benchmarks.synthetic import SEED
 from concord.knowledge import KnowledgeBase
-from concord.parts import silent
 from concord.quality.collection import Collection, read_collection
 from concord.retrieve import SearchTools
 from concord.search import search
 from concord.strategies.semantic import Semantic
-from concord.types import Answer, Document, Request
+from concord.types import Answer, Document, Request, silent
 
 SETS = ("scifact", "datatalks-faq", "xquad-en")
 SIZES = (1, 3, 10, 30)

@@ -21,7 +21,6 @@ from benchmarks.development import QUERIES, TRAIN, folder, present
 from benchmarks.measure import Row, absent, at_least
 from concord.cli.output import table
 from concord.knowledge import KnowledgeBase
-from concord.parts import silent
 from concord.quality.collection import Qrels, read_collection
 from concord.quality.evaluate import PATIENCE_MS, Owners, Run, measure
 from concord.ranking.ballots import Ballots
@@ -29,7 +28,7 @@ from concord.ranking.blend import blend
 from concord.ranking.context import BLEND, BlendNumbers, Context
 from concord.ranking.fuse import FUSIONS
 from concord.retrieve import retrieve
-from concord.types import ChunkId, Request
+from concord.types import ChunkId, Request, silent
 
 GRID = [
     BlendNumbers(*numbers)

@@ -20,9 +20,9 @@ from msgspec.structs import replace
 from benchmarks.development import folder, present
 from benchmarks.measure import Row, absent, at_least
 from concord.knowledge import KnowledgeBase
-from concord.parts import silent
 from concord.quality.collection import Collection, read_collection
 from concord.quality.evaluate import evaluate
+from concord.types import silent
 
 SETS = ("scifact", "cranfield", "datatalks-faq")
 QUERIES = 120  # of two rare words, and as many of a rare and a frequent one

@@ -26,8 +26,7 @@ from benchmarks.synthetic import cache_folder, write_markdown
 from concord import plugins
 from concord.embedders.hashing import HashingEmbedder
 from concord.knowledge import KnowledgeBase
-from concord.parts import silent
-from concord.types import Document, Identity, Piece, Source, Vector
+from concord.types import Document, Identity, Piece, Source, Vector, silent
 
 CHUNKS = sized(10_000, 300)
 BATCH = sized(500, 100)

@@ -33,8 +33,7 @@ from benchmarks.synthetic import DIMENSION, Filling, fill, filled_store, filling
 from concord.backends.sqlite.location import locate
 from concord.config import load_settings
 from concord.knowledge import KnowledgeBase
-from concord.parts import silent
-from concord.types import Answer, Mode
+from concord.types import Answer, Mode, silent
 
 SIZES = sized("10000,100000", "400")
 SERVER_SIZES = sized("10000", "200")  # 100,000 take ten minutes, most of it to build graphs

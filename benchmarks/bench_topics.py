@@ -19,10 +19,9 @@ from benchmarks.development import folder, present
 from benchmarks.measure import Row, absent
 from benchmarks.synthetic import Floats
 from concord.knowledge import KnowledgeBase
-from concord.parts import silent
 from concord.quality.collection import read_collection
 from concord.retrieve import SearchTools, retrieve
-from concord.types import ChunkId, Filter, Request
+from concord.types import ChunkId, Filter, Request, silent
 
 SETS = ("scifact", "cosqa-dev", "datatalks-faq", "cranfield")
 QUERIES = 100  # of each set

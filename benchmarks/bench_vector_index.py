@@ -45,8 +45,7 @@ from concord.backends.sqlite.store import SQLiteStore
 from concord.embedders.bundled import BundledEmbedder
 from concord.errors import KBError
 from concord.knowledge import KnowledgeBase
-from concord.parts import silent
-from concord.types import ChunkId, Document, DocumentType, Filter, Piece, Source
+from concord.types import ChunkId, Document, DocumentType, Filter, Piece, Source, silent
 
 SIZES = sized("100000", "400")
 QUERIES = sized(60, 4)

@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from benchmarks.measure import sized
 from concord.knowledge import KnowledgeBase
-from concord.parts import silent
 from concord.quality.collection import foreign_queries, read_collection
 from concord.quality.evaluate import Evaluation, evaluate
 from concord.quality.fitting import JudgedSet
 from concord.ranking.calibrate import Calibration
+from concord.types import silent
 
 SETS = (
     "scifact",

@@ -23,9 +23,8 @@ from concord.backends.postgres.store import PostgresStore
 from concord.backends.postgres.vector_form import Embedding, register_vectors
 from concord.embedders.bundled import BundledEmbedder
 from concord.knowledge import KnowledgeBase
-from concord.parts import silent
 from concord.text.terms import tokenize
-from concord.types import Document, Filter, Identity, Piece, Source, Vector
+from concord.types import Document, Filter, Identity, Piece, Source, Vector, silent
 from concord.understand import prune_limit
 
 # Fewer than the library remembers the vectors of: both sides search with a vector that is there.

@@ -19,7 +19,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.development import QUERIES, SETS, TRAIN, folder, judged, measured, present
 
 from concord.knowledge import KnowledgeBase
-from concord.parts import silent
 from concord.quality.calibration import SHIPPED, save_calibration, shipped_calibration
 from concord.quality.collection import Collection, read_collection
 from concord.quality.evaluate import PATIENCE_MS, Owners, Run, measure
@@ -29,7 +28,7 @@ from concord.ranking.blend import blend
 from concord.ranking.calibrate import Calibration, Logistic, model_key
 from concord.retrieve import SearchTools, retrieve
 from concord.text.characters import is_latin
-from concord.types import Identity, Request
+from concord.types import Identity, Request, silent
 
 WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 EMPTY = Logistic((), (), 0.0, (), ())

@@ -126,6 +126,8 @@ def _setting(setting: Setting) -> str:
         lines.append("- one of: " + ", ".join(f"`{choice}`" for choice in setting.choices))
     if setting.minimum is not None:
         lines.append(f"- at least {setting.minimum:g}")
+    if setting.maximum is not None:
+        lines.append(f"- at most {setting.maximum:g}")
     return "\n".join(lines) + "\n"
 
 

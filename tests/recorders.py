@@ -29,7 +29,7 @@ from concord.sources import register
 from concord.text.chunk import ChunkSize
 from concord.types import Chunk, Extracted, Glance, Source, Vector
 
-SIZE = ChunkSize(target=40, maximum=56, overlap=0)
+SIZE = ChunkSize.for_target(40, overlap=0)
 A_DAY = 86_400
 MAX_BYTES = 1_000_000
 

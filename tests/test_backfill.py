@@ -18,8 +18,7 @@ from concord.cli.main import main
 from concord.errors import EmbedderDown
 from concord.knowledge import KnowledgeBase
 from concord.notes import Note
-from concord.parts import silent
-from concord.types import Answer, Word
+from concord.types import Answer, Word, silent
 from contract.stored import EVERYTHING
 from kb_process import BOUND_S
 from recorders import RecordingEmbedder, write

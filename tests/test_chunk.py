@@ -209,8 +209,13 @@ def test_white_space_has_no_chunks(text: str):
     assert chunk(Extracted(text, "text"), token_starts, SMALL) == []
 
 
+def test_the_usual_chunk_is_up_to_two_fifths_longer_than_wished():
+    assert ChunkSize.for_target(320, overlap=32) == ChunkSize()
+    assert ChunkSize.for_target(45, overlap=0).maximum == 63
+
+
 def test_long_prose_is_cut_between_sentences_and_overlaps_a_little():
-    size = ChunkSize(target=40, maximum=56, overlap=12)
+    size = ChunkSize.for_target(40, overlap=12)
     pieces = assert_valid(Extracted(sentences(30), "text"), size)
     assert len(pieces) > 3
     for before, after in zip(pieces, pieces[1:], strict=False):
@@ -226,12 +231,12 @@ def test_chunks_of_different_sections_do_not_overlap():
 
 
 def test_no_overlap_is_made_when_none_is_wanted():
-    pieces = assert_valid(Extracted(sentences(30), "text"), ChunkSize(target=40, maximum=56, overlap=0))
+    pieces = assert_valid(Extracted(sentences(30), "text"), ChunkSize.for_target(40, overlap=0))
     assert all(a.end <= b.start for a, b in zip(pieces, pieces[1:], strict=False))
 
 
 def test_pieces_of_a_long_text_are_about_equal():
-    size = ChunkSize(target=40, maximum=56, overlap=0)
+    size = ChunkSize.for_target(40, overlap=0)
     pieces = assert_valid(Extracted(sentences(100), "text"), size)
     lengths = [tokens_in(piece, token_starts(sentences(100))) for piece in pieces]
     assert min(lengths) >= size.target // 2
@@ -306,7 +311,7 @@ def test_a_piece_has_the_page_on_which_it_begins_and_pages_are_preferred_borders
     pages = [f"On page {n} there is much. {sentences(3)}" for n in range(1, 5)]
     text = "\n\n".join(pages)
     starts = tuple(text.index(page) for page in pages)
-    size = ChunkSize(target=40, maximum=56, overlap=0)
+    size = ChunkSize.for_target(40, overlap=0)
     pieces = assert_valid(Extracted(text, "pdf", page_starts=starts), size)
     assert [(piece.page, piece.last_page) for piece in pieces] == [(1, 1), (2, 2), (3, 3), (4, 4)]
 
@@ -333,7 +338,7 @@ def test_underlined_headings_of_plain_text_give_the_path():
 def test_nested_data_is_cut_where_outer_records_begin():
     record = "- name: x{0}\n  values:\n    - a{0}\n    - b{0}\n"
     pieces = assert_valid(
-        Extracted("".join(record.format(n) for n in range(60)), "data"), ChunkSize(80, 112, 0)
+        Extracted("".join(record.format(n) for n in range(60)), "data"), ChunkSize.for_target(80, overlap=0)
     )
     assert all(piece.text.startswith("- name") for piece in pieces)
 

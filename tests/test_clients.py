@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord.cli.main import kb
-from concord.clients import CLIENTS, ENTRY, Launch, config_path, entry_for, install, uninstall
+from concord.clients import jsonc, toml_table
+from concord.clients.entries import CLIENTS, ENTRY, Launch, config_path, entry_for, install, uninstall
 from concord.errors import BadValue
-from concord.text import jsonc, toml_table
 
 LAUNCH = Launch("/opt/kb", ("mcp",), {"KB_HOME": "/tmp/kb"})
 ALL = sorted(CLIENTS)

@@ -157,7 +157,7 @@ def test_small_neighbours_are_one_chunk_and_large_ones_are_not():
     small = "\n\n".join(f"def f{n}(): return {n}" for n in range(3))
     assert [piece.heading for piece in code(small, size=ChunkSize())] == [()]  # what they share
     large = "\n\n".join(f"def f{n}():\n" + "    call(a, b)\n" * 30 for n in range(3))
-    pieces = code(large, size=ChunkSize(target=260, maximum=364, overlap=0))
+    pieces = code(large, size=ChunkSize.for_target(260, overlap=0))
     assert [piece.heading for piece in pieces] == [("f0",), ("f1",), ("f2",)]
 
 

@@ -116,7 +116,7 @@ def test_what_is_out_of_step_is_found_and_put_right(
     store = reopened()
     before = store.catalog.generation()
     findings = store.check()
-    assert [finding.check for finding in findings] == checks
+    assert [finding.fault for finding in findings] == checks
     assert message in findings[0].message
     assert all(finding.is_repairable and "kb doctor --fix" in finding.hint for finding in findings)
     store.repair(findings)
@@ -156,15 +156,15 @@ def test_vectors_of_an_unknown_model_are_told_of_and_left_alone(
 ):
     harm(file, "UPDATE kb_spaces SET identity = NULL")
     (finding,) = reopened().check()
-    assert (finding.check, finding.is_repairable) == ("model", False)
+    assert (finding.fault, finding.is_repairable) == ("model", False)
 
 
 def test_only_what_was_found_is_repaired(file: Path, reopened: Callable[[], SQLiteStore]):
     harm(file, "DELETE FROM kb_vec WHERE rowid = 3", FORGET_WORDS)
     store = reopened()
-    words = [finding for finding in store.check() if finding.check == "words"]
+    words = [finding for finding in store.check() if finding.fault == "words"]
     store.repair(words)
-    assert [finding.check for finding in store.check()] == ["lost-vectors"]
+    assert [finding.fault for finding in store.check()] == ["lost-vectors"]
 
 
 @pytest.mark.parametrize("table", ["kb_documents", "kb_chunks", "kb_chunks_fts_data", "kb_document_tags"])
@@ -176,7 +176,7 @@ def test_a_damaged_page_is_found_and_nothing_pretends_to_mend_it(file: Path, tab
         return  # as good: doctor reports what opening it raises
     try:
         (finding,) = store.check()
-        assert (finding.check, finding.is_repairable) == ("integrity", False)
+        assert (finding.fault, finding.is_repairable) == ("integrity", False)
         assert "damaged" in finding.message
         assert "backup" in finding.hint
         assert "kb note --export" in finding.hint

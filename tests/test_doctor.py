@@ -33,7 +33,7 @@ def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
 
 def checks(findings: tuple[Finding, ...]) -> list[str]:
     """Return what was found, but for what the machine that tests run on may lack."""
-    return [finding.check for finding in findings if finding.check not in ("disk", "memory")]
+    return [finding.fault for finding in findings if finding.fault not in ("disk", "memory")]
 
 
 @pytest.mark.promise("doctor.finds")
@@ -52,7 +52,7 @@ def test_an_empty_knowledge_base_is_well(tmp_path: Path):
 def test_files_that_are_gone_are_ghosts_until_they_are_forgotten(kb: KnowledgeBase, tmp_path: Path):
     (tmp_path / "docs" / "1.md").unlink()
     (finding,) = kb.doctor().findings
-    assert (finding.check, "docs/1.md" in finding.message) == ("ghosts", True)
+    assert (finding.fault, "docs/1.md" in finding.message) == ("ghosts", True)
     assert kb.stats().counts.documents == 4
     found = kb.doctor(fix=True)
     assert (checks(found.findings), checks(found.fixed)) == ([], ["ghosts"])
@@ -64,7 +64,7 @@ def test_a_source_that_cannot_be_read_is_told_of_and_keeps_its_index(kb: Knowled
     shutil.rmtree(tmp_path / "docs")
     found = kb.doctor(fix=True)
     (finding,) = found.findings
-    assert (finding.check, finding.is_repairable) == ("sources", False)
+    assert (finding.fault, finding.is_repairable) == ("sources", False)
     assert "docs is not there any more" in finding.message
     assert kb.stats().counts.documents == 4
 
@@ -73,7 +73,7 @@ def test_a_source_that_cannot_be_read_is_told_of_and_keeps_its_index(kb: Knowled
 def test_chunks_without_vectors_get_them(kb: KnowledgeBase):
     kb.note(Note("Not embedded yet."), embed=False)
     (finding,) = kb.doctor().findings
-    assert (finding.check, "1 of 5 chunks" in finding.message) == ("embedding", True)
+    assert (finding.fault, "1 of 5 chunks" in finding.message) == ("embedding", True)
     assert checks(kb.doctor(fix=True).fixed) == ["embedding"]
     assert kb.stats().pending == 0
 
@@ -106,7 +106,7 @@ def test_vectors_of_another_model_are_told_of_and_left_alone(kb: KnowledgeBase, 
     harm(tmp_path / "store" / "default.db", _OTHER_MODEL)
     with opened(tmp_path) as other:
         (finding,) = other.doctor(fix=True).findings
-        assert (finding.check, finding.is_repairable) == ("model", False)
+        assert (finding.fault, finding.is_repairable) == ("model", False)
         assert other.stats().counts.vectors == 4
     with opened(tmp_path, embed__provider="none") as without:
         assert checks(without.doctor().findings) == ["model"]
@@ -126,6 +126,31 @@ def test_a_provider_that_does_not_answer_is_a_finding_and_stops_no_other_check(
         assert (checks(found.findings), checks(found.fixed)) == (["embedding", "provider"], ["ghosts"])
 
 
+@pytest.mark.promise("doctor.finds", "doctor.fixes")
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_what_waits_for_a_model_that_is_another_keeps_waiting_while_the_rest_is_put_right(
+    kb: KnowledgeBase, tmp_path: Path, is_gone: bool
+):
+    kb.note(Note("Not embedded yet."), embed=False)
+    if is_gone:
+        (tmp_path / "docs" / "1.md").unlink()
+    kb.close()
+    harm(tmp_path / "store" / "default.db", _OTHER_MODEL)
+    with opened(tmp_path) as other:
+        found = other.doctor(fix=True)
+    assert (checks(found.findings), checks(found.fixed)) == (["embedding", "model"], ["ghosts"] * is_gone)
+
+
+@pytest.mark.promise("doctor.finds")
+def test_a_new_file_that_no_model_can_cut_is_no_reason_to_fail(kb: KnowledgeBase, tmp_path: Path):
+    (tmp_path / "docs" / "1.md").unlink()
+    write(tmp_path / "docs" / "new.md", "# New\n\nThe bittern booms.\n")
+    kb.close()
+    harm(tmp_path / "store" / "default.db", _MODEL_THAT_IS_GONE)
+    with opened(tmp_path) as without:
+        assert checks(without.doctor(fix=True).findings) == ["ghosts", "provider"]
+
+
 @pytest.mark.promise("doctor.finds")
 @pytest.mark.parametrize(
     "content", [b"this is no database, whatever its name says", b"SQLite format 3\0" * 100]
@@ -134,7 +159,7 @@ def test_a_store_that_does_not_open_is_a_finding_with_what_to_do(tmp_path: Path,
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "default.db").write_bytes(content)
     with opened(tmp_path) as broken:
-        (finding,) = (one for one in broken.doctor(fix=True).findings if one.check == "store")
+        (finding,) = (one for one in broken.doctor(fix=True).findings if one.fault == "store")
         assert not finding.is_repairable
         assert "backup" in finding.hint
     assert (tmp_path / "store" / "default.db").read_bytes() == content
@@ -144,7 +169,7 @@ def test_a_store_that_does_not_open_is_a_finding_with_what_to_do(tmp_path: Path,
 def test_too_little_room_is_told_of(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(doctor, "LEAST_FREE_BYTES", 10**18)
     monkeypatch.setattr(doctor, "LEAST_MEMORY_BYTES", 10**18)
-    assert {"disk", "memory"} <= {finding.check for finding in kb.doctor().findings}
+    assert {"disk", "memory"} <= {finding.fault for finding in kb.doctor().findings}
 
 
 def test_free_memory_is_read_where_the_system_tells_it(tmp_path: Path):
@@ -157,7 +182,7 @@ def test_free_memory_is_read_where_the_system_tells_it(tmp_path: Path):
 def test_an_older_sqlite_is_refused(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(apsw, "sqlite_lib_version", lambda: "3.51.2")
     (finding,) = kb.doctor().findings
-    assert (finding.check, "3.51.3" in finding.message) == ("sqlite", True)
+    assert (finding.fault, "3.51.3" in finding.message) == ("sqlite", True)
 
 
 @pytest.mark.promise("doctor.finds", "doctor.fixes")

@@ -76,7 +76,9 @@ def test_paths_share_what_they_begin_with():
 def test_the_short_reader_agrees_with_the_one_that_made_the_chunks(lines: list[str]):
     text = "\n".join(lines)
     found = {start: section.heading for section in read_markdown(text) for start, *_ in section.blocks}
-    for piece in chunk(Extracted(text, "markdown"), lambda t: range(len(t)), ChunkSize(40, 56, 0)):
+    for piece in chunk(
+        Extracted(text, "markdown"), lambda t: range(len(t)), ChunkSize.for_target(40, overlap=0)
+    ):
         for start, heading in found.items():
             if piece.start <= start < piece.end and not text.startswith("#", start):
                 at = start - piece.start

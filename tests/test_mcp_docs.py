@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from concord.clients import CLIENTS
+from concord.clients.entries import CLIENTS
 from concord.config import SETTINGS
 from concord.mcp.arguments import DEFAULT_TOKENS
 from concord.mcp.http import BODY_S, HEADERS_S, IDLE_S

@@ -18,7 +18,6 @@ from concord.config import load_settings
 from concord.mcp.arguments import MIN_TOKENS
 from concord.mcp.desk import REPEATED_S, RecentNotes
 from concord.mcp.schemas import ANSWER, RESULT
-from concord.mcp.wording import for_tools
 from concord.types import DOCUMENT_TYPES, MODES
 from mcp_session import ERAS, call, in_process, refusal, run, said, text_of, write_docs
 
@@ -472,11 +471,34 @@ def test_hints_name_tools_and_arguments_to_a_model_that_has_nothing_else(tmp_pat
     run(scene)
 
 
-def test_only_commands_that_a_tool_stands_for_are_put_in_its_words():
-    assert for_tools("none yet: `kb add PATH`") == "none yet: kb_add_source"
-    assert for_tools("a longer --deadline-ms; `kb stats` tells") == "a longer deadline_ms; kb_stats tells"
-    for_people = "`kb remove notes --force`, `kb sync --watch`, `kb doctor`"
-    assert for_tools(for_people) == for_people
+def test_an_index_that_is_missing_is_told_in_the_words_of_tools(tmp_path: Path):
+    pytest.importorskip("usearch", reason="usearch comes with the dev extra")
+
+    async def scene() -> None:
+        async with in_process(tmp_path / "home", vectors__index_from=1) as client:
+            await call(client, "kb_add_source", path=str(write_docs(tmp_path / "docs")))
+            for graph in (tmp_path / "home").rglob("*-graph-*"):
+                graph.unlink()
+            index = (await call(client, "kb_stats"))["vector_index"]
+            assert index["absent"] == "missing or damaged: kb_sync builds it"
+
+    run(scene)
+
+
+def test_a_folder_that_is_gone_is_told_in_the_words_of_tools(tmp_path: Path):
+    async def scene() -> None:
+        async with in_process(tmp_path / "home") as client:
+            docs = write_docs(tmp_path / "my docs", 1)
+            await call(client, "kb_add_source", path=str(docs))
+            docs.rename(tmp_path / "elsewhere")
+            (failed,) = (await call(client, "kb_sync"))["failed"]
+            assert failed == {
+                "path": str(docs),
+                "reason": f"{docs} is not there any more; put it back, or kb_remove_source with source"
+                " 'my docs'; its index is kept until then",
+            }
+
+    run(scene)
 
 
 def test_stats_tell_sizes_health_and_latencies(tmp_path: Path):

@@ -14,7 +14,7 @@ from concord import KnowledgeBase, Note
 from concord.cli.main import main
 from concord.config import load_settings
 from concord.errors import BackendDown, BadValue, ModelMismatch, StoreError
-from concord.files.memos import Memo, read_memo, write_memo
+from concord.files.memos import Memo, finished_at, finished_copy, read_memo, unfinished_copy, write_memo
 from concord.migrate import migrate, verify
 from concord.parts import Parts
 from concord.protocols import Store
@@ -278,6 +278,13 @@ def test_a_finished_copy_that_nobody_has_changed_is_brought_up_to_date(folder: P
     assert read_memo(there.catalog.memo("docs")) == MEMO
     for store in (here, there):
         store.close()
+
+
+def test_the_marks_of_copies_are_those_that_stores_hold_already():
+    assert unfinished_copy(7) == '{"unfinished copy": 7}'
+    assert json.loads(finished_copy('{"mount": "/"}', 7)) == {"mount": "/", "finished copy": 7}
+    assert finished_at('{"finished copy": 7}') == 7
+    assert finished_at("") is finished_at('{"unfinished copy": 7}') is None
 
 
 def test_a_run_that_is_killed_while_it_updates_a_finished_copy_is_taken_up(pair: tuple[Store, Store]):

@@ -23,8 +23,7 @@ from concord.cli.main import main
 from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BadValue, EmbedderDown, NotFound
 from concord.knowledge import KnowledgeBase
-from concord.parts import silent
-from concord.types import Answer
+from concord.types import Answer, silent
 from embedding_server import serving
 from kb_process import BOUND_S, assert_sound, environment
 from other_embedders import TABLE, Muddled, Turned

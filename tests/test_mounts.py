@@ -102,7 +102,7 @@ def test_doctor_names_a_disk_that_is_not_mounted_and_fix_forgets_nothing(kb: Kno
     before = ids(kb)
     disk.unmount()
     diagnosis = kb.doctor(fix=True)
-    assert [f.check for f in diagnosis.findings if "looks unmounted" in f.message] == ["sources"]
+    assert [f.fault for f in diagnosis.findings if "looks unmounted" in f.message] == ["sources"]
     assert ids(kb) == before
 
 

@@ -68,7 +68,7 @@ def test_damage_is_found_and_put_right(store: PostgresStore, check: str):
     with psycopg.connect(server_url(), autocommit=True) as administrator:
         administrator.execute(DAMAGE[check].format(org=store._connections.org))
     findings = faults(store)
-    assert check in {finding.check for finding in findings}
+    assert check in {finding.fault for finding in findings}
     assert all(finding.is_repairable and "--fix" in finding.hint for finding in findings)
     store.repair(findings)
     assert faults(store) == []

@@ -13,8 +13,7 @@ import pytest
 from concord import KnowledgeBase
 from concord.config import load_settings
 from concord.errors import BackendDown
-from concord.parts import silent
-from concord.types import AllOf, AnyOf, Filter, Match, Phrase, Word
+from concord.types import AllOf, AnyOf, Filter, Match, Phrase, Word, silent
 from contract.stored import EVERYTHING, document, faults, pieces, put, source
 from postgres_server import fresh_org, server_url
 from recorders import write

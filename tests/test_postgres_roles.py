@@ -24,7 +24,7 @@ from concord.backends.postgres.store import PostgresStore  # noqa: E402
 
 
 def named(kb: KnowledgeBase, check: str) -> list[Finding]:
-    return [finding for finding in kb.doctor().findings if finding.check == check]
+    return [finding for finding in kb.doctor().findings if finding.fault == check]
 
 
 def owner_of(url: str) -> str:
@@ -221,7 +221,7 @@ def test_a_missing_index_is_found_and_built_by_who_owns_the_tables(
     assert who_can(owned) in finding.hint
     assert unindexed.doctor(fix=True).findings == (finding,)
     assert who_can(owned) in str(index_of(unindexed).absent)
-    assert [fixed.check for fixed in owner.doctor(fix=True).fixed] == ["index"]
+    assert [fixed.fault for fixed in owner.doctor(fix=True).fixed] == ["index"]
     assert unindexed.store.check() == []
     index = index_of(unindexed)
     assert (index.covered, index.absent) == (4, None)

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from concord.backends.globs import glob_matches
 from concord.cli.main import main
 from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew, StoreError
-from concord.parts import silent
-from concord.types import Piece
+from concord.types import Piece, silent
 from contract.stored import put
 from postgres_server import server_url
 from recorders import write

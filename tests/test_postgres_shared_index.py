@@ -10,9 +10,8 @@ import pytest
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from concord.parts import silent
 from concord.protocols import Store
-from concord.types import ChunkId, Filter
+from concord.types import ChunkId, Filter, silent
 from contract.stored import EVERYTHING, IDENTITY, put
 from postgres_server import walks
 

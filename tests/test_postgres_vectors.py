@@ -17,8 +17,8 @@ from concord import migrate as moving
 from concord.backends.memory import MemoryStore
 from concord.config import load_settings
 from concord.errors import BadValue, VectorsElsewhere
-from concord.parts import Parts, silent
-from concord.types import Filter, Scored
+from concord.parts import Parts
+from concord.types import Filter, Scored, silent
 from contract.stored import EVERYTHING, IDENTITY, document, embed, faults, pieces, put, source, unit
 from postgres_server import fresh_org, server_url
 from recorders import write

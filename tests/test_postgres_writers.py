@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from concord.errors import BackendDown, StoreBusy
-from concord.parts import silent
+from concord.types import silent
 from contract.stored import IDENTITY, embed, faults, put, source, unit
 from postgres_server import fresh_org, server_url
 from stores import postgres_store

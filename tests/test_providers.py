@@ -344,6 +344,20 @@ def test_a_poisonous_text_keeps_no_other_from_its_vector_and_is_still_found_by_w
         assert (report.embedded, report.pending, report.degraded) == (1, 0, None)
 
 
+@pytest.mark.promise("E.providers.overflow")
+@pytest.mark.parametrize("kind", ["file", "note"])
+def test_a_sync_tells_of_a_text_longer_than_the_window(tmp_path: Path, server: EmbeddingServer, kind: str):
+    long = "melons grow on the vine and pumpkins beside them " * (3 * WINDOW // 49)
+    with knowledge(tmp_path, server, ingest__chunk_tokens=2000) as kb:
+        if kind == "note":
+            kb.note(long, embed=False)
+        else:
+            kb.add(write(tmp_path / "docs" / "long.md", long).parent, embed=False)
+        (report,) = kb.sync()
+    assert (report.embedded, report.overflowed) == (1, 1)
+    assert report.took_s > 0
+
+
 @pytest.mark.promise("000.degrade.ollama", "E.providers.dies")
 def test_a_server_that_dies_in_the_middle_leaves_the_rest_for_the_next_sync(
     tmp_path: Path, server: EmbeddingServer, docs: Path

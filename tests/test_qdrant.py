@@ -20,9 +20,9 @@ from concord.backends.qdrant.place import QdrantPlace
 from concord.config import load_settings
 from concord.errors import BackendDown, BadValue, VectorsElsewhere
 from concord.outside_vectors import StoreWithOutsideVectors
-from concord.parts import Parts, silent
+from concord.parts import Parts
 from concord.protocols import Store
-from concord.types import Filter, Piece
+from concord.types import Filter, Piece, silent
 from contract.stored import EVERYTHING, IDENTITY, embed, put, source, unit
 
 pytest.importorskip("qdrant_client", reason="pip install 'concord-kb[qdrant]'")

@@ -193,13 +193,6 @@ def test_a_closed_reranker_opens_again_when_it_is_used(open_reranker: Open):
     assert reranker.rerank(QUERY, FUSED, TEXTS) == before
 
 
-@pytest.mark.parametrize("weight", [-0.1, 1.1, math.nan])
-def test_a_weight_that_is_no_share_is_refused(open_reranker: Open, weight: float):
-    with pytest.raises(BadValue) as fault:
-        open_reranker(weight)
-    assert fault.value.hint
-
-
 @pytest.mark.parametrize("name", ["cosine", "cross_encoder"])
 def test_opening_a_reranker_loads_nothing_heavy(name: str, model: Path):
     script = """

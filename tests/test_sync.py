@@ -275,7 +275,7 @@ def test_what_is_cut_anew_embeds_only_what_is_cut_otherwise(desk: Desk, docs: Pa
     whole = len(desk.chunks("docs/long.md"))
     desk.store.catalog.remove_source(source.id)
     desk.forget()
-    desk.size = ChunkSize(target=80, maximum=112, overlap=0)
+    desk.size = ChunkSize.for_target(80, overlap=0)
     desk.add(docs)
     assert 1 < len(desk.chunks("docs/long.md")) < whole
     assert len(desk.embedder.texts) <= len(desk.chunks("docs/long.md"))

@@ -26,8 +26,7 @@ from concord.backends.sqlite.vec_table import find_space
 from concord.cli.main import main
 from concord.knowledge import KnowledgeBase
 from concord.outcomes import VectorIndexState
-from concord.parts import silent
-from concord.types import Filter, Identity, Scored
+from concord.types import Filter, Identity, Scored, silent
 from concord.wire_outcomes import stats_to_json
 from contract.stored import EVERYTHING, IDENTITY, document, pieces, source, unit
 from other_embedders import TABLE
@@ -343,7 +342,7 @@ def test_a_damaged_index_is_not_asked_and_the_next_sync_builds_it(
     assert not uses_index(store)
     assert "`kb sync`" in str(store.index_state().absent)
     (finding,) = store.check()
-    assert (finding.check, finding.is_repairable) == ("vector-index", True)
+    assert (finding.fault, finding.is_repairable) == ("vector-index", True)
     store.tend(silent)
     assert store.check() == []
     assert_like_exact(store, exact)
@@ -447,7 +446,7 @@ import os, signal, sys
 from concord import plugins
 from concord.backends.sqlite import graph_upkeep
 from concord.backends.sqlite.store import SQLiteStore
-from concord.parts import silent
+from concord.types import silent
 
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -476,7 +475,7 @@ def test_a_process_that_is_killed_while_it_builds_leaves_exact_answers(
 TENDED = """
 import sys
 from concord.backends.sqlite.store import SQLiteStore
-from concord.parts import silent
+from concord.types import silent
 
 store = SQLiteStore.open(sys.argv[1], "default", {"vectors.index_from": 1})
 for _ in range(5):
@@ -576,9 +575,9 @@ def test_a_sync_builds_the_index_and_keeps_it(kb: KnowledgeBase, tmp_path: Path)
 def test_the_doctor_finds_a_lost_index_and_builds_it(kb: KnowledgeBase, tmp_path: Path):
     for path in (tmp_path / "store").glob("*-graph-*"):
         path.unlink()
-    assert "vector-index" in {finding.check for finding in kb.doctor().findings}
+    assert "vector-index" in {finding.fault for finding in kb.doctor().findings}
     treated = kb.doctor(fix=True)
-    assert [finding.check for finding in treated.fixed] == ["vector-index"]
+    assert [finding.fault for finding in treated.fixed] == ["vector-index"]
     assert index_of(kb).covered == 30
 
 

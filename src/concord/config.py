@@ -30,6 +30,7 @@ class Setting(Struct, frozen=True):
     why: str
     choices: tuple[str, ...] = ()
     minimum: float | None = None
+    maximum: float | None = None
     is_secret: bool = False  # its value is never shown
 
     @property
@@ -236,6 +237,7 @@ SETTINGS: tuple[Setting, ...] = (
         "words in more than this share of all chunks do not take part in loose matching",
         "0.2 costs no quality and makes long questions 12 times faster at 100,000 chunks; 0.05 loses quality",
         minimum=0,
+        maximum=1,
     ),
     Setting(
         "search.deadline_ms",
@@ -264,6 +266,7 @@ SETTINGS: tuple[Setting, ...] = (
         "relevance against diversity in the order of results: 1 is relevance alone",
         "the usual λ of maximal marginal relevance; near-duplicates lose their place, clear leads stay",
         minimum=0,
+        maximum=1,
     ),
     Setting(
         "search.retry_s",
@@ -287,6 +290,7 @@ SETTINGS: tuple[Setting, ...] = (
         "up to 0.5 cosine moved nDCG@10 by less than 0.01, at 1 it cost up to 0.06;"
         " `kb eval` tells what another model does",
         minimum=0,
+        maximum=1,
     ),
     Setting(
         "rerank.model",
@@ -554,6 +558,8 @@ def parse_value(key: str, raw: Any) -> Any:
         raise BadValue(f"{key} cannot be {value!r}", hint="one of: " + ", ".join(setting.choices))
     if setting.minimum is not None and not value >= setting.minimum:
         raise BadValue(f"{key} cannot be {value}", hint=f"at least {setting.minimum:g}")
+    if setting.maximum is not None and value > setting.maximum:
+        raise BadValue(f"{key} cannot be {value}", hint=f"at most {setting.maximum:g}")
     return value
 
 

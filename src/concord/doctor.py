@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,13 +19,14 @@ from concord.files.freshness import Files
 from concord.files.memos import read_memo
 from concord.files.mounts import check_disk
 from concord.files.walk import walk_source
-from concord.outcomes import CheckName, Finding, SyncReport
+from concord.outcomes import CheckName, FaultName, Finding, SyncReport
 from concord.protocols import Embedder, Progress, Store
 from concord.types import Document, Source
 
 LEAST_FREE_BYTES = 200_000_000  # and as much again as the store has: rewriting it takes so much for a while
 LEAST_MEMORY_BYTES = 500_000_000  # a process with the bundled model and 100,000 chunks takes a fifth of it
 _NAMED = 3  # examples in a sentence
+_UNFIT_EMBEDDER: frozenset[FaultName] = frozenset({"provider", "model"})  # then nothing can be embedded
 
 
 class Patient(NamedTuple):
@@ -32,7 +34,7 @@ class Patient(NamedTuple):
 
     store: Callable[[], Store]
     embedder: Callable[[], Embedder | None]
-    sync: Callable[[Source], SyncReport]
+    sync: Callable[[Source], SyncReport]  # without embedding anything
     folder: str  # where we keep things when the store is no file
     max_bytes: int
 
@@ -60,8 +62,8 @@ def diagnose(patient: Patient, *, fix: bool, progress: Progress) -> Diagnosis:
         return Diagnosis(checks, found)
     treat(found, patient, progress)
     left = examine(patient)
-    still = {finding.check for finding in left}
-    return Diagnosis(checks, left, tuple(finding for finding in found if finding.check not in still))
+    still = {finding.fault for finding in left}
+    return Diagnosis(checks, left, tuple(finding for finding in found if finding.fault not in still))
 
 
 def examine(patient: Patient) -> tuple[Finding, ...]:
@@ -73,15 +75,16 @@ def examine(patient: Patient) -> tuple[Finding, ...]:
 
 
 def treat(findings: Sequence[Finding], patient: Patient, progress: Progress) -> None:
-    """Put right what is repairable; a provider that is down leaves its part for another time."""
+    """Put right what is repairable; an embedder that is down or another leaves its part for another time."""
     store = patient.store()
-    wanted = {finding.check for finding in findings if finding.is_repairable}
+    faults = {finding.fault for finding in findings}
     store.repair(findings)
-    if "ghosts" in wanted:
+    if "ghosts" in faults:
         for source in {document.source_id: source for source, document in _ghosts(store)}.values():
-            patient.sync(source)
+            with suppress(KBError):  # what it does not forget is found again
+                patient.sync(source)
     counts = store.catalog.counts()
-    if counts.chunks > counts.vectors and PROVIDER.name not in {finding.check for finding in findings}:
+    if counts.chunks > counts.vectors and faults.isdisjoint(_UNFIT_EMBEDDER):
         embed_pending(store, patient.embedder(), progress)
     store.tend(progress)
 
@@ -204,12 +207,11 @@ def available_memory(report: Path = Path("/proc/meminfo")) -> int | None:
         return None
 
 
-PROVIDER = Check("provider", _provider)
 CHECKS = (
     Check("storage", _storage),
     Check("sources", _sources),
     Check("files", _files),
     Check("vectors", _vectors),
-    PROVIDER,
+    Check("provider", _provider),
     Check("machine", _machine),
 )

@@ -10,7 +10,10 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from concord.errors import EmbedderDown, ModelMismatch, StoreError, TextsRefused, Unavailable
+from concord.outcomes import SyncReport
 from concord.protocols import Embedder, Progress, Store, VectorIndex
 from concord.text.assemble import embeddable_text
 from concord.types import FLOAT_BYTES, ChunkId, Pending, Vector
@@ -36,6 +39,18 @@ class Batch(NamedTuple):
     vectors: dict[bytes, Vector]  # by the key of the text
     made: int
     refused: str | None = None  # why some have none
+
+
+def with_embedding(report: SyncReport, done: Embedding) -> SyncReport:
+    """Return a report of a sync that also tells what embedding came to."""
+    return replace(
+        report,
+        embedded=done.embedded,
+        reused=done.reused,
+        pending=done.pending,
+        degraded=done.degraded,
+        overflowed=done.overflowed,
+    )
 
 
 def text_key(text: str) -> bytes:

@@ -6,10 +6,9 @@ import os
 from collections import Counter
 
 from concord.errors import BackendDown, UsageError
-from concord.models import delete_vectors, nobody
 from concord.outcomes import Removal, SourceSummary, Stats
 from concord.protocols import Catalog, Store
-from concord.types import Source
+from concord.types import Source, silent
 
 _TRY_AGAIN = "nothing was removed: see that it runs and that vectors.url is right, then try again"
 
@@ -53,13 +52,15 @@ def remove(store: Store, source: Source, wait_s: float, *, force: bool = False) 
     with store.catalog.sync_lock(source.id, wait_s=wait_s):
         vectors = _delete_vectors(store, source.id)
         documents = store.catalog.remove_source(source.id)
-    store.tend(nobody)
+    store.tend(silent)
     return Removal(source, documents, vectors)
 
 
 def _delete_vectors(store: Store, source_id: str) -> int:
+    """Delete the vectors of a source, of every model; return how many there were."""
     try:
-        return delete_vectors(store, source_id)
+        spaces = [store.spaces.of(space.identity) for space in store.spaces.all()]
+        return sum(space.delete_source(source_id) for space in spaces)
     except BackendDown as fault:
         if not store.ledger.home().url:  # the store's own fault, and its own advice
             raise

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.embedding import Embedding, embed_pending
+from concord.embedding import Embedding, embed_pending, with_embedding
 from concord.errors import (
     BadValue,
     ExtractionError,
@@ -96,13 +96,7 @@ def sync(
         tools.store.catalog.put_source(synced)
         embedding = _embed_source(source, tools)
     return replace(
-        run.report(),
-        source=synced,
-        embedded=embedding.embedded,
-        reused=embedding.reused,
-        pending=embedding.pending,
-        degraded=embedding.degraded,
-        overflowed=embedding.overflowed,
+        with_embedding(run.tally.report(synced), embedding),
         generation=tools.store.catalog.generation(),
         took_s=time.monotonic() - started,
     )
@@ -162,14 +156,52 @@ _New = tuple[_Read, bytes]  # a file that was not there as it is now, and what i
 _Gone = dict[tuple[str, str], FileState]  # hash and extension of files that are gone → their documents
 
 
+class _Tally:
+    """What one sync of one source has done so far, for its report."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.skipped: Counter[str] = Counter()
+        self.skipped_files: list[Failure] = []
+        self.partly_read: list[PartlyRead] = []
+        self.failed: list[Failure] = []
+
+    def add_stored(self, group: Sequence[_Prepared]) -> None:
+        """Count documents that were stored."""
+        self.counts.update(one.kind for one in group)
+        self.counts["chunks"] += sum(len(one.pieces) for one in group)
+        self.partly_read += partly_read(one.document for one in group)
+
+    def add_skipped(self, path: str, reason: str) -> None:
+        """Count a file that is left out."""
+        self.skipped[reason] += 1
+        self.skipped_files.append(Failure(path, reason))
+
+    def report(self, source: Source) -> SyncReport:
+        """Return what has been done."""
+        return SyncReport(
+            source,
+            added=self.counts["added"],
+            changed=self.counts["changed"],
+            removed=self.counts["removed"],
+            renamed=self.counts["renamed"],
+            unchanged=self.counts["unchanged"],
+            skipped=dict(self.skipped),
+            skipped_files=tuple(self.skipped_files),
+            partly_read=tuple(self.partly_read),
+            failed=tuple(self.failed),
+            chunks=self.counts["chunks"],
+        )
+
+
 class _Run:
-    """One sync of one source: what is known of it and what has been done so far."""
+    """One sync of one source: what is known of it, and what is still to be done."""
 
     def __init__(self, source: Source, tools: SyncTools) -> None:
         self.source = source
         self.tools = tools
         self.entries: Iterable[Found | Skipped] = ()
-        self.known: dict[str, FileState] = {}
+        self.known: dict[str, FileState] = {}  # by path; a walk takes out what it meets, and the rest is gone
         self.first_time = False
         self.is_whole = True  # whether every file of the source is looked at
         self.memo = read_memo(tools.store.catalog.memo(source.id))
@@ -179,11 +211,7 @@ class _Run:
         self.unreadable_folders: list[str] = []
         self.waiting: list[_Prepared] = []  # to be stored together
         self.waiting_since = 0.0
-        self.counts: Counter[str] = Counter()
-        self.skipped: Counter[str] = Counter()
-        self.skipped_files: list[Failure] = []
-        self.partly_read: list[PartlyRead] = []
-        self.failed: list[Failure] = []
+        self.tally = _Tally()
         self.done = 0
 
     def begin(self, saved: Sequence[Saved] | None) -> None:
@@ -216,7 +244,7 @@ class _Run:
                 continue
             state = self.known.pop(self.source.path_of(found.relative), None)
             if state and _is_as_indexed(found, state):
-                self.counts["unchanged"] += 1
+                self.tally.counts["unchanged"] += 1
             elif state is None and (reason := self.textless.reason(found)):
                 self._leave_out(found.relative, reason)
             elif state or self.first_time:
@@ -253,16 +281,14 @@ class _Run:
                 self.tools.store.catalog.put_documents((one.document, one.pieces) for one in group)
         except BadValue:  # one of them cannot be stored, and must not keep the others out
             group = [one for one in group if self._is_stored_alone(one)]
-        self.counts.update(one.kind for one in group)
-        self.counts["chunks"] += sum(len(one.pieces) for one in group)
-        self.partly_read += partly_read(one.document for one in group)
+        self.tally.add_stored(group)
 
     def delete_missing_files(self) -> None:
         """Delete the documents whose files are gone."""
         missing = [state.document_id for state in self._missing()]
         if missing:
             self.tools.store.catalog.delete_documents(missing)
-            self.counts["removed"] += len(missing)
+            self.tally.counts["removed"] += len(missing)
 
     def count_unlike_files(self) -> None:
         """Tell of files that the source's patterns leave out where they leave nothing: nobody wants that."""
@@ -271,7 +297,7 @@ class _Run:
             return
         unlike = count_unlike(Path(self.source.path or ""), patterns, self.tools.limits.max_bytes)
         if unlike:
-            self.skipped[f"not like {', '.join(patterns)}"] = unlike
+            self.tally.skipped[f"not like {', '.join(patterns)}"] = unlike
 
     def remember(self) -> None:
         """Write down what the next sync can know of this one, after a walk that has met every file."""
@@ -279,26 +305,15 @@ class _Run:
         if self.is_whole and memo != self.memo:
             self.tools.store.catalog.put_memo(self.source.id, write_memo(memo))
 
-    def report(self) -> SyncReport:
-        """Return what has been done."""
-        return SyncReport(
-            self.source,
-            added=self.counts["added"],
-            changed=self.counts["changed"],
-            removed=self.counts["removed"],
-            renamed=self.counts["renamed"],
-            unchanged=self.counts["unchanged"],
-            skipped=dict(self.skipped),
-            skipped_files=tuple(self.skipped_files),
-            partly_read=tuple(self.partly_read),
-            failed=tuple(self.failed),
-            chunks=self.counts["chunks"],
-        )
-
     def _missing(self) -> list[FileState]:
         """Return what was not met by the walk and is gone: nothing below a folder that could not be read."""
         hidden = tuple(self.unreadable_folders)
         return [state for state in self.known.values() if not state.path.startswith(hidden)]
+
+    def _call_missing(self, state: FileState | None) -> None:
+        """Have the document of a file that was met after all deleted with those whose files are gone."""
+        if state:
+            self.known[state.path] = state
 
     def _index(self, found: Found, state: FileState | None, gone: _Gone | None = None) -> None:
         path = self.source.path_of(found.relative)
@@ -321,18 +336,16 @@ class _Run:
         except NotIndexable as nothing:
             self._leave_out(found.relative, nothing.message)
             self.textless.add(found, nothing.message)
-            if state:  # it was text once
-                self.known[path] = state
+            self._call_missing(state)  # where it was text once
         except BAD_FILE as fault:
-            self.failed.append(Failure(path, fault.message))
+            self.tally.failed.append(Failure(path, fault.message))
 
     def _read(self, path: str, found: Found, state: FileState | None, gone: _Gone) -> _New | None:
         """Return what a file holds if that is new."""
         read_at = time.time()
         data = read_unchanging(found, self.tools.limits.max_bytes)
         if data is None:
-            if state:
-                self.known[path] = state
+            self._call_missing(state)
             return None
         read = _Read(path, found, read_at, hashlib.sha256(data).hexdigest())
         if state and state.file_hash == read.file_hash:
@@ -360,7 +373,7 @@ class _Run:
         try:
             self.tools.store.catalog.put_document(one.document, one.pieces)
         except BadValue as fault:
-            self.failed.append(Failure(one.document.path, fault.message))
+            self.tally.failed.append(Failure(one.document.path, fault.message))
             return False
         return True
 
@@ -368,7 +381,7 @@ class _Run:
         document = self.tools.store.catalog.document(state.document_id)
         if document and read.tells_more_than(state):
             self.tools.store.catalog.update_document(replace(document, **read.state()))
-        self.counts["unchanged"] += 1
+        self.tally.counts["unchanged"] += 1
 
     def _rename(self, old: FileState, read: _Read) -> None:
         document = self.tools.store.catalog.document(old.document_id)
@@ -379,7 +392,7 @@ class _Run:
             replace(document, path=read.path, title=title, **read.state())
         )
         self.known.pop(old.path, None)
-        self.counts["renamed"] += 1
+        self.tally.counts["renamed"] += 1
 
     def _is_group(self) -> bool:
         """Whether enough documents wait, or wait long enough, to be stored."""
@@ -392,15 +405,14 @@ class _Run:
     def _skip(self, skipped: Skipped) -> None:
         if skipped.failed:
             path = self.source.path_of(skipped.relative)
-            self.failed.append(Failure(path, skipped.reason))
+            self.tally.failed.append(Failure(path, skipped.reason))
             self.unreadable_folders.append(path + "/")
             self.known.pop(path, None)
         else:
             self._leave_out(skipped.relative, skipped.reason)
 
     def _leave_out(self, relative: str, reason: str) -> None:
-        self.skipped[reason] += 1
-        self.skipped_files.append(Failure(self.source.path_of(relative), reason))
+        self.tally.add_skipped(self.source.path_of(relative), reason)
 
     def _advance(self) -> None:
         self.done += 1

@@ -1,4 +1,4 @@
-"""KnowledgeBase: what every face calls, and the only place where adapters are opened.
+"""KnowledgeBase: what every face calls. It hands on to the pipelines, with the parts that `parts` opens.
 
 Nothing heavy is loaded before it is needed: the store opens with the first call, the model with the first
 text that is embedded.
@@ -18,8 +18,8 @@ from msgspec.structs import replace
 
 from concord.config import Settings, load_settings
 from concord.errors import BadValue, KBError
-from concord.parts import COLD, Parts, check_lasting, silent
-from concord.types import Answer, Document, Feedback, Filter, Opinion, Request, Source, Trust
+from concord.parts import COLD, Parts, check_lasting
+from concord.types import Answer, Document, Feedback, Filter, Opinion, Request, Source, Trust, silent
 
 if TYPE_CHECKING:
     from concord.backfill import Backfill
@@ -101,8 +101,6 @@ class KnowledgeBase:
         """Where vectors are kept; empty when that is the store itself."""
         outside = self.parts.outside
         return outside.home if outside else ""
-
-    # Sources.
 
     def add(
         self,
@@ -227,6 +225,12 @@ class KnowledgeBase:
 
         return summary(self.store.catalog, self._named(name))
 
+    def stats(self) -> Stats:
+        """Return the state of the knowledge base."""
+        from concord.holdings import stats
+
+        return stats(self.store, self.org, self.settings.store_url)
+
     @property
     def generation(self) -> int:
         """A number that grows with every change to what is indexed."""
@@ -240,8 +244,6 @@ class KnowledgeBase:
         """Yield documents by path, all or one source's."""
         source = self._named(name) if name else None
         yield from self.store.catalog.documents(source.id if source else None)
-
-    # Searching and reading.
 
     def search(self, text: str, *, wait_for_model: bool = True, **options: Any) -> Answer:
         """Search. Options are the fields of `Request`: mode, top, tags, type, source, path, threshold …
@@ -352,8 +354,6 @@ class KnowledgeBase:
         catalog, journal = self.store.catalog, self.store.journal
         return give_feedback(reference, opinion, query, catalog, journal, time.time())
 
-    # Notes.
-
     def note(self, note: Note | str, *, supersedes: str | None = None, embed: bool = True) -> Document:
         """Keep a note, or a text as one.
 
@@ -445,11 +445,21 @@ class KnowledgeBase:
             said = "kept; not embedded: %s; words find it meanwhile, and `kb sync` embeds it"
             logging.getLogger(__name__).warning(said, why)
 
-    def stats(self) -> Stats:
-        """Return the state of the knowledge base."""
-        from concord.holdings import stats
+    @property
+    def models(self) -> Models:
+        """The models whose vectors are kept: to list, add, use, remove and compare them."""
+        from concord.models import Models
 
-        return stats(self.store, self.org, self.settings.store_url)
+        return Models(self.store, self.parts.new_embedder, self.settings["sync.lock_wait_s"])
+
+    def backfill(self, *, progress: Progress = silent) -> Backfill:
+        """Index anew what is stored, without reading a file; vectors come from the cache if they can."""
+        from concord.backfill import backfill
+
+        done = backfill(self._workbench(), self.embedder, progress)
+        self.parts.after_embedding()
+        self.store.tend(progress)
+        return done
 
     def migrate(
         self, to: str, *, org: str | None = None, vectors: str | None = None, progress: Progress = silent
@@ -496,24 +506,6 @@ class KnowledgeBase:
         places = Places(self.parts.outside, self.parts.place_at)
         return rehome(self.store, places, self.embedder, progress)
 
-    # Models.
-
-    @property
-    def models(self) -> Models:
-        """The models whose vectors are kept: to list, add, use, remove and compare them."""
-        from concord.models import Models
-
-        return Models(self.store, self.parts.new_embedder, self.settings["sync.lock_wait_s"])
-
-    def backfill(self, *, progress: Progress = silent) -> Backfill:
-        """Index anew what is stored, without reading a file; vectors come from the cache if they can."""
-        from concord.backfill import backfill
-
-        done = backfill(self._workbench(), self.embedder, progress)
-        self.parts.after_embedding()
-        self.store.tend(progress)
-        return done
-
     def doctor(self, *, fix: bool = False, progress: Progress = silent) -> Diagnosis:
         """Look for what is wrong, and with `fix` put right what is safe to; raises for nothing it finds."""
         from concord.doctor import Patient, diagnose
@@ -521,7 +513,7 @@ class KnowledgeBase:
         patient = Patient(
             store=lambda: self.store,
             embedder=lambda: self.embedder,
-            sync=lambda source: self._syncing.reported(source, embed=True, progress=progress),
+            sync=lambda source: self._syncing.reported(source, embed=False, progress=progress),
             folder=self.settings.paths.data,
             max_bytes=self.settings["ingest.max_bytes"],
         )

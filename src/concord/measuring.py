@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from concord.parts import Parts, silent
-from concord.types import Request
+from concord.parts import Parts
+from concord.types import Request, silent
 
 if TYPE_CHECKING:
     from concord.feedback import Review

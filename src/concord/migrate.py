@@ -23,17 +23,15 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from concord.errors import BadValue, StoreError
+from concord.files.memos import finished_at, finished_copy, unfinished_copy
+from concord.ingest import GROUP_CHUNKS, GROUP_DOCUMENTS
 from concord.protocols import Progress, Store
 from concord.types import Chunk, ChunkId, Counts, Document, Identity, Piece, Source, Vector
 
 T = TypeVar("T")
 
-GROUP_DOCUMENTS = 64
-GROUP_CHUNKS = 1024  # bounds what a group takes of memory
 VECTORS = 512  # moved at once
 SAME_DIRECTION = 1 - 1e-5  # a store may normalise a vector again, which changes its last bits
-UNFINISHED = '{{"unfinished copy": {}}}'  # the memo of a target's first source, with the target's generation
-FINISHED = "finished copy"  # in the memos of a target's sources, beside what syncs noted: its generation then
 DECIMALS = 3  # of a time: the clocks of stores are not all as fine
 
 
@@ -152,12 +150,12 @@ def _kept(store: Store) -> Iterator[Source | Document]:
 def _mark_unfinished(target: Store) -> None:
     """Write down that nobody but a migration has changed the target so far."""
     for source in target.catalog.sources()[:1]:
-        target.catalog.put_memo(source.id, UNFINISHED.format(target.catalog.generation()))
+        target.catalog.put_memo(source.id, unfinished_copy(target.catalog.generation()))
 
 
 def _is_unfinished_copy(origin: Store, target: Store) -> bool:
     """Whether the target is what a migration from here has left, and nobody has changed it since."""
-    mark = UNFINISHED.format(target.catalog.generation())
+    mark = unfinished_copy(target.catalog.generation())
     there, here = ({source.id for source in store.catalog.sources()} for store in (target, origin))
     return bool(there & here) and any(target.catalog.memo(source_id) == mark for source_id in there)
 
@@ -166,8 +164,7 @@ def _mark_finished(origin: Store, target: Store) -> None:
     """Give the target what syncs have noted here, in place of the mark, and with it what it is like now."""
     generation = target.catalog.generation()
     for source in origin.catalog.sources():
-        memo = {**_memo(source.id, origin), FINISHED: generation}
-        target.catalog.put_memo(source.id, json.dumps(memo))
+        target.catalog.put_memo(source.id, finished_copy(origin.catalog.memo(source.id), generation))
 
 
 def _finished_at(target: Store) -> set[int]:
@@ -175,13 +172,8 @@ def _finished_at(target: Store) -> set[int]:
 
     A sync of a source writes over its mark, so that each source has one.
     """
-    memos = (_memo(source.id, target) for source in target.catalog.sources())
-    return {memo[FINISHED] for memo in memos if FINISHED in memo}
-
-
-def _memo(source_id: str, store: Store) -> dict[str, Any]:
-    memo: dict[str, Any] = json.loads(store.catalog.memo(source_id) or "{}")
-    return memo
+    marks = (finished_at(target.catalog.memo(source.id)) for source in target.catalog.sources())
+    return {generation for generation in marks if generation is not None}
 
 
 def _copy_documents(origin: Store, target: Store, progress: Progress) -> int:

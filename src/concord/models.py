@@ -16,14 +16,10 @@ from concord.embedding import Embedding, embed_space
 from concord.errors import BadValue, EmbedderDown, NotFound
 from concord.protocols import Embedder, Progress, Store
 from concord.replay import Comparison, Contender, KnownItem, compare, known_items, recorded_items
-from concord.types import Identity, Space
+from concord.types import Identity, Space, silent
 
 OpenEmbedder = Callable[[Mapping[str, Any], int], Embedder]  # recipe, dimension or 0 → an embedder to close
 _LOCK = "models"  # no source is called so: their ids are random
-
-
-def nobody(stage: str, done: int, total: int | None) -> None:
-    """Report progress to nobody."""
 
 
 class ModelState(NamedTuple):
@@ -71,7 +67,7 @@ class Models:
             states.append(ModelState(space, chunks - waiting, waiting))
         return states
 
-    def add(self, provider: str, model: str = "", url: str = "", progress: Progress = nobody) -> Built:
+    def add(self, provider: str, model: str = "", url: str = "", progress: Progress = silent) -> Built:
         """Build the vectors of a model beside those that are there; one that was interrupted goes on.
 
         Raises:
@@ -90,7 +86,7 @@ class Models:
         return Built(identity, is_active, embedding, time.monotonic() - started)
 
     def use(
-        self, name: str, *, force: bool = False, queries: Path | None = None, progress: Progress = nobody
+        self, name: str, *, force: bool = False, queries: Path | None = None, progress: Progress = silent
     ) -> Switch:
         """Search with another model from now on, unless it finds less than the present one.
 
@@ -126,7 +122,7 @@ class Models:
         return identity, self._store.spaces.drop(identity)
 
     def compare(
-        self, first: str, second: str, *, queries: Path | None = None, progress: Progress = nobody
+        self, first: str, second: str, *, queries: Path | None = None, progress: Progress = silent
     ) -> Comparison:
         """Let two models look for the same passages.
 
@@ -213,9 +209,3 @@ def recipe_for(provider: str, model: str, url: str) -> dict[str, str]:
     folder = Path(model).expanduser()
     named = str(folder.absolute()) if model and folder.is_dir() else model
     return {"embed.provider": provider, "embed.model": named, "embed.url": url}
-
-
-def delete_vectors(store: Store, source_id: str) -> int:
-    """Delete the vectors of a source, of every model; return how many there were."""
-    spaces = store.spaces.all()
-    return sum(store.spaces.of(space.identity).delete_source(source_id) for space in spaces)

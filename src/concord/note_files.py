@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from concord.errors import BadValue, NotFound
-from concord.notes import KeptNote, Note
+from concord.notes import KeptNote, Note, slug
 from concord.text.front_matter import split_front_matter
 from concord.types import Json
 
@@ -191,8 +191,7 @@ def _write_folder(notes: Iterable[KeptNote], folder: Path) -> int:
     count = 0
     for kept in notes:
         digest = hashlib.sha256(kept.id.encode("utf-8", "replace")).hexdigest()
-        title = re.sub(r"[^\w]+", "-", (kept.note.title or "").lower()).strip("-")[:40] or "note"
-        _replace(folder / f"{title}-{digest[:12]}.md", note_to_markdown(kept))
+        _replace(folder / f"{slug(kept.note.title or '')}-{digest[:12]}.md", note_to_markdown(kept))
         count += 1
     return count
 

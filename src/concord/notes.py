@@ -235,7 +235,7 @@ def _described(kept: KeptNote, text: str, source: Source) -> Document:
     return Document(
         id=kept.id,
         source_id=source.id,
-        path=f"{source.prefix}/{_slug(title)}-{_short(kept.id)}",
+        path=f"{source.prefix}/{slug(title)}-{_short(kept.id)}",
         type="note",
         title=title,
         tags=_tags(note),
@@ -312,7 +312,8 @@ def _first_words(text: str, most: int = 60) -> str:
     return line if len(line) <= most else line[:most].rsplit(" ", 1)[0] + "…"
 
 
-def _slug(title: str) -> str:
+def slug(title: str) -> str:
+    """Return a title as a part of a path."""
     return re.sub(r"[^\w]+", "-", title.lower()).strip("-")[:40] or "note"
 
 

@@ -132,7 +132,7 @@ FaultName = CheckName | _Around | _Damage | _Strays | _Walls
 class Finding(Struct, frozen=True):
     """Something that is wrong with a knowledge base, and what to do about it."""
 
-    check: FaultName  # a store's `repair` knows it by this name
+    fault: FaultName  # a store's `repair` knows it by this name
     message: str
     hint: str
     is_repairable: bool = False  # whether it can be put right without losing anything

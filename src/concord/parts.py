@@ -1,6 +1,6 @@
 """Which adapters are open? Each is opened once, when it is first needed, by whichever thread needs it first.
 
-With `knowledge`, this is the only place that knows adapters by name; everything else sees protocols.
+This is the only place that knows adapters by name; everything else sees protocols.
 """
 
 from __future__ import annotations
@@ -36,10 +36,6 @@ NONE = "none"  # the provider that is nobody
 _EMBEDDER, _SEMANTIC = "embedder", "semantic"  # how the names of such parts begin
 _FLEETING = ("memory:", "qdrant-local::memory:")  # how URLs begin of what is gone with this process
 COLD = Degraded("semantic", "the model is still loading; ask again in a moment to search by meaning as well")
-
-
-def silent(stage: str, done: int, total: int | None) -> None:
-    """Report progress to nobody."""
 
 
 def check_lasting(*urls: str) -> None:
@@ -226,11 +222,9 @@ class Parts:
         from concord.ingest import Limits
         from concord.text.chunk import ChunkSize
 
-        target = self.settings["ingest.chunk_tokens"]
-        size = ChunkSize(
-            target=target, maximum=target * 7 // 5, overlap=self.settings["ingest.chunk_overlap"]
-        )
-        return Limits(self.settings["ingest.max_bytes"], size)
+        settings = self.settings
+        size = ChunkSize.for_target(settings["ingest.chunk_tokens"], settings["ingest.chunk_overlap"])
+        return Limits(settings["ingest.max_bytes"], size)
 
     def tokenizer(self) -> Embedder:
         """Return whose tokens chunks are measured in; words stand in where no model is configured."""

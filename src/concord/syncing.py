@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Set
 from functools import cache
 
 from concord import ingest
-from concord.embedding import embed_pending
+from concord.embedding import embed_pending, with_embedding
 from concord.errors import NotFound, Unreadable
 from concord.outcomes import Failure, SyncReport
 from concord.parts import Parts
@@ -59,17 +60,17 @@ class Syncing:
         return report
 
     def _embed_notes(self, source: Source, *, embed: bool, progress: Progress) -> SyncReport:
+        started = time.monotonic()
         done = embed_pending(
             self._parts.store, self._parts.embedder if embed else None, progress, source_id=source.id
         )
         self._parts.after_embedding()
         self._parts.store.tend(progress)
-        return SyncReport(
+        catalog = self._parts.store.catalog
+        report = SyncReport(
             source,
-            unchanged=self._parts.store.catalog.counts(source.id).documents,
-            embedded=done.embedded,
-            reused=done.reused,
-            pending=done.pending,
-            degraded=done.degraded,
-            generation=self._parts.store.catalog.generation(),
+            unchanged=catalog.counts(source.id).documents,
+            generation=catalog.generation(),
+            took_s=time.monotonic() - started,
         )
+        return with_embedding(report, done)

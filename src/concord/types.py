@@ -42,6 +42,10 @@ Freshness = Literal["fresh", "changed", "deleted"]
 Opinion = Literal["good", "bad"]
 
 
+def silent(stage: str, done: int, total: int | None) -> None:
+    """Report progress to nobody. It stands here because no quick command has time to import the protocols."""
+
+
 class Source(Struct, frozen=True):
     """A folder, a file or the notes: where documents come from."""
 

@@ -281,7 +281,7 @@ def refit_to_json(refit: Refit) -> JsonObject:
 
 def _finding(finding: Finding) -> JsonObject:
     return {
-        "check": finding.check,
+        "check": finding.fault,
         "message": finding.message,
         "hint": finding.hint,
         "repairable": finding.is_repairable,

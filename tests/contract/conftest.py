@@ -13,9 +13,9 @@ import pytest
 from concord import plugins
 from concord.backends.sqlite.store import SQLiteStore
 from concord.config import load_settings
-from concord.parts import Parts, silent
+from concord.parts import Parts
 from concord.protocols import Store
-from concord.types import Scored
+from concord.types import Scored, silent
 from postgres_server import fresh_org, server_url
 
 URLS: dict[str, Callable[[Path], str]] = {

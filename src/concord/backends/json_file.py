@@ -18,6 +18,7 @@ import msgspec
 
 from concord.backends.bm25 import InvertedIndex
 from concord.backends.columns import columns_of
+from concord.backends.durable import sync_to_disk
 from concord.backends.file_identity import file_identity
 from concord.backends.file_locks import file_lock
 from concord.backends.memory import MemoryStore
@@ -280,17 +281,8 @@ def _write(path: Path, data: bytes) -> _Signature | None:
         except OSError:
             draft.unlink(missing_ok=True)
             raise
-        _sync_folder(path.parent)
+        sync_to_disk(path.parent)  # where the name leads to the new file now
     return _signature(path)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Write down that the name leads to the new file."""
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
 
 
 @contextmanager

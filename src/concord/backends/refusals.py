@@ -12,7 +12,7 @@ def name_taken(source: Source) -> BadValue:
     """Say that a source's name or prefix is another one's."""
     return BadValue(
         f"another source is called {source.name!r} or has the prefix {source.prefix!r}",
-        hint="choose another name with --name",
+        hint="give another --name",
     )
 
 

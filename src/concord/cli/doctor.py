@@ -42,6 +42,6 @@ def _show(found: Diagnosis) -> None:
     for finding in found.fixed:
         output.emit(f"fixed: {finding.message}")
     for finding in found.findings:
-        output.emit(f"{finding.check}: {finding.message}\n  {finding.hint}")
+        output.emit(f"{finding.fault}: {finding.message}\n  {finding.hint}")
     if not found.findings:
         output.talk(f"all is well: {', '.join(found.checks)}")

@@ -15,7 +15,7 @@ from concord.cli import output
 from concord.cli.command import Flags, command
 
 if TYPE_CHECKING:
-    from concord.clients import Change, Client, Launch, Scope
+    from concord.clients.entries import Change, Client, Launch, Scope
 
 
 @command(
@@ -51,18 +51,18 @@ def install(
     comments stay, the old file is kept beside the new one, and doing it twice changes nothing. Keys and
     passwords are not written.
     """
-    from concord import clients
+    from concord.clients import entries
 
-    chosen = clients.find_client(client)
-    path = clients.config_path(chosen, scope, Path.cwd(), os.environ)
+    chosen = entries.find_client(client)
+    path = entries.config_path(chosen, scope, Path.cwd(), os.environ)
     carried = {} if scope == "project" else os.environ
-    entry = clients.entry_for(chosen, launch(flags, scope, roots, carried))
+    entry = entries.entry_for(chosen, launch(flags, scope, roots, carried))
     secrets = [] if uninstall else _secrets(flags, carried)
     if only_print:
         output.talk(f"for {path}:")
-        output.emit(clients.snippet(chosen, entry))
+        output.emit(entries.snippet(chosen, entry))
     else:
-        change = clients.uninstall(chosen, path) if uninstall else clients.install(chosen, path, entry)
+        change = entries.uninstall(chosen, path) if uninstall else entries.install(chosen, path, entry)
         _show(change, chosen, secrets, as_json=as_json)
     if secrets:
         output.talk(f"secret, so not written: {', '.join(secrets)}; set it where {chosen.title} is started")
@@ -73,7 +73,7 @@ def launch(flags: Flags, scope: Scope, roots: tuple[str, ...], carried: Mapping[
 
     A file that others may get names neither this machine's paths nor its variables.
     """
-    from concord.clients import Launch
+    from concord.clients.entries import Launch
     from concord.text.urls import without_password
 
     command, args = _program(shared=scope == "project")

@@ -122,6 +122,7 @@ def _row(setting: Setting, settings: Settings) -> dict[str, Any]:
         "why": setting.why,
         "choices": list(setting.choices) or None,
         "minimum": setting.minimum,
+        "maximum": setting.maximum,
     }
 
 

@@ -1,13 +1,18 @@
-"""What a sync writes down about a source for the next one: JSON, which a store keeps without reading it."""
+"""What a sync writes down about a source for the next one: JSON, which a store keeps without reading it.
+
+A migration leaves its marks in the same place: whether a copy is finished, and what it was like then.
+"""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
 Entry = list[int | str]  # the state of a file, then why it holds no text
+_UNFINISHED, _FINISHED = "unfinished copy", "finished copy"  # each with the generation of the copy
 
 
 class Memo(Struct, frozen=True):
@@ -20,10 +25,30 @@ class Memo(Struct, frozen=True):
 
 def read_memo(written: str) -> Memo:
     """Return what was written down; of a memo that somebody else has left, nothing."""
-    kept = json.loads(written) if written else {}
+    kept = _plain(written)
     return Memo(**{name: kept[name] for name in Memo.__struct_fields__ if name in kept})
 
 
 def write_memo(memo: Memo) -> str:
     """Return a memo as a store keeps it."""
     return json.dumps(asdict(memo))
+
+
+def unfinished_copy(generation: int) -> str:
+    """Return the memo of a copy that is being made, and has this generation as long as nobody else writes."""
+    return json.dumps({_UNFINISHED: generation})
+
+
+def finished_copy(written: str, generation: int) -> str:
+    """Return a memo of the origin for its copy, which is finished and has this generation."""
+    return json.dumps({**_plain(written), _FINISHED: generation})
+
+
+def finished_at(written: str) -> int | None:
+    """Return the generation that a copy had when it was finished; None where nothing says that it was."""
+    return _plain(written).get(_FINISHED)
+
+
+def _plain(written: str) -> dict[str, Any]:
+    kept: dict[str, Any] = json.loads(written or "{}")
+    return kept

@@ -14,6 +14,7 @@ from concord.mcp.desk import Desk
 from concord.mcp.jobs import Extent, Job, Plan, Step
 from concord.mcp.packing import Reply, pack_answer
 from concord.mcp.roots import permitted
+from concord.mcp.wording import for_tools
 from concord.text.moments import moment
 from concord.wire import document_to_json, passage_to_json
 from concord.wire_outcomes import (
@@ -173,6 +174,8 @@ def remove(desk: Desk, kb: KnowledgeBase, asked: given.RemoveArguments) -> Reply
 def stats(desk: Desk, kb: KnowledgeBase, asked: given.StatsArguments) -> Reply:
     """Tell how much is stored and whether all is well."""
     state = stats_to_json(kb.stats())
+    if (index := state["vector_index"]) and index["absent"]:
+        index["absent"] = for_tools(index["absent"])
     problems = _problems(state)
     wire = {
         **state,
@@ -239,7 +242,7 @@ def _how_far(job: Job, moving: Job) -> str:
 
 def _report(wire: JsonObject, reports: list[SyncReport]) -> JsonObject:
     """Return one flat report, however many sources there were."""
-    failed = wire.get("failed", [])
+    failed = [{**one, "reason": for_tools(one["reason"])} for one in wire.get("failed", [])]
     skipped: dict[str, int] = {}
     for report in reports:
         for reason, files in report.skipped.items():
@@ -251,7 +254,7 @@ def _report(wire: JsonObject, reports: list[SyncReport]) -> JsonObject:
         "skipped": skipped,
         "failed": failed[:MOST_FAILURES],
         "failed_total": len(failed),
-        "degraded": next((report.degraded for report in reports if report.degraded), None),
+        "degraded": next((for_tools(report.degraded) for report in reports if report.degraded), None),
         "generation": wire.get("generation"),
         "progress": None,
         "note": None,

@@ -16,10 +16,12 @@ _TOOLS = {
     "sync": "kb_sync",
 }
 _COMMAND = re.compile(rf"`kb ({'|'.join(_TOOLS)})(?: [A-Z]+)?`")  # with a placeholder at most
+_REMOVE = re.compile(r"`kb remove ([^`]+?)(?<! --force)`")
 _PHRASES = {
     ", or search one with `--in PATH`": "",
+    "`kb add PATH --pattern '**'`": "kb_add_source with patterns ['**']",
     "--include-superseded": "include_superseded",
-    "a longer --deadline-ms": "a longer deadline_ms",
+    "--deadline-ms": "deadline_ms",
     "(--mode auto)": "(mode auto)",
     "a larger --top": "a larger limit",
     "another --name": "another name",
@@ -30,4 +32,5 @@ def for_tools(said: str) -> str:
     """Return a note, a reason or a hint with tools and arguments in place of commands and options."""
     for phrase, instead in _PHRASES.items():
         said = said.replace(phrase, instead)
+    said = _REMOVE.sub(lambda command: f"kb_remove_source with source {command[1]!r}", said)
     return _COMMAND.sub(lambda command: _TOOLS[command[1]], said)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from concord.rerankers.weighing import checked_weight, weighed
+from concord.rerankers.weighing import weighed
 from concord.types import ChunkId, Ranked
 
 Similarity = Callable[[str, Sequence[ChunkId]], Mapping[ChunkId, float]]
@@ -17,7 +17,7 @@ class CosineReranker:
     name = "cosine"
 
     def __init__(self, options: Mapping[str, Any], similarity: Similarity) -> None:
-        self._weight = checked_weight(options)
+        self._weight = float(options["rerank.weight"])
         self._similarity = similarity
 
     def rerank(self, query: str, ranked: Sequence[Ranked], texts: Mapping[ChunkId, str]) -> list[Ranked]:

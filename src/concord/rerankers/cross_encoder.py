@@ -28,7 +28,7 @@ from concord.onnx_models import (
     session_options,
     strange_inputs,
 )
-from concord.rerankers.weighing import checked_weight, weighed
+from concord.rerankers.weighing import weighed
 from concord.text.surrogates import encodable
 from concord.types import ChunkId, Ranked
 
@@ -60,7 +60,7 @@ class CrossEncoder:
     name = "cross_encoder"
 
     def __init__(self, options: Mapping[str, Any], similarity: object = None) -> None:
-        self._weight = checked_weight(options)
+        self._weight = float(options["rerank.weight"])
         self._home = str(options.get("rerank.model") or "")
         self._paths: Paths | None = options.get("paths")
         self._threads = int(options.get("embed.threads") or 0) or physical_cores()

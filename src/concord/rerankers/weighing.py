@@ -6,23 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from concord.errors import BadValue
 from concord.types import ChunkId, Ranked
-
-
-def checked_weight(options: Mapping[str, float]) -> float:
-    """Return the setting `rerank.weight`.
-
-    Raises:
-        BadValue: it is no share.
-    """
-    weight = options["rerank.weight"]
-    if not 0 <= weight <= 1:
-        raise BadValue(
-            f"rerank.weight cannot be {weight:g}",
-            hint="from 0 (the order stays) to 1 (the reranker alone decides)",
-        )
-    return weight
 
 
 def weighed(ranked: Sequence[Ranked], scores: Mapping[ChunkId, float], weight: float) -> list[Ranked]:

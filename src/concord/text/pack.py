@@ -36,13 +36,22 @@ DEEP = 12
 # a megabyte without spaces would be one token.
 LONGEST_TOKEN = 64
 
+# How long a piece may be, in fifths of the wished-for length: what is a little longer stays whole, and beside
+# the longest of the usual pieces the header of `assemble` still fits into a window of 512.
+LONGEST_FIFTHS = 7
+
 
 class ChunkSize(Struct, frozen=True):
     """How long chunks are, in tokens of the embedding model."""
 
     target: int = 320
-    maximum: int = 448  # leaves room for the header of `assemble` in a window of 512
+    maximum: int = 448
     overlap: int = 32
+
+    @classmethod
+    def for_target(cls, target: int, overlap: int) -> ChunkSize:
+        """Return how long chunks may be that should have this length."""
+        return cls(target, target * LONGEST_FIFTHS // 5, overlap)
 
 
 class Cut(NamedTuple):

@@ -59,7 +59,7 @@ _DIMENSIONS = "SELECT DISTINCT dimension FROM kb_spaces WHERE org = %s AND dimen
 class _Count(NamedTuple):
     """A check that counts rows which should not be there."""
 
-    check: FaultName
+    fault: FaultName
     rows: str
     said: str
     repair: str
@@ -106,7 +106,7 @@ def _faults(connection: Connection, org: int) -> Iterator[Finding]:
     is_elsewhere = connection.execute(_HOME, (org,)).fetchone() != ("",)
     for space, table in spaces_of(connection, org):
         # What vectors elsewhere were lost, nobody can tell here.
-        counts = [one for one in _COUNTS_OF_SPACE if not (is_elsewhere and one.check == "lost-vectors")]
+        counts = [one for one in _COUNTS_OF_SPACE if not (is_elsewhere and one.fault == "lost-vectors")]
         yield from _counted(connection, counts, {"org": org, "space": space}, table)
     for dimension in _dimensions(connection, org):
         yield from _index_faults(connection, org, vector_table(dimension))
@@ -171,11 +171,11 @@ def _dimensions(connection: Connection, org: int) -> list[int]:
 def _counted(
     connection: Connection, counts: Iterable[_Count], values: dict[str, int], table: str
 ) -> Iterator[Finding]:
-    for check, rows, said, repair in counts:
+    for fault, rows, said, repair in counts:
         statement = f"SELECT count(*) FROM {rows.format(table=table)}"
         (count,) = connection.execute(statement, values).fetchone() or (0,)
         if count:
-            yield _repairable(check, said.format(count), repair)
+            yield _repairable(fault, said.format(count), repair)
 
 
 def _holds(connection: Connection, statement: str, org: int) -> bool:
@@ -183,5 +183,5 @@ def _holds(connection: Connection, statement: str, org: int) -> bool:
     return bool(holds)
 
 
-def _repairable(check: FaultName, message: str, repair: str) -> Finding:
-    return Finding(check, message, f"`kb doctor --fix` {repair}", is_repairable=True)
+def _repairable(fault: FaultName, message: str, repair: str) -> Finding:
+    return Finding(fault, message, f"`kb doctor --fix` {repair}", is_repairable=True)

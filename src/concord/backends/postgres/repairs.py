@@ -42,14 +42,14 @@ _NEXT_GENERATION = "UPDATE kb_orgs SET generation = generation + 1 WHERE key = %
 
 def put_right(findings: Sequence[Finding], connections: Connections) -> None:
     """Repair everything that was found, in one transaction; an index is built after it."""
-    wanted = {finding.check for finding in findings if finding.is_repairable}
+    wanted = {finding.fault for finding in findings if finding.is_repairable}
     if not wanted:
         return
     values = {"org": connections.org}
     with connections.transaction() as connection:
         connection.execute("SELECT FROM kb_orgs WHERE key = %(org)s FOR UPDATE", values)
-        for check, repair in _REPAIRS.items():
-            if check in wanted:
+        for fault, repair in _REPAIRS.items():
+            if fault in wanted:
                 repair(connection, connections.org)
         connection.execute(_NEXT_GENERATION, values)
     if "index" in wanted:

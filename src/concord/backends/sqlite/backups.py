@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 
 import apsw
 
+from concord.backends.durable import sync_to_disk
 from concord.backends.sqlite import schema
 from concord.backends.sqlite.connections import Connection, Readers, closed_on_failure, snapshot
 from concord.backends.sqlite.faults import DAMAGE, translated
@@ -78,7 +79,7 @@ def _unfinished(path: str) -> Iterator[str]:
         yield copy
         with _explained(path):
             os.replace(copy, path)
-            _see_to_the_disk(os.path.dirname(path))
+            sync_to_disk(os.path.dirname(path))
     finally:
         for leftover in (copy, f"{copy}-journal", f"{copy}-wal", f"{copy}-shm"):
             with suppress(OSError):
@@ -107,11 +108,3 @@ def _check_sound(target: Connection, path: str) -> None:
     fault = target.execute("PRAGMA quick_check(1)").get
     if fault != "ok":
         raise CorruptStore(f"the store is damaged: {fault}; {path} was left as it is", hint=DAMAGE)
-
-
-def _see_to_the_disk(folder: str) -> None:
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

@@ -51,10 +51,10 @@ def find_faults(vec_readers: Readers, writer: Writer) -> list[Finding]:
     """Run every check; a damaged file is not looked into further: what it says cannot be relied on."""
     with vec_readers.connection() as connection:
         found = [finding for check in (_version, _integrity) if (finding := check(connection))]
-        if any(finding.check == "integrity" for finding in found):
+        if any(finding.fault == "integrity" for finding in found):
             return found
         found += [finding for check in _CONTENT if (finding := check(connection))]
-    if not any(finding.check == "words" for finding in found) and (finding := _words_compared(writer)):
+    if not any(finding.fault == "words" for finding in found) and (finding := _words_compared(writer)):
         found.append(finding)
     return found
 
@@ -162,16 +162,16 @@ _CONTENT: tuple[Callable[[Connection], Finding | None], ...] = (
 
 
 def _counted(
-    connection: Connection, conditions: Sequence[str], check: FaultName, said: str, repair: str
+    connection: Connection, conditions: Sequence[str], fault: FaultName, said: str, repair: str
 ) -> Finding | None:
     count = sum(_count(connection, condition) for condition in conditions)
-    what = {"vectors": "vectors", "superseded": "documents"}.get(check, "chunks")
-    return _repairable(check, said.format(f"{count:,} {what}"), repair) if count else None
+    what = {"vectors": "vectors", "superseded": "documents"}.get(fault, "chunks")
+    return _repairable(fault, said.format(f"{count:,} {what}"), repair) if count else None
 
 
 def _count(connection: Connection, condition: str) -> int:
     return int(connection.execute(f"SELECT count(*) {condition}").get)
 
 
-def _repairable(check: FaultName, message: str, repair: str) -> Finding:
-    return Finding(check, message, f"`kb doctor --fix` {repair}", is_repairable=True)
+def _repairable(fault: FaultName, message: str, repair: str) -> Finding:
+    return Finding(fault, message, f"`kb doctor --fix` {repair}", is_repairable=True)

@@ -24,12 +24,10 @@ def new_file(database: str, key: int) -> str:
 
 def seal(path: str, version: int, vectors: int, alive: int) -> GraphRow:
     """See a finished file to the disk, and return how it is known again."""
+    from concord.backends.durable import sync_to_disk  # late, as all that only a build needs
+
     for one in (path, os.path.dirname(path)):
-        opened = os.open(one, os.O_RDONLY)
-        try:
-            os.fsync(opened)
-        finally:
-            os.close(opened)
+        sync_to_disk(one)
     found = os.stat(path)
     known = (found.st_size, found.st_mtime_ns, _checksum(path))
     return GraphRow(FORM, os.path.basename(path), version, vectors, alive, *known)

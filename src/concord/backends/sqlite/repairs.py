@@ -16,10 +16,10 @@ _NEXT_GENERATION = "UPDATE kb_meta SET value = value + 1 WHERE key = 'generation
 
 def put_right(findings: Sequence[Finding], writer: Writer) -> None:
     """Repair everything that was found, in one transaction."""
-    wanted = {finding.check for finding in findings if finding.is_repairable} & _REPAIRS.keys()
+    wanted = {finding.fault for finding in findings if finding.is_repairable} & _REPAIRS.keys()
     with writer.transaction() as connection:
-        for check, repair in _REPAIRS.items():
-            if check in wanted:
+        for fault, repair in _REPAIRS.items():
+            if fault in wanted:
                 repair(connection)
         if wanted:
             connection.execute(_NEXT_GENERATION)

@@ -131,7 +131,7 @@ class SQLiteStore:
         readers = Readers(self._location, self._file, Connection.load_vec0)
         try:
             found = find_faults(readers, self._writer)
-            is_damaged = any(finding.check == "integrity" for finding in found)
+            is_damaged = any(finding.fault == "integrity" for finding in found)
             return found if is_damaged else [*found, *self._graphs().check()]
         finally:
             readers.close()

@@ -17,8 +17,8 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 
+from concord.clients import jsonc, toml_table
 from concord.errors import BadValue, UnknownName, did_you_mean
-from concord.text import jsonc, toml_table
 
 Scope = Literal["user", "project"]
 Environment = Mapping[str, str]
