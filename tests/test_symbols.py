@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from concord.ranking.definitions import asked_name
 from concord.text.symbols import defines, definitions_in, symbol_at
+from recorders import write
+from small_library import opened
 
 PYTHON = '''\
     def host(self, host):
@@ -98,3 +103,64 @@ def test_other_lines_define_nothing(line: str):
 
 def test_a_name_that_is_only_called_is_not_defined():
     assert not defines("getconn", "def putconn(self):\n    self.getconn()\n")
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("getconn", "getconn"),
+        ("pool.acquire()", "acquire"),
+        ("std::sort", "sort"),
+        ("def getconn", "getconn"),
+        ("where is the class StaticFiles defined?", "StaticFiles"),
+        ("definition of rmtree", "rmtree"),
+        ("BaseClient implementation", "BaseClient"),
+        ("class action lawsuit", None),
+        ("how is it defined", None),
+        ("3.2", None),
+    ],
+)
+def test_a_query_asks_for_one_definition_or_for_none(query: str, name: str | None):
+    assert asked_name(query) == name
+
+
+POOL = '''\
+"""A pool of connections."""
+
+class Pool:
+    """Lends connections."""
+
+    def getconn(self, timeout=None):
+        """Take a connection out of the pool, or wait for one."""
+        return self._take(timeout)
+
+    def putconn(self, conn):
+        """Give one back that getconn has lent; getconn will lend it again."""
+        self._give(conn)
+
+class Waiter:
+    """Waits for getconn of a Pool, as putconn lets it; getconn is called by the pool, and putconn is not."""
+
+    def wait(self, pool):
+        pool.getconn()
+'''
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("getconn", ("Pool", "getconn")),
+        ("def putconn", ("Pool", "putconn")),
+        ("where is getconn defined", ("Pool", "getconn")),
+        ("Waiter", ("Waiter",)),
+    ],
+)
+def test_the_definition_of_a_name_comes_first_under_that_name(
+    tmp_path: Path, query: str, name: tuple[str, ...]
+):
+    write(tmp_path / "code" / "pool.py", POOL)
+    write(tmp_path / "code" / "use.py", "pool.getconn()\nWaiter().wait(pool)\npool.putconn(getconn)\n" * 3)
+    with opened(tmp_path, ingest__chunk_tokens=50, ingest__chunk_overlap=0) as kb:
+        kb.add(tmp_path / "code")
+        first = kb.search(query).hits[0]
+    assert (first.document.path, first.chunk.heading) == ("code/pool.py", name)

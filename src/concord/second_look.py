@@ -8,7 +8,7 @@ stays as it was.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -17,7 +17,8 @@ from msgspec.structs import replace
 from concord.crew import bounded
 from concord.errors import reason_of
 from concord.ranking import lift, proximity, rarity
-from concord.ranking.entities import boost, definitions, mentioned
+from concord.ranking.definitions import asked_name, is_definition
+from concord.ranking.entities import boost, mentioned
 from concord.ranking.flags import WRITTEN_BOOST, asked_option, describes, writes
 from concord.ranking.proximity import SUBJECT
 from concord.text.holding import contains
@@ -52,16 +53,21 @@ def second_look(
     survivors: Sequence[Survivor], query: Query, reranker: Reranker | None, budget_ms: float
 ) -> Look:
     """Order the chunks whose texts have been read; the reranker may take as long as `budget_ms`."""
-    close = _closeness(survivors, query)
+    defining = _defining(survivors, query)
+    close = _closeness(survivors, defining, query)
     texts = {one.ranked.chunk_id: one.chunk.text for one in survivors}
-    lifted = _lifted(survivors, texts, close, query)
+    lifted = _lifted(survivors, texts, close, defining, query)
     if reranker is None or not lifted:
         return Look(lifted, close=close)
     return replace(_reranked(lifted, texts, query.meaning, reranker, budget_ms), close=close)
 
 
 def _lifted(
-    survivors: Sequence[Survivor], texts: Mapping[ChunkId, str], close: Mapping[ChunkId, float], query: Query
+    survivors: Sequence[Survivor],
+    texts: Mapping[ChunkId, str],
+    close: Mapping[ChunkId, float],
+    defining: Collection[ChunkId],
+    query: Query,
 ) -> list[Ranked]:
     """Lift what has the words of the query close together, what names and what defines what it asks for."""
     # A whole question is rare, however common its words are.
@@ -69,18 +75,28 @@ def _lifted(
     lifted = lift.lifted([one.ranked for one in survivors], proximity.lifts(close, rareness))
     if query.entities:
         lifted = boost(lifted, {i for i, text in texts.items() if mentioned(query.entities, text)})
-    if is_literal(query):
-        option = asked_option(query)
-        if option:
-            lifted = boost(lifted, {i for i, text in texts.items() if writes(option, text)}, WRITTEN_BOOST)
-        described = {i for i, text in texts.items() if option and describes(option, text)}
-        headings = {one.ranked.chunk_id: one.chunk.heading for one in survivors}
-        lifted = boost(lifted, definitions(query.text, headings) | described, DEFINITION_BOOST)
-    return lifted
+    if option := asked_option(query):
+        lifted = boost(lifted, {i for i, text in texts.items() if writes(option, text)}, WRITTEN_BOOST)
+        defining = [i for i, text in texts.items() if describes(option, text)]
+    return boost(lifted, defining, DEFINITION_BOOST)
 
 
-def _closeness(survivors: Sequence[Survivor], query: Query) -> dict[ChunkId, float]:
-    """Return how close the words stand in each text; where only meaning was asked for, words say nothing."""
+def _defining(survivors: Sequence[Survivor], query: Query) -> set[ChunkId]:
+    """Return what defines the name that a query asks for; words alone make no heading of it."""
+    name = asked_name(query.text)
+    if name is None:
+        return set()
+    known = [one for one in survivors if one.document.type == "code" or is_literal(query)]
+    return {one.ranked.chunk_id for one in known if is_definition(one, name)}
+
+
+def _closeness(
+    survivors: Sequence[Survivor], defining: Collection[ChunkId], query: Query
+) -> dict[ChunkId, float]:
+    """Return how close the words stand in each text; where only meaning was asked for, words say nothing.
+
+    What defines the name that was asked for has all that was asked for.
+    """
     if not any(vote.family == "lexical" for one in survivors for vote in one.ranked.votes):
         return {}
     weights = rarity.idfs(query.chunks, query.frequencies)
@@ -91,7 +107,8 @@ def _closeness(survivors: Sequence[Survivor], query: Query) -> dict[ChunkId, flo
         is_likely = is_question and (found == SUBJECT or len(query.words) == 1)
         return 1.0 if is_likely and contains(text, query.meaning) else found
 
-    return {one.ranked.chunk_id: close(f"{one.document.title}\n{one.chunk.text}") for one in survivors}
+    found = {one.ranked.chunk_id: close(f"{one.document.title}\n{one.chunk.text}") for one in survivors}
+    return {**found, **dict.fromkeys(defining, 1.0)}
 
 
 def _is_bare(query: Query) -> bool:

@@ -7,7 +7,7 @@ identifier, code, file name, version or number. A query with a name is of kind "
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 
 from concord.ranking.identifiers import is_measure, is_number, is_year, shape
@@ -62,12 +62,6 @@ def boost(
 ) -> list[Ranked]:
     """Lift the chunks that mention a name by a share of the list's score range, and order anew."""
     return lifted(ranked, dict.fromkeys(mentioning, share))
-
-
-def definitions(name: str, headings: Mapping[ChunkId, Sequence[str]]) -> set[ChunkId]:
-    """Return the chunks whose own heading is a name: where `pool.acquire()` is asked for, `acquire` is."""
-    asked = name.strip().removesuffix("()").rpartition(".")[2]
-    return {chunk_id for chunk_id, heading in headings.items() if asked and asked in heading[-1:]}
 
 
 def _names(text: str, query: Sequence[Word]) -> Iterator[str]:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _NAME = r"(?P<{}>[^\W\d][\w$]*+[?!]?)"
 _BY_KEYWORD = (
     r"(?:(?:export|default|public|private|protected|internal|static|final|abstract|async|pub(?:\([a-z]+\))?"
-    r"|unsafe|extern|inline|virtual|override|sealed|partial|declare|const)[ \t]+)*"
-    r"(?:def|class|function\*?|func|fn|struct|enum|union|trait|interface|module|mod|namespace|record|type)"
+    r"|unsafe|extern|inline|virtual|override|sealed|partial|declare|const|local|open|suspend)[ \t]+)*"
+    r"(?:def|class|function\*?|func|fn|fun|sub|struct|enum|union|trait|interface|module|mod|namespace|record|type)"
     r"[ \t]+(?:\([^)\n]*\)[ \t]*)?(?:[\w$]+(?:\.|::))*"
     + _NAME.format("named")
     + r"(?![ \t]+\w+[ \t]*[=;])"  # struct point origin = {0, 0}
