@@ -587,6 +587,6 @@ def test_each_strategy_proposes_forty_or_three_times_the_limit():
 
 
 def test_a_mode_asks_the_strategies_of_its_families():
-    assert polled("auto") == polled("hybrid") == ("fts_exact", "fts_relaxed", "semantic")
+    assert polled("auto") == polled("hybrid") == ("lexical", "semantic")
     assert polled("semantic") == ("semantic",)
-    assert polled("fts5") == ("fts_exact", "fts_relaxed")
+    assert polled("fts5") == ("lexical",)

@@ -19,7 +19,7 @@ from concord.embedders.hashing import HashingEmbedder
 from concord.embedders.ollama import open_ollama
 from concord.embedders.onnx import OnnxEmbedder
 from concord.embedders.openai import open_openai
-from concord.errors import MissingExtra, UnknownName
+from concord.errors import BadValue, MissingExtra, UnknownName
 from concord.extractors.code import CodeExtractor
 from concord.extractors.excel import ExcelExtractor
 from concord.extractors.html import HtmlExtractor
@@ -36,7 +36,11 @@ from concord.rerankers.cosine import CosineReranker
 from concord.rerankers.cross_encoder import CrossEncoder
 from concord.strategies.lexical import ExactWords, RelaxedWords
 from concord.strategies.semantic import Semantic
+from concord.types import Mode
+from kb_command import Kb
+from other_embedders import TABLE
 from recorders import write
+from small_library import library
 
 # Checked by mypy: what is loaded by name meets no other check of its type.
 EMBEDDERS: Sequence[Callable[..., Embedder]] = (
@@ -105,23 +109,43 @@ def test_a_package_that_is_not_installed_is_named_with_the_command_that_installs
 
 @pytest.fixture
 def outsider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An installed package that brings an embedder, an extractor and a store of its own."""
+    """An installed package that brings an embedder, an extractor, a store and two strategies of its own."""
     site = tmp_path / "site"
     write(
         site / "outsider.py",
         "from concord.backends.memory import MemoryStore\n"
         "from concord.embedders.hashing import HashingEmbedder\n"
-        "from concord.types import Extracted, Identity\n\n"
+        "from concord.text.terms import word_match\n"
+        "from concord.types import Candidate, Extracted, Identity\n\n"
         "class Loud(HashingEmbedder):\n"
         "    identity = Identity('outsider', 'loud', 256)\n\n"
         "class Shelf(MemoryStore):\n"
         "    pass\n\n"
         "class Reversed:\n"
         "    def extract(self, data, name):\n"
-        "        return Extracted(data.decode()[::-1], 'text', title='turned')\n",
+        "        return Extracted(data.decode()[::-1], 'text', title='turned')\n\n"
+        "def votes(by, found):\n"
+        "    ranked = enumerate(found, 1)\n"
+        "    return [Candidate(one.chunk_id, by.name, by.family, n, one.score) for n, one in ranked]\n\n"
+        "class Daggers:\n"
+        "    name, family = 'daggers', 'lexical'\n\n"
+        "    def __init__(self, index):\n"
+        "        self.index = index\n\n"
+        "    def is_at_hand(self, query):\n"
+        "        return False\n\n"
+        "    def candidates(self, query):\n"
+        "        return votes(self, self.index.search(word_match('daggers'), query.filter, 1))\n\n"
+        "class Blades(Daggers):\n"
+        "    name, family = 'blades', 'semantic'\n\n"
+        "    def __init__(self, index, embedder):\n"
+        "        self.index, self.embedder = index, embedder\n\n"
+        "    def candidates(self, query):\n"
+        "        near = self.embedder.embed_query('A text about daggers')\n"
+        "        return votes(self, self.index.search(near, query.filter, 1))\n",
     )
     groups = {"embedders": "loud = outsider:Loud", "backends": "shelf = outsider:Shelf"}
     groups["extractors"] = "rev = outsider:Reversed"
+    groups["strategies"] = "daggers = outsider:Daggers\nblades = outsider:Blades"
     lines = "\n".join(f"[concord.{kind}]\n{row}" for kind, row in groups.items())
     write(site / "outsider-1.0.dist-info" / "entry_points.txt", lines)
     write(
@@ -143,6 +167,65 @@ def test_an_installed_package_adds_parts_without_a_line_of_ours(outsider: Path, 
         assert {"fts_exact", "semantic"} <= set(answer.hits[0].found_by)
         assert kb.store.vectors.identity().provider == "outsider"  # type: ignore[union-attr]
     assert "loud" in plugins.names("embedders")
+
+
+@pytest.mark.promise("A.parts.entry-points")
+@pytest.mark.parametrize(
+    ("mode", "asked"),
+    [
+        ("auto", ["daggers", "blades"]),
+        ("hybrid", ["daggers", "blades"]),
+        ("fts5", ["daggers"]),
+        ("semantic", ["blades"]),
+    ],
+)
+def test_a_strategy_of_an_installed_package_votes_in_the_modes_of_its_family(
+    outsider: Path, mode: Mode, asked: list[str]
+):
+    with library({"Arms": "A text about daggers."}, search__strategies="daggers, blades") as kb:
+        answer = kb.search("zzyzx", mode=mode)
+        (hit,) = answer.hits
+        assert [name for name in hit.found_by if name in ("daggers", "blades")] == sorted(asked)
+        assert [name for name in answer.strategies_matched if name in ("daggers", "blades")] == asked
+        assert hit.confidence not in (None, "no_results")
+
+
+def test_a_person_is_told_which_strategies_have_found_what(
+    outsider: Path, kb: Kb, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("KB_SEARCH_STRATEGIES", "daggers")
+    kb("note", "A text about daggers.")
+    assert "others (daggers)" in kb("search", "zzyzx", "--fts-only").out
+
+
+def test_a_strategy_that_nobody_names_is_not_asked(outsider: Path):
+    with library({"Arms": "A text about daggers."}) as kb:
+        assert kb.search("zzyzx", mode="fts5").hits == ()
+
+
+def test_a_search_looks_at_no_entry_points_unless_a_strategy_is_named(monkeypatch: pytest.MonkeyPatch):
+    with library() as kb:
+        monkeypatch.setitem(sys.modules, "importlib.metadata", None)
+        assert kb.search("token").hits
+
+
+def test_a_strategy_is_made_anew_for_another_model(outsider: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(plugins.TABLES["embedders"], "turned", TABLE["turned"])
+    with library({"Arms": "A text about daggers."}, search__strategies="blades") as kb:
+        assert "blades" in kb.search("zzyzx").strategies_matched
+        kb.models.add("turned")
+        kb.models.use("turned", force=True)
+        kb.models.remove("hashing/hashing-256")
+        answer = kb.search("zzyzx")
+        assert ("blades" in answer.strategies_matched, answer.degraded) == (True, ())
+
+
+@pytest.mark.parametrize("named", ["nonsense", "semantic", "fts_exact"])
+def test_a_strategy_that_nobody_brings_is_an_error_with_its_cure(outsider: Path, named: str):
+    with library(search__strategies=named) as kb:
+        with pytest.raises((UnknownName, BadValue), match=named) as failure:
+            kb.search("token")
+        assert failure.value.hint
 
 
 def test_our_own_parts_cannot_be_replaced_by_an_entry_point(outsider: Path):

@@ -102,7 +102,7 @@ def _steps(request: Request, near: Near, tools: SearchTools) -> Iterator[Step]:
 
 def _needs_words(mode: Mode, fusion: str, found: Retrieval, tools: SearchTools) -> bool:
     """Whether there are words to look for, none was found, and meaning found nothing to rely on."""
-    is_allowed = any(name.startswith("fts_") for name in polled(mode))
+    is_allowed = "lexical" in polled(mode)
     if not is_allowed or found.ballots.lexical or not found.query.words or not found.query.chunks:
         return False
     return not found.ballots.votes or not _is_answerable(fusion, found, tools)

@@ -203,6 +203,13 @@ SETTINGS: tuple[Setting, ...] = (
         choices=("auto", "hybrid", "semantic", "fts5"),
     ),
     Setting(
+        "search.strategies",
+        "",
+        "further strategies to ask, by the names under which installed packages bring them, separated by"
+        " commas; each in the modes of its family",
+        "empty means ours alone: to look for others takes longer than a search",
+    ),
+    Setting(
         "search.candidates",
         40,
         "how many chunks each strategy may propose, at least (3 × top if that is more)",

@@ -118,7 +118,7 @@ def _known(
 
 def _asked_deeply(query: Query, filter: Filter, mode: Mode, tools: SearchTools) -> Poll:
     """Ask the strategies of a mode for far more than they may vote for."""
-    asked = [strategy for strategy in tools.strategies if strategy.name in polled(mode)]
+    asked = [strategy for strategy in tools.strategies if strategy.family in polled(mode)]
     deep = replace(query, filter=filter, candidates=max(DEPTH, query.candidates))
     return poll(asked, deep, tools.settings["search.deadline_ms"])
 

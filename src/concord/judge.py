@@ -25,7 +25,7 @@ from concord.ranking.features import (
     with_documents,
 )
 from concord.ranking.fuse import Fused
-from concord.ranking.plan import STRATEGIES
+from concord.ranking.plan import STRATEGIES, is_ours
 from concord.ranking.unheld import discount, unheld
 from concord.text.holding import contains
 from concord.types import ChunkId, Query, Survivor
@@ -160,17 +160,18 @@ def _verdict(
     unread: bool,
 ) -> Verdict:
     found = {vote.strategy for vote in survivor.ranked.votes}
+    outside = {vote.family for vote in survivor.ranked.votes if not is_ours(vote.strategy)}
     cuts = calibrate.cuts(calibration)
     evidence = Evidence(
         exact="fts_exact" in found,
-        relaxed="fts_relaxed" in found,
-        semantic="semantic" in found,
+        relaxed="fts_relaxed" in found or "lexical" in outside,
+        semantic="semantic" in found or "semantic" in outside,
         entity=hit.entity,
         verbatim=hit.verbatim,
         cosine=hit.cosine,
         cuts=cuts,
         kind=query.kind,
-        rung=None if found.intersection(STRATEGIES) else rung,
+        rung=None if outside or found.intersection(STRATEGIES) else rung,
         unread=unread,
     )
     relevance = calibrate.relevance(calibration, hit, search)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 from concord import plugins
 from concord.config import Settings
 from concord.errors import BadValue, KBError, Unavailable, UsageError
-from concord.types import ChunkId, Degraded, Identity, Request, Space
+from concord.types import ChunkId, Degraded, Family, Identity, Request, Space
 
 if TYPE_CHECKING:
     from concord import ingest
@@ -57,6 +58,7 @@ class Meaning(Struct, frozen=True):
 
     strategy: Semantic
     identity: Identity
+    further: Sequence[Strategy]  # of installed packages
 
 
 class Parts:
@@ -199,7 +201,42 @@ class Parts:
         index = self.store.lexical
         exact: Strategy = self._once("exact", lambda: plugins.load("strategies", "fts_exact")(index))
         relaxed: Strategy = self._once("relaxed", lambda: plugins.load("strategies", "fts_relaxed")(index))
-        return [exact, relaxed]
+        return [exact, relaxed, *self._further("lexical", "words", lambda kind: kind(index))]
+
+    def _further(
+        self, family: Family, bound_to: str, make: Callable[[Callable[..., Strategy]], Strategy]
+    ) -> list[Strategy]:
+        """Return those strategies of installed packages that belong to a family.
+
+        What one is bound to is a part of its name here: when that is another, it is made anew.
+        """
+        strategies: list[Strategy] = []
+        kinds: Mapping[str, Any] = self._once("strategies", self._load_further)
+        for name, kind in kinds.items():
+            if kind.family == family:
+                known, bound = f"strategy {name} ", f"strategy {name} {bound_to}"
+                strategies.append(self._once(bound, partial(make, kind)))
+                self._forget_others(known, bound)
+        return strategies
+
+    def _load_further(self) -> Mapping[str, Any]:
+        """Return by name what makes the strategies of installed packages that the settings want.
+
+        Raises:
+            UnknownName: nobody brings one.
+            BadValue: it has a name that ours have.
+        """
+        from concord.ranking.plan import is_ours  # late: of all commands only a search needs it, and has it
+
+        wanted = [name for name in map(str.strip, self.settings["search.strategies"].split(",")) if name]
+        kinds = {name: plugins.load("strategies", name) for name in wanted}
+        for name, kind in kinds.items():
+            if is_ours(kind.name):
+                raise BadValue(
+                    f"search.strategies cannot hold {name}: {kind.name!r} is a name of our own strategies",
+                    hint="ours are asked by the mode; others have names that do not begin with fts_",
+                )
+        return kinds
 
     def _once(self, name: str, make: Callable[[], Any]) -> Any:
         """Return a part, made when it is first asked for, by whichever thread asks first.
@@ -271,7 +308,7 @@ class Parts:
     def _with_meaning(self, tools: SearchTools, meaning: Meaning) -> SearchTools:
         return replace(
             tools,
-            strategies=[*tools.strategies, meaning.strategy],
+            strategies=[*tools.strategies, meaning.strategy, *meaning.further],
             similarity=meaning.strategy,
             calibration=self._calibration(meaning.identity),
         )
@@ -336,11 +373,19 @@ class Parts:
             return Degraded("semantic", fault.message)
         if space.identity != mine:
             return Degraded("semantic", f"the index was built with {space.identity.name}, not {mine.name}")
-        return Meaning(self._semantic(space, embedder), space.identity)
+        further = self._further(
+            "semantic",
+            self._model_name(space),
+            lambda kind: kind(self.store.spaces.of(space.identity), embedder),
+        )
+        return Meaning(self._semantic(space, embedder), space.identity, further)
+
+    def _model_name(self, space: Space) -> str:
+        return f"{_embedder_name(self._recipe(space))} {space.identity}"
 
     def _semantic(self, space: Space, embedder: Embedder) -> Semantic:
         """Return the strategy that is bound to one model: to its embedder and to its vectors."""
-        name = f"{_SEMANTIC} {_embedder_name(self._recipe(space))} {space.identity}"
+        name = f"{_SEMANTIC} {self._model_name(space)}"
         semantic: Semantic = self._once(name, lambda: self._guarded_semantic(space.identity, embedder))
         self._forget_others(_SEMANTIC, name)
         return semantic

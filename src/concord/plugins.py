@@ -69,7 +69,8 @@ def load(kind: str, name: str) -> Any:
     target = TABLES[kind].get(name) or _outside(kind).get(name)
     if target is None:
         known = ", ".join(names(kind))
-        raise UnknownName(f"no {kind.removesuffix('s')} is called {name!r}", hint=f"known: {known}")
+        one = "strategy" if kind == "strategies" else kind.removesuffix("s")
+        raise UnknownName(f"no {one} is called {name!r}", hint=f"known: {known}")
     module, _, attribute = target.partition(":")
     try:
         return getattr(import_module(module), attribute)

@@ -668,7 +668,11 @@ class SelfCopying(Protocol):
 
 
 class Strategy(Protocol):
-    """One independent way to look for an answer."""
+    """One independent way to look for an answer.
+
+    A lexical one is made with the store's `LexicalIndex`, and its scores are of the scale of BM25; a semantic
+    one with the `VectorIndex` and the `Embedder` of one model, and its scores are cosines.
+    """
 
     name: str
     family: Family

@@ -75,7 +75,7 @@ def retrieve(
     """
     laps = laps or Laps()
     cosines = _cosines(request, tools)
-    asked = [strategy for strategy in tools.strategies if strategy.name in polled(mode)]
+    asked = [strategy for strategy in tools.strategies if strategy.family in polled(mode)]
     with laps.lap("understand"):
         is_option, is_folder = partial(_is_option, tools.store), partial(_is_folder, tools.store)
         query, parsed = read(request, tools.settings, sources, is_option, is_folder)

@@ -79,7 +79,7 @@ def _cut(text: str, most: int) -> str:
 
 def _facts(hit: Hit, scale: str, *, explain: bool) -> Iterator[str]:
     """Yield who found a hit and how far to trust it; `scale` is what is to be said of its score."""
-    families = {"meaning" if name == "semantic" else "words" for name in hit.found_by}
+    families = {_family(name) for name in hit.found_by}
     yield f"{'+'.join(sorted(families, reverse=True))} ({', '.join(hit.found_by)})"
     if hit.confidence:
         yield f"confidence {hit.confidence}"
@@ -95,6 +95,14 @@ def _facts(hit: Hit, scale: str, *, explain: bool) -> Iterator[str]:
         yield f"superseded by {hit.document.superseded_by}"
     if hit.also_at:
         yield "also at " + ", ".join(map(one_line, hit.also_at))
+
+
+def _family(strategy: str) -> str:
+    from concord.ranking.plan import is_ours  # late, as a search has loaded it
+
+    if strategy == "semantic":
+        return "meaning"
+    return "words" if is_ours(strategy) else "others"
 
 
 def _wrapped(snippet: str, width: int | None) -> list[str]:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
-from concord.types import Mode, QueryKind
+from concord.types import Family, Mode, QueryKind
 
 STRATEGIES = ("fts_exact", "fts_relaxed", "semantic")  # the order in which they are always named
 
@@ -32,19 +32,24 @@ WEIGHTS: Mapping[QueryKind, Weights] = MappingProxyType(
     }
 )
 
-_POLLED: Mapping[Mode, tuple[str, ...]] = MappingProxyType(
+_POLLED: Mapping[Mode, tuple[Family, ...]] = MappingProxyType(
     {
-        "auto": STRATEGIES,
-        "hybrid": STRATEGIES,
+        "auto": ("lexical", "semantic"),
+        "hybrid": ("lexical", "semantic"),
         "semantic": ("semantic",),
-        "fts5": ("fts_exact", "fts_relaxed"),
+        "fts5": ("lexical",),
     }
 )
 
 
-def polled(mode: Mode) -> tuple[str, ...]:
-    """Return the strategies that a mode asks."""
+def polled(mode: Mode) -> tuple[Family, ...]:
+    """Return the families whose strategies a mode asks."""
     return _POLLED[mode]
+
+
+def is_ours(strategy: str) -> bool:
+    """Whether a strategy is none of an installed package; rungs of the cascade vote under such names, too."""
+    return strategy in STRATEGIES or strategy.startswith("fts_")
 
 
 def multipliers(kind: QueryKind) -> Weights:
