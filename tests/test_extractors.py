@@ -213,7 +213,24 @@ def test_front_matter_gives_title_tags_and_details_and_keeps_line_numbers():
     assert (extracted.title, extracted.tags) == ("The Title", ("ops", "how to"))
     assert extracted.details == {"date": "2024-01-31", "nested": {"a": [1, 2.5, None]}}
     assert extracted.text.split("\n")[6] == "# Heading"
-    assert not extracted.text[:6].strip()
+
+
+def test_front_matter_stays_in_the_text_as_it_stands_in_the_file():
+    block = "---\ntitle: T\nticket: ZQX-991  # at last\nowner: Ame\u0301lie\n---\n"
+    extracted = markdown(f"{block}\n# Heading\n".replace("\n", "\r\n"))
+    assert extracted.text == f"{block}\n# Heading\n".replace("e\u0301", "é")
+    assert extracted.text[extracted.body_start :] == "\n# Heading\n"
+    assert (extracted.title, extracted.details["ticket"]) == ("T", "ZQX-991")
+
+
+def test_front_matter_of_a_title_and_tags_alone_leaves_empty_lines():
+    extracted = markdown("---\ntitle: T\ntags: [a]\n---\n# Heading\n")
+    assert (extracted.text, extracted.body_start) == ("\n\n\n\n# Heading\n", 0)
+
+
+def test_a_comment_in_front_matter_is_no_title():
+    assert markdown("---\n# who decides\nowner: Amelie\n---\n\n# Heading\n").title == "Heading"
+    assert markdown("---\n# who decides\nowner: Amelie\n---\n\ntext\n").title is None
 
 
 def test_front_matter_in_toml_counts_as_well():
