@@ -57,6 +57,15 @@ def test_stars_of_an_outline_are_headings(first_line: str):
     assert heading_of("misreports", text) == (RELEASE_90, "Bug fixes")
 
 
+def test_a_heading_with_only_a_deeper_one_below_it_is_no_section_of_its_own():
+    assert headings(OUTLINE) == [
+        (RELEASE_91, "Bug fixes"),
+        (RELEASE_91, "New features"),
+        (RELEASE_90, "Bug fixes"),
+    ]
+    assert headings("Top\n===\n\nInstall\n-------\n\nwords\n") == [("Top", "Install")]
+
+
 def test_a_chunk_in_the_middle_of_a_release_says_which_it_is_of():
     items = "".join(f"* Item {n} of it\n\nIt was mended, and more is said.\n\n" for n in range(60))
     titles = "version 1.34 - Sergey Poznyakoff, 2021-02-13", "version 1.33 - S. P., 2021-01-07"

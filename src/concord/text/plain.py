@@ -18,6 +18,7 @@ _WITHIN_DEFINITION = 0.25  # before code that is indented, after a blank line: s
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*+\n)+")
 # One punctuation mark, repeated: what reStructuredText and many a README underline their headings with.
 _UNDERLINE = re.compile(r"([=\-~^\"'#*+`:._])\1{2,}$")
+_VISIBLE = re.compile(r"\S")
 _LONGEST_TITLE = 120  # characters
 _RULE = re.compile(r"([=\-~*_#])\1{9,}[ \t]*\n")
 _OVERLINED = 3  # lines of a heading with a line above and below
@@ -79,11 +80,13 @@ def read_plain(text: str) -> list[Section]:
                 styles.append(style)
             path = [*path[: styles.index(style)], title.words]
             open_section(sections, tuple(path))
-            sections[-1].blocks.append(Block(start, title.end, "heading"))
-            start = title.end
+            below = title.end if _VISIBLE.search(text, title.end, end) else end
+            _append(sections[-1], start, below, "heading")
+            start = below
             title = _marked(text, start, end, readers)
         if start < end:
-            _append_paragraph(text, sections[-1], start, end)
+            is_indented = text.startswith(("  ", "\t"), start)
+            _append(sections[-1], start, end, "solid" if is_indented else "prose")
     return [section for section in sections if section.blocks]
 
 
@@ -119,9 +122,8 @@ def _below_rule(text: str, start: int, end: int) -> int:
     return rule.end() if rule else start
 
 
-def _append_paragraph(text: str, section: Section, start: int, end: int) -> None:
+def _append(section: Section, start: int, end: int, kind: Kind) -> None:
     after_heading = section.blocks and section.blocks[-1].kind == "heading"
-    kind: Kind = "solid" if text.startswith(("  ", "\t"), start) else "prose"
     section.blocks.append(Block(start, end, kind, _AFTER_HEADING if after_heading else 0.0))
 
 
