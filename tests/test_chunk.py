@@ -49,6 +49,13 @@ def assert_valid(extracted: Extracted, size: ChunkSize = SMALL) -> list[Piece]:
     return pieces
 
 
+FRONT = "---\nticket: ZQX-991\n# by whom\napprover: Wilhelmina\n---\n"
+
+
+def with_front_matter(front: str, body: str) -> list[Piece]:
+    return assert_valid(Extracted(front + body, "markdown", body_start=len(front)), ChunkSize(60, 84, 6))
+
+
 def markdown(text: str, size: ChunkSize = SMALL) -> list[Piece]:
     return assert_valid(Extracted(text, "markdown"), size)
 
@@ -93,6 +100,45 @@ def test_any_characters_are_covered_exactly_and_in_order(text: str, kind: Docume
 @settings(deadline=None, max_examples=200)
 def test_many_small_tokens_never_exceed_the_maximum(text: str):
     markdown(text, ChunkSize(target=4, maximum=5, overlap=2))
+
+
+@given(st.lists(LINES, max_size=20).map("\n".join), st.lists(LINES, max_size=40).map("\n".join))
+@settings(deadline=None, max_examples=200)
+def test_any_front_matter_and_what_follows_it_are_covered_exactly_and_in_order(front: str, body: str):
+    with_front_matter(f"---\n{front}\n---\n", body)
+    with_front_matter(f"---\n{front}\n---", "")
+
+
+def test_front_matter_of_a_few_lines_goes_with_the_first_section_and_is_no_heading():
+    few = "---\nowner: Wilhelmina\n# or her deputy\n---\n"
+    first, *others = with_front_matter(few, f"\n# Courier\n\n{sentences(4)}\n\n# Other\n\n{sentences(4)}")
+    assert (first.start_line, first.heading) == (1, ("Courier",))
+    assert first.text.startswith(few)
+    assert [piece.heading for piece in others] == [("Other",)]
+
+
+def test_front_matter_that_says_much_is_a_chunk_of_its_own():
+    first, second = with_front_matter(FRONT, f"\n# Courier\n\n{sentences(5)}")
+    assert (first.text, first.heading) == (FRONT.rstrip(), ())
+    assert (first.start_line, first.end_line, second.start_line) == (1, 5, 7)
+    assert second.heading == ("Courier",)
+
+
+def test_front_matter_of_a_short_document_goes_with_it():
+    (piece,) = with_front_matter(FRONT, "\n# Courier\n\nParcels go with Hermes.")
+    assert (piece.start_line, piece.end_line, piece.heading) == (1, 9, ("Courier",))
+
+
+def test_front_matter_is_all_that_some_documents_have():
+    (piece,) = with_front_matter(FRONT, "")
+    assert (piece.text, piece.heading) == (FRONT.rstrip(), ())
+
+
+def test_front_matter_that_is_longer_than_a_chunk_is_cut_between_its_lines():
+    front = "---\n" + "".join(f"field{n}: value number {n}\n" for n in range(40)) + "---\n"
+    pieces = with_front_matter(front, f"\n{sentences(5)}")
+    assert len(pieces) > 3
+    assert all(line in front.split("\n") for piece in pieces[:-1] for line in piece.text.split("\n"))
 
 
 @pytest.mark.promise("000.flow.chunking")

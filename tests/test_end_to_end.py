@@ -29,6 +29,20 @@ def docs(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.parametrize("query", ["ZQX-991", "Wilhelmina Achterberg", "superseded Hermes"])
+def test_what_stands_in_front_matter_is_found_cited_and_read(kb: Kb, docs: Path, query: str):
+    head = "title: Couriers\nticket: ZQX-991\nstatus: superseded\napprover: Wilhelmina Achterberg"
+    text = f"---\n{head}\n---\n\n# Contract\n\nParcels go with Hermes."
+    write(docs / "courier.md", text + "\n")
+    kb("add", docs)
+    answer = kb("search", query, "--json").json
+    best = answer["results"][0]
+    assert (best["citation"], best["title"]) == ("docs/courier.md:1-10", "Couriers")
+    assert "nothing holds" not in (answer["note"] or "")
+    assert kb("get", "docs/courier.md", "--whole").out.strip() == text
+    assert kb("get", "docs/courier.md:4", "--json").json["citation"] == "docs/courier.md:1-10"
+
+
 @pytest.mark.promise("000.remove.line", "000.remove.counts")
 def test_removing_a_source_prints_its_name_and_both_counts(kb: Kb, tmp_path: Path):
     for n in range(5):

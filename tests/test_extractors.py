@@ -213,7 +213,24 @@ def test_front_matter_gives_title_tags_and_details_and_keeps_line_numbers():
     assert (extracted.title, extracted.tags) == ("The Title", ("ops", "how to"))
     assert extracted.details == {"date": "2024-01-31", "nested": {"a": [1, 2.5, None]}}
     assert extracted.text.split("\n")[6] == "# Heading"
-    assert not extracted.text[:6].strip()
+
+
+def test_front_matter_stays_in_the_text_as_it_stands_in_the_file():
+    block = "---\ntitle: T\nticket: ZQX-991  # at last\nowner: Ame\u0301lie\n---\n"
+    extracted = markdown(f"{block}\n# Heading\n".replace("\n", "\r\n"))
+    assert extracted.text == f"{block}\n# Heading\n".replace("e\u0301", "é")
+    assert extracted.text[extracted.body_start :] == "\n# Heading\n"
+    assert (extracted.title, extracted.details["ticket"]) == ("T", "ZQX-991")
+
+
+def test_front_matter_of_a_title_and_tags_alone_leaves_empty_lines():
+    extracted = markdown("---\ntitle: T\ntags: [a]\n---\n# Heading\n")
+    assert (extracted.text, extracted.body_start) == ("\n\n\n\n# Heading\n", 0)
+
+
+def test_a_comment_in_front_matter_is_no_title():
+    assert markdown("---\n# who decides\nowner: Amelie\n---\n\n# Heading\n").title == "Heading"
+    assert markdown("---\n# who decides\nowner: Amelie\n---\n\ntext\n").title is None
 
 
 def test_front_matter_in_toml_counts_as_well():
@@ -421,7 +438,51 @@ def test_repeated_text_is_cited_where_each_copy_stands():
     assert extracted.file_lines == (1, 1, 3, 3, 4)
 
 
+TEXINFO = """
+Next: <a href="b.html" accesskey="n" rel="next">Thread Safety</a>, Previous: <a rel="prev">The API</a>, Up:
+<a href="u.html" rel="up">Using libffi</a> &nbsp; [<a href="i.html" title="Index" rel="index">Index</a>]
+"""
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        f'<div class="header">\n<p>\n{TEXINFO}</p>\n</div>',
+        f'<div class="nav-panel">\n<p>\n{TEXINFO}</p>\n</div>',
+        f"<p>{TEXINFO}</p>",
+        '<ul><li><a rel="prev"><b>&lt;</b></a></li><li><a rel="Contents">All</a></li></ul>',
+        '<table><tr><td><a rel="next"><img alt="Next"></a></td><td><a rel="up">Up</a></td></tr></table>',
+        '<div class="related"><ul><li><a accesskey="I">index</a></li> <li>Policy</li></ul></div>',
+        '<div class="navheader"><table><tr><th>2. Tools</th><td><a>Prev</a></td></tr></table></div>',
+    ],
+)
+def test_what_leads_to_the_pages_around_a_page_is_left_out(block: str):
+    page = f"<body><div>{block}<hr><h3>2.6 Closure Example</h3><p>A trivial example.</p>{block}</div></body>"
+    assert html(page).text == "### 2.6 Closure Example\n\nA trivial example."
+
+
+@pytest.mark.parametrize(
+    ("block", "text"),
+    [
+        ('<p>Read on in <a rel="next">the next chapter</a>.</p>', "Read on in the next chapter."),
+        ('<p><span><a rel="next">Next</a></span> we build it.</p>', "Next we build it."),
+        ('<h2><a rel="index">The index</a></h2>', "## The index"),
+        ('<p><a href="a.html">A chapter</a>, <a href="b.html">another</a></p>', "A chapter, another"),
+        ('<div class="related"><h2>Related work</h2><p>words</p></div>', "## Related work\n\nwords"),
+        ('<div class="header"><p>Words of a header</p></div>', "Words of a header"),
+    ],
+)
+def test_content_with_links_to_other_pages_stays(block: str, text: str):
+    assert html(f"<body>{block}<p>end</p></body>").text == f"{text}\n\nend"
+
+
+def test_many_links_around_each_other_take_no_time():
+    deep = "<div><a rel=next>Next</a>" * 2_000
+    assert html(f"<body>{deep}<p>words</p></body>").text.endswith("words")
+
+
 def test_a_page_that_is_all_navigation_is_kept_after_all():
+    assert html("<body><p><a rel=next>Next</a></p></body>").text == "Next"
     assert html("<body><nav><p>Only this</p></nav></body>").text == "Only this"
 
 

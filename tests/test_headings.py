@@ -54,6 +54,8 @@ def test_a_chunk_that_carries_its_first_heading_is_read_all_the_same():
         "## One\n\n<!--\n# Two\n-->\n\nhere",
         "## One\n\n#Two\n\nhere",
         "### Part\n\nof another\n\n## Two\n\nhere",
+        "---\n# a comment\nowner: here\n---\n\n# Two",
+        "+++\n# a comment\nowner = 'here'\n+++\n\n# Two",
     ],
 )
 def test_where_it_cannot_be_told_the_heading_that_the_chunk_carries_stays(text: str):

@@ -10,6 +10,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from concord.errors import Damaged, TooLarge
 from concord.extractors.decode import decode
 from concord.extractors.markdown_lines import Line, MarkdownLines, names
+from concord.extractors.navigation import blocks_of_links, leads_elsewhere
 from concord.extractors.plain import MAX_TITLE, with_plain_newlines
 from concord.extractors.source_lines import SourceLines
 from concord.text.clean import clean
@@ -98,6 +99,7 @@ class _Walk:
 
     def __init__(self, root: LexborNode, *, content_only: bool) -> None:
         self._content_only = content_only
+        self._links = blocks_of_links(root) if content_only else frozenset()
         self._inside = 0  # of <main> and <article>: a header or footer there belongs to the content
         self._tables: list[bool] = []  # of each open table, whether it holds data
         self._page = MarkdownLines()
@@ -120,7 +122,7 @@ class _Walk:
         if tag in _NOT_TEXT or tag.startswith("-"):
             return False
         attributes = node.attributes
-        if self._content_only and self._is_around(tag, attributes):
+        if self._content_only and (self._is_around(tag, attributes) or self._is_navigation(node)):
             return False
         if tag in ("main", "article"):
             self._inside += 1
@@ -154,6 +156,9 @@ class _Walk:
         if tag == "a" and _ANCHOR_CLASS.search(attributes.get("class") or ""):
             return True
         return bool(_HIDDEN_STYLE.search(attributes.get("style") or ""))
+
+    def _is_navigation(self, node: LexborNode) -> bool:
+        return node.mem_id in self._links or leads_elsewhere(node)
 
     def _is_layout(self, table: LexborNode) -> bool:
         """Return whether a table is there for its looks: what holds tables or headings is no data."""

@@ -1,4 +1,7 @@
-"""Markdown: front matter is read and blanked, so that the lines of the text stay the lines of the file."""
+"""Markdown: front matter is read, and stays in the text where it says more than a title and tags.
+
+Where it does not, its lines are blank: the lines of the text are always the lines of the file.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +29,15 @@ class MarkdownExtractor:
     def extract(self, data: bytes, name: str) -> Extracted:
         """Return the text; the title is the front matter's, else the first heading."""
         head = split_front_matter(readable(data))
-        text = clean(head.text)
+        block = clean(head.block) if head.details else ""
+        body = clean(head.text)
         return Extracted(
-            text=text,
+            text=block + body[block.count("\n") :],
             type="markdown",
-            title=head.title or first_heading(text),
+            title=head.title or first_heading(body),
             tags=head.tags,
             details=head.details,
+            body_start=len(block),
         )
 
 

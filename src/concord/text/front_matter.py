@@ -29,6 +29,7 @@ class FrontMatter(NamedTuple):
     """What the head of a file says of it, and the file without that head."""
 
     text: str  # as many lines as before: those of the front matter are empty now
+    block: str = ""  # the lines that are empty now
     title: str | None = None
     tags: tuple[str, ...] = ()
     details: Mapping[str, Json] = {}
@@ -43,7 +44,7 @@ def split_front_matter(text: str) -> FrontMatter:
     rest = "\n" * block[0].count("\n") + text[block.end() :]
     title = values.pop("title", None)
     tags = [tag for key in ("tags", "tag", "keywords") for tag in _tags(values.pop(key, None))]
-    return FrontMatter(rest, _line(title) or None, tuple(dict.fromkeys(tags)), values)
+    return FrontMatter(rest, block[0], _line(title) or None, tuple(dict.fromkeys(tags)), values)
 
 
 def _read(block: re.Match[str]) -> dict[str, Json] | None:

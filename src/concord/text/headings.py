@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 MARKDOWN_TYPES = ("markdown", "html", "note", "office")  # documents whose text is Markdown
 
 _FENCES = ("```", "~~~")
+_FRONT_MATTER = ("---", "+++")  # as the first line: a # below it begins a comment
 _DEEPEST = 6
 _LEFT_OUT = str.maketrans("", "", "`*")  # of a title
 _UNREAD = frozenset("[]<>\\{}")  # links, tags and escapes: what is left of them takes a real reader
@@ -50,7 +51,7 @@ def _paths(text: str) -> list[tuple[int, Heading]]:
     fence, start, first = "", 0, 0
     for line in text.split("\n"):
         mark = line.lstrip()[:3]
-        if mark in _FENCES:
+        if mark in _FENCES or mark == fence or (not start and line.rstrip() in _FRONT_MATTER):
             fence = "" if mark == fence else fence or mark
         elif not fence and (level := _level(line)):
             title, first = _title(line), first or level

@@ -8,6 +8,7 @@ Every reader looks at a line once, so the whole is linear, whatever the text.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
@@ -61,14 +62,14 @@ class _Lines(NamedTuple):
     level: int = 0  # of a heading
 
 
-def read_markdown(text: str) -> list[Section]:
-    """Return the sections of a Markdown text."""
+def read_markdown(text: str, body_start: int = 0) -> list[Section]:
+    """Return the sections of a Markdown text; what precedes its body, which is data, is one of its own."""
     lines = text.split("\n")
     offsets = list(accumulate((len(line) + 1 for line in lines), initial=0))
     offsets[-1] = len(text)
     sections: list[Section] = []
     path: list[tuple[int, str]] = []
-    found = list(_blocks(lines))
+    found = list(_blocks(lines, bisect_left(offsets, body_start)))
     for index, block in enumerate(found):
         end = offsets[found[index + 1].first] if index + 1 < len(found) else len(text)
         if block.level:
@@ -80,7 +81,7 @@ def read_markdown(text: str) -> list[Section]:
         before = found[index - 1] if index else None
         reluctance = _reluctance(lines, before, block)
         sections[-1].blocks.append(Block(offsets[block.first], end, block.kind, reluctance))
-    return sections
+    return [Section((), [Block(0, body_start, "solid")]), *sections] if body_start else sections
 
 
 def _reluctance(lines: Sequence[str], before: _Lines | None, block: _Lines) -> float:
@@ -106,8 +107,8 @@ def _title(lines: Sequence[str]) -> str:
     return _MARKS.sub("", _LINK.sub(r"\1", words)).strip()[:_LONGEST_TITLE]
 
 
-def _blocks(lines: Sequence[str]) -> Iterator[_Lines]:
-    index, in_list = 0, False
+def _blocks(lines: Sequence[str], index: int) -> Iterator[_Lines]:
+    in_list = False
     while index < len(lines):
         line = lines[index]
         body = line.lstrip()

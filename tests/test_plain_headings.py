@@ -1,0 +1,168 @@
+"""Headings of text without markup: those of outlines and of releases, and none that only look like it."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import distributions
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from concord.text.chunk import ChunkSize, chunk
+from concord.text.plain import read_plain
+from concord.types import Extracted
+
+OUTLINE = """* Noteworthy changes in release 9.1 (2022-04-15) [stable]
+
+** Bug fixes
+
+  chmod -R no longer exits with error status.
+
+  cp no longer creates B with a too-generous context.
+
+** New features
+
+  dd now counts bytes.
+
+* Noteworthy changes in release 9.0 (2021-09-24) [stable]
+
+** Bug fixes
+
+  chmod -v no longer misreports.
+"""
+RELEASE_91, RELEASE_90 = (
+    "Noteworthy changes in release 9.1 (2022-04-15) [stable]",
+    "Noteworthy changes in release 9.0 (2021-09-24) [stable]",
+)
+LIST = "* one\n\n* two\n\n* three\n  goes on\n\n"
+
+
+def headings(text: str) -> list[tuple[str, ...]]:
+    return [section.heading for section in read_plain(text)]
+
+
+def heading_of(words: str, text: str) -> tuple[str, ...]:
+    """Return the heading under which words stand."""
+    at = text.index(words)
+    return next(section.heading for section in read_plain(text) if section.start <= at < section.end)
+
+
+@pytest.mark.parametrize("first_line", ["", "GNU coreutils NEWS         -*- outline -*-\n\n"])
+def test_stars_of_an_outline_are_headings(first_line: str):
+    text = first_line + OUTLINE
+    assert heading_of("too-generous", text) == (RELEASE_91, "Bug fixes")
+    assert heading_of("counts bytes", text) == (RELEASE_91, "New features")
+    assert heading_of("misreports", text) == (RELEASE_90, "Bug fixes")
+
+
+def test_a_heading_with_only_a_deeper_one_below_it_is_no_section_of_its_own():
+    assert headings(OUTLINE) == [
+        (RELEASE_91, "Bug fixes"),
+        (RELEASE_91, "New features"),
+        (RELEASE_90, "Bug fixes"),
+    ]
+    assert headings("Top\n===\n\nInstall\n-------\n\nwords\n") == [("Top", "Install")]
+
+
+def test_a_chunk_in_the_middle_of_a_release_says_which_it_is_of():
+    items = "".join(f"* Item {n} of it\n\nIt was mended, and more is said.\n\n" for n in range(60))
+    titles = "version 1.34 - Sergey Poznyakoff, 2021-02-13", "version 1.33 - S. P., 2021-01-07"
+    text = "NEWS\n\n" + "".join(f"{title}\n\n{items}" for title in titles)
+    size = ChunkSize(60, 84, 0)
+    pieces = chunk(
+        Extracted(text, "text"), lambda text: [word.start() for word in re.finditer(r"\w+", text)], size
+    )
+    told = [piece.heading for piece in pieces]
+    assert len(told) > 10
+    assert set(told[1:]) == {(title,) for title in titles}
+
+
+@pytest.mark.parametrize(
+    ("newer", "older"),
+    [
+        ("Version 3.2.1 (2020-01-01)", "Version 3.2.0 (2019-12-01)"),
+        ("version 1.33 - Sergey Poznyakoff, 2021-01-07", "version 1.13.7 - Paul Eggert, 1999-08-14."),
+        ("3.2.1 / 2020-01-01", "3.2.0 / 2019-12-01"),
+        ("v1.5.4 (Feb 2023)", "v1.5.3 (dev version, unpublished)"),
+        ("0.22  Thu July 31 2014", "0.21  Tue May 27 2014"),
+        ("* Version 2.5.4 - April 21, 2022", "* Version 2.5.3 - November 5, 2021"),
+        ("Changes in 1.2.13 (13 Oct 2022)", "Changes in 1.2.12 (27 Mar 2022)"),
+        ("Release 2.5.0 Tue October 25 2022", "Release 2.4.9:"),
+        ("v0.8.1", "v0.8.0"),
+        ("-" * 40 + "\nVersion 2.36.1", "-" * 40 + "\nVersion 2.36"),
+    ],
+)
+@pytest.mark.parametrize("gap", ["\n", "\n\n"])
+def test_the_names_of_releases_are_headings(newer: str, older: str, gap: str):
+    text = f"What is new\n\n{newer}{gap}- one\n- two\n\n{older}{gap}- three\n"
+    first, second = heading_of("two", text), heading_of("three", text)
+    assert (len(first), len(second)) == (1, 1)
+    assert (first, second) == tuple((" ".join(title.strip("-*\n .:").split()),) for title in (newer, older))
+
+
+def test_releases_of_one_file_have_one_rank_however_they_are_marked():
+    new = "Noteworthy changes in release 4.6 (2011-03-15)"
+    text = f"{new}\n{'=' * len(new)}\n\n* one\n\nChanges in 4.5.18\n\n* two\n\nChanges in 4.5.17\n\n* three\n"
+    assert headings(text) == [(new,), ("Changes in 4.5.18",), ("Changes in 4.5.17",)]
+
+
+def test_old_releases_of_an_outline_need_no_stars():
+    text = (
+        f"-*- outline -*-\n\n{OUTLINE}\nSed 4.2.1\n\n* fix parsing\n\n* fix writing\n\n[4.1]\n\n* fix all\n"
+    )
+    assert heading_of("fix writing", text) == ("Sed 4.2.1",)
+    assert heading_of("fix all", text) == ("[4.1]",)
+
+
+def test_stars_below_the_names_of_releases_are_items():
+    item = "* Bug fixes\n\n** Sparse files with large data\n\nIt works.\n\n"
+    text = f"version 1.34, 2021-02-13\n\n{item}version 1.33, 2021-01-07\n\n{item}"
+    assert headings(text) == [("version 1.34, 2021-02-13",), ("version 1.33, 2021-01-07",)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        LIST,
+        "* Fruit\n** Apple\n** Pear\n\n* Vegetables\n** Carrot\n** Leek\n",
+        "* Fruit\n\n** Apple\n\nOnly one such place.\n",
+        "It needs Python 3.8\nor later.\n\nIt was tested with 3.9\nand 3.10.\n",
+        "Version 2.0, January 2004\n\nTerms and conditions.\n\nVersion 2.0, January 2004\n\nAgain.\n",
+        "3.14\n2.71\n\n1.41\n1.73\n",
+        "192.168.0.1\n\n192.168.0.2\n",
+        "1.2.3\n\nA section of a standard.\n\n1.2.4\n\nAnother.\n",
+        "Version 1.0 was released in 2019\nand is old.\n\nVersion 2.0 was released in 2020\nand is not.\n",
+        "Version 1.0 (2019-01-01)\nVersion 1.1 (2020-01-01)\nVersion 1.2 (2021-01-01)\n\nThat is the list.\n",
+        "    Version 1.0 (2019)\n\n    Version 1.1 (2020)\n\nAn example is indented.\n",
+        "/*\n * Copyright 2020\n *\n * Version 1.0\n */\n\nint main(void) {\n}\n",
+    ],
+)
+def test_what_only_looks_like_a_heading_is_none(text: str):
+    assert headings(text) == [()]
+
+
+def test_the_texts_of_installed_packages_have_no_headings_but_underlined_ones():
+    seen = 0
+    for distribution in distributions():
+        for file in distribution.files or ():
+            if file.name.upper().startswith(("LICEN", "COPYING", "NOTICE", "AUTHORS", "TOP_LEVEL")):
+                text = Path(file.locate()).read_text(encoding="utf-8", errors="replace")
+                for title in {words for heading in headings(text) for words in heading}:
+                    assert re.search(re.escape(title) + r"\s*\n\s*([^\w\s])\1\1", text), (str(file), title)
+                seen += 1
+    assert seen > 20
+
+
+LINES = st.sampled_from(
+    ["* one", "** two", "*** three.", "Version 1.2", "v1.3 (2020)", "-----------", "words", "", "", "  more"]
+)
+
+
+@given(st.lists(LINES, max_size=40).map("\n".join))
+@settings(deadline=None, max_examples=300)
+def test_sections_are_the_whole_text_one_after_the_other(text: str):
+    blocks = [block for section in read_plain(f"-*- outline -*-\n\n{text}") for block in section.blocks]
+    assert all(before.end == block.start for before, block in zip(blocks, blocks[1:], strict=False))
+    assert not text or blocks[-1].end == len(text) + 17
