@@ -62,6 +62,11 @@ class Retrieval(Struct, frozen=True):
     context: Context
     cosines: Cosines | None = None
 
+    @property
+    def degraded(self) -> tuple[Degraded, ...]:
+        """What failed or was late so far."""
+        return (*self.poll.degraded, *(self.cosines.degraded if self.cosines else ()))
+
 
 def retrieve(
     request: Request, mode: Mode, tools: SearchTools, sources: Sequence[Source], laps: Laps | None = None
