@@ -19,9 +19,11 @@ from concord.text.terms import loose_words
 from concord.types import Query
 
 MOSTLY = 0.4  # the share of a query, by rarity, from which what nothing holds is what was asked for
-NOTHING_ASKED = 0.1  # what chances are worth where a query is stop words alone: no text is its answer
-MISQUOTED = 0.3  # what they are worth where nothing holds what was quoted; not measured
-SLIP = 0.05  # the chance that a code was mistyped, and the one that is like it was meant; not measured
+
+# Factors on the chances of an answer.
+NOTHING_ASKED = 0.1  # where a query is stop words alone: no text is its answer
+MISQUOTED = 0.3  # where nothing holds what was quoted; not measured
+SLIP = 0.05  # at least, where nothing holds a code: it may be a slip for one that is like it; not measured
 
 # What names one thing of many by its number; not a product (e2fsprogs), a compound or a list (MP3/Ogg).
 _ENDS_IN_NUMBER = pattern(r"[^/<>]*[0-9][A-Za-z]{0,2}")
