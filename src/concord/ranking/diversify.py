@@ -24,9 +24,8 @@ from concord.text.characters import is_near
 from concord.text.unspaced import UNSPACED
 from concord.types import ChunkId, Ranked
 
-REPETITION = (
-    0.5  # less word overlap than this is sharing a subject: nDCG@10 0.4307 where it counts, 0.4353 not
-)
+# Less word overlap than this is sharing a subject: nDCG@10 is 0.4307 where it counts, 0.4353 where not.
+REPETITION = 0.5
 STRETCH = 20  # how deep relevance is stretched, so that asking for more results moves none
 DUPLICATE = 0.95  # word-set similarity from which two chunks are one text: a name more makes it another
 RESCUE_FLOOR = 0.0001  # of what a rung of the cascade has found
