@@ -83,7 +83,7 @@ VOTES = [
 
 def gathered():
     ballots = merge_votes(VOTES)
-    ranked = rrf(ballots)
+    ranked = rrf(ballots, 60)
     search = search_signals(
         ballots, ranked, kind="factual", terms=3, unknown=0.25, max_bm25=10.0, coverage=0.9
     )

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from concord.config import TABLE
 from concord.ranking.diversify import (
     DUPLICATE,
-    LAMBDA,
     REPETITION,
     STRETCH,
     Likeness,
@@ -25,6 +25,7 @@ from concord.ranking.diversify import (
 from concord.types import Ranked
 from small_library import library
 
+TRADE, FLOOR = (float(TABLE[key].default) for key in ("search.diversity", "search.floor"))
 FOX = "the quick brown fox jumps over the lazy dog near the river bank"
 WHALE = "a blue whale sings slowly below cold arctic waters all winter long"
 
@@ -43,6 +44,14 @@ def alike(*texts: str) -> Likeness:
 
 def ids(found: list[Ranked]) -> list[int]:
     return [one.chunk_id for one in found]
+
+
+def spread(found: list[Ranked], likeness: Likeness, limit: int = 100) -> list[Ranked]:
+    return mmr(found, likeness, limit, TRADE)
+
+
+def kept(found: list[Ranked], scores: dict[int, float] | None = None) -> list[Ranked]:
+    return floor(found, FLOOR, scores or {one.chunk_id: one.score for one in found})
 
 
 def collapsed(*texts: str) -> list[tuple[int, tuple[int, ...]]]:
@@ -128,34 +137,34 @@ def test_words_left_out_of_a_text_leave_it_in_line_and_words_moved_do_not(
 
 @pytest.mark.promise("000.mmr.diversity")
 def test_a_repetition_gives_way_to_something_new_and_says_from_where_it_moved():
-    found = mmr(ranked(1.0, 0.95, 0.8, 0.0), alike(FOX, FOX + " again", WHALE, "unrelated"))
+    found = spread(ranked(1.0, 0.95, 0.8, 0.0), alike(FOX, FOX + " again", WHALE, "unrelated"))
     assert ids(found)[:3] == [1, 3, 2]
     assert [one.moved_from for one in found] == [None, 3, 2, None]
 
 
 def test_what_is_clearly_more_relevant_stays_before_what_is_new():
-    assert ids(mmr(ranked(1.0, 0.95, 0.2, 0.0), alike(FOX, FOX + " again", WHALE, "x"))) == [1, 2, 3, 4]
+    assert ids(spread(ranked(1.0, 0.95, 0.2, 0.0), alike(FOX, FOX + " again", WHALE, "x"))) == [1, 2, 3, 4]
 
 
 @pytest.mark.promise("000.mmr.lambda")
 def test_the_trade_off_is_the_seeds():
     # 0.7 · 0.5 − 0.3 · 1 = 0.05 for the repetition against 0.7 · 0.1 = 0.07 for what is new
-    assert ids(mmr(ranked(1.0, 0.5, 0.1, 0.0), alike(FOX, FOX, WHALE, "x"))) == [1, 3, 2, 4]
-    assert ids(mmr(ranked(1.0, 0.5, 0.07, 0.0), alike(FOX, FOX, WHALE, FOX))) == [1, 2, 3, 4]
+    assert ids(spread(ranked(1.0, 0.5, 0.1, 0.0), alike(FOX, FOX, WHALE, "x"))) == [1, 3, 2, 4]
+    assert ids(spread(ranked(1.0, 0.5, 0.07, 0.0), alike(FOX, FOX, WHALE, FOX))) == [1, 2, 3, 4]
 
 
 def test_the_scale_of_scores_does_not_matter_to_diversity():
     words = alike(FOX, FOX + " again", WHALE, "unrelated")
-    small = mmr(ranked(0.0164, 0.0163, 0.0160, 0.0144), words)
-    large = mmr(ranked(164.0, 163.0, 160.0, 144.0), words)
-    negative = mmr(ranked(-0.36, -0.37, -0.40, -0.56), words)
+    small = spread(ranked(0.0164, 0.0163, 0.0160, 0.0144), words)
+    large = spread(ranked(164.0, 163.0, 160.0, 144.0), words)
+    negative = spread(ranked(-0.36, -0.37, -0.40, -0.56), words)
     assert ids(small) == ids(large) == ids(negative)
 
 
 def test_a_limit_stops_the_choice_early():
-    assert ids(mmr(ranked(1.0, 0.9, 0.8), alike(FOX, WHALE, "x"), limit=2)) == [1, 2]
-    assert mmr([], Likeness({})) == []
-    assert mmr(ranked(1.0), alike(FOX), limit=0) == []
+    assert ids(spread(ranked(1.0, 0.9, 0.8), alike(FOX, WHALE, "x"), limit=2)) == [1, 2]
+    assert spread([], Likeness({})) == []
+    assert spread(ranked(1.0), alike(FOX), limit=0) == []
 
 
 @settings(deadline=None, max_examples=100)
@@ -165,7 +174,7 @@ def test_diversity_only_reorders_and_keeps_the_best_first(some: list[str], data:
         data.draw(st.lists(st.floats(-5, 5), min_size=len(some), max_size=len(some))), reverse=True
     )
     before = ranked(*scores)
-    after = mmr(before, alike(*some))
+    after = spread(before, alike(*some))
     assert sorted(ids(after)) == ids(before)
     assert after[0].chunk_id == before[0].chunk_id
     for place, one in enumerate(after, start=1):
@@ -249,7 +258,7 @@ def picked_one_by_one(scores: list[float], words: dict[int, set[str]], limit: in
         def worth(chunk_id: int) -> float:
             alike = [similarity(words[chunk_id], words[other]) for other in found]
             nearest = max((one for one in alike if one >= REPETITION), default=0.0)
-            return LAMBDA * relevance[chunk_id - 1] - (1 - LAMBDA) * nearest
+            return TRADE * relevance[chunk_id - 1] - (1 - TRADE) * nearest
 
         found.append(max((one for one in words if one not in found), key=worth))
     return found
@@ -269,30 +278,30 @@ def picked_one_by_one(scores: list[float], words: dict[int, set[str]], limit: in
 def test_diversity_picks_as_if_it_compared_everything(given: list[tuple[float, set[str]]], limit: int):
     given.sort(key=lambda one: -one[0])
     scores, words = [score for score, _ in given], {n: some for n, (_, some) in enumerate(given, 1)}
-    assert ids(mmr(ranked(*scores), Likeness(words), limit)) == picked_one_by_one(scores, words, limit)
+    assert ids(spread(ranked(*scores), Likeness(words), limit)) == picked_one_by_one(scores, words, limit)
 
 
 @settings(deadline=None, max_examples=100)
 @given(texts)
 def test_collapsing_loses_no_chunk(some: list[str]):
-    kept = collapsed(*some)
-    assert sorted(one for first, others in kept for one in (first, *others)) == list(range(1, len(some) + 1))
+    found = collapsed(*some)
+    assert sorted(one for first, others in found for one in (first, *others)) == list(range(1, len(some) + 1))
 
 
 @pytest.mark.promise("000.floor.similarity")
 def test_the_floor_drops_what_scores_below_a_thousandth():
-    assert ids(floor(ranked(0.0082, 0.001, 0.0009))) == [1, 2]
+    assert ids(kept(ranked(0.0082, 0.001, 0.0009))) == [1, 2]
 
 
 @pytest.mark.promise("000.floor.single-strategy")
 def test_the_floor_keeps_a_single_strategys_vote_and_never_empties_an_answer():
-    assert ids(floor(ranked(0.5 / 61))) == [1]
-    assert ids(floor(ranked(0.0005, 0.0001))) == [1, 2]
-    assert floor([]) == []
+    assert ids(kept(ranked(0.5 / 61))) == [1]
+    assert ids(kept(ranked(0.0005, 0.0001))) == [1, 2]
+    assert kept([]) == []
 
 
 def test_the_floor_looks_at_the_rrf_score_when_another_fusion_made_the_order():
-    assert ids(floor(ranked(-0.5, -0.9), scores={1: 0.0164, 2: 0.0002})) == [1]
+    assert ids(kept(ranked(-0.5, -0.9), scores={1: 0.0164, 2: 0.0002})) == [1]
 
 
 @pytest.mark.promise("000.mmr.near-duplicates")

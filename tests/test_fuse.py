@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from concord.config import TABLE
 from concord.ranking.ballots import Ballots, merge_votes
 from concord.ranking.blend import LITERAL_GAIN, blend, blend_weight
 from concord.ranking.context import BlendNumbers, Context
@@ -20,6 +21,7 @@ from concord.ranking.plan import WEIGHTS, Weights
 from concord.ranking.rarity import ceiling, coverage, idf, idfs, unknown
 from concord.types import Candidate, Family, Ranked
 
+RRF_K = float(TABLE["search.rrf_k"].default)
 FAMILY: dict[str, Family] = {"fts_exact": "lexical", "fts_relaxed": "lexical", "semantic": "semantic"}
 
 
@@ -35,8 +37,12 @@ def score_of(ranked: list[Ranked], chunk_id: int) -> float:
     return next(one.score for one in ranked if one.chunk_id == chunk_id)
 
 
+def context_of(**given: Any) -> Context:
+    return Context(**{"kind": "exploratory", "k": RRF_K, **given})
+
+
 def fused(fusion: str, ballots: Ballots, **context: Any) -> list[Ranked]:
-    return FUSIONS[fusion](ballots, Context(**context))
+    return FUSIONS[fusion](ballots, context_of(**context))
 
 
 def order(ranked: list[Ranked]) -> list[int]:
@@ -61,7 +67,7 @@ scores = st.floats(-1, 40, allow_nan=False).map(lambda value: round(value, 3))
 @pytest.mark.promise("001.rrf.both-lists")
 def test_ranks_two_and_five_with_equal_weights_score_0_0315_and_beat_any_single_list():
     ballots = merge_votes([vote(7, "fts_exact", 2), vote(7, "semantic", 5), vote(8, "fts_exact", 1)])
-    ranked = rrf(ballots)
+    ranked = rrf(ballots, RRF_K)
     assert score_of(ranked, 7) == pytest.approx(1 / 62 + 1 / 65)
     assert round(score_of(ranked, 7), 4) == 0.0315
     assert round(score_of(ranked, 8), 4) == 0.0164
@@ -73,10 +79,10 @@ def test_weights_of_a_half_give_the_seeds_numbers():
     ballots = merge_votes(
         [vote(1, "fts_exact", 1), vote(1, "semantic", 3), vote(2, "fts_exact", 1), vote(3, "semantic", 1)]
     )
-    ranked = rrf(ballots, weights=Weights(0.5, 0.5))
+    ranked = rrf(ballots, RRF_K, weights=Weights(0.5, 0.5))
     assert round(score_of(ranked, 1), 4) == 0.0161
     assert round(score_of(ranked, 3), 4) == 0.0082
-    alone = rrf(merge_votes([vote(2, "fts_relaxed", 1)]), weights=Weights(0.5, 0.5))
+    alone = rrf(merge_votes([vote(2, "fts_relaxed", 1)]), RRF_K, weights=Weights(0.5, 0.5))
     assert round(score_of(alone, 2), 4) == 0.0082
 
 
@@ -89,10 +95,10 @@ def test_k_is_a_setting():
 def test_weighted_rrf_follows_the_kind_of_query():
     ballots = merge_votes([*listed("fts_exact", 1, 2), *listed("semantic", 2, 1)])
     fuse = FUSIONS["weighted"]
-    assert order(fuse(ballots, Context(kind="exact_quote"))) == [1, 2]
-    assert order(fuse(ballots, Context(kind="conceptual"))) == [2, 1]
-    equal = fuse(ballots, Context(kind="factual"))
-    assert [one.score for one in equal] == [one.score for one in rrf(ballots)]
+    assert order(fuse(ballots, context_of(kind="exact_quote"))) == [1, 2]
+    assert order(fuse(ballots, context_of(kind="conceptual"))) == [2, 1]
+    equal = fuse(ballots, context_of(kind="factual"))
+    assert [one.score for one in equal] == [one.score for one in rrf(ballots, RRF_K)]
 
 
 @pytest.mark.promise("003.adaptive.worked-example")
@@ -223,9 +229,9 @@ def test_ties_go_to_more_votes_and_then_to_the_lower_id():
     same_score = merge_votes(
         [vote(9, "fts_exact", 1), vote(9, "fts_relaxed", 1), vote(3, "semantic", 1), vote(4, "semantic", 2)]
     )
-    assert order(rrf(same_score)) == [9, 3, 4]
+    assert order(rrf(same_score, RRF_K)) == [9, 3, 4]
     twins = merge_votes([vote(2, "fts_exact", 1), vote(1, "semantic", 1)])
-    assert order(rrf(twins)) == [1, 2]
+    assert order(rrf(twins, RRF_K)) == [1, 2]
 
 
 def test_a_strategy_that_names_a_chunk_twice_votes_once_with_its_better_rank():
@@ -241,7 +247,7 @@ def test_votes_are_listed_in_the_order_of_the_strategies():
         vote(1, "fts_relaxed", 1),
         vote(1, "fts_exact", 1),
     ]
-    assert [one.strategy for one in rrf(merge_votes(reversed_votes))[0].votes] == [
+    assert [one.strategy for one in rrf(merge_votes(reversed_votes), RRF_K)[0].votes] == [
         "fts_exact",
         "fts_relaxed",
         "semantic",
@@ -251,13 +257,13 @@ def test_votes_are_listed_in_the_order_of_the_strategies():
 
 @pytest.mark.parametrize("name", sorted(FUSIONS))
 def test_no_candidates_give_no_ranking(name: str):
-    assert FUSIONS[name](merge_votes([]), Context()) == []
+    assert FUSIONS[name](merge_votes([]), context_of()) == []
 
 
 @pytest.mark.parametrize("name", sorted(FUSIONS))
 def test_one_family_alone_keeps_its_own_order(name: str):
     for strategy in FAMILY:
-        assert order(FUSIONS[name](merge_votes(listed(strategy, 5, 3, 9, 1)), Context())) == [5, 3, 9, 1]
+        assert order(FUSIONS[name](merge_votes(listed(strategy, 5, 3, 9, 1)), context_of())) == [5, 3, 9, 1]
 
 
 @pytest.mark.promise("001.rrf.sorted", "B.fusion.pure")
@@ -267,7 +273,7 @@ def test_one_family_alone_keeps_its_own_order(name: str):
 def test_any_fusion_ranks_each_chunk_once_best_first_whatever_the_order_of_the_votes(
     name, candidates, seed, kind
 ):
-    context = Context(kind=kind, max_bm25=20.0)
+    context = context_of(kind=kind, max_bm25=20.0)
     ranked = FUSIONS[name](merge_votes(candidates), context)
     assert sorted(order(ranked)) == sorted({one.chunk_id for one in candidates})
     assert all(math.isfinite(one.score) for one in ranked)
@@ -284,7 +290,7 @@ def test_a_better_rank_never_lowers_the_score(name, candidates, data):
     better = data.draw(st.sampled_from(candidates))
     raised = [replace_rank(one, 1) if one is better else one for one in candidates]
     fuse = FUSIONS[name]
-    before, after = fuse(merge_votes(candidates), Context()), fuse(merge_votes(raised), Context())
+    before, after = fuse(merge_votes(candidates), context_of()), fuse(merge_votes(raised), context_of())
     assert score_of(after, better.chunk_id) >= score_of(before, better.chunk_id)
 
 
@@ -297,7 +303,7 @@ def replace_rank(one: Candidate, rank: int) -> Candidate:
 @settings(deadline=None, max_examples=20)
 @given(candidates=polls().filter(bool))
 def test_an_explanation_adds_up_to_the_fused_score(name, candidates):
-    ballots, context = merge_votes(candidates), Context(kind="entity", max_bm25=20.0)
+    ballots, context = merge_votes(candidates), context_of(kind="entity", max_bm25=20.0)
     for one in FUSIONS[name](ballots, context):
         told = explain(one.chunk_id, ballots, context, name)
         added = sum(family["added"] for family in told["families"].values())
@@ -308,52 +314,52 @@ def test_an_explanation_adds_up_to_the_fused_score(name, candidates):
 
 def test_an_explanation_names_ranks_scores_and_weights():
     ballots = merge_votes([vote(1, "fts_exact", 2, 4.5), vote(1, "semantic", 5, 0.7)])
-    told = explain(1, ballots, Context(weights=Weights(0.5, 0.5)), "rrf")
+    told = explain(1, ballots, context_of(weights=Weights(0.5, 0.5)), "rrf")
     assert told["families"]["lexical"] == {"rank": 2, "score": 4.5, "added": pytest.approx(0.5 / 62)}
     assert told["weights"] == {"semantic": 0.5, "lexical": 0.5}
     assert (told["agreement"], told["best_rank"], told["found"]) == (pytest.approx(2 / 3), 2, True)
-    assert explain(1, ballots, Context(), "dominant")["weights"] is None
-    assert explain(1, ballots, Context(), "zscores")["weights"] == {"semantic": 0.6, "lexical": 0.4}
+    assert explain(1, ballots, context_of(), "dominant")["weights"] is None
+    assert explain(1, ballots, context_of(), "zscores")["weights"] == {"semantic": 0.6, "lexical": 0.4}
 
 
 def test_a_chunk_that_nobody_found_is_explained_as_such():
-    told = explain(9, merge_votes([vote(1, "semantic", 1)]), Context(), "rrf")
+    told = explain(9, merge_votes([vote(1, "semantic", 1)]), context_of(), "rrf")
     assert (told["found"], told["fused"], told["strategies"], told["best_rank"]) == (False, 0.0, [], None)
 
 
 def test_shares_and_ballots_are_values():
     ballots = merge_votes(listed("semantic", 1, 2))
     assert isinstance(ballots, Ballots)
-    assert replace(Context(), k=10) == Context(k=10)
-    assert shares("rrf", ballots, Context())[1].score == pytest.approx(1 / 61)
+    assert replace(context_of(), k=10) == context_of(k=10)
+    assert shares("rrf", ballots, context_of())[1].score == pytest.approx(1 / 61)
 
 
 def test_a_blend_trusts_words_more_the_further_their_first_stands_out():
     flat = merge_votes([vote(i, "fts_relaxed", i, 5.0) for i in range(1, 11)])
     peaked = merge_votes([vote(i, "fts_relaxed", i, 10.0 / i) for i in range(1, 11)])
-    assert blend_weight(peaked, Context()) < blend_weight(flat, Context())
+    assert blend_weight(peaked, context_of()) < blend_weight(flat, context_of())
 
 
 def test_a_blend_leaves_source_code_to_meaning_and_other_scripts_to_words():
     given = merge_votes([vote(i, "fts_relaxed", i, 10.0 / i) for i in range(1, 11)])
-    assert blend_weight(given, Context(code_share=1.0)) == pytest.approx(0.9)
-    assert blend_weight(given, Context(model_reads=0.2)) < blend_weight(given, Context()) / 2
+    assert blend_weight(given, context_of(code_share=1.0)) == pytest.approx(0.9)
+    assert blend_weight(given, context_of(model_reads=0.2)) < blend_weight(given, context_of()) / 2
 
 
 def test_a_blend_trusts_rare_words_more_where_some_chunk_holds_them_all():
     loose = merge_votes([*listed("fts_relaxed", *range(1, 13)), *listed("semantic", *range(20, 32))])
     held = merge_votes([*listed("fts_exact", 5), *(one for some in loose.votes.values() for one in some)])
-    rare, common = Context(rareness=0.9), Context(rareness=0.0)
+    rare, common = context_of(rareness=0.9), context_of(rareness=0.0)
     assert blend_weight(held, rare) < blend_weight(held, common) == blend_weight(loose, rare)
-    assert blend_weight(held, Context(rareness=1.0, blend=BlendNumbers(flat=0.3))) == pytest.approx(0.1)
+    assert blend_weight(held, context_of(rareness=1.0, blend=BlendNumbers(flat=0.3))) == pytest.approx(0.1)
 
 
 def test_asking_a_blend_for_more_candidates_moves_none_of_the_first():
     few = [vote(i, "fts_relaxed", i, 20.0 / i) for i in range(1, 41)]
     few += [vote(100 - i, "semantic", i, 0.9 - i / 100) for i in range(1, 41)]
     more = [vote(i, "fts_relaxed", i, 20.0 / i) for i in range(41, 60)]
-    first = [one.chunk_id for one in blend(merge_votes(few), Context())]
-    assert [one.chunk_id for one in blend(merge_votes([*few, *more]), Context())][:20] == first[:20]
+    first = [one.chunk_id for one in blend(merge_votes(few), context_of())]
+    assert [one.chunk_id for one in blend(merge_votes([*few, *more]), context_of())][:20] == first[:20]
 
 
 @pytest.mark.parametrize("kind", ["exact_quote", "entity"])
@@ -365,7 +371,7 @@ def test_a_blend_puts_the_chunk_that_holds_a_whole_identifier_or_quotation_first
     loose = [vote(chunk_id, "fts_relaxed", chunk_id, 9 - chunk_id / 10) for chunk_id in range(1, 11)]
     whole = [vote(30, "fts_exact", 1, 7.0), vote(30, "fts_relaxed", 11, 7.0)]
     given = merge_votes([*near, *loose, *whole], cosine={30: 0.6})
-    literal = Context(kind=kind, code_share=code_share, is_literal=True)
+    literal = context_of(kind=kind, code_share=code_share, is_literal=True)
     assert blend(given, literal)[0].chunk_id == 30
     assert blend(given, replace(literal, is_literal=False))[0].chunk_id == 1
 
@@ -376,7 +382,7 @@ def test_chunks_that_all_hold_a_quotation_share_as_evidence_what_each_gains_in_t
         given = merge_votes(
             [*votes, *(vote(at, "fts_exact", at, 9.0 - at / 10) for at in range(1, holders + 1))]
         )
-        context = Context(kind="exact_quote", is_literal=True)
+        context = context_of(kind="exact_quote", is_literal=True)
         fused = fuse("blend", given, context)
         return {one.chunk_id: one.score for one in fused.ranked}, fused.standing
 
@@ -393,11 +399,11 @@ def test_a_chunk_without_a_vector_is_not_taken_for_far_in_meaning():
     waiting = [vote(99, "fts_exact", 1, 12.0), vote(99, "fts_relaxed", 1, 12.0)]
     given = merge_votes([*waiting, *near])
     assert 99 not in given.cosine
-    assert order(blend(given, Context()))[0] == 99
-    assert shares("blend", given, Context())[99].semantic == 0
+    assert order(blend(given, context_of()))[0] == 99
+    assert shares("blend", given, context_of())[99].semantic == 0
 
 
 def test_a_word_that_few_chunks_hold_makes_the_lexical_ballot_stand_out():
     few = [vote(chunk_id, "fts_relaxed", chunk_id, 5.0 - chunk_id / 100) for chunk_id in range(1, 4)]
     many = [vote(chunk_id, "fts_relaxed", chunk_id, 5.0 - chunk_id / 100) for chunk_id in range(1, 21)]
-    assert blend_weight(merge_votes(few), Context()) < blend_weight(merge_votes(many), Context())
+    assert blend_weight(merge_votes(few), context_of()) < blend_weight(merge_votes(many), context_of())

@@ -39,9 +39,10 @@ def beginnings(sources: Sequence[Source]) -> str:
 
 def _cited(path: str, sources: Sequence[Source]) -> str:
     """Return the citation path, or the glob, of a place on disk."""
+    from concord.sources import holder  # late: most paths are no places on disk
+
     place = _without_links(path)
-    holding = [one for one in sources if one.path and f"{place}/".startswith(one.path.rstrip("/") + "/")]
-    source = max(holding, key=lambda one: len(one.path or ""), default=None)
+    source = holder(place, sources)
     if source is None or source.path is None:
         raise NotFound(f"{path} is in no source", hint=beginnings(sources))
     inside = place[len(source.path) :].lstrip("/")

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from concord.errors import BadValue, UnknownSetting, did_you_mean
+from concord.types import MODES
 
 Origin = Literal["default", "file", "environment", "flag", "implied"]
 APP = "concord"
@@ -200,7 +201,7 @@ SETTINGS: tuple[Setting, ...] = (
         "auto",
         "how results are found when the caller does not say",
         "auto weighs words and meaning by the query",
-        choices=("auto", "hybrid", "semantic", "fts5"),
+        choices=MODES,
     ),
     Setting(
         "search.strategies",

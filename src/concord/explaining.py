@@ -68,7 +68,8 @@ def explain_passage(request: Request, reference: str, tools: SearchTools) -> Exp
     """
     located = locate(reference, tools.store.catalog)
     examined = examine(replace(request, explain=True), tools)
-    answer, found, fusion = examined.answer, examined.retrieved, chosen_fusion(request, tools.settings)
+    answer, found = examined.answer, examined.retrieved
+    fusion = chosen_fusion(request, answer.mode)
     meant = located.chunks[located.first : located.last + 1]
     filtered = tuple(_objections(meant[0], located, found.query.filter, tools))
     deep = _asked_deeply(found.query, EVERYTHING if filtered else found.query.filter, answer.mode, tools)

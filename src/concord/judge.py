@@ -6,8 +6,8 @@ for the table and `ranking.calibrate` for what was fitted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -27,11 +27,9 @@ from concord.ranking.features import (
 from concord.ranking.fuse import Fused
 from concord.ranking.plan import STRATEGIES, is_ours
 from concord.ranking.unheld import discount, unheld
+from concord.retrieve import Retrieval, SearchTools, holds
 from concord.text.holding import contains
 from concord.types import ChunkId, Query, Survivor
-
-if TYPE_CHECKING:
-    from concord.retrieve import Retrieval
 
 
 class Verdict(Struct, frozen=True):
@@ -59,47 +57,28 @@ def judge(
     survivors: Sequence[Survivor],
     found: Retrieval,
     fused: Fused,
-    calibration: Calibration | None,
-    is_held: Callable[[str], bool],
+    tools: SearchTools,
     rung: Rung | None,
     close: Mapping[ChunkId, float],
 ) -> Judgement:
     """Judge the hits of an answer; `fused` is the whole order they come from.
 
-    `is_held` tells whether anything that may be found holds a code, `close` how close the query's words stand
-    in each text. A rung of the cascade decides the label
-    of those hits alone that nobody else has found.
+    `close` tells how close the query's words stand in each text. Hits that only a rung of the cascade has
+    found get that rung's label.
     """
-    query = found.query
-    worths = rarity.worths(query.chunks, query.frequencies)
     texts = [f"{survivor.document.title}\n{survivor.chunk.text}" for survivor in survivors]
-    covered = [_coverage(text, query, worths) for text in texts]
-    signals = signals_of(found, fused, coverage=covered[0] if covered else 0.0)
-    missing = unheld(texts, query, is_held)
-    near = [close.get(survivor.ranked.chunk_id, 0.0) for survivor in survivors]
-    signals = replace(
-        signals,
-        discount=discount(query, missing, query.chunks),
-        first_closeness=near[0] if near else 0.0,
-        verbatim=[*close.values()][:STRETCH].count(1),  # as many, however few are asked for
-    )
-    hits = with_documents(
-        [
-            _hit_signals(at, survivor, found, fused, coverage, closeness)
-            for at, (survivor, coverage, closeness) in enumerate(
-                zip(survivors, covered, near, strict=True), 1
-            )
-        ],
-        [survivor.document.id for survivor in survivors],
-    )
+    is_held = partial(holds, filter=found.query.filter, index=tools.store.lexical)
+    missing = unheld(texts, found.query, is_held)
+    signals, hits = _evidence(survivors, texts, found, fused, close)
+    signals = replace(signals, discount=discount(found.query, missing, found.query.chunks))
+    calibration, cuts = tools.calibration, calibrate.cuts(tools.calibration)
     is_unread = found.context.model_reads < calibrate.HALF_READ
     verdicts = tuple(
-        _verdict(survivor, hit, query, signals, calibration, rung, unread=is_unread)
+        _verdict(survivor, hit, found.query, signals, calibration, rung, unread=is_unread)
         for survivor, hit in zip(survivors, hits, strict=True)
     )
     relevances = [verdict.relevance for verdict in verdicts]
     score = calibrate.confidence_score(calibration, signals, relevances) if survivors else 0.0
-    cuts = calibrate.cuts(calibration)
     is_fitted = calibration is not None and all(hit.cosine is not None for hit in hits[:1])
     return Judgement(
         verdicts,
@@ -127,6 +106,29 @@ def signals_of(found: Retrieval, fused: Fused, *, coverage: float) -> SearchSign
         reads=found.context.model_reads,
         known_words=found.context.known_words,
     )
+
+
+def _evidence(
+    survivors: Sequence[Survivor],
+    texts: Sequence[str],
+    found: Retrieval,
+    fused: Fused,
+    close: Mapping[ChunkId, float],
+) -> tuple[SearchSignals, list[HitSignals]]:
+    """Sum up a search whose best were read, and each of these."""
+    worths = rarity.worths(found.query.chunks, found.query.frequencies)
+    covered = [_coverage(text, found.query, worths) for text in texts]
+    near = [close.get(survivor.ranked.chunk_id, 0.0) for survivor in survivors]
+    signals = replace(
+        signals_of(found, fused, coverage=covered[0] if covered else 0.0),
+        first_closeness=near[0] if near else 0.0,
+        verbatim=[*close.values()][:STRETCH].count(1),  # as many, however few are asked for
+    )
+    hits = [
+        _hit_signals(at, survivor, found, fused, coverage, closeness)
+        for at, (survivor, coverage, closeness) in enumerate(zip(survivors, covered, near, strict=True), 1)
+    ]
+    return signals, with_documents(hits, [survivor.document.id for survivor in survivors])
 
 
 def _coverage(text: str, query: Query, worths: Mapping[str, float]) -> float:

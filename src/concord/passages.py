@@ -26,7 +26,8 @@ T = TypeVar("T")
 
 POOL = 2  # texts read for each result asked for: duplicates, diversity and NOT choose among them
 FILES_MS = 250.0  # how long files may keep silent: they take a millisecond, unless a disk does not answer
-FILES_PATIENCE = 4  # times that, where one after the other does tell: the machine is busy, not the disk gone
+# How many such waits in a row, while further files keep answering: the machine is busy, not the disk gone.
+FILES_PATIENCE = 4
 UNSEEN = Degraded("files", f"the disk did not answer within {FILES_MS:.0f} ms: files may be gone or changed")
 
 

@@ -55,7 +55,7 @@ class Polling:
     def ask(self, strategies: Sequence[Strategy], query: Query) -> list[list[Candidate]]:
         """Ask strategies, without waiting for them; return the votes of those that have all at hand.
 
-        They vote last, when the others have been asked, and sooner than a thread is woken.
+        These vote on this thread, after the others have been started.
         """
         at_hand: list[_Ballot] = []
         is_at_hand = {strategy.name: strategy.is_at_hand(query) for strategy in strategies}

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from concord.ranking.calibrate import Calibration
     from concord.text.parse import Dashed
 
-FEEDBACK_HITS = 3  # that the query is drawn towards: more of them bring in what is wrong
-FEEDBACK_SPREAD = 0.3  # standard deviations by which a hit may be behind the first and count a third of it
-FEEDBACK_STRENGTH = 0.6  # how strongly they draw it: better on four of five collections of prose
+DRAWN_HITS = 3  # that the query is drawn towards: more of them bring in what is wrong
+DRAWN_SPREAD = 0.3  # standard deviations by which a hit may be behind the first and count a third of it
+DRAWN_STRENGTH = 0.6  # how strongly they draw it: better on four of five collections of prose
 CODE = 0.5  # share of candidates from which a search is one of source code
 
 
@@ -61,6 +61,11 @@ class Retrieval(Struct, frozen=True):
     ballots: Ballots
     context: Context
     cosines: Cosines | None = None
+
+    @property
+    def degraded(self) -> tuple[Degraded, ...]:
+        """What failed or was late so far."""
+        return (*self.poll.degraded, *(self.cosines.degraded if self.cosines else ()))
 
 
 def retrieve(
@@ -98,7 +103,7 @@ def retrieve(
             poll, voted = more, _voted(more, query)
             compared = _compared(voted, query, cosines)
             ballots = _completed(poll, voted, compared)
-        ballots = _with_feedback(ballots, context, compared)
+        ballots = _drawn_to_first_hits(ballots, context, compared)
     return Retrieval(query, poll, ballots, context, cosines)
 
 
@@ -230,13 +235,13 @@ def _known_words(text: str, tools: SearchTools) -> float:
     return tools.similarity.known_words(text)
 
 
-def _with_feedback(ballots: Ballots, context: Context, compared: Comparison | None) -> Ballots:
+def _drawn_to_first_hits(ballots: Ballots, context: Context, compared: Comparison | None) -> Ballots:
     """Draw the query towards the first hits and measure again how near every candidate is.
 
     Among source code the first hits are too often wrong for that to help.
     """
     if compared is None or context.code_share > CODE:
         return ballots
-    first = blend(ballots, context)[:FEEDBACK_HITS]
-    drawn = {one.chunk_id: math.exp((one.score - first[0].score) / FEEDBACK_SPREAD) for one in first}
-    return replace(ballots, feedback=compared.drawn_cosines(drawn, FEEDBACK_STRENGTH))
+    first = blend(ballots, context)[:DRAWN_HITS]
+    weights = {one.chunk_id: math.exp((one.score - first[0].score) / DRAWN_SPREAD) for one in first}
+    return replace(ballots, drawn=compared.drawn_cosines(weights, DRAWN_STRENGTH))

@@ -9,8 +9,7 @@ Candidates carry no text: it is read once, after fusion, for the few that surviv
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -26,7 +25,7 @@ from concord.ranking import diversify
 from concord.ranking.ballots import without
 from concord.ranking.fuse import FUSIONS, Fused, fuse, rrf_scores
 from concord.remarks import remarked
-from concord.retrieve import Retrieval, SearchTools, deadline_ms, holds, retrieve
+from concord.retrieve import Retrieval, SearchTools, deadline_ms, retrieve
 from concord.second_look import second_look
 from concord.types import Answer, ChunkId, Glance, Hit, Json, Mode, Ranked, Request, Survivor
 from concord.understand import chosen_mode
@@ -60,7 +59,8 @@ def search(request: Request, tools: SearchTools) -> Answer:
 def examine(request: Request, tools: SearchTools) -> Examined:
     """Answer one request, and keep the evidence for whoever explains, measures or fits confidence."""
     laps = Laps()
-    mode, fusion = chosen_mode(request, tools.settings), chosen_fusion(request, tools.settings)
+    mode = chosen_mode(request, tools.settings)
+    fusion = chosen_fusion(request, mode)
     glance = tools.glance or _glance_without_space(tools.store)
     retrieved = retrieve(request, mode, tools, glance.sources, laps)
     tools = _uncalibrated_if_mute(tools, retrieved)
@@ -76,19 +76,15 @@ def examine(request: Request, tools: SearchTools) -> Examined:
         files = Files(glance.sources, tools.store.catalog.memo)
         survivors, left_out, deleted = read_present(kept, found.query, tools.store, files)
     with laps.lap("rerank"):
-        left_ms = _left_ms(request, tools.settings, laps)
-        look = second_look(survivors, found.query, tools.reranker, left_ms)
+        look = second_look(survivors, found.query, tools.reranker, _left_ms(request, tools, laps))
         survivors = reordered(survivors, look.ranked)
     with laps.lap("usage"):
         survivors, habits = _by_habit(survivors, tools)
     with laps.lap("diversify"):
         survivors = diverse(survivors, found.query, tools.settings["search.diversity"])
     with laps.lap("judge"):
-        is_held = partial(holds, filter=found.query.filter, index=tools.store.lexical)
-        present, fused_present = _without(left_out, found, fused, fusion)
-        judgement = judge(
-            survivors, present, fused_present, tools.calibration, is_held, rescued.rung, look.close
-        )
+        present, order = _as_if_absent(left_out, found, fused, fusion)
+        judgement = judge(survivors, present, order, tools, rescued.rung, look.close)
     with laps.lap("present"):
         width = tools.settings["search.snippet_width"]
         hits = hits_of(survivors, judgement, found.query, scores, glance.sources, width, rescued.sought)
@@ -109,8 +105,7 @@ def examine(request: Request, tools: SearchTools) -> Examined:
         calibrated=judgement.is_fitted,
         strategies_matched=_matched(hits, tools),
         degraded=(
-            *found.poll.degraded,
-            *(found.cosines.degraded if found.cosines else ()),
+            *found.degraded,
             *look.degraded,
             *([UNSEEN] if deleted is None else []),
             *waiting_for_vectors(judgement, found),
@@ -124,9 +119,9 @@ def examine(request: Request, tools: SearchTools) -> Examined:
     return Examined(replace(answer, search_time_ms=laps.total_ms()), judgement, retrieved)
 
 
-def chosen_fusion(request: Request, settings: Mapping[str, Any]) -> str:
+def chosen_fusion(request: Request, mode: Mode) -> str:
     """Return the fusion to use: what was asked for, else the mode's own."""
-    fusion = request.fusion or FUSION_OF[chosen_mode(request, settings)]
+    fusion = request.fusion or FUSION_OF[mode]
     if fusion not in FUSIONS:
         raise BadValue(f"there is no fusion {fusion!r}", hint="one of: " + ", ".join(sorted(FUSIONS)))
     return fusion
@@ -170,12 +165,14 @@ def _matched(hits: Sequence[Hit], tools: SearchTools) -> tuple[str, ...]:
     return (*known, *sorted(found_by.difference(known)))
 
 
-def _left_ms(request: Request, settings: Mapping[str, Any], laps: Laps) -> float:
+def _left_ms(request: Request, tools: SearchTools, laps: Laps) -> float:
     """Return what is left of the time that a search may take."""
-    return max(0.0, deadline_ms(request, settings) - laps.total_ms())
+    return max(0.0, deadline_ms(request, tools.settings) - laps.total_ms())
 
 
-def _without(left_out: set[ChunkId], found: Retrieval, fused: Fused, fusion: str) -> tuple[Retrieval, Fused]:
+def _as_if_absent(
+    left_out: set[ChunkId], found: Retrieval, fused: Fused, fusion: str
+) -> tuple[Retrieval, Fused]:
     """Return what was found, and its order, as if passages had not been there that are not shown."""
     if not left_out:
         return found, fused

@@ -20,7 +20,6 @@ from concord.ranking import lift, proximity, rarity
 from concord.ranking.definitions import asked_name, is_definition
 from concord.ranking.entities import boost, mentioned
 from concord.ranking.flags import WRITTEN_BOOST, asked_option, describes, writes
-from concord.ranking.proximity import SUBJECT
 from concord.text.holding import contains
 from concord.text.stopwords import significant
 from concord.types import ChunkId, Degraded, Json, Query, Ranked, Survivor
@@ -103,9 +102,9 @@ def _closeness(
     bare, is_question = _is_bare(query), _is_question(query)
 
     def close(text: str) -> float:
-        found = proximity.closeness(query.words, weights, text, bare=bare)
-        is_likely = is_question and (found == SUBJECT or len(query.words) == 1)
-        return 1.0 if is_likely and contains(text, query.meaning) else found
+        share, is_whole = proximity.closeness(query.words, weights, text, bare=bare)
+        is_likely = is_question and (is_whole or len(query.words) == 1)
+        return 1.0 if is_likely and contains(text, query.meaning) else share
 
     found = {one.ranked.chunk_id: close(f"{one.document.title}\n{one.chunk.text}") for one in survivors}
     return {**found, **dict.fromkeys(defining, 1.0)}

@@ -179,9 +179,10 @@ def find_source(name: str, sources: Sequence[Source]) -> Source:
     raise NotFound(f"there is no source called {name!r}", hint=f"sources: {known}")
 
 
-def holder(path: Path, sources: Sequence[Source]) -> Source | None:
+def holder(path: str | os.PathLike[str], sources: Sequence[Source]) -> Source | None:
     """Return the source that has this path for its root, else the innermost one that contains it."""
-    holding = [source for source in sources if source.path and path.is_relative_to(source.path)]
+    place = os.fspath(path) + "/"
+    holding = [one for one in sources if one.path and place.startswith(one.path.rstrip("/") + "/")]
     return max(holding, key=lambda source: len(source.path or ""), default=None)
 
 

@@ -422,9 +422,8 @@ class Answer(Struct, frozen=True):
     degraded: tuple[Degraded, ...] = ()
     note: str | None = None
     suggestions: tuple[str, ...] = ()
-    sought: tuple[
-        str, ...
-    ] = ()  # what was looked for in place of words that nothing holds: words, or prefix*
+    # What was looked for in place of words that nothing holds: words, or prefix*.
+    sought: tuple[str, ...] = ()
     omitted: Mapping[str, int] = field(default_factory=dict)
     timings_ms: Mapping[str, float] = field(default_factory=dict)
     search_time_ms: float = 0.0

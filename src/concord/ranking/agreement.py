@@ -22,9 +22,8 @@ Strength = Literal["strong", "middling", "weak"]
 
 LABELS: tuple[Label, ...] = ("very_high", "high", "medium_high", "medium", "low", "speculative", "no_results")
 PRELIMINARY: Label = "fts_only"  # words have answered, meaning has not yet: outside the order, never capped
-LOWEST_CAPPED: Label = (
-    "low"  # a found hit is never capped below this; what is under it names the cascade's rungs
-)
+# A found hit is never capped below this; what is under it names the cascade's rungs.
+LOWEST_CAPPED: Label = "low"
 
 _PLACE = {label: place for place, label in enumerate(LABELS)}
 _BY_MEANING: frozenset[QueryKind] = frozenset({"conceptual", "exploratory"})

@@ -21,9 +21,8 @@ class Ballots(Struct, frozen=True):
     bm25: Mapping[ChunkId, float]  # also of chunks that only the other family voted for, where completed
     cosine: Mapping[ChunkId, float]
     votes: Mapping[ChunkId, tuple[Candidate, ...]]  # in order of chunk id
-    feedback: Mapping[ChunkId, float] = field(
-        default_factory=dict
-    )  # cosines with query and first hits together
+    # Cosines with the query drawn towards its first hits.
+    drawn: Mapping[ChunkId, float] = field(default_factory=dict)
 
 
 def merge_votes(

@@ -7,7 +7,6 @@ from msgspec import Struct
 from concord.ranking.plan import EQUAL, Weights
 from concord.types import QueryKind
 
-RRF_K = 60  # Cormack, Clarke and Büttcher 2009
 # Of z-scores: the best fixed weight over the development sets, 0.6 · dense + 0.4 · BM25.
 SEMANTIC_WEIGHT = 0.6
 
@@ -27,9 +26,9 @@ BLEND = BlendNumbers()
 class Context(Struct, frozen=True):
     """What a fusion may know besides the ballots."""
 
-    kind: QueryKind = "exploratory"
-    k: float = RRF_K
-    weights: Weights = EQUAL  # multipliers of the ballots in plain rrf
+    kind: QueryKind
+    k: float  # of reciprocal rank fusion
+    weights: Weights = EQUAL  # multipliers of the ballots in plain rrf: promised, and set by nobody yet
     max_bm25: float | None = None  # the most the query could score: rarity.ceiling
     semantic_weight: float = SEMANTIC_WEIGHT
     code_share: float = 0.0  # of the candidates that are source code

@@ -24,13 +24,10 @@ from concord.text.characters import is_near
 from concord.text.unspaced import UNSPACED
 from concord.types import ChunkId, Ranked
 
-LAMBDA = 0.7  # relevance against diversity
-REPETITION = (
-    0.5  # less word overlap than this is sharing a subject: nDCG@10 0.4307 where it counts, 0.4353 not
-)
+# Less word overlap than this is sharing a subject: nDCG@10 is 0.4307 where it counts, 0.4353 where not.
+REPETITION = 0.5
 STRETCH = 20  # how deep relevance is stretched, so that asking for more results moves none
 DUPLICATE = 0.95  # word-set similarity from which two chunks are one text: a name more makes it another
-FLOOR = 0.001  # at 0.01 a chunk that one strategy alone found (0.008) was dropped
 RESCUE_FLOOR = 0.0001  # of what a rung of the cascade has found
 
 # All of ASCII is there: to find that a table lacks a character takes as long as to look up twenty.
@@ -140,12 +137,7 @@ def collapse(
     return [Collapsed(one, tuple(others)) for one, others in kept.values()]
 
 
-def mmr(
-    ranked: Sequence[Ranked],
-    likeness: Likeness,
-    limit: int | None = None,
-    trade: float = LAMBDA,
-) -> list[Ranked]:
+def mmr(ranked: Sequence[Ranked], likeness: Likeness, limit: int, trade: float) -> list[Ranked]:
     """Pick greedily by λ·relevance − (1 − λ)·similarity to what is picked; a moved chunk says from where.
 
     Relevance is the score stretched to [0, 1] within the list: a fused score near 0.016 would leave λ without
@@ -157,7 +149,7 @@ def mmr(
     compared = [0] * len(ranked)  # with so many of those that are picked
     remaining = sorted(range(len(ranked)), key=lambda at: -relevance[at])
     picked: list[int] = []
-    while remaining and (limit is None or len(picked) < limit):
+    while remaining and len(picked) < limit:
         best, most = remaining[0], -math.inf
         for at in remaining:
             if trade * relevance[at] <= most:
@@ -174,16 +166,12 @@ def mmr(
     return [_moved(ranked[was], was + 1, now) for now, was in enumerate(picked, start=1)]
 
 
-def floor(
-    ranked: Sequence[Ranked],
-    minimum: float = FLOOR,
-    scores: Mapping[ChunkId, float] | None = None,
-) -> list[Ranked]:
+def floor(ranked: Sequence[Ranked], minimum: float, scores: Mapping[ChunkId, float]) -> list[Ranked]:
     """Drop what scores below the floor, unless that were everything.
 
-    The floor is on the RRF scale: where another fusion made the order, `scores` gives each chunk's RRF score.
+    The floor is on the RRF scale, and so are `scores`, whichever fusion made the order.
     """
-    kept = [one for one in ranked if (scores or {}).get(one.chunk_id, one.score) >= minimum]
+    kept = [one for one in ranked if scores[one.chunk_id] >= minimum]
     return kept or list(ranked)
 
 

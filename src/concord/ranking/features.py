@@ -22,7 +22,9 @@ from concord.ranking.ballots import Ballots, first_of, whole
 from concord.ranking.blend import POOL, fall
 from concord.types import Candidate, QueryKind, Ranked
 
-TENTH = 0.8  # where the tenth candidate of a usual search stands
+# Where the tenth candidate of a usual search stands, in standard deviations of the blend: what the first is
+# compared with where there are fewer than ten.
+TENTH = 0.8
 DEPTH = 10  # how deep margins and overlap look: the default number of results
 
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from concord.ranking.agreement import agreed
 from concord.ranking.ballots import Ballots
 from concord.ranking.blend import blend, blend_shares, blend_weight, standings
-from concord.ranking.context import RRF_K, Context
+from concord.ranking.context import Context
 from concord.ranking.plan import EQUAL, WEIGHTS, Weights, multipliers
 from concord.ranking.share import Share, Shares, moments, ranked_by
 from concord.types import ChunkId, QueryKind, Ranked
@@ -40,12 +40,12 @@ def fuse(name: str, ballots: Ballots, context: Context) -> Fused:
     return Fused(ranked, standings(blended, ballots, context))
 
 
-def rrf(ballots: Ballots, k: float = RRF_K, weights: Weights = EQUAL) -> list[Ranked]:
-    """Reciprocal rank fusion: Σ w/(k + rank)."""
+def rrf(ballots: Ballots, k: float, weights: Weights = EQUAL) -> list[Ranked]:
+    """Reciprocal rank fusion: Σ w/(k + rank) (Cormack, Clarke and Büttcher 2009)."""
     return ranked_by(ballots, _rrf_shares(ballots, k, weights))
 
 
-def rrf_scores(ballots: Ballots, k: float = RRF_K) -> dict[ChunkId, float]:
+def rrf_scores(ballots: Ballots, k: float) -> dict[ChunkId, float]:
     """Return the scores of reciprocal rank fusion, for whoever needs no order."""
     return {chunk_id: share.score for chunk_id, share in _rrf_shares(ballots, k, EQUAL).items()}
 

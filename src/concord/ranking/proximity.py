@@ -16,12 +16,16 @@ from concord.types import ChunkId
 # pairs of rare words that had to be found where they stand together (`python -m benchmarks lookup`).
 NEIGHBOURS = 0.2  # for a text in which all neighbours of the query stand close
 VERBATIM = 1.6  # on top of it, for one that has the whole query in its order, if all its words are rare
-SUBJECT = 0.99  # of a question whose other words are all in their order
+# The share of a question all of whose significant words stand in their order: just below 1, which only bare
+# queries reach.
+SUBJECT = 0.99
 MOST_PAIRS = 16  # that are looked for: whoever pastes a page gets no better order for the time it would take
 
 
-def closeness(words: Sequence[str], weights: Mapping[str, float], text: str, *, bare: bool = True) -> float:
-    """Return the share of a query's neighbouring words that stand close in a text.
+def closeness(
+    words: Sequence[str], weights: Mapping[str, float], text: str, *, bare: bool
+) -> tuple[float, bool]:
+    """Return the share of a query's neighbouring words that stand close in a text, and whether all do.
 
     Each pair counts by the weight of its commoner word. All of it is 1 where the query is bare, nothing but
     these words: of a question, mostly its subject alone stands in a text.
@@ -29,9 +33,11 @@ def closeness(words: Sequence[str], weights: Mapping[str, float], text: str, *, 
     pairs = [pair for pair in pairwise(words[: MOST_PAIRS + 1]) if pair[0] != pair[1]]
     worth = {pair: min(weights.get(word, 0.0) for word in pair) for pair in pairs}
     close = [pair for pair in worth if follows(text, *pair)]
-    if not close or len(close) == len(worth):
-        return (1.0 if bare else SUBJECT) if close else 0.0
-    return sum(worth[pair] for pair in close) / (sum(worth.values()) or 1.0)
+    if not close:
+        return 0.0, False
+    if len(close) == len(worth):
+        return (1.0 if bare else SUBJECT), True
+    return sum(worth[pair] for pair in close) / (sum(worth.values()) or 1.0), False
 
 
 def lifts(close: Mapping[ChunkId, float], rareness: float) -> dict[ChunkId, float]:

@@ -18,9 +18,8 @@ from concord.text.unspaced import has_unspaced
 
 _QUESTION_MARKS = ("?", "？", "؟")
 _AFTER_A_MARK = " \t\n\r\v\f" + "\"'”’»)"
-_SENTENCE_WORDS = (
-    24  # how far a companion word or a small letter is looked for: a sentence, not a pasted page
-)
+# How far a companion word or a small letter is looked for: a sentence, not a pasted page.
+_SENTENCE_WORDS = 24
 
 
 def asks(text: str, words: Sequence[Word]) -> bool:

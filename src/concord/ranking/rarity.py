@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping
 
-K1 = 1.2  # FTS5's, as the two below: a term's weight saturates at k1 + 1
+K1 = 1.2  # FTS5's, and so is B: a term's weight saturates at k1 + 1
 B = 0.75  # how far a chunk's length counts
 # Logarithmic: of 10,000 chunks 630 hold such a word. Link texts, whose words stand everywhere, are about so.
 COMMON = 0.3

@@ -21,9 +21,11 @@ from concord.text.terms import loose_words, tokenize
 from concord.types import Query
 
 MOSTLY = 0.4  # the share of a query, by rarity, from which what nothing holds is what was asked for
-NOTHING_ASKED = 0.1  # what chances are worth where a query is stop words alone: no text is its answer
-MISQUOTED = 0.3  # what they are worth where nothing holds what was quoted; not measured
-SLIP = 0.05  # the chance that a code was mistyped, and the one that is like it was meant; not measured
+
+# Factors on the chances of an answer.
+NOTHING_ASKED = 0.1  # where a query is stop words alone: no text is its answer
+MISQUOTED = 0.3  # where nothing holds what was quoted; not measured
+SLIP = 0.05  # at least, where nothing holds a code: it may be a slip for one that is like it; not measured
 
 MESSAGE_WORDS = 5  # from which on what is quoted may be a message with values in it
 MESSAGE_SHARE = 0.6  # of its words that a text has in their order, if it is one

@@ -39,9 +39,8 @@ _SIGNED = (  # as ranges of a regular expression's class; only those that FTS5 k
     "\uaa00-\uaa5f\uaae0-\uaaff\uabc0-\uabff"  # Cham, Meetei Mayek
     "\U00011000-\U0001114f\U00011180-\U000111df\U00011680-\U000116cf"  # Brahmi, Kaithi, Chakma …
 )
-_POINTED = (
-    "\u0591-\u074f\u0750-\u077f\u0800-\u085f\u08a0-\u08ff"  # Hebrew, Arabic, Syriac, Samaritan, Mandaic
-)
+# Hebrew, Arabic, Syriac, Samaritan, Mandaic.
+_POINTED = "\u0591-\u074f\u0750-\u077f\u0800-\u085f\u08a0-\u08ff"
 _STRETCHER = "\u0640"  # makes an Arabic word longer and no other; FTS5 takes it for a letter
 _JOINERS = "\u200c\u200d"  # within words with signs they only say how to draw them; they part Persian ones
 # A stretch of words: where one of them is pointed all have a form, so that phrases are found.
