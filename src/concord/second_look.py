@@ -27,7 +27,7 @@ from concord.understand import is_literal
 if TYPE_CHECKING:
     from concord.protocols import Reranker
 
-QUESTION_WORDS = 3  # with fewer, one of which is a stop word, a text has them in their order by chance
+LEAST_QUESTION_WORDS = 3  # with fewer, one of which is a stop word, a text has them in their order by chance
 DEFINITION_BOOST = 1.1  # of the range of scores: before all that only mention what a name alone asks for
 
 
@@ -84,7 +84,7 @@ def _closeness(survivors: Sequence[Survivor], query: Query) -> dict[ChunkId, flo
     weights = rarity.idfs(query.chunks, query.frequencies)
     typed = query.meaning.split()
     bare = len(significant(typed)) == len(typed)
-    is_question = not bare and len(typed) >= QUESTION_WORDS
+    is_question = not bare and len(typed) >= LEAST_QUESTION_WORDS
 
     def close(text: str) -> float:
         share, is_whole = proximity.closeness(query.words, weights, text, bare=bare)
