@@ -119,7 +119,7 @@ def _is_answerable(fusion: str, found: Retrieval, tools: SearchTools) -> bool:
     signals = signals_of(found, fused, coverage=0.0)
     cuts = calibrate.cuts(tools.calibration)
     score = calibrate.confidence_score(tools.calibration, signals)
-    judged = answerable(score, calibrate.asked_of(cuts, signals))
+    judged = answerable(score, calibrate.cuts_for(cuts, signals))
     return signals.semantic.top >= cuts.weak if judged is None else judged
 
 
