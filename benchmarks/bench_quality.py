@@ -24,11 +24,11 @@ from concord.quality.fitting import JudgedSet, fit, revised
 from concord.quality.reliability import (
     Answerability,
     LabelPrecision,
+    Promises,
     Reliability,
-    Trust,
     answerability,
     falls,
-    trust,
+    promises,
 )
 
 LEGS = ("bm25", "semantic")
@@ -97,18 +97,18 @@ def rankings(tested: Mapping[str, Evaluation]) -> Iterator[Row]:
 
 def confidence(tested: Mapping[str, JudgedSet], train: Mapping[str, JudgedSet]) -> Iterator[Row]:
     """Print and yield how confidence holds on each set under a calibration fitted to the others."""
-    kept: dict[str, Trust] = {}
+    kept: dict[str, Promises] = {}
     known: dict[str, Answerability] = {}
     everything: list[Outcome] = []
     for name, held in tested.items():
         fitted = fit([train[other] for other in train if other != name], "left out")
         own, foreign = revised(held.own, fitted), revised(held.foreign, fitted)
-        kept[name] = _trust(own)
+        kept[name] = _kept(own)
         known[name] = answerability(
             [one.judgement for one in own if any(one.relevant)], [one.judgement for one in foreign]
         )
         everything += own
-    kept["all together"] = _trust(everything)
+    kept["all together"] = _kept(everything)
     _print_promises(kept)
     _print_strange(tested, train)
     for of in ("hit", "answer"):
@@ -121,7 +121,7 @@ def confidence(tested: Mapping[str, JudgedSet], train: Mapping[str, JudgedSet]) 
         yield from _answerability(name, answers)
 
 
-def _print_promises(kept: Mapping[str, Trust]) -> None:
+def _print_promises(kept: Mapping[str, Promises]) -> None:
     rows = [(name, *_promises(one.confidence_score), *_promises(one.score)) for name, one in kept.items()]
     heads = ("left out", "answers promised", "came true", "hits promised", "came true")
     print("\n" + table(heads, rows), flush=True)
@@ -133,14 +133,14 @@ def _print_strange(tested: Mapping[str, JudgedSet], train: Mapping[str, JudgedSe
     for name, held in tested.items():
         others = [path.name for path in strangers(name, [*train])]
         if FEWEST_SETS <= len(others) < len(train) - 1:
-            kept = _trust(revised(held.own, fit([train[other] for other in others], "left out")))
+            kept = _kept(revised(held.own, fit([train[other] for other in others], "left out")))
             rows.append((name, f"{kept.confidence_score.ece:.3f}", f"{kept.score.ece:.3f}"))
     if rows:
         heads = ("left out with its kin", "ECE of confidence_score", "ECE of score")
         print("\n" + table(heads, rows), flush=True)
 
 
-def _reliability(name: str, kept: Trust) -> Iterator[Row]:
+def _reliability(name: str, kept: Promises) -> Iterator[Row]:
     for what, one in (("confidence_score", kept.confidence_score), ("score", kept.score)):
         beside = f"n {one.n:,}, {one.ece_by_chance:.3f} by chance"
         yield Row(
@@ -178,5 +178,5 @@ def _labels(found: Sequence[LabelPrecision]) -> str:
     return ", ".join(f"{one.label} {one.precision:.2f} ({one.n:,})" for one in found)
 
 
-def _trust(outcomes: Sequence[Outcome]) -> Trust:
-    return trust([(one.judgement, one.relevant) for one in outcomes])
+def _kept(outcomes: Sequence[Outcome]) -> Promises:
+    return promises([(one.judgement, one.relevant) for one in outcomes])

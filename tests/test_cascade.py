@@ -14,7 +14,7 @@ from concord.cascade import Step
 from concord.errors import Unavailable
 from concord.protocols import Store
 from concord.remarks import EMPTY, NO_TIME, NO_WORD, NOTHING, RUNG_NOTES, UNEMBEDDED
-from concord.rungs import beginnings
+from concord.rungs import prefix_match
 from concord.search import search
 from concord.types import Candidate, Family, Request, Source
 from small_library import fitted, library, titles, tools, understood
@@ -344,7 +344,7 @@ class _Shelf:
 def test_a_step_votes_best_first_under_its_own_name():
     kb = library()
     query = understood(kb, "kubern")
-    votes = Step("prefix", "fts_prefix", kb.store.lexical, beginnings, 100).candidates(query)
+    votes = Step("prefix", "fts_prefix", kb.store.lexical, prefix_match, 100).candidates(query)
     family: Family = "lexical"
     assert votes == [Candidate(votes[0].chunk_id, "fts_prefix", family, 1, votes[0].score)]
 

@@ -14,7 +14,7 @@ from concord.ranking.identifiers import shape
 from concord.ranking.plan import WEIGHTS, multipliers, polled
 from concord.ranking.words import READ_CHARS
 from concord.types import QueryKind, Ranked, Request
-from concord.understand import read
+from concord.understand import interpret
 
 KINDS: dict[QueryKind, str] = {
     "exact_quote": """
@@ -581,7 +581,7 @@ def test_multipliers_average_one(kind: QueryKind):
 def test_each_strategy_proposes_forty_or_three_times_the_limit():
     def candidates(limit: int) -> int:
         request = Request("login", top=limit)
-        return read(request, load_settings(), [], lambda _: False, lambda _: False)[0].candidates
+        return interpret(request, load_settings(), [], lambda _: False, lambda _: False)[0].candidates
 
     assert [candidates(limit) for limit in (1, 10, 13, 14, 50)] == [40, 40, 40, 42, 150]
 

@@ -15,8 +15,8 @@ from concord.ranking.diversify import (
     REPETITION,
     STRETCH,
     Likeness,
+    above_floor,
     collapse,
-    floor,
     mmr,
     says_the_same,
     shingles,
@@ -51,7 +51,7 @@ def spread(found: list[Ranked], likeness: Likeness, limit: int = 100) -> list[Ra
 
 
 def kept(found: list[Ranked], scores: dict[int, float] | None = None) -> list[Ranked]:
-    return floor(found, FLOOR, scores or {one.chunk_id: one.score for one in found})
+    return above_floor(found, FLOOR, scores or {one.chunk_id: one.score for one in found})
 
 
 def collapsed(*texts: str) -> list[tuple[int, tuple[int, ...]]]:

@@ -17,7 +17,7 @@ PIPELINES = {
     "asked_paths", "asking", "backfill", "backup", "breaker", "budget", "cascade", "catching_up",
     "clients", "cosines", "crew", "doctor", "embedding", "explaining", "feedback", "files", "habits",
     "holdings", "ingest", "judge", "laps", "migrate", "models", "note_files", "notes", "options",
-    "outside_vectors", "paging", "partly_read", "passages", "passed_by", "poll", "present", "progressive",
+    "outside_vectors", "paging", "partly_read", "passages", "missed", "poll", "present", "progressive",
     "quality", "reading", "reasons", "rehome", "relabelling", "remarks", "replay", "retrieve", "rungs",
     "search", "second_look", "sources", "suggest", "understand", "vetting", "visible",
 }  # fmt: skip

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from concord import KnowledgeBase, Note
 from concord.backends.bm25 import InvertedIndex
 from concord.backends.columns import WEIGHTS, columns_of
-from concord.cli.hits import Look, _highlighter
+from concord.cli.hits import Dress, _highlighter
 from concord.ranking.diversify import shingles
 from concord.text.holding import contains
 from concord.text.marked import has_marks
@@ -212,8 +212,8 @@ def test_a_snippet_shows_the_word_and_not_its_letters():
 
 
 def test_the_terminal_lights_up_the_word_and_not_its_letters():
-    look = Look(strong=str, faint=str, match=lambda word: f"<{word}>", width=None)
-    light_up = _highlighter("बिल्ली שלום", look)
+    dress = Dress(strong=str, faint=str, match=lambda word: f"<{word}>", width=None)
+    light_up = _highlighter("बिल्ली שלום", dress)
     assert light_up("बल बिल्ली लाल, שָׁלוֹם") == "बल <बिल्ली> लाल, <שָׁלוֹם>"
 
 

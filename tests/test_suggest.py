@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from concord import KnowledgeBase, Note
-from concord.suggest import MAX_WORDS, MOST, suggestions
+from concord.suggest import MAX_WORDS, MOST_SUGGESTED, suggestions
 from small_library import UNHURRIED, library, titles
 
 
@@ -102,7 +102,7 @@ def test_there_are_few_suggestions_and_no_two_alike():
     assert found == ("token login", "token", "login", "Tokens")
     many = suggestions("tokn", {"tokn": ["token", "Token", "taken", "tokyo", "ten", "toe"]}, ["Tokens"])
     assert many == ("token", "taken", "tokyo", "ten", "toe")
-    assert len(many) == MOST
+    assert len(many) == MOST_SUGGESTED
 
 
 def test_a_long_query_is_not_written_out_again():
@@ -114,7 +114,7 @@ def test_documents_near_in_meaning_are_suggested_when_all_are_under_the_threshol
     answer = library().search("how does authentication work", threshold=0.9)
     assert answer.hits == ()
     assert answer.suggestions[0] == "Login"
-    assert len(answer.suggestions) <= MOST
+    assert len(answer.suggestions) <= MOST_SUGGESTED
 
 
 def test_only_what_the_filter_lets_through_is_suggested():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from concord.errors import BadValue, NotFound
 from concord.knowledge import KnowledgeBase
 from concord.notes import Note
-from concord.ranking.usage import HALF_LIFE_S, MOST, habit, lifted
+from concord.ranking.usage import HALF_LIFE_S, MOST_LIFT, habit, lifted
 from concord.types import Access, Answer, Ranked
 from judged import things
 from kb_command import Kb
@@ -117,7 +117,7 @@ def test_a_habit_halves_in_its_half_life():
 def test_no_habit_lifts_by_more_than_a_small_share_of_the_range(rows: list[tuple[float, float]]):
     ranked = [Ranked(at, score, ()) for at, (score, _) in enumerate(rows)]
     scores = [score for score, _ in rows]
-    most = MOST * ((max(scores) - min(scores)) or 1.0)
+    most = MOST_LIFT * ((max(scores) - min(scores)) or 1.0)
     after = lifted(ranked, {at: strength for at, (_, strength) in enumerate(rows)})
     assert sorted(one.chunk_id for one in after) == list(range(len(rows)))
     assert all(one.score - scores[one.chunk_id] <= most + 1e-9 for one in after)

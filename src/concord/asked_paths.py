@@ -30,7 +30,7 @@ def asked_glob(path: str, sources: Sequence[Source], is_folder: Callable[[str], 
     return f"{glob}/**" if not _WILDCARD.search(glob) and is_folder(glob) else glob
 
 
-def beginnings(sources: Sequence[Source]) -> str:
+def known_beginnings(sources: Sequence[Source]) -> str:
     """Return how the paths of what is indexed begin, for whoever has typed one that is not like them."""
     known = [source.prefix if source.kind == "file" else f"{source.prefix}/" for source in sources]
     shown = ", ".join(known[:MOST_NAMED]) + (" …" if len(known) > MOST_NAMED else "")
@@ -44,7 +44,7 @@ def _cited(path: str, sources: Sequence[Source]) -> str:
     place = _without_links(path)
     source = holder(place, sources)
     if source is None or source.path is None:
-        raise NotFound(f"{path} is in no source", hint=beginnings(sources))
+        raise NotFound(f"{path} is in no source", hint=known_beginnings(sources))
     inside = place[len(source.path) :].lstrip("/")
     return source.path_of(inside)
 

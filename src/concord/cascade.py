@@ -28,7 +28,7 @@ from concord.types import Candidate, Family, Match, Mode, Query, Request
 if TYPE_CHECKING:
     from concord.protocols import LexicalIndex
     from concord.retrieve import Retrieval, SearchTools
-    from concord.suggest import Near
+    from concord.suggest import LikeWords
 
 RUNG_STRATEGIES = ("fts_prefix", "fts_partial")  # the names under which the rungs vote
 NEAR = 5  # words asked for that are like one
@@ -39,7 +39,7 @@ class Rescue(Struct, frozen=True):
     """What a search goes on with: what it had found, or that and what a rung has added."""
 
     found: Retrieval
-    near: Near  # words like a given one, each looked up once
+    near: LikeWords  # words like a given one, each looked up once
     floor: float
     rung: Rung | None = None
     sought: tuple[str, ...] = ()  # what that rung looked for: words, or prefix*
@@ -74,7 +74,7 @@ class Step(Struct):
 def rescue(request: Request, mode: Mode, fusion: str, found: Retrieval, tools: SearchTools) -> Rescue:
     """Try the rungs in turn when words have found nothing and meaning nothing that can be relied on."""
     index = tools.store.lexical
-    near: Near = cache(lambda word: index.similar_words(word, NEAR))
+    near: LikeWords = cache(lambda word: index.similar_words(word, NEAR))
     floor: float = tools.settings["search.floor"]
     if _needs_words(mode, fusion, found, tools):
         for step in _steps(request, near, tools):
@@ -91,13 +91,15 @@ def budget_ms(request: Request, setting: str, tools: SearchTools) -> float:
     return allowed if request.deadline_ms is None else min(allowed, request.deadline_ms)
 
 
-def _steps(request: Request, near: Near, tools: SearchTools) -> Iterator[Step]:
-    from concord.rungs import beginnings, parts  # late: most searches find the words as typed
+def _steps(request: Request, near: LikeWords, tools: SearchTools) -> Iterator[Step]:
+    from concord.rungs import partial_match, prefix_match  # late: most searches find the words as typed
 
     index, (prefix, partial) = tools.store.lexical, RUNG_STRATEGIES
-    yield Step("prefix", prefix, index, beginnings, budget_ms(request, "search.prefix_ms", tools))
+    yield Step("prefix", prefix, index, prefix_match, budget_ms(request, "search.prefix_ms", tools))
     whole_ms = budget_ms(request, "search.partial_ms", tools)
-    yield Step("partial", partial, index, lambda q: parts(q, near, index, whole_ms * LOOKING), whole_ms)
+    yield Step(
+        "partial", partial, index, lambda q: partial_match(q, near, index, whole_ms * LOOKING), whole_ms
+    )
 
 
 def _needs_words(mode: Mode, fusion: str, found: Retrieval, tools: SearchTools) -> bool:
@@ -117,7 +119,7 @@ def _is_answerable(fusion: str, found: Retrieval, tools: SearchTools) -> bool:
     signals = signals_of(found, fused, coverage=0.0)
     cuts = calibrate.cuts(tools.calibration)
     score = calibrate.confidence_score(tools.calibration, signals)
-    judged = answerable(score, calibrate.asked_of(cuts, signals))
+    judged = answerable(score, calibrate.cuts_for(cuts, signals))
     return signals.semantic.top >= cuts.weak if judged is None else judged
 
 

@@ -19,7 +19,7 @@ from concord.ranking.ballots import Ballots, merge_votes
 from concord.ranking.fuse import FUSIONS, rrf
 from concord.ranking.plan import STRATEGIES, polled
 from concord.reading import Located, locate
-from concord.reasons import Fused, Known, Overlap, Stage, Standing, WordFound, reason
+from concord.reasons import Known, Overlap, Placed, Stage, Standing, WordFound, reason
 from concord.retrieve import Retrieval, SearchTools
 from concord.search import chosen_fusion, examine
 from concord.text.citation import cite
@@ -41,7 +41,7 @@ from concord.types import (
 )
 from concord.understand import prune_limit
 
-DEPTH = 1000  # how far down each strategy's list is read
+DEEP = 1000  # how far down each strategy's list is read
 PROBE_WORDS = 12  # of a passage, to ask the engine whether a filter lets just this passage through
 EVERYTHING = Filter(include_superseded=True)
 
@@ -76,8 +76,8 @@ def explain_passage(request: Request, reference: str, tools: SearchTools) -> Exp
     chunk = _nearest(meant, answer, deep)
     standings = tuple(_standings(chunk, found.query, deep, tools))
     ballots = _as_if_voted(chunk, found.ballots, deep, standings)
-    fused = _fused(chunk, ballots, found, fusion, answer, tools)
-    known = _known(chunk, located.document, found, answer, standings, fused, filtered, tools)
+    placed = _placed(chunk, ballots, found, fusion, answer, tools)
+    known = _known(chunk, located.document, found, answer, standings, placed, filtered, tools)
     stage, why = reason(known)
     shown = next((hit.explanation for hit in answer.hits if hit.chunk.id == chunk.id), None)
     return Explanation(
@@ -98,7 +98,7 @@ def _known(
     found: Retrieval,
     answer: Answer,
     standings: Sequence[Standing],
-    fused: Fused,
+    placed: Placed,
     filtered: Sequence[str],
     tools: SearchTools,
 ) -> Known:
@@ -106,11 +106,11 @@ def _known(
         rank=next((hit.rank for hit in answer.hits if hit.chunk.id == chunk.id), None),
         results=len(answer.hits),
         candidates=found.query.candidates,
-        depth=DEPTH,
+        depth=DEEP,
         is_candidate=chunk.id in found.ballots.votes,
         standings=standings,
         words=tuple(_words(chunk, document, found.query, tools.settings)),
-        fused=fused,
+        fused=placed,
         filtered=filtered,
         excluded=tuple(term for term in found.query.excluded if contains(indexed(chunk, document), term)),
         overlap=_overlap(chunk, cite(document, chunk), answer.hits),
@@ -120,7 +120,7 @@ def _known(
 def _asked_deeply(query: Query, filter: Filter, mode: Mode, tools: SearchTools) -> Poll:
     """Ask the strategies of a mode for far more than they may vote for."""
     asked = [strategy for strategy in tools.strategies if strategy.family in polled(mode)]
-    deep = replace(query, filter=filter, candidates=max(DEPTH, query.candidates))
+    deep = replace(query, filter=filter, candidates=max(DEEP, query.candidates))
     return poll(asked, deep, tools.settings["search.deadline_ms"])
 
 
@@ -130,7 +130,7 @@ def _objections(chunk: Chunk, located: Located, filter: Filter, tools: SearchToo
     probe = phrase_match(words)
 
     def passes(condition: Filter) -> bool:
-        found = tools.store.lexical.search(probe, condition, DEPTH) if probe else ()
+        found = tools.store.lexical.search(probe, condition, DEEP) if probe else ()
         return any(scored.chunk_id == chunk.id for scored in found)
 
     if not passes(EVERYTHING):  # a text without words, or one that thousands share: nothing can be said
@@ -158,7 +158,7 @@ def _nearest(chunks: Sequence[Chunk], answer: Answer, deep: Poll) -> Chunk:
     """Return the chunk that was returned first, else the one that some strategy ranks best."""
     returned = {hit.chunk.id: hit.rank for hit in answer.hits}
     ranks = _ranks(deep)
-    last = DEPTH + len(returned)
+    last = DEEP + len(returned)
     return min(
         chunks, key=lambda chunk: (returned.get(chunk.id, last), ranks.get(chunk.id, last), chunk.index)
     )
@@ -203,14 +203,14 @@ def _as_if_voted(chunk: Chunk, ballots: Ballots, deep: Poll, standings: Sequence
     return merge_votes([*voted, *votes], bm25=ballots.bm25, cosine={**ballots.cosine, **cosine})
 
 
-def _fused(
+def _placed(
     chunk: Chunk, ballots: Ballots, found: Retrieval, fusion: str, answer: Answer, tools: SearchTools
-) -> Fused:
+) -> Placed:
     order = FUSIONS[fusion](ballots, found.context)
     scores = {one.chunk_id: one.score for one in order}
     returned = [scores[hit.chunk.id] for hit in answer.hits if hit.chunk.id in scores]
     ranks = {one.chunk_id: rank for rank, one in enumerate(order, 1)}
-    return Fused(
+    return Placed(
         rank=ranks.get(chunk.id),
         of=len(order),
         score=scores.get(chunk.id),

@@ -85,7 +85,7 @@ def judge(
         signals,
         answer_label((v.label for v in verdicts), score, cuts),
         score,
-        answerable(score, calibrate.asked_of(cuts, signals)) if is_fitted else None,
+        answerable(score, calibrate.cuts_for(cuts, signals)) if is_fitted else None,
         is_fitted,
         missing,
     )

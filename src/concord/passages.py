@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-POOL = 2  # texts read for each result asked for: duplicates, diversity and NOT choose among them
+READ_PER_RESULT = 2  # texts read for each result asked for: duplicates, diversity and NOT choose among them
 FILES_MS = 250.0  # how long files may keep silent: they take a millisecond, unless a disk does not answer
 # How many such waits in a row, while further files keep answering: the machine is busy, not the disk gone.
 FILES_PATIENCE = 4
@@ -41,7 +41,7 @@ def read_present(
     survivors: list[Survivor] = []
     left_out: set[ChunkId] = set()
     deleted = 0
-    pool = max(diversify.STRETCH, query.limit * POOL)
+    pool = max(diversify.STRETCH, query.limit * READ_PER_RESULT)
     for start in range(0, len(kept), pool):
         few = kept[start : start + pool]
         found = _without_excluded(_read(few, store, files), query)

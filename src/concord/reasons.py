@@ -38,7 +38,7 @@ class WordFound(NamedTuple):
     is_pruned: bool = False  # in too many chunks to take part in loose matching
 
 
-class Fused(NamedTuple):
+class Placed(NamedTuple):
     """How the passage comes out of fusion, and what it has to beat."""
 
     rank: int | None  # None where no strategy found it
@@ -69,7 +69,7 @@ class Known(Struct, frozen=True):
     is_candidate: bool
     standings: Sequence[Standing]
     words: Sequence[WordFound]
-    fused: Fused
+    fused: Placed
     filtered: Sequence[str]  # what the filter has against it
     excluded: Sequence[str]  # what it holds that the query excludes
     overlap: Overlap | None

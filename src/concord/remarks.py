@@ -203,9 +203,9 @@ def _how_paths_begin(filter: Filter, sources: Sequence[Source]) -> str:
     """Say what a path looks like, where one that was asked for is like none."""
     if filter.path is None:
         return ""
-    from concord.asked_paths import beginnings
+    from concord.asked_paths import known_beginnings
 
-    return f"; {beginnings(sources)}, and a folder is all that lies below it"
+    return f"; {known_beginnings(sources)}, and a folder is all that lies below it"
 
 
 def _name(source_id: str, sources: Sequence[Source]) -> str:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from concord.errors import BackendDown, BadValue, DeadlinePassed, Unavailable
 from concord.laps import Laps
-from concord.passed_by import has_passed_by, look_again
+from concord.missed import has_missed, search_harder
 from concord.poll import Poll, Polling
 from concord.ranking import rarity
 from concord.ranking.ballots import Ballots, merge_votes
@@ -25,7 +25,7 @@ from concord.ranking.plan import polled
 from concord.text.characters import latin_share
 from concord.text.terms import word_match
 from concord.types import Candidate, ChunkId, Degraded, Filter, Glance, Mode, Query, Request, Source
-from concord.understand import counted, is_literal, read
+from concord.understand import interpret, is_literal, with_frequencies
 
 if TYPE_CHECKING:
     from concord.cosines import Cosines
@@ -83,10 +83,10 @@ def retrieve(
     asked = [strategy for strategy in tools.strategies if strategy.family in polled(mode)]
     with laps.lap("understand"):
         is_option, is_folder = partial(_is_option, tools.store), partial(_is_folder, tools.store)
-        query, parsed = read(request, tools.settings, sources, is_option, is_folder)
+        query, parsed = interpret(request, tools.settings, sources, is_option, is_folder)
         polling = Polling(deadline_ms(request, tools.settings))
         polling.ask([one for one in asked if one.family == "semantic"], query)  # while words are counted
-        query = counted(query, parsed, tools.settings, tools.store.lexical)
+        query = with_frequencies(query, parsed, tools.settings, tools.store.lexical)
     at_hand = polling.ask([one for one in asked if one.family != "semantic"], query)
     if cosines:  # what words have found is needed whatever meaning finds, so it is fetched meanwhile
         cosines.foresee([one.chunk_id for some in at_hand for one in some[: query.candidates]])
@@ -99,7 +99,7 @@ def retrieve(
         compared = _compared(voted, query, cosines)
         context = _context(query, tools, _code_share(voted, tools))  # while vectors are fetched
         ballots = _completed(poll, voted, compared)
-        if has_passed_by(ballots) and (more := look_again(asked, query, poll, polling.left_ms())):
+        if has_missed(ballots) and (more := search_harder(asked, query, poll, polling.left_ms())):
             poll, voted = more, _voted(more, query)
             compared = _compared(voted, query, cosines)
             ballots = _completed(poll, voted, compared)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from concord.suggest import MAX_WORDS, Near
+from concord.suggest import MAX_WORDS, LikeWords
 from concord.text.characters import folded
 from concord.text.marked import is_form
 from concord.text.nearness import MIN_LETTERS, MIN_PART, distance
@@ -23,14 +23,14 @@ MAX_BEGINNINGS = 8  # words looked for by their beginnings: each reads all that 
 LONGEST_COMPOUND = 32  # letters of a word that is taken apart: the number of its parts grows with the square
 
 
-def beginnings(query: Query) -> Match | None:
+def prefix_match(query: Query) -> Match | None:
     """Return a match of words that begin like the query's or like their stems; short ones begin too many."""
     words = [word for word in query.words if len(word) >= MIN_LETTERS and not has_unspaced(word)]
     chosen = sorted(words, key=len, reverse=True)[:MAX_BEGINNINGS]
     return _allowed(query, [match for word in chosen for match in _begun(word)])
 
 
-def parts(query: Query, near: Near, index: LexicalIndex, budget_ms: float) -> Match | None:
+def partial_match(query: Query, near: LikeWords, index: LexicalIndex, budget_ms: float) -> Match | None:
     """Return a match of the known words nearest to the query's; for a word that has none, of its parts."""
     ends = time.perf_counter() + budget_ms / 1000
     found: list[Match] = []

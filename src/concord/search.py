@@ -71,7 +71,7 @@ def examine(request: Request, tools: SearchTools) -> Examined:
         fused = fuse(fusion, found.ballots, found.context)
         scores = rrf_scores(found.ballots, found.context.k)
         wanted = _above_threshold(fused.ranked, scores, request.threshold)
-        kept = diversify.floor(wanted, rescued.floor, scores)
+        kept = diversify.above_floor(wanted, rescued.floor, scores)
     with laps.lap("read"):
         files = Files(glance.sources, tools.store.catalog.memo)
         survivors, left_out, deleted = read_present(kept, found.query, tools.store, files)

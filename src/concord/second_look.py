@@ -28,7 +28,7 @@ from concord.understand import is_literal
 if TYPE_CHECKING:
     from concord.protocols import Reranker
 
-QUESTION_WORDS = 3  # with fewer, one of which is a stop word, a text has them in their order by chance
+LEAST_QUESTION_WORDS = 3  # with fewer, one of which is a stop word, a text has them in their order by chance
 DEFINITION_BOOST = 1.1  # of the range of scores: before all that only mention what a name alone asks for
 
 
@@ -118,7 +118,7 @@ def _is_bare(query: Query) -> bool:
 
 def _is_question(query: Query) -> bool:
     """Whether a text with all of a query in its order has it on purpose, though words in it are common."""
-    return not _is_bare(query) and len(query.meaning.split()) >= QUESTION_WORDS
+    return not _is_bare(query) and len(query.meaning.split()) >= LEAST_QUESTION_WORDS
 
 
 def _reranked(

@@ -22,13 +22,14 @@ from concord.types import ChunkId, Document, Query
 if TYPE_CHECKING:
     from concord.protocols import Catalog, LexicalIndex
 
-MOST = 5
+MOST_SUGGESTED = 5
 MAX_WORDS = 4  # of one query that are looked up: who mistypes more has pasted something
 MAX_TEXT = 200  # characters of a query that is suggested again, put right
 MAX_TITLE = 80  # characters; a longer title is a text
 _TITLES = 3
 
-Near = Callable[[str], Sequence[tuple[str, int]]]  # a word → words like it, with how many chunks hold each
+# A word → words like it, with how many chunks hold each.
+LikeWords = Callable[[str], Sequence[tuple[str, int]]]
 
 
 def suggestions(text: str, words: Mapping[str, Sequence[str]], titles: Sequence[str] = ()) -> tuple[str, ...]:
@@ -41,7 +42,7 @@ def suggestions(text: str, words: Mapping[str, Sequence[str]], titles: Sequence[
     return _distinct([*_did_you_mean(text, meant), *alone, *titles], besides=text)
 
 
-def suggested_words(query: Query, near: Near, index: LexicalIndex) -> dict[str, list[str]]:
+def suggested_words(query: Query, near: LikeWords, index: LexicalIndex) -> dict[str, list[str]]:
     """Return, for each word that nothing holds, words like it that stand in what the filter lets through."""
     return {
         written(word): [written(like) for like, _ in near(word) if holds(like, query.filter, index)]
@@ -95,4 +96,4 @@ def _distinct(found: Sequence[str], *, besides: str) -> tuple[str, ...]:
     chosen = {besides.casefold(): besides}
     for one in found:
         chosen.setdefault(one.casefold(), one)
-    return tuple(chosen.values())[1 : MOST + 1]
+    return tuple(chosen.values())[1 : MOST_SUGGESTED + 1]

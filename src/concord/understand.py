@@ -27,7 +27,7 @@ CHEAP = 5000
 MAX_EF_SEARCH = 200  # more costs time for recall nobody can measure
 
 
-def read(
+def interpret(
     request: Request,
     settings: Mapping[str, Any],
     sources: Sequence[Source],
@@ -70,7 +70,9 @@ def read(
     return query, parsed
 
 
-def counted(query: Query, parsed: Parsed, settings: Mapping[str, Any], lexical: LexicalIndex) -> Query:
+def with_frequencies(
+    query: Query, parsed: Parsed, settings: Mapping[str, Any], lexical: LexicalIndex
+) -> Query:
     """Return a query with the frequencies of its words; loose matching goes without the most frequent."""
     sought = settings["search.prune_share"] if query.filter.is_open else None
     chunks, frequencies = lexical.frequencies(parsed.words, sought)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     )
     from concord.quality.evaluate import Evaluation
     from concord.quality.refit import Refit
-    from concord.quality.reliability import Reliability, Trust
+    from concord.quality.reliability import Promises, Reliability
     from concord.rehome import Rehomed
     from concord.replay import Comparison, Trial
     from concord.types import Feedback, Identity
@@ -257,7 +257,7 @@ def evaluation_to_json(evaluation: Evaluation, judged: Review) -> JsonObject:
         },
         "latency_ms": evaluation.latency_ms,
         "mode_latency_ms": evaluation.latency_by_mode,
-        "calibration": _trust(evaluation.trust),
+        "calibration": _promises(evaluation.promises),
         "gibberish": asdict(evaluation.gibberish),
         "answerability": {name: asdict(found) for name, found in evaluation.answerability.items()},
         "feedback": judged._asdict(),
@@ -273,8 +273,8 @@ def refit_to_json(refit: Refit) -> JsonObject:
         "queries": refit.queries,
         "foreign": refit.foreign,
         "feedback": refit.feedback,
-        "before": _trust(refit.before),
-        "after": _trust(refit.after),
+        "before": _promises(refit.before),
+        "after": _promises(refit.after),
     }
     return json_object(wire)
 
@@ -330,12 +330,12 @@ def _trial(trial: Trial) -> JsonObject:
     }
 
 
-def _trust(trust: Trust) -> JsonObject:
+def _promises(promises: Promises) -> JsonObject:
     return {
-        "score": _reliability(trust.score),
-        "confidence_score": _reliability(trust.confidence_score),
-        "hit_labels": [label._asdict() for label in trust.hit_labels],
-        "answer_labels": [label._asdict() for label in trust.answer_labels],
+        "score": _reliability(promises.score),
+        "confidence_score": _reliability(promises.confidence_score),
+        "hit_labels": [label._asdict() for label in promises.hit_labels],
+        "answer_labels": [label._asdict() for label in promises.answer_labels],
     }
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from concord.quality.evaluate import Evaluation
     from concord.quality.latency import Latency
     from concord.quality.refit import Refit
-    from concord.quality.reliability import LabelPrecision, Trust
+    from concord.quality.reliability import LabelPrecision, Promises
 
 LATENCY = ("p50 ms", "p95 ms")
 _folder = click.Path(path_type=Path)
@@ -188,10 +188,10 @@ def _feedback(judged: Review) -> Iterator[str]:
 def _confidence(found: Evaluation) -> Iterator[str]:
     uncalibrated = "" if found.calibrated else " (uncalibrated: scores are stand-ins, not probabilities)"
     yield f"confidence{uncalibrated}\n" + output.table(
-        ("", "n", "ECE", "by chance", "Brier"), [*_reliability_rows(found.trust)]
+        ("", "n", "ECE", "by chance", "Brier"), [*_reliability_rows(found.promises)]
     )
     yield output.table(
-        ("label", "hits", "relevant", "answers", "right in top 3"), [*_label_rows(found.trust)]
+        ("label", "hits", "relevant", "answers", "right in top 3"), [*_label_rows(found.promises)]
     )
     yield (
         f"gibberish: best hit scores {found.gibberish.highest:.3f}; "
@@ -214,14 +214,14 @@ def _confidence(found: Evaluation) -> Iterator[str]:
         )
 
 
-def _reliability_rows(trust: Trust) -> Iterator[tuple[str, ...]]:
-    for name, one in (("score", trust.score), ("confidence_score", trust.confidence_score)):
+def _reliability_rows(promises: Promises) -> Iterator[tuple[str, ...]]:
+    for name, one in (("score", promises.score), ("confidence_score", promises.confidence_score)):
         yield name, f"{one.n:,}", f"{one.ece:.3f}", f"{one.ece_by_chance:.3f}", f"{one.brier:.3f}"
 
 
-def _label_rows(trust: Trust) -> Iterator[tuple[str, ...]]:
-    hits = {one.label: one for one in trust.hit_labels}
-    answers = {one.label: one for one in trust.answer_labels}
+def _label_rows(promises: Promises) -> Iterator[tuple[str, ...]]:
+    hits = {one.label: one for one in promises.hit_labels}
+    answers = {one.label: one for one in promises.answer_labels}
     for label in dict.fromkeys([*hits, *answers]):
         yield label, *_share(hits.get(label)), *_share(answers.get(label))
 

@@ -22,7 +22,7 @@ INDENT = "    "
 _WORD = pattern(rf"[\w{MARKS}]+")
 
 
-class Look(Struct, frozen=True):
+class Dress(Struct, frozen=True):
     """How text is dressed: plain when nobody looks or colours are not wanted."""
 
     strong: Callable[[str], str]
@@ -33,24 +33,24 @@ class Look(Struct, frozen=True):
 
 def show(answer: Answer, *, explain: bool = False) -> None:
     """Print the hits on stdout and what is to be said about them on stderr."""
-    look = _look()
+    dress = _dress()
     if answer.hits:
-        light_up = _highlighter(answer.request.text, look, answer.sought)
+        light_up = _highlighter(answer.request.text, dress, answer.sought)
         scale = " (uncalibrated)" if answer.calibrated is False else ""
-        output.emit("\n\n".join(_hit(hit, look, light_up, scale, explain=explain) for hit in answer.hits))
+        output.emit("\n\n".join(_hit(hit, dress, light_up, scale, explain=explain) for hit in answer.hits))
     for line in _remarks(answer, explain=explain):
         output.talk(line)
 
 
-def _look() -> Look:
+def _dress() -> Dress:
     width = None
     if output.is_terminal(sys.stdout):
         import shutil
 
         width = min(MAX_WIDTH, shutil.get_terminal_size().columns)
     if not output.colourful(sys.stdout):
-        return Look(str, str, str, width)
-    return Look(
+        return Dress(str, str, str, width)
+    return Dress(
         strong=lambda text: click.style(text, bold=True),
         faint=lambda text: click.style(text, dim=True),
         match=lambda text: click.style(text, fg="yellow", bold=True),
@@ -58,18 +58,18 @@ def _look() -> Look:
     )
 
 
-def _hit(hit: Hit, look: Look, light_up: Callable[[str], str], scale: str, *, explain: bool) -> str:
+def _hit(hit: Hit, dress: Dress, light_up: Callable[[str], str], scale: str, *, explain: bool) -> str:
     headings = " › ".join(dict.fromkeys((hit.document.title, *hit.chunk.heading)))
-    room = max(20, (look.width or MAX_WIDTH) - len(hit.citation) - len(INDENT) - 2)
-    lines = [f"{hit.rank:>2}. {look.strong(one_line(hit.citation))}  {_cut(one_line(headings), room)}"]
-    lines.append(INDENT + look.faint(" · ".join(_facts(hit, scale, explain=explain))))
-    lines += [INDENT + light_up(line) for line in _wrapped(hit.snippet, look.width)]
-    lines += [INDENT + look.faint(f"warning: {one_line(warning)}") for warning in hit.warnings]
+    room = max(20, (dress.width or MAX_WIDTH) - len(hit.citation) - len(INDENT) - 2)
+    lines = [f"{hit.rank:>2}. {dress.strong(one_line(hit.citation))}  {_cut(one_line(headings), room)}"]
+    lines.append(INDENT + dress.faint(" · ".join(_facts(hit, scale, explain=explain))))
+    lines += [INDENT + light_up(line) for line in _wrapped(hit.snippet, dress.width)]
+    lines += [INDENT + dress.faint(f"warning: {one_line(warning)}") for warning in hit.warnings]
     if explain and hit.explanation:
         from concord.cli.arithmetic import arithmetic, votes
 
         told = hit.explanation
-        lines += [INDENT + look.faint(line) for line in (*votes(told), *arithmetic(told))]
+        lines += [INDENT + dress.faint(line) for line in (*votes(told), *arithmetic(told))]
     return "\n".join(lines)
 
 
@@ -114,9 +114,9 @@ def _wrapped(snippet: str, width: int | None) -> list[str]:
     return textwrap.wrap(text, max(20, width - len(INDENT)))
 
 
-def _highlighter(query: str, look: Look, sought: Sequence[str] = ()) -> Callable[[str], str]:
+def _highlighter(query: str, dress: Dress, sought: Sequence[str] = ()) -> Callable[[str], str]:
     """Return what lights up the words of the query, or those found in their place, whatever their endings."""
-    if look.match is str:
+    if dress.match is str:
         return str
     from concord.text.holding import contains
     from concord.text.marked import has_marks
@@ -133,7 +133,7 @@ def _highlighter(query: str, look: Look, sought: Sequence[str] = ()) -> Callable
         return not wanted.isdisjoint(tokens(word)) or any(contains(word, one) for one in sought)
 
     return lambda line: _WORD.sub(
-        lambda found: look.match(found[0]) if is_wanted(found[0]) else found[0], line
+        lambda found: dress.match(found[0]) if is_wanted(found[0]) else found[0], line
     )
 
 

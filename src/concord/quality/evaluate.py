@@ -20,7 +20,7 @@ from concord.judge import Judgement
 from concord.protocols import Progress
 from concord.quality.collection import Collection, Qrels
 from concord.quality.latency import Latency, by_mode, percentiles, warm_up
-from concord.quality.reliability import Answerability, Gibberish, Trust, answerability, gibberish, trust
+from concord.quality.reliability import Answerability, Gibberish, Promises, answerability, gibberish, promises
 from concord.ranking.fuse import FUSIONS
 from concord.retrieve import SearchTools, retrieve
 from concord.search import FUSION_OF, Examined, examine
@@ -71,7 +71,7 @@ class Evaluation(Struct, frozen=True):
     latency_ms: Latency  # of auto, over all queries
     latency_by_kind: Mapping[str, Latency]  # the same by query type
     latency_by_mode: Mapping[str, Latency]  # of some of the queries, asked once more in each mode
-    trust: Trust
+    promises: Promises
     gibberish: Gibberish
     answerability: Mapping[str, Answerability]  # by the collection that the other queries are from
     outcomes: Sequence[Outcome]
@@ -109,7 +109,7 @@ def evaluate(
             for kind in sorted(set(kinds.values()))
         },
         latency_by_mode=by_mode(texts, tools, progress, PATIENCE_MS),
-        trust=trust([(one.judgement, one.relevant) for one in outcomes]),
+        promises=promises([(one.judgement, one.relevant) for one in outcomes]),
         gibberish=_gibberish(outcomes, tools, progress),
         answerability={name: _answerability(outcomes, some) for name, some in foreign.items()},
         outcomes=outcomes,

@@ -99,7 +99,7 @@ def rejudged(judgement: Judgement, calibration: Calibration | None) -> Judgement
         verdicts=verdicts,
         label=answer_label((verdict.label for verdict in verdicts), score, cuts),
         confidence_score=score,
-        answerable=answerable(score, calibrate.asked_of(cuts, judgement.signals)),
+        answerable=answerable(score, calibrate.cuts_for(cuts, judgement.signals)),
     )
 
 

@@ -18,7 +18,7 @@ from concord.quality.calibration import SHIPPED, shipped_calibration
 from concord.quality.collection import Collection
 from concord.quality.evaluate import Outcome, ask, ask_own
 from concord.quality.fitting import FOLDS, JudgedSet, fit, revised
-from concord.quality.reliability import Trust, trust
+from concord.quality.reliability import Promises, promises
 from concord.ranking.calibrate import Calibration, model_key
 from concord.retrieve import SearchTools
 from concord.types import Identity
@@ -32,8 +32,8 @@ class Refit(Struct, frozen=True):
     calibration: Calibration
     queries: int
     foreign: int
-    before: Trust
-    after: Trust
+    before: Promises
+    after: Promises
     feedback: int = 0  # queries of the user's own that somebody has judged results of
     path: Path | None = None
 
@@ -64,8 +64,8 @@ def refit(
         queries=len(own) - len(feedback),
         feedback=len(feedback),
         foreign=len(foreign),
-        before=_trust(own),
-        after=_trust(_cross_fitted(own, foreign, model, prior)),
+        before=_promises(own),
+        after=_promises(_cross_fitted(own, foreign, model, prior)),
     )
 
 
@@ -99,5 +99,5 @@ def _cross_fitted(
     return judged
 
 
-def _trust(outcomes: Sequence[Outcome]) -> Trust:
-    return trust([(one.judgement, one.relevant) for one in outcomes])
+def _promises(outcomes: Sequence[Outcome]) -> Promises:
+    return promises([(one.judgement, one.relevant) for one in outcomes])

@@ -49,7 +49,7 @@ class LabelPrecision(NamedTuple):
     precision: float
 
 
-class Trust(Struct, frozen=True):
+class Promises(Struct, frozen=True):
     """Whether scores and labels hold, on the queries of a collection."""
 
     score: Reliability  # of hits: is its document relevant?
@@ -81,14 +81,14 @@ Judged = tuple[
 ]  # what was said of an answer, and of each hit whether it is relevant
 
 
-def trust(judged: Sequence[Judged]) -> Trust:
+def promises(judged: Sequence[Judged]) -> Promises:
     """Measure scores and labels of answered queries."""
     hits = [
         (verdict, bool(relevant))
         for judgement, truths in judged
         for verdict, relevant in zip(judgement.verdicts, truths, strict=True)
     ]
-    return Trust(
+    return Promises(
         score=reliability((verdict.relevance, relevant) for verdict, relevant in hits),
         confidence_score=reliability((said.confidence_score, any(truths)) for said, truths in judged),
         hit_labels=precisions((verdict.label, relevant) for verdict, relevant in hits),

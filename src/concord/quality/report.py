@@ -48,11 +48,11 @@ def page(evaluation: Evaluation, made: str) -> str:
         ""
         if e.calibrated
         else "<p>This model is not calibrated: scores are stand-ins, no probabilities.</p>",
-        _figure("score", "Is the hit's document relevant?", e.trust.score),
-        _figure("confidence_score", "Is a relevant document among the hits?", e.trust.confidence_score),
+        _figure("score", "Is the hit's document relevant?", e.promises.score),
+        _figure("confidence_score", "Is a relevant document among the hits?", e.promises.confidence_score),
         "<h3>How often a label is right</h3>",
-        _labels_table("hit", e.trust.hit_labels),
-        _labels_table("answer (in its first three hits)", e.trust.answer_labels),
+        _labels_table("hit", e.promises.hit_labels),
+        _labels_table("answer (in its first three hits)", e.promises.answer_labels),
         "<h2>Knowing what is not there</h2>",
         _nonsense(e),
         _answerability_table(e),

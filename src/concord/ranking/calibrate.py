@@ -83,7 +83,7 @@ def relevance(calibration: Calibration | None, hit: HitSignals, search: SearchSi
     if fitted is None:
         return search.discount * stand_in(hit.cosine or 0.0, share_of_bound(hit.bm25, search))
     found = probability(fitted.hit, hit_features(hit, search, fitted.hit.features))
-    return search.discount * borne_out(hit.coverage, search) * max(found, least(hit, search))
+    return search.discount * borne_out(hit.coverage, search) * max(found, verbatim_floor(hit, search))
 
 
 def applicable(calibration: Calibration | None, hit: HitSignals) -> Calibration | None:
@@ -112,7 +112,7 @@ def _together(relevances: Sequence[float]) -> float:
     return TOGETHER * math.fsum(relevances) * max(1.0, TEN / len(relevances)) if relevances else 1.0
 
 
-def least(hit: HitSignals, search: SearchSignals) -> float:
+def verbatim_floor(hit: HitSignals, search: SearchSignals) -> float:
     """Return the least chance of a hit that has the whole query in its order: the more do, the less."""
     return VERBATIM_HITS / (1 + math.log(max(1, search.verbatim))) if hit.closeness == 1 else 0.0
 
@@ -131,7 +131,7 @@ def cuts(calibration: Calibration | None) -> Cuts:
     return UNFITTED if calibration is None else calibration.cuts
 
 
-def asked_of(cuts: Cuts, search: SearchSignals) -> Cuts:
+def cuts_for(cuts: Cuts, search: SearchSignals) -> Cuts:
     """Return the cuts for a search: in a language that the model does not read an answer is to be surer.
 
     There, every text of that language is near, so that more of what is not there looks as if it were.

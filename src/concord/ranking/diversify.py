@@ -166,7 +166,7 @@ def mmr(ranked: Sequence[Ranked], likeness: Likeness, limit: int, trade: float) 
     return [_moved(ranked[was], was + 1, now) for now, was in enumerate(picked, start=1)]
 
 
-def floor(ranked: Sequence[Ranked], minimum: float, scores: Mapping[ChunkId, float]) -> list[Ranked]:
+def above_floor(ranked: Sequence[Ranked], minimum: float, scores: Mapping[ChunkId, float]) -> list[Ranked]:
     """Drop what scores below the floor, unless that were everything.
 
     The floor is on the RRF scale, and so are `scores`, whichever fusion made the order.

@@ -8,7 +8,14 @@ from msgspec.structs import asdict
 
 from concord.ranking.agreement import Evidence, agreement, row
 from concord.ranking.ballots import Ballots
-from concord.ranking.calibrate import Calibration, applicable, borne_out, contributions, least, relevance
+from concord.ranking.calibrate import (
+    Calibration,
+    applicable,
+    borne_out,
+    contributions,
+    relevance,
+    verbatim_floor,
+)
 from concord.ranking.context import Context
 from concord.ranking.features import HitSignals, SearchSignals, hit_features
 from concord.ranking.fuse import shares, weights
@@ -48,7 +55,7 @@ def explain_relevance(
         "relevance": relevance(fitted, hit, search),
         "calibrated": fitted is not None,
         "held": search.discount,
-        "least": least(hit, search) if fitted else 0.0,
+        "least": verbatim_floor(hit, search) if fitted else 0.0,
         "borne_out": borne_out(hit.coverage, search) if fitted else 1.0,
         "intercept": fitted.hit.intercept if fitted else None,
         "features": [

@@ -13,7 +13,7 @@ from concord.types import Access, ChunkId, Ranked
 
 # A starting point until somebody has judged a log of their own: half of what a name of the query is worth,
 # because a habit says less about a query than its words do.
-MOST = 0.05
+MOST_LIFT = 0.05
 HALF_LIFE_S = 7 * 86_400.0
 HALF_TIMES = 3.0  # readings that count for half of what any number of them does
 
@@ -26,4 +26,4 @@ def habit(access: Access, now: float) -> float:
 
 def lifted(ranked: Sequence[Ranked], habits: Mapping[ChunkId, float]) -> list[Ranked]:
     """Return the chunks in the order they have once each is lifted by its habit."""
-    return lift.lifted(ranked, {chunk_id: MOST * share for chunk_id, share in habits.items()})
+    return lift.lifted(ranked, {chunk_id: MOST_LIFT * share for chunk_id, share in habits.items()})

@@ -1,4 +1,4 @@
-"""Meaning that passes by what is near looks once more, when words bear witness to it."""
+"""Meaning that misses what is near looks once more, when words bear witness to it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from concord.errors import BackendDown
 from concord.knowledge import KnowledgeBase
-from concord.passed_by import DEPTH, has_passed_by
+from concord.missed import NEAREST_WANTED, has_missed
 from concord.ranking.ballots import merge_votes
 from concord.search import search
 from concord.strategies.semantic import Semantic
@@ -19,7 +19,7 @@ from small_library import library, tools
 
 NEAR = "The backup of the ledger runs at night"
 NOTES = {f"Near {n}": f"{NEAR} in room {n}." for n in range(3)} | {
-    f"Far {n}": f"Backup tapes number {n} were counted by the porter." for n in range(DEPTH + 5)
+    f"Far {n}": f"Backup tapes number {n} were counted by the porter." for n in range(NEAREST_WANTED + 5)
 }
 
 
@@ -66,7 +66,7 @@ def by_meaning(answer: Answer) -> set[str]:
     return {hit.document.title for hit in answer.hits if "semantic" in hit.found_by}
 
 
-def test_what_words_found_and_meaning_passed_by_is_looked_for_with_more_effort(kb: KnowledgeBase):
+def test_what_words_found_and_meaning_missed_is_looked_for_with_more_effort(kb: KnowledgeBase):
     strategy = short_sighted(kb)
     answer = answered(kb, strategy)
     assert strategy.asked == [64, MAX_EF_SEARCH]
@@ -115,9 +115,9 @@ def test_a_second_look_that_fails_or_is_late_leaves_the_first(
     assert (answer.degraded, answer.hits[0].document.title) == ((), "Near 1")
 
 
-def test_among_fewer_than_ten_nothing_is_passed_by():
+def test_among_fewer_than_ten_nothing_is_missed():
     by_words = Candidate(99, "fts_relaxed", "lexical", 1, 1.0)
-    near = [Candidate(n, "semantic", "semantic", n, 0.5) for n in range(1, DEPTH + 1)]
-    assert has_passed_by(merge_votes([by_words, *near], cosine={99: 0.9}))
-    assert not has_passed_by(merge_votes([by_words, *near[1:]], cosine={99: 0.9}))
-    assert not has_passed_by(merge_votes([by_words, *near], cosine={99: 0.5}))
+    near = [Candidate(n, "semantic", "semantic", n, 0.5) for n in range(1, NEAREST_WANTED + 1)]
+    assert has_missed(merge_votes([by_words, *near], cosine={99: 0.9}))
+    assert not has_missed(merge_votes([by_words, *near[1:]], cosine={99: 0.9}))
+    assert not has_missed(merge_votes([by_words, *near], cosine={99: 0.5}))

@@ -1,9 +1,9 @@
-"""Did meaning pass by what is near? What words have found bears witness, and then it looks once more.
+"""Did meaning miss what is near? What words have found bears witness, and then it looks once more.
 
 An index of vectors is a graph that is walked from one place. Where topics lie far apart, a walk may end in
 the wrong one and bring back forty texts, none of which is among the nearest. Words find their texts without
 it, and how near those are is known as well: one that is nearer than the tenth of what meaning found, and that
-meaning did not find, was passed by. An index that compares everything never gives that cause.
+meaning did not find, was missed. An index that compares everything never gives that cause.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from concord.protocols import Strategy
     from concord.types import Candidate, Query
 
-DEPTH = 10  # results that are wanted: the fortieth is passed by in every fifth search, and not missed
+NEAREST_WANTED = 10  # the fortieth is passed by in every fifth search, and nobody wants it
 ROUNDING = 1e-4  # by which one vector may be nearer than the same elsewhere
 
 
-def has_passed_by(ballots: Ballots) -> bool:
-    """Whether words have found something that meaning should have found and has not."""
+def has_missed(ballots: Ballots) -> bool:
+    """Whether meaning should have found something that only words have found."""
     nearest = sorted((ballots.cosine[one] for one in ballots.semantic), reverse=True)
-    if len(nearest) < DEPTH:
+    if len(nearest) < NEAREST_WANTED:
         return False
-    near = nearest[DEPTH - 1] + ROUNDING
+    near = nearest[NEAREST_WANTED - 1] + ROUNDING
     return any(cosine > near for one, cosine in ballots.cosine.items() if one not in ballots.semantic)
 
 
-def look_again(strategies: Sequence[Strategy], query: Query, first: Poll, budget_ms: float) -> Poll | None:
+def search_harder(strategies: Sequence[Strategy], query: Query, first: Poll, budget_ms: float) -> Poll | None:
     """Return the poll with what meaning finds by all the effort there is; None where it finds nothing new.
 
     That it fails or is late costs nothing: the first votes stand.
