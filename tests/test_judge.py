@@ -228,12 +228,13 @@ def test_a_message_is_not_misquoted_because_its_values_are_others():
 RELEASES = {
     **{f"Release notes {v}": f"What changed in {v}: the parser of dates is new." for v in ("3.1", "3.2")},
     "Install": "It needs Python 3.11, takes 0.5 seconds and listens on port 80.",
+    "News": "Version 3.0 came first. Not 1.3.5; take 3, 5 or 13.5 of them.",
     **{f"Number {n}": f"The {n}. of the slow answers that the night shift saw." for n in range(40)},
 }
 
 
 @pytest.mark.parametrize(
-    "query", ["release notes 3.3", "what changed in v3.4?", "Python 3.12", "notes 3.1.7"]
+    "query", ["release notes 3.3", "what changed in v3.4?", "Python 3.12", "notes 3.1.7", "news of 3.5"]
 )
 def test_a_version_that_nothing_holds_is_not_answered_by_another(query: str):
     answer = search(Request(query), tools(library(RELEASES), replace(SURE, cuts=fitted(answerable=0.6).cuts)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -27,9 +28,15 @@ from concord.ranking.features import (
 from concord.ranking.fuse import Fused
 from concord.ranking.plan import STRATEGIES, is_ours
 from concord.ranking.unheld import discount, unheld
-from concord.retrieve import Retrieval, SearchTools, holds
+from concord.retrieve import Retrieval, SearchTools
 from concord.text.holding import contains
+from concord.text.terms import word_match
 from concord.types import ChunkId, Query, Survivor
+
+if TYPE_CHECKING:
+    from concord.protocols import Store
+
+MOST_HOLDERS = 20  # texts that are looked at for something that none of the found ones holds
 
 
 class Verdict(Struct, frozen=True):
@@ -67,8 +74,7 @@ def judge(
     found get that rung's label.
     """
     texts = [f"{survivor.document.title}\n{survivor.chunk.text}" for survivor in survivors]
-    is_held = partial(holds, filter=found.query.filter, index=tools.store.lexical)
-    missing = unheld(texts, found.query, is_held)
+    missing = unheld(texts, found.query, partial(_holders, query=found.query, store=tools.store))
     signals, hits = _evidence(survivors, texts, found, fused, close)
     signals = replace(signals, discount=discount(found.query, missing, found.query.chunks))
     calibration, cuts = tools.calibration, calibrate.cuts(tools.calibration)
@@ -89,6 +95,14 @@ def judge(
         is_fitted,
         missing,
     )
+
+
+def _holders(asked: str, query: Query, store: Store) -> list[str]:
+    """Return some texts that may be found and hold the words of something as they stand."""
+    match = word_match(asked)
+    found = store.lexical.search(match, query.filter, MOST_HOLDERS) if match else []
+    read = store.catalog.read([one.chunk_id for one in found]).values()
+    return ["\n".join((document.title, *chunk.heading, chunk.text)) for chunk, document in read]
 
 
 def signals_of(found: Retrieval, fused: Fused, *, coverage: float) -> SearchSignals:

@@ -21,15 +21,15 @@ from concord.ranking import rarity
 from concord.ranking.ballots import Ballots, merge_votes
 from concord.ranking.blend import POOL, blend
 from concord.ranking.context import Context
+from concord.ranking.definitions import asked_name
 from concord.ranking.plan import polled
 from concord.text.characters import latin_share
-from concord.text.terms import word_match
 from concord.types import Candidate, ChunkId, Degraded, Filter, Glance, Mode, Query, Request, Source
 from concord.understand import interpret, is_literal, with_frequencies
 
 if TYPE_CHECKING:
     from concord.cosines import Cosines
-    from concord.protocols import Comparison, LexicalIndex, Reranker, Similarity, Store, Strategy
+    from concord.protocols import Comparison, Reranker, Similarity, Store, Strategy
     from concord.ranking.calibrate import Calibration
     from concord.text.parse import Dashed
 
@@ -129,12 +129,6 @@ def deadline_ms(request: Request, settings: Mapping[str, Any]) -> float:
     return deadline
 
 
-def holds(word: str, filter: Filter, index: LexicalIndex) -> bool:
-    """Whether anything that a filter lets through holds a word as it stands."""
-    match = word_match(word)
-    return match is not None and bool(index.search(match, filter, 1))
-
-
 def _cosines(request: Request, tools: SearchTools) -> Cosines | None:
     if tools.similarity is None:
         return None
@@ -217,9 +211,14 @@ def _context(query: Query, tools: SearchTools, code_share: float) -> Context:
         rareness=rarity.rareness(query.chunks, query.frequencies),
         model_reads=_readable(query.text, tools.calibration),
         known_words=_known_words(query.meaning, tools),
-        is_literal=is_literal(query),
+        is_literal=is_literal(query) or code_share > CODE and _is_name(query),
         usual=tools.calibration.usual if tools.calibration else None,
     )
+
+
+def _is_name(query: Query) -> bool:
+    """Whether a query is one word, which among source code is a name whatever its case."""
+    return len(query.text.split()) == 1 and asked_name(query.text) is not None
 
 
 def _readable(text: str, calibration: Calibration | None) -> float:

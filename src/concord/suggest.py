@@ -11,11 +11,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from concord.retrieve import holds
 from concord.text.characters import folded
 from concord.text.marked import MARKS
 from concord.text.slips import is_slip
-from concord.text.terms import written
+from concord.text.terms import word_match, written
 from concord.text.trust import warnings_about
 from concord.types import ChunkId, Document, Query
 
@@ -45,9 +44,14 @@ def suggestions(text: str, words: Mapping[str, Sequence[str]], titles: Sequence[
 def suggested_words(query: Query, near: LikeWords, index: LexicalIndex) -> dict[str, list[str]]:
     """Return, for each word that nothing holds, words like it that stand in what the filter lets through."""
     return {
-        written(word): [written(like) for like, _ in near(word) if holds(like, query.filter, index)]
+        written(word): [written(like) for like, _ in near(word) if _is_found(like, query, index)]
         for word in unknown_words(query)
     }
+
+
+def _is_found(word: str, query: Query, index: LexicalIndex) -> bool:
+    match = word_match(word)
+    return match is not None and bool(index.search(match, query.filter, 1))
 
 
 def unknown_words(query: Query) -> list[str]:

@@ -35,11 +35,15 @@ _ENDS_IN_NUMBER = pattern(r"[^/<>]*[0-9][A-Za-z]{0,2}")
 _NUMBERED = pattern(r"[A-Z][A-Za-z]*-[0-9]{2,}|[0-9]{4}-[0-9]{2}-[0-9]{2}")  # BUG-89, 2024-03-05
 _SNAKE = pattern(r"_*[^\W_]+(?:_+[^\W_]+)+_*")
 _VERSION = pattern(r"v?[0-9]+(?:\.[0-9]+)+", re.IGNORECASE)
+_PLACE = r"\b(?:release|version)|^[#*=\[ ]{1,6}"  # where another version stands: in a heading, say
 _DIGITS = pattern("[0-9]+")
 _AROUND = ".,;:!?()[]\"'"
 
 
-def unheld(texts: Sequence[str], query: Query, is_held: Callable[[str], bool]) -> tuple[str, ...]:
+Holders = Callable[[str], Sequence[str]]  # some texts of the store that hold the words of something
+
+
+def unheld(texts: Sequence[str], query: Query, holders: Holders) -> tuple[str, ...]:
     """Return the codes, names and quotations of a query that nothing holds; `texts` are those found.
 
     A code is such as INC-4712. What may be one (BUG-89), a date or a version counts where a text has another.
@@ -47,11 +51,15 @@ def unheld(texts: Sequence[str], query: Query, is_held: Callable[[str], bool]) -
     quoted = [phrase for phrase in query.phrases if not any(_is_message(phrase, text) for text in texts)]
     sure = {name: part for name in query.entities if (part := _decisive(name, query))}
     asked = {**{one: one for one in (*quoted, *_with_others(query.meaning, texts))}, **sure}
-    return tuple(
-        one
-        for one, part in asked.items()
-        if not any(contains(text, part) for text in texts) and not is_held(part)
-    )
+    return tuple(one for one, part in asked.items() if not _is_held(part, texts, holders))
+
+
+def _is_held(part: str, texts: Sequence[str], holders: Holders) -> bool:
+    """Whether something holds what was asked for; of a version the index has only the numbers, in a row."""
+    if not _VERSION.fullmatch(part):
+        return any(contains(text, part) for text in texts) or bool(holders(part))
+    written = re.compile(rf"(?<![0-9.])v?{re.escape(part.lstrip('vV'))}(?![0-9])", re.IGNORECASE)
+    return any(map(written.search, texts)) or any(map(written.search, holders(part)))
 
 
 def _decisive(name: str, query: Query) -> str | None:
@@ -105,13 +113,13 @@ def _with_others(asked: str, texts: Sequence[str]) -> Iterator[str]:
     for before, word in dict.fromkeys(pairwise(["", *words])):
         if _NUMBERED.fullmatch(word):
             others = rf"\b{_with_any_number(word)}\b"
-        elif before and _VERSION.fullmatch(word):  # after the same word, or it would be any number at all
-            others = rf"\b{re.escape(before)}\W{{1,3}}{_with_any_number(word.lstrip('vV'), 'v?')}"
+        elif before and _VERSION.fullmatch(word):  # at such a place, or it would be any number at all
+            others = rf"(?:\b{re.escape(before)}|{_PLACE})\W{{0,3}}v?{_with_any_number(word.lstrip('vV'))}"
         else:
             continue
-        if any(re.search(others, text, re.IGNORECASE) for text in texts):
+        if any(re.search(others, text, re.IGNORECASE | re.MULTILINE) for text in texts):
             yield word
 
 
-def _with_any_number(word: str, before: str = "") -> str:
-    return before + _DIGITS.sub("[0-9]+", re.escape(word))
+def _with_any_number(word: str) -> str:
+    return _DIGITS.sub("[0-9]+", re.escape(word))
