@@ -35,7 +35,13 @@ _ENDS_IN_NUMBER = pattern(r"[^/<>]*[0-9][A-Za-z]{0,2}")
 _NUMBERED = pattern(r"[A-Z][A-Za-z]*-[0-9]{2,}|[0-9]{4}-[0-9]{2}-[0-9]{2}")  # BUG-89, 2024-03-05
 _SNAKE = pattern(r"_*[^\W_]+(?:_+[^\W_]+)+_*")
 _VERSION = pattern(r"v?[0-9]+(?:\.[0-9]+)+", re.IGNORECASE)
-_PLACE = r"\b(?:release|version)|^[#*=\[ ]{1,6}"  # where another version stands: in a heading, say
+# Who asks about releases has a word such as these; another release stands at such a place, as in a heading.
+_ABOUT_RELEASES = pattern(
+    r"\b(?:added|change[ds]?|changelog|deprecated|fixed|migrat\w+|new|news|notes|releases?d?|removed|since"
+    r"|upgrad\w+|versions?)\b",
+    re.IGNORECASE,
+)
+_PLACE = r"\b(?:release|version)|^[#*=\[ ]{1,6}"
 _DIGITS = pattern("[0-9]+")
 _AROUND = ".,;:!?()[]\"'"
 
@@ -110,11 +116,12 @@ def _share(missing: Sequence[str], worths: Mapping[str, float], whole: float) ->
 def _with_others(asked: str, texts: Sequence[str]) -> Iterator[str]:
     """Yield the words of a query that name one of many, if a text has the same with another number."""
     words = [word.strip(_AROUND) for word in asked.split()]
+    place = f"|{_PLACE}" if _ABOUT_RELEASES.search(asked) else ""
     for before, word in dict.fromkeys(pairwise(["", *words])):
         if _NUMBERED.fullmatch(word):
             others = rf"\b{_with_any_number(word)}\b"
         elif before and _VERSION.fullmatch(word):  # at such a place, or it would be any number at all
-            others = rf"(?:\b{re.escape(before)}|{_PLACE})\W{{0,3}}v?{_with_any_number(word.lstrip('vV'))}"
+            others = rf"(?:\b{re.escape(before)}{place})\W{{0,3}}v?{_with_any_number(word.lstrip('vV'))}"
         else:
             continue
         if any(re.search(others, text, re.IGNORECASE | re.MULTILINE) for text in texts):
