@@ -26,11 +26,11 @@ from benchmarks.measure import (
     sized,
 )
 from benchmarks.synthetic import OLD_S, make_old, write_small_files
+from concord.answering.passages import FILES_MS
 from concord.config import load_settings
 from concord.crew import bounded
 from concord.files.freshness import Files
 from concord.knowledge import KnowledgeBase
-from concord.passages import FILES_MS
 from concord.types import Document, Source
 
 HITS, POOL = 10, 20  # results, and passages that are looked at to find them

@@ -19,6 +19,7 @@ from msgspec.structs import astuple, replace
 
 from benchmarks.development import QUERIES, TRAIN, folder, present
 from benchmarks.measure import Row, absent, at_least
+from concord.answering.retrieve import retrieve
 from concord.cli.output import table
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import Qrels, read_collection
@@ -27,7 +28,6 @@ from concord.ranking.ballots import Ballots
 from concord.ranking.blend import blend
 from concord.ranking.context import BLEND, BlendNumbers, Context
 from concord.ranking.fuse import FUSIONS
-from concord.retrieve import retrieve
 from concord.types import ChunkId, Request, silent
 
 GRID = [

@@ -18,9 +18,9 @@ from benchmarks.copying import copy_store
 from benchmarks.development import folder, present
 from benchmarks.measure import Row, absent
 from benchmarks.synthetic import Floats
+from concord.answering.retrieve import SearchTools, retrieve
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import read_collection
-from concord.retrieve import SearchTools, retrieve
 from concord.types import ChunkId, Filter, Request, silent
 
 SETS = ("scifact", "cosqa-dev", "datatalks-faq", "cranfield")

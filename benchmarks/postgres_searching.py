@@ -17,6 +17,7 @@ from benchmarks.measure import Cost, Row, at_most, cost_of, elapsed_ms, in_turn,
 from benchmarks.postgres_lab import ORG, VECTORS, points, topic, widened
 from benchmarks.synthetic import SEED, Floats, questions, unit_rows
 from benchmarks.understood import understood
+from concord.answering.understand import prune_limit
 from concord.backends.postgres import lexical, vectors
 from concord.backends.postgres.match import Relation
 from concord.backends.postgres.store import PostgresStore
@@ -25,7 +26,6 @@ from concord.embedders.bundled import BundledEmbedder
 from concord.knowledge import KnowledgeBase
 from concord.text.terms import tokenize
 from concord.types import Document, Filter, Identity, Piece, Source, Vector, silent
-from concord.understand import prune_limit
 
 # Fewer than the library remembers the vectors of: both sides search with a vector that is there.
 QUERIES = sized(40, 2)

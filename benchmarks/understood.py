@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from concord.answering.retrieve import SearchTools, retrieve
 from concord.knowledge import KnowledgeBase
-from concord.retrieve import SearchTools, retrieve
 from concord.types import Query, Request
 
 

@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.development import QUERIES, SETS, TRAIN, folder, judged, measured, present
 
+from concord.answering.retrieve import SearchTools, retrieve
 from concord.knowledge import KnowledgeBase
 from concord.quality.calibration import SHIPPED, save_calibration, shipped_calibration
 from concord.quality.collection import Collection, read_collection
@@ -26,7 +27,6 @@ from concord.quality.fitting import fit
 from concord.ranking.agreement import Cuts
 from concord.ranking.blend import blend
 from concord.ranking.calibrate import Calibration, Logistic, model_key
-from concord.retrieve import SearchTools, retrieve
 from concord.text.characters import is_latin
 from concord.types import Identity, Request, silent
 

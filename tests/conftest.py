@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 
-from concord import KnowledgeBase, passages
+from concord import KnowledgeBase
+from concord.answering import passages
 from concord.cli.main import main
 from kb_command import Kb, Run
 from postgres_server import fresh_org, server_url

@@ -10,11 +10,11 @@ import pytest
 from msgspec.structs import replace
 
 from concord import KnowledgeBase, Note
+from concord.answering.retrieve import SearchTools, retrieve
 from concord.config import load_settings
 from concord.protocols import Strategy
 from concord.ranking.agreement import Cuts
 from concord.ranking.calibrate import Calibration, Logistic
-from concord.retrieve import SearchTools, retrieve
 from concord.strategies.lexical import ExactWords, RelaxedWords
 from concord.strategies.semantic import Semantic
 from concord.types import Chunk, ChunkId, Document, Query, Ranked, Request, Survivor

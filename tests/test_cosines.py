@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 
-from concord.cosines import Cosines
+from concord.answering.cosines import Cosines
 from concord.errors import BackendDown
 from concord.strategies.semantic import Fetched
 from concord.types import Candidate, ChunkId, Vector

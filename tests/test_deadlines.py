@@ -16,13 +16,13 @@ from msgspec.structs import replace
 
 import concord
 from concord import KnowledgeBase, Note, plugins
+from concord.answering.poll import Polling, poll
+from concord.answering.retrieve import SearchTools, retrieve
 from concord.breaker import FAILURES
 from concord.crew import bounded
 from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, BadValue, DeadlinePassed, EmbedderDown, Unavailable, UsageError
-from concord.poll import Polling, poll
 from concord.protocols import LexicalIndex, Strategy
-from concord.retrieve import SearchTools, retrieve
 from concord.search import search
 from concord.strategies.lexical import ExactWords, RelaxedWords
 from concord.strategies.query_vectors import MOST_TOKENS, QueryVectors

@@ -151,10 +151,21 @@ def test_the_arithmetic_of_scaling_is_what_its_program_prints():
 
 def test_the_map_of_the_architecture_names_every_module_and_package_and_nothing_else():
     package = Path(concord.__file__).parent
-    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    rows = text.partition("\n## The map\n")[2].partition("\n## ")[0]
-    named = {found.removesuffix(".py") for found in re.findall(r"`([\w/]+(?:\.py|/))`", rows)}
+    named = named_below("## The map")
     modules = {path.stem for path in package.glob("[!_]*.py")}
     folders = {f"{path.name}/" for path in package.glob("[!_]*/") if any(path.glob("*.*"))}
     assert modules | folders == {name for name in named if "/" not in name.rstrip("/")}
     assert [n for n in named if not ((package / n).is_dir() or (package / f"{n}.py").is_file())] == []
+
+
+def test_every_step_of_an_answer_is_named():
+    steps = Path(concord.__file__).parent / "answering"
+    named = named_below("## The steps of an answer") - {"search", "answering/"}
+    assert named == {path.stem for path in steps.glob("[!_]*.py")}
+
+
+def named_below(heading: str) -> set[str]:
+    """Return the modules and packages that a section of ARCHITECTURE.md names."""
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    section = text.partition(f"\n{heading}\n")[2].partition("\n## ")[0]
+    return {found.removesuffix(".py") for found in re.findall(r"`([\w/]+(?:\.py|/))`", section)}

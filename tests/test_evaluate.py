@@ -15,6 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from concord import KnowledgeBase, __version__
+from concord.answering.retrieve import SearchTools
 from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BadValue, NotFound
 from concord.quality.collection import read_collection
@@ -30,7 +31,6 @@ from concord.quality.reliability import (
     reliability,
 )
 from concord.quality.report import reliability_plot
-from concord.retrieve import SearchTools
 from concord.strategies.semantic import Semantic
 from concord.types import Vector
 from judged import recipes, things, write_collection

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from concord import KnowledgeBase, Note, understand
+from concord import KnowledgeBase, Note
+from concord.answering import understand
+from concord.answering.explaining import Explanation
 from concord.cli.arithmetic import arithmetic, votes
 from concord.errors import BadValue, NotFound
-from concord.explaining import Explanation
 from concord.wire import explanation_to_json
 from kb_command import Kb
 from small_library import library

@@ -14,12 +14,10 @@ PURE = {"text", "ranking"}
 ENGINES = {"native", "onnx_models"}  # what adapters around outside libraries share
 ADAPTERS = {"extractors", "embedders", "rerankers", "strategies", "backends"}
 PIPELINES = {
-    "asked_paths", "asking", "backfill", "backup", "breaker", "budget", "cascade", "catching_up",
-    "clients", "cosines", "crew", "doctor", "embedding", "explaining", "feedback", "files", "habits",
-    "holdings", "ingest", "judge", "laps", "migrate", "models", "note_files", "notes", "options",
-    "outside_vectors", "paging", "partly_read", "passages", "missed", "poll", "present", "progressive",
-    "quality", "reading", "reasons", "rehome", "relabelling", "remarks", "replay", "retrieve", "rungs",
-    "search", "second_look", "sources", "suggest", "understand", "vetting", "visible",
+    "answering", "asking", "backfill", "backup", "breaker", "budget", "clients", "crew", "doctor",
+    "embedding", "feedback", "files", "holdings", "ingest", "migrate", "models", "note_files", "notes",
+    "outside_vectors", "paging", "partly_read", "quality", "reading", "rehome", "relabelling", "replay",
+    "search", "sources", "vetting", "visible",
 }  # fmt: skip
 LIBRARY = {"knowledge", "measuring", "parts", "syncing", "wire", "wire_outcomes"}
 FACES = {"cli", "mcp"}

@@ -7,14 +7,14 @@ import threading
 import pytest
 from msgspec.structs import replace
 
+from concord.answering.missed import NEAREST_WANTED, has_missed
+from concord.answering.understand import MAX_EF_SEARCH
 from concord.errors import BackendDown
 from concord.knowledge import KnowledgeBase
-from concord.missed import NEAREST_WANTED, has_missed
 from concord.ranking.ballots import merge_votes
 from concord.search import search
 from concord.strategies.semantic import Semantic
 from concord.types import Answer, Candidate, Query, Request
-from concord.understand import MAX_EF_SEARCH
 from small_library import library, tools
 
 NEAR = "The backup of the ledger runs at night"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from concord.options import MAX_BUNDLE, is_option
+from concord.answering.options import MAX_BUNDLE, is_option
+from concord.answering.remarks import ONLY_EXCLUDES
 from concord.ranking.flags import describes, writes
-from concord.remarks import ONLY_EXCLUDES
 from concord.text.parse import Dashed
 from small_library import library, titles
 

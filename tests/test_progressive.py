@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from concord import KnowledgeBase, Note
+from concord.answering.progressive import NOTHING_YET_NOTE, PENDING_NOTE
 from concord.errors import BadValue
-from concord.progressive import NOTHING_YET_NOTE, PENDING_NOTE
 from small_library import UNHURRIED, library, titles
 
 

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from concord import plugins
+from concord.answering.second_look import second_look
 from concord.config import Paths, find_paths, load_settings
 from concord.embedders.graph import FLOAT, INT64, Graph
 from concord.embedders.hashing import HashingEmbedder
@@ -29,7 +30,6 @@ from concord.rerankers.cosine import CosineReranker
 from concord.rerankers.cross_encoder import CrossEncoder
 from concord.rerankers.weighing import weighed
 from concord.search import search
-from concord.second_look import second_look
 from concord.types import Candidate, ChunkId, Query, Ranked, Request
 from small_library import library, survivors, titles, understood
 

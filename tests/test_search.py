@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord import plugins
+from concord.answering.retrieve import retrieve
 from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, BadValue, EmbedderDown, NotFound
 from concord.knowledge import KnowledgeBase
 from concord.notes import Note
-from concord.retrieve import retrieve
 from concord.search import search
 from concord.strategies.query_vectors import CACHE_ENTRIES, CACHE_SECONDS, QueryVectors
 from concord.types import MODES, Answer, DocumentType, Request, Vector

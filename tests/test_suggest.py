@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from concord import KnowledgeBase, Note
-from concord.suggest import MAX_WORDS, MOST_SUGGESTED, suggestions
+from concord.answering.suggest import MAX_WORDS, MOST_SUGGESTED, suggestions
 from small_library import UNHURRIED, library, titles
 
 

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from concord.answering.retrieve import SearchTools
 from concord.errors import BadValue
 from concord.protocols import Catalog, Journal, Progress
 from concord.quality.evaluate import Outcome, asked
 from concord.reading import locate, passage_of
-from concord.retrieve import SearchTools
 from concord.types import Feedback, Opinion
 
 FIRST = 10  # results among which a good one is looked for

@@ -22,19 +22,19 @@ from concord.parts import COLD, Parts, check_lasting
 from concord.types import Answer, Document, Feedback, Filter, Opinion, Request, Source, Trust, silent
 
 if TYPE_CHECKING:
+    from concord.answering.explaining import Explanation
+    from concord.answering.progressive import Progressive
+    from concord.answering.retrieve import SearchTools
     from concord.backfill import Backfill
     from concord.doctor import Diagnosis
-    from concord.explaining import Explanation
     from concord.measuring import Measuring
     from concord.migrate import Migration
     from concord.models import Models
     from concord.notes import Imported, KeptNote, Note, Workbench
     from concord.outcomes import Backup, Passage, Removal, SourceSummary, Stats, SyncReport
     from concord.paging import Page
-    from concord.progressive import Progressive
     from concord.protocols import Embedder, Progress, Store
     from concord.rehome import Rehomed
-    from concord.retrieve import SearchTools
     from concord.syncing import Syncing
 
 
@@ -44,7 +44,7 @@ def _pipeline(request: Request) -> Callable[[Request, SearchTools], Answer]:
         from concord.search import search
 
         return search
-    from concord.catching_up import search_when_caught_up
+    from concord.answering.catching_up import search_when_caught_up
 
     return search_when_caught_up
 
@@ -258,9 +258,9 @@ class KnowledgeBase:
 
     def ask(self, request: Request, *, wait_for_model: bool = True) -> Answer:
         """Answer a request; without waiting for the model, words alone answer for as long as it is cold."""
+        from concord.answering.retrieve import deadline_ms
         from concord.asking import checked
         from concord.patience import allowing
-        from concord.retrieve import deadline_ms
         from concord.vetting import with_warnings
 
         request = checked(request)
@@ -275,9 +275,9 @@ class KnowledgeBase:
         Raises:
             UsageError: the request cannot be carried out as asked.
         """
+        from concord.answering.progressive import progressive
+        from concord.answering.understand import chosen_mode
         from concord.asking import checked, requested
-        from concord.progressive import progressive
-        from concord.understand import chosen_mode
 
         request = checked(requested(text, options))
         return progressive(request, chosen_mode(request, self.settings), self.ask)
@@ -289,10 +289,10 @@ class KnowledgeBase:
             NotFound: nothing of that name is indexed.
             UsageError: the request cannot be carried out as asked.
         """
+        from concord.answering.explaining import explain_passage
+        from concord.answering.retrieve import deadline_ms
         from concord.asking import checked, requested
-        from concord.explaining import explain_passage
         from concord.patience import allowing
-        from concord.retrieve import deadline_ms
 
         request = checked(requested(text, options))
         with allowing(deadline_ms(request, self.settings)):
@@ -338,7 +338,7 @@ class KnowledgeBase:
 
     def _count_reading(self, document: Document) -> None:
         if self.settings["usage.enabled"]:
-            from concord.habits import record_reading
+            from concord.answering.habits import record_reading
 
             record_reading(document.id, self.store.journal)
 

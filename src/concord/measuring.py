@@ -14,12 +14,12 @@ from concord.parts import Parts
 from concord.types import Request, silent
 
 if TYPE_CHECKING:
+    from concord.answering.retrieve import SearchTools
     from concord.feedback import Review
     from concord.protocols import Progress
     from concord.quality.collection import Collection
     from concord.quality.evaluate import Evaluation
     from concord.quality.refit import Refit
-    from concord.retrieve import SearchTools
 
 
 class Measuring:
@@ -89,9 +89,9 @@ class Measuring:
     @contextmanager
     def apart(self, collection: Collection, progress: Progress) -> Iterator[SearchTools]:
         """Index a collection apart from the knowledge base, and yield what it is searched with."""
+        from concord.answering.retrieve import SearchTools
         from concord.embedding import embed_pending
         from concord.quality.collection import complete, index_collection, settings_apart
-        from concord.retrieve import SearchTools
 
         identity, recipe = self._parts.model_identity, self._parts.recipe()
         apart = settings_apart(collection, self._parts.settings, identity, recipe)

@@ -20,6 +20,7 @@ from concord.types import ChunkId, Degraded, Family, Identity, Request, Space
 
 if TYPE_CHECKING:
     from concord import ingest
+    from concord.answering.retrieve import SearchTools
     from concord.protocols import (
         Embedder,
         FileReader,
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
         Strategy,
     )
     from concord.ranking.calibrate import Calibration
-    from concord.retrieve import SearchTools
 
 RECIPE = ("embed.provider", "embed.model", "embed.url")  # what says which model is meant; none is a secret
 NONE = "none"  # the provider that is nobody
@@ -283,7 +283,7 @@ class Parts:
 
     def search_tools(self, request: Request, wait_for_model: bool) -> SearchTools:
         """Return what a request is answered with."""
-        from concord.retrieve import SearchTools
+        from concord.answering.retrieve import SearchTools
 
         tools = SearchTools(self.store, self.words, self.settings, self.org)
         if (request.mode or self.settings["search.mode"]) == "fts5":

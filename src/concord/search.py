@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.cascade import rescue
+from concord.answering.cascade import rescue
+from concord.answering.judge import Judgement, judge
+from concord.answering.laps import Laps
+from concord.answering.passages import UNSEEN, diverse, read_present, reordered
+from concord.answering.present import explained, hits_of, waiting_for_vectors, with_freshness
+from concord.answering.remarks import remarked
+from concord.answering.retrieve import Retrieval, SearchTools, deadline_ms, retrieve
+from concord.answering.second_look import second_look
+from concord.answering.understand import chosen_mode
 from concord.errors import BadValue
 from concord.files.freshness import Files
-from concord.judge import Judgement, judge
-from concord.laps import Laps
-from concord.passages import UNSEEN, diverse, read_present, reordered
-from concord.present import explained, hits_of, waiting_for_vectors, with_freshness
 from concord.ranking import diversify
 from concord.ranking.ballots import without
 from concord.ranking.fuse import FUSIONS, Fused, fuse, rrf_scores
-from concord.remarks import remarked
-from concord.retrieve import Retrieval, SearchTools, deadline_ms, retrieve
-from concord.second_look import second_look
 from concord.types import Answer, ChunkId, Glance, Hit, Json, Mode, Ranked, Request, Survivor
-from concord.understand import chosen_mode
 
 if TYPE_CHECKING:
     from concord.protocols import Store
@@ -152,7 +152,7 @@ def _by_habit(survivors: list[Survivor], tools: SearchTools) -> tuple[list[Survi
     """Lift what is read often, where the user wants that, and tell by how much."""
     if not tools.settings["usage.enabled"]:
         return survivors, {}
-    from concord.habits import by_habit
+    from concord.answering.habits import by_habit
 
     habits = by_habit(survivors, tools.store)
     return reordered(survivors, habits.ranked), habits.reasons

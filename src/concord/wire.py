@@ -16,7 +16,7 @@ from concord.text.surrogates import encodable
 from concord.visible import json_text
 
 if TYPE_CHECKING:
-    from concord.explaining import Explanation
+    from concord.answering.explaining import Explanation
     from concord.outcomes import Passage
     from concord.types import Answer, Document, Hit, Source
 

@@ -15,8 +15,8 @@ from concord.cli.search import request_options, take_mode
 from concord.visible import one_line
 
 if TYPE_CHECKING:
-    from concord.explaining import Explanation
-    from concord.reasons import Known, Standing
+    from concord.answering.explaining import Explanation
+    from concord.answering.reasons import Known, Standing
 
 
 @command(

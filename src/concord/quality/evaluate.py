@@ -16,16 +16,16 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from concord.judge import Judgement
+from concord.answering.judge import Judgement
+from concord.answering.retrieve import SearchTools, retrieve
+from concord.answering.understand import MAX_TOP
 from concord.protocols import Progress
 from concord.quality.collection import Collection, Qrels
 from concord.quality.latency import Latency, by_mode, percentiles, warm_up
 from concord.quality.reliability import Answerability, Gibberish, Promises, answerability, gibberish, promises
 from concord.ranking.fuse import FUSIONS
-from concord.retrieve import SearchTools, retrieve
 from concord.search import FUSION_OF, Examined, examine
 from concord.types import ChunkId, QueryKind, Request
-from concord.understand import MAX_TOP
 
 DEPTH = 100  # documents a query in a run: as deep as Recall@100 looks
 # Scores that keep an order: evaluators break ties between equal ones by document id, which is not ours.

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.judge import Judgement, Verdict
+from concord.answering.judge import Judgement, Verdict
 from concord.quality.evaluate import Outcome
 from concord.ranking import calibrate
 from concord.ranking.agreement import Cuts, answer_label, answerable, cap, label

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from concord.answering.retrieve import SearchTools
 from concord.protocols import Progress
-from concord.retrieve import SearchTools
 from concord.search import search
 from concord.types import Mode, Request
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from concord.answering.retrieve import SearchTools
 from concord.errors import BadValue
 from concord.protocols import Progress
 from concord.quality.calibration import SHIPPED, shipped_calibration
@@ -20,7 +21,6 @@ from concord.quality.evaluate import Outcome, ask, ask_own
 from concord.quality.fitting import FOLDS, JudgedSet, fit, revised
 from concord.quality.reliability import Promises, promises
 from concord.ranking.calibrate import Calibration, model_key
-from concord.retrieve import SearchTools
 from concord.types import Identity
 
 LEAST = 50  # judged queries: with fewer, what was measured could as well be chance

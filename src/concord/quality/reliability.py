@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from concord.judge import Judgement
+from concord.answering.judge import Judgement
 from concord.ranking.agreement import LABELS
 
 BINS = 10

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from concord.suggest import MAX_WORDS, LikeWords
+from concord.answering.suggest import MAX_WORDS, LikeWords
 from concord.text.characters import folded
 from concord.text.marked import is_form
 from concord.text.nearness import MIN_LETTERS, MIN_PART, distance

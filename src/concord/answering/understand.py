@@ -134,7 +134,7 @@ def _source_id(name: str | None, sources: Sequence[Source]) -> str | None:
 def _glob(path: str | None, sources: Sequence[Source], is_folder: Callable[[str], bool]) -> str | None:
     if path is None:
         return None
-    from concord.asked_paths import asked_glob  # late: most searches name no path
+    from concord.answering.asked_paths import asked_glob  # late: most searches name no path
 
     return asked_glob(path, sources, is_folder)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from concord.answering.understand import is_literal
 from concord.crew import bounded
 from concord.errors import reason_of
 from concord.ranking import lift, proximity, rarity
@@ -23,7 +24,6 @@ from concord.ranking.flags import WRITTEN_BOOST, asked_option, describes, writes
 from concord.text.holding import contains
 from concord.text.stopwords import significant
 from concord.types import ChunkId, Degraded, Json, Query, Ranked, Survivor
-from concord.understand import is_literal
 
 if TYPE_CHECKING:
     from concord.protocols import Reranker

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from concord.answering.retrieve import Retrieval, SearchTools
 from concord.ranking import calibrate, rarity
 from concord.ranking.agreement import Evidence, Label, Rung, answer_label, answerable, cap, label
 from concord.ranking.calibrate import Calibration
@@ -28,7 +29,6 @@ from concord.ranking.features import (
 from concord.ranking.fuse import Fused
 from concord.ranking.plan import STRATEGIES, is_ours
 from concord.ranking.unheld import discount, unheld
-from concord.retrieve import Retrieval, SearchTools
 from concord.text.holding import contains
 from concord.text.terms import word_match
 from concord.types import ChunkId, Query, Survivor

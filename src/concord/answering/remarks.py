@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from concord.cascade import RUNG_STRATEGIES, Rescue, budget_ms
+from concord.answering.cascade import RUNG_STRATEGIES, Rescue, budget_ms
+from concord.answering.understand import MAX_EF_SEARCH
 from concord.crew import bounded
 from concord.partly_read import partly_read, told
 from concord.ranking.agreement import Rung
 from concord.ranking.fuse import rrf
 from concord.text.holding import contains
 from concord.types import Answer, Filter, Query, Source
-from concord.understand import MAX_EF_SEARCH
 
 if TYPE_CHECKING:
-    from concord.retrieve import Retrieval, SearchTools
+    from concord.answering.retrieve import Retrieval, SearchTools
 
 RELATED = 10  # chunks whose documents may be suggested
 
@@ -101,7 +101,11 @@ def _suggested(answer: Answer, rescued: Rescue, tools: SearchTools) -> tuple[str
     is_sound = answer.hits and is_likely and rescued.rung != "partial"
     if is_sound or not found.query.chunks:
         return ()
-    from concord.suggest import suggested_words, suggestions, unknown_words  # late: most answers need none
+    from concord.answering.suggest import (  # late: most answers need none
+        suggested_words,
+        suggestions,
+        unknown_words,
+    )
 
     # Where files are gone, what is nearest is what was just left out: nothing to send anybody to.
     titles = () if answer.hits or answer.omitted["deleted"] else _titles(found, tools)
@@ -115,7 +119,7 @@ def _suggested(answer: Answer, rescued: Rescue, tools: SearchTools) -> tuple[str
 
 
 def _titles(found: Retrieval, tools: SearchTools) -> tuple[str, ...]:
-    from concord.suggest import related_titles
+    from concord.answering.suggest import related_titles
 
     nearest = [one.chunk_id for one in rrf(found.ballots, found.context.k)[:RELATED]]
     excluded = found.query.excluded
@@ -203,7 +207,7 @@ def _how_paths_begin(filter: Filter, sources: Sequence[Source]) -> str:
     """Say what a path looks like, where one that was asked for is like none."""
     if filter.path is None:
         return ""
-    from concord.asked_paths import known_beginnings
+    from concord.answering.asked_paths import known_beginnings
 
     return f"; {known_beginnings(sources)}, and a folder is all that lies below it"
 

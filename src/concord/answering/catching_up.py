@@ -6,8 +6,8 @@ import time
 
 from msgspec.structs import replace
 
+from concord.answering.retrieve import SearchTools, deadline_ms
 from concord.protocols import Catalog
-from concord.retrieve import SearchTools, deadline_ms
 from concord.search import search
 from concord.types import Answer, Degraded, Request
 

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from concord.answering.laps import Laps
+from concord.answering.missed import has_missed, search_harder
+from concord.answering.poll import Poll, Polling
+from concord.answering.understand import interpret, is_literal, with_frequencies
 from concord.errors import BackendDown, BadValue, DeadlinePassed, Unavailable
-from concord.laps import Laps
-from concord.missed import has_missed, search_harder
-from concord.poll import Poll, Polling
 from concord.ranking import rarity
 from concord.ranking.ballots import Ballots, merge_votes
 from concord.ranking.blend import POOL, blend
@@ -25,10 +26,9 @@ from concord.ranking.definitions import asked_name
 from concord.ranking.plan import polled
 from concord.text.characters import latin_share
 from concord.types import Candidate, ChunkId, Degraded, Filter, Glance, Mode, Query, Request, Source
-from concord.understand import interpret, is_literal, with_frequencies
 
 if TYPE_CHECKING:
-    from concord.cosines import Cosines
+    from concord.answering.cosines import Cosines
     from concord.protocols import Comparison, Reranker, Similarity, Store, Strategy
     from concord.ranking.calibrate import Calibration
     from concord.text.parse import Dashed
@@ -108,7 +108,7 @@ def retrieve(
 
 
 def _is_option(store: Store, dashed: Dashed) -> bool:
-    from concord.options import is_option  # late: few queries have a dash before a word
+    from concord.answering.options import is_option  # late: few queries have a dash before a word
 
     return is_option(dashed, store)
 
@@ -132,7 +132,7 @@ def deadline_ms(request: Request, settings: Mapping[str, Any]) -> float:
 def _cosines(request: Request, tools: SearchTools) -> Cosines | None:
     if tools.similarity is None:
         return None
-    from concord.cosines import Cosines  # late: a search by words alone asks for none
+    from concord.answering.cosines import Cosines  # late: a search by words alone asks for none
 
     return Cosines(tools.similarity, deadline_ms(request, tools.settings))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from concord.passages import cited, within_patience
+from concord.answering.passages import cited, within_patience
 from concord.ranking.agreement import agreement
 from concord.text.headings import MARKDOWN_TYPES, heading_at
 from concord.text.snippet import Excerpt, excerpt
@@ -15,10 +15,10 @@ from concord.text.symbols import symbol_at
 from concord.types import Chunk, ChunkId, Degraded, Hit, Json, Query, Source, Survivor
 
 if TYPE_CHECKING:
+    from concord.answering.judge import Judgement, Verdict
+    from concord.answering.retrieve import Retrieval, SearchTools
+    from concord.answering.second_look import Look
     from concord.files.freshness import Files
-    from concord.judge import Judgement, Verdict
-    from concord.retrieve import Retrieval, SearchTools
-    from concord.second_look import Look
 
 
 def hits_of(

@@ -12,15 +12,16 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.passages import indexed
-from concord.poll import Poll, poll
+from concord.answering.passages import indexed
+from concord.answering.poll import Poll, poll
+from concord.answering.reasons import Known, Overlap, Placed, Stage, Standing, WordFound, reason
+from concord.answering.retrieve import Retrieval, SearchTools
+from concord.answering.understand import prune_limit
 from concord.ranking import diversify, explain
 from concord.ranking.ballots import Ballots, merge_votes
 from concord.ranking.fuse import FUSIONS, rrf
 from concord.ranking.plan import STRATEGIES, polled
 from concord.reading import Located, locate
-from concord.reasons import Known, Overlap, Placed, Stage, Standing, WordFound, reason
-from concord.retrieve import Retrieval, SearchTools
 from concord.search import chosen_fusion, examine
 from concord.text.citation import cite
 from concord.text.holding import contains
@@ -39,7 +40,6 @@ from concord.types import (
     Query,
     Request,
 )
-from concord.understand import prune_limit
 
 DEEP = 1000  # how far down each strategy's list is read
 PROBE_WORDS = 12  # of a passage, to ask the engine whether a filter lets just this passage through

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from concord.poll import Poll, poll
+from concord.answering.poll import Poll, poll
+from concord.answering.understand import MAX_EF_SEARCH
 from concord.ranking.ballots import Ballots
-from concord.understand import MAX_EF_SEARCH
 
 if TYPE_CHECKING:
     from concord.protocols import Strategy

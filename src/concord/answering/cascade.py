@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.judge import signals_of
-from concord.poll import Poll, poll
+from concord.answering.judge import signals_of
+from concord.answering.poll import Poll, poll
 from concord.ranking import calibrate
 from concord.ranking.agreement import Rung, answerable
 from concord.ranking.ballots import Ballots, merge_votes
@@ -26,9 +26,9 @@ from concord.text.terms import sought
 from concord.types import Candidate, Family, Match, Mode, Query, Request
 
 if TYPE_CHECKING:
+    from concord.answering.retrieve import Retrieval, SearchTools
+    from concord.answering.suggest import LikeWords
     from concord.protocols import LexicalIndex
-    from concord.retrieve import Retrieval, SearchTools
-    from concord.suggest import LikeWords
 
 RUNG_STRATEGIES = ("fts_prefix", "fts_partial")  # the names under which the rungs vote
 NEAR = 5  # words asked for that are like one
@@ -92,7 +92,10 @@ def budget_ms(request: Request, setting: str, tools: SearchTools) -> float:
 
 
 def _steps(request: Request, near: LikeWords, tools: SearchTools) -> Iterator[Step]:
-    from concord.rungs import partial_match, prefix_match  # late: most searches find the words as typed
+    from concord.answering.rungs import (  # late: most searches find the words as typed
+        partial_match,
+        prefix_match,
+    )
 
     index, (prefix, partial) = tools.store.lexical, RUNG_STRATEGIES
     yield Step("prefix", prefix, index, prefix_match, budget_ms(request, "search.prefix_ms", tools))

@@ -1,0 +1,1 @@
+"""The steps of one search, in the order that `search.py` takes them, and what explains its answer."""
