@@ -23,8 +23,8 @@ PG_WRITE_S = 0.00032
 PG_GRAPH_S = Power(2.45e-4, 1.15, 0.07)  # of one graph, with the postings that are merged before it
 PG_SEARCH_MS, PG_SEARCH_MS_A_CHUNK = 16.7, 0.000206
 # The same, Qdrant's engine; its memory is the formula of Qdrant's own capacity planning.
-QD_DISK = 7100  # with the text in the payload, and the log
-QD_GRAPH_S = Power(4.31e-5, 1.33, 0.04)
+QD_DISK = 7120  # with the text in the payload, and the log
+QD_GRAPH_S = Power(6.91e-5, 1.27, 0.13)
 QD_MEMORY = 384 * 4 * 1.5
 EMBED_S = 1 / 13.9  # `python -m benchmarks embedding`: the bundled model on one core
 
