@@ -55,10 +55,9 @@ class Waiting:
 class Broken:
     """A strategy that fails."""
 
-    family: Family = "semantic"
-
     def __init__(self, name: str, fault: Exception) -> None:
         self.name = name
+        self.family: Family = "semantic" if name == "semantic" else "lexical"
         self._fault = fault
 
     def candidates(self, query: Query) -> list[Candidate]:
