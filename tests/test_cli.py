@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from concord.cli import faults
-from concord.cli.hits import show
+from concord.cli.hits import show, trail
 from concord.cli.main import COMMANDS
 from concord.cli.progress import LINE_EVERY_S, PATIENCE_S, Bar, Lines
 from concord.ranking.fuse import FUSIONS
@@ -685,3 +685,16 @@ def test_a_bar_is_drawn_only_when_the_work_lasts(capsys: pytest.CaptureFixture[s
     assert [(task.completed, task.total) for task in meter._drawn.tasks] == [(2, None), (3, 10)]
     meter.close()
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("most", "shown"),
+    [
+        (60, "A title that is long › Pool › getconn"),
+        (30, "A title that… › Pool › getconn"),
+        (20, "A title tha… › Pool…"),
+    ],
+)
+def test_of_a_long_title_the_end_goes_before_the_headings_below_it(most: int, shown: str):
+    assert trail(["A title that is long", "Pool", "getconn"], most) == shown
+    assert len(shown) <= most

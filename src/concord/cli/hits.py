@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from concord.types import Answer, Hit
 
 MAX_WIDTH = 100  # longer lines are hard to read
+LEAST_TITLE = 12  # characters that are left of one for the headings below it
 INDENT = "    "
 _WORD = pattern(rf"[\w{MARKS}]+")
 
@@ -59,9 +60,9 @@ def _dress() -> Dress:
 
 
 def _hit(hit: Hit, dress: Dress, light_up: Callable[[str], str], scale: str, *, explain: bool) -> str:
-    headings = " › ".join(dict.fromkeys((hit.document.title, *hit.chunk.heading)))
+    names = list(dict.fromkeys(map(one_line, (hit.document.title, *hit.chunk.heading))))
     room = max(20, (dress.width or MAX_WIDTH) - len(hit.citation) - len(INDENT) - 2)
-    lines = [f"{hit.rank:>2}. {dress.strong(one_line(hit.citation))}  {_cut(one_line(headings), room)}"]
+    lines = [f"{hit.rank:>2}. {dress.strong(one_line(hit.citation))}  {trail(names, room)}"]
     lines.append(INDENT + dress.faint(" · ".join(_facts(hit, scale, explain=explain))))
     lines += [INDENT + light_up(line) for line in _wrapped(hit.snippet, dress.width)]
     lines += [INDENT + dress.faint(f"warning: {one_line(warning)}") for warning in hit.warnings]
@@ -71,6 +72,13 @@ def _hit(hit: Hit, dress: Dress, light_up: Callable[[str], str], scale: str, *, 
         told = hit.explanation
         lines += [INDENT + dress.faint(line) for line in (*votes(told), *arithmetic(told))]
     return "\n".join(lines)
+
+
+def trail(names: Sequence[str], most: int) -> str:
+    """Return a title and the headings below it in so many characters; of a long title the end goes first."""
+    title, *below = names
+    rest = "".join(f" › {name}" for name in below)
+    return _cut(_cut(title, max(LEAST_TITLE, most - len(rest))) + rest, most)
 
 
 def _cut(text: str, most: int) -> str:
