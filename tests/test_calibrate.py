@@ -241,9 +241,9 @@ def test_an_answer_is_not_much_surer_than_its_hits_together_however_many_were_as
     _, _, search = gathered()
     calibration = load(DATA)
     assert confidence_score(calibration, search) > 0.5
-    assert confidence_score(calibration, search, [0.01] * 10) == pytest.approx(0.3)
-    assert confidence_score(calibration, search, [0.01]) == pytest.approx(0.3)
-    assert confidence_score(calibration, search, [0.01] * 5) == pytest.approx(0.3)
+    assert confidence_score(calibration, search, [0.005] * 10) == pytest.approx(0.3)
+    assert confidence_score(calibration, search, [0.005]) == pytest.approx(0.3)
+    assert confidence_score(calibration, search, [0.005] * 5) == pytest.approx(0.3)
 
 
 def test_relevance_is_explained_feature_by_feature():

@@ -69,8 +69,9 @@ def _lifted(
     query: Query,
 ) -> list[Ranked]:
     """Lift what has the words of the query close together, what names and what defines what it asks for."""
-    # A whole question is rare, however common its words are.
-    rareness = 1.0 if _is_question(query) else rarity.rareness(query.chunks, query.frequencies)
+    # A whole question is rare, however common its words are. Without its mark it may be the text of a link.
+    is_rare = _is_question(query) and query.text.rstrip().endswith("?")
+    rareness = 1.0 if is_rare else rarity.rareness(query.chunks, query.frequencies)
     lifted = lift.lifted([one.ranked for one in survivors], proximity.lifts(close, rareness))
     if query.entities:
         lifted = boost(lifted, {i for i, text in texts.items() if mentioned(query.entities, text)})

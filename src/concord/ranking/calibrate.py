@@ -34,9 +34,9 @@ UNFITTED = Cuts()
 # more, all of them and in its order, 90 of 100 answers were right among link texts, and more elsewhere.
 VERBATIM_ANSWER = 0.85
 VERBATIM_HITS = 0.6  # of a hit that has the query so; link texts that many have, and 20 of 100 are right
-# How many times what hits promise together an answer may promise. With twice as much one question in 18 was
-# refused that code answers.
-TOGETHER = 3.0
+# How many times what hits promise together an answer may promise. With three times, one question in eight was
+# refused that a store of ten documents answers.
+TOGETHER = 6.0
 TEN = 10  # results of a usual answer
 HALF_READ = 0.5  # how much of a query a model must read for its nearness to say something
 # Share of a query's words that a text must hold where these alone speak for it: Chinese questions that have
