@@ -42,7 +42,7 @@ HALF_READ = 0.5  # how much of a query a model must read for its nearness to say
 # Share of a query's words that a text must hold where these alone speak for it: Chinese questions that have
 # an answer are told by it from those that have none (`python -m benchmarks absent`).
 WORDS_ALONE = 0.17
-UNREAD_DOUBT = 0.75  # how much of the doubt that is allowed elsewhere is allowed there
+UNREAD_DOUBT = 0.8  # how much of the doubt that is allowed elsewhere is allowed there
 
 
 class Logistic(Struct, frozen=True):
