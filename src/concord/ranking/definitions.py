@@ -20,6 +20,12 @@ _ASKED = pattern(
     rf"|{_NAME.format('before')}\s+(?:definition|implementation|signature|source)",
     re.IGNORECASE,
 )
+# One of these is in whatever else asks for a definition: most queries are answered without the pattern.
+_ASKING = {
+    "def", "class", "func", "function", "fn", "fun", "method", "struct", "interface", "enum", "trait", "macro",
+    "where", "definition", "implementation", "signature", "source",
+}  # fmt: skip
+MOST_WORDS = 8
 _PARTS = pattern(r"\.|::|->|#")
 
 
@@ -28,6 +34,11 @@ def asked_name(text: str) -> str | None:
 
     It is a name alone, whatever its case, or with words that ask for it; of `pool.acquire()`, acquire.
     """
+    words = text.split()
+    if len(words) == 1 and words[0].removesuffix("()").isidentifier():
+        return words[0].removesuffix("()")  # most names, read without a regular expression
+    if len(words) > MOST_WORDS or len(words) > 1 and _ASKING.isdisjoint(map(str.lower, words)):
+        return None
     found = _ASKED.fullmatch(text.strip())
     name = next((part for part in found.groupdict().values() if part), None) if found else None
     return _PARTS.split(name.removesuffix("()"))[-1] if name else None

@@ -84,7 +84,7 @@ def symbol_name(word: str) -> str | None:
 
 def version_number(word: str) -> str | None:
     """Return the number of a version that is written with a v: of v3.2, 3.2. One without a dot is a name."""
-    found = _VERSION.fullmatch(word)
+    found = _VERSION.fullmatch(word) if word[:1] in ("v", "V") else None
     return found[1] if found else None
 
 

@@ -152,7 +152,8 @@ def _parsed(node: Node | None, *, operators: bool) -> Parsed:
 
 def _is_version(token: Token) -> bool:
     """Whether a word is a version: the numbers of 8.32 say little apart, and are in every changelog."""
-    return token.kind == "word" and _VERSION.fullmatch(token.text) is not None
+    may_be = token.kind == "word" and "." in token.text and token.text[-1].isdigit()
+    return may_be and _VERSION.fullmatch(token.text) is not None
 
 
 def _words_of(phrases: Iterable[str]) -> list[str]:
