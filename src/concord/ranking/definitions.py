@@ -22,8 +22,8 @@ _ASKED = pattern(
 )
 # One of these is in whatever else asks for a definition: most queries are answered without the pattern.
 _ASKING = {
-    "def", "class", "func", "function", "fn", "fun", "method", "struct", "interface", "enum", "trait", "macro",
-    "where", "definition", "implementation", "signature", "source",
+    "def", "class", "func", "function", "fn", "fun", "method", "struct", "interface", "enum", "trait",
+    "macro", "where", "definition", "implementation", "signature", "source",
 }  # fmt: skip
 MOST_WORDS = 8
 _PARTS = pattern(r"\.|::|->|#")
