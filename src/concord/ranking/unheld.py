@@ -15,6 +15,7 @@ from itertools import pairwise
 from concord.ranking import rarity
 from concord.ranking.identifiers import shape
 from concord.text.holding import contains
+from concord.text.identifiers import is_version
 from concord.text.pattern import pattern
 from concord.text.stopwords import is_stop_word
 from concord.text.terms import loose_words, tokenize
@@ -34,7 +35,6 @@ MESSAGE_SHARE = 0.6  # of its words that a text has in their order, if it is one
 _ENDS_IN_NUMBER = pattern(r"[^/<>]*[0-9][A-Za-z]{0,2}")
 _NUMBERED = pattern(r"[A-Z][A-Za-z]*-[0-9]{2,}|[0-9]{4}-[0-9]{2}-[0-9]{2}")  # BUG-89, 2024-03-05
 _SNAKE = pattern(r"_*[^\W_]+(?:_+[^\W_]+)+_*")
-_VERSION = pattern(r"v?[0-9]+(?:\.[0-9]+)+", re.IGNORECASE)
 # Who asks about releases has a word such as these; another release stands at such a place, as in a heading.
 _ABOUT_RELEASES = pattern(
     r"\b(?:added|change[ds]?|changelog|deprecated|fixed|migrat\w+|new|news|notes|releases?d?|removed|since"
@@ -44,7 +44,6 @@ _ABOUT_RELEASES = pattern(
 _PLACE = r"\b(?:release|version)|^[#*=\[ ]{1,6}"
 _DIGITS = pattern("[0-9]+")
 _AROUND = ".,;:!?()[]\"'"
-
 
 Holders = Callable[[str], Sequence[str]]  # some texts of the store that hold the words of something
 
@@ -62,7 +61,7 @@ def unheld(texts: Sequence[str], query: Query, holders: Holders) -> tuple[str, .
 
 def _is_held(part: str, texts: Sequence[str], holders: Holders) -> bool:
     """Whether something holds what was asked for; of a version the index has only the numbers, in a row."""
-    if not _VERSION.fullmatch(part):
+    if not is_version(part):
         return any(contains(text, part) for text in texts) or bool(holders(part))
     written = re.compile(rf"(?<![0-9.])v?{re.escape(part.lstrip('vV'))}(?![0-9])", re.IGNORECASE)
     return any(map(written.search, texts)) or any(map(written.search, holders(part)))
@@ -122,7 +121,7 @@ def _with_others(asked: str, texts: Sequence[str]) -> Iterator[str]:
     for before, word in dict.fromkeys(pairwise(["", *words])):
         if _NUMBERED.fullmatch(word):
             others = rf"\b{_with_any_number(word)}\b"
-        elif before and _VERSION.fullmatch(word):  # at such a place, or it would be any number at all
+        elif before and is_version(word):  # at such a place, or it would be any number at all
             others = rf"(?:\b{re.escape(before)}{place})\W{{0,3}}v?{_with_any_number(word.lstrip('vV'))}"
         else:
             continue

@@ -21,7 +21,7 @@ _SIGNS = ("++", "C#", "c#", "F#", "f#")  # every symbol has one of them; heading
 _SYMBOL_NAMES = {"c++": "cplusplus", "g++": "gplusplus", "c#": "csharp", "f#": "fsharp"}
 
 
-_VERSION = pattern(r"[vV]([0-9]+(?:\.[0-9]+)+)")
+_VERSION = pattern(r"[vV]?[0-9]+(?:\.[0-9]+)+")
 
 
 class _Patterns(Struct, frozen=True):
@@ -84,8 +84,12 @@ def symbol_name(word: str) -> str | None:
 
 def version_number(word: str) -> str | None:
     """Return the number of a version that is written with a v: of v3.2, 3.2. One without a dot is a name."""
-    found = _VERSION.fullmatch(word) if word[:1] in ("v", "V") else None
-    return found[1] if found else None
+    return word[1:] if word[:1] in ("v", "V") and is_version(word) else None
+
+
+def is_version(word: str) -> bool:
+    """Whether a word is a version, or a decimal: numbers with dots between them, after a v or alone."""
+    return "." in word and word[-1].isdigit() and _VERSION.fullmatch(word) is not None
 
 
 def _patterns_for(text: str) -> _Patterns:

@@ -24,6 +24,7 @@ from concord.text.expression import (
     read,
     tokens_of,
 )
+from concord.text.identifiers import is_version
 from concord.text.pattern import pattern
 from concord.text.stopwords import is_stop_word, significant
 from concord.text.terms import all_of, any_of, loose_match, loose_words
@@ -36,7 +37,6 @@ _MAX_COMPOSED = 256  # composing takes quadratic time in a run of combining mark
 
 _CONTROL = pattern(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 _CURLY = pattern('[“„]([^“„”"]*)[”“]')
-_VERSION = pattern(r"[vV]?[0-9]+(?:\.[0-9]+)+")
 
 
 class Parsed(Struct, frozen=True):
@@ -152,8 +152,7 @@ def _parsed(node: Node | None, *, operators: bool) -> Parsed:
 
 def _is_version(token: Token) -> bool:
     """Whether a word is a version: the numbers of 8.32 say little apart, and are in every changelog."""
-    may_be = token.kind == "word" and "." in token.text and token.text[-1].isdigit()
-    return may_be and _VERSION.fullmatch(token.text) is not None
+    return token.kind == "word" and is_version(token.text)
 
 
 def _words_of(phrases: Iterable[str]) -> list[str]:

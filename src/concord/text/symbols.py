@@ -8,7 +8,8 @@ or is a name, parameters and a brace that opens.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from concord.text.pattern import pattern
@@ -74,7 +75,7 @@ def symbol_at(text: str, at: int, carried: Heading) -> Heading:
         around = _still_open(text, line, around)
     if not around:
         return carried
-    return (*_above(around, carried, known), *(one.name for one in around))
+    return (*_above(carried, {one.name for one in known}), *(one.name for one in around))
 
 
 def _still_open(text: str, line: int, around: list[Definition]) -> list[Definition]:
@@ -86,8 +87,6 @@ def _still_open(text: str, line: int, around: list[Definition]) -> list[Definiti
     return [one for one in around if one.indent < len(spaces.expandtabs())]
 
 
-def _above(around: list[Definition], carried: Heading, known: list[Definition]) -> Heading:
-    """Return the names above the outermost definition of a piece: those it carries that are not its own."""
-    own = {one.name for one in known}
-    names = iter(range(len(carried)))
-    return carried[: next((at for at in names if carried[at] in own), len(carried))]
+def _above(carried: Heading, own: Collection[str]) -> Heading:
+    """Return the names above a piece: those it carries, up to the first that it defines itself."""
+    return tuple(takewhile(lambda name: name not in own, carried))
