@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import time
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from concord import ingest
 from concord.errors import NotFound, NotIndexable, Unreadable
 from concord.files.file_times import may_be_another, read_unchanging
 from concord.files.freshness import Files
@@ -378,6 +380,51 @@ def test_a_program_that_reads_more_formats_looks_again(
     monkeypatch.setattr("concord.files.textless.__version__", "99")
     desk.sync()
     assert desk.reader.names == ["program"]
+
+
+def test_other_lengths_of_chunks_hold_for_files_that_are_indexed_already(desk: Desk, docs: Path):
+    write(docs / "long.md", "# Long\n\n" + " ".join(f"Sentence {n} tells of fruit." for n in range(40)))
+    desk.add(docs)
+    before, known = len(desk.chunks("docs/long.md")), desk.document("docs/long.md").id
+    desk.size = ChunkSize.for_target(80, overlap=0)
+    assert did(desk.sync()) == Did(changed=4)
+    assert 1 < len(desk.chunks("docs/long.md")) < before
+    assert desk.document("docs/long.md").id == known
+    assert did(desk.sync()) == Did(unchanged=4)
+
+
+def test_a_program_that_reads_files_otherwise_reads_all_of_them_once_more(
+    desk: Desk, docs: Path, monkeypatch: pytest.MonkeyPatch
+):
+    desk.add(docs)
+    desk.forget()
+    monkeypatch.setattr(ingest, "READING", ingest.READING + 1)
+    desk.sync()
+    desk.sync()
+    assert sorted(desk.reader.names) == ["alpha.md", "beta.md", "gamma.txt"]
+    assert desk.embedder.texts == []  # their chunks are what they were
+
+
+SAMPLES = {
+    "page.md": "---\ntitle: Fruit\n---\n# Fruit\n\nIt is sweet.\n\n## Pears\n\n- green\n- ripe\n",
+    "NEWS": "version 1.2 - better pears, 2021-01-07\n\n * pears\n\nversion 1.1, 2020-05-01\n\n * apples\n",
+    "fruit.py": "class Pear:\n    ripe = True\n\n    def eat(self):\n        return self.ripe\n" * 3,
+    "fruit.csv": "name,colour\npear,green\nplum,blue\n",
+    "fruit.html": "<h1>Fruit</h1><nav>Home</nav><p>It is sweet.</p><h2>Pears</h2><p>Green.</p>",
+}
+CUT = {1: "804aec44"}  # by READING: the beginning of a digest of the samples' chunks
+
+
+def test_who_changes_how_files_are_read_or_cut_raises_the_number_of_the_reading(desk: Desk, tmp_path: Path):
+    for name, text in SAMPLES.items():
+        write(tmp_path / "docs" / name, text)
+    desk.add(tmp_path / "docs")
+    cut = [
+        (name, chunk.text, chunk.heading, chunk.start_line)
+        for name in SAMPLES
+        for chunk in desk.chunks(f"docs/{name}")
+    ]
+    assert hashlib.sha256(repr(cut).encode()).hexdigest()[:8] == CUT[ingest.READING], cut
 
 
 def test_a_folder_that_is_gone_keeps_its_index_and_says_what_to_do(desk: Desk, docs: Path):

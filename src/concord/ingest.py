@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from concord.embedding import Embedding, embed_pending, with_embedding
 from concord.errors import (
@@ -47,6 +47,7 @@ GROUP_DOCUMENTS = 64
 GROUP_CHUNKS = 1024  # bounds what a group takes of memory
 GROUP_S = 0.5  # how long a document may wait to be searchable
 SLOW_BYTES = 1 << 20  # a file so large may take seconds to read: nobody waits for it
+READING = 1  # raised when the same files give other texts or chunks: the next sync then reads them all again
 BAD_FILE = (ExtractionError, MissingExtra, UnknownName, BadValue)  # what one file may cause: no run ends so
 
 
@@ -55,6 +56,10 @@ class Limits(Struct, frozen=True):
 
     max_bytes: int
     chunk: ChunkSize
+
+    def cut(self) -> list[int]:
+        """Return what decides, beside a file itself, which chunks it has."""
+        return [READING, *astuple(self.chunk)]
 
 
 class SyncTools(NamedTuple):
@@ -207,6 +212,7 @@ class _Run:
         self.memo = read_memo(tools.store.catalog.memo(source.id))
         self.mount = self.memo.mount
         self.textless = Textless(self.memo)
+        self.is_cut_alike = self.memo.cut == tools.limits.cut()  # if not, unchanged files are read again
         self.new: list[Found] = []
         self.unreadable_folders: list[str] = []
         self.waiting: list[_Prepared] = []  # to be stored together
@@ -243,7 +249,7 @@ class _Run:
                 self._skip(found)
                 continue
             state = self.known.pop(self.source.path_of(found.relative), None)
-            if state and _is_as_indexed(found, state):
+            if state and self.is_cut_alike and _is_as_indexed(found, state):
                 self.tally.counts["unchanged"] += 1
             elif state is None and (reason := self.textless.reason(found)):
                 self._leave_out(found.relative, reason)
@@ -301,7 +307,7 @@ class _Run:
 
     def remember(self) -> None:
         """Write down what the next sync can know of this one, after a walk that has met every file."""
-        memo = Memo(self.mount, readers(), self.textless.met)
+        memo = Memo(self.mount, readers(), self.textless.met, self.tools.limits.cut())
         if self.is_whole and memo != self.memo:
             self.tools.store.catalog.put_memo(self.source.id, write_memo(memo))
 
@@ -348,7 +354,7 @@ class _Run:
             self._call_missing(state)
             return None
         read = _Read(path, found, read_at, hashlib.sha256(data).hexdigest())
-        if state and state.file_hash == read.file_hash:
+        if state and self.is_cut_alike and state.file_hash == read.file_hash:
             self._restat(state, read)
         elif old := gone.pop((read.file_hash, found.path.suffix), None):
             self._rename(old, read)

@@ -21,6 +21,7 @@ class Memo(Struct, frozen=True):
     mount: str | None = None  # where the disk that its files are on was mounted
     readers: list[str] = field(default_factory=list)  # who was asked for text
     textless: dict[str, Entry] = field(default_factory=dict)  # by path within the source
+    cut: list[int] = field(default_factory=list)  # how files were read and cut into chunks
 
 
 def read_memo(written: str) -> Memo:
