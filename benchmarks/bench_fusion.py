@@ -1,10 +1,11 @@
 """Which fusion should `auto` use? Every fusion on every development set, and the gate: each set is ranked by
-a recipe that was chosen on the other sets alone.
+a blend whose numbers were chosen on the other sets alone.
 
     KB_BENCH_DATA=../shared/data python -m benchmarks fusion
 
-The strategies are asked once a query; every fusion and recipe then orders the same ballots. The query is
-drawn towards its first hits as shipped, whichever recipe orders them.
+The strategies are asked once a query; every fusion then orders the same ballots. The query is drawn towards
+its first hits as shipped, whichever numbers order them. The last row tells how much there is to win by
+weighing the two families: each query has the weight that suits it best, which only its judgements tell.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ GRID = [
     for numbers in product((0.65, 0.7, 0.75, 0.8, 0.85), (0.2, 0.3, 0.4, 0.5, 0.6), (0.8, 0.9, 1.0))
 ]
 LEAST, AVERAGE = 0.99, 1.06  # of the better single leg
+ONE_WEIGHT = [BlendNumbers(flat=step / 20, margin=0, code=step / 20, rare=0) for step in range(21)]
 LEGS = ("bm25", "semantic")
 DEEP = 10  # documents that nDCG@10 looks at
 
@@ -86,20 +88,21 @@ def _print_fusions(tested: Mapping[str, Judged]) -> None:
 
 
 def _gate(tested: Mapping[str, Judged], tuned: Mapping[str, Mapping[BlendNumbers, float]]) -> Iterator[Row]:
-    rows, shares = [], []
+    rows, shares, possible = [], [], []
     for name, one in tested.items():
-        recipe = _best([scores for other, scores in tuned.items() if _kin(other) != _kin(name)])
+        numbers = _best([scores for other, scores in tuned.items() if _kin(other) != _kin(name)])
         better = max(_quality(one, leg) for leg in LEGS)
-        left_out, shipped = _quality(one, recipe), _quality(one, BLEND)
-        rows.append(
-            (name, f"{better:.4f}", f"{left_out:.4f}", f"{shipped:.4f}", *(f"{n:g}" for n in astuple(recipe)))
-        )
+        left_out, shipped = _quality(one, numbers), _quality(one, BLEND)
+        figures = (better, left_out, shipped, _suited(one))
+        rows.append((name, *(f"{n:.4f}" for n in figures), *(f"{n:g}" for n in astuple(numbers))))
         shares.append(left_out / better)
-        yield at_least(f"{name}: recipe of the others", f"{left_out:.4f}", f"{better:.4f}", shares[-1], LEAST)
-    numbers = BlendNumbers.__struct_fields__
-    heads = ("left out", "better leg", "recipe of the others", "shipped recipe", *numbers)
-    print(table(heads, rows), flush=True)
+        possible.append(figures[-1] / better)
+        row = f"{name}: numbers of the others"
+        yield at_least(row, f"{left_out:.4f}", f"{better:.4f}", shares[-1], LEAST)
+    columns = ("better leg", "numbers of the others", "shipped numbers", "weight to suit each query")
+    print(table(("left out", *columns, *BlendNumbers.__struct_fields__), rows), flush=True)
     yield at_least("average of the sets", "left out", "better leg", mean(shares), AVERAGE)
+    yield Row("average of the sets", "weight to suit each query", "better leg", mean(possible))
 
 
 def _kin(name: str) -> str:
@@ -108,13 +111,21 @@ def _kin(name: str) -> str:
 
 
 def _grid(one: Judged) -> dict[BlendNumbers, float]:
-    return {recipe: _quality(one, recipe) for recipe in GRID}
+    return {numbers: _quality(one, numbers) for numbers in GRID}
 
 
 def _best(others: Sequence[Mapping[BlendNumbers, float]]) -> BlendNumbers:
-    """Return the recipe with the best mean; each set counts by how far it is from the best it could be."""
+    """Return the numbers with the best mean; each set counts by how far it is from the best it could be."""
     tops = [max(scores.values()) for scores in others]
     return max(GRID, key=lambda r: mean(s[r] / top for s, top in zip(others, tops, strict=True)))
+
+
+def _suited(one: Judged) -> float:
+    """Return the quality where every query has the weight that its own judgements like best."""
+    return mean(
+        max(_quality(Judged({id: asked}, one.qrels), weight) for weight in ONE_WEIGHT)
+        for id, asked in one.asked.items()
+    )
 
 
 def _quality(one: Judged, way: str | BlendNumbers) -> float:

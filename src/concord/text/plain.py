@@ -1,65 +1,18 @@
-"""The structure of text without markup: paragraphs, headings, lines of data, unknown code.
-
-Headings are underlined. In an outline of Emacs, such as the NEWS of GNU programs, they begin with stars, and
-what tells of several releases has a line for each: both are looked for only in what clearly is such a text.
-"""
+"""The structure of text without markup: paragraphs under headings, lines of data, unknown code."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator
 
 from concord.text.outline import Block, Kind, Section, open_section
+from concord.text.titles import first_title, is_release, marked_title, title_readers
 
 _AFTER_HEADING = 1.0
 _WITHIN_DEFINITION = 0.25  # before code that is indented, after a blank line: still inside something
 
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*+\n)+")
-# One punctuation mark, repeated: what reStructuredText and many a README underline their headings with.
-_UNDERLINE = re.compile(r"([=\-~^\"'#*+`:._])\1{2,}$")
 _VISIBLE = re.compile(r"\S")
-_LONGEST_TITLE = 120  # characters
-_RULE = re.compile(r"([=\-~*_#])\1{9,}[ \t]*\n")
-_OVERLINED = 3  # lines of a heading with a line above and below
-
-_MODE_LINE = re.compile(r"-\*-[^\n]*\boutline\b[^\n]*-\*-")
-_WITHIN_HEAD = 500  # characters: where Emacs looks for its mode
-_STARS_UNDER_A_STAR = re.compile(r"^\*[ \t]\S.*\n(?:[^\S\n]*+\n)++\*\*[ \t]\S", re.MULTILINE)
-_STARRED = re.compile(r"(\*{1,6})[ \t]+(\S.*)")
-_OUTERMOST = "* "  # the style of headings with one star
-_SEVERAL = 2  # such places, or releases: one may be anything, such as the version of a licence
-
-_MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}"
-_DATE = rf"(?:\d{{4}}[-/.]\d\d?(?:[-/.]\d\d?)?|\d\d?\.\d\d?\.\d{{4}}|{_MONTH}[ .,\d]{{0,12}}\d{{4}})"
-# Version 3.2.1 (2020-01-01) · version 1.33 - Sergey Poznyakoff, 2021-01-07 · 3.2.1 / 2020-01-01 · v0.8.1
-_RELEASE = re.compile(
-    rf"""
-    (?:\*[ \t]++)?
-    (?P<named>(?:[\w-]++[ \t]++){{0,2}}changes[ \t]++in[ \t]++)?
-    (?P<called>version[ \t]++v?|release[ \t]++v?|v)?
-    \d++(?:\.\w++)++(?:-[\w.]+)?
-    (?P<when>
-        [ \t]*+[(\[][^()\[\]\n]{{1,60}}[)\]](?:[ \t]*+\[\w{{1,20}}\])?
-      | (?:[ \t]*+[-–—/,:])?[ \t]++(?:[^\n]{{1,60}}[ \t,(])?{_DATE}\)?
-      | [ \t]++released
-    )?
-    [ \t]*+[:.]?[ \t]*+$
-    """,
-    re.VERBOSE | re.IGNORECASE | re.MULTILINE,
-)
-_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
-_VERSION = re.compile(r"\d\.\d")
-
-Range = tuple[int, int]
-
-
-class _Title(NamedTuple):
-    """A heading that a paragraph begins with."""
-
-    style: str
-    words: str
-    end: int  # where what stands under it begins
 
 
 def read_plain(text: str) -> list[Section]:
@@ -69,12 +22,12 @@ def read_plain(text: str) -> list[Section]:
     path: list[str] = []
     of_releases = ""  # the style of the first: all of them have one rank, however they are marked
     paragraphs = list(_paragraphs(text))
-    readers = _title_readers(text, paragraphs)
+    readers = title_readers(text, paragraphs)
     for start, end in paragraphs:
-        title = _underlined(text, start, end) or _marked(text, start, end, readers)
+        title = first_title(text, start, end, readers)
         while title:
             style = title.style
-            if _release(title.words, 0, len(title.words)):
+            if is_release(title.words):
                 style = of_releases = of_releases or style
             if style not in styles:
                 styles.append(style)
@@ -83,43 +36,11 @@ def read_plain(text: str) -> list[Section]:
             below = title.end if _VISIBLE.search(text, title.end, end) else end
             _append(sections[-1], start, below, "heading")
             start = below
-            title = _marked(text, start, end, readers)
+            title = marked_title(text, start, end, readers)
         if start < end:
             is_indented = text.startswith(("  ", "\t"), start)
             _append(sections[-1], start, end, "solid" if is_indented else "prose")
     return [section for section in sections if section.blocks]
-
-
-TitleReader = Callable[[str, int, int], _Title | None]
-
-
-def _title_readers(text: str, paragraphs: Sequence[Range]) -> list[TitleReader]:
-    """Return what finds the headings of a text, by what kind of text it is."""
-    readers: list[TitleReader] = []
-    begins = ((_below_rule(text, start, end), end) for start, end in paragraphs)
-    releases = {found.words: start for start, end in begins if (found := _release(text, start, end))}
-    if _is_outline(text, releases.values()):
-        readers += [_starred, _between_stars]
-    return [*readers, _release] if len(releases) >= _SEVERAL else readers
-
-
-def _is_outline(text: str, releases: Collection[int]) -> bool:
-    """Whether a text says so, or looks it; where releases have no stars, what has some is an item."""
-    if _MODE_LINE.search(text, 0, _WITHIN_HEAD):
-        return True
-    has_depth = len(_STARS_UNDER_A_STAR.findall(text)) >= _SEVERAL
-    return has_depth and (not releases or any(text[start] == "*" for start in releases))
-
-
-def _marked(text: str, start: int, end: int, readers: Sequence[TitleReader]) -> _Title | None:
-    begin = _below_rule(text, start, end)
-    return next((title for read in readers if (title := read(text, begin, end))), None)
-
-
-def _below_rule(text: str, start: int, end: int) -> int:
-    """Return where a paragraph begins that may have a rule above it."""
-    rule = _RULE.match(text, start, end)
-    return rule.end() if rule else start
 
 
 def _append(section: Section, start: int, end: int, kind: Kind) -> None:
@@ -136,62 +57,6 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
         start = gap.end()
     if text[start:].strip():
         yield start, len(text)
-
-
-def _underlined(text: str, start: int, end: int) -> _Title | None:
-    lines = text[start : min(end, start + 4 * _LONGEST_TITLE)].split("\n", _OVERLINED)
-    if len(lines) > 2 and lines[0] and lines[0].rstrip() == lines[2].rstrip():
-        above, title, below, used = "overlined", lines[1], lines[2].rstrip(), _OVERLINED
-    elif len(lines) > 1 and not lines[0][:1].isspace():
-        above, title, below, used = "", lines[0], lines[1].rstrip(), 2
-    else:
-        return None
-    title = title.strip()
-    if not 0 < len(title) <= min(len(below), _LONGEST_TITLE) or not _UNDERLINE.match(below):
-        return None
-    if _UNDERLINE.match(title):
-        return None
-    body = min(end, start + sum(len(line) + 1 for line in lines[:used]))
-    return _Title(above + below[0], title, body)
-
-
-def _starred(text: str, start: int, end: int) -> _Title | None:
-    """Return a line of an outline that something stands under; others, and what is a sentence, are items."""
-    found = _STARRED.match(text, start, end)
-    if not found or not _is_alone(text, start, end):
-        return None
-    stars, words, after = len(found[1]), found[2].rstrip(" \t:"), found.end() + 1
-    below = _STARRED.match(text, after) or _STARRED.match(text, end)
-    depth = len(below[1]) if below else 0
-    if depth > stars or (_VERSION.search(words) if stars == 1 else not below):
-        return _Title(stars * _OUTERMOST, words, min(end, after))
-    return None
-
-
-def _between_stars(text: str, start: int, end: int) -> _Title | None:
-    """Return a line of an outline that names a release without a star, as old ones often do."""
-    line = text[start : min(end, start + _LONGEST_TITLE)].partition("\n")[0]
-    may_begin = line[:1].isalnum() or line[:1] == "["
-    if not may_begin or not _VERSION.search(line) or not _is_alone(text, start, end):
-        return None
-    return _Title(_OUTERMOST, line.rstrip(" \t:"), min(end, start + len(line) + 1))
-
-
-def _is_alone(text: str, start: int, end: int) -> bool:
-    """Whether a line is followed by a blank one or a star, is no longer than a title, and no sentence."""
-    line, _, rest = text[start : min(end, start + 2 * _LONGEST_TITLE)].partition("\n")
-    is_title = len(line) <= _LONGEST_TITLE and not line.rstrip().endswith((".", ",", ";"))
-    return is_title and rest.lstrip(" \t")[:1] in ("", "\n", "*")
-
-
-def _release(text: str, start: int, end: int) -> _Title | None:
-    """Return a line that is the name of a release and no more; a number alone, or a list of them, is none."""
-    found = _RELEASE.match(text, start, end)
-    if not found or not (found["named"] or found["called"] or _YEAR.search(found["when"] or "")):
-        return None
-    after = min(end, found.end() + 1)
-    words = " ".join(found[0].strip("* \t:.").split())
-    return None if _RELEASE.match(text, after, end) else _Title(_OUTERMOST, words, after)
 
 
 def read_records(text: str) -> list[Section]:
