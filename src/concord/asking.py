@@ -78,7 +78,7 @@ def checked(request: Request) -> Request:
 
 
 def several(name: str, given: str | Iterable[str] | None) -> tuple[str, ...]:
-    """Return texts of which a single one may be given as it is: its letters are never what was meant.
+    """Return a tuple of texts; a single text is one of them, not its letters.
 
     Raises:
         BadValue: something else than text is among them.

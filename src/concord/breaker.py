@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-LATE_S = 5.0  # without an answer are an outage; a search that allows less is only in a hurry
+LATE_S = 5.0  # without an answer count as a failure, unless the search itself allowed less
 PROMPT_S = 1.0  # within which nearly everything answers that is well
 FAILURES = 3  # in a row: one may be a server that restarts, three are an outage
 

@@ -297,7 +297,7 @@ class _Run:
             self.tally.counts["removed"] += len(missing)
 
     def count_unlike_files(self) -> None:
-        """Tell of files that the source's patterns leave out where they leave nothing: nobody wants that."""
+        """Where the source's patterns match no file at all, report how many they leave out: a slip, likely."""
         patterns, catalog = self.source.patterns, self.tools.store.catalog
         if not patterns or not self.is_whole or catalog.counts(self.source.id).documents:
             return
@@ -317,7 +317,7 @@ class _Run:
         return [state for state in self.known.values() if not state.path.startswith(hidden)]
 
     def _call_missing(self, state: FileState | None) -> None:
-        """Have the document of a file that was met after all deleted with those whose files are gone."""
+        """Treat the document of a file that holds no text any more as missing, so that it is deleted."""
         if state:
             self.known[state.path] = state
 

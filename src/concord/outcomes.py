@@ -122,11 +122,13 @@ class Backup(Struct, frozen=True):
 
 # What `kb doctor` looks at, and what may be wrong: also a check that an error stops.
 CheckName = Literal["open", "storage", "sources", "files", "vectors", "provider", "machine"]
-_Around = Literal["store", "ghosts", "embedding", "model", "disk", "memory", "outside"]
-_Damage = Literal["sqlite", "integrity", "metric", "words", "counter", "types", "index", "vector-index"]
-_Walls = Literal["policies"]
-_Strays = Literal["chunks", "vectors", "lost-vectors", "pending", "superseded"]
-FaultName = CheckName | _Around | _Damage | _Strays | _Walls
+FaultName = (
+    CheckName
+    | Literal["store", "ghosts", "embedding", "model", "disk", "memory", "outside"]  # around the store
+    | Literal["sqlite", "integrity", "metric", "words", "counter", "types", "index", "vector-index"]  # damage
+    | Literal["chunks", "vectors", "lost-vectors", "pending", "superseded"]  # rows that belong to nothing
+    | Literal["policies"]  # of organisations
+)
 
 
 class Finding(Struct, frozen=True):

@@ -253,7 +253,7 @@ class LexicalIndex(Protocol):
         ...
 
     def is_at_hand(self, match: Match, filter: Filter, known: Mapping[str, int]) -> bool:
-        """Whether all that such a search needs was read with `known`: it asks nobody, and ends at once."""
+        """Whether such a search does no I/O, because `frequencies` has already fetched all that it uses."""
         ...
 
     def frequencies(
@@ -480,14 +480,15 @@ class Ledger(Protocol):
         ...
 
     def unsettled(self, limit: int) -> list[tuple[int, ChunkId]]:
-        """Return the oldest chunks that were deleted, or whose place or document changed, since `move`.
+        """Return the oldest changes since `move` that the other place has not been told of.
 
-        Each comes with its turn; a chunk that changes again gets another.
+        A change is a chunk that was deleted, or whose place or document is another; it comes with its number,
+        and a chunk that changes again gets a new one.
         """
         ...
 
     def settle(self, turns: Sequence[int]) -> None:
-        """Take note that the other place knows of the changes that had these turns."""
+        """Take note that the other place knows of the changes with these numbers."""
         ...
 
     def allowed(self, chunk_ids: Sequence[ChunkId], filter: Filter) -> set[ChunkId]:
@@ -567,7 +568,7 @@ class Store(Protocol):
         ...
 
     def whereabouts(self) -> str:
-        """Return what this store has in common with itself under any other URL, and with no other store."""
+        """Return a text that identifies this store, whatever URL leads to it, and no other store."""
         ...
 
     @property
@@ -686,7 +687,7 @@ class Strategy(Protocol):
         ...
 
     def is_at_hand(self, query: Query) -> bool:
-        """Whether its votes only have to be worked out: nobody is asked, so nobody can keep them waiting."""
+        """Whether `candidates` only computes: it asks no server, disk or model, so nothing can hold it up."""
         ...
 
 
@@ -710,7 +711,7 @@ class Similarity(Protocol):
         ...
 
     def fetch_ahead(self, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, Vector] | None:
-        """Return the same before it is known whether they are needed; None where somebody does not answer."""
+        """Return vectors that are probably needed; None if the store does not answer."""
         ...
 
     def remembered(self, text: str) -> Vector | None:

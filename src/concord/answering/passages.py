@@ -34,9 +34,9 @@ UNSEEN = Degraded("files", f"the disk did not answer within {FILES_MS:.0f} ms: f
 def read_present(
     kept: Sequence[Ranked], query: Query, store: Store, files: Files
 ) -> tuple[list[Survivor], set[ChunkId], int | None]:
-    """Read the best passages whose files are still there; return also what was left out, and how many files.
+    """Return the best passages whose files exist, which chunks were left out, and how many files are deleted.
 
-    None is counted where the disk does not answer in time, and then no file is left out.
+    That number is None where the disk does not answer in time, and then nothing is left out.
     """
     survivors: list[Survivor] = []
     left_out: set[ChunkId] = set()

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 DRAWN_HITS = 3  # that the query is drawn towards: more of them bring in what is wrong
 DRAWN_SPREAD = 0.3  # standard deviations by which a hit may be behind the first and count a third of it
 DRAWN_STRENGTH = 0.6  # how strongly they draw it: better on four of five collections of prose
-CODE = 0.5  # share of candidates from which a search is one of source code
+CODE_SEARCH = 0.5  # share of candidates from which a search is one of source code
 
 
 class SearchTools(Struct, frozen=True):
@@ -211,7 +211,7 @@ def _context(query: Query, tools: SearchTools, code_share: float) -> Context:
         rareness=rarity.rareness(query.chunks, query.frequencies),
         model_reads=_readable(query.text, tools.calibration),
         known_words=_known_words(query.meaning, tools),
-        is_literal=is_literal(query) or code_share > CODE and _is_name(query),
+        is_literal=is_literal(query) or code_share > CODE_SEARCH and _is_name(query),
         usual=tools.calibration.usual if tools.calibration else None,
     )
 
@@ -228,7 +228,7 @@ def _readable(text: str, calibration: Calibration | None) -> float:
 
 
 def _known_words(text: str, tools: SearchTools) -> float:
-    """Return the share of words that the model has whole; of one that reads many scripts nobody asks."""
+    """Return the share of words that the model has whole; 1 where that says nothing: of many scripts."""
     if tools.similarity is None or tools.calibration is None or tools.calibration.is_multilingual:
         return 1.0
     return tools.similarity.known_words(text)
@@ -239,7 +239,7 @@ def _drawn_to_first_hits(ballots: Ballots, context: Context, compared: Compariso
 
     Among source code the first hits are too often wrong for that to help.
     """
-    if compared is None or context.code_share > CODE:
+    if compared is None or context.code_share > CODE_SEARCH:
         return ballots
     first = blend(ballots, context)[:DRAWN_HITS]
     weights = {one.chunk_id: math.exp((one.score - first[0].score) / DRAWN_SPREAD) for one in first}

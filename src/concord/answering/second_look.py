@@ -1,5 +1,5 @@
-"""A second look at the few that were read: what names, defines or says what is asked for in the same words
-is lifted, then reranked.
+"""Reorders the passages that were read: names, definitions and words that stand close lift them, then a
+reranker has its say.
 
 A reranker that fails, is late or returns other chunks than it was given is named in the answer, and the order
 stays as it was.

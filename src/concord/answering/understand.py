@@ -34,7 +34,7 @@ def interpret(
     is_option: Callable[[Dashed], bool],
     is_folder: Callable[[str], bool],
 ) -> tuple[Query, Parsed]:
-    """Return the query before its words are counted, enough for whoever looks for meaning, and its parts.
+    """Return the query without the frequencies of its words, which meaning does not need, and its parts.
 
     `is_option` tells what is no exclusion, although it has a dash, and `is_folder` below which paths
     documents lie.

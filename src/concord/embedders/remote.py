@@ -24,12 +24,10 @@ from concord.text.surrogates import encodable
 from concord.types import Identity, Vector
 
 PROBE = "a"  # a text that no model refuses
-TRIES = (
-    3  # of a request for documents. A query has one: whoever asked is waiting, and words answer meanwhile.
-)
-_SHORTEST_HALF = (
-    16  # characters; a text that is refused as too long although it is shorter is another's fault
-)
+# Of a request for documents. A query has one try: whoever asked is waiting, and words answer meanwhile.
+TRIES = 3
+# Characters: a text that is refused as too long although it is shorter is refused for another reason.
+_SHORTEST_HALF = 16
 _LESS = 4  # times smaller batches for a server that was too slow for one
 _NOT_THE_TEXT = (401, 403, 404, 405, 429)  # a key, a model or an address that is wrong, or too many requests
 _TOO_LONG = re.compile(

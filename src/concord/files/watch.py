@@ -25,9 +25,8 @@ from concord.types import Source
 TICK_MS = 500  # between two glances at the roots
 QUIET_MS = 100  # a burst of changes has ended when nothing happened for so long …
 BURST_MS = 400  # … or has gone on for so long: a save is seen within half a second either way
-REST_SHARE = (
-    1.0  # of the time a sync took, to rest after it: a tree that never stops changing takes half a core
-)
+# Of the time that a sync took, to rest after it: a tree that never stops changing takes half a core.
+REST_SHARE = 1.0
 LONGEST_REST_S = 30.0
 UNNOTIFIED_S = 2.0  # between two scans where the system gives no notices, …
 UNNOTIFIED_SHARE = 50.0  # … and at least so many times what a scan takes

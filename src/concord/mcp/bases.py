@@ -17,9 +17,8 @@ from concord.knowledge import KnowledgeBase
 
 log = logging.getLogger(__name__)
 
-QUIET_S = (
-    0.3  # without a call, before the model is loaded: a client's first search comes at once or much later
-)
+# Without a call, before the model is loaded: a client's first search comes at once or much later.
+QUIET_S = 0.3
 BUSY_S = 5.0  # after which it is loaded all the same
 CLOSING_S = 0.5  # how long the end of a server waits for it
 

@@ -147,7 +147,7 @@ class Jobs:
             return [job for job in self._jobs if job.is_running]
 
     def moving(self, job: Job) -> Job:
-        """Return whose step tells how far a job is: the job, or another that works on what it waits for."""
+        """Return the job whose progress to report: this one, or another that it waits for."""
         others = [one for one in self.running() if one is not job and one.plan.extent.meets(job.plan.extent)]
         return max([job, *others], key=lambda one: one.step.at)
 
@@ -180,10 +180,8 @@ class Jobs:
     async def _reported(self, job: Job, report: Report, every: float) -> None:
         ended, loop = asyncio.Event(), asyncio.get_running_loop()
         job.result.add_done_callback(lambda _: _tell(loop, ended))
-        number, told = (
-            0,
-            Step(),
-        )  # of a job that is under way already, its present step is news to this caller
+        # The present step of a job that is under way already is news to this caller.
+        number, told = 0, Step()
         while not ended.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(ended.wait(), every)

@@ -1,5 +1,4 @@
-"""What a query asks for as it is written, and nothing holds: a code, a date, a version, an identifier, a
-quotation.
+"""Codes, dates, versions, identifiers and quotations of a query that no text holds.
 
 What is like it (INC-4713 for INC-4712, release 3.2 for 3.3, `set_user` for `get_user`) is found and near, and
 is not it.

@@ -190,7 +190,7 @@ class QdrantVectors:
         self._ledger.mark(identity, [chunk.id for chunk, _, _ in batch])
 
     def _told(self, home: Home, filter: Filter) -> Filter:
-        """Tell Qdrant what changed; return what it can be asked for without missing what it was not told of.
+        """Send pending changes to Qdrant; return the filter to ask with, wider where some could not be sent.
 
         Documents that come back from being superseded are few: all are asked for, and the catalog takes the
         others out. What tags, paths and dates let through may be anything, so all is told before.

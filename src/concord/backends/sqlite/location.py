@@ -17,9 +17,8 @@ from concord.errors import BadValue
 from concord.text.organisations import check_org
 
 SCHEME = "sqlite://"
-BUSY_TIMEOUT_MS = (
-    5000  # a transaction of ours takes milliseconds: whoever holds the lock longer is stuck or huge
-)
+# A transaction of ours takes milliseconds: what holds the lock longer is stuck or huge.
+BUSY_TIMEOUT_MS = 5000
 
 
 class Location(Struct, frozen=True):
