@@ -297,7 +297,7 @@ class _Run:
             self.tally.counts["removed"] += len(missing)
 
     def count_unlike_files(self) -> None:
-        """Where the source's patterns match no file at all, report how many they leave out: a slip, likely."""
+        """Where the source's patterns match no file at all, report how many they leave out: a slip."""
         patterns, catalog = self.source.patterns, self.tools.store.catalog
         if not patterns or not self.is_whole or catalog.counts(self.source.id).documents:
             return

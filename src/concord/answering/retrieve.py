@@ -228,7 +228,7 @@ def _readable(text: str, calibration: Calibration | None) -> float:
 
 
 def _known_words(text: str, tools: SearchTools) -> float:
-    """Return the share of words that the model has whole; 1 where that says nothing: of many scripts."""
+    """Return the share of words that the model has whole; 1 for one of many scripts: it says nothing."""
     if tools.similarity is None or tools.calibration is None or tools.calibration.is_multilingual:
         return 1.0
     return tools.similarity.known_words(text)
