@@ -11,7 +11,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from concord.cli import faults
+from concord.cli import faults, main
 from concord.cli.hits import show, trail
 from concord.cli.main import COMMANDS
 from concord.cli.progress import LINE_EVERY_S, PATIENCE_S, Bar, Lines
@@ -644,6 +644,13 @@ def test_an_unexpected_fault_asks_to_be_reported(capsys: pytest.CaptureFixture[s
     assert json.loads(out)["error"]["type"] == "ZeroDivisionError"
     with pytest.raises(ZeroDivisionError):
         faults.guarded(broken, ["--debug"])
+
+
+def test_debug_lets_an_unexpected_fault_through_with_its_traceback(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(main.kb, "invoke", lambda ctx: 1 / 0)
+    assert main.main(["stats"]) == 2
+    with pytest.raises(ZeroDivisionError):
+        main.main(["--debug", "stats"])
 
 
 def test_a_flag_after_two_dashes_is_text(capsys: pytest.CaptureFixture[str]):

@@ -174,12 +174,20 @@ def test_a_full_disk_under_stdout_is_said_and_status_2(folder: Path, environment
 def test_a_note_is_read_from_stdin(environment: dict[str, str]):
     for args in (("note", "-"), ("note",)):
         done = subprocess.run(
-            [*KB, *args], env=environment, input="piped ☂ in \udcff".encode("utf-8", "surrogateescape"),
-            capture_output=True, check=False,
-        )  # fmt: skip
+            [*KB, *args], env=environment, input="piped ☂ in".encode(), capture_output=True, check=False
+        )
         assert done.returncode == 0, done.stderr
         read = run("get", done.stdout.decode().strip(), environment=environment)
         assert "piped ☂ in" in read.stdout.decode()
+
+
+def test_a_note_that_is_not_utf_8_is_refused_before_letters_are_lost(environment: dict[str, str]):
+    for args in (["note", "-"], ["note", b"caf\xe9"]):
+        done = subprocess.run(
+            [*KB, *args], env=environment, input=b"caf\xe9", capture_output=True, check=False
+        )
+        assert done.returncode == 2
+        assert b"the text is not UTF-8 (byte 4)" in done.stderr
 
 
 def test_ctrl_c_is_one_line_and_status_130(environment: dict[str, str]):

@@ -92,6 +92,11 @@ def test_a_file_with_a_mistake_is_an_error_with_its_cure(
     assert hint in (failure.value.hint or "")
 
 
+def test_a_file_that_begins_with_a_byte_order_mark_is_read(tmp_path: Path):
+    write(tmp_path / "home" / "config.toml", b"\xef\xbb\xbf[search]\r\ndefault_top = 3\r\n")
+    assert load_settings({}, {"KB_HOME": str(tmp_path / "home")})["search.default_top"] == 3
+
+
 def test_a_folder_in_place_of_the_file_is_an_error_with_its_cure(tmp_path: Path):
     (tmp_path / "home" / "config.toml").mkdir(parents=True)
     with pytest.raises(BadValue, match=r"config\.toml"):

@@ -405,6 +405,44 @@ def test_a_program_that_reads_files_otherwise_reads_all_of_them_once_more(
     assert desk.embedder.texts == []  # their chunks are what they were
 
 
+class Stop(Exception):
+    """A run is interrupted."""
+
+
+def interrupt(desk: Desk, after: int) -> None:
+    """Begin a sync, and stop it after so many files were read."""
+
+    def stop(name: str) -> None:
+        if len(desk.reader.names) > after:
+            raise Stop
+
+    desk.reader.during = stop
+    with pytest.raises(Stop):
+        desk.sync()
+    desk.reader.during = lambda name: None
+
+
+def test_an_interrupted_first_sync_goes_on_where_it_stopped(
+    desk: Desk, docs: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(ingest, "GROUP_DOCUMENTS", 1)
+    register(docs, desk.store.catalog)
+    interrupt(desk, after=2)
+    assert did(desk.sync()) == Did(added=1, unchanged=2)
+
+
+def test_an_interrupted_sync_that_cuts_files_anew_goes_on_where_it_stopped(
+    desk: Desk, docs: Path, monkeypatch: pytest.MonkeyPatch
+):
+    desk.add(docs)
+    monkeypatch.setattr(ingest, "GROUP_DOCUMENTS", 1)
+    monkeypatch.setattr(ingest, "READING", ingest.READING + 1)
+    desk.forget()
+    interrupt(desk, after=2)
+    assert did(desk.sync()) == Did(changed=1, unchanged=2)
+    assert did(desk.sync()) == Did(unchanged=3)
+
+
 SAMPLES = {
     "page.md": "---\ntitle: Fruit\n---\n# Fruit\n\nIt is sweet.\n\n## Pears\n\n- green\n- ripe\n",
     "NEWS": "version 1.2 - better pears, 2021-01-07\n\n * pears\n\nversion 1.1, 2020-05-01\n\n * apples\n",

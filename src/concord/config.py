@@ -535,7 +535,7 @@ def _hub(environment: Mapping[str, str]) -> str:
 def read_file(path: str) -> dict[str, Any]:
     """Return the keys and values of a configuration file, dotted; nothing when there is no file."""
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8-sig") as file:  # some editors begin a file with a mark
             text = file.read()
     except FileNotFoundError:
         return {}

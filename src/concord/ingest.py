@@ -212,7 +212,6 @@ class _Run:
         self.memo = read_memo(tools.store.catalog.memo(source.id))
         self.mount = self.memo.mount
         self.textless = Textless(self.memo)
-        self.is_cut_alike = self.memo.cut == tools.limits.cut()  # if not, unchanged files are read again
         self.new: list[Found] = []
         self.unreadable_folders: list[str] = []
         self.waiting: list[_Prepared] = []  # to be stored together
@@ -236,7 +235,15 @@ class _Run:
         self.known = self.tools.store.catalog.file_states(self.source.id)
         check_disk(self.source, self.known, self.memo)
         self.first_time = not self.known
+        self.settle_cut()
         self.label_documents()
+
+    def settle_cut(self) -> None:
+        """Write down, before any file is read, how files are cut from now on: a run may be interrupted."""
+        cut = self.tools.limits.cut()
+        if self.memo.cut != cut:
+            self.memo = replace(self.memo, cut=cut, cut_since=time.time() if self.known else 0.0)
+            self.tools.store.catalog.put_memo(self.source.id, write_memo(self.memo))
 
     def compare_files(self) -> None:
         """Walk the source; unchanged files cost one stat, changed ones are indexed at once.
@@ -249,7 +256,7 @@ class _Run:
                 self._skip(found)
                 continue
             state = self.known.pop(self.source.path_of(found.relative), None)
-            if state and self.is_cut_alike and _is_as_indexed(found, state):
+            if state and self._is_cut_alike(state) and _is_as_indexed(found, state):
                 self.tally.counts["unchanged"] += 1
             elif state is None and (reason := self.textless.reason(found)):
                 self._leave_out(found.relative, reason)
@@ -311,6 +318,10 @@ class _Run:
         if self.is_whole and memo != self.memo:
             self.tools.store.catalog.put_memo(self.source.id, write_memo(memo))
 
+    def _is_cut_alike(self, state: FileState) -> bool:
+        """Whether a document has the chunks that it would get now."""
+        return self.memo.cut == self.tools.limits.cut() and state.indexed_at >= self.memo.cut_since
+
     def _missing(self) -> list[FileState]:
         """Return what was not met by the walk and is gone: nothing below a folder that could not be read."""
         hidden = tuple(self.unreadable_folders)
@@ -354,7 +365,7 @@ class _Run:
             self._call_missing(state)
             return None
         read = _Read(path, found, read_at, hashlib.sha256(data).hexdigest())
-        if state and self.is_cut_alike and state.file_hash == read.file_hash:
+        if state and self._is_cut_alike(state) and state.file_hash == read.file_hash:
             self._restat(state, read)
         elif old := gone.pop((read.file_hash, found.path.suffix), None):
             self._rename(old, read)

@@ -99,7 +99,7 @@ def main(args: Sequence[str] | None = None) -> int:
     output.prepare_streams()
     if "_KB_COMPLETE" in os.environ:  # a shell asks how a line may go on
         kb.main(given, prog_name="kb")
-    status = faults.guarded(lambda: _run(given), given)
+    status = faults.guarded(lambda: _run(list(given)), given)  # click takes its own options out
     if args is None and not _is_watched():
         _leave(status)
     return status

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -127,11 +128,17 @@ def _export(knowledge: KnowledgeBase, target: str, *, as_json: bool) -> None:
 
 
 def _content(text: tuple[str, ...]) -> str:
-    if text and text != ("-",):
-        return " ".join(text)
     if not text and output.is_terminal(sys.stdin):
         refuse("there is no text to keep")
-    return sys.stdin.buffer.read().decode("utf-8", "replace")
+    is_piped = not text or text == ("-",)
+    given = sys.stdin.buffer.read() if is_piped else os.fsencode(" ".join(text))
+    try:
+        return given.decode("utf-8")
+    except UnicodeDecodeError as fault:  # a note is in no file: letters that are lost here are lost for good
+        raise BadValue(
+            f"the text is not UTF-8 (byte {fault.start + 1})",
+            hint="convert it first, such as with `iconv -f latin1 -t utf-8`",
+        ) from fault
 
 
 def _details(given: str) -> dict[str, Any]:

@@ -16,12 +16,13 @@ _UNFINISHED, _FINISHED = "unfinished copy", "finished copy"  # each with the gen
 
 
 class Memo(Struct, frozen=True):
-    """What the last sync that met every file of a source has seen."""
+    """What the last sync that met every file of a source has seen, and how it, or one begun since, cuts."""
 
     mount: str | None = None  # where the disk that its files are on was mounted
     readers: list[str] = field(default_factory=list)  # who was asked for text
     textless: dict[str, Entry] = field(default_factory=dict)  # by path within the source
-    cut: list[int] = field(default_factory=list)  # how files were read and cut into chunks
+    cut: list[int] = field(default_factory=list)  # how files are read and cut into chunks
+    cut_since: float = 0.0  # documents that were indexed before this moment are cut otherwise
 
 
 def read_memo(written: str) -> Memo:
