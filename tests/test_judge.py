@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -264,6 +265,18 @@ def test_the_only_text_of_a_store_is_judged_as_one_of_many_would_be(notes: int):
     assert (right.hits[0].document.title, right.answerable) == ("Login", True)
     assert right.hits[0].score > 0.6
     assert (wrong.answerable, max(hit.score for hit in wrong.hits) < 0.1) == (False, True)
+
+
+def test_a_narrow_filter_makes_the_same_passage_no_less_believable_and_a_wrong_one_no_more():
+    others = files("concord").joinpath("data", "offtopic.txt").read_text(encoding="utf-8").splitlines()
+    with library({line: f"{line}." for line in others[:40]}, embed__provider="bundled") as kb:
+        kb.note(Note("Late blight has reached the tomatoes; cut off brown leaves.", tags=("garden",)))
+        kb.note(Note("The pears want pruning in February.", tags=("garden",)))
+        everywhere, there = kb.search("blight"), kb.search("blight", tags=("garden",))
+        elsewhere = kb.search(others[3], tags=("garden",))
+    assert there.hits[0].document.id == everywhere.hits[0].document.id
+    assert there.hits[0].score == pytest.approx(everywhere.hits[0].score, abs=0.1)
+    assert (everywhere.answerable, there.answerable, elsewhere.answerable) == (True, True, False)
 
 
 @pytest.mark.parametrize("question", ["Where is my data stored?", "what is the gate code"])

@@ -20,7 +20,7 @@ from concord.answering.understand import interpret, is_literal, with_frequencies
 from concord.errors import BackendDown, BadValue, DeadlinePassed, Unavailable
 from concord.ranking import rarity
 from concord.ranking.ballots import Ballots, merge_votes
-from concord.ranking.blend import POOL, blend
+from concord.ranking.blend import POOL, are_few, blend
 from concord.ranking.context import Context
 from concord.ranking.definitions import asked_name
 from concord.ranking.plan import polled
@@ -104,6 +104,9 @@ def retrieve(
             compared = _compared(voted, query, cosines)
             ballots = _completed(poll, voted, compared)
         ballots = _drawn_to_first_hits(ballots, context, compared)
+        if compared and not query.filter.is_open and are_few(ballots):
+            others = _unfiltered(asked, query, voted, cosines, context, polling.left_ms())
+            context = replace(context, unfiltered=others)
     return Retrieval(query, poll, ballots, context, cosines)
 
 
@@ -187,6 +190,34 @@ def _completed(poll: Poll, voted: Sequence[Candidate], compared: Comparison | No
             for one in [one for one in some if one.chunk_id in wanted]:  # of a thousand, these few
                 bm25[one.chunk_id] = max(one.score, bm25.get(one.chunk_id, 0.0))
     return merge_votes(voted, bm25=bm25, cosine=compared.cosines() if compared else {})
+
+
+def _unfiltered(
+    strategies: Sequence[Strategy],
+    query: Query,
+    few: Sequence[Candidate],
+    cosines: Cosines | None,
+    context: Context,
+    budget_ms: float,
+) -> Ballots | None:
+    """Return what the query finds without its filter, and the few that this leaves: to be compared with.
+
+    The same passage is then thought of alike with and without a filter. That it fails or is late costs
+    nothing: the few are compared as those of a small store are.
+    """
+    if budget_ms <= 0:
+        return None
+    polling = Polling(budget_ms)
+    polling.ask(strategies, replace(query, filter=Filter(include_superseded=query.filter.include_superseded)))
+    found = polling.result()
+    others = _voted(found, query)
+    known = {one.chunk_id for one in others}
+    behind = [replace(one, rank=one.rank + query.candidates) for one in few if one.chunk_id not in known]
+    compared = _compared([*others, *behind], query, cosines)
+    ballots = _completed(found, [*others, *behind], compared)
+    if found.degraded or are_few(ballots):
+        return None
+    return _drawn_to_first_hits(ballots, context, compared)
 
 
 def _code_share(voted: Sequence[Candidate], tools: SearchTools) -> float:

@@ -76,12 +76,17 @@ def standings(blended: Iterable[Ranked], ballots: Ballots, context: Context) -> 
     """Return how high candidates stand above the others, falling: what a blend gives them, with two changes.
 
     Where there are few, there is hardly anybody to stand above: the only text of a store would stand nowhere,
-    however well it answers. So they are compared with what a usual search finds, too, by meaning alone: how
-    rare a word is, few texts do not tell. And the more chunks hold a quotation whole, the less likely each is
-    the one that is meant: as evidence, they share what every one of them gains in the order.
+    however well it answers. So those that a filter leaves are compared with what it keeps out, and the few of
+    a small store with what a usual search finds, by meaning alone: how rare a word is, few texts do not tell.
+    And the more chunks hold a quotation whole, the less likely each is the one that is meant: as evidence,
+    they share what every one of them gains in the order.
     """
     found = {one.chunk_id: one.score for one in blended}
-    if context.usual and len(pool := _pool(ballots)) < FEW:
+    if context.unfiltered:
+        found |= {
+            one.chunk_id: one.score for one in blend(context.unfiltered, context) if one.chunk_id in found
+        }
+    elif context.usual and len(pool := _pool(ballots)) < FEW:
         mean, spread = context.usual
         own = len(pool) / FEW
         for chunk_id, cosine in ballots.cosine.items():
@@ -96,6 +101,11 @@ def standings(blended: Iterable[Ranked], ballots: Ballots, context: Context) -> 
 def fall(first: float, tenth: float) -> float:
     """Return how much of the first score is lost by the tenth place."""
     return 1 - tenth / first if first > 0 else 0.0
+
+
+def are_few(ballots: Ballots) -> bool:
+    """Whether there are too few candidates for one to stand out among them."""
+    return len(_pool(ballots)) < FEW
 
 
 def _pool(ballots: Ballots) -> set[ChunkId]:

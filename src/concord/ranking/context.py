@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from concord.ranking.ballots import Ballots
 from concord.ranking.plan import EQUAL, Weights
 from concord.types import QueryKind
 
@@ -36,5 +37,6 @@ class Context(Struct, frozen=True):
     known_words: float = 1.0  # share of the query's words that the model has whole
     rareness: float = 0.0  # of the query's words, from 0 to 1
     usual: tuple[float, float] | None = None  # mean and spread of the cosines that a usual search finds
+    unfiltered: Ballots | None = None  # with what a narrow filter keeps out: others to compare with
     is_literal: bool = False  # the query is a quotation or one identifier: who has it whole is wanted
     blend: BlendNumbers = BLEND
