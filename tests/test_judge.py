@@ -107,6 +107,7 @@ INCIDENTS = {
     **{f"INC-{n}": f"The gateway failed with E_GATEWAY_{n}: a full disk." for n in (4711, 4713, 4720)},
     **{f"INC-{n}": f"Number {n} of the slow answers that the night shift saw." for n in range(100, 160)},
 }
+OTHERS = files("concord").joinpath("data", "offtopic.txt").read_text(encoding="utf-8").splitlines()[:40]
 SURE = replace(fitted(answerable=0.4), hit=replace(NEVER, intercept=3.0))
 
 
@@ -267,13 +268,24 @@ def test_the_only_text_of_a_store_is_judged_as_one_of_many_would_be(notes: int):
     assert (wrong.answerable, max(hit.score for hit in wrong.hits) < 0.1) == (False, True)
 
 
+def test_other_versions_of_a_page_make_it_no_less_believable():
+    page = "Version {}. Nightly backups are kept for 35 days; restorectl brings one back."
+    with library({line: f"{line}." for line in OTHERS}, embed__provider="bundled") as kb:
+        kb.note(Note(page.format(1), title="Backup"))
+        alone = kb.search("how long are backups kept")
+        for version in range(2, 6):
+            kb.note(Note(page.format(version), title="Backup"))
+        among = kb.search("how long are backups kept")
+    assert among.hits[0].score == pytest.approx(alone.hits[0].score, abs=0.15)
+    assert (alone.answerable, among.answerable) == (True, True)
+
+
 def test_a_narrow_filter_makes_the_same_passage_no_less_believable_and_a_wrong_one_no_more():
-    others = files("concord").joinpath("data", "offtopic.txt").read_text(encoding="utf-8").splitlines()
-    with library({line: f"{line}." for line in others[:40]}, embed__provider="bundled") as kb:
+    with library({line: f"{line}." for line in OTHERS}, embed__provider="bundled") as kb:
         kb.note(Note("Late blight has reached the tomatoes; cut off brown leaves.", tags=("garden",)))
         kb.note(Note("The pears want pruning in February.", tags=("garden",)))
         everywhere, there = kb.search("blight"), kb.search("blight", tags=("garden",))
-        elsewhere = kb.search(others[3], tags=("garden",))
+        elsewhere = kb.search(OTHERS[3], tags=("garden",))
     assert there.hits[0].document.id == everywhere.hits[0].document.id
     assert there.hits[0].score == pytest.approx(everywhere.hits[0].score, abs=0.1)
     assert (everywhere.answerable, there.answerable, elsewhere.answerable) == (True, True, False)

@@ -702,6 +702,10 @@ class Comparison(Protocol):
         """Return the same of the query drawn towards some chunks, each by its weight."""
         ...
 
+    def likeness(self, chunk_id: ChunkId) -> Mapping[ChunkId, float]:
+        """Return the cosines of one of the chunks and the others; nothing where it has no vector."""
+        ...
+
 
 class Similarity(Protocol):
     """Compares a query with chunks."""

@@ -106,6 +106,10 @@ class _UnderWay:
         found = self._waited_for()
         return found.drawn_cosines(like, strength) if found else {}
 
+    def likeness(self, chunk_id: ChunkId) -> Mapping[ChunkId, float]:
+        found = self._waited_for()
+        return found.likeness(chunk_id) if found else {}
+
     def _waited_for(self) -> Comparison | None:
         self._found = self._found or self._settle()
         return self._found

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from concord.answering.retrieve import Retrieval, SearchTools
 from concord.ranking import calibrate, rarity
 from concord.ranking.agreement import Evidence, Label, Rung, answer_label, answerable, cap, label
+from concord.ranking.ballots import without_copies
 from concord.ranking.calibrate import Calibration
 from concord.ranking.diversify import STRETCH
 from concord.ranking.entities import mentioned
@@ -107,16 +108,16 @@ def _holders(asked: str, query: Query, store: Store) -> list[str]:
 
 def signals_of(found: Retrieval, fused: Fused, *, coverage: float) -> SearchSignals:
     """Sum up a search; `coverage` is the share of the query's words, by rarity, that its first hit holds."""
-    query = found.query
+    query, ballots = found.query, without_copies(found.ballots)
     return search_signals(
-        found.ballots,
+        ballots,
         fused.ranked,
         kind=query.kind,
         terms=len(query.words),
         unknown=rarity.unknown(query.chunks, query.frequencies),
         max_bm25=found.context.max_bm25 or 0.0,
         coverage=coverage,
-        standings=[*fused.standing.values()],
+        standings=[height for one, height in fused.standing.items() if one in ballots.votes],
         reads=found.context.model_reads,
         known_words=found.context.known_words,
     )

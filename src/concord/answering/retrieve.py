@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 DRAWN_HITS = 3  # that the query is drawn towards: more of them bring in what is wrong
 DRAWN_SPREAD = 0.3  # standard deviations by which a hit may be behind the first and count a third of it
+COPY = 0.93  # cosine from which a chunk is another version of the first hit
 DRAWN_STRENGTH = 0.6  # how strongly they draw it: better on four of five collections of prose
 CODE_SEARCH = 0.5  # share of candidates from which a search is one of source code
 
@@ -104,6 +105,7 @@ def retrieve(
             compared = _compared(voted, query, cosines)
             ballots = _completed(poll, voted, compared)
         ballots = _drawn_to_first_hits(ballots, context, compared)
+        ballots = _with_copies(ballots, context, compared)
         if compared and not query.filter.is_open and are_few(ballots):
             others = _unfiltered(asked, query, voted, cosines, context, polling.left_ms())
             context = replace(context, unfiltered=others)
@@ -275,3 +277,11 @@ def _drawn_to_first_hits(ballots: Ballots, context: Context, compared: Compariso
     first = blend(ballots, context)[:DRAWN_HITS]
     weights = {one.chunk_id: math.exp((one.score - first[0].score) / DRAWN_SPREAD) for one in first}
     return replace(ballots, drawn=compared.drawn_cosines(weights, DRAWN_STRENGTH))
+
+
+def _with_copies(ballots: Ballots, context: Context, compared: Comparison | None) -> Ballots:
+    """Tell which candidates are copies of the first hit."""
+    if compared is None or not ballots.votes:
+        return ballots
+    alike = compared.likeness(blend(ballots, context)[0].chunk_id)
+    return replace(ballots, copies={one: cosine for one, cosine in alike.items() if cosine >= COPY})

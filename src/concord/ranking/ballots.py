@@ -23,6 +23,7 @@ class Ballots(Struct, frozen=True):
     votes: Mapping[ChunkId, tuple[Candidate, ...]]  # in order of chunk id
     # Cosines with the query drawn towards its first hits.
     drawn: Mapping[ChunkId, float] = field(default_factory=dict)
+    copies: Mapping[ChunkId, float] = field(default_factory=dict)  # of the first hit: how like it each is
 
 
 def merge_votes(
@@ -50,6 +51,11 @@ def without(ballots: Ballots, gone: AbstractSet[ChunkId]) -> Ballots:
         for name in ballots.__struct_fields__
     }
     return Ballots(**kept)
+
+
+def without_copies(ballots: Ballots) -> Ballots:
+    """Return the ballots without copies of the first hit: with whom it shares what it says."""
+    return without(ballots, ballots.copies.keys()) if ballots.copies else ballots
 
 
 def whole(ballots: Ballots) -> list[ChunkId]:

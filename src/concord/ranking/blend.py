@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from msgspec.structs import replace
 
-from concord.ranking.ballots import Ballots, first_of, whole
+from concord.ranking.ballots import Ballots, first_of, whole, without_copies
 from concord.ranking.context import Context
 from concord.ranking.plan import WEIGHTS
 from concord.ranking.share import Share, Shares, moments, ranked_by
@@ -78,10 +78,13 @@ def standings(blended: Iterable[Ranked], ballots: Ballots, context: Context) -> 
     Where there are few, there is hardly anybody to stand above: the only text of a store would stand nowhere,
     however well it answers. So those that a filter leaves are compared with what it keeps out, and the few of
     a small store with what a usual search finds, by meaning alone: how rare a word is, few texts do not tell.
-    And the more chunks hold a quotation whole, the less likely each is the one that is meant: as evidence,
-    they share what every one of them gains in the order.
+    Copies of the first, such as other versions of a page, count as one with it: else the more there are, the
+    less would each stand out. And the more chunks hold a quotation whole, the less likely each is the one
+    that is meant: as evidence, they share what every one of them gains in the order.
     """
     found = {one.chunk_id: one.score for one in blended}
+    if ballots.copies:
+        found = _standing_alike(found, blend(without_copies(ballots), context), ballots.copies)
     if context.unfiltered:
         found |= {
             one.chunk_id: one.score for one in blend(context.unfiltered, context) if one.chunk_id in found
@@ -96,6 +99,15 @@ def standings(blended: Iterable[Ranked], ballots: Ballots, context: Context) -> 
         for chunk_id in holders:
             found[chunk_id] -= min(LITERAL_GAIN, math.log(len(holders)))
     return dict(sorted(found.items(), key=lambda pair: -pair[1]))
+
+
+def _standing_alike(
+    found: Mapping[ChunkId, float], alone: Iterable[Ranked], copies: Collection[ChunkId]
+) -> dict[ChunkId, float]:
+    """Return how high chunks stand among others than copies; copies are as far behind the first as before."""
+    known = {one.chunk_id: one.score for one in alone}
+    ahead = max(known.values(), default=0.0) - max(found.values(), default=0.0)
+    return known | {chunk_id: found[chunk_id] + ahead for chunk_id in copies if chunk_id in found}
 
 
 def fall(first: float, tenth: float) -> float:

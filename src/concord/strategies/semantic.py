@@ -95,6 +95,14 @@ class Fetched:
         query = self._query + strength * nearby.astype(np.float32)
         return self._compared_with(query / np.linalg.norm(query))
 
+    def likeness(self, chunk_id: ChunkId) -> dict[ChunkId, float]:
+        """Return the cosines of one of the chunks and the others; nothing where it has no vector."""
+        if chunk_id not in self._places:
+            return {}
+        found = self._compared_with(self._matrix[self._places[chunk_id]])
+        del found[chunk_id]
+        return found
+
     def _compared_with(self, query: NDArray[np.float32]) -> dict[ChunkId, float]:
         import numpy as np
 
