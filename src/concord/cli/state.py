@@ -109,12 +109,9 @@ def _setting(key: str) -> Setting:
 
 
 def _row(setting: Setting, settings: Settings) -> dict[str, Any]:
-    value = settings[setting.key]
-    if setting.is_secret and value:
-        value = "(set)"
     return {
         "key": setting.key,
-        "value": _visible(setting, value),
+        "value": _visible(setting, settings[setting.key]),
         "default": setting.default,
         "origin": settings.origin(setting.key),
         "environment": setting.environment_name,
