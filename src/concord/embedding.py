@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from concord.batches import batched
 from concord.errors import EmbedderDown, ModelMismatch, StoreError, TextsRefused, Unavailable
 from concord.outcomes import SyncReport
 from concord.protocols import Embedder, Progress, Store, VectorIndex
@@ -124,8 +125,7 @@ def _batches(space: VectorIndex, source_id: str | None) -> Iterator[list[tuple[C
     while window := space.pending(after, EMBED_WINDOW, source_id):
         after = window[-1].chunk_id
         texts = sorted(map(_text, window), key=lambda pair: len(pair[1]))
-        for start in range(0, len(texts), EMBED_BATCH):
-            yield texts[start : start + EMBED_BATCH]
+        yield from batched(texts, EMBED_BATCH)
 
 
 def _text(waiting: Pending) -> tuple[ChunkId, str]:
