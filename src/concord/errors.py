@@ -29,6 +29,10 @@ KBError
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from concord.types import Identity
 
 
 class KBError(Exception):
@@ -149,6 +153,14 @@ def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
     """Return the hint for a word that nobody knows: the one that was likely meant, if there is any."""
     meant = nearest(word, known)
     return f"did you mean {meant}?" if meant else otherwise
+
+
+def wrong_dimension(identity: Identity, got: int) -> EmbedderDown:
+    """Return the error for a model whose vectors have another dimension than it is known for."""
+    return EmbedderDown(
+        f"{identity.model} answers with {got} dimensions, not with {identity.dimension}",
+        hint="see which model the provider has loaded",
+    )
 
 
 def reason_of(fault: Exception) -> str:
