@@ -152,9 +152,7 @@ class KnowledgeBase:
         chosen = [self._named(name).id for name in several("names", names)]
         watched = Watched(
             sources=lambda: [s for s in self.store.catalog.sources() if not chosen or s.id in chosen],
-            sync=lambda source, paths: self._syncing.reported(
-                source, embed=embed, progress=silent, changed=paths
-            ),
+            sync=lambda source, paths: self._syncing.try_sync(source, embed=embed, changed=paths),
             own_folders=self._own_folders(),
             rescan_s=self.settings["sync.rescan_s"],
         )
