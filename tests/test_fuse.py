@@ -314,9 +314,9 @@ def test_an_explanation_adds_up_to_the_fused_score(name, candidates):
 
 def test_an_explanation_names_ranks_scores_and_weights():
     ballots = merge_votes([vote(1, "fts_exact", 2, 4.5), vote(1, "semantic", 5, 0.7)])
-    told = explain(1, ballots, context_of(weights=Weights(0.5, 0.5)), "rrf")
-    assert told["families"]["lexical"] == {"rank": 2, "score": 4.5, "added": pytest.approx(0.5 / 62)}
-    assert told["weights"] == {"semantic": 0.5, "lexical": 0.5}
+    told = explain(1, ballots, context_of(), "rrf")
+    assert told["families"]["lexical"] == {"rank": 2, "score": 4.5, "added": pytest.approx(1 / 62)}
+    assert told["weights"] == {"semantic": 1.0, "lexical": 1.0}
     assert (told["agreement"], told["best_rank"], told["found"]) == (pytest.approx(2 / 3), 2, True)
     assert explain(1, ballots, context_of(), "dominant")["weights"] is None
     assert explain(1, ballots, context_of(), "zscores")["weights"] == {"semantic": 0.6, "lexical": 0.4}

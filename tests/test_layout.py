@@ -9,14 +9,14 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "concord"
 
-GROUND = {"types", "outcomes", "errors", "protocols", "config", "plugins", "patience"}
+GROUND = {"types", "outcomes", "errors", "protocols", "config", "plugins", "patience", "batches"}
 PURE = {"text", "ranking"}
 ENGINES = {"native", "onnx_models"}  # what adapters around outside libraries share
 ADAPTERS = {"extractors", "embedders", "rerankers", "strategies", "backends"}
 PIPELINES = {
     "answering", "asking", "backfill", "backup", "breaker", "budget", "clients", "crew", "doctor",
     "embedding", "feedback", "files", "holdings", "ingest", "migrate", "models", "note_files", "notes",
-    "outside_vectors", "paging", "partly_read", "quality", "reading", "rehome", "relabelling", "replay",
+    "outside_vectors", "paging", "partly_read", "quality", "reading", "rehome", "replay",
     "search", "sources", "vetting", "visible",
 }  # fmt: skip
 LIBRARY = {"knowledge", "measuring", "parts", "syncing", "wire", "wire_outcomes"}

@@ -16,11 +16,11 @@ import pytest
 
 import kb_process
 from concord.backends.memory import MemoryStore
-from concord.errors import NotFound
+from concord.errors import NotFound, StoreBusy
 from concord.files import watch
 from concord.files.gitignore import IGNORE_FILES
 from concord.knowledge import KnowledgeBase
-from concord.outcomes import SyncReport
+from concord.outcomes import Failure, SyncReport
 from concord.types import Source
 from recorders import Desk, Did, did, write
 
@@ -291,6 +291,21 @@ def test_a_source_that_is_removed_before_its_turn_does_not_end_the_watching(docs
         write(docs / "c.md", "# C\n\nthird\n", days_old=0)
         assert next(report for report in reports if report.source.name == "docs").added == 1
         assert [summary.source.name for summary in kb.sources()] == ["docs"]
+        stop.set()
+        assert list(reports) == []
+
+
+def test_a_source_that_another_syncs_for_too_long_is_reported_and_tried_again(docs: Path):
+    with KnowledgeBase.open(store__url="memory://", embed__provider="hashing", sync__lock_wait_s=0.05) as kb:
+        source = kb.add(docs).source
+        stop = threading.Event()
+        reports = kb.watch(stop=stop)
+        with kb.store.catalog.sync_lock(source.id, wait_s=1.0):
+            with pytest.raises(StoreBusy) as refusal:
+                kb.sync()
+            assert next(reports).failed == (Failure(str(docs), refusal.value.message),)
+        write(docs / "c.md", "# C\n\nthird\n", days_old=0)
+        assert next(reports).added == 1
         stop.set()
         assert list(reports) == []
 

@@ -549,6 +549,18 @@ def read_file(path: str) -> dict[str, Any]:
         raise BadValue(f"{path} is not valid TOML: {fault}", hint="mend or remove the file") from fault
 
 
+def find_setting(key: str) -> Setting:
+    """Return the setting of a key.
+
+    Raises:
+        UnknownSetting: there is no such key.
+    """
+    if setting := TABLE.get(key):
+        return setting
+    hint = did_you_mean(key, TABLE, "`kb config` lists them all")
+    raise UnknownSetting(f"there is no setting {key!r}", hint=hint)
+
+
 def parse_value(key: str, raw: Any) -> Any:
     """Return a raw value as its setting's type.
 
@@ -556,11 +568,7 @@ def parse_value(key: str, raw: Any) -> Any:
         UnknownSetting: there is no such key.
         BadValue: the value does not fit.
     """
-    setting = TABLE.get(key)
-    if setting is None:
-        raise UnknownSetting(
-            f"there is no setting {key!r}", hint=did_you_mean(key, TABLE, "`kb config` lists them all")
-        )
+    setting = find_setting(key)
     value = _converted(setting, raw)
     if setting.choices and value not in setting.choices:
         raise BadValue(f"{key} cannot be {value!r}", hint="one of: " + ", ".join(setting.choices))

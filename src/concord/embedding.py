@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from concord.errors import EmbedderDown, ModelMismatch, StoreError, TextsRefused, Unavailable
+from concord.batches import batched
+from concord.errors import ModelMismatch, StoreError, TextsRefused, Unavailable, wrong_dimension
 from concord.outcomes import SyncReport
 from concord.protocols import Embedder, Progress, Store, VectorIndex
 from concord.text.assemble import embeddable_text
@@ -124,8 +125,7 @@ def _batches(space: VectorIndex, source_id: str | None) -> Iterator[list[tuple[C
     while window := space.pending(after, EMBED_WINDOW, source_id):
         after = window[-1].chunk_id
         texts = sorted(map(_text, window), key=lambda pair: len(pair[1]))
-        for start in range(0, len(texts), EMBED_BATCH):
-            yield texts[start : start + EMBED_BATCH]
+        yield from batched(texts, EMBED_BATCH)
 
 
 def _text(waiting: Pending) -> tuple[ChunkId, str]:
@@ -164,11 +164,7 @@ def _count(done: Embedding, size: int, having: int, batch: Batch) -> Embedding:
 
 def _check_dimension(vectors: Iterable[Vector], embedder: Embedder) -> None:
     """Refuse vectors of another dimension before they reach the cache, which would keep them."""
-    wanted = embedder.identity.dimension
+    identity = embedder.identity
     for vector in vectors:
-        if len(vector) != wanted * FLOAT_BYTES:
-            raise EmbedderDown(
-                f"{embedder.identity.model} answers with {len(vector) // FLOAT_BYTES} dimensions,"
-                f" not with {wanted}",
-                hint="see which model the provider has loaded",
-            )
+        if len(vector) != identity.dimension * FLOAT_BYTES:
+            raise wrong_dimension(identity, len(vector) // FLOAT_BYTES)

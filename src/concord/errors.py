@@ -29,6 +29,10 @@ KBError
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from concord.types import Identity
 
 
 class KBError(Exception):
@@ -138,12 +142,25 @@ class DeadlinePassed(Unavailable):
     """The time allowed for a piece of work ran out."""
 
 
-def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
-    """Return the hint for a word that nobody knows: the one that was likely meant, if there is any."""
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that was likely meant by one that nobody knows; None if there is none."""
     import difflib  # late: it takes longer than most commands spend on their arguments
 
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f"did you mean {close[0]}?" if close else otherwise
+    return next(iter(difflib.get_close_matches(word, list(known), n=1)), None)
+
+
+def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
+    """Return the hint for a word that nobody knows: the one that was likely meant, if there is any."""
+    meant = nearest(word, known)
+    return f"did you mean {meant}?" if meant else otherwise
+
+
+def wrong_dimension(identity: Identity, got: int) -> EmbedderDown:
+    """Return the error for a model whose vectors have another dimension than it is known for."""
+    return EmbedderDown(
+        f"{identity.model} answers with {got} dimensions, not with {identity.dimension}",
+        hint="see which model the provider has loaded",
+    )
 
 
 def reason_of(fault: Exception) -> str:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
+from concord.batches import batched
 from concord.embedding import Embedding, embed_pending, with_embedding
 from concord.errors import (
     BadValue,
@@ -37,7 +38,7 @@ from concord.files.walk import Found, Skipped, count_unlike, walk_source
 from concord.outcomes import Failure, SyncReport
 from concord.partly_read import partly_read
 from concord.protocols import Catalog, Embedder, FileReader, Progress, Store
-from concord.relabelling import relabel
+from concord.sources import RELABELLED_AT_ONCE
 from concord.text.chunk import ChunkSize, chunk
 from concord.types import Document, Extracted, FileState, Filter, PartlyRead, Piece, Source
 
@@ -271,14 +272,13 @@ class _Run:
         labelled = Filter(tags=wanted, source_id=self.source.id, include_superseded=True)
         if not wanted or catalog.count_documents(labelled) == len(self.known):
             return
-        relabel(
-            catalog,
-            (
-                replace(document, tags=tuple(dict.fromkeys((*wanted, *document.tags))))
-                for document in catalog.documents(self.source.id)
-                if not set(wanted) <= set(document.tags)
-            ),
+        changed = (
+            replace(document, tags=tuple(dict.fromkeys((*wanted, *document.tags))))
+            for document in catalog.documents(self.source.id)
+            if not set(wanted) <= set(document.tags)
         )
+        for group in batched(changed, RELABELLED_AT_ONCE):
+            catalog.update_documents(group)
 
     def index_new_files(self) -> None:
         """Index what is new, unless it is a known document under a new name."""

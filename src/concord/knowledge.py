@@ -14,7 +14,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from concord.config import Settings, load_settings
 from concord.errors import BadValue, KBError
@@ -47,13 +46,6 @@ def _pipeline(request: Request) -> Callable[[Request, SearchTools], Answer]:
     from concord.answering.catching_up import search_when_caught_up
 
     return search_when_caught_up
-
-
-def preliminary(answer: Answer) -> Answer:
-    """Return an answer found by words alone, marked as such."""
-    from concord.ranking.agreement import PRELIMINARY
-
-    return replace(answer, confidence=PRELIMINARY, answerable=None) if answer.hits else answer
 
 
 class Scope(Struct, frozen=True):
@@ -160,9 +152,7 @@ class KnowledgeBase:
         chosen = [self._named(name).id for name in several("names", names)]
         watched = Watched(
             sources=lambda: [s for s in self.store.catalog.sources() if not chosen or s.id in chosen],
-            sync=lambda source, paths: self._syncing.reported(
-                source, embed=embed, progress=silent, changed=paths
-            ),
+            sync=lambda source, paths: self._syncing.try_sync(source, embed=embed, changed=paths),
             own_folders=self._own_folders(),
             rescan_s=self.settings["sync.rescan_s"],
         )
@@ -267,7 +257,11 @@ class KnowledgeBase:
         with allowing(deadline_ms(request, self.settings)):
             tools = self.parts.search_tools(request, wait_for_model)
             answer = _pipeline(request)(request, tools)
-        return with_warnings(preliminary(answer) if tools.absent is COLD else answer)
+        if tools.absent is COLD and answer.hits:
+            from concord.answering.progressive import preliminary  # late: few searches meet a cold model
+
+            answer = preliminary(answer)
+        return with_warnings(answer)
 
     def search_progressive(self, text: str, **options: Any) -> Iterator[Progressive]:
         """Yield what words find at once, then the full answer; options are those of `search`.

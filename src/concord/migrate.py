@@ -15,20 +15,19 @@ import time
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from itertools import groupby, islice
+from itertools import groupby
 from operator import mul
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn
 
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from concord.batches import batched
 from concord.errors import BadValue, StoreError
 from concord.files.memos import finished_at, finished_copy, unfinished_copy
 from concord.ingest import GROUP_CHUNKS, GROUP_DOCUMENTS
 from concord.protocols import Progress, Store
 from concord.types import Chunk, ChunkId, Counts, Document, Identity, Piece, Source, Vector
-
-T = TypeVar("T")
 
 VECTORS = 512  # moved at once
 SAME_DIRECTION = 1 - 1e-5  # a store may normalise a vector again, which changes its last bits
@@ -248,7 +247,7 @@ def _copy_cache(origin: Store, target: Store, progress: Progress) -> int:
     """Copy what is remembered of texts, also of those that are no longer indexed; return how many."""
     copied = 0
     for identity, entries in groupby(origin.cache.entries(), key=lambda entry: entry[0]):
-        for batch in _batches(entries, VECTORS):
+        for batch in batched(entries, VECTORS):
             _remember(identity, {key: vector for _, key, vector in batch}, target)
             copied += len(batch)
             progress("cache", copied, None)
@@ -263,7 +262,7 @@ def _remember(identity: Identity, vectors: Mapping[bytes, Vector], target: Store
 
 def _copy_what_was_noted(origin: Store, target: Store) -> None:
     """Copy how often documents were read, and opinions on results."""
-    for group in _batches(origin.catalog.documents(), VECTORS):
+    for group in batched(origin.catalog.documents(), VECTORS):
         if accesses := origin.journal.accesses([document.id for document in group]):
             target.journal.put_accesses(accesses)
     known = set(target.journal.feedback())
@@ -290,7 +289,7 @@ def verify(origin: Store, target: Store, progress: Progress) -> str:
     if origin.journal.feedback() != target.journal.feedback():
         _differ("opinions on results")
     done = 0
-    for group in _batches(origin.catalog.documents(), GROUP_DOCUMENTS):
+    for group in batched(origin.catalog.documents(), GROUP_DOCUMENTS):
         digest.update(_verified(group, origin, target))
         done += len(group)
         progress("verify", done, here.documents)
@@ -366,9 +365,3 @@ def _differ(what: str) -> NoReturn:
         f"the copy differs from what it was made of: {what}",
         hint="something changed meanwhile: run the same command again, it copies what is missing",
     )
-
-
-def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    rest = iter(items)
-    while batch := list(islice(rest, size)):
-        yield batch

@@ -11,14 +11,14 @@ import json
 import re
 import secrets
 import time
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from concord.asking import several
+from concord.batches import batched
 from concord.errors import BadValue, NotFound
 from concord.files.file_times import storable_ns
 from concord.protocols import Catalog, Embedder, Store
@@ -153,7 +153,7 @@ def store_notes(notes: Sequence[KeptNote], bench: Workbench) -> Imported:
     made = {kept.id: _described(kept, texts[kept.id], source) for kept in notes}
     made = {id: _placed(document, known.get(id), made, catalog) for id, document in made.items()}
     changed = [document for document in made.values() if not _is_same(document, known.get(document.id))]
-    for group in _groups(changed):
+    for group in batched(changed, GROUP):
         catalog.put_documents((document, _pieces(texts[document.id], bench)) for document in group)
     added = sum(document.id not in known for document in changed)
     return Imported(added, len(changed) - added, len(made) - len(changed))
@@ -295,12 +295,6 @@ def _replaceable(document: Document) -> Document:
 
 def _is_same(made: Document, known: Document | None) -> bool:
     return known is not None and replace(made, indexed_at=known.indexed_at) == known
-
-
-def _groups(documents: Iterable[Document]) -> Iterator[list[Document]]:
-    left = iter(documents)
-    while group := list(islice(left, GROUP)):
-        yield group
 
 
 def _title_from_words(note: Note, text: str) -> str:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 NOTES_NAME = "notes"
 UNREAD = -1  # a modification time that no file has: the next sync reads the file, whatever its own says
 EVERY_FILE = ("**",)  # patterns that take back those given before
+# Documents that get other tags in one transaction: an index rewrites what it has of a word once for all of
+# them, and others who write wait for as long.
+RELABELLED_AT_ONCE = 1000
 TRIES = 3  # to store a source while others store theirs
 
 
@@ -105,20 +108,20 @@ def _take_back(labels: set[str], source: Source, catalog: Catalog) -> None:
 
     A file may give itself the same tag, and only the file knows.
     """
-    from concord.relabelling import relabel  # late: only a change of tags needs it
+    from concord.batches import batched  # late: only a change of tags needs it
 
     def kept(tags: Sequence[str]) -> tuple[str, ...]:
         return tuple(tag for tag in tags if tag not in labels)
 
-    if labels:
-        relabel(
-            catalog,
-            (
-                replace(document, tags=kept(document.tags), mtime_ns=UNREAD, file_hash="")
-                for document in catalog.documents(source.id)
-                if labels.intersection(document.tags)
-            ),
-        )
+    if not labels:
+        return
+    changed = (
+        replace(document, tags=kept(document.tags), mtime_ns=UNREAD, file_hash="")
+        for document in catalog.documents(source.id)
+        if labels.intersection(document.tags)
+    )
+    for group in batched(changed, RELABELLED_AT_ONCE):
+        catalog.update_documents(group)
 
 
 def notes_source(catalog: Catalog) -> Source:

@@ -8,11 +8,11 @@ from functools import cache
 
 from concord import ingest
 from concord.embedding import embed_pending, with_embedding
-from concord.errors import NotFound, Unreadable
+from concord.errors import NotFound, StoreBusy, Unavailable, Unreadable
 from concord.outcomes import Failure, SyncReport
 from concord.parts import Parts
 from concord.protocols import Progress
-from concord.types import Source
+from concord.types import Source, silent
 
 
 class Syncing:
@@ -31,9 +31,16 @@ class Syncing:
             return self.sync(source, embed=embed, progress=progress, changed=changed)
         except Unreadable as fault:
             reason = f"{fault.message}; {fault.hint}" if fault.hint else fault.message
-            return SyncReport(source, failed=(Failure(source.path or source.name, reason),))
+            return _failed(source, reason)
         except NotFound:  # somebody wanted it removed: nothing has failed
             return SyncReport(source, skipped={"removed meanwhile": 1})
+
+    def try_sync(self, source: Source, *, embed: bool, changed: Set[str]) -> SyncReport:
+        """Sync a source for whoever tries again soon: what may work by then is reported, too, not raised."""
+        try:
+            return self.reported(source, embed=embed, progress=silent, changed=changed)
+        except (Unavailable, StoreBusy) as fault:
+            return _failed(source, fault.message)
 
     def sync(
         self, source: Source, *, embed: bool, progress: Progress, changed: Set[str] = frozenset()
@@ -74,3 +81,7 @@ class Syncing:
             took_s=time.monotonic() - started,
         )
         return with_embedding(report, done)
+
+
+def _failed(source: Source, reason: str) -> SyncReport:
+    return SyncReport(source, failed=(Failure(source.path or source.name, reason),))

@@ -89,6 +89,18 @@ class Document(Struct, frozen=True):
     indexed_at: float = 0.0  # when its file was last read
     fields: Mapping[str, Json] = field(default_factory=dict)  # what a note was made of, to edit and export it
 
+    def file_state(self) -> FileState:
+        """Return what a sync needs to know of it."""
+        return FileState(
+            self.id,
+            self.path,
+            self.size,
+            self.mtime_ns,
+            self.file_hash,
+            self.content_hash,
+            self.indexed_at,
+        )
+
 
 class PartlyRead(Struct, frozen=True):
     """A document with pages of which nothing can be found, because they hold pictures and no text."""

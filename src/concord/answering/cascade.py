@@ -7,7 +7,7 @@ for words near them and for their parts. A rung only adds votes; the search goes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -15,15 +15,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.answering.judge import signals_of
-from concord.answering.poll import Poll, poll
+from concord.answering.poll import Poll, merged, poll
 from concord.ranking import calibrate
 from concord.ranking.agreement import Rung, answerable
-from concord.ranking.ballots import Ballots, merge_votes
+from concord.ranking.ballots import with_votes
 from concord.ranking.diversify import RESCUE_FLOOR
 from concord.ranking.fuse import fuse
 from concord.ranking.plan import polled
 from concord.text.terms import sought
-from concord.types import Candidate, Family, Match, Mode, Query, Request
+from concord.types import Candidate, ChunkId, Family, Match, Mode, Query, Request
 
 if TYPE_CHECKING:
     from concord.answering.retrieve import Retrieval, SearchTools
@@ -128,21 +128,14 @@ def _is_answerable(fusion: str, found: Retrieval, tools: SearchTools) -> bool:
 
 def _joined(found: Retrieval, votes: Poll) -> Retrieval:
     """Return what was found with a rung's votes added to it."""
-    joined = Poll(
-        {**found.poll.votes, **votes.votes},
-        [*found.poll.degraded, *votes.degraded],
-        {**found.poll.timings_ms, **votes.timings_ms},
-    )
     added = [candidate for some in votes.votes.values() for candidate in some]
-    ballots = _with_votes(found, added) if added else found.ballots
-    return replace(found, poll=joined, ballots=ballots)
+    ballots = with_votes(found.ballots, added, cosine=_cosines(found, added)) if added else found.ballots
+    return replace(found, poll=merged(found.poll, votes), ballots=ballots)
 
 
-def _with_votes(found: Retrieval, added: Sequence[Candidate]) -> Ballots:
-    ballots = found.ballots
-    missing = [one for one in added if one.chunk_id not in ballots.cosine]
-    cosine = dict(ballots.cosine)
-    if found.cosines and ballots.semantic and missing:
-        cosine |= found.cosines.compare(found.query.meaning, missing).cosines()
-    voted = [one for some in ballots.votes.values() for one in some]
-    return merge_votes([*voted, *added], bm25=ballots.bm25, cosine=cosine)
+def _cosines(found: Retrieval, added: Sequence[Candidate]) -> Mapping[ChunkId, float]:
+    """Return how near chunks are that a rung has added, where meaning has a say."""
+    missing = [one for one in added if one.chunk_id not in found.ballots.cosine]
+    if not found.cosines or not found.ballots.semantic or not missing:
+        return {}
+    return found.cosines.compare(found.query.meaning, missing).cosines()

@@ -18,7 +18,7 @@ from concord.answering.reasons import Known, Overlap, Placed, Stage, Standing, W
 from concord.answering.retrieve import Retrieval, SearchTools
 from concord.answering.understand import prune_limit
 from concord.ranking import diversify, explain
-from concord.ranking.ballots import Ballots, merge_votes
+from concord.ranking.ballots import Ballots, with_votes
 from concord.ranking.fuse import FUSIONS, rrf
 from concord.ranking.plan import STRATEGIES, polled
 from concord.reading import Located, locate
@@ -199,8 +199,7 @@ def _as_if_voted(chunk: Chunk, ballots: Ballots, deep: Poll, standings: Sequence
         return ballots
     near = next((one.score for one in standings if one.family == "semantic"), None)
     cosine = {} if near is None else {chunk.id: near}
-    voted = [one for some in ballots.votes.values() for one in some]
-    return merge_votes([*voted, *votes], bm25=ballots.bm25, cosine={**ballots.cosine, **cosine})
+    return with_votes(ballots, votes, cosine=cosine)
 
 
 def _placed(

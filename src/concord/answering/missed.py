@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from concord.answering.poll import Poll, poll
+from concord.answering.poll import Poll, merged, poll
 from concord.answering.understand import MAX_EF_SEARCH
 from concord.ranking.ballots import Ballots
 
@@ -48,8 +48,7 @@ def search_harder(strategies: Sequence[Strategy], query: Query, first: Poll, bud
     joined = {
         name: _joined(first.votes[name], votes, query.candidates) for name, votes in second.votes.items()
     }
-    took = {name: first.timings_ms[name] + ms for name, ms in second.timings_ms.items()}
-    return Poll({**first.votes, **joined}, first.degraded, {**first.timings_ms, **took})
+    return merged(first, replace(second, votes=joined, degraded=[]))
 
 
 def _joined(first: Sequence[Candidate], second: Sequence[Candidate], limit: int) -> list[Candidate]:

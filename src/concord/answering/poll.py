@@ -11,7 +11,7 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from concord import crew
 from concord.errors import reason_of
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from concord.protocols import Strategy
 
 
-class Poll(Struct):
+class Poll(Struct, frozen=True):
     """The votes that came in time, and who did not vote."""
 
-    votes: dict[str, list[Candidate]] = field(default_factory=dict)
-    degraded: list[Degraded] = field(default_factory=list)
-    timings_ms: dict[str, float] = field(default_factory=dict)
+    votes: dict[str, list[Candidate]]
+    degraded: list[Degraded]
+    timings_ms: dict[str, float]
 
 
 class _Ballot(Struct, frozen=True):
@@ -41,6 +41,16 @@ def poll(strategies: Sequence[Strategy], query: Query, deadline_ms: float) -> Po
     polling = Polling(deadline_ms)
     polling.ask(strategies, query)
     return polling.result()
+
+
+def merged(first: Poll, second: Poll) -> Poll:
+    """Return what two polls came to together: of a strategy that was asked twice, the second votes count."""
+    took_ms = {name: first.timings_ms.get(name, 0.0) + ms for name, ms in second.timings_ms.items()}
+    return Poll(
+        {**first.votes, **second.votes},
+        [*first.degraded, *second.degraded],
+        {**first.timings_ms, **took_ms},
+    )
 
 
 class Polling:
@@ -76,14 +86,13 @@ class Polling:
         """Return the votes of all who were asked and answer before the deadline."""
         for gate in self._gates.values():
             gate.acquire(timeout=crew.bearable(self._ends - time.perf_counter()))
-        result = Poll()
-        for ballot in self._box:  # who is late may still be writing
-            _count(result, ballot)
+        cast = list(self._box)  # who is late may still be writing
+        votes = {one.strategy: one.candidates for one in cast if one.candidates is not None}
+        took_ms = {one.strategy: one.took_ms for one in cast}
+        failed = [Degraded(one.strategy, one.reason) for one in cast if one.candidates is None]
         reason = f"no answer within {self._deadline_ms:g} ms"
-        result.degraded += [
-            Degraded(name, reason) for name in sorted(self._gates.keys() - result.timings_ms.keys())
-        ]
-        return result
+        late = [Degraded(name, reason) for name in sorted(self._gates.keys() - took_ms.keys())]
+        return Poll(votes, failed + late, took_ms)
 
 
 def _cast(strategy: Strategy, query: Query, box: list[_Ballot], cast: Lock) -> None:
@@ -100,11 +109,3 @@ def _vote(strategy: Strategy, query: Query) -> _Ballot:
     except Exception as fault:  # whatever an engine raises is reported in the answer
         reason = reason_of(fault)
     return _Ballot(strategy.name, candidates, reason, (time.perf_counter() - started) * 1000)
-
-
-def _count(result: Poll, ballot: _Ballot) -> None:
-    result.timings_ms[ballot.strategy] = ballot.took_ms
-    if ballot.candidates is None:
-        result.degraded.append(Degraded(ballot.strategy, ballot.reason))
-    else:
-        result.votes[ballot.strategy] = ballot.candidates

@@ -35,16 +35,19 @@ def progressive(request: Request, mode: Mode, ask: Callable[[Request], Answer]) 
     yield Progressive("final", ask(request))
 
 
+def preliminary(answer: Answer) -> Answer:
+    """Return an answer that words alone have found, marked as such: nobody knows yet how sure it is."""
+    return replace(answer, confidence=PRELIMINARY, answerable=None)
+
+
 def _pending(answer: Answer, request: Request, mode: Mode) -> Answer:
     note = PENDING_NOTE if answer.hits else NOTHING_YET_NOTE
     if answer.note and answer.hits:  # why words found nothing may not hold for the final answer
         note = f"{answer.note}; {note}"
     return replace(
-        answer,
+        preliminary(answer),
         request=request,
         mode=mode,
-        confidence=PRELIMINARY,
-        answerable=None,
         degraded=(*answer.degraded, PENDING),
         note=note,
         suggestions=(),

@@ -74,10 +74,7 @@ class MemoryCatalog:
 
     def file_states(self, source_id: str) -> dict[str, FileState]:
         """Return path → state of every document of a source."""
-        return {
-            d.path: FileState(d.id, d.path, d.size, d.mtime_ns, d.file_hash, d.content_hash, d.indexed_at)
-            for d in self.documents(source_id)
-        }
+        return {document.path: document.file_state() for document in self.documents(source_id)}
 
     def documents(self, source_id: str | None = None) -> Iterator[Document]:
         """Yield documents in order of path, all or one source's."""

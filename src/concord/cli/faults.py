@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from concord.cli import output
-from concord.errors import KBError
+from concord.errors import KBError, nearest
 
 NOTHING_FOUND = 1
 ERROR = 2
@@ -80,10 +80,8 @@ def _meant(fault: click.NoSuchOption) -> str:
         for name in parameter.opts
         if name.startswith("--")
     }
-    import difflib  # late: few command lines are wrong
-
-    close = difflib.get_close_matches(fault.option_name.lstrip("-"), known, n=1)
-    return f"did you mean {known[close[0]]}?" if close else SHOWS_HOW.format(where)
+    meant = nearest(fault.option_name.lstrip("-"), known)
+    return f"did you mean {known[meant]}?" if meant else SHOWS_HOW.format(where)
 
 
 def _lower(message: str) -> str:

@@ -16,6 +16,7 @@ import click
 from concord import __version__
 from concord.cli import faults, output, quick_start
 from concord.cli.command import Flags
+from concord.errors import nearest
 
 # Command → where it lives in this package, and what it does in a line.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -130,7 +131,5 @@ def _run(given: list[str]) -> Any:
 
 
 def _suggestion(name: str) -> str:
-    import difflib
-
-    close = difflib.get_close_matches(name, COMMANDS, n=1)
-    return f"; did you mean `kb {close[0]}`?" if close else ""
+    meant = nearest(name, COMMANDS)
+    return f"; did you mean `kb {meant}`?" if meant else ""

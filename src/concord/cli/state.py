@@ -38,8 +38,10 @@ def config(flags: Flags, key: str | None, as_json: bool) -> None:
     A value comes from its default, the configuration file, the environment or a flag; the later one wins. In
     the file, `search.default_top` is `default_top` in the table [search].
     """
+    from concord.config import SETTINGS, find_setting
+
     settings = settings_of(flags)
-    chosen = [_setting(key)] if key else _all_settings()
+    chosen = [find_setting(key)] if key else SETTINGS
     rows = [_row(setting, settings) for setting in chosen]
     if as_json:
         output.emit_json(rows[0] if key else {"file": settings.paths.config_file, "settings": rows})
@@ -92,29 +94,10 @@ def _bytes(size: float) -> str:
     return f"{size:.1f} GB"
 
 
-def _all_settings() -> tuple[Setting, ...]:
-    from concord.config import SETTINGS
-
-    return SETTINGS
-
-
-def _setting(key: str) -> Setting:
-    from concord.config import TABLE
-    from concord.errors import UnknownSetting, did_you_mean
-
-    if key in TABLE:
-        return TABLE[key]
-    hint = did_you_mean(key, TABLE, "`kb config` lists them all")
-    raise UnknownSetting(f"there is no setting {key!r}", hint=hint)
-
-
 def _row(setting: Setting, settings: Settings) -> dict[str, Any]:
-    value = settings[setting.key]
-    if setting.is_secret and value:
-        value = "(set)"
     return {
         "key": setting.key,
-        "value": _visible(setting, value),
+        "value": _visible(setting, settings[setting.key]),
         "default": setting.default,
         "origin": settings.origin(setting.key),
         "environment": setting.environment_name,

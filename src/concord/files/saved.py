@@ -43,7 +43,7 @@ def saved_files(
             continue
         if document is None or status is None or not _is_readable(status, max_bytes):
             return None
-        saved.append(Saved(Found.of(source.path or "", relative, status), _state(document)))
+        saved.append(Saved(Found.of(source.path or "", relative, status), document.file_state()))
     return saved
 
 
@@ -68,15 +68,3 @@ def _status(path: str) -> os.stat_result | None:
 
 def _is_readable(status: os.stat_result, max_bytes: int) -> bool:
     return stat.S_ISREG(status.st_mode) and 0 < status.st_size <= max_bytes
-
-
-def _state(document: Document) -> FileState:
-    return FileState(
-        document.id,
-        document.path,
-        document.size,
-        document.mtime_ns,
-        document.file_hash,
-        document.content_hash,
-        document.indexed_at,
-    )

@@ -17,9 +17,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from concord.errors import StoreBusy, Unavailable
 from concord.files.unwanted import NO_TEXT
-from concord.outcomes import Failure, SyncReport
+from concord.outcomes import SyncReport
 from concord.types import Source
 
 TICK_MS = 500  # between two glances at the roots
@@ -40,7 +39,7 @@ class Watched(NamedTuple):
     """What is watched, and how."""
 
     sources: Callable[[], Sequence[Source]]  # asked again and again: others may add and remove some
-    sync: Sync
+    sync: Sync  # reports what fails: it is tried again with the next change
     own_folders: Sequence[str]  # where we write ourselves: no news
     rescan_s: float
 
@@ -56,7 +55,7 @@ def watch(watched: Watched, stop: Event) -> Iterator[SyncReport]:
         for at, changed in enumerate(_notices(sources, watched, stop)):
             started = time.monotonic()
             for source, paths in _affected(changed, sources) if at else ((one, set()) for one in sources):
-                report = _synced(source, paths, watched.sync)
+                report = watched.sync(source, paths)
                 if source.id not in told or _is_news(report):
                     yield report
                 told.add(source.id)
@@ -129,14 +128,6 @@ def _affected(changed: set[str], sources: Sequence[Source]) -> Iterator[tuple[So
         own = {path for path in changed if path == source.path or path.startswith(f"{source.path}{os.sep}")}
         if own:
             yield source, own
-
-
-def _synced(source: Source, paths: set[str], sync: Sync) -> SyncReport:
-    """Sync, or say why not: what fails today is tried again with the next change."""
-    try:
-        return sync(source, paths)
-    except (Unavailable, StoreBusy) as fault:
-        return SyncReport(source, failed=(Failure(source.path or source.name, fault.message),))
 
 
 def _is_news(report: SyncReport) -> bool:

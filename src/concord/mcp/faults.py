@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from mcp_types import CallToolResult, TextContent
 from pydantic import ValidationError
 
-from concord.errors import BadValue, KBError
+from concord.errors import BadValue, KBError, nearest
 from concord.mcp.wording import for_tools
 
 log = logging.getLogger(__name__)
@@ -53,8 +52,8 @@ def _problem(tool: str, one: Any, known: Sequence[str]) -> str:
     if one["type"] == "missing":
         return f"{tool} needs {name!r}"
     if one["type"] == "extra_forbidden":
-        close = difflib.get_close_matches(name, known, n=1)
-        return f"{tool} has no argument {name!r}" + (f", did you mean {close[0]!r}?" if close else "")
+        meant = nearest(name, known)
+        return f"{tool} has no argument {name!r}" + (f", did you mean {meant!r}?" if meant else "")
     said = str(one["msg"]).removeprefix("Input ")
     return f"{name!r} {said[:1].lower()}{said[1:]}, not {_shown(one['input'])}"
 

@@ -18,9 +18,8 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from concord.protocols import Progress
-from concord.types import Json
+from concord.wire import JsonObject
 
-JsonObject = dict[str, Json]
 REPORT_EVERY_S = 0.25  # often enough to be seen moving, seldom enough to cost nothing
 
 

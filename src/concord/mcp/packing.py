@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -11,13 +11,11 @@ from concord.budget import BYTES_PER_TOKEN, Costs, Packed, choose, cut_to_bytes,
 from concord.mcp import render
 from concord.mcp.wording import for_tools
 from concord.types import Answer
-from concord.wire import answer_to_json
+from concord.wire import JsonObject, answer_to_json
 
 LEFT_OUT = "{} more results did not fit into the token budget: raise max_tokens, or narrow the query"
 LEFT_OUT_BYTES = len(LEFT_OUT) + 16  # the sentence, its number, and what joins it to another note
 FRAME_SHARE = 3  # a frame over a third of the budget is cut down, so that there is room for results
-
-JsonObject = dict[str, Any]
 
 
 class Reply(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from concord.budget import BYTES_PER_TOKEN, json_length, utf8_length
 from concord.errors import BadValue
@@ -16,7 +16,7 @@ from concord.mcp.packing import Reply, pack_answer
 from concord.mcp.roots import permitted
 from concord.mcp.wording import for_tools
 from concord.text.moments import moment
-from concord.wire import document_to_json, passage_to_json
+from concord.wire import JsonObject, document_to_json, passage_to_json
 from concord.wire_outcomes import (
     SUMMED,
     removal_to_json,
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 LISTED_BYTES = given.DEFAULT_TOKENS * BYTES_PER_TOKEN // 2  # of JSON; the text of the same is shorter
 MOST_LISTED = 200  # looked at for one page: more than ever fit
 MOST_FAILURES = 20  # named in a report; the rest are counted
-
-JsonObject = dict[str, Any]
 
 
 def search(desk: Desk, kb: KnowledgeBase, asked: given.SearchArguments) -> Reply:

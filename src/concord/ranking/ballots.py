@@ -44,6 +44,12 @@ def merge_votes(
     )
 
 
+def with_votes(ballots: Ballots, added: Iterable[Candidate], *, cosine: Mapping[ChunkId, float]) -> Ballots:
+    """Return the ballots as if these had been voted, too; `cosine` adds scores that were not."""
+    voted = [vote for votes in ballots.votes.values() for vote in votes]
+    return merge_votes([*voted, *added], bm25=ballots.bm25, cosine={**ballots.cosine, **cosine})
+
+
 def without(ballots: Ballots, gone: AbstractSet[ChunkId]) -> Ballots:
     """Return the ballots without some chunks; the others keep their places."""
     kept = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 from msgspec import Struct
 
 from concord.ranking.ballots import Ballots
-from concord.ranking.plan import EQUAL, Weights
 from concord.types import QueryKind
 
 # Of z-scores: the best fixed weight over the development sets, 0.6 · dense + 0.4 · BM25.
@@ -29,7 +28,6 @@ class Context(Struct, frozen=True):
 
     kind: QueryKind
     k: float  # of reciprocal rank fusion
-    weights: Weights = EQUAL  # multipliers of the ballots in plain rrf: promised, and set by nobody yet
     max_bm25: float | None = None  # the most the query could score: rarity.ceiling
     semantic_weight: float = SEMANTIC_WEIGHT
     code_share: float = 0.0  # of the candidates that are source code

@@ -100,22 +100,18 @@ def _clipped(value: float) -> float:
     return min(1.0, max(0.0, value))
 
 
-def _logodds_shares(ballots: Ballots, weights: Weights) -> Shares:
+def _logodds_shares(ballots: Ballots) -> Shares:
     """Pool as "Bayesian BM25" does: a score's log-odds are (score − median)/spread of its list.
 
     Jeong 2026; adopted in txtai #1041 and Lucene #15827. Evidence passes through softplus: a list cut off
     after 40 says nothing about the rest, so absence is neutral, and presence, however far down, must not be
-    worse than absence. The pool is a weighted mean scaled by √n for n independent signals.
+    worse than absence. The pool is the mean scaled by √n for n independent signals.
     """
-    semantic, lexical = weights.semantic, weights.lexical
-    total = (semantic + lexical) or 1.0
     word_odds = _evidence(ballots.bm25, ballots.lexical)
     meaning_odds = _evidence(ballots.cosine, ballots.semantic)
     return {
         chunk_id: Share(
-            lexical / total * word_odds.get(chunk_id, 0.0),
-            semantic / total * meaning_odds.get(chunk_id, 0.0),
-            math.sqrt(2),
+            0.5 * word_odds.get(chunk_id, 0.0), 0.5 * meaning_odds.get(chunk_id, 0.0), math.sqrt(2)
         )
         for chunk_id in ballots.votes
     }
@@ -165,13 +161,13 @@ class _Fusion(NamedTuple):
 
 
 _FUSIONS: Mapping[str, _Fusion] = {
-    "rrf": _Fusion(lambda b, c: _rrf_shares(b, c.k, c.weights), lambda b, c: c.weights),
+    "rrf": _Fusion(lambda b, c: _rrf_shares(b, c.k, EQUAL), lambda b, c: EQUAL),
     "weighted": _Fusion(
         lambda b, c: _rrf_shares(b, c.k, multipliers(c.kind)), lambda b, c: multipliers(c.kind)
     ),
     "adaptive": _Fusion(lambda b, c: _adaptive_shares(b, c.kind), lambda b, c: WEIGHTS[c.kind]),
     "dominant": _Fusion(lambda b, c: _dominant_shares(b, c.max_bm25), lambda b, c: None),
-    "logodds": _Fusion(lambda b, c: _logodds_shares(b, c.weights), lambda b, c: c.weights),
+    "logodds": _Fusion(lambda b, c: _logodds_shares(b), lambda b, c: EQUAL),
     "blend": _Fusion(blend_shares, lambda b, c: _convex(blend_weight(b, c))),
     "zscores": _Fusion(
         lambda b, c: _zscore_shares(b, c.semantic_weight), lambda b, c: _convex(c.semantic_weight)

@@ -7,7 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-from concord.errors import EmbedderDown
+from concord.errors import wrong_dimension
 from concord.protocols import Embedder
 from concord.text.pattern import pattern
 from concord.types import FLOAT_BYTES, Vector
@@ -50,11 +50,7 @@ class QueryVectors:
             return known
         vector = self._embedder.embed_query(text)
         if len(vector) != identity.dimension * FLOAT_BYTES:  # kept, it would outlive the fault that made it
-            raise EmbedderDown(
-                f"{identity.model} answers with {len(vector) // FLOAT_BYTES} dimensions,"
-                f" not with {identity.dimension}",
-                hint="see which model the provider has loaded",
-            )
+            raise wrong_dimension(identity, len(vector) // FLOAT_BYTES)
         with self._lock:
             self._kept[key] = (self._clock(), vector)
             self._kept.move_to_end(key)

@@ -47,7 +47,6 @@ class Parsed(Struct, frozen=True):
     excluded: tuple[str, ...]  # words, phrases or prefix*, none of which a hit may contain
     exact: Match | None  # None when nothing in the query can be searched by words
     loose: Match | None
-    operators: bool
     words: tuple[str, ...] = ()  # the tokens `loose` looks for one by one: ask for the frequencies of these
     kept: tuple[Match, ...] = ()  # what `loose` looks for besides, however frequent: phrases and prefixes
     dropped: Match | None = None  # what `loose` excludes
@@ -74,10 +73,10 @@ def parse(text: str, options: Collection[str] = ()) -> Parsed:
     nothing_wanted = False
     if has_operators and is_paired and len(tokens) <= MAX_TERMS:
         try:
-            return _parsed(read(_marked(tokens)), operators=True)
+            return _parsed(read(_marked(tokens)))
         except DoesNotParse as fault:
             nothing_wanted = isinstance(fault, NothingWanted)
-    return replace(_parsed(_literals(tokens), operators=False), nothing_wanted=nothing_wanted)
+    return replace(_parsed(_literals(tokens)), nothing_wanted=nothing_wanted)
 
 
 def dashed(text: str) -> list[Dashed]:
@@ -128,9 +127,9 @@ def _literals(tokens: Sequence[Token]) -> Node | None:
     return Node(match, tuple(found)) if match else None
 
 
-def _parsed(node: Node | None, *, operators: bool) -> Parsed:
+def _parsed(node: Node | None) -> Parsed:
     if node is None:
-        return Parsed((), (), (), None, None, operators)
+        return Parsed((), (), (), None, None)
     phrases = [token.text for token in node.asked if token.kind == "phrase"]
     begun = {token.text for token in node.asked if token.is_prefix}
     terms = _limited(significant([token.text for token in node.asked if token.kind == "word"]))
@@ -143,7 +142,6 @@ def _parsed(node: Node | None, *, operators: bool) -> Parsed:
         excluded=tuple(dict.fromkeys(node.excluded)),
         exact=node.match,
         loose=_loose(words, kept, node.dropped),
-        operators=operators,
         words=words,
         kept=kept,
         dropped=node.dropped,

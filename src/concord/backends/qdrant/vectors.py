@@ -10,12 +10,13 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
 
 from concord.backends.embeddings import check_vector
 from concord.backends.refusals import none_anywhere, unprepared
+from concord.batches import batched
 from concord.errors import BackendDown, StoreBusy
 from concord.types import (
     FLOAT_BYTES,
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
 
     from concord.backends.qdrant.place import QdrantPlace
     from concord.protocols import VectorIndex
-
-T = TypeVar("T")
 
 BATCH = 256  # points in a request: 1 MB of numbers at 384 dimensions, far below the server's limit of 32
 WRITE_WAIT_S = 60.0  # for another process that writes: a batch takes it milliseconds
@@ -94,7 +93,7 @@ class QdrantVectors:
         # Alone, so that nobody reads a document, waits, and then overwrites what became of it meanwhile.
         with self._ledger.exclusive(wait_s=WRITE_WAIT_S):
             alive = self._catalog.read(list(batch))
-            for part in _parts(list(alive.values())):
+            for part in batched(alive.values(), BATCH):
                 self._upsert(home, identity, [(chunk, document, batch[chunk.id]) for chunk, document in part])
         return len(alive)
 
@@ -135,7 +134,7 @@ class QdrantVectors:
             return {}
         alive = self._ledger.allowed(chunk_ids, _EVERYTHING)
         owner, found = self._place.owner(home, identity), dict[ChunkId, Vector]()
-        for part in _parts([i for i in dict.fromkeys(chunk_ids) if i in alive]):
+        for part in batched((i for i in dict.fromkeys(chunk_ids) if i in alive), BATCH):
             found.update(self._retrieve([owner.point_id(i) for i in part], identity.dimension))
         return found
 
@@ -286,8 +285,3 @@ class QdrantVectors:
                 hint="see what else writes to the collection, or choose another with vectors.collection",
             )
         return vector
-
-
-def _parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    for start in range(0, len(items), BATCH):
-        yield items[start : start + BATCH]

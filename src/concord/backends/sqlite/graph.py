@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from usearch.index import Index
 
+from concord.batches import batched
 from concord.native import native_code
 from concord.types import ChunkId, Vector
 
@@ -63,8 +63,7 @@ class Growing:
 
     def take(self, rows: Iterable[tuple[ChunkId, Vector]]) -> None:
         """Take vectors in, rounded, without linking them yet."""
-        left = iter(rows)
-        while batch := list(islice(left, _BATCH)):
+        for batch in batched(rows, _BATCH):
             keys = np.array([chunk_id for chunk_id, _ in batch], dtype=np.uint64)
             floats = np.frombuffer(b"".join(vector for _, vector in batch), dtype="<f4")
             self._waiting.append((keys, _rounded(floats.reshape(len(batch), -1))))
