@@ -103,6 +103,24 @@ def _outside(path: Path) -> set[str]:
     return {name.partition(".")[0] for name in (*plain, *named)}
 
 
+# A pure module is given what it works on. That the zone of a date is this machine's is all that it looks up.
+IMPURE_MODULES = {
+    "io", "logging", "os", "pathlib", "random", "secrets", "shutil", "socket", "sqlite3", "subprocess",
+    "tempfile", "threading", "time", "urllib",
+}  # fmt: skip
+IMPURE_CALLS = {"open", "now", "utcnow", "today", "read_text", "read_bytes", "print"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in modules() if top(path) in PURE],
+    ids=lambda path: str(path.relative_to(PACKAGE)),
+)
+def test_a_pure_module_has_no_clock_no_files_and_no_network(path: Path):
+    assert _outside(path) & IMPURE_MODULES == set()
+    assert _called(path) & IMPURE_CALLS == set()
+
+
 # Who may start threads, as ARCHITECTURE.md tells: everything else is synchronous.
 STARTERS = {"Thread", "Timer", "ThreadPoolExecutor", "start_new_thread", "to_thread", "run_in_executor"}
 THREADED = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -53,8 +54,8 @@ def search(desk: Desk, kb: KnowledgeBase, asked: given.SearchArguments) -> Reply
             type=asked.type,
             source=asked.source,
             path=asked.path,
-            since=moment(asked.since) if asked.since else None,
-            until=moment(asked.until, is_end=True) if asked.until else None,
+            since=moment(asked.since, now=time.time()) if asked.since else None,
+            until=moment(asked.until, now=time.time(), is_end=True) if asked.until else None,
             deadline_ms=asked.deadline_ms,
             include_superseded=asked.include_superseded,
             min_generation=asked.min_generation,
