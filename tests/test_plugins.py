@@ -96,15 +96,32 @@ def test_a_name_that_nobody_has_is_answered_with_those_that_exist(kind: str):
     assert all(name in (failure.value.hint or "") for name in plugins.TABLES[kind])
 
 
-def test_a_package_that_is_not_installed_is_named_with_the_command_that_installs_it(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("kind", "name", "module", "cure"),
+    [
+        ("backends", "postgresql", "concord.backends.postgres.store", "pip install 'concord-kb[postgres]'"),
+        ("backends", "postgres", "concord.backends.postgres.store", "pip install 'concord-kb[postgres]'"),
+        ("embedders", "onnx", "concord.embedders.onnx", "pip install concord-kb"),
+        ("embedders", "faraway", "faraway.embedder", "pip install faraway"),
+    ],
+)
+def test_a_package_that_is_not_installed_is_named_with_the_command_that_installs_what_needs_it(
+    monkeypatch: pytest.MonkeyPatch, kind: str, name: str, module: str, cure: str
 ):
-    monkeypatch.setitem(
-        plugins.TABLES["embedders"], "faraway", "a_package_that_is_not_there.embedder:Faraway"
-    )
-    with pytest.raises(MissingExtra, match="a_package_that_is_not_there") as failure:
-        plugins.load("embedders", "faraway")
-    assert "pip install 'concord-kb[faraway]'" in (failure.value.hint or "")
+    def import_module(wanted: str) -> None:
+        raise ModuleNotFoundError(name=module if wanted.startswith("faraway") else "absent")
+
+    monkeypatch.setitem(plugins.TABLES[kind], name, f"{module}:Part")
+    monkeypatch.setattr(plugins, "import_module", import_module)
+    with pytest.raises(MissingExtra, match="absent|faraway") as failure:
+        plugins.load(kind, name)
+    assert failure.value.hint == cure
+
+
+def test_a_name_that_nobody_has_is_told_in_the_words_of_its_kind():
+    assert set(plugins.ONE) == set(plugins.TABLES)
+    with pytest.raises(UnknownName, match="no place for vectors is called 'ftp'"):
+        plugins.load("vectors", "ftp")
 
 
 @pytest.fixture
