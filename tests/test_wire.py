@@ -297,7 +297,8 @@ def test_a_sync_report_keeps_the_reason_of_each_failure():
     assert (wire["source"], wire["added"], wire["skipped"]) == ("docs", 2, {"binary": 3})
     both = sync_reports_to_json([report, replace(report, added=5, failed=(), generation=7)])
     assert (both["added"], both["generation"], len(both["failed"]), len(both["sources"])) == (7, 7, 1, 2)
-    assert sync_reports_to_json([])["generation"] is None
+    assert both["skipped"] == {"binary": 6}
+    assert (sync_reports_to_json([])["generation"], sync_reports_to_json([])["skipped"]) == (None, {})
 
 
 def test_a_removal_is_its_two_counts():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -69,6 +70,7 @@ def sync_reports_to_json(reports: Sequence[SyncReport]) -> JsonObject:
     each = [sync_report_to_json(report) for report in reports]
     return {
         **{key: sum(one[key] for one in each) for key in SUMMED},
+        "skipped": _skipped(reports),
         "failed": [failure for one in each for failure in one["failed"]],
         "generation": max((one["generation"] for one in each), default=None),
         "sources": each,
@@ -281,6 +283,14 @@ def refit_to_json(refit: Refit) -> JsonObject:
         "after": _promises(refit.after),
     }
     return json_object(wire)
+
+
+def _skipped(reports: Sequence[SyncReport]) -> dict[str, int]:
+    """Return how many files were skipped in all, by reason."""
+    files: Counter[str] = Counter()
+    for report in reports:
+        files.update(report.skipped)
+    return dict(files)
 
 
 def _seconds(took: float) -> float:
