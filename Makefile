@@ -27,8 +27,8 @@ demo: $(DEMO_STAMP) ## index this repository's docs and run three searches
 test: $(STAMP) lint types ## lint, types and every test
 	PYTHONWARNDEFAULTENCODING=1 $(BIN)/python -m pytest -n 2
 
-quick: $(STAMP) ## the tests that need neither a model nor a server
-	$(BIN)/python -m pytest -n 2 -x -m "not slow"
+quick: $(STAMP) ## the quick tests, which need neither the model nor a server
+	$(BIN)/python -m pytest -n 2 -x -m "not slow and not server and not model"
 
 lint: $(STAMP) ## ruff
 	$(BIN)/ruff check src tests benchmarks scripts

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 
+import needs
+import postgres_server
 from concord import KnowledgeBase
 from concord.answering import passages
 from concord.cli.main import main
+from concord.embedders import bundled
 from kb_command import Kb, Run
 from postgres_server import fresh_org, server_url
 from recorders import Desk, opened
@@ -34,6 +37,28 @@ passages.FILES_MS = 30_000.0
 
 # A shell starts what runs in the background with Ctrl-C ignored, and every child inherits that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Whoever opens the model, and whoever asks for the server, is noted: see `needs`.
+bundled.pack_path = needs.noting("model", bundled.pack_path)
+postgres_server.shared_server = needs.noting("server", postgres_server.shared_server)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs a server or the model, for `make quick`."""
+    for item in items:
+        needs.mark(item)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Note from now on what a test uses, in its fixtures too."""
+    needs.begin()
+
+
+@pytest.hookimpl(trylast=True)  # when its fixtures have been put away
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Hold a test to its marks."""
+    needs.check(item)
 
 
 @pytest.fixture

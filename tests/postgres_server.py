@@ -90,9 +90,13 @@ class Server:
         pg_ctl(["-w", *arguments], pgdata=self.folder, user=self._server.system_user)
 
 
-@cache
 def shared_server() -> Server:
     """Return the server that all tests of this process share; each keeps to an organisation of its own."""
+    return _server()
+
+
+@cache
+def _server() -> Server:
     return Server()
 
 

@@ -296,6 +296,7 @@ def test_a_megabyte_without_spaces_comes_out_in_pieces(kind: DocumentType):
     assert max(len(piece.text) for piece in pieces) <= 448 * 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -13,6 +13,8 @@ import pytest
 
 import concord
 
+pytestmark = pytest.mark.slow
+
 KB = (sys.executable, "-c", "import sys; from concord.cli.main import main; sys.exit(main())")
 
 

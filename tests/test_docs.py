@@ -143,6 +143,16 @@ def test_every_link_between_pages_leads_somewhere():
             assert (DOCS / target).exists(), f"{path.name} → {target}"
 
 
+def test_every_module_that_a_page_names_is_there():
+    folders = ("src", "tests", "benchmarks", "scripts")
+    files = [
+        f"/{path.relative_to(ROOT).as_posix()}" for one in folders for path in (ROOT / one).rglob("*.py")
+    ]
+    for path in (*ROOT.glob("*.md"), *DOCS.glob("*.md")):
+        named = re.findall(r"(?:\w+/)*\w+\.py\b", path.read_text(encoding="utf-8"))
+        assert [name for name in named if not any(file.endswith(f"/{name}") for file in files)] == [], path
+
+
 def test_the_arithmetic_of_scaling_is_what_its_program_prints():
     command = [sys.executable, "-m", "benchmarks.sizing"]
     done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, encoding="utf-8")

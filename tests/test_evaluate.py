@@ -35,6 +35,8 @@ from concord.strategies.semantic import Semantic
 from concord.types import Vector
 from judged import recipes, things, write_collection
 
+pytestmark = pytest.mark.slow
+
 # Collections.
 
 

@@ -25,6 +25,8 @@ from recorders import write
 from scratch import RAM
 from small_library import opened
 
+pytestmark = pytest.mark.slow
+
 FILES = 160
 
 

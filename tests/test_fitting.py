@@ -36,6 +36,8 @@ from concord.search import Examined, examine
 from concord.types import Identity, Request
 from judged import recipes, things, write_collection
 
+pytestmark = pytest.mark.slow
+
 TRUE_COEF, TRUE_INTERCEPT = np.array([1.5, -0.7]), -0.4
 
 

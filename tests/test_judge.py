@@ -252,6 +252,7 @@ def test_a_version_that_something_holds_and_any_other_number_cost_no_confidence(
     assert (answer.answerable, answer.note) == (True, None)
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("notes", [1, 3])
 def test_the_only_text_of_a_store_is_judged_as_one_of_many_would_be(notes: int):
     texts = {
@@ -355,6 +356,7 @@ def test_where_the_model_does_not_read_a_script_words_must_bear_out_what_it_call
 ENGLISH_ONLY = replace(fitted(answerable=0.4), other_scripts=0.2)  # every answer has a chance of one half
 
 
+@pytest.mark.model
 @pytest.mark.parametrize(
     ("question", "is_read"),
     [

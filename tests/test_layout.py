@@ -103,6 +103,54 @@ def _outside(path: Path) -> set[str]:
     return {name.partition(".")[0] for name in (*plain, *named)}
 
 
+# A pure module is given what it works on. That the zone of a date is this machine's is all that it looks up.
+IMPURE_MODULES = {
+    "io", "logging", "os", "pathlib", "random", "secrets", "shutil", "socket", "sqlite3", "subprocess",
+    "tempfile", "threading", "time", "urllib",
+}  # fmt: skip
+IMPURE_CALLS = {"open", "now", "utcnow", "today", "read_text", "read_bytes", "print"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in modules() if top(path) in PURE],
+    ids=lambda path: str(path.relative_to(PACKAGE)),
+)
+def test_a_pure_module_has_no_clock_no_files_and_no_network(path: Path):
+    assert _outside(path) & IMPURE_MODULES == set()
+    assert _called(path) & IMPURE_CALLS == set()
+
+
+# Who may start threads, as ARCHITECTURE.md tells: everything else is synchronous.
+STARTERS = {"Thread", "Timer", "ThreadPoolExecutor", "start_new_thread", "to_thread", "run_in_executor"}
+THREADED = [
+    "backends/postgres/plain_words.py",
+    "crew.py",
+    "embedders/remote.py",
+    "extractors/sandbox.py",
+    "mcp/bases.py",
+    "mcp/desk.py",
+    "mcp/jobs.py",
+]
+
+
+def test_threads_are_started_only_where_the_architecture_says_so():
+    assert [
+        path.relative_to(PACKAGE).as_posix() for path in modules() if STARTERS & _called(path)
+    ] == THREADED
+    told = (PACKAGE.parents[1] / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    (paragraph,) = (one for one in told.split("\n- ") if "has its threads from one place" in one)
+    assert all(f"`{name}`" in paragraph for name in THREADED)
+
+
+def _called(path: Path) -> set[str]:
+    """Return the last names of whatever a module calls or derives a class from."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    called = [node.func for node in nodes if isinstance(node, ast.Call)]
+    bases = [base for node in nodes if isinstance(node, ast.ClassDef) for base in node.bases]
+    return {ast.unparse(one).rpartition(".")[2] for one in (*called, *bases)}
+
+
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_a_module_opens_by_saying_what_lives_in_it(path: Path):
     assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))

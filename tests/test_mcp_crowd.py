@@ -10,6 +10,8 @@ from mcp.client import Client
 
 from mcp_session import call, over_stdio, run, write_docs
 
+pytestmark = pytest.mark.slow
+
 CLIENTS = 8
 ROUNDS = 8  # for each client; `benchmarks/bench_mcp.py` does 250
 

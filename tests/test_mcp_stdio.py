@@ -14,6 +14,8 @@ import pytest
 
 from mcp_session import BOUND_S, ERAS, KB, call, environment, over_stdio, refusal, run, write_docs
 
+pytestmark = pytest.mark.slow
+
 HELLO = {
     "jsonrpc": "2.0",
     "id": 1,

@@ -505,6 +505,8 @@ def test_stats_tell_sizes_health_and_latencies(tmp_path: Path):
     async def scene() -> None:
         async with in_process(tmp_path / "home") as client:
             empty = await call(client, "kb_stats")
+            (problem,) = empty["health"]["problems"]
+            assert problem == "nothing is indexed yet: kb_add_source indexes a folder, kb_note keeps a note"
             assert empty["health"]["status"] == "needs attention"
             await call(client, "kb_add_source", path=str(write_docs(tmp_path / "docs")))
             await call(client, "kb_search", query="token")

@@ -100,6 +100,7 @@ def test_everything_arrives_and_is_found_as_before(folder: Path, origin: str, ta
         store.close()
 
 
+@pytest.mark.server
 def test_any_number_of_sources_is_kept_from_being_synced_meanwhile(folder: Path):
     here, there = opened("postgresql", folder / "here"), opened("sqlite", folder / "there")
     for n in range(14):

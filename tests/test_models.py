@@ -404,6 +404,7 @@ def test_what_the_commands_say_names_the_models_and_what_to_do(
 # A server that runs while another process switches.
 
 
+@pytest.mark.slow
 @pytest.mark.promise("E.models.switch")
 def test_a_running_mcp_server_goes_on_with_the_model_that_another_process_switched_to(
     tmp_path: Path, docs: Path

@@ -64,6 +64,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@pytest.mark.model
 def test_a_script_ends_well_while_a_thread_runs_the_model(cache: Path):
     assert run(MODEL, cache) == (0, "done\n", "")
 

@@ -96,15 +96,32 @@ def test_a_name_that_nobody_has_is_answered_with_those_that_exist(kind: str):
     assert all(name in (failure.value.hint or "") for name in plugins.TABLES[kind])
 
 
-def test_a_package_that_is_not_installed_is_named_with_the_command_that_installs_it(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("kind", "name", "module", "cure"),
+    [
+        ("backends", "postgresql", "concord.backends.postgres.store", "pip install 'concord-kb[postgres]'"),
+        ("backends", "postgres", "concord.backends.postgres.store", "pip install 'concord-kb[postgres]'"),
+        ("embedders", "onnx", "concord.embedders.onnx", "pip install concord-kb"),
+        ("embedders", "faraway", "faraway.embedder", "pip install faraway"),
+    ],
+)
+def test_a_package_that_is_not_installed_is_named_with_the_command_that_installs_what_needs_it(
+    monkeypatch: pytest.MonkeyPatch, kind: str, name: str, module: str, cure: str
 ):
-    monkeypatch.setitem(
-        plugins.TABLES["embedders"], "faraway", "a_package_that_is_not_there.embedder:Faraway"
-    )
-    with pytest.raises(MissingExtra, match="a_package_that_is_not_there") as failure:
-        plugins.load("embedders", "faraway")
-    assert "pip install 'concord-kb[faraway]'" in (failure.value.hint or "")
+    def import_module(wanted: str) -> None:
+        raise ModuleNotFoundError(name=module if wanted.startswith("faraway") else "absent")
+
+    monkeypatch.setitem(plugins.TABLES[kind], name, f"{module}:Part")
+    monkeypatch.setattr(plugins, "import_module", import_module)
+    with pytest.raises(MissingExtra, match="absent|faraway") as failure:
+        plugins.load(kind, name)
+    assert failure.value.hint == cure
+
+
+def test_a_name_that_nobody_has_is_told_in_the_words_of_its_kind():
+    assert set(plugins.ONE) == set(plugins.TABLES)
+    with pytest.raises(UnknownName, match="no place for vectors is called 'ftp'"):
+        plugins.load("vectors", "ftp")
 
 
 @pytest.fixture
@@ -196,6 +213,33 @@ def test_a_person_is_told_which_strategies_have_found_what(
     monkeypatch.setenv("KB_SEARCH_STRATEGIES", "daggers")
     kb("note", "A text about daggers.")
     assert "others (daggers)" in kb("search", "zzyzx", "--fts-only").out
+
+
+def test_a_passage_that_only_an_installed_strategy_found_is_explained_by_it(outsider: Path):
+    with library({"Arms": "A text about daggers."}, search__strategies="daggers, blades") as kb:
+        (hit,) = kb.search("zzyzx", mode="fts5").hits
+        words = {one.strategy: one for one in kb.explain("zzyzx", hit.citation, mode="fts5").known.standings}
+        both = {one.strategy: one for one in kb.explain("zzyzx", hit.citation).known.standings}
+    assert [*words] == ["fts_exact", "fts_relaxed", "semantic", "daggers"]
+    assert [*both] == ["fts_exact", "fts_relaxed", "semantic", "daggers", "blades"]
+    assert words["daggers"][:3] == ("daggers", "lexical", 1)
+    assert both["blades"][:3] == ("blades", "semantic", 1)
+    assert words["daggers"].is_candidate
+    assert both["blades"].is_candidate
+    assert [words[name].rank for name in ("fts_exact", "fts_relaxed", "semantic")] == [None, None, None]
+
+
+def test_an_installed_strategy_that_is_not_asked_or_fails_is_explained_too(
+    outsider: Path, monkeypatch: pytest.MonkeyPatch
+):
+    with library({"Arms": "A text about daggers."}, search__strategies="daggers, blades") as kb:
+        (hit,) = kb.search("zzyzx", mode="fts5").hits
+        told = {one.strategy: one for one in kb.explain("x", hit.citation, mode="semantic").known.standings}
+        assert told["daggers"].reason == "not asked in this mode"
+        monkeypatch.setattr(sys.modules["outsider"].Blades, "candidates", lambda self, query: 1 / 0)
+        told = {one.strategy: one for one in kb.explain("x", hit.citation).known.standings}
+        assert told["blades"].reason
+        assert told["blades"].score is None
 
 
 def test_a_strategy_that_nobody_names_is_not_asked(outsider: Path):

@@ -425,6 +425,7 @@ def test_the_key_is_never_shown_nor_stored_nor_sent_to_another_server(
     assert "sesame" not in shown
 
 
+@pytest.mark.model
 @pytest.mark.promise("E.providers.dialects")
 @pytest.mark.parametrize("dialect", PATHS)
 def test_the_bundled_model_behind_a_server_gives_the_vectors_that_it_gives_here(

@@ -161,6 +161,7 @@ def test_a_word_that_is_there_is_shown(text: str):
     assert "needle" in found.lower()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -62,6 +62,7 @@ def test_help_loads_neither_the_library_nor_anything_heavy(tmp_path: Path):
     }
 
 
+@pytest.mark.model  # its tokenizer
 def test_a_search_by_words_loads_no_model_runtime(tmp_path: Path):
     folder = tmp_path / "docs"
     folder.mkdir()
@@ -99,6 +100,7 @@ def test_help_loses_its_indentation_as_inspect_would_take_it(text: str):
     assert quick_start._without_indentation(text) == inspect.cleandoc(text)
 
 
+@pytest.mark.model  # its tokenizer
 def test_indexing_words_loads_the_tokenizer_and_no_model_runtime(tmp_path: Path):
     (tmp_path / "a.md").write_text("# Git\n\nHow to install git.\n", encoding="utf-8")
     loaded = loaded_by(tmp_path, "add", "a.md", "--no-embed")

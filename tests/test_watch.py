@@ -24,6 +24,8 @@ from concord.outcomes import Failure, SyncReport
 from concord.types import Source
 from recorders import Desk, Did, did, write
 
+pytestmark = pytest.mark.slow
+
 BOUND_S = 60.0
 
 

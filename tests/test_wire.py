@@ -13,9 +13,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord import KnowledgeBase
+from concord.backfill import Backfill
 from concord.budget import BYTES_PER_TOKEN
+from concord.embedding import Embedding
+from concord.migrate import Migration
+from concord.models import Built, Switch
 from concord.notes import Note
-from concord.outcomes import Failure, Passage, Removal, SourceSummary, Stats, SyncReport
+from concord.outcomes import Backup, Failure, Passage, Removal, SourceSummary, Stats, SyncReport
+from concord.rehome import Rehomed
 from concord.text.urls import without_password
 from concord.types import (
     MODES,
@@ -39,9 +44,15 @@ from concord.wire import (
     to_text,
 )
 from concord.wire_outcomes import (
+    backfill_to_json,
+    backup_to_json,
+    built_to_json,
+    migration_to_json,
+    rehomed_to_json,
     removal_to_json,
     source_to_json,
     stats_to_json,
+    switch_to_json,
     sync_report_to_json,
     sync_reports_to_json,
 )
@@ -286,7 +297,8 @@ def test_a_sync_report_keeps_the_reason_of_each_failure():
     assert (wire["source"], wire["added"], wire["skipped"]) == ("docs", 2, {"binary": 3})
     both = sync_reports_to_json([report, replace(report, added=5, failed=(), generation=7)])
     assert (both["added"], both["generation"], len(both["failed"]), len(both["sources"])) == (7, 7, 1, 2)
-    assert sync_reports_to_json([])["generation"] is None
+    assert both["skipped"] == {"binary": 6}
+    assert (sync_reports_to_json([])["generation"], sync_reports_to_json([])["skipped"]) == (None, {})
 
 
 def test_a_removal_is_its_two_counts():
@@ -316,6 +328,31 @@ def test_sources_documents_passages_and_stats_are_plain_json():
     assert wires[1]["file"] == "/home/me/docs/guide/auth.md"
     assert wires[3]["pages"] == [1, 2]
     assert wires[5]["model"]["dimension"] == 384
+
+
+def test_how_long_something_took_has_three_decimals_whatever_was_done():
+    counts, identity = Counts(1, 2, 3, 2), Identity("bundled", "granite", 384)
+    wires = [
+        sync_report_to_json(SyncReport(DOCS, took_s=1.23456)),
+        migration_to_json(Migration(counts, 2, "abc", 2, 1.23456), "sqlite:///x"),
+        backup_to_json(Backup("copy", 9, counts, 1.23456)),
+        built_to_json(Built(identity, True, Embedding(), 1.23456)),
+        switch_to_json(Switch("switched", identity, None, None, Embedding(), 1.23456)),
+        backfill_to_json(Backfill(took_s=1.23456)),
+    ]
+    assert [wire["took_s"] for wire in wires] == [1.235] * len(wires)
+    assert all(json.loads(to_text(wire)) == wire for wire in wires)
+
+
+def test_what_embedding_came_to_has_the_same_keys_whatever_it_was_done_for():
+    identity, done = Identity("bundled", "granite", 384), Embedding(embedded=3, refused=1, pending=1)
+    keys = {"embedded", "reused", "pending", "degraded", "overflowed"}
+    built, moved = (
+        built_to_json(Built(identity, True, done, 1.0)),
+        rehomed_to_json(Rehomed(done), "the store"),
+    )
+    assert built.keys() - {"name", "provider", "model", "dimension", "metric", "active", "took_s"} == keys
+    assert moved.keys() - {"vectors", "left"} == keys
 
 
 @pytest.fixture

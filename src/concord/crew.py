@@ -1,4 +1,4 @@
-"""The one place with threads: they wait for work, and whoever gives them some waits no longer than it likes.
+"""The threads of a search: they wait for work, and whoever gives them some waits no longer than it likes.
 
 Starting a thread for each piece would cost a quick search a tenth of its time. They are daemons: a finished
 command never waits for one that hangs, and another takes its place. Pieces are passed on by bare locks: the

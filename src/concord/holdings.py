@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterator
 
 from concord.errors import BackendDown, UsageError
 from concord.outcomes import Removal, SourceSummary, Stats
@@ -22,12 +23,13 @@ def stats(store: Store, org: str, url: str) -> Stats:
     """Return the state of a knowledge base, which is kept at a URL."""
     catalog = store.catalog
     counts, home = catalog.counts(), store.ledger.home().url
+    pending = counts.chunks - counts.vectors
     return Stats(
         org=org,
         store=url,
         size_bytes=os.path.getsize(store.path) if store.path and os.path.exists(store.path) else None,
         counts=counts,
-        pending=counts.chunks - counts.vectors,
+        pending=pending,
         identity=store.vectors.identity(),
         cache=store.cache.usage(),
         index=None if home else store.index_state(),  # where vectors are kept, theirs is
@@ -35,7 +37,15 @@ def stats(store: Store, org: str, url: str) -> Stats:
         types=catalog.count_types(),
         feedback=Counter(one.opinion for one in store.journal.feedback()),
         vectors_home=home,
+        problems=tuple(_problems(counts.documents, pending)),
     )
+
+
+def _problems(documents: int, pending: int) -> Iterator[str]:
+    if not documents:
+        yield "nothing is indexed yet: `kb add PATH` indexes a folder, `kb note` keeps a note"
+    if pending:
+        yield f"{pending:,} chunks are left to embed, and found by words alone until then: `kb sync`"
 
 
 def remove(store: Store, source: Source, wait_s: float, *, force: bool = False) -> Removal:

@@ -93,7 +93,8 @@ class Models:
         Chunks that it has no vector for are embedded first. One that was used before is not tried again.
 
         Raises:
-            NotFound: there is no such model, or a name fits several.
+            NotFound: there is no such model.
+            BadValue: the name fits several.
             EmbedderDown: some chunks could not be embedded, and `force` was not given.
         """
         started, target, before = time.monotonic(), self.find(name), self._store.spaces.active()
@@ -128,6 +129,7 @@ class Models:
 
         Raises:
             NotFound: there is no such model.
+            BadValue: a name fits several.
             EmbedderDown: the provider of one of them does not answer.
         """
         return self._compared(self.find(first), self.find(second), queries, progress)

@@ -71,6 +71,7 @@ class Stats(Struct, frozen=True):
     index: VectorIndexState | None = None  # None where the store has no such thing
     feedback: Mapping[Opinion, int] = field(default_factory=dict)  # opinion → how many
     vectors_home: str = ""  # where vectors are kept; empty: in the store itself
+    problems: tuple[str, ...] = ()  # what keeps searches from finding all that they could, and what to do
 
 
 class Failure(Struct, frozen=True):

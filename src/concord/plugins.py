@@ -53,6 +53,17 @@ TABLES: dict[str, dict[str, str]] = {
     },
 }
 
+ONE = {  # what a part of each kind is called in a sentence
+    "embedders": "embedder",
+    "backends": "store",
+    "vectors": "place for vectors",
+    "extractors": "extractor",
+    "readers": "reader",
+    "rerankers": "reranker",
+    "strategies": "strategy",
+}
+EXTRAS = {"postgresql": "postgres", "postgres": "postgres"}  # which extra brings the packages of a part
+
 
 def names(kind: str) -> list[str]:
     """Return the known names of a kind, our own and those of installed packages."""
@@ -69,16 +80,22 @@ def load(kind: str, name: str) -> Any:
     target = TABLES[kind].get(name) or _outside(kind).get(name)
     if target is None:
         known = ", ".join(names(kind))
-        one = "strategy" if kind == "strategies" else kind.removesuffix("s")
-        raise UnknownName(f"no {one} is called {name!r}", hint=f"known: {known}")
+        raise UnknownName(f"no {ONE[kind]} is called {name!r}", hint=f"known: {known}")
     module, _, attribute = target.partition(":")
     try:
         return getattr(import_module(module), attribute)
     except ModuleNotFoundError as fault:
         raise MissingExtra(
             f"{name} needs the package {fault.name!r}, which is not installed",
-            hint=f"pip install 'concord-kb[{name}]'",
+            hint=f"pip install {_what_brings(str(fault.name), name, module)}",
         ) from fault
+
+
+def _what_brings(package: str, name: str, module: str) -> str:
+    """Return what to install for a package that a part lacks: ours name theirs in pyproject.toml."""
+    if name in EXTRAS:
+        return f"'concord-kb[{EXTRAS[name]}]'"
+    return "concord-kb" if module.startswith("concord.") else package.partition(".")[0]
 
 
 def _outside(kind: str) -> dict[str, str]:

@@ -509,7 +509,10 @@ class Ledger(Protocol):
 
 
 class EmbeddingCache(Protocol):
-    """Vectors by text, so that no text is embedded twice. Keys are SHA-256 of the embeddable text."""
+    """Vectors by text, so that no text is embedded twice while they are kept.
+
+    Keys are SHA-256 of the embeddable text.
+    """
 
     def get(self, identity: Identity, keys: Sequence[bytes]) -> dict[bytes, Vector]:
         """Return the vectors known for these keys under this identity, counting what was known and not."""

@@ -1,7 +1,7 @@
 """Answer ⇄ JSON: one contract for `--json`, MCP and HTTP. `docs/answer.schema.json` is its authority.
 
-Every key is always there and null where it does not apply. Names are stable: add, never rename. Numbers are
-given in full, so that a score read here can be used as a threshold there.
+Every key is always there and null where it does not apply. Names are stable: add, never rename. Scores are
+given in full, so that one read here can be used as a threshold there; a duration has three decimals.
 """
 
 from __future__ import annotations

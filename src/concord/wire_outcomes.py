@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -59,7 +60,7 @@ def sync_report_to_json(report: SyncReport) -> JsonObject:
         "degraded": report.degraded,
         "overflowed": report.overflowed,
         "generation": report.generation,
-        "took_s": round(report.took_s, 3),
+        "took_s": _seconds(report.took_s),
     }
     return json_object(wire)
 
@@ -69,6 +70,7 @@ def sync_reports_to_json(reports: Sequence[SyncReport]) -> JsonObject:
     each = [sync_report_to_json(report) for report in reports]
     return {
         **{key: sum(one[key] for one in each) for key in SUMMED},
+        "skipped": _skipped(reports),
         "failed": [failure for one in each for failure in one["failed"]],
         "generation": max((one["generation"] for one in each), default=None),
         "sources": each,
@@ -96,7 +98,7 @@ def migration_to_json(migration: Migration, store: str) -> JsonObject:
         "cached": migration.cached,
         "checksum": migration.checksum,
         "copied": migration.copied,
-        "took_s": migration.took_s,
+        "took_s": _seconds(migration.took_s),
         "vectors_left": migration.left or None,
     }
     return json_object(wire)
@@ -111,7 +113,7 @@ def backup_to_json(backup: Backup) -> JsonObject:
         "documents": backup.counts.documents,
         "chunks": backup.counts.chunks,
         "vectors": backup.counts.vectors,
-        "took_s": round(backup.took_s, 3),
+        "took_s": _seconds(backup.took_s),
     }
     return json_object(wire)
 
@@ -119,7 +121,7 @@ def backup_to_json(backup: Backup) -> JsonObject:
 def rehomed_to_json(done: Rehomed, place: str) -> JsonObject:
     """Return where vectors are kept now, what bringing them there came to, and where some still lie."""
     left = [{"vectors": one.home.url, "store": one.home.key, "why": one.why} for one in done.left]
-    return json_object({"vectors": place, **done.embedding._asdict(), "left": left})
+    return json_object({"vectors": place, **_embedding(done.embedding), "left": left})
 
 
 def source_to_json(summary: SourceSummary) -> JsonObject:
@@ -183,7 +185,7 @@ def diagnosis_to_json(found: Diagnosis) -> JsonObject:
 
 def model_to_json(state: ModelState) -> JsonObject:
     """Return a model whose vectors are kept."""
-    return {
+    wire = {
         "name": state.space.identity.name,
         **(_model(state.space.identity) or {}),
         "active": state.space.is_active,
@@ -191,40 +193,44 @@ def model_to_json(state: ModelState) -> JsonObject:
         "pending": state.pending,
         "url": state.space.recipe.get("embed.url") or None,
     }
+    return json_object(wire)
 
 
 def built_to_json(built: Built) -> JsonObject:
     """Return what building a model's vectors came to."""
-    return {
+    wire = {
         "name": built.identity.name,
         **(_model(built.identity) or {}),
         "active": built.is_active,
         **_embedding(built.embedding),
-        "took_s": round(built.took_s, 3),
+        "took_s": _seconds(built.took_s),
     }
+    return json_object(wire)
 
 
 def switch_to_json(switch: Switch) -> JsonObject:
     """Return what became of the wish to use another model."""
-    return {
+    wire = {
         "outcome": switch.outcome,
         "name": switch.identity.name,
         "before": switch.before and switch.before.name,
         "comparison": switch.comparison and comparison_to_json(switch.comparison),
         **_embedding(switch.embedding),
-        "took_s": round(switch.took_s, 3),
+        "took_s": _seconds(switch.took_s),
     }
+    return json_object(wire)
 
 
 def comparison_to_json(comparison: Comparison) -> JsonObject:
     """Return what two models found."""
-    return {
+    wire = {
         "queries": len(comparison.before.ranks),
         "before": _trial(comparison.before),
         "after": _trial(comparison.after),
         "difference": round(comparison.difference, 4),
         "worse": comparison.is_worse,
     }
+    return json_object(wire)
 
 
 def removed_model_to_json(identity: Identity, vectors: int) -> JsonObject:
@@ -234,7 +240,7 @@ def removed_model_to_json(identity: Identity, vectors: int) -> JsonObject:
 
 def backfill_to_json(done: Backfill) -> JsonObject:
     """Return what indexing anew came to."""
-    return {**done._asdict(), "took_s": round(done.took_s, 3)}
+    return json_object({**done._asdict(), "took_s": _seconds(done.took_s)})
 
 
 def evaluation_to_json(evaluation: Evaluation, judged: Review) -> JsonObject:
@@ -277,6 +283,19 @@ def refit_to_json(refit: Refit) -> JsonObject:
         "after": _promises(refit.after),
     }
     return json_object(wire)
+
+
+def _skipped(reports: Sequence[SyncReport]) -> dict[str, int]:
+    """Return how many files were skipped in all, by reason."""
+    files: Counter[str] = Counter()
+    for report in reports:
+        files.update(report.skipped)
+    return dict(files)
+
+
+def _seconds(took: float) -> float:
+    """Return a duration to the millisecond, as every duration is told."""
+    return round(took, 3)
 
 
 def _finding(finding: Finding) -> JsonObject:

@@ -44,6 +44,7 @@ from concord.types import (
 DEEP = 1000  # how far down each strategy's list is read
 PROBE_WORDS = 12  # of a passage, to ask the engine whether a filter lets just this passage through
 EVERYTHING = Filter(include_superseded=True)
+SEMANTIC = STRATEGIES[-1]  # the one strategy whose scores are cosines
 
 
 class Explanation(Struct, frozen=True):
@@ -174,19 +175,24 @@ def _ranks(deep: Poll) -> dict[ChunkId, int]:
 def _standings(chunk: Chunk, query: Query, deep: Poll, tools: SearchTools) -> Iterator[Standing]:
     """Yield where each strategy puts a chunk; one that was not asked says why."""
     reasons = {one.strategy: one.reason for one in (tools.absent, *deep.degraded) if one}
-    for name in STRATEGIES:
-        family: Family = "semantic" if name == "semantic" else "lexical"
+    for name, family in _families(tools).items():
         if name not in deep.votes:
             yield Standing(name, family, None, None, False, reasons.get(name, "not asked in this mode"))
             continue
         vote = next((one for one in deep.votes[name] if one.chunk_id == chunk.id), None)
-        rank, score = (vote.rank, vote.score) if vote else (None, _cosine(chunk, query, family, tools))
+        rank, score = (vote.rank, vote.score) if vote else (None, _cosine(chunk, query, name, tools))
         yield Standing(name, family, rank, score, rank is not None and rank <= query.candidates)
 
 
-def _cosine(chunk: Chunk, query: Query, family: str, tools: SearchTools) -> float | None:
-    """Return how near a chunk is that the semantic list does not reach; None for words, or no vector."""
-    if family != "semantic" or tools.similarity is None:
+def _families(tools: SearchTools) -> dict[str, Family]:
+    """Return each strategy's family: first ours, whether they can vote or not, then installed packages'."""
+    ours: dict[str, Family] = {name: "semantic" if name == SEMANTIC else "lexical" for name in STRATEGIES}
+    return ours | {strategy.name: strategy.family for strategy in tools.strategies}
+
+
+def _cosine(chunk: Chunk, query: Query, strategy: str, tools: SearchTools) -> float | None:
+    """Return how near a chunk is that our semantic list does not reach; None for others, or no vector."""
+    if strategy != SEMANTIC or tools.similarity is None:
         return None
     stored = tools.similarity.fetch([chunk.id])
     return tools.similarity.compare(query.meaning, stored).cosines().get(chunk.id)
@@ -197,7 +203,7 @@ def _as_if_voted(chunk: Chunk, ballots: Ballots, deep: Poll, standings: Sequence
     votes = [one for some in deep.votes.values() for one in some if one.chunk_id == chunk.id]
     if chunk.id in ballots.votes or not votes:
         return ballots
-    near = next((one.score for one in standings if one.family == "semantic"), None)
+    near = next((one.score for one in standings if one.strategy == SEMANTIC), None)
     cosine = {} if near is None else {chunk.id: near}
     return with_votes(ballots, votes, cosine=cosine)
 

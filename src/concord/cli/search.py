@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,7 +25,7 @@ def _moment(ctx: click.Context, parameter: click.Parameter, given: str | None) -
         return None
     from concord.text.moments import moment
 
-    return moment(given, is_end=parameter.name == "until")
+    return moment(given, now=time.time(), is_end=parameter.name == "until")
 
 
 _REQUEST_OPTIONS = (

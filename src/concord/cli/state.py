@@ -57,14 +57,13 @@ def _facts(state: Stats) -> Iterator[tuple[str, str]]:
     counts, identity = state.counts, state.identity
     size = "" if state.size_bytes is None else f" ({_bytes(state.size_bytes)})"
     types = ", ".join(f"{count:,} {kind}" for kind, count in sorted(state.types.items()))
-    waiting = f" ({state.pending:,} left to embed: `kb sync`)" if state.pending else ""
     yield "store", without_password(state.store) + size
     yield "org", state.org
     yield "sources", f"{counts.sources:,}"
     yield "documents", f"{counts.documents:,}" + (f" ({types})" if types else "")
     yield "chunks", f"{counts.chunks:,}"
     home = f" in {state.vectors_home}" if state.vectors_home else ""
-    yield "vectors", f"{counts.vectors:,}{home}{waiting}"
+    yield "vectors", f"{counts.vectors:,}{home}"
     if identity:
         yield "model", f"{identity.provider}/{identity.model} ({identity.dimension} dimensions)"
     else:
@@ -78,6 +77,8 @@ def _facts(state: Stats) -> Iterator[tuple[str, str]]:
     if state.feedback:
         said = ", ".join(f"{count:,} {opinion}" for opinion, count in state.feedback.items())
         yield "feedback", f"{said} (`kb calibrate` learns from it)"
+    for problem in state.problems:
+        yield "to do", problem
 
 
 def _index(state: VectorIndexState, vectors: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -51,8 +52,8 @@ def search(desk: Desk, kb: KnowledgeBase, asked: given.SearchArguments) -> Reply
             type=asked.type,
             source=asked.source,
             path=asked.path,
-            since=moment(asked.since) if asked.since else None,
-            until=moment(asked.until, is_end=True) if asked.until else None,
+            since=moment(asked.since, now=time.time()) if asked.since else None,
+            until=moment(asked.until, now=time.time(), is_end=True) if asked.until else None,
             deadline_ms=asked.deadline_ms,
             include_superseded=asked.include_superseded,
             min_generation=asked.min_generation,
@@ -171,10 +172,10 @@ def remove(desk: Desk, kb: KnowledgeBase, asked: given.RemoveArguments) -> Reply
 
 def stats(desk: Desk, kb: KnowledgeBase, asked: given.StatsArguments) -> Reply:
     """Tell how much is stored and whether all is well."""
-    state = stats_to_json(kb.stats())
+    found = kb.stats()
+    state, problems = stats_to_json(found), [for_tools(problem) for problem in found.problems]
     if (index := state["vector_index"]) and index["absent"]:
         index["absent"] = for_tools(index["absent"])
-    problems = _problems(state)
     wire = {
         **state,
         "health": {
@@ -241,15 +242,11 @@ def _how_far(job: Job, moving: Job) -> str:
 def _report(wire: JsonObject, reports: list[SyncReport]) -> JsonObject:
     """Return one flat report, however many sources there were."""
     failed = [{**one, "reason": for_tools(one["reason"])} for one in wire.get("failed", [])]
-    skipped: dict[str, int] = {}
-    for report in reports:
-        for reason, files in report.skipped.items():
-            skipped[reason] = skipped.get(reason, 0) + files
     return {
         "state": "done",
         "source": wire["source"],
         **{key: wire.get(key, 0) for key in SUMMED},
-        "skipped": skipped,
+        "skipped": wire.get("skipped", {}),
         "failed": failed[:MOST_FAILURES],
         "failed_total": len(failed),
         "degraded": next((for_tools(report.degraded) for report in reports if report.degraded), None),
@@ -261,15 +258,6 @@ def _report(wire: JsonObject, reports: list[SyncReport]) -> JsonObject:
 
 def _progress(step: Step) -> JsonObject:
     return {"stage": step.stage, "done": step.done, "total": step.total}
-
-
-def _problems(state: JsonObject) -> list[str]:
-    found = []
-    if not state["documents"]:
-        found.append("nothing is indexed yet: kb_add_source indexes a folder, kb_note keeps a note")
-    if state["pending"]:
-        found.append(f"{state['pending']} chunks have no vector yet and are found by words alone: kb_sync")
-    return found
 
 
 def _described(document: Document, source: Source | None = None) -> JsonObject:

@@ -11,6 +11,7 @@ _TOOLS = {
     "add": "kb_add_source",
     "get": "kb_get",
     "list": "kb_list",
+    "note": "kb_note",
     "search": "kb_search",
     "stats": "kb_stats",
     "sync": "kb_sync",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import date, datetime, timedelta
 
 from concord.errors import BadValue
@@ -13,17 +12,18 @@ _HOURS = {"h": 1, "d": 24, "w": 7 * 24, "y": 365 * 24}
 _GRAIN = timedelta(microseconds=1)  # the finest that a moment is written in
 
 
-def moment(text: str, *, is_end: bool = False) -> float:
+def moment(text: str, *, now: float, is_end: bool = False) -> float:
     """Return a moment in seconds since 1970; what names no zone is in that of this machine.
 
-    A day without a time is its beginning, or with `is_end` its end: until Friday is Friday as well.
+    How long ago is counted from `now`. A day without a time is its beginning, or with `is_end` its end: until
+    Friday is Friday as well.
 
     Raises:
         BadValue: it is neither a date nor a time ago.
     """
     text = text.strip()
     if ago := _AGO.fullmatch(text.lower()):
-        return time.time() - int(ago[1]) * _HOURS[ago[2]] * 3600
+        return now - int(ago[1]) * _HOURS[ago[2]] * 3600
     try:
         begins = datetime.fromisoformat(text)
         is_day = is_end and _is_day(text)
