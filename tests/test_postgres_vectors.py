@@ -316,10 +316,11 @@ def test_the_chunks_of_vectors_are_looked_up_by_their_keys_before_the_planner_kn
     with closing(PostgresStore.open(database, "first")) as store:
         ids = put(store, "docs/a.md", *(f"alpha {number}" for number in range(2000)))
         embed(store, [(ids[0], unit(1, 0, 0, 0))])
-    statement = vectors._PUT.format(table="kb_vectors_4").replace("%(vectors)s", "NULL::vector[]")
+    statement = vectors._PUT.format(table="kb_vectors_4", which="s.is_active")
+    statement = statement.replace("%(vectors)s", "NULL::vector[]")
     with psycopg.connect(database) as connection:
-        values = {"org": 1, "space": 1, "ids": array_of(ids[:64])}
-        rows = connection.execute(f"EXPLAIN {statement}", values)
+        space = {"space": 1, "dimension": 4, "seen": None}
+        rows = connection.execute(f"EXPLAIN {statement}", {"org": 1, **space, "ids": array_of(ids[:64])})
         plan = [line.strip() for (line,) in rows]
     assert [line for line in plan if "kb_chunks_document" in line or "Seq Scan on kb_chunks" in line] == []
     assert any("kb_chunks_pkey" in line for line in plan)

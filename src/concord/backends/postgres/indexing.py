@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from concord.backends.columns import Columns
-from concord.backends.postgres.array_form import Bigints, Texts
+from concord.backends.postgres.array_form import Bigints, Integers, Texts
 from concord.backends.postgres.connections import Connection
 from concord.backends.postgres.rows import array_of
 from concord.backends.postgres.schema import vector_table
@@ -37,13 +37,14 @@ _PUT_CHUNKS = f"""
 INSERT INTO kb_chunks (org, {_NAMES})
 SELECT %(org)s, given.* FROM unnest({_ARRAYS}, {_INDEXED}) AS given ({_NAMES})"""
 _TEXTS_AT_ONCE = 64_000  # characters, about: what fits between client and server while both work
-# A term's chunks are a part of an array that has those of all.
+# A term's chunks are a part of an array that has those of all. Unnested side by side in a select list, rows
+# are not laid down before they are inserted, as those of a function in FROM are.
 _PUT_POSTINGS = """
 INSERT INTO kb_postings (org, segment, term, size, chunks, packed)
 SELECT %(org)s, %(segment)s, given.term, given.size,
     (%(chunks)s)[given.last - given.size + 1 : given.last],
     (%(packed)s)[given.last - given.size + 1 : given.last]
-FROM unnest(%(terms)s, %(sizes)s::integer[], %(lasts)s::integer[]) AS given (term, size, last)"""
+FROM (SELECT unnest(%(terms)s) AS term, unnest(%(sizes)s) AS size, unnest(%(lasts)s) AS last) AS given"""
 _POSTINGS_AT_ONCE = 4000
 _PUT_PENDING = "INSERT INTO kb_pending SELECT org, key, unnest(%s::bigint[]) FROM kb_spaces WHERE org = %s"
 _PUT_SEGMENT = """
@@ -126,10 +127,10 @@ def insert_chunks(connection: Connection, org: int, chunks: Sequence[NewChunk]) 
     if not chunks:
         return
     with connection.pipeline(), _new_segment() as segment:
+        connection.execute(_PUT_PENDING, (array_of(chunk.id for chunk in chunks), org))
         for some in _groups(chunks):  # the server inserts these while the next ones are made
             indexed = _indexed(segment, [(chunk.id, chunk.columns) for chunk in some])
             connection.execute(_PUT_CHUNKS, {"org": org, **_columns(some), **indexed}, prepare=True)
-        connection.execute(_PUT_PENDING, (array_of(segment.chunks), org))
         _put_segment(connection, org, segment)
 
 
@@ -221,9 +222,9 @@ def _put_segment(connection: Connection, org: int, segment: Segment) -> None:
     number, chunks = max(segment.chunks), len(segment.chunks)
     for some in segment.postings(_POSTINGS_AT_ONCE):  # the server writes some while the next are sent
         values = {
-            "terms": Texts(some.terms),
-            "sizes": array_of(some.sizes.tolist()),
-            "lasts": array_of(some.sizes.cumsum().tolist()),
+            "terms": some.terms,
+            "sizes": Integers(some.sizes),
+            "lasts": Integers(some.sizes.cumsum()),
             "chunks": Bigints(some.chunks),
             "packed": Bigints(some.packed),
         }

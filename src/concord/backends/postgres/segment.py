@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from psycopg.errors import ProgramLimitExceeded
 
 from concord.backends.columns import Columns
-from concord.backends.postgres.array_form import Tsvectors
+from concord.backends.postgres.array_form import TextItems, Tsvectors, text_item
 from concord.backends.postgres.words import COUNT_BITS, LABELS, LENGTH_BITS, MOST_COUNTED, Vocabulary
 from concord.types import ChunkId
 
@@ -49,7 +49,7 @@ class Indexed(NamedTuple):
 class Postings(NamedTuple):
     """Some terms: in how many chunks each is, and these, those of one term after those of another."""
 
-    terms: list[str]
+    terms: TextItems
     sizes: Numbers
     chunks: Numbers
     packed: Numbers
@@ -62,10 +62,12 @@ class _Learned:
         self.vocabulary = Vocabulary()
         self.texts = b""  # of all tokens, one after the other
         self.ends = array("q")  # of each there
+        self.items: list[bytes] = []  # each of them as an array of texts has it
 
     def catch_up(self) -> None:
         """Take the texts of new tokens down."""
         new = [token.encode() for token in self.vocabulary.tokens[len(self.ends) :]]
+        self.items += map(text_item, new)
         self.ends.extend(islice(accumulate(map(len, new), initial=len(self.texts)), 1, None))
         self.texts += b"".join(new)
 
@@ -122,7 +124,7 @@ class Segment:
     def postings(self, at_once: int) -> Iterator[Postings]:
         """Yield all postings in the order of their terms, about so many together."""
         found, sizes = np.concatenate(self._found), np.concatenate(self._sizes)
-        terms, rank = _ordered(self._learned.vocabulary.tokens, np.flatnonzero(np.bincount(found)))
+        order, rank = _ordered(self._learned.vocabulary.tokens, np.flatnonzero(np.bincount(found)))
         fields = np.repeat(np.arange(len(sizes)), sizes)  # a column of a chunk each
         found = (rank[found] << _FIELD_BITS) + fields
         found.sort()
@@ -133,15 +135,16 @@ class Segment:
         first = _first_of_each(posting)
         term, chunk = _split(posting[first], _FIELD_BITS - _COLUMN_BITS)
         packed = _summed(often, first) + (_lengths(sizes)[chunk] << LENGTH_BITS)
+        terms = TextItems([self._learned.items[number] for number in order])
         return _parted(Postings(terms, np.bincount(term), np.array(self.chunks)[chunk], packed), at_once)
 
 
-def _ordered(tokens: Sequence[str], used: Numbers) -> tuple[list[str], Numbers]:
-    """Return those tokens that have some numbers, in order, and by number the place of each of them there."""
+def _ordered(tokens: Sequence[str], used: Numbers) -> tuple[list[int], Numbers]:
+    """Return some numbers in the order of their tokens, and by number the place of each of them there."""
     order = sorted(used.tolist(), key=tokens.__getitem__)
     rank = np.zeros(len(tokens), np.int64)
     rank[np.fromiter(order, np.int64, len(order))] = np.arange(len(order))
-    return [tokens[number] for number in order], rank
+    return order, rank
 
 
 def _parted(found: Postings, at_once: int) -> Iterator[Postings]:
@@ -151,7 +154,7 @@ def _parted(found: Postings, at_once: int) -> Iterator[Postings]:
         last = max(first + 1, int(ends.searchsorted(start + at_once)))
         stop = int(ends[last - 1])
         yield Postings(
-            found.terms[first:last],
+            TextItems(found.terms.items[first:last]),
             found.sizes[first:last],
             found.chunks[start:stop],
             found.packed[start:stop],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ from concord.backends.embeddings import check_identity, check_vector, check_vect
 from concord.backends.postgres.cache import identity_column, identity_of
 from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.filters import CHUNKS
-from concord.backends.postgres.ledger import ask_home, check_here, claim
+from concord.backends.postgres.ledger import check_here, claim
 from concord.backends.postgres.rows import array_of, loaded, stored, stored_name
 from concord.backends.postgres.schema import vector_table
 from concord.backends.postgres.scope import Scope, Scopes, open_scope, uncounted
@@ -64,18 +63,28 @@ _PENDING = f"""
 SELECT c.id, d.title, c.heading, c.content, CASE d.type WHEN 'note' THEN d.tags ELSE '{{}}' END
 {_WAITING} AND c.id > %(after)s ORDER BY c.id LIMIT %(limit)s"""
 _LOCK_SPACE = " FOR KEY SHARE OF s"  # whoever drops the space waits until the vectors are in it
+_HOLD_SPACE = f"SELECT FROM kb_spaces AS s WHERE s.org = %(org)s AND {{which}}{_LOCK_SPACE}"
 # Chunks that are gone, or go before this holds them, get no vector. Each is looked up by itself, in order: of
-# `= ANY` a planner that knows little of the organisation thought it best to read all its chunks.
+# `= ANY` a planner that knows little of the organisation thought it best to read all its chunks. Nothing is
+# written unless the space, which is held by then, is here and as it is thought to be.
 _PUT = """
-WITH alive AS (
+WITH here AS MATERIALIZED (
+    SELECT FROM kb_orgs AS o JOIN kb_spaces AS s ON s.org = o.key
+    WHERE o.key = %(org)s AND o.home = '' AND s.key = %(space)s AND s.dimension = %(dimension)s
+        AND s.identity IS NOT DISTINCT FROM %(seen)s AND {which}),
+alive AS (
     SELECT c.id FROM (SELECT unnest(%(ids)s::bigint[]) AS id ORDER BY 1) AS wanted CROSS JOIN LATERAL (
-        SELECT id FROM kb_chunks WHERE org = %(org)s AND id = wanted.id FOR KEY SHARE) AS c),
+        SELECT id FROM kb_chunks WHERE org = %(org)s AND id = wanted.id FOR KEY SHARE) AS c
+    WHERE EXISTS (SELECT FROM here)),
 waiting AS (
-    DELETE FROM kb_pending WHERE org = %(org)s AND space = %(space)s AND chunk = ANY(%(ids)s::bigint[]))
-INSERT INTO {table} (org, space, chunk, embedding)
-SELECT %(org)s, %(space)s, given.id, given.embedding
-FROM unnest(%(ids)s::bigint[], %(vectors)s) AS given (id, embedding) JOIN alive USING (id)
-ON CONFLICT (org, space, chunk) DO UPDATE SET embedding = excluded.embedding"""
+    DELETE FROM kb_pending WHERE org = %(org)s AND space = %(space)s AND chunk = ANY(%(ids)s::bigint[])
+        AND EXISTS (SELECT FROM here)),
+stored AS (
+    INSERT INTO {table} (org, space, chunk, embedding)
+    SELECT %(org)s, %(space)s, given.id, given.embedding
+    FROM unnest(%(ids)s::bigint[], %(vectors)s) AS given (id, embedding) JOIN alive USING (id)
+    ON CONFLICT (org, space, chunk) DO UPDATE SET embedding = excluded.embedding RETURNING 1)
+SELECT EXISTS (SELECT FROM here), (SELECT count(*) FROM stored)"""
 # One row: to make and to take apart one for each vector takes as long as to read them.
 _FETCH = """
 SELECT array_agg(v.chunk), string_agg(vector_send(v.embedding), '') FROM {table} AS v
@@ -129,6 +138,7 @@ class PostgresVectors:
         self._org = connections.org
         self._bound = identity
         self._identity = identity_column(identity) if identity else None
+        self._which = _IS_BOUND if identity else _IS_ACTIVE
         self._seen: _State | None = None  # when somebody asked last
         self._scopes = Scopes(self._org)
 
@@ -178,7 +188,7 @@ class PostgresVectors:
                 raise unprepared()
             check_vectors(batch.values(), state.dimension)
             self._seen = state
-            return self._put(connection, state, batch).rowcount
+            return _stored(self._put(connection, state, batch)) or 0
 
     def search(
         self,
@@ -223,21 +233,17 @@ class PostgresVectors:
         seen = self._seen
         if seen is None or seen.home or not is_sound(batch.values(), seen.dimension):
             return None
-        with suppress(psycopg.Rollback), self._connections.transaction() as connection:
-            with connection.pipeline():
-                asked = self._ask_state(connection, _LOCK_SPACE)
-                home = ask_home(connection, self._org)
+        with self._connections.session() as connection:
+            with connection.pipeline():  # what it sends together is a transaction
+                connection.execute(_HOLD_SPACE.format(which=self._which), self._whose())
                 stored = self._put(connection, seen, batch)
-            now = _state_of(asked)
-            if now is None or not now.is_like(seen) or home.fetchone() != ("",):
-                raise psycopg.Rollback
-            return stored.rowcount
-        return None
+            return _stored(stored)
 
     def _put(self, connection: Connection, state: _State, batch: Mapping[ChunkId, Vector]) -> Cursor:
-        statement = _PUT.format(table=vector_table(state.dimension or 0))
+        statement = _PUT.format(table=vector_table(state.dimension or 0), which=self._which)
+        space = {"space": state.space, "dimension": state.dimension, "seen": state.identity}
         values = {"ids": array_of(batch), "vectors": Embeddings(list(batch.values()))}
-        return connection.execute(statement, {"org": self._org, "space": state.space, **values})
+        return connection.execute(statement, {**self._whose(), **space, **values})
 
     def _fetch(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, Vector]:
         def work(connection: Connection) -> dict[ChunkId, Vector]:
@@ -254,8 +260,7 @@ class PostgresVectors:
         if state is None or state.dimension is None:
             return {}
         _check_here(state)
-        which = _IS_BOUND if self._bound else _IS_ACTIVE
-        statement = _FETCH.format(table=vector_table(state.dimension), which=which)
+        statement = _FETCH.format(table=vector_table(state.dimension), which=self._which)
         asked = {**self._whose(), "ids": array_of(chunk_ids), "dimension": state.dimension}
         ids, sent = connection.cursor(binary=True).execute(statement, asked).fetchone() or (None, b"")
         return dict(zip(ids, from_wire(sent, state.dimension), strict=True)) if ids else {}
@@ -265,8 +270,7 @@ class PostgresVectors:
         return _state_of(self._ask_state(connection, locked))
 
     def _ask_state(self, connection: Connection, locked: str = "", more: str = "", **values: Any) -> Cursor:
-        which = _IS_BOUND if self._bound else _IS_ACTIVE
-        statement = _STATE.format(which=which, more=more) + locked
+        statement = _STATE.format(which=self._which, more=more) + locked
         return connection.execute(statement, {**self._whose(), **values})
 
     def _whose(self) -> dict[str, Any]:
@@ -350,6 +354,12 @@ def _scored(cursor: Cursor, dimension: int) -> list[Scored]:
 
 def _cosine(distance: float) -> float:
     return min(1.0, 1.0 - distance)
+
+
+def _stored(cursor: Cursor) -> int | None:
+    """Return how many vectors were stored; None where their space is not what it was taken for."""
+    is_here, number = cursor.fetchone() or (False, 0)
+    return int(number) if is_here else None
 
 
 def _state_of(cursor: Cursor) -> _State | None:
