@@ -20,8 +20,10 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from concord.cli.main import kb
+from concord.config import load_settings
 from concord.errors import BadValue, Unavailable
 from concord.mcp import http as served
+from concord.mcp import start
 from concord.mcp.server import build
 from concord.mcp.tokens import add_token, grant_for, read_grants
 from mcp_session import BOUND_S, ERAS, KB, call, desk_at, environment, refusal, run, serving, write_docs
@@ -289,6 +291,67 @@ def test_kb_serve_refuses_to_start_for_others_without_a_token(tmp_path: Path):
     assert done.returncode == 2
     assert "needs a token" in done.stderr
     assert "--new-token" in done.stderr
+
+
+def refused_start(tmp_path: Path, *before: str, **more: str) -> str:
+    """Run a `kb serve` that must not start, and return what it says."""
+    done = subprocess.run(
+        [*KB, *before, "serve", "--port", "0"],
+        env=environment(tmp_path / "home", **more),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=BOUND_S,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "serving" not in done.stderr
+    return done.stderr
+
+
+@pytest.mark.promise("mcp.http.token")
+def test_a_token_file_that_is_named_and_not_there_is_no_open_server(tmp_path: Path):
+    said = refused_start(tmp_path, KB_SERVE_TOKENS=str(tmp_path / "tokenz"))
+    assert f"no file of tokens at {tmp_path / 'tokenz'}" in said
+    assert "hint: correct serve.tokens" in said
+
+
+@pytest.mark.promise("mcp.http.token")
+@pytest.mark.parametrize("text", ["", "# red 0123456789abcdef\n\n"])
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_token_file_without_a_token_is_no_open_server(tmp_path: Path, text: str, is_named: bool):
+    path = tmp_path / "home" / "tokens"
+    path.parent.mkdir()
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o600)
+    said = refused_start(tmp_path, **({"KB_SERVE_TOKENS": str(path)} if is_named else {}))
+    assert f"no token in {path}" in said
+    assert "--new-token" in said
+
+
+@pytest.mark.promise("mcp.http.token")
+def test_a_link_to_tokens_that_leads_nowhere_is_no_open_server(tmp_path: Path):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "tokens").symlink_to("/not/mounted/tokens")
+    assert "no token in" in refused_start(tmp_path)
+
+
+def test_a_first_token_can_be_made_in_a_file_that_is_named_and_not_there(tmp_path: Path):
+    settings = load_settings({"serve.tokens": str(tmp_path / "new")}, {"KB_HOME": str(tmp_path)})
+    start.new_token(settings, "team")
+    (grant,) = start.grants_of(settings)
+    assert grant.org == "team"
+
+
+def test_a_server_says_at_the_start_whether_it_wants_tokens(tmp_path: Path):
+    with serving(tmp_path / "home", tmp_path, says="without tokens, for this machine alone") as url:
+        assert post(url)[0] == 200
+    token = add_token(tmp_path / "tokens", "team")
+    tokens = str(tmp_path / "tokens")
+    with serving(tmp_path / "home", tmp_path, says="each request needs one", KB_SERVE_TOKENS=tokens) as url:
+        assert post(url)[0] == 401
+        assert post(url, Authorization=f"Bearer {token}")[0] == 200
 
 
 def test_an_address_that_is_taken_or_none_is_an_error_with_a_hint():

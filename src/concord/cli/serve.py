@@ -51,5 +51,6 @@ def serve(flags: Flags, host: str | None, port: int | None, new_token: str | Non
     start.over_http(settings, host or settings["serve.host"], port, Path.cwd(), _announce)
 
 
-def _announce(address: str) -> None:
-    output.talk(f"serving MCP at {address}")
+def _announce(address: str, needs_token: bool) -> None:
+    who = "with tokens: each request needs one" if needs_token else "without tokens, for this machine alone"
+    output.talk(f"serving MCP at {address} {who}")
