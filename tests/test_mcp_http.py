@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import select
 import socket
 import subprocess
 import threading
@@ -352,6 +353,27 @@ def test_a_server_says_at_the_start_whether_it_wants_tokens(tmp_path: Path):
     with serving(tmp_path / "home", tmp_path, says="each request needs one", KB_SERVE_TOKENS=tokens) as url:
         assert post(url)[0] == 401
         assert post(url, Authorization=f"Bearer {token}")[0] == 200
+
+
+def test_a_program_learns_the_address_from_one_line_of_json(tmp_path: Path):
+    with subprocess.Popen(
+        [*KB, "serve", "--port", "0", "--json"],
+        env=environment(tmp_path / "home"),
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        encoding="utf-8",
+    ) as process:
+        assert process.stdout is not None
+        try:
+            assert select.select([process.stdout], [], [], BOUND_S)[0], "nothing is said while it runs"
+            said = json.loads(process.stdout.readline())
+            assert said == {"url": said["url"], "needs_token": False}
+            assert post(said["url"])[0] == 200
+        finally:
+            process.terminate()
+        assert process.stdout.read() == ""
 
 
 def test_an_address_that_is_taken_or_none_is_an_error_with_a_hint():
