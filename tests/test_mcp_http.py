@@ -311,6 +311,38 @@ def refused_start(tmp_path: Path, *before: str, **more: str) -> str:
     return done.stderr
 
 
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("bogus", "store.url is no URL"),
+        ("bogus://x", "no backend is called 'bogus'"),
+        ("sqlite://relative", "names no SQLite store"),
+        ("sqlite:///tmp/x?colour=red", "no option of a SQLite store"),
+        ("json:relative", "names no JSON store"),
+        ("postgresql://host/db?colour=red", "not one that PostgreSQL understands"),
+    ],
+)
+def test_a_server_of_a_store_that_can_never_be_does_not_start(tmp_path: Path, url: str, told: str):
+    assert told in refused_start(tmp_path, KB_STORE_URL=url)
+
+
+def test_a_server_of_vectors_that_can_never_be_does_not_start(tmp_path: Path):
+    assert "does not begin with http://" in refused_start(tmp_path, KB_VECTORS_URL="localhost:6333")
+    assert "called 'ftp'" in refused_start(tmp_path, KB_VECTORS_URL="ftp://localhost")
+
+
+def test_a_server_of_an_organisation_that_can_never_be_does_not_start(tmp_path: Path):
+    assert "'../e' cannot name an organisation" in refused_start(tmp_path, "--org", "../e")
+
+
+def test_a_server_starts_though_its_store_is_down_and_makes_none_before_it_is_asked(tmp_path: Path):
+    down = "postgresql://nobody@127.0.0.1:1/none"
+    for url in (f"sqlite://{tmp_path}/new", f"json://{tmp_path}/new", "memory://", down):
+        with serving(tmp_path / "home", tmp_path, KB_STORE_URL=url) as served_at:
+            assert post(served_at)[0] == 200
+        assert not (tmp_path / "new").exists()
+
+
 @pytest.mark.promise("mcp.http.token")
 def test_a_token_file_that_is_named_and_not_there_is_no_open_server(tmp_path: Path):
     said = refused_start(tmp_path, KB_SERVE_TOKENS=str(tmp_path / "tokenz"))

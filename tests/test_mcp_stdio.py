@@ -184,6 +184,18 @@ def test_a_signal_ends_the_server_without_a_traceback(tmp_path: Path, number: si
         assert server.stderr() == ""
 
 
+@pytest.mark.parametrize(("name", "value"), [("KB_ORG", "../e"), ("KB_STORE_URL", "bogus")])
+def test_a_store_that_can_never_be_ends_the_server_before_it_says_hello(
+    tmp_path: Path, name: str, value: str
+):
+    with raw(tmp_path, **{name: value}) as server:
+        assert server.process.wait(BOUND_S) == 2
+        assert server.stdout.read() == ""
+        said = server.stderr()
+        assert said.startswith("error: ")
+        assert "hint: " in said
+
+
 def test_a_folder_of_mine_that_is_configured_may_be_indexed_too(tmp_path: Path):
     (tmp_path / "started-here").mkdir()
     docs = write_docs(tmp_path / "elsewhere" / "docs")

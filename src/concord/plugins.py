@@ -23,6 +23,12 @@ TABLES: dict[str, dict[str, str]] = {
         "postgres": "concord.backends.postgres.store:PostgresStore",
         "json": "concord.backends.json_file:JsonStore",
     },
+    "locations": {  # how a store reads its URL, to check one without opening anything; a store may have none
+        "sqlite": "concord.backends.sqlite.location:locate",
+        "postgresql": "concord.backends.postgres.location:locate",
+        "postgres": "concord.backends.postgres.location:locate",
+        "json": "concord.backends.json_file:locate",
+    },
     "vectors": {  # kept outside the store, by the scheme of `vectors.url`
         "http": "concord.backends.qdrant.place:QdrantPlace",
         "https": "concord.backends.qdrant.place:QdrantPlace",
@@ -66,12 +72,7 @@ def load(kind: str, name: str) -> Any:
         UnknownName: no part of this kind has the name.
         MissingExtra: its package is not installed.
     """
-    target = TABLES[kind].get(name) or _outside(kind).get(name)
-    if target is None:
-        known = ", ".join(names(kind))
-        one = "strategy" if kind == "strategies" else kind.removesuffix("s")
-        raise UnknownName(f"no {one} is called {name!r}", hint=f"known: {known}")
-    module, _, attribute = target.partition(":")
+    module, _, attribute = find(kind, name).partition(":")
     try:
         return getattr(import_module(module), attribute)
     except ModuleNotFoundError as fault:
@@ -79,6 +80,20 @@ def load(kind: str, name: str) -> Any:
             f"{name} needs the package {fault.name!r}, which is not installed",
             hint=f"pip install 'concord-kb[{name}]'",
         ) from fault
+
+
+def find(kind: str, name: str) -> str:
+    """Return where a part is, as `module:attribute`, without importing it.
+
+    Raises:
+        UnknownName: no part of this kind has the name.
+    """
+    target = TABLES[kind].get(name) or _outside(kind).get(name)
+    if target is None:
+        known = ", ".join(names(kind))
+        one = "strategy" if kind == "strategies" else kind.removesuffix("s")
+        raise UnknownName(f"no {one} is called {name!r}", hint=f"known: {known}")
+    return target
 
 
 def _outside(kind: str) -> dict[str, str]:

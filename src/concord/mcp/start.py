@@ -14,6 +14,7 @@ from concord.mcp.desk import Desk
 from concord.mcp.leaving import leave_if_busy
 from concord.mcp.roots import allowed_roots
 from concord.mcp.server import build
+from concord.parts import check_places
 
 if TYPE_CHECKING:
     from concord.mcp.tokens import Grant
@@ -23,10 +24,12 @@ def over_stdio(settings: Settings, started_in: Path) -> None:
     """Serve the client that started us, until it goes.
 
     Raises:
+        BadValue, UnknownName, MissingExtra: with such settings no store could ever be opened.
         NotFound: a folder of `mcp.roots` does not exist.
     """
     from concord.mcp import stdio
 
+    check_places(settings)
     stdio.run(build(Desk(Bases(settings), allowed_roots(settings["mcp.roots"], started_in))))
     leave_if_busy()
 
@@ -41,10 +44,12 @@ def over_http(
     Raises:
         BadValue: others could reach it and there is no token, a file of tokens has none or is not there
             although it was named, or the address is wrong.
+        BadValue, UnknownName, MissingExtra: with such settings no store could ever be opened.
         Unavailable: the address is taken.
     """
     from concord.mcp import http
 
+    check_places(settings)
     grants = grants_of(settings)
     http.require_tokens(host, grants)
     roots = allowed_roots(settings["mcp.roots"], started_in if http.is_loopback(host) else None)
