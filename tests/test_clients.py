@@ -17,6 +17,7 @@ from concord.cli.main import kb
 from concord.clients import jsonc, toml_table
 from concord.clients.entries import CLIENTS, ENTRY, Launch, config_path, entry_for, install, uninstall
 from concord.errors import BadValue
+from concord.text.urls import without_password
 
 LAUNCH = Launch("/opt/kb", ("mcp",), {"KB_HOME": "/tmp/kb"})
 ALL = sorted(CLIENTS)
@@ -194,6 +195,37 @@ def test_keys_and_passwords_are_named_and_neither_written_nor_shown(
         text = file.read_text(encoding="utf-8")
         assert "s3cret" not in text
         assert "me@host/db" in text
+
+
+def test_a_password_of_the_store_goes_where_the_server_will_find_it(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("KB_STORE_URL", "postgresql://me:s3cret@host/db?password=s3cret&sslmode=require")
+    result = run("gemini")
+    entry = entry_in(machine / ".gemini" / "settings.json")
+    assert entry["env"] == {"KB_STORE_URL": "postgresql://me@host/db?sslmode=require"}
+    assert "the password in KB_STORE_URL; write it into ~/.pgpass, or set PGPASSWORD where" in result.stderr
+    # The entry's own variable comes first: to set it where the client is started would do nothing.
+    assert "set it where" not in result.stderr
+
+
+def test_another_url_with_a_password_is_left_out_so_that_the_clients_own_is_heeded(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("KB_VECTORS_URL", "http://me:s3cret@host:6333")
+    monkeypatch.setenv("KB_EMBED_URL", "http://host:8080/v1")
+    result = run("gemini", "--json")
+    entry = entry_in(machine / ".gemini" / "settings.json")
+    assert entry["env"] == {"KB_EMBED_URL": "http://host:8080/v1"}
+    assert "not written: KB_VECTORS_URL; set it where Gemini CLI is started" in result.stderr
+    assert json.loads(result.stdout)["left_out"] == ["KB_VECTORS_URL"]
+
+
+@pytest.mark.parametrize("options", ["?password=x", "?sslpassword=x&password=y", "?password=x&password=y"])
+def test_a_url_without_its_password_asks_for_none_in_its_options(options: str):
+    assert without_password(f"postgresql://me@host/db{options}", "") == "postgresql://me@host/db"
+    assert without_password("postgresql://me@host/db?a=b&password=x&c=d", "").endswith("/db?a=b&c=d")
+    assert without_password("postgresql://me@host/db?a=b", "") == "postgresql://me@host/db?a=b"
 
 
 @pytest.mark.parametrize("name", ALL)

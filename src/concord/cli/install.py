@@ -10,12 +10,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import Struct
 
 from concord.cli import output
 from concord.cli.command import Flags, command
 
 if TYPE_CHECKING:
     from concord.clients.entries import Change, Client, Launch, Scope
+
+STORE = "KB_STORE_URL"
+
+
+class Secrets(Struct, frozen=True):
+    """What is set and must not be written.
+
+    An entry's variables take the place of those that its client has. So a URL that is there without its password
+    is of use only where the password can come from elsewhere, as PostgreSQL's can.
+    """
+
+    variables: list[str]  # not in the entry at all
+    passwords: list[str]  # of the store, whose URL is in the entry without it
 
 
 @command(
@@ -57,15 +71,14 @@ def install(
     path = entries.config_path(chosen, scope, Path.cwd(), os.environ)
     carried = {} if scope == "project" else os.environ
     entry = entries.entry_for(chosen, launch(flags, scope, roots, carried))
-    secrets = [] if uninstall else _secrets(flags, carried)
+    secrets = Secrets([], []) if uninstall else _secrets(flags, carried)
     if only_print:
         output.talk(f"for {path}:")
         output.emit(entries.snippet(chosen, entry))
     else:
         change = entries.uninstall(chosen, path) if uninstall else entries.install(chosen, path, entry)
-        _show(change, chosen, secrets, as_json=as_json)
-    if secrets:
-        output.talk(f"secret, so not written: {', '.join(secrets)}; set it where {chosen.title} is started")
+        _show(change, chosen, [*secrets.variables, *secrets.passwords], as_json=as_json)
+    _tell(secrets, chosen.title)
 
 
 def launch(flags: Flags, scope: Scope, roots: tuple[str, ...], carried: Mapping[str, str]) -> Launch:
@@ -79,7 +92,11 @@ def launch(flags: Flags, scope: Scope, roots: tuple[str, ...], carried: Mapping[
     command, args = _program(shared=scope == "project")
     for flag, value in (("--store", flags.store), ("--org", flags.org)):
         args += [flag, without_password(value, "")] if value else []
-    env = {name: without_password(value, "") for name, value in _open_settings(carried).items()}
+    env = {
+        name: without_password(value, "")
+        for name, value in _open_settings(carried).items()
+        if name == STORE or without_password(value, "") == value
+    }
     if roots:
         env["KB_MCP_ROOTS"] = os.pathsep.join(str(Path(root).expanduser().absolute()) for root in roots)
     return Launch(command, (*args, "mcp"), env)
@@ -114,16 +131,31 @@ def _open_settings(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: environment[name] for name in sorted(names) if name in environment}
 
 
-def _secrets(flags: Flags, environment: Mapping[str, str]) -> list[str]:
+def _secrets(flags: Flags, environment: Mapping[str, str]) -> Secrets:
     """Name what is set and is in no entry."""
     from concord.config import SETTINGS
     from concord.text.urls import without_password
 
     hidden = [setting.environment_name for setting in SETTINGS if setting.is_secret]
     given = {**_open_settings(environment), "--store": flags.store or ""}
-    return [name for name in hidden if environment.get(name)] + [
-        f"the password in {name}" for name, value in given.items() if without_password(value, "") != value
-    ]
+    telling = [name for name, value in given.items() if without_password(value, "") != value]
+    stores = [name for name in telling if name in (STORE, "--store")]
+    return Secrets(
+        [name for name in (*hidden, *telling) if environment.get(name) and name not in stores],
+        [f"the password in {name}" for name in stores],
+    )
+
+
+def _tell(secrets: Secrets, title: str) -> None:
+    if secrets.variables:
+        output.talk(
+            f"secret, so not written: {', '.join(secrets.variables)}; set it where {title} is started"
+        )
+    if secrets.passwords:
+        output.talk(
+            f"secret, so not written: {', '.join(secrets.passwords)};"
+            f" write it into ~/.pgpass, or set PGPASSWORD where {title} is started"
+        )
 
 
 def _show(change: Change, client: Client, secrets: list[str], *, as_json: bool) -> None:
