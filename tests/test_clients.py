@@ -174,6 +174,58 @@ def test_the_settings_in_force_travel_into_the_users_own_file(machine: Path, mon
     assert entry["env"] == {"KB_EMBED_PROVIDER": "hashing", "KB_MCP_ROOTS": str(Path.cwd() / "work")}
 
 
+def test_relative_paths_mean_the_same_wherever_the_client_starts_the_server(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+):
+    here = Path.cwd()
+    (here / "model").mkdir()
+    (here / "model" / "tokenizer.json").touch()
+    (here / "reranker").mkdir()
+    relative = {
+        "KB_HOME": "rel",
+        "KB_SERVE_TOKENS": "keys/tokens",
+        "KB_MCP_ROOTS": f"a{os.pathsep}~/b{os.pathsep}",
+        "KB_EMBED_MODEL": "model",
+        "KB_RERANK_MODEL": "reranker",
+    }
+    for name, value in relative.items():
+        monkeypatch.setenv(name, value)
+    assert run("gemini").exit_code == 0
+    assert entry_in(machine / ".gemini" / "settings.json")["env"] == {
+        "KB_HOME": str(here / "rel"),
+        "KB_SERVE_TOKENS": str(here / "keys" / "tokens"),
+        "KB_MCP_ROOTS": f"{here / 'a'}{os.pathsep}{machine / 'b'}",
+        "KB_EMBED_MODEL": str(here / "model"),
+        "KB_RERANK_MODEL": "reranker",
+    }
+
+
+@pytest.mark.parametrize("place", ["environment", "file"])
+def test_a_root_is_added_to_the_folders_that_may_be_indexed_already(
+    machine: Path, monkeypatch: pytest.MonkeyPatch, place: str
+):
+    roots = os.pathsep.join(["/a", "/b"])
+    if place == "environment":
+        monkeypatch.setenv("KB_MCP_ROOTS", roots)
+    else:
+        monkeypatch.setenv("KB_HOME", str(machine))
+        (machine / "config.toml").write_text(f'[mcp]\nroots = "{roots}"\n', encoding="utf-8")
+    assert run("gemini", "--root", "x", "--root", "/b").exit_code == 0
+    env = entry_in(machine / ".gemini" / "settings.json")["env"]
+    assert isinstance(env, dict)
+    assert env["KB_MCP_ROOTS"].split(os.pathsep) == ["/a", "/b", str(Path.cwd() / "x")]
+
+
+def test_a_project_that_names_roots_says_which_ones_of_this_machine_it_leaves_out(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("KB_MCP_ROOTS", "/private/notes")
+    result = run("claude", "--scope", "project", "--root", "/srv/docs")
+    assert entry_in(Path.cwd() / ".mcp.json")["env"] == {"KB_MCP_ROOTS": "/srv/docs"}
+    assert "not written: /private/notes" in result.stderr
+    assert "not written" not in run("claude", "--scope", "project").stderr
+
+
 @pytest.mark.parametrize("option", [[], ["--print"], ["--scope", "project"], ["--json"]])
 def test_keys_and_passwords_are_named_and_neither_written_nor_shown(
     machine: Path, monkeypatch: pytest.MonkeyPatch, option: list[str]
