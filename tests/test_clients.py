@@ -308,6 +308,78 @@ def test_a_file_of_another_shape_is_refused(tmp_path: Path, text: str):
     assert path.read_text(encoding="utf-8") == text
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[mcp_servers]\nconcord = {command = "a"}\n',
+        'mcp_servers.concord.command = "a"\n',
+        'mcp_servers = {concord = {command = "a"}}\n',
+        '[mcp_servers]\nconcord.command = "a"\n',
+        '[[mcp_servers.concord]]\ncommand = "a"\n',
+    ],
+)
+@pytest.mark.parametrize("work", ["install", "uninstall"])
+def test_an_entry_in_a_form_that_we_do_not_change_is_never_called_right(tmp_path: Path, text: str, work: str):
+    path = tmp_path / "config.toml"
+    path.write_text(text, encoding="utf-8")
+    client = CLIENTS["codex"]
+    with pytest.raises(BadValue, match=r"mcp_servers\.concord is written there in another way") as fault:
+        uninstall(client, path) if work == "uninstall" else install(client, path, entry_for(client, LAUNCH))
+    assert "by hand" in (fault.value.hint or "")
+    assert path.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize("header", ['["mcp_servers".concord]', "[ mcp_servers . 'concord' ] # mine"])
+def test_a_table_is_found_however_its_header_is_written(tmp_path: Path, header: str):
+    path = tmp_path / "config.toml"
+    path.write_text(f'[a]\nx = 1\n\n{header}\ncommand = "a"\n', encoding="utf-8")
+    install(CLIENTS["codex"], path, entry_for(CLIENTS["codex"], LAUNCH))
+    assert entry_in(path)["command"] == "/opt/kb"
+    path.write_text(f'[a]\nx = 1\n\n{header}\ncommand = "a"\n', encoding="utf-8")
+    assert uninstall(CLIENTS["codex"], path).state == "changed"
+    assert tomllib.loads(path.read_text(encoding="utf-8")) == {"a": {"x": 1}}
+
+
+def test_a_section_that_takes_no_further_table_is_told_without_a_line_that_is_not_there(tmp_path: Path):
+    path = tmp_path / "config.toml"
+    path.write_text('mcp_servers = {other = {command = "a"}}\n', encoding="utf-8")
+    with pytest.raises(BadValue, match="no table can be added to mcp_servers") as fault:
+        install(CLIENTS["codex"], path, entry_for(CLIENTS["codex"], LAUNCH))
+    assert "line" not in fault.value.message.replace(str(path), "")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("cursor", "null", "it does not hold a JSON object"),
+        ("cursor", "[]", "it does not hold a JSON object"),
+        ("cursor", "0", "it does not hold a JSON object"),
+        ("cursor", '{"mcpServers": null}', "'mcpServers' is not an object"),
+        ("cursor", '{"mcpServers": []}', "'mcpServers' is not an object"),
+        ("codex", "[[mcp_servers]]\nx = 1\n", "'mcp_servers' is not a table"),
+        ("codex", "mcp_servers = 1\n", "'mcp_servers' is not a table"),
+    ],
+)
+def test_a_file_of_another_shape_gets_the_same_sentence_from_both_works(
+    tmp_path: Path, name: str, text: str, told: str
+):
+    path = tmp_path / "settings"
+    path.write_text(text, encoding="utf-8")
+    for work in (uninstall, lambda client, file: install(client, file, entry_for(client, LAUNCH))):
+        with pytest.raises(BadValue) as fault:
+            work(CLIENTS[name], path)
+        assert fault.value.message == f"cannot change {path}: {told}"
+    assert path.read_text(encoding="utf-8") == text
+
+
+def test_an_entry_that_is_there_twice_is_taken_out_twice(tmp_path: Path):
+    path = tmp_path / "mcp.json"
+    path.write_text('{"mcpServers": {"concord": {}, "z": {}, "concord": {"command": "a"}}}', encoding="utf-8")
+    uninstall(CLIENTS["cursor"], path)
+    assert jsonc.loads(path.read_text(encoding="utf-8")) == {"mcpServers": {"z": {}}}
+    assert "concord" not in path.read_text(encoding="utf-8")
+
+
 def test_a_link_to_the_file_stays_a_link_and_permissions_stay(tmp_path: Path):
     real = tmp_path / "dotfiles" / "claude.json"
     real.parent.mkdir()
