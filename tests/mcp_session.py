@@ -74,8 +74,11 @@ def over_stdio(home: Path, cwd: Path, era: str = "legacy", **more: str) -> Clien
 
 
 @contextmanager
-def serving(home: Path, cwd: Path, *args: str, **more: str) -> Iterator[str]:
-    """Start `kb serve` on a free port and give its address; it is ended afterwards."""
+def serving(home: Path, cwd: Path, *args: str, says: str = "", **more: str) -> Iterator[str]:
+    """Start `kb serve` on a free port and give its address; it is ended afterwards.
+
+    `says` is what it must say when it starts.
+    """
     process = subprocess.Popen(
         [*KB, "serve", "--port", "0", *args],
         env=environment(home, **more),
@@ -89,6 +92,7 @@ def serving(home: Path, cwd: Path, *args: str, **more: str) -> Iterator[str]:
         line = process.stderr.readline()
         found = re.search(r"http://\S+", line)
         assert found, line + process.stderr.read()
+        assert says in line
         yield found[0].replace("0.0.0.0", "127.0.0.1")
     finally:
         process.terminate()

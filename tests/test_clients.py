@@ -17,6 +17,7 @@ from concord.cli.main import kb
 from concord.clients import jsonc, toml_table
 from concord.clients.entries import CLIENTS, ENTRY, Launch, config_path, entry_for, install, uninstall
 from concord.errors import BadValue
+from concord.text.urls import without_password
 
 LAUNCH = Launch("/opt/kb", ("mcp",), {"KB_HOME": "/tmp/kb"})
 ALL = sorted(CLIENTS)
@@ -173,6 +174,58 @@ def test_the_settings_in_force_travel_into_the_users_own_file(machine: Path, mon
     assert entry["env"] == {"KB_EMBED_PROVIDER": "hashing", "KB_MCP_ROOTS": str(Path.cwd() / "work")}
 
 
+def test_relative_paths_mean_the_same_wherever_the_client_starts_the_server(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+):
+    here = Path.cwd()
+    (here / "model").mkdir()
+    (here / "model" / "tokenizer.json").touch()
+    (here / "reranker").mkdir()
+    relative = {
+        "KB_HOME": "rel",
+        "KB_SERVE_TOKENS": "keys/tokens",
+        "KB_MCP_ROOTS": f"a{os.pathsep}~/b{os.pathsep}",
+        "KB_EMBED_MODEL": "model",
+        "KB_RERANK_MODEL": "reranker",
+    }
+    for name, value in relative.items():
+        monkeypatch.setenv(name, value)
+    assert run("gemini").exit_code == 0
+    assert entry_in(machine / ".gemini" / "settings.json")["env"] == {
+        "KB_HOME": str(here / "rel"),
+        "KB_SERVE_TOKENS": str(here / "keys" / "tokens"),
+        "KB_MCP_ROOTS": f"{here / 'a'}{os.pathsep}{machine / 'b'}",
+        "KB_EMBED_MODEL": str(here / "model"),
+        "KB_RERANK_MODEL": "reranker",
+    }
+
+
+@pytest.mark.parametrize("place", ["environment", "file"])
+def test_a_root_is_added_to_the_folders_that_may_be_indexed_already(
+    machine: Path, monkeypatch: pytest.MonkeyPatch, place: str
+):
+    roots = os.pathsep.join(["/a", "/b"])
+    if place == "environment":
+        monkeypatch.setenv("KB_MCP_ROOTS", roots)
+    else:
+        monkeypatch.setenv("KB_HOME", str(machine))
+        (machine / "config.toml").write_text(f'[mcp]\nroots = "{roots}"\n', encoding="utf-8")
+    assert run("gemini", "--root", "x", "--root", "/b").exit_code == 0
+    env = entry_in(machine / ".gemini" / "settings.json")["env"]
+    assert isinstance(env, dict)
+    assert env["KB_MCP_ROOTS"].split(os.pathsep) == ["/a", "/b", str(Path.cwd() / "x")]
+
+
+def test_a_project_that_names_roots_says_which_ones_of_this_machine_it_leaves_out(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("KB_MCP_ROOTS", "/private/notes")
+    result = run("claude", "--scope", "project", "--root", "/srv/docs")
+    assert entry_in(Path.cwd() / ".mcp.json")["env"] == {"KB_MCP_ROOTS": "/srv/docs"}
+    assert "not written: /private/notes" in result.stderr
+    assert "not written" not in run("claude", "--scope", "project").stderr
+
+
 @pytest.mark.parametrize("option", [[], ["--print"], ["--scope", "project"], ["--json"]])
 def test_keys_and_passwords_are_named_and_neither_written_nor_shown(
     machine: Path, monkeypatch: pytest.MonkeyPatch, option: list[str]
@@ -194,6 +247,37 @@ def test_keys_and_passwords_are_named_and_neither_written_nor_shown(
         text = file.read_text(encoding="utf-8")
         assert "s3cret" not in text
         assert "me@host/db" in text
+
+
+def test_a_password_of_the_store_goes_where_the_server_will_find_it(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("KB_STORE_URL", "postgresql://me:s3cret@host/db?password=s3cret&sslmode=require")
+    result = run("gemini")
+    entry = entry_in(machine / ".gemini" / "settings.json")
+    assert entry["env"] == {"KB_STORE_URL": "postgresql://me@host/db?sslmode=require"}
+    assert "the password in KB_STORE_URL; write it into ~/.pgpass, or set PGPASSWORD where" in result.stderr
+    # The entry's own variable comes first: to set it where the client is started would do nothing.
+    assert "set it where" not in result.stderr
+
+
+def test_another_url_with_a_password_is_left_out_so_that_the_clients_own_is_heeded(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("KB_VECTORS_URL", "http://me:s3cret@host:6333")
+    monkeypatch.setenv("KB_EMBED_URL", "http://host:8080/v1")
+    result = run("gemini", "--json")
+    entry = entry_in(machine / ".gemini" / "settings.json")
+    assert entry["env"] == {"KB_EMBED_URL": "http://host:8080/v1"}
+    assert "not written: KB_VECTORS_URL; set it where Gemini CLI is started" in result.stderr
+    assert json.loads(result.stdout)["left_out"] == ["KB_VECTORS_URL"]
+
+
+@pytest.mark.parametrize("options", ["?password=x", "?sslpassword=x&password=y", "?password=x&password=y"])
+def test_a_url_without_its_password_asks_for_none_in_its_options(options: str):
+    assert without_password(f"postgresql://me@host/db{options}", "") == "postgresql://me@host/db"
+    assert without_password("postgresql://me@host/db?a=b&password=x&c=d", "").endswith("/db?a=b&c=d")
+    assert without_password("postgresql://me@host/db?a=b", "") == "postgresql://me@host/db?a=b"
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -222,6 +306,78 @@ def test_a_file_of_another_shape_is_refused(tmp_path: Path, text: str):
     with pytest.raises(BadValue):
         install(CLIENTS["cursor"], path, entry_for(CLIENTS["cursor"], LAUNCH))
     assert path.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[mcp_servers]\nconcord = {command = "a"}\n',
+        'mcp_servers.concord.command = "a"\n',
+        'mcp_servers = {concord = {command = "a"}}\n',
+        '[mcp_servers]\nconcord.command = "a"\n',
+        '[[mcp_servers.concord]]\ncommand = "a"\n',
+    ],
+)
+@pytest.mark.parametrize("work", ["install", "uninstall"])
+def test_an_entry_in_a_form_that_we_do_not_change_is_never_called_right(tmp_path: Path, text: str, work: str):
+    path = tmp_path / "config.toml"
+    path.write_text(text, encoding="utf-8")
+    client = CLIENTS["codex"]
+    with pytest.raises(BadValue, match=r"mcp_servers\.concord is written there in another way") as fault:
+        uninstall(client, path) if work == "uninstall" else install(client, path, entry_for(client, LAUNCH))
+    assert "by hand" in (fault.value.hint or "")
+    assert path.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize("header", ['["mcp_servers".concord]', "[ mcp_servers . 'concord' ] # mine"])
+def test_a_table_is_found_however_its_header_is_written(tmp_path: Path, header: str):
+    path = tmp_path / "config.toml"
+    path.write_text(f'[a]\nx = 1\n\n{header}\ncommand = "a"\n', encoding="utf-8")
+    install(CLIENTS["codex"], path, entry_for(CLIENTS["codex"], LAUNCH))
+    assert entry_in(path)["command"] == "/opt/kb"
+    path.write_text(f'[a]\nx = 1\n\n{header}\ncommand = "a"\n', encoding="utf-8")
+    assert uninstall(CLIENTS["codex"], path).state == "changed"
+    assert tomllib.loads(path.read_text(encoding="utf-8")) == {"a": {"x": 1}}
+
+
+def test_a_section_that_takes_no_further_table_is_told_without_a_line_that_is_not_there(tmp_path: Path):
+    path = tmp_path / "config.toml"
+    path.write_text('mcp_servers = {other = {command = "a"}}\n', encoding="utf-8")
+    with pytest.raises(BadValue, match="no table can be added to mcp_servers") as fault:
+        install(CLIENTS["codex"], path, entry_for(CLIENTS["codex"], LAUNCH))
+    assert "line" not in fault.value.message.replace(str(path), "")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("cursor", "null", "it does not hold a JSON object"),
+        ("cursor", "[]", "it does not hold a JSON object"),
+        ("cursor", "0", "it does not hold a JSON object"),
+        ("cursor", '{"mcpServers": null}', "'mcpServers' is not an object"),
+        ("cursor", '{"mcpServers": []}', "'mcpServers' is not an object"),
+        ("codex", "[[mcp_servers]]\nx = 1\n", "'mcp_servers' is not a table"),
+        ("codex", "mcp_servers = 1\n", "'mcp_servers' is not a table"),
+    ],
+)
+def test_a_file_of_another_shape_gets_the_same_sentence_from_both_works(
+    tmp_path: Path, name: str, text: str, told: str
+):
+    path = tmp_path / "settings"
+    path.write_text(text, encoding="utf-8")
+    for work in (uninstall, lambda client, file: install(client, file, entry_for(client, LAUNCH))):
+        with pytest.raises(BadValue) as fault:
+            work(CLIENTS[name], path)
+        assert fault.value.message == f"cannot change {path}: {told}"
+    assert path.read_text(encoding="utf-8") == text
+
+
+def test_an_entry_that_is_there_twice_is_taken_out_twice(tmp_path: Path):
+    path = tmp_path / "mcp.json"
+    path.write_text('{"mcpServers": {"concord": {}, "z": {}, "concord": {"command": "a"}}}', encoding="utf-8")
+    uninstall(CLIENTS["cursor"], path)
+    assert jsonc.loads(path.read_text(encoding="utf-8")) == {"mcpServers": {"z": {}}}
+    assert "concord" not in path.read_text(encoding="utf-8")
 
 
 def test_a_link_to_the_file_stays_a_link_and_permissions_stay(tmp_path: Path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import select
 import socket
 import subprocess
 import threading
@@ -20,8 +21,10 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from concord.cli.main import kb
+from concord.config import load_settings
 from concord.errors import BadValue, Unavailable
 from concord.mcp import http as served
+from concord.mcp import start
 from concord.mcp.server import build
 from concord.mcp.tokens import add_token, grant_for, read_grants
 from mcp_session import BOUND_S, ERAS, KB, call, desk_at, environment, refusal, run, serving, write_docs
@@ -289,6 +292,120 @@ def test_kb_serve_refuses_to_start_for_others_without_a_token(tmp_path: Path):
     assert done.returncode == 2
     assert "needs a token" in done.stderr
     assert "--new-token" in done.stderr
+
+
+def refused_start(tmp_path: Path, *before: str, **more: str) -> str:
+    """Run a `kb serve` that must not start, and return what it says."""
+    done = subprocess.run(
+        [*KB, *before, "serve", "--port", "0"],
+        env=environment(tmp_path / "home", **more),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=BOUND_S,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "serving" not in done.stderr
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("bogus", "store.url is no URL"),
+        ("bogus://x", "no backend is called 'bogus'"),
+        ("sqlite://relative", "names no SQLite store"),
+        ("sqlite:///tmp/x?colour=red", "no option of a SQLite store"),
+        ("json:relative", "names no JSON store"),
+        ("postgresql://host/db?colour=red", "not one that PostgreSQL understands"),
+    ],
+)
+def test_a_server_of_a_store_that_can_never_be_does_not_start(tmp_path: Path, url: str, told: str):
+    assert told in refused_start(tmp_path, KB_STORE_URL=url)
+
+
+def test_a_server_of_vectors_that_can_never_be_does_not_start(tmp_path: Path):
+    assert "does not begin with http://" in refused_start(tmp_path, KB_VECTORS_URL="localhost:6333")
+    assert "called 'ftp'" in refused_start(tmp_path, KB_VECTORS_URL="ftp://localhost")
+
+
+def test_a_server_of_an_organisation_that_can_never_be_does_not_start(tmp_path: Path):
+    assert "'../e' cannot name an organisation" in refused_start(tmp_path, "--org", "../e")
+
+
+def test_a_server_starts_though_its_store_is_down_and_makes_none_before_it_is_asked(tmp_path: Path):
+    down = "postgresql://nobody@127.0.0.1:1/none"
+    for url in (f"sqlite://{tmp_path}/new", f"json://{tmp_path}/new", "memory://", down):
+        with serving(tmp_path / "home", tmp_path, KB_STORE_URL=url) as served_at:
+            assert post(served_at)[0] == 200
+        assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.promise("mcp.http.token")
+def test_a_token_file_that_is_named_and_not_there_is_no_open_server(tmp_path: Path):
+    said = refused_start(tmp_path, KB_SERVE_TOKENS=str(tmp_path / "tokenz"))
+    assert f"no file of tokens at {tmp_path / 'tokenz'}" in said
+    assert "hint: correct serve.tokens" in said
+
+
+@pytest.mark.promise("mcp.http.token")
+@pytest.mark.parametrize("text", ["", "# red 0123456789abcdef\n\n"])
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_token_file_without_a_token_is_no_open_server(tmp_path: Path, text: str, is_named: bool):
+    path = tmp_path / "home" / "tokens"
+    path.parent.mkdir()
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o600)
+    said = refused_start(tmp_path, **({"KB_SERVE_TOKENS": str(path)} if is_named else {}))
+    assert f"no token in {path}" in said
+    assert "--new-token" in said
+
+
+@pytest.mark.promise("mcp.http.token")
+def test_a_link_to_tokens_that_leads_nowhere_is_no_open_server(tmp_path: Path):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "tokens").symlink_to("/not/mounted/tokens")
+    assert "no token in" in refused_start(tmp_path)
+
+
+def test_a_first_token_can_be_made_in_a_file_that_is_named_and_not_there(tmp_path: Path):
+    settings = load_settings({"serve.tokens": str(tmp_path / "new")}, {"KB_HOME": str(tmp_path)})
+    start.new_token(settings, "team")
+    (grant,) = start.grants_of(settings)
+    assert grant.org == "team"
+
+
+def test_a_server_says_at_the_start_whether_it_wants_tokens(tmp_path: Path):
+    with serving(tmp_path / "home", tmp_path, says="without tokens, for this machine alone") as url:
+        assert post(url)[0] == 200
+    token = add_token(tmp_path / "tokens", "team")
+    tokens = str(tmp_path / "tokens")
+    with serving(tmp_path / "home", tmp_path, says="each request needs one", KB_SERVE_TOKENS=tokens) as url:
+        assert post(url)[0] == 401
+        assert post(url, Authorization=f"Bearer {token}")[0] == 200
+
+
+def test_a_program_learns_the_address_from_one_line_of_json(tmp_path: Path):
+    with subprocess.Popen(
+        [*KB, "serve", "--port", "0", "--json"],
+        env=environment(tmp_path / "home"),
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        encoding="utf-8",
+    ) as process:
+        assert process.stdout is not None
+        try:
+            assert select.select([process.stdout], [], [], BOUND_S)[0], "nothing is said while it runs"
+            said = json.loads(process.stdout.readline())
+            assert said == {"url": said["url"], "needs_token": False}
+            assert post(said["url"])[0] == 200
+        finally:
+            process.terminate()
+        assert process.stdout.read() == ""
 
 
 def test_an_address_that_is_taken_or_none_is_an_error_with_a_hint():

@@ -144,6 +144,73 @@ def test_what_is_no_message_is_answered_as_an_error_and_the_server_lives_on(tmp_
         assert server.stderr() == ""
 
 
+def answer_to(server: Raw, **message: Any) -> dict[str, Any]:
+    server.send({"jsonrpc": "2.0", **message})
+    return server.receive()
+
+
+@pytest.fixture(scope="module")
+def greeted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Raw]:
+    """One server for the tests that only ask."""
+    with raw(tmp_path_factory.mktemp("asked")) as server:
+        server.send(HELLO, READY)
+        assert server.receive()["id"] == 1
+        yield server
+
+
+@pytest.mark.parametrize("odd", [1.5, None, {"x": 1}, [1], True, "\ud800"])
+def test_a_request_whose_id_no_answer_can_carry_is_refused_and_not_left_waiting(greeted: Raw, odd: object):
+    greeted.send({"jsonrpc": "2.0", "id": odd, "method": "ping"}, {**stats(5), "method": "ping"})
+    said, next_one = greeted.receive(), greeted.receive()
+    assert (said["id"], said["error"]["code"]) == (None, -32600)
+    assert "string or an integer" in said["error"]["message"]
+    assert next_one["id"] == 5
+
+
+@pytest.mark.parametrize("number", [0, -7, 10**20, "", "seven", "\U0001f600"])
+def test_a_request_is_answered_under_its_own_id(greeted: Raw, number: object):
+    assert answer_to(greeted, id=number, method="ping") == {"jsonrpc": "2.0", "id": number, "result": {}}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code"),
+    [
+        ({"method": "tools/call", "params": []}, -32602),
+        ({"method": "tools/call", "params": 3}, -32602),
+        ({"method": "tools/call", "params": "x"}, -32602),
+        ({"method": 5}, -32600),
+        ({}, -32600),
+        ({"method": "ping", "jsonrpc": "1.0"}, -32600),
+        ({"method": "no/such \ud800"}, -32601),
+    ],
+)
+@pytest.mark.parametrize("number", [6, "six"])
+def test_a_request_that_is_wrong_is_answered_under_its_own_id(
+    greeted: Raw, wrong: dict[str, Any], code: int, number: object
+):
+    said = answer_to(greeted, id=number, **wrong)
+    assert (said["id"], said["error"]["code"]) == (number, code)
+
+
+def test_half_a_character_in_a_query_keeps_nobody_from_an_answer(greeted: Raw):
+    params = {"name": "kb_search", "arguments": {"query": "walrus \ud83d"}}
+    said = answer_to(greeted, id=7, method="tools/call", params=params)
+    assert said["id"] == 7
+    assert said["result"]["isError"] is False
+    note = {"name": "kb_note", "arguments": {"content": "The walrus sleeps \ud83d\ude00 \udc00 on ice."}}
+    assert answer_to(greeted, id=8, method="tools/call", params=note)["result"]["isError"] is False
+    found = answer_to(greeted, id=9, method="tools/call", params=params)["result"]["structuredContent"]
+    assert "sleeps \U0001f600 ? on ice" in found["results"][0]["text"]
+
+
+def test_notifications_and_answers_get_no_answer_whatever_their_id(greeted: Raw):
+    greeted.send({**READY, "id": None})
+    greeted.send({"jsonrpc": "2.0", "id": 77, "result": {}})
+    greeted.send({"jsonrpc": "2.0", "method": "concord/refused", "params": {"id": 1}})
+    assert answer_to(greeted, id=78, method="ping")["id"] == 78
+    assert answer_to(greeted, id=79, result=5)["id"] is None  # none of the client's own requests
+
+
 def test_a_call_before_hello_is_refused_and_hello_still_works(tmp_path: Path):
     with raw(tmp_path) as server:
         server.send(stats(1))
@@ -184,6 +251,18 @@ def test_a_signal_ends_the_server_without_a_traceback(tmp_path: Path, number: si
         server.process.send_signal(number)
         assert server.process.wait(BOUND_S) in (0, -signal.SIGTERM)
         assert server.stderr() == ""
+
+
+@pytest.mark.parametrize(("name", "value"), [("KB_ORG", "../e"), ("KB_STORE_URL", "bogus")])
+def test_a_store_that_can_never_be_ends_the_server_before_it_says_hello(
+    tmp_path: Path, name: str, value: str
+):
+    with raw(tmp_path, **{name: value}) as server:
+        assert server.process.wait(BOUND_S) == 2
+        assert server.stdout.read() == ""
+        said = server.stderr()
+        assert said.startswith("error: ")
+        assert "hint: " in said
 
 
 def test_a_folder_of_mine_that_is_configured_may_be_indexed_too(tmp_path: Path):

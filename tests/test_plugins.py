@@ -10,9 +10,12 @@ import pytest
 
 from concord import plugins
 from concord.backends.json_file import JsonStore
+from concord.backends.json_file import locate as locate_json
 from concord.backends.memory import MemoryStore
+from concord.backends.postgres.location import locate as locate_postgres
 from concord.backends.postgres.store import PostgresStore
 from concord.backends.qdrant.place import QdrantPlace
+from concord.backends.sqlite.location import locate as locate_sqlite
 from concord.backends.sqlite.store import SQLiteStore
 from concord.embedders.bundled import BundledEmbedder
 from concord.embedders.hashing import HashingEmbedder
@@ -51,6 +54,7 @@ EMBEDDERS: Sequence[Callable[..., Embedder]] = (
     HashingEmbedder,
 )
 STORES: Sequence[type[Store]] = (SQLiteStore, MemoryStore, PostgresStore, JsonStore)
+LOCATIONS: Sequence[Callable[[str, str], object]] = (locate_sqlite, locate_postgres, locate_json)
 OUTSIDE: Sequence[Callable[..., OutsideVectors]] = (QdrantPlace,)
 EXTRACTORS: Sequence[Callable[..., Extractor]] = (
     MarkdownExtractor,
@@ -69,6 +73,7 @@ STRATEGIES: Sequence[Callable[..., Strategy]] = (ExactWords, RelaxedWords, Seman
 CHECKED: dict[str, Sequence[object]] = {
     "embedders": EMBEDDERS,
     "backends": STORES,
+    "locations": LOCATIONS,
     "vectors": OUTSIDE,
     "extractors": EXTRACTORS,
     "readers": READERS,

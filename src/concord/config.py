@@ -376,7 +376,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "serve.tokens",
         "",
-        "the file of tokens, one `ORGANISATION TOKEN` on a line, readable by its owner alone",
+        "the file of tokens, one `ORGANISATION TOKEN` on a line, readable by its owner alone;"
+        " one that is named must be there",
         "empty means `tokens` beside the configuration file; a file keeps secrets out of the environment",
     ),
     Setting(

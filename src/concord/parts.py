@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from concord import plugins
 from concord.config import Settings
 from concord.errors import BadValue, KBError, Unavailable, UsageError
+from concord.text.organisations import check_org
 from concord.types import ChunkId, Degraded, Family, Identity, Request, Space
 
 if TYPE_CHECKING:
@@ -51,6 +52,24 @@ def check_lasting(*urls: str) -> None:
                 f"nothing is kept in {url}: it would be gone when this command ends",
                 hint="name a store that lasts, such as sqlite:///folder or postgresql://user@host/database",
             )
+
+
+def check_places(settings: Settings) -> None:
+    """Refuse settings with which no store could ever be opened; nothing is opened to find out.
+
+    Raises:
+        BadValue: the organisation's name or a URL is not of the form it must have.
+        UnknownName: there is no such kind of store, or of place for vectors.
+        MissingExtra: the package that such a store needs is not installed.
+    """
+    url, outside, org = settings.store_url, settings["vectors.url"], settings["org"]
+    check_org(org)
+    scheme = _scheme("store.url", url)
+    plugins.find("backends", scheme)
+    if scheme in plugins.TABLES["locations"]:
+        plugins.load("locations", scheme)(url, org)
+    if outside:
+        plugins.find("vectors", _scheme("vectors.url", outside))
 
 
 class Meaning(Struct, frozen=True):

@@ -23,6 +23,12 @@ TABLES: dict[str, dict[str, str]] = {
         "postgres": "concord.backends.postgres.store:PostgresStore",
         "json": "concord.backends.json_file:JsonStore",
     },
+    "locations": {  # how a store reads its URL, to check one without opening anything; a store may have none
+        "sqlite": "concord.backends.sqlite.location:locate",
+        "postgresql": "concord.backends.postgres.location:locate",
+        "postgres": "concord.backends.postgres.location:locate",
+        "json": "concord.backends.json_file:locate",
+    },
     "vectors": {  # kept outside the store, by the scheme of `vectors.url`
         "http": "concord.backends.qdrant.place:QdrantPlace",
         "https": "concord.backends.qdrant.place:QdrantPlace",
@@ -56,6 +62,7 @@ TABLES: dict[str, dict[str, str]] = {
 ONE = {  # what a part of each kind is called in a sentence
     "embedders": "embedder",
     "backends": "store",
+    "locations": "place of a store",
     "vectors": "place for vectors",
     "extractors": "extractor",
     "readers": "reader",
@@ -77,11 +84,7 @@ def load(kind: str, name: str) -> Any:
         UnknownName: no part of this kind has the name.
         MissingExtra: its package is not installed.
     """
-    target = TABLES[kind].get(name) or _outside(kind).get(name)
-    if target is None:
-        known = ", ".join(names(kind))
-        raise UnknownName(f"no {ONE[kind]} is called {name!r}", hint=f"known: {known}")
-    module, _, attribute = target.partition(":")
+    module, _, attribute = find(kind, name).partition(":")
     try:
         return getattr(import_module(module), attribute)
     except ModuleNotFoundError as fault:
@@ -89,6 +92,19 @@ def load(kind: str, name: str) -> Any:
             f"{name} needs the package {fault.name!r}, which is not installed",
             hint=f"pip install {_what_brings(str(fault.name), name, module)}",
         ) from fault
+
+
+def find(kind: str, name: str) -> str:
+    """Return where a part is, as `module:attribute`, without importing it.
+
+    Raises:
+        UnknownName: no part of this kind has the name.
+    """
+    target = TABLES[kind].get(name) or _outside(kind).get(name)
+    if target is None:
+        known = ", ".join(names(kind))
+        raise UnknownName(f"no {ONE[kind]} is called {name!r}", hint=f"known: {known}")
+    return target
 
 
 def _what_brings(package: str, name: str, module: str) -> str:

@@ -183,13 +183,10 @@ class JsonStore(MemoryStore):
             StoreError: the file cannot be used as it is.
             BackendDown: the disk refuses.
         """
-        folder = url.removeprefix(SCHEME)
-        if not url.startswith(SCHEME) or not folder.startswith("/") or "\0" in folder:
-            raise BadValue(f"{url!r} names no JSON store", hint="write json:///absolute/folder")
-        check_org(org)
-        with _told(Path(folder)):
-            Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)  # for its owner's eyes
-        store = cls(Path("/" + folder.lstrip("/")) / f"{org}.json")
+        path = locate(url, org)
+        with _told(path.parent):
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # for its owner's eyes
+        store = cls(path)
         store.catalog.generation()  # reads the file: a damaged one is told of now
         return store
 
@@ -197,6 +194,19 @@ class JsonStore(MemoryStore):
         """Return the folder, by what the system knows it by, and the name: each change is a new file."""
         folder, name = os.path.split(str(self.path))
         return f"{file_identity(folder)}/{name}"
+
+
+def locate(url: str, org: str) -> Path:
+    """Return the file that holds an organisation.
+
+    Raises:
+        BadValue: the URL or the organisation's name is not of the form it must have.
+    """
+    folder = url.removeprefix(SCHEME)
+    if not url.startswith(SCHEME) or not folder.startswith("/") or "\0" in folder:
+        raise BadValue(f"{url!r} names no JSON store", hint="write json:///absolute/folder")
+    check_org(org)
+    return Path("/" + folder.lstrip("/")) / f"{org}.json"
 
 
 def _signature(path: Path) -> _Signature | None:

@@ -10,12 +10,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import Struct
 
 from concord.cli import output
-from concord.cli.command import Flags, command
+from concord.cli.command import Flags, command, settings_of
 
 if TYPE_CHECKING:
     from concord.clients.entries import Change, Client, Launch, Scope
+
+STORE, ROOTS = "KB_STORE_URL", "KB_MCP_ROOTS"
+PATHS = ("KB_HOME", "KB_SERVE_TOKENS")
+MODELS = ("KB_EMBED_MODEL", "KB_RERANK_MODEL")  # a folder, or a name
+
+
+class Secrets(Struct, frozen=True):
+    """What is set and must not be written.
+
+    An entry's variables take the place of those that its client has. So a URL without its password is of use
+    there only if the password can come from elsewhere, as PostgreSQL's can.
+    """
+
+    variables: list[str]  # not in the entry at all
+    passwords: list[str]  # of the store, whose URL is in the entry without it
 
 
 @command(
@@ -56,22 +72,30 @@ def install(
     chosen = entries.find_client(client)
     path = entries.config_path(chosen, scope, Path.cwd(), os.environ)
     carried = {} if scope == "project" else os.environ
-    entry = entries.entry_for(chosen, launch(flags, scope, roots, carried))
-    secrets = [] if uninstall else _secrets(flags, carried)
+    allowed = "" if uninstall else settings_of(flags)["mcp.roots"]
+    entry = entries.entry_for(chosen, launch(flags, scope, roots, carried, allowed))
+    secrets = Secrets([], []) if uninstall else _secrets(flags, carried)
     if only_print:
         output.talk(f"for {path}:")
         output.emit(entries.snippet(chosen, entry))
     else:
         change = entries.uninstall(chosen, path) if uninstall else entries.install(chosen, path, entry)
-        _show(change, chosen, secrets, as_json=as_json)
-    if secrets:
-        output.talk(f"secret, so not written: {', '.join(secrets)}; set it where {chosen.title} is started")
+        _show(change, chosen, [*secrets.variables, *secrets.passwords], as_json=as_json)
+    _tell(secrets, chosen.title)
+    if scope == "project" and roots and allowed:
+        output.talk(
+            f"a project's file may be shared, so the folders of mcp.roots are not written: {allowed};"
+            " agents that use this entry may index what --root names instead"
+        )
 
 
-def launch(flags: Flags, scope: Scope, roots: tuple[str, ...], carried: Mapping[str, str]) -> Launch:
+def launch(
+    flags: Flags, scope: Scope, roots: tuple[str, ...], carried: Mapping[str, str], allowed: str
+) -> Launch:
     """Return how to start the server with the settings that hold now, as far as they are no secret.
 
-    A file that others may get names neither this machine's paths nor its variables.
+    A file that others may get names neither this machine's paths nor its variables. `allowed` are the folders
+    that may be indexed now: `roots` are added to them, because the variable takes their place.
     """
     from concord.clients.entries import Launch
     from concord.text.urls import without_password
@@ -79,10 +103,33 @@ def launch(flags: Flags, scope: Scope, roots: tuple[str, ...], carried: Mapping[
     command, args = _program(shared=scope == "project")
     for flag, value in (("--store", flags.store), ("--org", flags.org)):
         args += [flag, without_password(value, "")] if value else []
-    env = {name: without_password(value, "") for name, value in _open_settings(carried).items()}
+    env = {
+        name: _from_anywhere(name, without_password(value, ""))
+        for name, value in _open_settings(carried).items()
+        if name == STORE or without_password(value, "") == value
+    }
     if roots:
-        env["KB_MCP_ROOTS"] = os.pathsep.join(str(Path(root).expanduser().absolute()) for root in roots)
+        now = [] if scope == "project" else allowed.split(os.pathsep)
+        env[ROOTS] = _from_anywhere(ROOTS, os.pathsep.join([*now, *roots]))
     return Launch(command, (*args, "mcp"), env)
+
+
+def _from_anywhere(name: str, value: str) -> str:
+    """Return a variable's value that means the same in whichever folder the server is started."""
+    if name == ROOTS:
+        parts = (part for part in value.split(os.pathsep) if part.strip())
+        return os.pathsep.join(dict.fromkeys(map(_absolute, parts)))
+    is_path = name in PATHS or (name in MODELS and _is_model(value))
+    return _absolute(value) if value and is_path else value
+
+
+def _is_model(value: str) -> bool:
+    """Whether a model is given as a folder; a folder may have the name of a model that is none of its own."""
+    return os.path.isfile(os.path.join(os.path.expanduser(value), "tokenizer.json"))
+
+
+def _absolute(path: str) -> str:
+    return str(Path(os.path.expanduser(path)).absolute())
 
 
 def _program(*, shared: bool) -> tuple[str, list[str]]:
@@ -114,16 +161,31 @@ def _open_settings(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: environment[name] for name in sorted(names) if name in environment}
 
 
-def _secrets(flags: Flags, environment: Mapping[str, str]) -> list[str]:
+def _secrets(flags: Flags, environment: Mapping[str, str]) -> Secrets:
     """Name what is set and is in no entry."""
     from concord.config import SETTINGS
     from concord.text.urls import without_password
 
     hidden = [setting.environment_name for setting in SETTINGS if setting.is_secret]
     given = {**_open_settings(environment), "--store": flags.store or ""}
-    return [name for name in hidden if environment.get(name)] + [
-        f"the password in {name}" for name, value in given.items() if without_password(value, "") != value
-    ]
+    telling = [name for name, value in given.items() if without_password(value, "") != value]
+    stores = [name for name in telling if name in (STORE, "--store")]
+    return Secrets(
+        [name for name in (*hidden, *telling) if environment.get(name) and name not in stores],
+        [f"the password in {name}" for name in stores],
+    )
+
+
+def _tell(secrets: Secrets, title: str) -> None:
+    if secrets.variables:
+        output.talk(
+            f"secret, so not written: {', '.join(secrets.variables)}; set it where {title} is started"
+        )
+    if secrets.passwords:
+        output.talk(
+            f"secret, so not written: {', '.join(secrets.passwords)};"
+            f" write it into ~/.pgpass, or set PGPASSWORD where {title} is started"
+        )
 
 
 def _show(change: Change, client: Client, secrets: list[str], *, as_json: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import click
@@ -37,7 +38,8 @@ def serve(flags: Flags, host: str | None, port: int | None, new_token: str | Non
     """Serve MCP over streamable HTTP at /mcp.
 
     Without tokens anybody on this machine may ask, and nobody else. With them, each request needs one, and it
-    sees the knowledge base of the token's organisation alone.
+    sees the knowledge base of the token's organisation alone. With --json, the address is printed as soon as
+    it is served.
     """
     from concord.mcp import start
 
@@ -48,8 +50,11 @@ def serve(flags: Flags, host: str | None, port: int | None, new_token: str | Non
         output.talk(f"stored in {start.token_file(settings)}; a running server takes it after a restart")
         return
     port = settings["serve.port"] if port is None else port
-    start.over_http(settings, host or settings["serve.host"], port, Path.cwd(), _announce)
+    start.over_http(settings, host or settings["serve.host"], port, Path.cwd(), partial(_announce, as_json))
 
 
-def _announce(address: str) -> None:
-    output.talk(f"serving MCP at {address}")
+def _announce(as_json: bool, address: str, needs_token: bool) -> None:
+    if as_json:
+        output.emit_json({"url": address, "needs_token": needs_token})
+    who = "with tokens: each request needs one" if needs_token else "without tokens, for this machine alone"
+    output.talk(f"serving MCP at {address} {who}")

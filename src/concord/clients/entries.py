@@ -191,7 +191,8 @@ def install(client: Client, path: Path, entry: Entry) -> Change:
     Raises:
         BadValue: the file is not what the client would read, so it is left alone.
     """
-    return _replace(path, client, lambda text: _changed(text, client, entry))
+    hint = "mend the file, or add what --print shows by hand"
+    return _replace(path, client, lambda text: _changed(text, client, entry), hint)
 
 
 def uninstall(client: Client, path: Path) -> Change:
@@ -206,7 +207,7 @@ def uninstall(client: Client, path: Path) -> Change:
             return toml_table.without_table(text, client.section, ENTRY)
         return jsonc.without_member(text, client.section, ENTRY)
 
-    return _replace(path, client, without)
+    return _replace(path, client, without, f"mend the file, or take {ENTRY!r} out by hand")
 
 
 def _changed(text: str, client: Client, entry: Entry) -> str:
@@ -215,16 +216,15 @@ def _changed(text: str, client: Client, entry: Entry) -> str:
     return jsonc.with_member(text, client.section, ENTRY, entry)
 
 
-def _replace(path: Path, client: Client, edit: Callable[[str], str]) -> Change:
+def _replace(path: Path, client: Client, edit: Callable[[str], str], hint: str) -> Change:
     before = _read(path)
     try:
+        others = _others(before, client)
         after = edit(before)
-        if _others(before, client) != _others(after, client):
+        if others != _others(after, client):
             raise ValueError("its other entries would change")
     except (ValueError, TypeError, AttributeError, RecursionError) as fault:
-        raise BadValue(
-            f"cannot change {path}: {fault}", hint="mend the file, or add what --print shows by hand"
-        ) from fault
+        raise BadValue(f"cannot change {path}: {fault}", hint=hint) from fault
     if before == after:
         return Change(path, before, after, None)
     backup = _back_up(path) if path.exists() else None
@@ -233,10 +233,21 @@ def _replace(path: Path, client: Client, edit: Callable[[str], str]) -> Change:
 
 
 def _others(text: str, client: Client) -> Any:
-    """Return all that a file says, but for our entry."""
-    said = dict(toml_table.loads(text) if client.toml else jsonc.loads(text))
-    section = {key: value for key, value in said.pop(client.section, {}).items() if key != ENTRY}
-    return said, section
+    """Return all that a file says, but for our entry.
+
+    Raises:
+        ValueError: it is not of the shape that the client would read.
+    """
+    said = toml_table.loads(text) if client.toml else jsonc.loads(text)
+    if not isinstance(said, dict):
+        raise ValueError("it does not hold a JSON object")
+    section = said.get(client.section, {})
+    if not isinstance(section, dict):
+        raise ValueError(f"{client.section!r} is not {'a table' if client.toml else 'an object'}")
+    return (
+        {key: value for key, value in said.items() if key != client.section},
+        {key: value for key, value in section.items() if key != ENTRY},
+    )
 
 
 def _read(path: Path) -> str:

@@ -72,7 +72,7 @@ def with_member(text: str, section: str, key: str, value: Any) -> str:
 
 
 def without_member(text: str, section: str, key: str) -> str:
-    """Return the text without `key` in the object `section`; the same text when there is none.
+    """Return the text without `key` in the object `section`, however often; the same text when there is none.
 
     Raises:
         ValueError: it is not JSON.
@@ -84,7 +84,7 @@ def without_member(text: str, section: str, key: str) -> str:
         return text
     inner = _object(text, holder)
     index = max(i for i, member in enumerate(inner.members) if member.key == key)
-    return _removed(text, inner, index)
+    return without_member(_removed(text, inner, index), section, key)
 
 
 def _root(text: str) -> _Object:

@@ -33,18 +33,26 @@ def with_table(text: str, section: str, key: str, value: Mapping[str, Any]) -> s
     if found:
         rest = without_spans(text, found[1:])
         return rest[: found[0][0]] + written + rest[found[0][1] :]
+    _check_gone(text, section, key)
     gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
-    return text + gap + written
+    after = text + gap + written
+    try:
+        loads(after)
+    except ValueError as fault:  # its line is none of the user's file
+        raise ValueError(f"no table can be added to {section} as it is written there") from fault
+    return after
 
 
 def without_table(text: str, section: str, key: str) -> str:
     """Return the text without the table `[section.key]` and what belongs to it.
 
     Raises:
-        ValueError: it is not TOML.
+        ValueError: it is not TOML, or the table is written in a way that cannot be changed like this.
     """
     loads(text)
-    return without_spans(text, _spans(text, section, key))
+    rest = without_spans(text, _spans(text, section, key))
+    _check_gone(rest, section, key)
+    return rest
 
 
 def without_spans(text: str, spans: Sequence[tuple[int, int]]) -> str:
@@ -54,14 +62,25 @@ def without_spans(text: str, spans: Sequence[tuple[int, int]]) -> str:
     return text
 
 
+def _check_gone(text: str, section: str, key: str) -> None:
+    """Refuse a text that has the table in another form: in one line, by dotted keys, as a list of tables."""
+    if key in loads(text).get(section, {}):
+        raise ValueError(f"{section}.{key} is written there in another way than below [{section}.{key}]")
+
+
 def _spans(text: str, section: str, key: str) -> list[tuple[int, int]]:
     """Return where the table and its sub-tables are: each from its header to the next."""
-    name = rf'(?:{re.escape(key)}|"{re.escape(key)}"|\'{re.escape(key)}\')'
-    ours = re.compile(rf"^[ \t]*\[[ \t]*{re.escape(section)}[ \t]*\.[ \t]*{name}[ \t]*[\].]")
+    names = rf"{_quotable(section)}[ \t]*\.[ \t]*{_quotable(key)}"
+    ours = re.compile(rf"^[ \t]*\[[ \t]*{names}[ \t]*[\].]")
     headers = [*_HEADER.finditer(text)]
     ends = [header.start() for header in headers[1:]] + [len(text)]
     spans = [(h.start(), end) for h, end in zip(headers, ends, strict=False) if ours.match(h[0])]
     return [(start, start + _length(text[start:end])) for start, end in spans]
+
+
+def _quotable(name: str) -> str:
+    """Return the pattern of a name with or without quotation marks."""
+    return rf'(?:{re.escape(name)}|"{re.escape(name)}"|\'{re.escape(name)}\')'
 
 
 def _length(table: str) -> int:

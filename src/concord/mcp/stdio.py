@@ -6,18 +6,24 @@ goes away, so do we, quietly.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import anyio
 from mcp.server.stdio import stdio_server
 from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
-from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
+from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCNotification
 from pydantic import ValidationError
 
 from concord.mcp.leaving import leave
+from concord.mcp.lines import REFUSED, Lines
 from concord.mcp.server import KnowledgeServer
+
+STDIN = 0
 
 
 def run(server: KnowledgeServer) -> None:
@@ -31,11 +37,27 @@ def run(server: KnowledgeServer) -> None:
 async def _serve(server: KnowledgeServer) -> None:
     # The SDK's own run_stdio_async drops what it cannot read without a word, and offers no place to answer.
     lowlevel = server._lowlevel_server
-    async with stdio_server() as (read, write):
-        try:
-            await lowlevel.run(Answering(read, write), write, lowlevel.create_initialization_options())
-        except anyio.get_cancelled_exc_class():  # a write failed, or somebody pressed Control-C
-            leave()  # a thread of the SDK is still waiting for a line, and would keep us alive for it
+    with _claimed_stdin() as lines:
+        async with stdio_server(stdin=lines) as (read, write):
+            try:
+                await lowlevel.run(Answering(read, write), write, lowlevel.create_initialization_options())
+            except anyio.get_cancelled_exc_class():  # a write failed, or somebody pressed Control-C
+                leave()  # a thread of the SDK is still waiting for a line, and would keep us alive for it
+
+
+@contextmanager
+def _claimed_stdin() -> Iterator[Any]:
+    """Give the client's lines, each looked at first; whatever we start finds nothing on its stdin."""
+    wire = os.dup(STDIN)
+    nowhere = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nowhere, STDIN)
+    os.close(nowhere)
+    try:
+        # Never closed: at the end a thread may still wait for a line there.
+        stream = open(wire, encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
+        yield Lines(anyio.wrap_file(stream))
+    finally:
+        os.dup2(wire, STDIN)
 
 
 class Answering:
@@ -51,9 +73,10 @@ class Answering:
         """Return the next message."""
         while True:
             item = await self._read.receive()
-            if not isinstance(item, Exception):
+            complaint = _complaint(item) if isinstance(item, Exception) else _refusal(item)
+            if complaint is None:
                 return item
-            await self._write.send(SessionMessage(_complaint(item)))
+            await self._write.send(SessionMessage(complaint))
 
     def __aiter__(self) -> Self:
         return self
@@ -79,6 +102,16 @@ class Answering:
     ) -> bool | None:
         await self.aclose()
         return None
+
+
+def _refusal(item: SessionMessage) -> JSONRPCError | None:
+    """Return what to answer a line with that was refused before the SDK saw it; None for all others."""
+    message = item.message
+    if not isinstance(message, JSONRPCNotification) or message.method != REFUSED:
+        return None
+    assert message.params is not None
+    told = ErrorData(code=message.params["code"], message=message.params["message"])
+    return JSONRPCError(jsonrpc="2.0", id=message.params["id"], error=told)
 
 
 def _complaint(fault: Exception) -> JSONRPCError:

@@ -8,9 +8,15 @@ import re
 # slash or an @ is no less secret, so all is hidden up to the last @ before the options.
 _PASSWORD = re.compile(r"(?<=://)([^/@:?]*):(?!\d+(?:[/?]|$))[^?]*@")
 _OPTION = re.compile(r"([?&](?:ssl)?password=)[^&]*")
+_LAST_OPTION = re.compile(r"[?&](?:ssl)?password=[^&]*$")
+_EARLIER_OPTION = re.compile(r"(?<=[?&])(?:ssl)?password=[^&]*&")
 
 
 def without_password(url: str, instead: str = "***") -> str:
-    """Return a URL fit to be shown."""
-    place = _PASSWORD.sub(rf"\1:{instead}@" if instead else r"\1@", url)
-    return _OPTION.sub(rf"\1{instead}", place)
+    """Return a URL fit to be shown; with nothing instead, one in which no password was ever named.
+
+    An empty password is not the same: libpq would take it, and not what PGPASSWORD says.
+    """
+    if instead:
+        return _OPTION.sub(rf"\1{instead}", _PASSWORD.sub(rf"\1:{instead}@", url))
+    return _LAST_OPTION.sub("", _EARLIER_OPTION.sub("", _PASSWORD.sub(r"\1@", url)))
