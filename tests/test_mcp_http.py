@@ -315,7 +315,7 @@ def refused_start(tmp_path: Path, *before: str, **more: str) -> str:
     ("url", "told"),
     [
         ("bogus", "store.url is no URL"),
-        ("bogus://x", "no backend is called 'bogus'"),
+        ("bogus://x", "no store is called 'bogus'"),
         ("sqlite://relative", "names no SQLite store"),
         ("sqlite:///tmp/x?colour=red", "no option of a SQLite store"),
         ("json:relative", "names no JSON store"),
