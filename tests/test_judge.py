@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -289,6 +290,36 @@ def test_an_unknown_code_among_much_else_is_only_named():
     asked = "why did the gateway fail with a full disk before INC-4712"
     answer = search(Request(asked), tools(library(INCIDENTS), SURE))
     assert (answer.answerable, answer.note) == (True, "nothing holds INC-4712")
+
+
+def test_what_nothing_holds_is_the_same_however_many_results_are_asked_for():
+    kb = library({**RELEASES, "Nightly": "The nightly build has a parser of dates, a nightly parser."})
+    asked = "nightly build parser dates notes 3.3"
+    answers = [search(Request(asked, top=top), tools(kb, SURE)) for top in (1, 2, 10, 50)]
+    assert {titles(answer)[0] for answer in answers} == {"Nightly"}
+    assert {answer.note for answer in answers} == {"nothing holds 3.3"}
+    assert len({answer.answerable for answer in answers}) == 1
+
+
+@pytest.mark.parametrize("more", ["zorbel", "zorbel quxly", "zorbel quxly brimf"])
+def test_a_word_that_nothing_holds_either_does_not_make_a_code_count_for_less(more: str):
+    kb = library(INCIDENTS)
+    alone, among = (
+        search(Request(f"gateway disk INC-4712 {rest}"), tools(kb, SURE)).confidence_score or 0.0
+        for rest in ("", more)
+    )
+    assert among <= alone < 0.6
+
+
+def test_one_known_word_more_takes_an_unknown_code_from_no_cliff():
+    """Each word that is added leaves the code with less of the query, and confidence rises by steps."""
+    kb = library(INCIDENTS)
+    words = ("gateway", "full", "disk", "failed", "slow", "answers", "night", "shift", "saw", "number")
+    asked = [" ".join(("INC-4712", *words[:n])) for n in range(len(words) + 1)]
+    found = [search(Request(one), tools(kb, SURE)).confidence_score or 0.0 for one in asked]
+    assert max(after - before for before, after in pairwise(found)) < 0.35
+    assert found[0] < 0.1
+    assert found[-1] > 0.7
 
 
 def test_the_arithmetic_of_a_score_names_the_code_that_nothing_holds():

@@ -6,7 +6,7 @@ for the table and `ranking.calibrate` for what was fitted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -67,14 +67,15 @@ def judge(
     tools: SearchTools,
     rung: Rung | None,
     close: Mapping[ChunkId, float],
+    read: Sequence[Survivor],
 ) -> Judgement:
     """Judge the hits of an answer; `fused` is the whole order they come from.
 
     `close` tells how close the query's words stand in each text. Hits that only a rung of the cascade has
-    found get that rung's label.
+    found get that rung's label. `read` are passages to look at for what nothing holds.
     """
-    texts = [f"{survivor.document.title}\n{survivor.chunk.text}" for survivor in survivors]
-    missing = unheld(texts, found.query, partial(_holders, query=found.query, store=tools.store))
+    texts = _texts(survivors)
+    missing = unheld(_texts(read), found.query, partial(_holders, query=found.query, store=tools.store))
     signals, hits = _evidence(survivors, texts, found, fused, close)
     signals = replace(signals, discount=discount(found.query, missing, found.query.chunks))
     calibration, cuts = tools.calibration, calibrate.cuts(tools.calibration)
@@ -95,6 +96,10 @@ def judge(
         is_fitted,
         missing,
     )
+
+
+def _texts(survivors: Iterable[Survivor]) -> list[str]:
+    return [f"{survivor.document.title}\n{survivor.chunk.text}" for survivor in survivors]
 
 
 def _holders(asked: str, query: Query, store: Store) -> list[str]:

@@ -20,7 +20,9 @@ from concord.text.stopwords import is_stop_word
 from concord.text.terms import loose_words, tokenize
 from concord.types import Query
 
-MOSTLY = 0.4  # the share of a query, by rarity, from which what nothing holds is what was asked for
+# Shares of a query, by rarity: up to the first, what nothing holds is one word of many; from the second on it
+# is what was asked for. Between them a word more or less in the query must not decide.
+LITTLE, MOSTLY = 0.2, 0.4
 
 # Factors on the chances of an answer.
 NOTHING_ASKED = 0.1  # where a query is stop words alone: no text is its answer
@@ -97,14 +99,20 @@ def discount(query: Query, missing: Sequence[str], chunks: int) -> float:
     """Return what chances are worth: all, but of a query that asks for nothing, or for what nothing holds."""
     if query.words and not (query.phrases or query.entities) and all(map(is_stop_word, query.words)):
         return NOTHING_ASKED
-    share = _share(missing, rarity.worths(chunks, query.frequencies), rarity.worth(chunks, 0))
-    if share < MOSTLY:
+    held = {word: holding for word, holding in query.frequencies.items() if holding}
+    share = _share(missing, rarity.worths(chunks, held), rarity.worth(chunks, 0))
+    if share <= LITTLE:
         return 1.0
-    return min(MISQUOTED, 1 - share) if not {*query.phrases}.isdisjoint(missing) else max(SLIP, 1 - share)
+    left = 1 - share if share >= MOSTLY else 1 - MOSTLY * (share - LITTLE) / (MOSTLY - LITTLE)
+    is_misquoted = share >= MOSTLY and not {*query.phrases}.isdisjoint(missing)
+    return min(MISQUOTED, left) if is_misquoted else max(SLIP, left)
 
 
 def _share(missing: Sequence[str], worths: Mapping[str, float], whole: float) -> float:
-    """Return how much of a query, by rarity, is what nothing holds; its parts may be common, it is not."""
+    """Return how much of a query, by rarity, is what nothing holds; its parts may be common, it is not.
+
+    `worths` are of the words that something holds: whatever is put beside a code, it is asked for as much.
+    """
     parts = {part for code in missing for part in loose_words(code)}
     others = math.fsum(worth for word, worth in worths.items() if word not in parts)
     own = max(whole * len(missing), math.fsum(worth for word, worth in worths.items() if word in parts))
