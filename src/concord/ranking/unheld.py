@@ -13,12 +13,13 @@ from itertools import pairwise
 
 from concord.ranking import rarity
 from concord.ranking.identifiers import shape
+from concord.text.dates import Day, dates_in, days_of, forms, named_forms
 from concord.text.holding import contains
 from concord.text.identifiers import is_version
 from concord.text.pattern import pattern
 from concord.text.stopwords import is_stop_word
-from concord.text.terms import loose_words, tokenize
-from concord.types import Query
+from concord.text.terms import any_of, loose_words, tokenize, word_match
+from concord.types import AllOf, AnyOf, Match, Phrase, Query, Word
 
 # Shares of a query, by rarity: up to the first, what nothing holds is one word of many; from the second on it
 # is what was asked for. Between them a word more or less in the query must not decide.
@@ -46,13 +47,14 @@ _PLACE = r"\b(?:release|version)|^[#*=\[ ]{1,6}"
 _DIGITS = pattern("[0-9]+")
 _AROUND = ".,;:!?()[]\"'"
 
-Holders = Callable[[str], Sequence[str]]  # some texts of the store that hold the words of something
+Holders = Callable[[Match | None], Sequence[str]]  # some texts of the store that match
 
 
 def unheld(texts: Sequence[str], query: Query, holders: Holders) -> tuple[str, ...]:
     """Return the codes, names and quotations of a query that nothing holds; `texts` are those found.
 
     A code is such as INC-4712. What may be one (BUG-89), a date or a version counts where a text has another.
+    A date is held in whatever form it is written.
     """
     quoted = [phrase for phrase in query.phrases if not any(_is_message(phrase, text) for text in texts)]
     sure = {name: part for name in query.entities if (part := _decisive(name, query))}
@@ -62,10 +64,24 @@ def unheld(texts: Sequence[str], query: Query, holders: Holders) -> tuple[str, .
 
 def _is_held(part: str, texts: Sequence[str], holders: Holders) -> bool:
     """Whether something holds what was asked for; of a version the index has only the numbers, in a row."""
+    if days := days_of(part):
+        return _is_dated(days, texts) or bool(holders(any_of([*map(_day_match, days)])))
     if not is_version(part):
-        return any(contains(text, part) for text in texts) or bool(holders(part))
+        return any(contains(text, part) for text in texts) or bool(holders(word_match(part)))
     written = re.compile(rf"(?<![0-9.])v?{re.escape(part.lstrip('vV'))}(?![0-9])", re.IGNORECASE)
-    return any(map(written.search, texts)) or any(map(written.search, holders(part)))
+    return any(map(written.search, texts)) or any(map(written.search, holders(word_match(part))))
+
+
+def _is_dated(days: Sequence[Day], texts: Sequence[str]) -> bool:
+    """Whether a text has one of some days before a time, as logs do, or in a path: no words of the index."""
+    written = [f"{day.year}-{day.month:02}-{day.day:02}" for day in days]
+    return any(one in text for one in written for text in texts)
+
+
+def _day_match(day: Day) -> Match:
+    """Return a match of a day in any form; of one that has a month's name the year may stand elsewhere."""
+    named = AnyOf(tuple(map(Phrase, named_forms(day))))
+    return AnyOf((*map(Phrase, forms(day)), AllOf((named, Word(str(day.year))))))
 
 
 def _decisive(name: str, query: Query) -> str | None:
@@ -123,7 +139,11 @@ def _with_others(asked: str, texts: Sequence[str]) -> Iterator[str]:
     """Yield the words of a query that name one of many, if a text has the same with another number."""
     if not any(map(str.isdigit, asked)):
         return  # as most: two patterns less to compile
-    words = [word.strip(_AROUND) for word in asked.split()]
+    dates = [*dates_in(asked)]
+    if dates:
+        known = {day for text in texts for one in dates_in(text) for day in one.days}
+        yield from (one.written for one in dates if known.difference(one.days))
+    words = [word for typed in asked.split() if not days_of(word := typed.strip(_AROUND))]
     place = f"|{_PLACE}" if _ABOUT_RELEASES.search(asked) else ""
     for before, word in dict.fromkeys(pairwise(["", *words])):
         if _NUMBERED.fullmatch(word):
