@@ -251,6 +251,47 @@ def test_a_version_that_something_holds_and_any_other_number_cost_no_confidence(
     assert (answer.answerable, answer.note) == (True, None)
 
 
+PRODUCTS = {
+    "Anchor": "Changes of anchor: release 3.1 has a new chain. Release 3.2 has a new shank.",
+    "Winch": "winch 4.1 turns faster. winch 4.2 turns slower. It needs rope-6.3 and calls 9.1.1.4.",
+    "News of Buoy": "Release 2.1: a new lamp. Release 2.2: a new bell.",
+    "Rules": "Section 7.1 is about knots.\n\n# 7.2 Knives\nKnives are new.",
+    "Log": "What changed in 5.1: less rum. What changed in 5.2: no rum.",
+    **{f"Number {n}": f"The {n}. of the slow answers that the night shift saw." for n in range(40)},
+}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "anchor 4.2 changes",
+        "what changed in winch 3.2",
+        "buoy 5.1 release notes",
+        "changes of winch 6.3",  # which is of something else that is named with it
+        "changes of winch 9.1",  # which is the beginning of an address
+    ],
+)
+def test_a_release_of_one_thing_is_not_held_because_another_has_the_number(query: str):
+    answer = search(Request(query), tools(library(PRODUCTS), replace(SURE, cuts=fitted(answerable=0.6).cuts)))
+    version = next(word for word in query.split() if "." in word)
+    assert (answer.answerable, answer.note) == (False, f"nothing holds {version}")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "anchor 3.2 changes",  # beside its name
+        "what changed in winch 4.1",
+        "buoy 2.2 release notes",  # under a title with its name
+        "section 7.2 changes",  # whose heading has the number alone
+        "what changed in grog 5.2",  # whose log does not say whose it is
+    ],
+)
+def test_a_release_that_is_there_costs_no_confidence(query: str):
+    answer = search(Request(query), tools(library(PRODUCTS), SURE))
+    assert (answer.answerable, answer.note) == (True, None)
+
+
 @pytest.mark.parametrize("notes", [1, 3])
 def test_the_only_text_of_a_store_is_judged_as_one_of_many_would_be(notes: int):
     texts = {

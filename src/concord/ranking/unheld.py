@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from concord.ranking import rarity
@@ -18,7 +18,7 @@ from concord.text.holding import contains
 from concord.text.identifiers import is_version
 from concord.text.pattern import pattern
 from concord.text.stopwords import is_stop_word
-from concord.text.terms import any_of, loose_words, tokenize, word_match
+from concord.text.terms import all_of, any_of, loose_words, tokenize, word_match
 from concord.types import AllOf, AnyOf, Match, Phrase, Query, Word
 
 # Shares of a query, by rarity: up to the first, what nothing holds is one word of many; from the second on it
@@ -44,6 +44,11 @@ _ABOUT_RELEASES = pattern(
     re.IGNORECASE,
 )
 _PLACE = r"\b(?:release|version)|^[#*=\[ ]{1,6}"
+# What the number of a part comes after: its heading may have the number alone.
+_PART = pattern(
+    r"appendix|article|chapter|clause|figure|page|paragraph|part|rule|section|step|table|kapitel|abschnitt",
+    re.IGNORECASE,
+)
 _DIGITS = pattern("[0-9]+")
 _AROUND = ".,;:!?()[]\"'"
 
@@ -59,7 +64,14 @@ def unheld(texts: Sequence[str], query: Query, holders: Holders) -> tuple[str, .
     quoted = [phrase for phrase in query.phrases if not any(_is_message(phrase, text) for text in texts)]
     sure = {name: part for name in query.entities if (part := _decisive(name, query))}
     asked = {**{one: one for one in (*quoted, *_with_others(query.meaning, texts))}, **sure}
-    return tuple(one for one, part in asked.items() if not _is_held(part, texts, holders))
+    named = {one: name for one in asked if is_version(one) and (name := _name(one, query.meaning, texts))}
+    return tuple(
+        one
+        for one, part in asked.items()
+        if not _is_held(part, texts, holders)
+        or one in named
+        and not _is_released(part, named[one], texts, holders)
+    )
 
 
 def _is_held(part: str, texts: Sequence[str], holders: Holders) -> bool:
@@ -68,8 +80,46 @@ def _is_held(part: str, texts: Sequence[str], holders: Holders) -> bool:
         return _is_dated(days, texts) or bool(holders(any_of([*map(_day_match, days)])))
     if not is_version(part):
         return any(contains(text, part) for text in texts) or bool(holders(word_match(part)))
-    written = re.compile(rf"(?<![0-9.])v?{re.escape(part.lstrip('vV'))}(?![0-9])", re.IGNORECASE)
+    written = _as_written(part)
     return any(map(written.search, texts)) or any(map(written.search, holders(word_match(part))))
+
+
+def _is_released(version: str, name: str, texts: Sequence[str], holders: Holders) -> bool:
+    """Whether a text has a version and, or where it stands, the name: another product may have the number."""
+    number, named = word_match(version), word_match(name)
+    written = _as_written(version, name)
+
+    def has_both(texts: Iterable[str]) -> bool:
+        return any(written.search(text) and contains(text, name) for text in texts)
+
+    both = all_of([one for one in (number, named) if one])
+    return has_both(texts) or has_both(holders(both)) or has_both(holders(number))
+
+
+def _as_written(version: str, name: str = "") -> re.Pattern[str]:
+    """Return a pattern of a version; not of an address (10.1.1.1), nor of what another name is joined to."""
+    joined = rf"(?:(?<![A-Za-z][-_])|(?<={re.escape(name)}[-_]))" if name else ""
+    number = re.escape(version.lstrip("vV"))
+    return re.compile(rf"(?<![0-9.]){joined}v?{number}(?![0-9]|\.[0-9]+\.[0-9])", re.IGNORECASE)
+
+
+def _name(version: str, asked: str, texts: Sequence[str]) -> str | None:
+    """Return what a release was asked for of, if a text has another release of it, named as such.
+
+    Where none has, its changelog may not say whose it is.
+    """
+    words = [word.strip(_AROUND) for word in asked.split()]
+    before = words[: words.index(version)] if version in words else []
+    while before and _ABOUT_RELEASES.fullmatch(before[-1]):
+        before.pop()
+    name = before[-1] if before else ""
+    if not _ABOUT_RELEASES.search(asked) or not name.isalpha() or is_stop_word(name) or _PART.fullmatch(name):
+        return None
+    other = _with_any_number(version.lstrip("vV"))
+    beside = re.compile(rf"\b{re.escape(name)}\W{{0,3}}(?:(?:release|version)\W)?v?{other}", re.IGNORECASE)
+    at_place = re.compile(rf"(?:{_PLACE})\W{{0,3}}v?{other}", re.IGNORECASE | re.MULTILINE)
+    is_known = any(beside.search(one) or at_place.search(one) and contains(one, name) for one in texts)
+    return name if is_known else None
 
 
 def _is_dated(days: Sequence[Day], texts: Sequence[str]) -> bool:
