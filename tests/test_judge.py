@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -252,6 +253,47 @@ def test_a_version_that_something_holds_and_any_other_number_cost_no_confidence(
     assert (answer.answerable, answer.note) == (True, None)
 
 
+PRODUCTS = {
+    "Anchor": "Changes of anchor: release 3.1 has a new chain. Release 3.2 has a new shank.",
+    "Winch": "winch 4.1 turns faster. winch 4.2 turns slower. It needs rope-6.3 and calls 9.1.1.4.",
+    "News of Buoy": "Release 2.1: a new lamp. Release 2.2: a new bell.",
+    "Rules": "Section 7.1 is about knots.\n\n# 7.2 Knives\nKnives are new.",
+    "Log": "What changed in 5.1: less rum. What changed in 5.2: no rum.",
+    **{f"Number {n}": f"The {n}. of the slow answers that the night shift saw." for n in range(40)},
+}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "anchor 4.2 changes",
+        "what changed in winch 3.2",
+        "buoy 5.1 release notes",
+        "changes of winch 6.3",  # which is of something else that is named with it
+        "changes of winch 9.1",  # which is the beginning of an address
+    ],
+)
+def test_a_release_of_one_thing_is_not_held_because_another_has_the_number(query: str):
+    answer = search(Request(query), tools(library(PRODUCTS), replace(SURE, cuts=fitted(answerable=0.6).cuts)))
+    version = next(word for word in query.split() if "." in word)
+    assert (answer.answerable, answer.note) == (False, f"nothing holds {version}")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "anchor 3.2 changes",  # beside its name
+        "what changed in winch 4.1",
+        "buoy 2.2 release notes",  # under a title with its name
+        "section 7.2 changes",  # whose heading has the number alone
+        "what changed in grog 5.2",  # whose log does not say whose it is
+    ],
+)
+def test_a_release_that_is_there_costs_no_confidence(query: str):
+    answer = search(Request(query), tools(library(PRODUCTS), SURE))
+    assert (answer.answerable, answer.note) == (True, None)
+
+
 @pytest.mark.model
 @pytest.mark.parametrize("notes", [1, 3])
 def test_the_only_text_of_a_store_is_judged_as_one_of_many_would_be(notes: int):
@@ -315,6 +357,36 @@ def test_an_unknown_code_among_much_else_is_only_named():
     asked = "why did the gateway fail with a full disk before INC-4712"
     answer = search(Request(asked), tools(library(INCIDENTS), SURE))
     assert (answer.answerable, answer.note) == (True, "nothing holds INC-4712")
+
+
+def test_what_nothing_holds_is_the_same_however_many_results_are_asked_for():
+    kb = library({**RELEASES, "Nightly": "The nightly build has a parser of dates, a nightly parser."})
+    asked = "nightly build parser dates notes 3.3"
+    answers = [search(Request(asked, top=top), tools(kb, SURE)) for top in (1, 2, 10, 50)]
+    assert {titles(answer)[0] for answer in answers} == {"Nightly"}
+    assert {answer.note for answer in answers} == {"nothing holds 3.3"}
+    assert len({answer.answerable for answer in answers}) == 1
+
+
+@pytest.mark.parametrize("more", ["zorbel", "zorbel quxly", "zorbel quxly brimf"])
+def test_a_word_that_nothing_holds_either_does_not_make_a_code_count_for_less(more: str):
+    kb = library(INCIDENTS)
+    alone, among = (
+        search(Request(f"gateway disk INC-4712 {rest}"), tools(kb, SURE)).confidence_score or 0.0
+        for rest in ("", more)
+    )
+    assert among <= alone < 0.6
+
+
+def test_one_known_word_more_takes_an_unknown_code_from_no_cliff():
+    """Each word that is added leaves the code with less of the query, and confidence rises by steps."""
+    kb = library(INCIDENTS)
+    words = ("gateway", "full", "disk", "failed", "slow", "answers", "night", "shift", "saw", "number")
+    asked = [" ".join(("INC-4712", *words[:n])) for n in range(len(words) + 1)]
+    found = [search(Request(one), tools(kb, SURE)).confidence_score or 0.0 for one in asked]
+    assert max(after - before for before, after in pairwise(found)) < 0.35
+    assert found[0] < 0.1
+    assert found[-1] > 0.7
 
 
 def test_the_arithmetic_of_a_score_names_the_code_that_nothing_holds():

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from concord.answering.cascade import rescue
 from concord.answering.judge import Judgement, judge
 from concord.answering.laps import Laps
-from concord.answering.passages import UNSEEN, diverse, read_present, reordered
+from concord.answering.passages import UNSEEN, diverse, first_of, read_present, reordered
 from concord.answering.present import explained, hits_of, waiting_for_vectors, with_freshness
 from concord.answering.remarks import remarked
 from concord.answering.retrieve import Retrieval, SearchTools, deadline_ms, retrieve
@@ -75,6 +75,7 @@ def examine(request: Request, tools: SearchTools) -> Examined:
     with laps.lap("read"):
         files = Files(glance.sources, tools.store.catalog.memo)
         survivors, left_out, deleted = read_present(kept, found.query, tools.store, files)
+        read = first_of(kept, survivors)
     with laps.lap("rerank"):
         look = second_look(survivors, found.query, tools.reranker, _left_ms(request, tools, laps))
         survivors = reordered(survivors, look.ranked)
@@ -84,7 +85,7 @@ def examine(request: Request, tools: SearchTools) -> Examined:
         survivors = diverse(survivors, found.query, tools.settings["search.diversity"])
     with laps.lap("judge"):
         present, order = _as_if_absent(left_out, found, fused, fusion)
-        judgement = judge(survivors, present, order, tools, rescued.rung, look.close)
+        judgement = judge(survivors, present, order, tools, rescued.rung, look.close, read)
     with laps.lap("present"):
         width = tools.settings["search.snippet_width"]
         hits = hits_of(survivors, judgement, found.query, scores, glance.sources, width, rescued.sought)

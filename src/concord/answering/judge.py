@@ -31,8 +31,7 @@ from concord.ranking.fuse import Fused
 from concord.ranking.plan import STRATEGIES, is_ours
 from concord.ranking.unheld import discount, unheld
 from concord.text.holding import contains
-from concord.text.terms import word_match
-from concord.types import ChunkId, Query, Survivor
+from concord.types import Chunk, ChunkId, Document, Match, Query, Survivor
 
 if TYPE_CHECKING:
     from concord.protocols import Store
@@ -68,14 +67,16 @@ def judge(
     tools: SearchTools,
     rung: Rung | None,
     close: Mapping[ChunkId, float],
+    read: Sequence[Survivor],
 ) -> Judgement:
     """Judge the hits of an answer; `fused` is the whole order they come from.
 
     `close` tells how close the query's words stand in each text. Hits that only a rung of the cascade has
-    found get that rung's label.
+    found get that rung's label. `read` are passages to look at for what nothing holds.
     """
     texts = [f"{survivor.document.title}\n{survivor.chunk.text}" for survivor in survivors]
-    missing = unheld(texts, found.query, partial(_holders, query=found.query, store=tools.store))
+    placed = [_with_place(one.chunk, one.document) for one in read]
+    missing = unheld(placed, found.query, partial(_holders, query=found.query, store=tools.store))
     signals, hits = _evidence(survivors, texts, found, fused, close)
     signals = replace(signals, discount=discount(found.query, missing, found.query.chunks))
     calibration, cuts = tools.calibration, calibrate.cuts(tools.calibration)
@@ -98,12 +99,16 @@ def judge(
     )
 
 
-def _holders(asked: str, query: Query, store: Store) -> list[str]:
-    """Return some texts that may be found and hold the words of something as they stand."""
-    match = word_match(asked)
+def _with_place(chunk: Chunk, document: Document) -> str:
+    """Return a text after what tells where it stands."""
+    return "\n".join((document.path, document.title, *chunk.heading, chunk.text))
+
+
+def _holders(match: Match | None, query: Query, store: Store) -> list[str]:
+    """Return some texts that may be found and match."""
     found = store.lexical.search(match, query.filter, MOST_HOLDERS) if match else []
     read = store.catalog.read([one.chunk_id for one in found]).values()
-    return ["\n".join((document.title, *chunk.heading, chunk.text)) for chunk, document in read]
+    return [_with_place(chunk, document) for chunk, document in read]
 
 
 def signals_of(found: Retrieval, fused: Fused, *, coverage: float) -> SearchSignals:

@@ -56,6 +56,12 @@ def read_present(
     return survivors, left_out, deleted
 
 
+def first_of(kept: Sequence[Ranked], survivors: Sequence[Survivor]) -> list[Survivor]:
+    """Return which of the first passages came through: the same, however many results are asked for."""
+    first = {one.chunk_id for one in kept[: diversify.STRETCH]}
+    return [survivor for survivor in survivors if survivor.ranked.chunk_id in first]
+
+
 def _with_files(survivors: Sequence[Survivor], files: Files) -> list[Survivor]:
     return [survivor for survivor in survivors if not files.is_deleted(survivor.document)]
 

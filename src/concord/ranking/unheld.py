@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from concord.ranking import rarity
 from concord.ranking.identifiers import shape
+from concord.text.dates import Day, dates_in, days_of, forms, named_forms
 from concord.text.holding import contains
 from concord.text.identifiers import is_version
 from concord.text.pattern import pattern
 from concord.text.stopwords import is_stop_word
-from concord.text.terms import loose_words, tokenize
-from concord.types import Query
+from concord.text.terms import all_of, any_of, loose_words, tokenize, word_match
+from concord.types import AllOf, AnyOf, Match, Phrase, Query, Word
 
-MOSTLY = 0.4  # the share of a query, by rarity, from which what nothing holds is what was asked for
+# Shares of a query, by rarity: up to the first, what nothing holds is one word of many; from the second on it
+# is what was asked for. Between them a word more or less in the query must not decide.
+LITTLE, MOSTLY = 0.2, 0.4
 
 # Factors on the chances of an answer.
 NOTHING_ASKED = 0.1  # where a query is stop words alone: no text is its answer
@@ -41,29 +44,94 @@ _ABOUT_RELEASES = pattern(
     re.IGNORECASE,
 )
 _PLACE = r"\b(?:release|version)|^[#*=\[ ]{1,6}"
+# What the number of a part comes after: its heading may have the number alone.
+_PART = pattern(
+    r"appendix|article|chapter|clause|figure|page|paragraph|part|rule|section|step|table|kapitel|abschnitt",
+    re.IGNORECASE,
+)
 _DIGITS = pattern("[0-9]+")
 _AROUND = ".,;:!?()[]\"'"
 
-Holders = Callable[[str], Sequence[str]]  # some texts of the store that hold the words of something
+Holders = Callable[[Match | None], Sequence[str]]  # some texts of the store that match
 
 
 def unheld(texts: Sequence[str], query: Query, holders: Holders) -> tuple[str, ...]:
     """Return the codes, names and quotations of a query that nothing holds; `texts` are those found.
 
     A code is such as INC-4712. What may be one (BUG-89), a date or a version counts where a text has another.
+    A date is held in whatever form it is written.
     """
     quoted = [phrase for phrase in query.phrases if not any(_is_message(phrase, text) for text in texts)]
     sure = {name: part for name in query.entities if (part := _decisive(name, query))}
     asked = {**{one: one for one in (*quoted, *_with_others(query.meaning, texts))}, **sure}
-    return tuple(one for one, part in asked.items() if not _is_held(part, texts, holders))
+    named = {one: name for one in asked if is_version(one) and (name := _name(one, query.meaning, texts))}
+    return tuple(
+        one
+        for one, part in asked.items()
+        if not _is_held(part, texts, holders)
+        or one in named
+        and not _is_released(part, named[one], texts, holders)
+    )
 
 
 def _is_held(part: str, texts: Sequence[str], holders: Holders) -> bool:
     """Whether something holds what was asked for; of a version the index has only the numbers, in a row."""
+    if days := days_of(part):
+        return _is_dated(days, texts) or bool(holders(any_of([*map(_day_match, days)])))
     if not is_version(part):
-        return any(contains(text, part) for text in texts) or bool(holders(part))
-    written = re.compile(rf"(?<![0-9.])v?{re.escape(part.lstrip('vV'))}(?![0-9])", re.IGNORECASE)
-    return any(map(written.search, texts)) or any(map(written.search, holders(part)))
+        return any(contains(text, part) for text in texts) or bool(holders(word_match(part)))
+    written = _as_written(part)
+    return any(map(written.search, texts)) or any(map(written.search, holders(word_match(part))))
+
+
+def _is_released(version: str, name: str, texts: Sequence[str], holders: Holders) -> bool:
+    """Whether a text has a version and, or where it stands, the name: another product may have the number."""
+    number, named = word_match(version), word_match(name)
+    written = _as_written(version, name)
+
+    def has_both(texts: Iterable[str]) -> bool:
+        return any(written.search(text) and contains(text, name) for text in texts)
+
+    both = all_of([one for one in (number, named) if one])
+    return has_both(texts) or has_both(holders(both)) or has_both(holders(number))
+
+
+def _as_written(version: str, name: str = "") -> re.Pattern[str]:
+    """Return a pattern of a version; not of an address (10.1.1.1), nor of what another name is joined to."""
+    joined = rf"(?:(?<![A-Za-z][-_])|(?<={re.escape(name)}[-_]))" if name else ""
+    number = re.escape(version.lstrip("vV"))
+    return re.compile(rf"(?<![0-9.]){joined}v?{number}(?![0-9]|\.[0-9]+\.[0-9])", re.IGNORECASE)
+
+
+def _name(version: str, asked: str, texts: Sequence[str]) -> str | None:
+    """Return what a release was asked for of, if a text has another release of it, named as such.
+
+    Where none has, its changelog may not say whose it is.
+    """
+    words = [word.strip(_AROUND) for word in asked.split()]
+    before = words[: words.index(version)] if version in words else []
+    while before and _ABOUT_RELEASES.fullmatch(before[-1]):
+        before.pop()
+    name = before[-1] if before else ""
+    if not _ABOUT_RELEASES.search(asked) or not name.isalpha() or is_stop_word(name) or _PART.fullmatch(name):
+        return None
+    other = _with_any_number(version.lstrip("vV"))
+    beside = re.compile(rf"\b{re.escape(name)}\W{{0,3}}(?:(?:release|version)\W)?v?{other}", re.IGNORECASE)
+    at_place = re.compile(rf"(?:{_PLACE})\W{{0,3}}v?{other}", re.IGNORECASE | re.MULTILINE)
+    is_known = any(beside.search(one) or at_place.search(one) and contains(one, name) for one in texts)
+    return name if is_known else None
+
+
+def _is_dated(days: Sequence[Day], texts: Sequence[str]) -> bool:
+    """Whether a text has one of some days before a time, as logs do, or in a path: no words of the index."""
+    written = [f"{day.year}-{day.month:02}-{day.day:02}" for day in days]
+    return any(one in text for one in written for text in texts)
+
+
+def _day_match(day: Day) -> Match:
+    """Return a match of a day in any form; of one that has a month's name the year may stand elsewhere."""
+    named = AnyOf(tuple(map(Phrase, named_forms(day))))
+    return AnyOf((*map(Phrase, forms(day)), AllOf((named, Word(str(day.year))))))
 
 
 def _decisive(name: str, query: Query) -> str | None:
@@ -97,14 +165,20 @@ def discount(query: Query, missing: Sequence[str], chunks: int) -> float:
     """Return what chances are worth: all, but of a query that asks for nothing, or for what nothing holds."""
     if query.words and not (query.phrases or query.entities) and all(map(is_stop_word, query.words)):
         return NOTHING_ASKED
-    share = _share(missing, rarity.worths(chunks, query.frequencies), rarity.worth(chunks, 0))
-    if share < MOSTLY:
+    held = {word: holding for word, holding in query.frequencies.items() if holding}
+    share = _share(missing, rarity.worths(chunks, held), rarity.worth(chunks, 0))
+    if share <= LITTLE:
         return 1.0
-    return min(MISQUOTED, 1 - share) if not {*query.phrases}.isdisjoint(missing) else max(SLIP, 1 - share)
+    left = 1 - share if share >= MOSTLY else 1 - MOSTLY * (share - LITTLE) / (MOSTLY - LITTLE)
+    is_misquoted = share >= MOSTLY and not {*query.phrases}.isdisjoint(missing)
+    return min(MISQUOTED, left) if is_misquoted else max(SLIP, left)
 
 
 def _share(missing: Sequence[str], worths: Mapping[str, float], whole: float) -> float:
-    """Return how much of a query, by rarity, is what nothing holds; its parts may be common, it is not."""
+    """Return how much of a query, by rarity, is what nothing holds; its parts may be common, it is not.
+
+    `worths` are of the words that something holds: whatever is put beside a code, it is asked for as much.
+    """
     parts = {part for code in missing for part in loose_words(code)}
     others = math.fsum(worth for word, worth in worths.items() if word not in parts)
     own = max(whole * len(missing), math.fsum(worth for word, worth in worths.items() if word in parts))
@@ -115,7 +189,11 @@ def _with_others(asked: str, texts: Sequence[str]) -> Iterator[str]:
     """Yield the words of a query that name one of many, if a text has the same with another number."""
     if not any(map(str.isdigit, asked)):
         return  # as most: two patterns less to compile
-    words = [word.strip(_AROUND) for word in asked.split()]
+    dates = [*dates_in(asked)]
+    if dates:
+        known = {day for text in texts for one in dates_in(text) for day in one.days}
+        yield from (one.written for one in dates if known.difference(one.days))
+    words = [word for typed in asked.split() if not days_of(word := typed.strip(_AROUND))]
     place = f"|{_PLACE}" if _ABOUT_RELEASES.search(asked) else ""
     for before, word in dict.fromkeys(pairwise(["", *words])):
         if _NUMBERED.fullmatch(word):

@@ -7,13 +7,14 @@ words and phrases, so that no text is an error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 from unicodedata import normalize
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from concord.text.dates import dates_in, days_of
 from concord.text.expression import (
     OPERATORS,
     DoesNotParse,
@@ -27,7 +28,7 @@ from concord.text.expression import (
 from concord.text.identifiers import is_version
 from concord.text.pattern import pattern
 from concord.text.stopwords import is_stop_word, significant
-from concord.text.terms import all_of, any_of, loose_match, loose_words
+from concord.text.terms import all_of, any_of, date_match, loose_match, loose_words
 from concord.types import Match, Without
 
 MAX_TERMS = 64  # that one query looks for: a pasted page is told apart by its longest words, and stays fast
@@ -123,8 +124,25 @@ def _literals(tokens: Sequence[Token]) -> Node | None:
     phrases = dict.fromkeys(token.text for token in tokens if token.kind == "phrase")
     asked = [Token("word", term) for term in terms] + [Token("phrase", text) for text in phrases][:MAX_TERMS]
     found = {token: match for token in asked if (match := match_of(token))}
-    match = all_of(list(found.values()))
+    match = all_of(_with_dates(found))
     return Node(match, tuple(found)) if match else None
+
+
+def _with_dates(found: Mapping[Token, Match]) -> list[Match]:
+    """Return what must all match: of the words of a date, these or the same day in another form."""
+    by_word = {token.text: match for token, match in found.items() if token.kind == "word"}
+    dated: list[Match] = []
+    for words, match in _dates(by_word):
+        as_typed = all_of([by_word.pop(word) for word in words if word in by_word])
+        dated += [alternatives] if as_typed and (alternatives := any_of([as_typed, match])) else []
+    phrases = [match for token, match in found.items() if token.kind != "word"]
+    return [*by_word.values(), *dated, *phrases]
+
+
+def _dates(words: Iterable[str]) -> list[tuple[list[str], Match]]:
+    """Return the words of each date that has several, and what to look for in their place."""
+    dates = [one.written for one in dates_in(" ".join(words)) if " " in one.written]
+    return [(written.split(), match) for written in dates if (match := date_match(written))]
 
 
 def _parsed(node: Node | None) -> Parsed:
@@ -134,8 +152,9 @@ def _parsed(node: Node | None) -> Parsed:
     begun = {token.text for token in node.asked if token.is_prefix}
     terms = _limited(significant([token.text for token in node.asked if token.kind == "word"]))
     words = _loose_words([*(term for term in terms if term not in begun), *_words_of(phrases)])
-    whole = [token for token in node.asked if token.kind == "phrase" or token.is_prefix or _is_version(token)]
-    kept = tuple(match for token in whole if (match := match_of(token)))
+    whole = [token for token in node.asked if token.kind == "phrase" or token.is_prefix or _is_whole(token)]
+    kept = [match for token in whole if (match := match_of(token))]
+    kept += [match for _, match in _dates(terms)]
     return Parsed(
         terms=tuple(terms),
         phrases=tuple(phrases),
@@ -143,14 +162,14 @@ def _parsed(node: Node | None) -> Parsed:
         exact=node.match,
         loose=_loose(words, kept, node.dropped),
         words=words,
-        kept=kept,
+        kept=tuple(kept),
         dropped=node.dropped,
     )
 
 
-def _is_version(token: Token) -> bool:
-    """Whether a word is a version: the numbers of 8.32 say little apart, and are in every changelog."""
-    return token.kind == "word" and is_version(token.text)
+def _is_whole(token: Token) -> bool:
+    """Whether a word is a version or a date: the numbers of 8.32 say little apart."""
+    return token.kind == "word" and (is_version(token.text) or bool(days_of(token.text)))
 
 
 def _words_of(phrases: Iterable[str]) -> list[str]:

@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import islice
 
 from concord.text.characters import folded, is_token_character, separated
+from concord.text.dates import days_of, forms
 from concord.text.identifiers import (
     camel_parts,
     identifier_parts,
@@ -84,6 +85,11 @@ def exclusion_match(word: str) -> Match | None:
     return Word(name) if name else word_match(word)
 
 
+def date_match(text: str) -> Match | None:
+    """Return what to look for when this date was typed: its day in every form; None when it is no date."""
+    return any_of([_adjacent(form.split()) for day in days_of(text) for form in forms(day)])
+
+
 def loose_words(word: str) -> list[str]:
     """Return the tokens that loose matching looks for one by one.
 
@@ -142,6 +148,8 @@ def _word_match(word: str, prefix: bool) -> Match | None:
         found.append(Word(name))
     if number := version_number(usual):
         found.append(_adjacent(separated(number)))
+    if len(runs) > 2 and (dated := date_match(usual)):
+        found.append(dated)
     return any_of(found if usual == word else [*found, _adjacent(separated(word))])
 
 

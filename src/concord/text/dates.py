@@ -1,0 +1,151 @@
+"""The same day in another form: 2025-06-24, 24.06.2025, 6/24/2025, June 24th, 2025, 24. Juni 2025.
+
+A text has one of them and a query another, so a query asks for all. Of 06/07/2025 nobody can tell which
+number is the month: both are tried. Two digits are no year, and a day without a year is no date here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import product
+
+from msgspec import Struct
+
+from concord.text.characters import folded
+from concord.text.pattern import pattern
+
+# Without their accents, as the index has them; one month after the other.
+_ENGLISH = """
+    january jan, february feb, march mar, april apr, may, june jun, july jul, august aug, september sep sept,
+    october oct, november nov, december dec
+"""
+_GERMAN_AND_FRENCH = """
+    januar janner janvier janv, februar fevrier fevr, marz mars, avril avr, mai, juni juin, juli juillet juil,
+    aout, septembre, oktober okt octobre, novembre, dezember dez decembre
+"""
+_SPANISH = """
+    enero ene, febrero, marzo, abril abr, mayo, junio, julio, agosto ago, septiembre setiembre, octubre,
+    noviembre, diciembre dic
+"""
+_MONTHS = tuple(
+    tuple(tuple(names.split()) for names in language.split(","))
+    for language in (_ENGLISH, _GERMAN_AND_FRENCH, _SPANISH)
+)
+_NUMBER_OF = {
+    name: number for language in _MONTHS for number, names in enumerate(language, 1) for name in names
+}
+_MOST_DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_SHORTEST, _LONGEST = len("1/1/2025"), len("24 de septiembre de 2025")
+
+# Of 2024.1.2 the numbers are not filled up: it is a version.
+_YEAR_FIRST = (
+    r"(?P<y>[12][0-9]{3})(?:(?P<sign>[-/])(?P<m>[0-9]{1,2})(?P=sign)|\.(?P<m2>[0-9]{2})\.(?=[0-9]{2}))"
+    r"(?P<d>[0-9]{1,2})"
+)
+_YEAR_LAST = r"(?P<a>[0-9]{1,2})(?P<mark>[-/.])(?P<b>[0-9]{1,2})(?P=mark)(?P<y2>[12][0-9]{3})"
+_DAY_FIRST = (
+    r"(?P<d3>[0-9]{1,2})(?:st|nd|rd|th|er|º|\.)?[ -](?:of |de )?(?P<m3>[^\W\d_]{3,10})\.?,?[ -](?:del? )?"
+    r"(?P<y3>[12][0-9]{3})"
+)
+_MONTH_FIRST = r"(?P<m4>[^\W\d_]{3,10})\.?[ -](?P<d4>[0-9]{1,2})(?:st|nd|rd|th)?,?[ -](?P<y4>[12][0-9]{3})"
+_DATE = pattern(
+    rf"(?<![\w./-])(?:{_YEAR_FIRST}|{_YEAR_LAST}|{_DAY_FIRST}|{_MONTH_FIRST})"
+    r"(?!\w|[./-][0-9])",
+    re.IGNORECASE,
+)
+
+
+class Day(Struct, frozen=True, order=True):
+    """A day of the calendar."""
+
+    year: int
+    month: int
+    day: int
+
+
+class Dated(Struct, frozen=True):
+    """A date as it is written in a text, and the days that it may be."""
+
+    written: str
+    days: tuple[Day, ...]
+
+
+def dates_in(text: str) -> Iterator[Dated]:
+    """Yield the dates of a text that have a day, a month and a year."""
+    if len(text) < _SHORTEST or not any(map(str.isdigit, text)):
+        return
+    for found in _DATE.finditer(text):
+        if days := _days(found):
+            yield Dated(found[0], days)
+
+
+@lru_cache(maxsize=256)
+def days_of(text: str) -> tuple[Day, ...]:
+    """Return the days that a text may be, if it is a date and nothing else."""
+    if not _SHORTEST <= len(text) <= _LONGEST or not text[-1].isdigit():
+        return ()
+    found = _DATE.fullmatch(text)
+    return _days(found) if found else ()
+
+
+@lru_cache(maxsize=256)
+def forms(day: Day) -> tuple[str, ...]:
+    """Return the ways to write a day, as words with spaces between them."""
+    year = str(day.year)
+    found = [
+        form
+        for month, number in product(_numerals(day.month), _numerals(day.day))
+        for form in (f"{year} {month} {number}", f"{number} {month} {year}", f"{month} {number} {year}")
+    ]
+    found += [f"{form} {year}" for form in named_forms(day)]
+    found += [f"{day.day} de {name} de {year}" for name in _MONTHS[-1][day.month - 1]]
+    return tuple(dict.fromkeys(found))
+
+
+def named_forms(day: Day) -> tuple[str, ...]:
+    """Return the ways to write a day with the name of its month, without its year."""
+    english, german_or_french, spanish = (language[day.month - 1] for language in _MONTHS)
+    numerals, ordinal = _numerals(day.day), _ordinal(day.day)
+    found = [
+        form
+        for name, number in product(english, [*numerals, ordinal])
+        for form in (f"{number} {name}", f"{name} {number}")
+    ]
+    found += [f"{ordinal} of {name}" for name in english]
+    found += [f"{number} {name}" for name in (*german_or_french, *spanish) for number in numerals]
+    found += [f"1er {name}" for name in german_or_french if day.day == 1]
+    found += [f"{day.day} de {name}" for name in spanish]
+    return tuple(found)
+
+
+def _days(found: re.Match[str]) -> tuple[Day, ...]:
+    """Return the days that a date may be; none, where there is no such day."""
+    if found["a"]:
+        return _either_way(int(found["y2"]), int(found["a"]), int(found["b"]), found["mark"])
+    if found["y"]:
+        return _valid([(int(found["y"]), int(found["m"] or found["m2"]), int(found["d"]))])
+    year, name, day = (found[f"{part}3"] or found[f"{part}4"] for part in "ymd")
+    return _valid([(int(year), _NUMBER_OF.get("".join(folded(name)), 0), int(day))])
+
+
+def _either_way(year: int, first: int, second: int, mark: str) -> tuple[Day, ...]:
+    """Return the days of two numbers and a year; with dots the day comes first, if it can."""
+    found = _valid([(year, second, first), (year, first, second)])
+    return found[:1] if mark == "." else found
+
+
+def _valid(read: Sequence[tuple[int, int, int]]) -> tuple[Day, ...]:
+    days = (Day(*one) for one in read if 1 <= one[1] <= 12 and 1 <= one[2] <= _MOST_DAYS[one[1] - 1])
+    return tuple(dict.fromkeys(days))
+
+
+def _numerals(number: int) -> list[str]:
+    """Return a number as it is, and filled up to two digits."""
+    return [str(number), f"0{number}"] if number < 10 else [str(number)]
+
+
+def _ordinal(number: int) -> str:
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th") if number // 10 != 1 else "th"
+    return f"{number}{ending}"

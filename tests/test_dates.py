@@ -1,0 +1,114 @@
+"""The same day is found in whatever form it is written."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from concord.ranking.calibrate import Logistic
+from concord.search import search
+from concord.text.dates import Day, dates_in, days_of
+from concord.text.holding import contains
+from concord.text.parse import parse
+from concord.types import Request
+from small_library import fitted, library, titles, tools
+
+FORMS = (
+    "2025-06-24",
+    "2025/6/24",
+    "2025.06.24",
+    "24.06.2025",
+    "24.6.2025",
+    "24/06/2025",
+    "6/24/2025",
+    "24-Jun-2025",
+    "June 24 2025",
+    "June 24th, 2025",
+    "Jun. 24, 2025",
+    "24 June 2025",
+    "24th of June 2025",
+    "24. Juni 2025",
+    "24 juin 2025",
+    "24 de junio de 2025",
+)
+
+
+@pytest.mark.parametrize("written", FORMS)
+def test_a_day_is_known_in_every_form(written: str):
+    assert days_of(written) == (Day(2025, 6, 24),)
+    assert [one.written for one in dates_in(f"It was on {written}, at noon.")] == [written]
+
+
+@pytest.mark.parametrize(
+    ("written", "day"),
+    [
+        ("1er août 2025", Day(2025, 8, 1)),
+        ("3. März 2025", Day(2025, 3, 3)),
+        ("Sept. 2nd, 2025", Day(2025, 9, 2)),
+        ("13. Jänner 2025", Day(2025, 1, 13)),
+    ],
+)
+def test_names_of_months_have_accents_and_are_abbreviated(written: str, day: Day):
+    assert days_of(written) == (day,)
+
+
+def test_of_two_numbers_that_may_both_be_the_month_both_are_tried():
+    assert days_of("06/07/2025") == (Day(2025, 7, 6), Day(2025, 6, 7))
+    assert days_of("06.07.2025") == (Day(2025, 7, 6),)  # with dots the day comes first
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["2024.1.2", "1.2.2025.3", "31.02.2025", "2025-13-01", "24 June", "June 2025", "Room 24, 2025"],
+)
+def test_versions_rooms_and_days_that_do_not_exist_are_no_dates(text: str):
+    assert days_of(text) == ()
+    assert [*dates_in(f"See {text} there")] == []
+
+
+@pytest.mark.parametrize("text", FORMS)
+@pytest.mark.parametrize("asked", ["2025-06-24", "24.06.2025", "24/06/2025"])
+def test_a_date_asked_for_in_one_form_is_held_in_another(asked: str, text: str):
+    assert contains(f"The meeting of {text} was short.", asked)
+    assert not contains(f"The meeting of {text} was short.", asked.replace("24", "25"))
+
+
+def test_a_query_without_a_date_asks_for_nothing_more():
+    assert parse("june 24 meeting").kept == ()
+    assert parse("meeting in 2025").kept == ()
+
+
+MEETINGS = {
+    "Minutes": "On 3 May 2025 we met and spoke of the harbour.",
+    "Iso": "On 2025-06-24 we met, and spoke of ropes.",
+    "German": "On 25. Juni 2025 we met, wegen der Seile.",
+    "American": "On June 26th, 2025 we met, and spoke of anchors.",
+    "Dots": "On 27.06.2025 we met, and spoke of buoys.",
+    "Parted": "In 2025 we met often; on June 29 it was about sails.",
+    **{f"Number {n}": f"The {n}. of the slow answers of June 2025, on page 24 to 30." for n in range(40)},
+}
+ALWAYS = Logistic(("cosine",), (0.0,), 3.0, (0.0,), (1.0,))
+SURE = replace(fitted(answerable=0.6), hit=ALWAYS)
+
+
+@pytest.mark.parametrize(
+    ("day", "title"), [(24, "Iso"), (25, "German"), (26, "American"), (27, "Dots"), (29, "Parted")]
+)
+@pytest.mark.parametrize("form", ["2025-06-{}", "{}.06.2025", "6/{}/2025", "June {}, 2025", "{}. Juni 2025"])
+def test_a_search_for_a_day_finds_it_in_another_form(form: str, day: int, title: str):
+    answer = search(Request("met " + form.format(day)), tools(library(MEETINGS), SURE))
+    assert (answer.answerable, answer.note) == (True, None)
+    assert title == "Parted" or title in titles(answer)[:2]
+
+
+@pytest.mark.parametrize("form", ["2025-06-{}", "{}.06.2025", "6/{}/2025", "June {}, 2025", "{}. Juni 2025"])
+def test_a_day_that_nothing_holds_in_any_form_is_not_answered_by_another(form: str):
+    asked = form.format(28)
+    answer = search(Request("met " + asked), tools(library(MEETINGS), SURE))
+    assert (answer.answerable, answer.note) == (False, f"nothing holds {asked}")
+
+
+def test_a_day_before_a_time_is_held():
+    notes = {**MEETINGS, "Log": "2025-06-28T10:00:01Z we met the harbour master"}
+    answer = search(Request("met 28 June 2025 harbour master"), tools(library(notes), SURE))
+    assert (answer.answerable, answer.note) == (True, None)
