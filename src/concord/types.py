@@ -311,7 +311,7 @@ class Request(Struct, frozen=True):
 class Query(Struct, frozen=True):
     """What the pipeline runs: the request understood."""
 
-    text: str
+    text: str  # without the frame of a polite question
     terms: tuple[str, ...]  # as typed, operators and stop words taken out (never to nothing)
     phrases: tuple[str, ...]
     excluded: tuple[str, ...]
