@@ -101,6 +101,10 @@ def test_without_a_match_the_beginning_is_shown():
         ("don't", "don’t"),
         ("C++", "C++17"),
         ("foo-bar", "foo/bar"),
+        ("Strasse", "Straße"),
+        ("Straße", "STRASSE"),
+        ("straße", "Straße"),
+        ("oeufs", "Œufs"),
         ("authent", "authentication"),  # a prefix, when nothing matches better
         ("京大", "北京大学"),
         ("猫", "我喜欢猫"),

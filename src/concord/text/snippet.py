@@ -11,7 +11,7 @@ from unicodedata import category
 
 from msgspec import Struct
 
-from concord.text.characters import aligned, folded
+from concord.text.characters import aligned, folded, has_undivided, spelt_out
 from concord.text.identifiers import part_at
 from concord.text.marked import has_marks, places
 from concord.text.pattern import pattern
@@ -25,6 +25,9 @@ _MAX_SHIFT = 40  # how far an edge may move to reach a space; in a longer word i
 # licences, mail, tables, notes, changelogs and code 248 are shown so, with a third 244, with an eighth 245.
 _BEFORE = 5
 _FRONT_MATTER = pattern(r"(---|\+\+\+)[ \t]*\n[\w-]+[ \t]*[:=][^\0]*?\n\1[ \t]*(?:\n|\Z)")
+
+
+_TOKEN = pattern(r"[^ ]+")
 
 
 class _Targets(Struct, frozen=True):
@@ -116,6 +119,8 @@ def _places(flat: str, targets: _Targets) -> list[_Place]:
     found = [place for root in targets.stems for place in _forms(letters, root)]
     if has_marks(flat):  # of words with signs, those letters are only parts
         found += [_Place(*place) for place in places(targets.stems, flat)]
+    if has_undivided(flat):
+        found += _spelt(letters, targets.stems)
     missing = targets.stems.difference(place.target for place in found)
     found += [place for root in missing for place in _parts(flat, letters, root)]
     found += [_Place(at, at + len(pair), pair) for pair in targets.anywhere for at in occurrences(pair, flat)]
@@ -128,6 +133,13 @@ def _forms(letters: str, root: str) -> Iterator[_Place]:
     for at, token in candidates(letters, root):
         if stem(token) == root:
             yield _Place(at, at + len(token), root)
+
+
+def _spelt(letters: str, stems: frozenset[str]) -> Iterator[_Place]:
+    """Yield the tokens that have one of the stems once their letters are spelt out: Straße for strasse."""
+    for found in _TOKEN.finditer(letters):
+        if has_undivided(found[0]) and (root := stem(spelt_out(found[0]))) in stems:
+            yield _Place(*found.span(), root)
 
 
 def _parts(flat: str, letters: str, root: str) -> Iterator[_Place]:
