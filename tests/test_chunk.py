@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -100,6 +101,30 @@ def test_any_characters_are_covered_exactly_and_in_order(text: str, kind: Docume
 @settings(deadline=None, max_examples=200)
 def test_many_small_tokens_never_exceed_the_maximum(text: str):
     markdown(text, ChunkSize(target=4, maximum=5, overlap=2))
+
+
+DATA_LINES = st.sampled_from(
+    [
+        '[{"a": 1},',
+        '{"b": [1, 2,',
+        "3]},",
+        "]",
+        "}}",
+        '"open',
+        "it's // all",
+        "/* x",
+        '"a, ""b""\n',
+        'x,"two',
+        'lines",y',
+    ]
+    + ["name,colour", "# made by hand", "a;b", "1\t2", "", "{}", "  ,", '"k": {"v": "\\""}']
+)
+
+
+@given(st.lists(DATA_LINES, max_size=60).map("\n".join), st.sampled_from(["csv", "json"]))
+@settings(deadline=None, max_examples=300)
+def test_any_lines_of_tables_and_json_are_covered_exactly_and_in_order(text: str, language: str):
+    assert_valid(Extracted(text, "data", language=language))
 
 
 @given(st.lists(LINES, max_size=20).map("\n".join), st.lists(LINES, max_size=40).map("\n".join))
@@ -324,6 +349,34 @@ def test_crafted_texts_cost_no_more_than_others(text: str, kind: DocumentType):
     assert chunk(Extracted(text * (100_000 // len(text)) + "x", kind), token_starts, ChunkSize())
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[",
+        "]",
+        "{[",
+        '"',
+        '"\\"',
+        "'",
+        "/*",
+        "//",
+        ",",
+        ',"',
+        '\n"',
+        ',"x',
+        '""',
+        '"""',
+        "[,",
+        '{"a":',
+        "[]\n",
+    ],
+)
+@pytest.mark.parametrize("language", ["csv", "json"])
+def test_crafted_data_cost_no_more_than_others(text: str, language: str):
+    data = Extracted(text * (100_000 // len(text)) + "x", "data", language=language)
+    assert chunk(data, token_starts, ChunkSize())
+
+
 def test_a_tokenizer_that_sees_one_unknown_word_does_not_make_one_chunk_of_it():
     pieces = chunk(Extracted("x" * 200_000, "text"), lambda _: [0], ChunkSize())
     assert len(pieces) > 1
@@ -388,6 +441,95 @@ def test_nested_data_is_cut_where_outer_records_begin():
         Extracted("".join(record.format(n) for n in range(60)), "data"), ChunkSize.for_target(80, overlap=0)
     )
     assert all(piece.text.startswith("- name") for piece in pieces)
+
+
+def table(text: str, size: ChunkSize = SMALL) -> list[Piece]:
+    return assert_valid(Extracted(text, "data", language="csv"), size)
+
+
+def values(text: str, size: ChunkSize = SMALL) -> list[Piece]:
+    return assert_valid(Extracted(text, "data", language="json"), size)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_every_chunk_of_a_table_after_the_first_carries_the_names_of_its_columns(separator: str):
+    rows = [["sku", "price_eur", "stock"], *([f"SK-{n}", f"{n}.5", str(7 * n)] for n in range(30))]
+    first, *others = table("\n".join(map(separator.join, rows)))
+    assert len(others) > 3
+    assert (first.heading, first.text.split("\n")[0]) == ((), separator.join(rows[0]))
+    assert {piece.heading for piece in others} == {("sku, price_eur, stock",)}
+
+
+def test_what_stands_above_the_names_of_columns_is_none_of_them():
+    text = "Parts in stock\n# by hand\n\nsku,price\n" + "".join(f"SK-{n},{n}\n" for n in range(40))
+    assert table(text)[-1].heading == ("sku, price",)
+
+
+def test_years_name_columns_too():
+    text = "country,2019,2020\n" + "".join(f"place {n},{n},{n + 1}\n" for n in range(40))
+    assert table(text)[-1].heading == ("country, 2019, 2020",)
+
+
+@pytest.mark.parametrize("row", ["OF-101,Oslo,25", "pear,pear,green", "one field", "2012-01-15,opened"])
+def test_a_first_row_of_values_names_no_columns(row: str):
+    assert {piece.heading for piece in table("\n".join([row] * 40))} == {()}
+
+
+def test_a_table_of_many_columns_has_a_heading_that_can_be_read():
+    names = [f"column_{n}" for n in range(500)]
+    (heading,) = table(",".join(names) + "\n" + "x,y,z\n" * 40, ChunkSize())[-1].heading
+    assert heading.startswith("column_0, column_1, ")
+    assert heading.endswith(" …")
+    assert len(heading) <= 402
+
+
+def test_chunks_of_a_table_leave_room_for_the_names_of_its_columns():
+    text = "sku,price,stock\n" + "".join(f"SK{n},{n},{n}\n" for n in range(40))
+    starts = token_starts(text)
+    assert max(tokens_in(piece, starts) for piece in table(text)[1:]) <= SMALL.maximum - 5
+
+
+def test_a_row_with_a_field_of_several_lines_is_never_cut():
+    rows = [f'{n},"said on day {n}:\n""so\nbe it"", and left",yes\n' for n in range(12)]
+    pieces = table("number,words,done\n" + "".join(rows))
+    assert len(pieces) > 3
+    assert all(sum(row.strip() in piece.text for piece in pieces) == 1 for row in rows)
+
+
+def test_a_quote_that_nothing_closes_does_not_make_one_row_of_the_rest():
+    text = "part,size\n" + "".join(f'pipe {n},"{n} inch\n' for n in range(41))
+    assert all(line.startswith(("part", "pipe")) for piece in table(text) for line in piece.text.split("\n"))
+
+
+RECORD = {"code": "KE", "name": "Kenya", "calling": ["+254", {"left": True}]}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_record_of_json_that_fits_is_never_cut(indent: int | None, is_named: bool):
+    records = [RECORD | {"code": f"K{n}"} for n in range(30)]
+    text = json.dumps({"type": "all", "countries": records} if is_named else records, indent=indent)
+    pieces = values(text, ChunkSize(40, 56, 0))
+    assert len(pieces) > 10
+    whole = re.compile(r'"code": "K\d+",[^}]*true[^}]*}')
+    assert sum(len(whole.findall(piece.text)) for piece in pieces) == 30
+
+
+def test_lines_of_json_are_cut_between_them_and_one_that_is_too_long_between_its_values():
+    lines = [json.dumps(RECORD | {"note": "so, {it} goes [on"}) for _ in range(8)]
+    lines[3] = json.dumps({"many": [{"number": n, "text": f"value {n}"} for n in range(20)]})
+    pieces = values("\n".join(lines), ChunkSize(50, 70, 0))
+    whole = [piece for piece in pieces if "Kenya" in piece.text]
+    assert all(line in lines for piece in whole for line in piece.text.split("\n") if "Kenya" in line)
+    long = [piece.text for piece in pieces if '"number"' in piece.text]
+    assert len(long) > 2
+    assert all(one.count("{") - one.count("}") in (-1, 0, 1) for one in long)
+    assert all(one.rstrip("}],").endswith('"') for one in long)
+
+
+def test_a_bracket_stays_with_what_it_holds():
+    pieces = values(json.dumps([RECORD] * 20, indent=2), ChunkSize(40, 56, 0))
+    assert all(any(map(str.isalnum, piece.text)) for piece in pieces)
 
 
 def test_indentation_at_the_start_of_a_chunk_is_kept():

@@ -311,6 +311,7 @@ def test_the_only_text_of_a_store_is_judged_as_one_of_many_would_be(notes: int):
     assert (wrong.answerable, max(hit.score for hit in wrong.hits) < 0.1) == (False, True)
 
 
+@pytest.mark.model
 def test_other_versions_of_a_page_make_it_no_less_believable():
     page = "Version {}. Nightly backups are kept for 35 days; restorectl brings one back."
     with library({line: f"{line}." for line in OTHERS}, embed__provider="bundled") as kb:
@@ -323,6 +324,7 @@ def test_other_versions_of_a_page_make_it_no_less_believable():
     assert (alone.answerable, among.answerable) == (True, True)
 
 
+@pytest.mark.model
 def test_a_narrow_filter_makes_the_same_passage_no_less_believable_and_a_wrong_one_no_more():
     with library({line: f"{line}." for line in OTHERS}, embed__provider="bundled") as kb:
         kb.note(Note("Late blight has reached the tomatoes; cut off brown leaves.", tags=("garden",)))

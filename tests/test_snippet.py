@@ -34,7 +34,36 @@ def test_a_long_text_is_cut_to_240_characters_around_the_match_with_ellipses():
     assert found.startswith(ELLIPSIS)
     assert found.endswith(ELLIPSIS)
     assert 200 <= len(found) <= 242
-    assert abs(found.index("needle") + 3 - len(found) / 2) < 20
+    assert 20 < found.index("needle") < 70
+
+
+def test_more_is_shown_of_what_follows_the_words_than_of_what_precedes_them():
+    found = snippet(
+        between(20, "the price of a needle", 1) + f"is 300 euro {FILLER * 9}", ["price", "needle"]
+    )
+    assert "is 300 euro" in found
+    assert found.index("the price") > 20
+
+
+FRONT = "---\ntags: [heating, house]\ncreated: 2025-01-07\n---\n"
+
+
+@pytest.mark.parametrize("front", [FRONT, FRONT.replace("---", "+++").replace(":", " =")])
+@pytest.mark.parametrize("word", ["boiler", "heating", "missing"])
+def test_front_matter_is_left_out_where_the_text_below_it_has_the_words_as_well(front: str, word: str):
+    found = snippet(f"{front}\n# Heating\n\nThe boiler {FILLER * 9}", [word])
+    assert found.startswith(f"{ELLIPSIS}# Heating The boiler lorem")
+    assert len(found) > 200
+
+
+def test_front_matter_is_shown_where_it_alone_has_the_words():
+    found = snippet(f"{FRONT}\n# Heating\n\nThe boiler {FILLER * 9}", ["created"])
+    assert found.startswith("--- tags: [heating, house] created")
+    assert snippet(FRONT, ["created"]) == " ".join(FRONT.split())
+
+
+def test_what_stands_between_two_rules_is_no_front_matter():
+    assert snippet(f"---\nA boiler for sale.\n---\n{FILLER * 9}", ["missing"]).startswith("--- A boiler")
 
 
 @pytest.mark.promise("002.snippet")
@@ -72,6 +101,10 @@ def test_without_a_match_the_beginning_is_shown():
         ("don't", "don’t"),
         ("C++", "C++17"),
         ("foo-bar", "foo/bar"),
+        ("Strasse", "Straße"),
+        ("Straße", "STRASSE"),
+        ("straße", "Straße"),
+        ("oeufs", "Œufs"),
         ("authent", "authentication"),  # a prefix, when nothing matches better
         ("京大", "北京大学"),
         ("猫", "我喜欢猫"),

@@ -448,9 +448,11 @@ SAMPLES = {
     "NEWS": "version 1.2 - better pears, 2021-01-07\n\n * pears\n\nversion 1.1, 2020-05-01\n\n * apples\n",
     "fruit.py": "class Pear:\n    ripe = True\n\n    def eat(self):\n        return self.ripe\n" * 3,
     "fruit.csv": "name,colour\npear,green\nplum,blue\n",
+    "trees.csv": "name,colour,from\n" + "pear,green,Latin\nplum,blue,Greek\n" * 80,
+    "trees.json": '[{"name": "pear", "of": [1, 2]}' + ', {"name": "fig", "of": [3]}' * 80 + "]",
     "fruit.html": "<h1>Fruit</h1><nav>Home</nav><p>It is sweet.</p><h2>Pears</h2><p>Green.</p>",
 }
-CUT = {1: "804aec44"}  # by READING: the beginning of a digest of the samples' chunks
+CUT = {1: "804aec44", 2: "b615438d"}  # by READING: the beginning of a digest of the samples' chunks
 
 
 def test_who_changes_how_files_are_read_or_cut_raises_the_number_of_the_reading(desk: Desk, tmp_path: Path):

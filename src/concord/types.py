@@ -202,7 +202,7 @@ class Extracted(Struct, frozen=True):
     details: Mapping[str, Json] = field(default_factory=dict)
     page_starts: tuple[int, ...] = ()  # offset in `text` at which page 1, 2, … begins; empty when unpaged
     file_lines: tuple[int, ...] = ()  # file line of each line of `text`; empty when they are the same lines
-    language: str | None = None  # of code, by tree-sitter's name
+    language: str | None = None  # of code, by tree-sitter's name; of data csv or json
     body_start: int = 0  # offset in `text` at which front matter ends; 0 when there is none
 
 
@@ -323,7 +323,7 @@ class Request(Struct, frozen=True):
 class Query(Struct, frozen=True):
     """What the pipeline runs: the request understood."""
 
-    text: str
+    text: str  # without the frame of a polite question
     terms: tuple[str, ...]  # as typed, operators and stop words taken out (never to nothing)
     phrases: tuple[str, ...]
     excluded: tuple[str, ...]

@@ -12,6 +12,7 @@ from concord.errors import BadValue
 from concord.ranking.classify import classify
 from concord.ranking.entities import entities
 from concord.ranking.flags import asked_option
+from concord.ranking.frames import unframed
 from concord.text.parse import Dashed, Parsed, dashed, parse, prune
 from concord.types import DOCUMENT_TYPES, MODES, Filter, Mode, Query, Request, Source
 
@@ -45,12 +46,13 @@ def interpret(
     """
     limit = _limit(request, settings)
     _check_threshold(request)
-    parsed = parse(request.text)
+    text = unframed(request.text)
+    parsed = parse(text)
     excludes = parsed.excluded or parsed.nothing_wanted
-    options = tuple(one.word for one in dashed(request.text) if is_option(one)) if excludes else ()
-    parsed = parse(request.text, options) if options else parsed
+    options = tuple(one.word for one in dashed(text) if is_option(one)) if excludes else ()
+    parsed = parse(text, options) if options else parsed
     query = Query(
-        text=request.text,
+        text=text,
         terms=parsed.terms,
         phrases=parsed.phrases,
         excluded=parsed.excluded,
@@ -59,8 +61,8 @@ def interpret(
         limit=limit,
         candidates=max(settings["search.candidates"], FANOUT * limit),
         filter=_filter(request, sources, is_folder),
-        kind=classify(request.text),
-        entities=entities(request.text),
+        kind=classify(text),
+        entities=entities(text),
         words=parsed.words,
         ef_search=min(request.ef_search or settings["search.ef_search"], MAX_EF_SEARCH),
         options=options,

@@ -126,6 +126,7 @@ def _highlighter(query: str, dress: Dress, sought: Sequence[str] = ()) -> Callab
     """Return what lights up the words of the query, or those found in their place, whatever their endings."""
     if dress.match is str:
         return str
+    from concord.ranking.frames import unframed
     from concord.text.holding import contains
     from concord.text.marked import has_marks
     from concord.text.stopwords import significant
@@ -135,7 +136,7 @@ def _highlighter(query: str, dress: Dress, sought: Sequence[str] = ()) -> Callab
         parts = () if has_marks(word) else tokenize(word)
         return {*parts, *tokenize(index_terms(word))}
 
-    wanted = {token for word in significant(_WORD.findall(query)) for token in tokens(word)}
+    wanted = {token for word in significant(_WORD.findall(unframed(query))) for token in tokens(word)}
 
     def is_wanted(word: str) -> bool:
         return not wanted.isdisjoint(tokens(word)) or any(contains(word, one) for one in sought)

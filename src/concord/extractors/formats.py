@@ -14,7 +14,7 @@ class Format(NamedTuple):
 
     extractor: str  # a name in the table of extractors
     type: DocumentType
-    language: str | None = None  # of code, by tree-sitter's name
+    language: str | None = None  # of code, by tree-sitter's name; of data csv or json
     risky: bool = False  # crafted input can crash or exhaust what parses it
 
 
@@ -28,6 +28,8 @@ MARKDOWN = Format("markdown", "markdown")
 NOTEBOOK = Format("notebook", "markdown")
 TEXT = Format("text", "text")
 DATA = Format("text", "data")
+TABLE = Format("text", "data", "csv")
+JSON = Format("text", "data", "json")
 HTML = Format("html", "html", risky=True)
 PDF = Format("pdf", "pdf", risky=True)
 WORD = Format("word", "office", risky=True)
@@ -40,8 +42,10 @@ _BY_FORMAT = {
     MARKDOWN: "md markdown mdown mkd mkdn mdx qmd rmd",
     NOTEBOOK: "ipynb",
     TEXT: "txt text log rst rest adoc asciidoc asc org tex bib srt vtt diff patch man textile wiki",
-    DATA: "json jsonl ndjson json5 jsonc geojson yaml yml toml csv tsv ini cfg conf config properties "
-    "xml xsd xsl xslt rss atom opml plist desktop service editorconfig",
+    DATA: "yaml yml toml ini cfg conf config properties xml xsd xsl xslt rss atom opml plist desktop service "
+    "editorconfig",
+    TABLE: "csv tsv",
+    JSON: "json jsonl ndjson json5 jsonc geojson",
     HTML: "html htm xhtml shtml",
     PDF: "pdf",
     WORD: "docx docm dotx",

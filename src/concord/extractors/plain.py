@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from concord.extractors.decode import HEAD_BYTES, decode
-from concord.extractors.formats import DATA, detect, extension
+from concord.extractors.formats import TEXT, Format, detect, extension
 from concord.text.clean import clean
 from concord.text.encoded import without_encoded
 from concord.types import Extracted
@@ -24,8 +24,9 @@ class PlainExtractor:
     def extract(self, data: bytes, name: str) -> Extracted:
         """Return the text; only light markup has a title."""
         text = clean(readable(data))
-        is_data = detect(name, data[:HEAD_BYTES]) == DATA
-        return Extracted(text=text, type="data" if is_data else "text", title=_title(text, extension(name)))
+        found = detect(name, data[:HEAD_BYTES])
+        form = found if isinstance(found, Format) and found.type == "data" else TEXT
+        return Extracted(text, form.type, _title(text, extension(name)), language=form.language)
 
 
 def readable(data: bytes) -> str:

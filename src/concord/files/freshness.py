@@ -90,15 +90,15 @@ def _stat(path: str) -> os.stat_result | None:
     except GONE:
         return None
     except OSError:
-        return os.stat_result((0,) * 10)  # of no size, which nothing that was indexed has
+        return os.stat_result((0,) * 10)  # of no size, which nothing that was indexed has, and without times
 
 
 def _is_read(document: Document, now: os.stat_result) -> bool:
     """Whether only its content tells if a file has changed."""
-    is_same = storable_ns(now.st_mtime_ns) == document.mtime_ns and not may_be_another(
-        now.st_ctime_ns, document.indexed_at
-    )
-    return now.st_size == document.size <= MAX_HASHED and not is_same
+    if now.st_size != document.size or document.size > MAX_HASHED:
+        return False
+    is_same = storable_ns(now.st_mtime_ns) == document.mtime_ns
+    return not is_same or may_be_another(now.st_ctime_ns, document.indexed_at)
 
 
 def _compared(document: Document, path: str, now: os.stat_result) -> Freshness:

@@ -53,6 +53,20 @@ SUBJECTS = _listed(
     "i you he she it we they there the a an this that these those any anyone someone my your our its"
 )
 
+# With what a polite frame begins. Other queries need not wait until the pattern of all frames is compiled.
+FRAME_OPENERS = _listed(
+    """
+    can could do does give hello hey hi i i'd i'm please show tell we we'd will would
+    bitte hallo ich kannst können könnten könntest nenne nennen sag sage sagen verrat verrate verraten weiss
+    weisst weiß weißt wissen würden würdest zeig zeige zeigen
+    bonjour dis dis-moi dis-nous dites dites-moi dites-nous est-ce indique-moi indique-nous indiquez-moi
+    indiquez-nous j'aimerais je montre-moi montre-nous montrez-moi montrez-nous peux-tu pourrais-tu
+    pourriez-vous pouvez-vous s'il sais-tu salut savez-vous tu vous
+    alguien dígame dime hola indícame me muéstrame muéstreme necesito podría podrían podrías por puede pueden
+    puedes querría quiero quisiera sabe sabes
+    """
+)
+
 CONCEPT_WORDS = _listed(
     """
     explain explains explained explaining explanation describe describes described describing

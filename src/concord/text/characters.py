@@ -122,6 +122,10 @@ _SEPARATED = _Separated(_ASCII | _DROPPED)
 _FOLDED_TABLE = _Folded(_FOLDED_ASCII | _DROPPED)
 _ALIGNED = _Folded(_FOLDED_ASCII)
 _ASCII_BYTES = bytes(_ASCII)
+_SPELT = str.maketrans(
+    {"ß": "ss", "ø": "o", "ł": "l", "œ": "oe", "æ": "ae", "đ": "d", "þ": "th", "ı": "i"}
+    | {"ẞ": "ss", "Ø": "O", "Ł": "L", "Œ": "Oe", "Æ": "Ae", "Đ": "D", "Þ": "Th"}
+)
 _CASED = pattern(r"[\u00aa-\u052f\u1e00-\u1eff]")
 _NOT_ASCII = pattern(r"([^\x00-\x7f]+)")
 
@@ -146,6 +150,17 @@ def folded(text: str) -> list[str]:
 def aligned(text: str) -> str:
     """Return a text of the same length with spaces for separators, its letters folded where they stand."""
     return _translated(text, _ALIGNED)
+
+
+def has_undivided(text: str) -> bool:
+    """Whether a text holds letters with no accent to lose, which many people write as others."""
+    return not text.isascii() and not _SPELT.keys().isdisjoint(map(ord, set(beyond_ascii(text))))
+
+
+def spelt_out(text: str) -> str:
+    """Return a text with such letters written as people do who have no key for them: Strasse, Lodz, oeufs."""
+    spelt = text.translate(_SPELT)
+    return spelt.upper() if text.isupper() else spelt  # no capital may stand where an identifier has a hump
 
 
 def beyond_ascii(text: str) -> str:

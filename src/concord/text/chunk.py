@@ -5,7 +5,8 @@ On 291 pages of Kubernetes' documentation (260 queries, bundled model, nDCG@10) 
 up to half the target 0.849, up to the target 0.855. Joining across top-level headings added nothing (0.856),
 so it is not done: no chunk speaks of two things. In code all neighbours may be joined, they share a file; but
 what a class begins with stays with the first of its methods.
-A section that is too long is cut in `pack`, which knows the prices of all places.
+A section that is too long is cut in `pack`, which knows the prices of all places. The chunks of a table leave
+room for the names of its columns, which all of them carry but the first: it begins with them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from concord.text.headings import MARKDOWN_TYPES, shared
 from concord.text.markdown import read_markdown
 from concord.text.outline import Heading, Section
 from concord.text.pack import ChunkSize, Tokens, measured, pack
-from concord.text.plain import read_plain, read_records
+from concord.text.plain import read_plain
+from concord.text.records import read_json, read_records, read_table
 from concord.types import Extracted, Piece
 
 __all__ = ["ChunkSize", "chunk"]
@@ -43,22 +45,30 @@ def chunk(
         return []
     tokens = measured(token_starts(text), len(text))
     ranges = [
-        (shared([section.heading for section in group if section.heading]), reach)
-        for run in _runs(_sections(extracted), extracted.body_start, tokens, size)
+        (_carried(extracted, group, reach), reach)
+        for run in _runs(_sections(extracted, tokens, size), extracted.body_start, tokens, size)
         for group in _joined(run, tokens, size, is_code=extracted.type == "code")
-        for reach in _ranges(text, group, tokens, size, extracted.page_starts)
+        for reach in _ranges(extracted, group, tokens, size)
     ]
     return list(_pieces(extracted, ranges))
 
 
-def _sections(extracted: Extracted) -> list[Section]:
+def _sections(extracted: Extracted, tokens: Tokens, size: ChunkSize) -> list[Section]:
     if extracted.type == "code":
         return read_code(extracted.text, extracted.language)
     if extracted.type == "data":
-        return read_records(extracted.text)
+        return _records(extracted, tokens, size)
     if extracted.type in MARKDOWN_TYPES:
         return read_markdown(extracted.text, extracted.body_start)
     return read_plain(extracted.text)
+
+
+def _records(extracted: Extracted, tokens: Tokens, size: ChunkSize) -> list[Section]:
+    if _is_table(extracted):
+        return read_table(extracted.text)
+    if extracted.language == "json":
+        return read_json(extracted.text, lambda start, end: tokens.between(start, end) <= size.maximum)
+    return read_records(extracted.text)
 
 
 def _runs(sections: list[Section], body_start: int, tokens: Tokens, size: ChunkSize) -> list[list[Section]]:
@@ -117,12 +127,31 @@ def _are_related(before: Heading, heading: Heading) -> bool:
     return before[:1] == heading[:1] or not before
 
 
-def _ranges(
-    text: str, group: Sequence[Section], tokens: Tokens, size: ChunkSize, page_starts: Sequence[int]
-) -> list[Range]:
+def _carried(extracted: Extracted, group: Sequence[Section], reach: Range) -> Heading:
+    """Return the heading of a range: what its sections share. The first rows of a table hold theirs."""
+    if _is_table(extracted) and not reach[0]:
+        return ()
+    return shared([section.heading for section in group if section.heading])
+
+
+def _is_table(extracted: Extracted) -> bool:
+    return extracted.type == "data" and extracted.language == "csv"
+
+
+def _ranges(extracted: Extracted, group: Sequence[Section], tokens: Tokens, size: ChunkSize) -> list[Range]:
     if len(group) > 1:
         return [(group[0].start, group[-1].end)]
-    return pack(text, group[0].blocks, tokens, size, page_starts)
+    (section,) = group
+    if _is_table(extracted) and tokens.between(section.start, section.end) > size.maximum:
+        size = _beside(section, tokens, size)
+    return pack(extracted.text, section.blocks, tokens, size, extracted.page_starts)
+
+
+def _beside(table: Section, tokens: Tokens, size: ChunkSize) -> ChunkSize:
+    """Return how long chunks of a table may be, beside the names of its columns."""
+    names = tokens.between(table.start, table.blocks[0].end) if table.heading else 0
+    taken = min(names, size.target // 4)
+    return ChunkSize(size.target - taken, size.maximum - taken, size.overlap)
 
 
 def _pieces(extracted: Extracted, ranges: Sequence[tuple[Heading, Range]]) -> Iterator[Piece]:

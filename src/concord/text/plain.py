@@ -1,4 +1,4 @@
-"""The structure of text without markup: paragraphs under headings, lines of data, unknown code."""
+"""The structure of text without markup: paragraphs under headings, unknown code."""
 
 from __future__ import annotations
 
@@ -57,11 +57,6 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
         start = gap.end()
     if text[start:].strip():
         yield start, len(text)
-
-
-def read_records(text: str) -> list[Section]:
-    """Return data as one block that may be cut between any two lines."""
-    return [Section((), [Block(0, len(text), "records")])]
 
 
 def read_unknown_code(text: str) -> list[Section]:

@@ -5,19 +5,29 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from operator import itemgetter
+from typing import NamedTuple
 from unicodedata import category
 
 from msgspec import Struct
 
-from concord.text.characters import aligned, folded
+from concord.text.characters import aligned, folded, has_undivided, spelt_out
 from concord.text.identifiers import part_at
 from concord.text.marked import has_marks, places
+from concord.text.pattern import pattern
 from concord.text.stem import beginning, candidates, occurrences, stem
 from concord.text.terms import loose_words
 from concord.text.unspaced import has_unspaced, narrowed, segments
 
 ELLIPSIS = "…"
 _MAX_SHIFT = 40  # how far an edge may move to reach a space; in a longer word it cuts
+# Of what is left beside the words, a fifth stands before them: answers follow what they answer. Of 279 in
+# licences, mail, tables, notes, changelogs and code 248 are shown so, with a third 244, with an eighth 245.
+_BEFORE = 5
+_FRONT_MATTER = pattern(r"(---|\+\+\+)[ \t]*\n[\w-]+[ \t]*[:=][^\0]*?\n\1[ \t]*(?:\n|\Z)")
+
+
+_TOKEN = pattern(r"[^ ]+")
 
 
 class _Targets(Struct, frozen=True):
@@ -33,6 +43,14 @@ class _Place(Struct, frozen=True, order=True):
     target: str
 
 
+class _Span(NamedTuple):
+    """A stretch of a text, and how many different words it holds."""
+
+    words: int
+    start: int
+    end: int
+
+
 class Excerpt(Struct, frozen=True):
     """A part of a text, and where in the text the word stands that most tells it from the rest."""
 
@@ -43,19 +61,36 @@ class Excerpt(Struct, frozen=True):
 def excerpt(text: str, words: Sequence[str], width: int) -> Excerpt:
     """Return the part of a text, `width` characters at most, that has most of the words closest together.
 
-    White space is collapsed, edges fall between words, and an ellipsis stands where text was left out.
+    White space is collapsed, edges fall between words, and an ellipsis stands where text was left out: front
+    matter too, unless it has more of the words than any place below it.
     """
     flat = " ".join(text.split())
     places = _places(flat, _targets(tuple(words)))
-    start, end = _best_span(places, width)
-    shown = flat if len(flat) <= width else _window(flat, start, end, width)
-    return Excerpt(shown, _unflattened(text, flat, _rarest(places, start, end)) if places else None)
+    first = _body_start(text)
+    span = _best_span(places, width)
+    if first:
+        above, below = _parted(places, first)
+        span = max(_best_span(below, width, first), _best_span(above, width), key=itemgetter(0))
+        first = first if span.start >= first else 0
+    shown = flat if len(flat) <= width else _window(flat, span, width, first)
+    return Excerpt(shown, _unflattened(text, flat, _rarest(places, span)) if places else None)
 
 
-def _rarest(places: Sequence[_Place], start: int, end: int) -> int:
+def _body_start(text: str) -> int:
+    """Return where in its flat form a text begins that has front matter above it; 0 if it has none."""
+    found = _FRONT_MATTER.match(text)
+    above = " ".join(found[0].split()) if found else ""
+    return len(above) + 1 if found and text[found.end() :].strip() else 0
+
+
+def _parted(places: Sequence[_Place], at: int) -> tuple[list[_Place], list[_Place]]:
+    return [one for one in places if one.start < at], [one for one in places if one.start >= at]
+
+
+def _rarest(places: Sequence[_Place], span: _Span) -> int:
     """Return where in a stretch the word stands that the text has in the fewest places."""
     often = Counter(place.target for place in places)
-    inside = [place for place in places if start <= place.start and place.end <= end]
+    inside = [place for place in places if span.start <= place.start and place.end <= span.end]
     return min(inside, key=lambda place: (often[place.target], place.start)).start
 
 
@@ -84,6 +119,8 @@ def _places(flat: str, targets: _Targets) -> list[_Place]:
     found = [place for root in targets.stems for place in _forms(letters, root)]
     if has_marks(flat):  # of words with signs, those letters are only parts
         found += [_Place(*place) for place in places(targets.stems, flat)]
+    if has_undivided(flat):
+        found += _spelt(letters, targets.stems)
     missing = targets.stems.difference(place.target for place in found)
     found += [place for root in missing for place in _parts(flat, letters, root)]
     found += [_Place(at, at + len(pair), pair) for pair in targets.anywhere for at in occurrences(pair, flat)]
@@ -96,6 +133,13 @@ def _forms(letters: str, root: str) -> Iterator[_Place]:
     for at, token in candidates(letters, root):
         if stem(token) == root:
             yield _Place(at, at + len(token), root)
+
+
+def _spelt(letters: str, stems: frozenset[str]) -> Iterator[_Place]:
+    """Yield the tokens that have one of the stems once their letters are spelt out: Straße for strasse."""
+    for found in _TOKEN.finditer(letters):
+        if has_undivided(found[0]) and (root := stem(spelt_out(found[0]))) in stems:
+            yield _Place(*found.span(), root)
 
 
 def _parts(flat: str, letters: str, root: str) -> Iterator[_Place]:
@@ -111,13 +155,14 @@ def _beginnings(letters: str, root: str) -> Iterator[_Place]:
         yield _Place(at, at + len(root), root)
 
 
-def _best_span(places: Sequence[_Place], width: int) -> tuple[int, int]:
+def _best_span(places: Sequence[_Place], width: int, start: int = 0) -> _Span:
     """Return the first of the narrowest stretches, within the width, that hold most different words.
 
-    Narrow is what has little between its first word and its last: how long these are says nothing.
+    Without any it is the start. Narrow is what has little between its first word and its last: how long these
+    are says nothing.
     """
     inside: Counter[str] = Counter()
-    most, least_between, best, left = 0, 0, (0, 0), 0
+    least_between, best, left = 0, _Span(0, start, start), 0
     for place in places:
         inside[place.target] += 1
         first = places[left]
@@ -128,17 +173,18 @@ def _best_span(places: Sequence[_Place], width: int) -> tuple[int, int]:
             left += 1
             first = places[left]
         between = max(0, place.start - first.end)
-        if (len(inside), -between) > (most, -least_between):
-            most, least_between, best = len(inside), between, (first.start, place.end)
+        if (len(inside), -between) > (best.words, -least_between):
+            least_between, best = between, _Span(len(inside), first.start, place.end)
     return best
 
 
-def _window(flat: str, start: int, end: int, width: int) -> str:
-    """Return the text around a stretch, whole words at its edges."""
-    left = min(max(0, (start + end - width) // 2), len(flat) - width)
-    right = left + width
-    left = _left_edge(flat, left, start)
-    right = _right_edge(flat, right, end)
+def _window(flat: str, span: _Span, width: int, first: int) -> str:
+    """Return the text around a stretch, nothing before a place, whole words at its edges."""
+    left = span.start - (width - (span.end - span.start)) // _BEFORE
+    left = max(first, min(left, len(flat) - width))
+    right = min(left + width, len(flat))
+    left = _left_edge(flat, left, span.start) if left > first else left
+    right = _right_edge(flat, right, span.end)
     before = ELLIPSIS if left > 0 else ""
     after = ELLIPSIS if right < len(flat) else ""
     return before + flat[left:right].strip() + after

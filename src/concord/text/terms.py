@@ -1,8 +1,9 @@
 """What a word is, decided once for index and query, on every backend.
 
 `tokenize` says what FTS5 `porter unicode61` makes of a text. `index_terms` adds what that tokenizer cannot
-see: the parts of identifiers, overlapping pairs of characters of scripts written without spaces, and words
-with vowel signs as a whole. `word_match` asks for a typed word in either form.
+see: the parts of identifiers, overlapping pairs of characters of scripts written without spaces, words with
+vowel signs as a whole, and words with letters that have no accent to lose (Straße, Łódź) spelt out.
+`word_match` asks for a typed word in either form.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 
-from concord.text.characters import folded, is_token_character, separated
+from concord.text.characters import folded, has_undivided, is_token_character, separated, spelt_out
 from concord.text.dates import days_of, forms
 from concord.text.identifiers import (
     camel_parts,
@@ -59,6 +60,8 @@ def index_terms(text: str) -> str:
     found += symbols_in(text)
     if has_marks(text):
         found += whole_words(text)
+    if has_undivided(text):
+        found += _spelt_words(text)
     return " ".join(found).lower()
 
 
@@ -135,6 +138,17 @@ def all_of(parts: Sequence[Match]) -> Match | None:
     return AllOf(distinct) if len(distinct) > 1 else distinct[0] if distinct else None
 
 
+def _spelt_words(text: str) -> Iterator[str]:
+    """Yield the words with letters that are spelt out, each twice: their column weighs half of the others.
+
+    Loose matching looks for nothing else, so that Straße and Strasse are one word, equally frequent.
+    """
+    for run in separated(text):
+        if has_undivided(run):
+            spelt = spelt_out(run)
+            yield from (spelt, spelt)
+
+
 def _word_match(word: str, prefix: bool) -> Match | None:
     usual = narrowed(word)
     if has_unspaced(usual):
@@ -144,6 +158,8 @@ def _word_match(word: str, prefix: bool) -> Match | None:
         return None
     found = [_completed(runs) if prefix else _adjacent(runs)]
     found += [_adjacent(spelling) for spelling in _other_spellings(runs)]
+    if has_undivided(usual):
+        found += filter(None, [_word_match(spelt_out(usual), prefix)])
     if name := symbol_name(usual):
         found.append(Word(name))
     if number := version_number(usual):
@@ -158,11 +174,12 @@ def _phrase_match(text: str) -> Match | None:
     if has_unspaced(usual):
         return _segments_match(usual, prefix=False)
     runs = separated(usual)
-    return any_of([_adjacent(runs), _adjacent(separated(text))]) if _has_letter(runs) else None
+    spelt = [_adjacent(separated(spelt_out(usual)))] if has_undivided(usual) else []
+    return any_of([_adjacent(runs), _adjacent(separated(text)), *spelt]) if _has_letter(runs) else None
 
 
 def _loose_words(word: str) -> list[str]:
-    word = narrowed(word)
+    word = spelt_out(narrowed(word))
     if has_unspaced(word):
         return [token for segment in islice(segments(word), MAX_TOKENS) for token in _loose_tokens(segment)]
     runs = [run for run in separated(version_number(word) or word) if _has_letter(run)]

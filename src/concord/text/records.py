@@ -1,0 +1,153 @@
+"""Where the records of data begin: the rows of a table, the values of JSON, the lines of anything else.
+
+A record that fits into a chunk is never cut. The rows of a table say little without the names of its columns,
+so the row that holds these is the heading of all of them.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice, pairwise
+from typing import NamedTuple
+
+from concord.text.outline import Block, Section
+
+_SEPARATORS = ",;\t|"  # of the fields of a row
+_SEARCHED_ROWS = 10  # for the names of the columns: a title or a comment may stand above them
+_MAX_NAMES = 400  # characters of a heading: more would hide what a short row says
+# A quote that nothing closes reads on to the end, once: after it only pairs of quotes are left.
+_ROW_ENDS = {one: re.compile(rf'(?:(?<=[\n{one}])|\A)"[^"]*+(?:""[^"]*+)*+"|\n') for one in _SEPARATORS}
+_NUMBER = re.compile(r"[-+(]?[$€£]?\d[\d.,:/ -]*+[%)]?(?:[eE][-+]?\d+)?")
+_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
+
+# The second and third are strings; what is not closed ends with its line, or crafted texts would be read
+# again from each of their quotes. JSON has no comments, but JSON5 and the settings of many tools do.
+_JSON_MARKS = re.compile(
+    r"""[\[\]{},]|"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+""",
+)
+_JSON_GAP = re.compile(r"[^\S\n]*+\n?")
+_AFTER_BRACKET = 1.0  # a bracket stays with the first value in it, and with the last
+_DEEPER = 0.05  # for each level: the outer of two borders is the better place to cut
+_DEEPEST = 6
+
+
+def read_records(text: str) -> list[Section]:
+    """Return data as one block that may be cut between any two lines."""
+    return [Section((), [Block(0, len(text), "records")])]
+
+
+def read_table(text: str) -> list[Section]:
+    """Return the rows of a table, each a block; the names of its columns are the heading."""
+    separator = _separator(text)
+    starts = list(_row_starts(text, separator))
+    rows = (text[start:end] for start, end in pairwise([*starts, len(text)]))
+    names = _names(islice(rows, _SEARCHED_ROWS), separator)
+    return [Section((_line(names),) if names else (), _blocks([(at, 0.0) for at in starts], len(text)))]
+
+
+def read_json(text: str, fits: Callable[[int, int], bool]) -> list[Section]:
+    """Return the values of JSON or JSON lines, each a block: the outermost that fit into a chunk."""
+    return [Section((), _blocks(_value_starts(text, fits), len(text)))]
+
+
+def _blocks(starts: Iterable[tuple[int, float]], end: int) -> list[Block]:
+    """Return the blocks that begin at places in order, each with the reluctance to cut there."""
+    borders = {0: 0.0}
+    for at, price in starts:
+        if at < end:
+            borders.setdefault(at, price)
+    return [Block(at, after, "solid", borders[at]) for at, after in pairwise([*borders, end])]
+
+
+def _separator(text: str) -> str:
+    """Return what most of the first lines have, and of these what they have most often."""
+    lines = text[: 200 * _SEARCHED_ROWS].split("\n", _SEARCHED_ROWS)[:_SEARCHED_ROWS]
+    return max(_SEPARATORS, key=lambda one: (sum(one in line for line in lines), text.count(one, 0, 2000)))
+
+
+def _row_starts(text: str, separator: str) -> Iterator[int]:
+    """Yield where rows begin: after a newline that is in no quoted field; blank lines begin none."""
+    yield 0
+    for found in _ROW_ENDS[separator].finditer(text):
+        at = found.end()
+        if found[0] == "\n" and at < len(text) and text[at] != "\n":
+            yield at
+
+
+def _names(rows: Iterator[str], separator: str) -> list[str]:
+    """Return the names of the columns, from the first row with several fields; none if it holds values."""
+    for row in rows:
+        if not row.startswith("#"):
+            fields = _fields(row, separator)
+            if len(fields) > 1:
+                return [one for one in fields if one] if _are_names(fields) else []
+    return []
+
+
+def _fields(row: str, separator: str) -> list[str]:
+    try:
+        read = next(csv.reader(row.strip("\n").split("\n"), delimiter=separator), [])
+    except csv.Error:  # a field of more than 128 kB
+        return []
+    return [" ".join(field.split()) for field in read]
+
+
+def _are_names(fields: Sequence[str]) -> bool:
+    """Whether these name columns: each another, no numbers but years in their order, at most one missing."""
+    numbers = [field for field in fields if _NUMBER.fullmatch(field)]
+    are_years = len(numbers) > 1 and all(map(_YEAR.fullmatch, numbers)) and numbers == sorted(numbers)
+    return len({*fields}) == len(fields) and (not numbers or are_years)
+
+
+def _line(names: Sequence[str]) -> str:
+    """Return names in one line, as many as a heading may have."""
+    line = ", ".join(names)
+    return line if len(line) <= _MAX_NAMES else line[:_MAX_NAMES].rpartition(",")[0] + " …"
+
+
+class _Open(NamedTuple):
+    """An object or array whose end is still ahead."""
+
+    start: int  # of the value with its key
+    borders: int  # how many there were before it
+
+
+def _value_starts(text: str, fits: Callable[[int, int], bool]) -> list[tuple[int, float]]:
+    """Return where values begin, without those inside a value that fits, and the reluctance to cut there."""
+    borders: list[tuple[int, float]] = []
+    opened: list[_Open] = []
+    start = 0
+    for mark in _JSON_MARKS.finditer(text):
+        sign, price = mark[0], _DEEPER * min(len(opened), _DEEPEST)
+        if sign in "[{":
+            opened.append(_Open(start, len(borders)))
+            start, price = _after(text, mark.end()), _AFTER_BRACKET
+        elif sign in "]}" and opened:
+            whole = opened.pop()
+            if fits(whole.start, mark.end()):
+                del borders[whole.borders :]
+            else:
+                borders.append((_line_start(text, mark.start()), _AFTER_BRACKET))
+            if opened:
+                continue
+            start, price = _after(text, mark.end()), 0.0  # of JSON lines the next
+        elif sign == ",":
+            start = _after(text, mark.end())
+        else:
+            continue
+        borders.append((start, price))
+    return borders
+
+
+def _after(text: str, at: int) -> int:
+    """Return where what follows begins: in the next line, indentation and all, if nothing else is in this."""
+    gap = _JSON_GAP.match(text, at)
+    return gap.end() if gap else at
+
+
+def _line_start(text: str, at: int) -> int:
+    """Return where the line of a bracket begins, if nothing stands before it."""
+    begin = text.rfind("\n", 0, at) + 1
+    return at if text[begin:at].strip() else begin

@@ -1,0 +1,101 @@
+"""A polite frame around a question is no part of what is sought."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from concord import KnowledgeBase, Note
+from concord.ranking.frames import unframed
+
+FRAMES = [
+    "please tell me",
+    "Tell me about",
+    "can you show me",
+    "Could you please tell me if",
+    "Hi, can you tell me",
+    "give me",
+    "I would like to know",
+    "I’d like to know whether",
+    "we need to know",
+    "I was wondering if",
+    "do you know",
+    "Does anyone know",
+    "Kannst du mir bitte sagen,",
+    "Können Sie mir sagen, ob",
+    "bitte zeigen Sie mir",
+    "sag mir",
+    "Ich möchte gerne wissen,",
+    "Weißt du,",
+    "Wissen Sie",
+    "Pouvez-vous me dire",
+    "S'il vous plaît, dites-moi",
+    "Bonjour, je voudrais savoir si",
+    "J’aimerais savoir",
+    "Montrez-nous",
+    "Est-ce que vous savez",
+    "¿Puedes decirme",
+    "Por favor, muéstrame",
+    "¿Me podría decir",
+    "Quisiera saber",
+    "¿Sabes",
+]
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_a_frame_at_the_beginning_is_left_out(frame: str):
+    assert unframed(f"{frame} Büro in Kraków?") == "Büro in Kraków?"
+
+
+def test_what_only_asks_in_spanish_is_left_out_before_a_word_of_spanish():
+    assert unframed("dime qué hora es") == "qué hora es"
+    assert unframed("dime novels of 1880") == "dime novels of 1880"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "git show HEAD",
+        "show tables like x",
+        "SHOW DATABASES",
+        "tell application Finder to quit",
+        "show menu bar on startup",
+        "give up after three tries",
+        "can you hear the difference",
+        "do you know",
+        "please tell me",
+        "show me Kraków",
+        "will you",
+        '"please tell me where it is"',
+        "“can you show me” song lyrics",
+        "what does tell me about it mean",
+        "please find the invoice attached",
+        "I would like a refund",
+        "me podrida agua",
+        "can",
+        "",
+        "   ",
+    ],
+)
+def test_other_words_and_what_hardly_anything_follows_stay(query: str):
+    assert unframed(query) == query
+
+
+@given(st.text(max_size=60))
+def test_any_text_behind_a_frame_stays_whole_but_for_its_white_space(text: str):
+    rest = unframed(f"can you show me {text} of it")
+    assert rest.split() in (f"{text} of it".split(), f"can you show me {text} of it".split())
+
+
+@pytest.mark.parametrize("frame", ["please tell me", "I would like to know", "Können Sie mir sagen,"])
+def test_a_polite_question_has_the_answer_of_a_plain_one(frame: str):
+    with KnowledgeBase.open(store__url="memory://", embed__provider="hashing") as kb:
+        kb.note(Note("The Kraków office opened in March and has forty desks.", title="Offices"))
+        kb.note(Note("Tell your manager; they like to know and show it to me, sagen Sie.", title="Leave"))
+        plain, polite = (kb.search(text) for text in ("Kraków office desks", f"{frame} Kraków office desks"))
+        assert [(hit.citation, hit.score) for hit in polite.hits] == [
+            (h.citation, h.score) for h in plain.hits
+        ]
+        assert (polite.confidence_score, polite.answerable) == (plain.confidence_score, plain.answerable)
+        assert polite.request.text.startswith(frame)
