@@ -166,6 +166,14 @@ def test_a_store_that_does_not_open_is_a_finding_with_what_to_do(tmp_path: Path,
 
 
 @pytest.mark.promise("doctor.finds")
+def test_a_store_that_lost_its_schema_number_is_a_finding(kb: KnowledgeBase, tmp_path: Path):
+    kb.close()
+    harm(tmp_path / "store" / "default.db", "PRAGMA user_version = 0")
+    with opened(tmp_path) as copied:
+        assert checks(copied.doctor(fix=True).findings) == ["store"]
+
+
+@pytest.mark.promise("doctor.finds")
 def test_too_little_room_is_told_of(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(doctor, "LEAST_FREE_BYTES", 10**18)
     monkeypatch.setattr(doctor, "LEAST_MEMORY_BYTES", 10**18)

@@ -353,6 +353,20 @@ def test_a_store_of_a_newer_program_is_refused_and_left_alone(tmp_path: Path):
     assert "upgrade" in str(failure.value.hint)
 
 
+@pytest.mark.parametrize("version", [0, -1])
+def test_a_store_that_lost_its_schema_number_is_damaged_and_left_alone(tmp_path: Path, version: int):
+    store = opened(tmp_path)
+    store.close()
+    copied = apsw.Connection(store.path)
+    copied.pragma("user_version", version)
+    copied.close()
+    before = Path(store.path).read_bytes()
+    with pytest.raises(CorruptStore, match="which schema") as failure:
+        opened(tmp_path)
+    assert "backup" in str(failure.value.hint)
+    assert Path(store.path).read_bytes() == before
+
+
 def test_a_table_that_somebody_dropped_is_damage(tmp_path: Path):
     store = opened(tmp_path)
     other = apsw.Connection(store.path)

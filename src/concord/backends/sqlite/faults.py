@@ -11,8 +11,8 @@ from concord.backends import sql_faults
 from concord.backends.sql_faults import Explanations
 from concord.errors import BackendDown, BadValue, CorruptStore, KBError, StoreBusy
 
-_ANEW = "move it away and run `kb add` again: all but notes is built from your files"
-DAMAGE = f"restore it from a backup, or try `kb note --export notes.jsonl`, then {_ANEW}"
+ANEW = "move it away and run `kb add` again: all but notes is built from your files"
+DAMAGE = f"restore it from a backup, or try `kb note --export notes.jsonl`, then {ANEW}"
 
 
 def translated(path: str) -> AbstractContextManager[None]:
@@ -31,7 +31,7 @@ def _corrupt(fault: Exception, path: str) -> KBError:
 def _not_a_database(fault: Exception, path: str) -> KBError:
     return CorruptStore(
         f"{path} is not a database",
-        hint=f"choose another place for the store, restore it from a backup, or {_ANEW}",
+        hint=f"choose another place for the store, restore it from a backup, or {ANEW}",
     )
 
 

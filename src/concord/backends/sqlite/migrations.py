@@ -17,7 +17,7 @@ from concord.backends.sqlite.connections import (
     open_to_write,
     snapshot,
 )
-from concord.backends.sqlite.faults import translated
+from concord.backends.sqlite.faults import ANEW, translated
 from concord.backends.sqlite.location import Location
 from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
 
@@ -123,6 +123,11 @@ def _checked_version(state: _State, location: Location) -> int:
         raise SchemaTooNew(
             f"{location.path} has schema {state.version}; this program knows up to {VERSION}",
             hint="pip install --upgrade concord-kb",
+        )
+    if state.version < 1:  # tables that were copied by another tool, without what the file says of itself
+        raise CorruptStore(
+            f"{location.path} does not say which schema its tables have",
+            hint=f"copy the whole file with `kb backup`, restore it from a backup, or {ANEW}",
         )
     return state.version
 
