@@ -66,10 +66,13 @@ class Scope(Struct, frozen=True):
 class KnowledgeBase:
     """Sources, documents and notes of one organisation, and their search."""
 
-    def __init__(self, settings: Settings | None = None, *, org: str | None = None) -> None:
+    def __init__(
+        self, settings: Settings | None = None, *, org: str | None = None, must_exist: bool = False
+    ) -> None:
+        """Open nothing yet; with `must_exist`, a store that is likely named by mistake will be NotFound."""
         self.settings = settings or load_settings()
         self.org: str = org or self.settings["org"]  # a server has one for each organisation
-        self.parts = Parts(self.settings, self.org)
+        self.parts = Parts(self.settings, self.org, must_exist=must_exist)
 
     @classmethod
     def open(cls, **overrides: Any) -> Self:
@@ -469,6 +472,7 @@ class KnowledgeBase:
         There it belongs to the same organisation, or to the one that is given.
 
         Raises:
+            NotFound: there is nothing to copy.
             BadValue: that store holds something else, is this one, or is none that keeps anything.
             StoreError: the copy is not the same, because something changed meanwhile.
         """

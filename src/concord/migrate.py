@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from concord.errors import BadValue, StoreError
+from concord.errors import BadValue, NotFound, StoreError
 from concord.files.memos import finished_at, finished_copy, unfinished_copy
 from concord.ingest import GROUP_CHUNKS, GROUP_DOCUMENTS
 from concord.protocols import Progress, Store
@@ -50,6 +50,7 @@ def migrate(origin: Store, target: Store, progress: Progress, *, lock_wait_s: fl
     """Copy everything and see that it has arrived.
 
     Raises:
+        NotFound: there is nothing to copy.
         BadValue: the target holds something else, is a copy that was changed since it was finished, or is the
             origin itself under whatever name.
         ModelMismatch: it holds vectors of another model.
@@ -61,6 +62,8 @@ def migrate(origin: Store, target: Store, progress: Progress, *, lock_wait_s: fl
         raise BadValue(
             "the target is this store itself", hint="`kb migrate` without --to moves the vectors of a store"
         )
+    if not origin.catalog.sources():  # more likely a slip than a knowledge base
+        raise NotFound("there is nothing to migrate: this store is empty", hint="check --store and --org")
     _drop_or_refuse_strangers(origin, target)
     with ExitStack() as held:
         for source in origin.catalog.sources():

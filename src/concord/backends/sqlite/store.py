@@ -10,7 +10,7 @@ from concord.backends.sqlite.catalog import SQLiteCatalog
 from concord.backends.sqlite.connections import Connection, Readers, Writer
 from concord.backends.sqlite.lexical import SQLiteLexical
 from concord.backends.sqlite.location import Location, locate
-from concord.backends.sqlite.migrations import bring_up_to_date
+from concord.backends.sqlite.migrations import bring_up_to_date, make_if_missing
 from concord.backends.sqlite.opened_file import OpenedFile
 from concord.types import Glance
 
@@ -45,7 +45,7 @@ class SQLiteStore:
 
     @classmethod
     def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> SQLiteStore:
-        """Open an organisation's file, making it when there is none and migrating it when it is old.
+        """Open an organisation's file, migrating it when it is old; where there is none, a change makes it.
 
         Of the options it heeds `vectors.index` and `vectors.index_from`.
 
@@ -56,6 +56,8 @@ class SQLiteStore:
         """
         location = locate(url, org)
         store = cls(location, options)
+        if not store.is_begun:
+            return store
         try:
             bring_up_to_date(location, store._readers)
         except BaseException:
@@ -63,10 +65,22 @@ class SQLiteStore:
             raise
         return store
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether there is a file."""
+        return not self._file.is_missing()
+
+    def others(self) -> list[str]:
+        """Return the organisations that have a file in the same folder."""
+        from concord.backends.organisations_beside import organisations_beside
+
+        return organisations_beside(self.path) if self._location.is_one_of_many else []
+
     def _make_ready(self) -> None:
-        """Bring a file up to date that was put in the place of ours."""
+        """Make the file, or bring one up to date that was put in the place of ours."""
         readers = Readers(self._location, OpenedFile(self._location.path))
         try:
+            make_if_missing(self._location)
             bring_up_to_date(self._location, readers)
         finally:
             readers.close()
@@ -125,6 +139,8 @@ class SQLiteStore:
 
     def check(self) -> list[Finding]:
         """Look for damage, indexes out of step, orphans and lost vectors; changes nothing."""
+        if not self.is_begun:
+            return []  # comparing words would make a file
         from concord.backends.sqlite.checks import find_faults  # no search needs to load it
 
         # On connections of its own: one that has read the full-text index remembers what a repair replaces.
@@ -148,7 +164,8 @@ class SQLiteStore:
 
     def tend(self, progress: Progress) -> None:
         """Build or grow the indexes of vectors where that is worth it."""
-        self._graphs().tend(progress)
+        if self.is_begun:
+            self._graphs().tend(progress)
 
     def backup(self, path: str, progress: Progress) -> None:
         """Copy what is stored now to a file, in place of an older copy that may be there."""
