@@ -475,9 +475,9 @@ def shared() -> Iterator[Path]:
 @pytest.mark.parametrize(
     ("folder_mode", "file_mode", "says"),
     [
-        (0o555, 0o444, ["found 1 1", "BackendDown hint"]),
-        (0o777, 0o444, ["found 1 1", "BackendDown hint"]),
-        (0o555, 0o666, ["found 1 1", "BackendDown hint"]),
+        (0o555, 0o444, ["found 1 1", "ReadOnlyStore hint"]),
+        (0o777, 0o444, ["found 1 1", "ReadOnlyStore hint"]),
+        (0o555, 0o666, ["found 1 1", "ReadOnlyStore hint"]),
         (0o777, 0o000, ["BackendDown hint"]),
         (0o000, 0o666, ["BackendDown hint"]),
         (0o777, 0o666, ["found 1 1", "written"]),

@@ -190,7 +190,7 @@ class KnowledgeBase:
         given = absolute_path(path)
         source = holder(given, self.store.catalog.sources())
         if source is not None:
-            self._syncing.sync(source, embed=embed, progress=progress)
+            self._syncing.sync_if_stale(source, embed=embed, progress=progress)
             inside = glob_under(source, given)
             part = Filter(source_id=source.id, path=inside, include_superseded=True)
             is_held = inside is None or self.store.catalog.count_documents(part) > 0

@@ -14,7 +14,7 @@ import json
 import time
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from itertools import groupby, islice
 from operator import mul
 from typing import Any, NamedTuple, NoReturn, TypeVar
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from concord.errors import BadValue, NotFound, StoreError
+from concord.errors import BadValue, NotFound, ReadOnlyStore, StoreError
 from concord.files.memos import finished_at, finished_copy, unfinished_copy
 from concord.ingest import GROUP_CHUNKS, GROUP_DOCUMENTS
 from concord.protocols import Progress, Store
@@ -67,7 +67,8 @@ def migrate(origin: Store, target: Store, progress: Progress, *, lock_wait_s: fl
     _drop_or_refuse_strangers(origin, target)
     with ExitStack() as held:
         for source in origin.catalog.sources():
-            held.enter_context(origin.catalog.sync_lock(source.id, wait_s=lock_wait_s))
+            with suppress(ReadOnlyStore):  # on a read-only medium nobody syncs; who does elsewhere is noticed
+                held.enter_context(origin.catalog.sync_lock(source.id, wait_s=lock_wait_s))
         _make_spaces(origin, target)  # first: it may refuse, and nothing must have changed then
         copied = _copy_documents(origin, target, progress)
         for space in origin.spaces.all():
