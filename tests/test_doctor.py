@@ -14,6 +14,7 @@ import pytest
 
 import kb_process
 from concord import doctor
+from concord.backends.sqlite import checks as sqlite_checks
 from concord.doctor import available_memory
 from concord.knowledge import KnowledgeBase
 from concord.notes import Note
@@ -215,6 +216,28 @@ def test_a_store_that_lost_its_schema_number_is_a_finding(kb: KnowledgeBase, tmp
     harm(tmp_path / "store" / "default.db", "PRAGMA user_version = 0")
     with opened(tmp_path) as copied:
         assert checks(copied.doctor(fix=True).findings) == ["store"]
+
+
+@pytest.mark.promise("doctor.finds", "doctor.fixes")
+def test_space_that_a_removal_left_is_given_back(
+    kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sqlite_checks, "LEAST_FREE_BYTES", 100_000)
+    for n in range(60):
+        write(tmp_path / "large" / f"{n}.md", f"# Page {n}\n\n" + f"Herons {n} and more words. " * 2000)
+    kb.add(tmp_path / "large", embed=False)
+    assert checks(kb.doctor().findings) == ["embedding"]
+    kb.remove("large")
+    large = kb.stats().size_bytes
+    (finding,) = kb.doctor().findings
+    assert (finding.fault, "MB are free" in finding.message) == ("space", True)
+    found = kb.doctor(fix=True)
+    assert (checks(found.findings), checks(found.fixed)) == ([], ["space"])
+    small = kb.stats().size_bytes
+    assert large is not None
+    assert small is not None
+    assert small < large / 2
+    assert kb.search("heron number 2", mode="fts5").hits
 
 
 @pytest.mark.promise("doctor.finds")

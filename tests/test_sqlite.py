@@ -40,6 +40,7 @@ from concord.types import (
     Word,
 )
 from contract.stored import EVERYTHING, IDENTITY, document, embed, pieces, put, source, unit
+from small_library import opened
 from stores import sqlite_store
 
 NORTH = unit(1, 0, 0, 0)
@@ -157,6 +158,14 @@ def test_organisations_are_told_of_where_each_has_a_file_of_its_own(tmp_path: Pa
         store.close()
     assert SQLiteStore.open(f"sqlite://{tmp_path}", "c").others() == ["a", "b"]
     assert SQLiteStore.open(f"sqlite://{tmp_path}/c.db", "c").others() == []
+
+
+def test_the_size_of_a_store_is_that_of_its_log_as_well(tmp_path: Path):
+    with opened(tmp_path) as kb:
+        kb.note("A text that is still in the log.")
+        files = [tmp_path / "store" / f"default.db{ending}" for ending in ("", "-wal", "-shm")]
+        assert files[1].stat().st_size > 0
+        assert kb.stats().size_bytes == sum(file.stat().st_size for file in files)
 
 
 def test_a_path_with_odd_characters_is_opened_as_it_is_written(tmp_path: Path):

@@ -25,7 +25,7 @@ def stats(store: Store, org: str, url: str) -> Stats:
     return Stats(
         org=org,
         store=url,
-        size_bytes=os.path.getsize(store.path) if store.path and os.path.exists(store.path) else None,
+        size_bytes=_size(store.path) if store.path else None,
         counts=counts,
         pending=counts.chunks - counts.vectors,
         identity=store.vectors.identity(),
@@ -36,6 +36,12 @@ def stats(store: Store, org: str, url: str) -> Stats:
         feedback=Counter(one.opinion for one in store.journal.feedback()),
         vectors_home=home,
     )
+
+
+def _size(path: str) -> int | None:
+    """Return what a store takes on the disk, with the log of a database, which may be the larger part."""
+    files = [file for file in (path, f"{path}-wal", f"{path}-shm") if os.path.exists(file)]
+    return sum(map(os.path.getsize, files)) if files else None
 
 
 def remove(store: Store, source: Source, wait_s: float, *, force: bool = False) -> Removal:

@@ -140,6 +140,12 @@ class Writer:
                     connection.execute("ROLLBACK")
                 raise
 
+    @contextmanager
+    def alone(self) -> Iterator[Connection]:
+        """Lend the connection without a transaction, for what cannot be done within one."""
+        with self._turn, translated(self._location.path):
+            yield self._opened()
+
     def make_file(self) -> None:
         """Make the file where there is none yet: whoever takes a lock, which lies beside it, will write."""
         self._file.made()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from concord.backends.sqlite.lexical import SQLiteLexical
 from concord.backends.sqlite.location import Location, locate
 from concord.backends.sqlite.migrations import bring_up_to_date, make_if_missing
 from concord.backends.sqlite.opened_file import OpenedFile
+from concord.errors import BackendDown, StoreBusy
 from concord.types import Glance
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ class SQLiteStore:
         self._location = location
         self._options = options or {}
         self.path = location.path
+        self._is_to_shrink = False
         self._file = OpenedFile(location.path, self._make_ready)
         self._readers = Readers(location, self._file)
         self._vec_readers = Readers(location, self._file, Connection.load_vec0)
@@ -155,17 +158,28 @@ class SQLiteStore:
     def repair(self, findings: Sequence[Finding]) -> None:
         """Put right what can be: indexes are built anew, orphans deleted, lost vectors made again.
 
-        A damaged index of vectors is only forgotten: `tend` builds it, which takes long.
+        A damaged index of vectors is only forgotten: `tend` builds it, which takes long. Nor is free space
+        given back before that.
         """
         from concord.backends.sqlite.repairs import put_right
 
         put_right(findings, self._writer)
         self._graphs().forget_damaged()
+        self._is_to_shrink = any(finding.fault == "space" for finding in findings)
 
     def tend(self, progress: Progress) -> None:
-        """Build or grow the indexes of vectors where that is worth it."""
+        """Build or grow the indexes of vectors where that is worth it, and give back what a repair freed."""
         if self.is_begun:
             self._graphs().tend(progress)
+        if self._is_to_shrink:
+            self._shrink(progress)
+
+    def _shrink(self, progress: Progress) -> None:
+        from concord.backends.sqlite.upkeep import shrink
+
+        self._is_to_shrink = False
+        with suppress(StoreBusy, BackendDown):  # nothing was lost: it is found again
+            shrink(self._writer, progress)
 
     def backup(self, path: str, progress: Progress) -> None:
         """Copy what is stored now to a file, in place of an older copy that may be there."""
