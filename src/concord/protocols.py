@@ -577,7 +577,7 @@ class Store(Protocol):
         ...
 
     def whereabouts(self) -> str:
-        """Return a text that identifies this store, whatever URL leads to it, and no other store."""
+        """Return what identifies this store, once begun, whatever URL leads to it, and no other store."""
         ...
 
     @property

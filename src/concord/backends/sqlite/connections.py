@@ -210,7 +210,6 @@ def _open_nothing() -> Connection:
     connection = Connection(":memory:")
     with closed_on_failure(connection):
         make_empty(connection)
-        connection.pragma("query_only", True)
     return _with_functions(connection)
 
 
