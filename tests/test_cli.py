@@ -582,9 +582,65 @@ def test_stats_shows_how_much_is_stored(indexed: Kb):
 
 
 def test_organisations_and_stores_are_apart(indexed: Kb, tmp_path: Path):
-    assert indexed("--org", "other", "search", "deploy").status == 1
-    assert indexed("--store", f"sqlite:///{tmp_path}/elsewhere", "stats", "--json").json["documents"] == 0
+    assert indexed("--org", "other", "note", "Other things.").status == 0
+    assert indexed("--org", "other", "search", "deploy", "--fts-only").status == 1
+    elsewhere = ("--store", f"sqlite:///{tmp_path}/elsewhere")
+    assert indexed(*elsewhere, "note", "Other things.").status == 0
+    assert indexed(*elsewhere, "stats", "--json").json["documents"] == 1
     assert indexed("--org", "default", "search", "deploy").status == 0
+
+
+READING = [
+    ("search", "deploy"), ("list",), ("stats",), ("get", "docs/a.md"), ("get", "docs/a.md", "--history"),
+    ("explain", "deploy", "docs/a.md"), ("sync",), ("remove", "docs"), ("feedback", "docs/a.md", "good"),
+    ("backup", "copy.db"), ("migrate", "--to", "sqlite:///{}/copy"), ("note", "--export", "notes.jsonl"),
+    ("models", "list"), ("backfill",),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("scheme", ["sqlite", "json"])
+@pytest.mark.parametrize("command", READING, ids=" ".join)
+def test_a_mistyped_organisation_is_an_error_that_names_those_there_are_and_makes_nothing(
+    kb: Kb, tmp_path: Path, command: tuple[str, ...], scheme: str
+):
+    store = ("--store", f"{scheme}:///{tmp_path}/there")
+    assert kb(*store, "note", "A note.").status == 0
+    before = sorted(tmp_path.rglob("*"))
+    run = kb(*store, "--org", "defualt", *(one.format(tmp_path) for one in command))
+    assert (run.status, run.out) == (2, "")
+    assert "'defualt' has nothing in" in run.err
+    assert "there are: default" in run.err
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_mistyped_store_is_an_error_and_is_not_made(kb: Kb, tmp_path: Path):
+    run = kb("--store", f"sqlite:///{tmp_path}/no/such", "list")
+    assert (run.status, "check --store" in run.err) == (2, True)
+    assert not (tmp_path / "no").exists()
+
+
+def test_doctor_says_that_an_organisation_is_not_there(indexed: Kb, tmp_path: Path):
+    run = indexed("--org", "defualt", "doctor")
+    assert (run.status, "there are: default" in run.out) == (1, True)
+    assert not (tmp_path / "home" / "data" / "defualt.db").exists()
+
+
+def test_whoever_begins_is_told_what_to_do_and_nothing_is_made_by_looking(kb: Kb, tmp_path: Path):
+    for command, status, said in [
+        (("search", "deploy", "--fts-only"), 1, "the knowledge base is empty"),
+        (("list",), 0, "`kb add PATH`"),
+        (("stats",), 0, ""),
+        (("doctor",), 0, "all is well"),
+        (("sync",), 0, "`kb add PATH`"),
+        (("backup", "copy.db"), 2, "nothing to copy"),
+        (("migrate", "--to", f"sqlite:///{tmp_path}/copy"), 2, "nothing to migrate"),
+    ]:
+        run = kb(*command)
+        assert run.status == status, run.err
+        assert said in run.out + run.err
+    assert list(tmp_path.rglob("*.db")) == []
+    assert kb("--org", "team", "note", "A note.").status == 0
+    assert kb("--org", "team", "search", "note", "--fts-only").status == 0
 
 
 def test_config_shows_value_origin_and_reason(kb: Kb, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

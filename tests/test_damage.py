@@ -8,11 +8,11 @@ from pathlib import Path
 import apsw
 import pytest
 
-from concord.backends.sqlite import schema
+from concord.backends.sqlite import checks, schema
 from concord.backends.sqlite.connections import Connection
 from concord.backends.sqlite.store import SQLiteStore
 from concord.errors import CorruptStore
-from concord.types import AnyOf, Filter, Word
+from concord.types import AnyOf, Filter, Word, silent
 from contract.stored import embed, put, unit
 
 WORDS = ("alpha", "beta", "gamma", "delta")
@@ -193,3 +193,51 @@ def overwrite_root_page(file: Path, table: str) -> None:
     with open(file, "r+b") as raw:
         raw.seek((root - 1) * schema.PAGE_BYTES)
         raw.write(b"\xa5" * 512)
+
+
+def test_free_space_is_told_of_and_given_back_while_others_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(checks, "LEAST_FREE_BYTES", 100_000)
+    store = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
+    for name, length in (("old", 300), ("kept", 30)):  # sqlite-vec has blocks of 1,024: the first ones go
+        texts = (f"{name} word{n} " + "filling " * length for n in range(2100))
+        ids = put(store, f"docs/{name}.md", *texts)
+        embed(store, [(chunk_id, unit(1, n, 0, 0)) for n, chunk_id in enumerate(ids)])
+    near = store.vectors.search(unit(1, 7, 0, 0), Filter(path="docs/kept.md"), 3)
+    assert store.check() == []
+    store.catalog.delete_documents(["docs/old.md"])
+    (finding,) = store.check()
+    assert (finding.fault, finding.is_repairable) == ("space", True)
+    reader = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
+    assert reader.catalog.counts().chunks == 2100
+    other = apsw.Connection(store.path)
+    before = other.pragma("page_count") * other.pragma("page_size")
+    other.close()
+    store.repair([finding])
+    store.tend(silent)
+    assert Path(store.path).stat().st_size < before / 2
+    assert Path(f"{store.path}-wal").stat().st_size == 0
+    for one in (store, reader):
+        assert one.check() == []
+        assert one.vectors.search(unit(1, 7, 0, 0), Filter(), 3) == near
+        assert one.lexical.search(Word("word7"), Filter(), 5)[0].chunk_id == near[0].chunk_id
+        one.close()
+
+
+def test_free_space_that_cannot_be_given_back_now_is_found_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(checks, "LEAST_FREE_BYTES", 10_000)
+    store = SQLiteStore.open(f"sqlite://{tmp_path}?busy_timeout_ms=50", "default")
+    put(store, "docs/a.md", *("word " * 200 for _ in range(500)))
+    store.catalog.delete_documents(["docs/a.md"])
+    other = apsw.Connection(store.path)
+    (finding,) = store.check()
+    store.repair([finding])
+    other.execute("BEGIN IMMEDIATE")
+    store.tend(silent)
+    other.execute("ROLLBACK")
+    assert [one.fault for one in store.check()] == ["space"]
+    other.close()
+    store.close()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 
 import kb_process
 from concord import doctor
+from concord.backends.sqlite import checks as sqlite_checks
 from concord.doctor import available_memory
 from concord.knowledge import KnowledgeBase
 from concord.notes import Note
@@ -67,6 +70,48 @@ def test_a_source_that_cannot_be_read_is_told_of_and_keeps_its_index(kb: Knowled
     assert (finding.fault, finding.is_repairable) == ("sources", False)
     assert "docs is not there any more" in finding.message
     assert kb.stats().counts.documents == 4
+
+
+AS_NOBODY = """
+import os, sys
+from pathlib import Path
+from small_library import opened
+
+docs = Path(sys.argv[1])
+with opened("memory://") as kb:
+    kb.add(docs)
+    kb.doctor()  # imports everything while it may
+    (docs / "shut").chmod(0)
+    (docs / "closed.md").chmod(0)
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+    assert kb.sync()[0].failed
+    for finding in kb.doctor(fix=True).findings:
+        print(finding.fault, finding.message, finding.hint, kb.stats().counts.documents, sep="|")
+"""
+
+
+@pytest.mark.promise("doctor.finds")
+def test_files_and_folders_that_every_sync_fails_at_are_named_and_keep_their_index(shared_folder: Path):
+    docs = shared_folder / "docs"
+    for name in ("open.md", "closed.md", "shut/a.md"):
+        write(docs / name, f"# {name}\n\nA heron waits.\n")
+    done = subprocess.run(
+        [sys.executable, "-c", AS_NOBODY, str(docs)],
+        env=kb_process.environment(shared_folder),
+        capture_output=True,
+        text=True,
+    )
+    (docs / "shut").chmod(0o755)
+    assert done.returncode == 0, done.stderr
+    (told,) = (line.split("|") for line in done.stdout.splitlines() if line.startswith("sources|"))
+    assert told[1] == (
+        "docs: 2 files or folders cannot be read: closed.md (permission denied), shut (permission denied)"
+    )
+    assert "permissions" in told[2]
+    assert told[3] == "3"
 
 
 @pytest.mark.promise("doctor.finds", "doctor.fixes")
@@ -163,6 +208,36 @@ def test_a_store_that_does_not_open_is_a_finding_with_what_to_do(tmp_path: Path,
         assert not finding.is_repairable
         assert "backup" in finding.hint
     assert (tmp_path / "store" / "default.db").read_bytes() == content
+
+
+@pytest.mark.promise("doctor.finds")
+def test_a_store_that_lost_its_schema_number_is_a_finding(kb: KnowledgeBase, tmp_path: Path):
+    kb.close()
+    harm(tmp_path / "store" / "default.db", "PRAGMA user_version = 0")
+    with opened(tmp_path) as copied:
+        assert checks(copied.doctor(fix=True).findings) == ["store"]
+
+
+@pytest.mark.promise("doctor.finds", "doctor.fixes")
+def test_space_that_a_removal_left_is_given_back(
+    kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sqlite_checks, "LEAST_FREE_BYTES", 100_000)
+    for n in range(60):
+        write(tmp_path / "large" / f"{n}.md", f"# Page {n}\n\n" + f"Herons {n} and more words. " * 2000)
+    kb.add(tmp_path / "large", embed=False)
+    assert checks(kb.doctor().findings) == ["embedding"]
+    kb.remove("large")
+    large = kb.stats().size_bytes
+    (finding,) = kb.doctor().findings
+    assert (finding.fault, "MB are free" in finding.message) == ("space", True)
+    found = kb.doctor(fix=True)
+    assert (checks(found.findings), checks(found.fixed)) == ([], ["space"])
+    small = kb.stats().size_bytes
+    assert large is not None
+    assert small is not None
+    assert small < large / 2
+    assert kb.search("heron number 2", mode="fts5").hits
 
 
 @pytest.mark.promise("doctor.finds")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import shutil
 import signal
@@ -310,6 +311,60 @@ def test_a_home_that_may_not_be_written_is_said_in_one_line(home: Path, env: dic
     assert done.returncode == 2
     assert said_in_one_line(done.stderr.partition("---\n")[2])
     assert list(shut.iterdir()) == []
+
+
+FROM_A_READ_ONLY_STORE = """
+import os, sys
+from pathlib import Path
+from concord.cli.main import main
+
+home, docs, free = map(Path, sys.argv[1:])
+os.environ["KB_HOME"] = str(home)
+main(["add", str(docs)])
+main(["search", "apples", "--in", str(docs)])  # imports everything while it may
+main(["migrate", "--to", f"{os.environ['SCHEME']}://{free}/warm"])
+os.environ["KB_STORE_URL"] = f"{os.environ['SCHEME']}://{home}/store"
+main(["add", str(docs)])
+(home / "store").chmod(0o555)
+(home / "data").chmod(0o555)
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+print("---", flush=True)
+print("migrate", main(["migrate", "--to", f"sqlite://{free}/copy"]), flush=True)
+print("search", main(["search", "apples", "--fts-only", "--in", str(docs)]), flush=True)
+print("sync", main(["sync"]), flush=True)
+(docs / "a.md").write_text("# A\\n\\nOther pears.\\n", encoding="utf-8")
+print("search", main(["search", "apples", "--fts-only", "--in", str(docs)]), flush=True)
+"""
+
+
+@pytest.mark.promise("A.faults.read-only-disk")
+@pytest.mark.parametrize("scheme", ["sqlite", "json"])
+def test_from_a_store_that_may_not_be_written_all_is_read_and_migrated(
+    home: Path, env: dict[str, str], scheme: str
+):
+    home.chmod(0o755)
+    for name in ("docs", "free"):
+        (home / name).mkdir()
+        (home / name).chmod(0o777)
+    write(home / "docs" / "a.md", "# A\n\nApples.\n").chmod(0o666)
+    folders = map(str, (home, home / "docs", home / "free"))
+    command = [sys.executable, "-c", FROM_A_READ_ONLY_STORE, *folders]
+    variables = env | {"SCHEME": scheme}
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=BOUND_S)
+    (home / "store").chmod(0o755)
+    (home / "data").chmod(0o755)
+    assert done.returncode == 0, done.stderr
+    said = done.stdout.partition("---\n")[2]
+    assert re.findall("^(?:migrate|search|sync) .*$", said, re.MULTILINE) == [
+        "migrate 0",
+        "search 0",
+        "sync 2",
+        "search 2",
+    ]
+    assert done.stderr.count("is read-only") == 2
 
 
 # Damage.

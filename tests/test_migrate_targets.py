@@ -96,7 +96,7 @@ def test_what_one_person_has_becomes_a_teams(here: list[str], owned: str, capsys
     said = capsys.readouterr()
     assert "KB_ORG=team" in said.err
     assert "secret" not in said.out + said.err
-    for org, status in (("team", 0), ("default", 1)):
+    for org, status in (("team", 0), ("default", 2)):
         assert main(["--store", url, "--org", org, "search", "pump"]) == status
     assert main([*here, "migrate", "--to-org", "team"]) == 2
 

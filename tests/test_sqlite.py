@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from concord.backends.sqlite import changes, filters, lexical, migrations, schema, vectors
 from concord.backends.sqlite.connections import Connection
+from concord.backends.sqlite.location import locate
 from concord.backends.sqlite.match import to_match
 from concord.backends.sqlite.store import SQLiteStore
 from concord.errors import BackendDown, BadValue, ModelMismatch
@@ -39,6 +40,7 @@ from concord.types import (
     Word,
 )
 from contract.stored import EVERYTHING, IDENTITY, document, embed, pieces, put, source, unit
+from small_library import opened
 from stores import sqlite_store
 
 NORTH = unit(1, 0, 0, 0)
@@ -65,8 +67,6 @@ def beside(store: SQLiteStore) -> Connection:
     ],
 )
 def test_a_url_and_an_organisation_name_one_file(url: str, org: str, path: str):
-    from concord.backends.sqlite.location import locate
-
     assert locate(url, org).path == path
 
 
@@ -108,12 +108,64 @@ def test_organisations_share_nothing(tmp_path: Path):
     b.close()
 
 
-def test_a_file_that_is_named_belongs_to_the_first_who_opened_it(tmp_path: Path):
+def test_a_file_that_is_named_belongs_to_the_first_who_wrote_to_it(tmp_path: Path):
     url = f"sqlite://{tmp_path}/own.db"
-    SQLiteStore.open(url, "a").close()
+    first = SQLiteStore.open(url, "a")
+    put(first, "docs/a.md", "text")
+    first.close()
     SQLiteStore.open(url, "a").close()
     with pytest.raises(BadValue, match="belongs"):
         SQLiteStore.open(url, "b")
+
+
+def test_looking_makes_no_file_and_the_first_change_does(tmp_path: Path):
+    store = SQLiteStore.open(f"sqlite://{tmp_path}/new/folder", "default")
+    assert (store.is_begun, store.catalog.sources(), store.catalog.generation()) == (False, [], 0)
+    assert (store.lexical.search(Word("text"), EVERYTHING, 9), store.check()) == ([], [])
+    assert (store.vectors.search(NORTH, EVERYTHING, 9), store.cache.usage().entries) == ([], 0)
+    store.tend(lambda *_: None)
+    assert list(tmp_path.iterdir()) == []
+    put(store, "docs/a.md", "text")
+    assert (store.is_begun, len(store.lexical.search(Word("text"), EVERYTHING, 9))) == (True, 1)
+    store.close()
+
+
+def test_a_file_that_another_process_begins_is_seen_by_who_looked_before(tmp_path: Path):
+    store, other = (SQLiteStore.open(f"sqlite://{tmp_path}", "default") for _ in range(2))
+    assert store.catalog.counts() == Counts(0, 0, 0, 0)
+    put(other, "docs/a.md", "text")
+    assert store.catalog.counts() == Counts(1, 1, 1, 0)
+    put(store, "docs/b.md", "text")
+    assert other.catalog.counts() == Counts(1, 2, 2, 0)
+    store.close()
+    other.close()
+
+
+def test_a_file_that_is_only_half_made_is_finished_by_who_looked_before(tmp_path: Path):
+    store = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
+    assert store.catalog.sources() == []
+    (tmp_path / "default.db").touch()
+    assert store.catalog.sources() == []
+    put(store, "docs/a.md", "text")
+    assert store.catalog.counts().documents == 1
+    store.close()
+
+
+def test_organisations_are_told_of_where_each_has_a_file_of_its_own(tmp_path: Path):
+    for org in ("b", "a"):
+        store = SQLiteStore.open(f"sqlite://{tmp_path}", org)
+        put(store, "docs/a.md", "text")
+        store.close()
+    assert SQLiteStore.open(f"sqlite://{tmp_path}", "c").others() == ["a", "b"]
+    assert SQLiteStore.open(f"sqlite://{tmp_path}/c.db", "c").others() == []
+
+
+def test_the_size_of_a_store_is_that_of_its_log_as_well(tmp_path: Path):
+    with opened(tmp_path) as kb:
+        kb.note("A text that is still in the log.")
+        files = [tmp_path / "store" / f"default.db{ending}" for ending in ("", "-wal", "-shm")]
+        assert files[1].stat().st_size > 0
+        assert kb.stats().size_bytes == sum(file.stat().st_size for file in files)
 
 
 def test_a_path_with_odd_characters_is_opened_as_it_is_written(tmp_path: Path):
@@ -424,6 +476,7 @@ def test_removing_most_of_a_store_leaves_the_rest_as_it_was(store: SQLiteStore):
 
 
 def plan(store: SQLiteStore, statement: str, values: dict[str, Any] | tuple[Any, ...]) -> str:
+    put(store, "docs/a.md", "text")  # which makes the file
     connection = beside(store)
     connection.create_scalar_function("kb_glob", lambda *_: True, 2)
     found = " | ".join(str(row[3]) for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", values))
@@ -499,7 +552,7 @@ def test_a_file_of_the_first_schema_is_brought_up_to_date_with_all_that_it_holds
     url = f"sqlite://{tmp_path}"
     monkeypatch.setattr(migrations, "STEPS", migrations.STEPS[:1])
     monkeypatch.setattr(migrations, "VERSION", 1)
-    SQLiteStore.open(url, "default").close()
+    migrations.make_if_missing(locate(url, "default"))
     monkeypatch.undo()
     old = apsw.Connection(str(tmp_path / "default.db"))
     old.execute("""

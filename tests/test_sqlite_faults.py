@@ -27,6 +27,13 @@ def opened(folder: Path, options: str = "") -> SQLiteStore:
     return SQLiteStore.open(f"sqlite://{folder}{options}", "default")
 
 
+def begun(folder: Path, options: str = "") -> SQLiteStore:
+    """Open a store and see to it that there is a file, as the first change does."""
+    store = opened(folder, options)
+    with store.catalog.sync_lock("docs", wait_s=0):
+        return store
+
+
 def texts(store: SQLiteStore, path: str = "docs/a.md") -> list[str]:
     return [chunk.text for chunk in store.catalog.chunks_of(path)]
 
@@ -97,7 +104,7 @@ def test_a_store_that_could_not_be_made_can_be_made_later(
     for at in range(0, 1000, 5):
         disk.fails(fault, at)
         try:
-            opened(tmp_path, "?vfs=faulty").close()
+            begun(tmp_path, "?vfs=faulty").close()
             break
         except BackendDown:
             pass
@@ -343,7 +350,7 @@ def test_the_database_of_another_program_is_left_alone(tmp_path: Path):
 
 @pytest.mark.promise("A.sqlite.newer-schema")
 def test_a_store_of_a_newer_program_is_refused_and_left_alone(tmp_path: Path):
-    store = opened(tmp_path)
+    store = begun(tmp_path)
     store.close()
     newer = apsw.Connection(store.path)
     newer.pragma("user_version", 1000)
@@ -353,8 +360,22 @@ def test_a_store_of_a_newer_program_is_refused_and_left_alone(tmp_path: Path):
     assert "upgrade" in str(failure.value.hint)
 
 
+@pytest.mark.parametrize("version", [0, -1])
+def test_a_store_that_lost_its_schema_number_is_damaged_and_left_alone(tmp_path: Path, version: int):
+    store = begun(tmp_path)
+    store.close()
+    copied = apsw.Connection(store.path)
+    copied.pragma("user_version", version)
+    copied.close()
+    before = Path(store.path).read_bytes()
+    with pytest.raises(CorruptStore, match="which schema") as failure:
+        opened(tmp_path)
+    assert "backup" in str(failure.value.hint)
+    assert Path(store.path).read_bytes() == before
+
+
 def test_a_table_that_somebody_dropped_is_damage(tmp_path: Path):
-    store = opened(tmp_path)
+    store = begun(tmp_path)
     other = apsw.Connection(store.path)
     other.execute("DROP TABLE kb_sources")
     other.close()
@@ -398,7 +419,7 @@ def test_a_fault_of_ours_is_not_dressed_up_as_the_users(tmp_path: Path):
 
 
 def test_a_lock_that_cannot_be_made_is_named(tmp_path: Path):
-    store = opened(tmp_path / "gone")
+    store = begun(tmp_path / "gone")
     shutil.rmtree(tmp_path / "gone")
     with pytest.raises(BackendDown) as failure, store.catalog.sync_lock("docs", wait_s=0):
         pytest.fail("there is nowhere to lock")
@@ -454,9 +475,9 @@ def shared() -> Iterator[Path]:
 @pytest.mark.parametrize(
     ("folder_mode", "file_mode", "says"),
     [
-        (0o555, 0o444, ["found 1 1", "BackendDown hint"]),
-        (0o777, 0o444, ["found 1 1", "BackendDown hint"]),
-        (0o555, 0o666, ["found 1 1", "BackendDown hint"]),
+        (0o555, 0o444, ["found 1 1", "ReadOnlyStore hint"]),
+        (0o777, 0o444, ["found 1 1", "ReadOnlyStore hint"]),
+        (0o555, 0o666, ["found 1 1", "ReadOnlyStore hint"]),
         (0o777, 0o000, ["BackendDown hint"]),
         (0o000, 0o666, ["BackendDown hint"]),
         (0o777, 0o666, ["found 1 1", "written"]),
@@ -483,6 +504,6 @@ def test_a_read_only_store_with_an_unfinished_log_is_not_searched_as_if_it_had_n
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path):
     with pytest.raises(KBError) as failure:
-        SQLiteStore.open("sqlite:///proc/none/store", "default")
+        begun(Path("/proc/none/store"))
     assert isinstance(failure.value, BackendDown)
     assert failure.value.hint

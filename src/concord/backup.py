@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from concord.errors import BadValue, UsageError
+from concord.errors import BadValue, NotFound, UsageError
 from concord.outcomes import Backup
 from concord.outside_vectors import StoreWithOutsideVectors
 from concord.protocols import Progress, SelfCopying, Store
@@ -15,6 +15,7 @@ def back_up(store: Store, path: str | os.PathLike[str], progress: Progress) -> B
     """Copy a store to a file while it is in use; vectors that are kept outside it are made from its cache.
 
     Raises:
+        NotFound: nothing was ever kept here.
         UsageError: this kind of store cannot copy itself.
         BadValue: the path is that of the store itself, or of something that is no copy of one.
         CorruptStore: the store is damaged; an older copy stays.
@@ -28,6 +29,8 @@ def back_up(store: Store, path: str | os.PathLike[str], progress: Progress) -> B
             hint="`kb migrate --to sqlite:///folder` copies any store; PostgreSQL has pg_dump, for superusers"
             " and roles with BYPASSRLS alone: docs/postgresql.md",
         )
+    if not inner.is_begun:
+        raise NotFound("there is nothing to copy: nothing was ever kept here", hint="check --store and --org")
     target = os.path.realpath(os.path.expanduser(path))  # a link stays one
     if os.path.isdir(target):
         raise BadValue(f"{target} is a folder", hint=f"name a file: {os.path.join(target, 'kb-backup.db')}")

@@ -18,7 +18,7 @@ from concord.errors import KBError, Unreadable
 from concord.files.freshness import Files
 from concord.files.memos import read_memo
 from concord.files.mounts import check_disk
-from concord.files.walk import walk_source
+from concord.files.walk import Skipped, walk_source
 from concord.outcomes import CheckName, FaultName, Finding, SyncReport
 from concord.protocols import Embedder, Progress, Store
 from concord.types import Document, Source
@@ -111,24 +111,46 @@ def _storage(patient: Patient) -> Iterator[Finding]:
 
 
 def _sources(patient: Patient) -> Iterator[Finding]:
-    """Folders and files that cannot be read any more."""
+    """Folders and files that cannot be read any more: whole sources, or parts of them."""
     catalog = patient.store().catalog
     for source in catalog.sources():
         if source.path is None:
             continue
         try:
-            next(walk_source(source, patient.max_bytes), None)
+            closed = [*_closed(source, patient.max_bytes)]
             check_disk(source, catalog.file_states(source.id), read_memo(catalog.memo(source.id)))
         except Unreadable as fault:
             yield Finding("sources", f"{source.name}: {fault.message}", fault.hint or "")
+            continue
+        if closed:
+            said = f"{source.name}: {len(closed):,} files or folders cannot be read: {_some(closed)}"
+            hint = "check their permissions, or name them in .kbignore; what is indexed of them is kept"
+            yield Finding("sources", said, hint)
+
+
+def _closed(source: Source, max_bytes: int) -> Iterator[str]:
+    """Yield what every sync of a source fails at, with the reason."""
+    for entry in walk_source(source, max_bytes):
+        if isinstance(entry, Skipped):
+            if entry.failed:
+                yield f"{entry.relative} ({entry.reason})"
+        elif _is_closed(os.path.join(entry.root, entry.relative)):
+            yield f"{entry.relative} (permission denied)"
+
+
+def _is_closed(path: str) -> bool:
+    return not os.access(path, os.R_OK) and os.path.lexists(path)  # nor was it deleted meanwhile
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
 
 
 def _files(patient: Patient) -> Iterator[Finding]:
     """Documents whose file is gone: searches leave them out, but they take room and time."""
     gone = [document.path for _, document in _ghosts(patient.store())]
     if gone:
-        some = ", ".join(gone[:_NAMED]) + (", …" if len(gone) > _NAMED else "")
-        said = f"{len(gone):,} documents whose file is gone: {some}"
+        said = f"{len(gone):,} documents whose file is gone: {_some(gone)}"
         yield Finding("ghosts", said, "`kb sync` forgets them, and so does `kb doctor --fix`", True)
 
 

@@ -23,6 +23,7 @@ KBError
    ├─ EmbedderDown
    │  └─ TextsRefused           it works, but not for some of the texts
    ├─ BackendDown
+   │  └─ ReadOnlyStore          it can be read, and not written
    └─ DeadlinePassed
 """
 
@@ -136,6 +137,10 @@ class TextsRefused(EmbedderDown):
 
 class BackendDown(Unavailable):
     """The store's server does not answer, or its disk refuses."""
+
+
+class ReadOnlyStore(BackendDown):
+    """The store can be read, but this process may not write it."""
 
 
 class DeadlinePassed(Unavailable):

@@ -27,7 +27,7 @@ def stats(store: Store, org: str, url: str) -> Stats:
     return Stats(
         org=org,
         store=url,
-        size_bytes=os.path.getsize(store.path) if store.path and os.path.exists(store.path) else None,
+        size_bytes=_size(store.path) if store.path else None,
         counts=counts,
         pending=pending,
         identity=store.vectors.identity(),
@@ -46,6 +46,12 @@ def _problems(documents: int, pending: int) -> Iterator[str]:
         yield "nothing is indexed yet: `kb add PATH` indexes a folder, `kb note` keeps a note"
     if pending:
         yield f"{pending:,} chunks are left to embed, and found by words alone until then: `kb sync`"
+
+
+def _size(path: str) -> int | None:
+    """Return what a store takes on the disk, with the log of a database, which may be the larger part."""
+    files = [file for file in (path, f"{path}-wal", f"{path}-shm") if os.path.exists(file)]
+    return sum(map(os.path.getsize, files)) if files else None
 
 
 def remove(store: Store, source: Source, wait_s: float, *, force: bool = False) -> Removal:

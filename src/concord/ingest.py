@@ -445,6 +445,35 @@ def retitled(title: str, old: Path, new: Path) -> str:
     return new.name + title.removeprefix(old.name) if title.startswith(old.name) else title
 
 
+def is_unchanged(source: Source, catalog: Catalog, limits: Limits) -> bool:
+    """Whether all files of a source are as they were indexed, and no others are there; writes nothing.
+
+    Raises:
+        Unreadable: the source is gone, cannot be read or has lost its disk.
+    """
+    memo, known = read_memo(catalog.memo(source.id)), catalog.file_states(source.id)
+    check_disk(source, known, memo)
+    textless = Textless(memo)
+    for found in walk_source(source, limits.max_bytes):
+        if isinstance(found, Skipped):
+            continue
+        state = known.pop(source.path_of(found.relative), None)
+        is_same = textless.reason(found) if state is None else _holds_the_same(found, state)
+        if not is_same:
+            return False
+    return not known
+
+
+def _holds_the_same(found: Found, state: FileState) -> bool:
+    """Whether a file holds what it held, reading it where its state does not tell."""
+    if _is_as_indexed(found, state) or found.size != state.size:
+        return found.size == state.size
+    try:
+        return hashlib.sha256(found.path.read_bytes()).hexdigest() == state.file_hash
+    except OSError:
+        return False
+
+
 def _is_as_indexed(found: Found, state: FileState) -> bool:
     """Whether a file surely holds what it held, to go by its state."""
     is_same = (state.size, state.mtime_ns) == (found.size, found.mtime_ns)

@@ -58,10 +58,13 @@ class Scope(Struct, frozen=True):
 class KnowledgeBase:
     """Sources, documents and notes of one organisation, and their search."""
 
-    def __init__(self, settings: Settings | None = None, *, org: str | None = None) -> None:
+    def __init__(
+        self, settings: Settings | None = None, *, org: str | None = None, must_exist: bool = False
+    ) -> None:
+        """Open nothing yet; with `must_exist`, a store that is likely named by mistake will be NotFound."""
         self.settings = settings or load_settings()
         self.org: str = org or self.settings["org"]  # a server has one for each organisation
-        self.parts = Parts(self.settings, self.org)
+        self.parts = Parts(self.settings, self.org, must_exist=must_exist)
 
     @classmethod
     def open(cls, **overrides: Any) -> Self:
@@ -177,7 +180,7 @@ class KnowledgeBase:
         given = absolute_path(path)
         source = holder(given, self.store.catalog.sources())
         if source is not None:
-            self._syncing.sync(source, embed=embed, progress=progress)
+            self._syncing.sync_if_stale(source, embed=embed, progress=progress)
             inside = glob_under(source, given)
             part = Filter(source_id=source.id, path=inside, include_superseded=True)
             is_held = inside is None or self.store.catalog.count_documents(part) > 0
@@ -463,6 +466,7 @@ class KnowledgeBase:
         There it belongs to the same organisation, or to the one that is given.
 
         Raises:
+            NotFound: there is nothing to copy.
             BadValue: that store holds something else, is this one, or is none that keeps anything.
             StoreError: the copy is not the same, because something changed meanwhile.
         """

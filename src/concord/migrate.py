@@ -14,7 +14,7 @@ import json
 import time
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from itertools import groupby
 from operator import mul
 from typing import Any, NamedTuple, NoReturn
@@ -23,7 +23,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from concord.batches import batched
-from concord.errors import BadValue, StoreError
+from concord.errors import BadValue, NotFound, ReadOnlyStore, StoreError
 from concord.files.memos import finished_at, finished_copy, unfinished_copy
 from concord.ingest import GROUP_CHUNKS, GROUP_DOCUMENTS
 from concord.protocols import Progress, Store
@@ -49,6 +49,7 @@ def migrate(origin: Store, target: Store, progress: Progress, *, lock_wait_s: fl
     """Copy everything and see that it has arrived.
 
     Raises:
+        NotFound: there is nothing to copy.
         BadValue: the target holds something else, is a copy that was changed since it was finished, or is the
             origin itself under whatever name.
         ModelMismatch: it holds vectors of another model.
@@ -60,10 +61,13 @@ def migrate(origin: Store, target: Store, progress: Progress, *, lock_wait_s: fl
         raise BadValue(
             "the target is this store itself", hint="`kb migrate` without --to moves the vectors of a store"
         )
+    if not origin.catalog.sources():  # more likely a slip than a knowledge base
+        raise NotFound("there is nothing to migrate: this store is empty", hint="check --store and --org")
     _drop_or_refuse_strangers(origin, target)
     with ExitStack() as held:
         for source in origin.catalog.sources():
-            held.enter_context(origin.catalog.sync_lock(source.id, wait_s=lock_wait_s))
+            with suppress(ReadOnlyStore):  # on a read-only medium nobody syncs; who does elsewhere is noticed
+                held.enter_context(origin.catalog.sync_lock(source.id, wait_s=lock_wait_s))
         _make_spaces(origin, target)  # first: it may refuse, and nothing must have changed then
         copied = _copy_documents(origin, target, progress)
         for space in origin.spaces.all():

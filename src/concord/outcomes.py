@@ -127,6 +127,7 @@ FaultName = (
     CheckName
     | Literal["store", "ghosts", "embedding", "model", "disk", "memory", "outside"]  # around the store
     | Literal["sqlite", "integrity", "metric", "words", "counter", "types", "index", "vector-index"]  # damage
+    | Literal["space"]  # that nothing is in
     | Literal["chunks", "vectors", "lost-vectors", "pending", "superseded"]  # rows that belong to nothing
     | Literal["policies"]  # of organisations
 )

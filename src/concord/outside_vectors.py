@@ -22,6 +22,15 @@ class StoreWithOutsideVectors:
         self.path = store.path
         self.inner = store
 
+    @property
+    def is_begun(self) -> bool:
+        """Ask the store."""
+        return self.inner.is_begun
+
+    def others(self) -> list[str]:
+        """Ask the store."""
+        return self.inner.others()
+
     def whereabouts(self) -> str:
         """Return those of the store: it decides what is kept outside."""
         return self.inner.whereabouts()

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from concord import plugins
 from concord.config import Settings
-from concord.errors import BadValue, KBError, Unavailable, UsageError
+from concord.errors import BadValue, KBError, NotFound, Unavailable, UsageError
 from concord.text.organisations import check_org
 from concord.types import ChunkId, Degraded, Family, Identity, Request, Space
 
@@ -83,9 +83,10 @@ class Meaning(Struct, frozen=True):
 class Parts:
     """The store, the model and whatever else a knowledge base works with."""
 
-    def __init__(self, settings: Settings, org: str) -> None:
+    def __init__(self, settings: Settings, org: str, *, must_exist: bool = False) -> None:
         self.settings = settings
         self.org = org
+        self._must_exist = must_exist
         self._lock = threading.RLock()
         self._opened: dict[str, Any] = {}
         self._is_closed = False
@@ -120,12 +121,32 @@ class Parts:
     def _open_store(self) -> Store:
         url, outside = self.settings.store_url, self.settings["vectors.url"]
         store: Store = plugins.load("backends", _scheme("store.url", url)).open(url, self.org, self.settings)
+        if self._must_exist and not store.is_begun:
+            self._refuse_likely_slip(store)
         if not outside:
             return store
         from concord.outside_vectors import StoreWithOutsideVectors  # late: most stores keep their own
 
         place = plugins.load("vectors", _scheme("vectors.url", outside))
         return StoreWithOutsideVectors(store, place(store, outside, self.org, self.settings))
+
+    def _refuse_likely_slip(self, store: Store) -> None:
+        """Refuse a store in which nothing was ever kept, unless it is what somebody has who begins.
+
+        Raises:
+            NotFound: it was named by a flag, or there are other organisations in its place.
+        """
+        others = store.others()
+        if not others and "flag" not in map(self.settings.origin, ("org", "store.url")):
+            return
+        from concord.text.urls import without_password
+
+        store.close()
+        there = f"there are: {', '.join(others)}" if others else "check --store and --org"
+        raise NotFound(
+            f"the organisation {self.org!r} has nothing in {without_password(self.settings.store_url)}",
+            hint=f"{there}; `kb add PATH` begins a new knowledge base",
+        )
 
     @property
     def outside(self) -> OutsideVectors | None:

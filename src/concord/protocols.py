@@ -570,8 +570,17 @@ class Store(Protocol):
         """The one file that everything is kept in; None where there is no such file."""
         ...
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether anything was ever kept in it: looking into a store that is not there makes none."""
+        ...
+
+    def others(self) -> list[str]:
+        """Return the organisations that are kept in the same place, as far as they may be told."""
+        ...
+
     def whereabouts(self) -> str:
-        """Return a text that identifies this store, whatever URL leads to it, and no other store."""
+        """Return what identifies this store, once begun, whatever URL leads to it, and no other store."""
         ...
 
     @property

@@ -8,7 +8,7 @@ from functools import cache
 
 from concord import ingest
 from concord.embedding import embed_pending, with_embedding
-from concord.errors import NotFound, StoreBusy, Unavailable, Unreadable
+from concord.errors import NotFound, ReadOnlyStore, StoreBusy, Unavailable, Unreadable
 from concord.outcomes import Failure, SyncReport
 from concord.parts import Parts
 from concord.protocols import Progress
@@ -65,6 +65,18 @@ class Syncing:
             self._parts.after_embedding()
         self._parts.store.tend(progress)
         return report
+
+    def sync_if_stale(self, source: Source, *, embed: bool, progress: Progress) -> None:
+        """Bring a source up to date; in a store that cannot be written, one that is so already will do.
+
+        Raises:
+            ReadOnlyStore: some file of it is not as it was indexed.
+        """
+        try:
+            self.sync(source, embed=embed, progress=progress)
+        except ReadOnlyStore:
+            if not ingest.is_unchanged(source, self._parts.store.catalog, self._parts.limits()):
+                raise
 
     def _embed_notes(self, source: Source, *, embed: bool, progress: Progress) -> SyncReport:
         started = time.monotonic()

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from concord.backends.refusals import read_only
 from concord.errors import BackendDown, StoreBusy
 
 _POLL_S = 0.05
+_FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 @contextmanager
@@ -19,13 +22,21 @@ def file_lock(store: str, name: str, doing: str, wait_s: float) -> Iterator[None
 
     Raises:
         StoreBusy: somebody else holds it for longer than `wait_s`.
+        ReadOnlyStore: nothing may be written there.
         BackendDown: no file can be made there.
     """
     import hashlib  # 3 ms, which a search need not pay
 
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
     path = f"{store}-{digest[:16]}.lock"
-    held = _acquired(path, time.monotonic() + wait_s)
+    try:
+        held = _acquired(path, time.monotonic() + wait_s)
+    except OSError as fault:
+        if fault.errno in _FORBIDDEN:
+            raise read_only(store) from fault
+        raise BackendDown(
+            f"{path} cannot be made: {fault.strerror}", hint="check the disk and its permissions"
+        ) from fault
     if held is None:
         raise StoreBusy(f"another process is {doing}", hint="wait for it to finish, then try again")
     try:
@@ -45,12 +56,7 @@ def _acquired(path: str, deadline: float) -> int | None:
 
 def _try(path: str) -> int | None:
     """Return the open file when the lock was free, else None."""
-    try:
-        opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError as fault:
-        raise BackendDown(
-            f"{path} cannot be made: {fault.strerror}", hint="check the folder's permissions"
-        ) from fault
+    opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if _is_still_there(path, opened):

@@ -22,6 +22,7 @@ from concord.backends.durable import sync_to_disk
 from concord.backends.file_identity import file_identity
 from concord.backends.file_locks import file_lock
 from concord.backends.memory import MemoryStore
+from concord.backends.organisations_beside import organisations_beside
 from concord.backends.shelves import Held, Shelves
 from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
 from concord.text.organisations import check_org
@@ -98,6 +99,7 @@ class JsonShelves(Shelves, kw_only=True):
             if self.depth:
                 yield self
                 return
+            self._make_folder()
             with file_lock(str(self.path), "writing", "writing to this store", WRITE_WAIT_S), self._within():
                 self.catch_up()
                 self.seen = None  # which stays so if the block or the disk fails
@@ -111,8 +113,13 @@ class JsonShelves(Shelves, kw_only=True):
         Raises:
             StoreBusy: somebody else holds it for longer than `wait_s`.
         """
+        self._make_folder()
         with file_lock(str(self.path), name, doing, wait_s):
             yield
+
+    def _make_folder(self) -> None:
+        with _told(self.path.parent):
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # for its owner's eyes
 
     @contextmanager
     def _within(self) -> Iterator[None]:
@@ -183,12 +190,18 @@ class JsonStore(MemoryStore):
             StoreError: the file cannot be used as it is.
             BackendDown: the disk refuses.
         """
-        path = locate(url, org)
-        with _told(path.parent):
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # for its owner's eyes
-        store = cls(path)
+        store = cls(locate(url, org))
         store.catalog.generation()  # reads the file: a damaged one is told of now
         return store
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether there is a file."""
+        return os.path.lexists(str(self.path))
+
+    def others(self) -> list[str]:
+        """Return the organisations that have a file in the same folder."""
+        return organisations_beside(str(self.path))
 
     def whereabouts(self) -> str:
         """Return the folder, by what the system knows it by, and the name: each change is a new file."""

@@ -393,6 +393,15 @@ class MemoryStore:
         """Return a new store; `memory://` says all there is to say."""
         return cls()
 
+    @property
+    def is_begun(self) -> bool:
+        """Return True: there is no older one that could have been meant."""
+        return True
+
+    def others(self) -> list[str]:
+        """Return nobody: each is alone."""
+        return []
+
     def whereabouts(self) -> str:
         """Return a place in memory: nobody else gets to it."""
         return f"memory {id(self)}"

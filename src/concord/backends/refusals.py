@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concord.errors import BadValue, ModelMismatch, NotFound, VectorsElsewhere
+from concord.errors import BadValue, ModelMismatch, NotFound, ReadOnlyStore, VectorsElsewhere
 from concord.types import Identity, Source
 
 _GONE = "it may have been removed meanwhile"
@@ -32,6 +32,13 @@ def no_document(document_id: str) -> NotFound:
 def no_source(source_id: str) -> NotFound:
     """Say that a document's source is not there."""
     return NotFound(f"there is no source {source_id!r}", hint=_GONE)
+
+
+def read_only(path: str) -> ReadOnlyStore:
+    """Say that a store on disk can only be read."""
+    return ReadOnlyStore(
+        f"{path} is read-only", hint="change its permissions or its folder's, or use another --store"
+    )
 
 
 def unprepared() -> BadValue:

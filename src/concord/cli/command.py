@@ -88,11 +88,11 @@ def settings_of(flags: Flags) -> Settings:
 
 
 @contextmanager
-def opened(flags: Flags) -> Iterator[KnowledgeBase]:
-    """Open the knowledge base that the global flags mean."""
+def opened(flags: Flags, *, must_exist: bool = True) -> Iterator[KnowledgeBase]:
+    """Open the knowledge base that the global flags mean; only a command that keeps something begins one."""
     from concord.knowledge import KnowledgeBase
 
-    with KnowledgeBase(settings_of(flags)) as knowledge:
+    with KnowledgeBase(settings_of(flags), must_exist=must_exist) as knowledge:
         yield knowledge
 
 

@@ -24,7 +24,8 @@ def doctor(flags: Flags, fix: bool, as_json: bool) -> int:
 
     Checks that the database is whole, words and vectors are in step with the chunks, nothing is left over,
     every source can be read, no file has gone, the embedding provider answers and there is room to work.
-    --fix builds indexes anew, deletes what is left over, embeds what has no vector and forgets deleted files.
+    --fix builds indexes anew, deletes what is left over, embeds what has no vector, forgets deleted files and
+    gives back to the disk what is free in the store's file, where that is much.
     Exit status: 0 all is well, 1 something is not.
     """
     with opened(flags) as knowledge, shown() as progress:

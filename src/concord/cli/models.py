@@ -61,7 +61,7 @@ def add(flags: Flags, provider: str, model: str, url: str, as_json: bool) -> int
     PROVIDER is bundled, onnx, ollama, openai or hashing. What the store remembers is how to open the model,
     never a key.
     """
-    with opened(flags) as knowledge, shown() as progress:
+    with opened(flags, must_exist=False) as knowledge, shown() as progress:
         built = knowledge.models.add(provider, model, url, progress)
     if as_json:
         from concord.wire_outcomes import built_to_json

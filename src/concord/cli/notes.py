@@ -57,7 +57,8 @@ def note(flags: Flags, text: tuple[str, ...], as_json: bool, no_embed: bool, **g
         refuse("--import, --export, --edit and --supersedes exclude each other")
     if (source or target) and (text or _given()):
         refuse("--import and --export take no text and no fields")
-    with opened(flags) as knowledge:
+    is_new = source is not None or (target is None and given["edit"] is None)
+    with opened(flags, must_exist=not is_new) as knowledge:
         if source is not None:
             _import(knowledge, source, embed=not no_embed, as_json=as_json)
         elif target is not None:

@@ -27,6 +27,7 @@ STAGES = {
     "replay": "trying queries",
     "words": "indexing words",
     "vectors": "checking vectors",
+    "shrink": "giving back free space",
 }
 
 

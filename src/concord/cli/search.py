@@ -91,7 +91,7 @@ def search(flags: Flags, query: tuple[str, ...], as_json: bool, **given: Any) ->
     -word excludes and word* matches beginnings; put -- before a query that begins with a dash.
     """
     within, mode = given.pop("within"), take_mode(given)
-    with opened(flags) as knowledge:
+    with opened(flags, must_exist=within is None) as knowledge:
         request = Request(" ".join(query), mode=mode, **given)
         if within is not None:
             request = _scoped(request, within, knowledge)

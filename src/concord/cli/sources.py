@@ -56,7 +56,7 @@ def add(
     anew: patterns and tags stay until others are given, and --pattern '**' takes every file again. Every file
     is searchable by words as soon as it is read; an interrupted run loses nothing.
     """
-    with opened(flags) as knowledge, shown() as progress:
+    with opened(flags, must_exist=False) as knowledge, shown() as progress:
         report = knowledge.add(
             path,
             name=name,
@@ -106,7 +106,7 @@ def _watch(flags: Flags, sources: tuple[str, ...], *, embed: bool, as_json: bool
     from concord.wire import to_text
     from concord.wire_outcomes import sync_report_to_json
 
-    with opened(flags) as knowledge:
+    with opened(flags, must_exist=False) as knowledge:
         try:
             for report in knowledge.watch(sources, embed=embed):
                 if as_json:

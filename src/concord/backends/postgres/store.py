@@ -55,6 +55,15 @@ class PostgresStore:
         location = locate(url, org)
         return cls(location, bring_up_to_date(location), options)
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether the organisation has ever changed anything: its row is made when it is first opened."""
+        return self.catalog.generation() > 0
+
+    def others(self) -> list[str]:
+        """Return nobody: policies hide organisations from each other."""
+        return []
+
     def whereabouts(self) -> str:
         """Return which rows of which server these are, by whatever name it was reached."""
         from concord.backends.postgres.whereabouts import find_whereabouts  # no search needs to load it

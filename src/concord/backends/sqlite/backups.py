@@ -6,7 +6,9 @@ by page what one moment held, and the copy takes the place of an older one only 
 
 from __future__ import annotations
 
+import fcntl
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -69,21 +71,60 @@ def _is_store(path: str) -> bool:
 
 @contextmanager
 def _unfinished(path: str) -> Iterator[str]:
-    """Lend an empty file beside the path, which takes its place when the block has succeeded."""
-    import secrets  # late, as all that only a backup needs
+    """Lend an empty file beside the path, which takes its place when the block has succeeded.
 
-    copy = f"{path}.{secrets.token_hex(4)}.part"
-    with _explained(path):  # for its owner's eyes, as the store is
-        os.close(os.open(copy, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    It is locked meanwhile: parts that are not were left by a process that was killed, and go.
+    """
+    with _explained(path):
+        _sweep(path)
+        copy, held = _new_part(path)
     try:
         yield copy
         with _explained(path):
             os.replace(copy, path)
             sync_to_disk(os.path.dirname(path))
     finally:
-        for leftover in (copy, f"{copy}-journal", f"{copy}-wal", f"{copy}-shm"):
-            with suppress(OSError):
-                os.unlink(leftover)
+        _delete(copy)
+        os.close(held)  # not before: SQLite's own locks on a file end when any handle of it is closed
+
+
+def _new_part(path: str) -> tuple[str, int]:
+    """Return a new file for its owner's eyes, as the store is, and the handle that locks it."""
+    import secrets  # late, as all that only a backup needs
+
+    while True:
+        part = f"{path}.{secrets.token_hex(4)}.part"
+        held = os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        with suppress(OSError):  # a disk that knows no locks keeps parts for ever
+            fcntl.flock(held, fcntl.LOCK_EX)
+        if os.path.exists(part):  # another backup may have swept it before it was locked
+            return part, held
+        os.close(held)
+
+
+def _sweep(path: str) -> None:
+    """Delete the parts of earlier backups to this path that nobody is writing."""
+    folder, name = os.path.split(path)
+    is_part = re.compile(re.escape(name) + r"\.[0-9a-f]{8}\.part").fullmatch
+    try:
+        found = os.listdir(folder)
+    except OSError:  # if nothing can be made there either, the next step says so
+        return
+    for part in filter(is_part, found):
+        with suppress(OSError):  # it is locked, somebody else's, or gone by now
+            held = os.open(os.path.join(folder, part), os.O_RDWR | os.O_CLOEXEC)
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _delete(os.path.join(folder, part))
+            finally:
+                os.close(held)
+
+
+def _delete(part: str) -> None:
+    """Delete an unfinished copy, itself last: whoever is stopped meanwhile leaves it for the next sweep."""
+    for file in (f"{part}-journal", f"{part}-wal", f"{part}-shm", part):
+        with suppress(OSError):
+            os.unlink(file)
 
 
 @contextmanager

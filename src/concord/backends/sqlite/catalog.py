@@ -215,6 +215,7 @@ class SQLiteCatalog:
         from concord.backends.file_locks import file_lock  # late: no search needs either
         from concord.backends.sqlite.upkeep import is_worth_merging, merge_words
 
+        self._writer.make_file()
         lock = file_lock(self._location.path, source_id, "syncing this source", wait_s)
         with lock, self._writer.patience():
             before = self.generation()

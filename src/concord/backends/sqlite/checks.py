@@ -18,6 +18,7 @@ from concord.outcomes import FaultName, Finding
 
 # Until then, a write-ahead log with several writers could damage the file (sqlite.org/wal.html, "WAL-reset").
 OLDEST_SQLITE = (3, 51, 3)
+LEAST_FREE_BYTES = 16_000_000  # and half of the file: what is less is soon used again
 _MOST_SHOWN = 3  # complaints of an integrity check that a sentence holds
 
 NO_DOCUMENT = "FROM kb_chunks WHERE document NOT IN (SELECT key FROM kb_documents)"
@@ -138,6 +139,17 @@ def _hidden(connection: Connection) -> Finding | None:
     )
 
 
+def _free(connection: Connection) -> Finding | None:
+    """Pages that nothing is in any more; new texts use them, but only `--fix` gives them back."""
+    page, free = connection.pragma("page_size"), connection.pragma("freelist_count")
+    whole = connection.pragma("page_count")
+    if free * page < LEAST_FREE_BYTES or free * 2 < whole:
+        return None
+    room, size = (f"{pages * page / 1e6:,.0f}" for pages in (free, whole))
+    said = f"{room} of the file's {size} MB are free, because much was removed"
+    return _repairable("space", said, "gives them back to the disk; new texts would use them, too")
+
+
 def _model(connection: Connection) -> Finding | None:
     """Vectors that nobody can name the model of, or that do not measure cosine distance."""
     if lacks_sentinel(connection):
@@ -157,6 +169,7 @@ _CONTENT: tuple[Callable[[Connection], Finding | None], ...] = (
     _lost_vectors,
     _stale_pending,
     _hidden,
+    _free,
     _model,
 )
 

@@ -96,7 +96,8 @@ class Readers:
             connection.shut()
 
     def _opened(self, file: FileId | None) -> Connection:
-        connection = open_to_read(self._location)
+        is_missing = file is None and self._file.is_missing()
+        connection = _open_nothing() if is_missing else open_to_read(self._location)
         connection.file = file
         with closed_on_failure(connection):
             if self._prepare:
@@ -140,6 +141,16 @@ class Writer:
                 raise
 
     @contextmanager
+    def alone(self) -> Iterator[Connection]:
+        """Lend the connection without a transaction, for what cannot be done within one."""
+        with self._turn, translated(self._location.path):
+            yield self._opened()
+
+    def make_file(self) -> None:
+        """Make the file where there is none yet: whoever takes a lock, which lies beside it, will write."""
+        self._file.made()
+
+    @contextmanager
     def patience(self) -> Iterator[None]:
         """Wait longer for other processes during the block."""
         self._patient.append(None)
@@ -159,7 +170,7 @@ class Writer:
             self._connection = None
 
     def _opened(self) -> Connection:
-        file = self._file.current()
+        file = self._file.made()
         if self._connection and self._connection.file != file:
             self._shut()
         if self._connection is None:
@@ -189,6 +200,20 @@ def open_to_read(location: Location) -> Connection:
         connection = _open_shared(location)
     except (apsw.CantOpenError, apsw.ReadOnlyError):
         connection = _open_frozen(location)
+    return _with_functions(connection)
+
+
+def _open_nothing() -> Connection:
+    """Return a connection to an empty store, for who reads where there is no file: looking makes none."""
+    from concord.backends.sqlite.migrations import make_empty  # late: it imports this module
+
+    connection = Connection(":memory:")
+    with closed_on_failure(connection):
+        make_empty(connection)
+    return _with_functions(connection)
+
+
+def _with_functions(connection: Connection) -> Connection:
     connection.create_scalar_function("kb_glob", _kb_glob, 2, deterministic=True)
     return connection
 

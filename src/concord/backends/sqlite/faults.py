@@ -54,14 +54,16 @@ def _folder(path: str) -> KBError:
 
 
 def _read_only(fault: Exception, path: str) -> KBError:
-    return BackendDown(
-        f"{path} is read-only", hint="change its permissions or its folder's, or use another --store"
-    )
+    from concord.backends.refusals import read_only  # late: no search needs it
+
+    return read_only(path)
 
 
 def _cannot_open(fault: Exception, path: str) -> KBError:
     if os.path.isdir(path):  # unlike Path.is_dir it does not raise where the folder is closed to us
         return _folder(path)
+    if os.access(path, os.R_OK) and not os.access(os.path.dirname(path), os.W_OK):
+        return _read_only(fault, path)  # on a disk that is mounted so, its log cannot be made
     return BackendDown(
         f"{path} cannot be opened", hint="check that it and its folder may be read and written"
     )

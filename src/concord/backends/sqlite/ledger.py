@@ -132,6 +132,7 @@ class SQLiteLedger:
 
     def exclusive(self, *, wait_s: float) -> AbstractContextManager[None]:
         """Hold the right to change what is kept outside, across processes."""
+        self._writer.make_file()
         return file_lock(self._location.path, "vectors kept elsewhere", "changing the vectors", wait_s)
 
 

@@ -1,7 +1,7 @@
 """Which file a store URL and an organisation mean.
 
 sqlite:///folder           one file an organisation: /folder/<org>.db
-sqlite:///folder/name.db   that file, which belongs to the first organisation that opened it
+sqlite:///folder/name.db   that file, which belongs to the first organisation that wrote to it
 
 The path is taken as it is written, without percent-decoding. Options follow a question mark:
 `busy_timeout_ms=5000` (how long to wait for another process), `vfs=name` (a registered SQLite VFS).
@@ -28,6 +28,7 @@ class Location(Struct, frozen=True):
     org: str
     busy_timeout_ms: int = BUSY_TIMEOUT_MS
     vfs: str | None = None
+    is_one_of_many: bool = False  # whether the files beside it are those of other organisations
 
 
 def locate(url: str, org: str) -> Location:
@@ -42,7 +43,8 @@ def locate(url: str, org: str) -> Location:
     check_org(org)
     path = "/" + written.strip("/")  # sqlite:/// + /folder is as good as sqlite:// + /folder
     is_file = os.path.splitext(path)[1] == ".db"
-    return _with_options(Location(path if is_file else os.path.join(path, f"{org}.db"), org), options)
+    file = path if is_file else os.path.join(path, f"{org}.db")
+    return _with_options(Location(file, org, is_one_of_many=not is_file), options)
 
 
 def _with_options(location: Location, options: str) -> Location:
@@ -57,4 +59,4 @@ def _with_options(location: Location, options: str) -> Location:
             raise BadValue(
                 f"{option!r} is no option of a SQLite store", hint="known: busy_timeout_ms=N, vfs=NAME"
             )
-    return Location(location.path, location.org, busy_timeout_ms, vfs)
+    return Location(location.path, location.org, busy_timeout_ms, vfs, location.is_one_of_many)

@@ -59,17 +59,31 @@ def bring_up_to_date(location: Location, readers: Readers) -> None:
         SchemaTooNew: a newer program wrote it.
         CorruptStore: it is damaged, or is another program's database.
         BadValue: it belongs to another organisation.
-        BackendDown: it cannot be made or opened.
+        BackendDown: it cannot be opened.
     """
-    if not os.path.exists(location.path):
-        _make_folder(location)
-        _migrate(location)
     with readers.connection() as connection, snapshot(connection):  # another process may be making it now
         version = _checked_version(_state(connection), location)
     if version < VERSION:
         _migrate(location)
     with readers.connection() as connection:
         _check_org(connection, location)
+
+
+def make_if_missing(location: Location) -> None:
+    """Make the file, and its folder, where there is none.
+
+    Raises:
+        BackendDown: it cannot be made.
+    """
+    if not os.path.exists(location.path):
+        _make_folder(location)
+        _migrate(location)
+
+
+def make_empty(connection: Connection) -> None:
+    """Give a database in memory the tables of a store that holds nothing."""
+    for step in STEPS:
+        step(connection)
 
 
 def _migrate(location: Location) -> None:

@@ -23,6 +23,19 @@ class OpenedFile:
         self._make_ready = make_ready  # called for each file that takes the place of another
         self._making_ready = threading.Lock()
         self._known: FileId | None = None
+        self._was_missing = False
+
+    def is_missing(self) -> bool:
+        """Whether there is no file yet; one that comes later is made ready before it is used."""
+        if self._known is None:
+            try:
+                os.stat(self._path)
+            except FileNotFoundError:
+                self._was_missing = True
+                return True
+            except OSError:  # closed to us, perhaps: opening it says more
+                pass
+        return False
 
     def current(self) -> FileId | None:
         """Return which file is there now; None only before one was made.
@@ -39,8 +52,22 @@ class OpenedFile:
             if self._known is not None and now != self._known:
                 self._check_not_gone(now)
                 self._make_ready()
+            elif self._was_missing and now is not None:
+                self._make_ready()  # another process may still be making it
             self._known = now
         return now
+
+    def made(self) -> FileId | None:
+        """Return which file is there now, made when there has never been one.
+
+        Raises:
+            KBError: it cannot be made, or what is there cannot be used.
+        """
+        if self.current() is None:
+            with self._making_ready:
+                self._make_ready()
+                self._known = self._file_id()
+        return self.current()
 
     def _check_not_gone(self, now: FileId | None) -> None:
         """Refuse an empty file, too: somebody is about to fill it, and we would begin a store in it."""

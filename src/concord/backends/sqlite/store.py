@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,9 @@ from concord.backends.sqlite.catalog import SQLiteCatalog
 from concord.backends.sqlite.connections import Connection, Readers, Writer
 from concord.backends.sqlite.lexical import SQLiteLexical
 from concord.backends.sqlite.location import Location, locate
-from concord.backends.sqlite.migrations import bring_up_to_date
+from concord.backends.sqlite.migrations import bring_up_to_date, make_if_missing
 from concord.backends.sqlite.opened_file import OpenedFile
+from concord.errors import BackendDown, StoreBusy
 from concord.types import Glance
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ class SQLiteStore:
         self._location = location
         self._options = options or {}
         self.path = location.path
+        self._is_to_shrink = False
         self._file = OpenedFile(location.path, self._make_ready)
         self._readers = Readers(location, self._file)
         self._vec_readers = Readers(location, self._file, Connection.load_vec0)
@@ -45,7 +48,7 @@ class SQLiteStore:
 
     @classmethod
     def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> SQLiteStore:
-        """Open an organisation's file, making it when there is none and migrating it when it is old.
+        """Open an organisation's file, migrating it when it is old; where there is none, a change makes it.
 
         Of the options it heeds `vectors.index` and `vectors.index_from`.
 
@@ -56,6 +59,8 @@ class SQLiteStore:
         """
         location = locate(url, org)
         store = cls(location, options)
+        if not store.is_begun:
+            return store
         try:
             bring_up_to_date(location, store._readers)
         except BaseException:
@@ -63,10 +68,22 @@ class SQLiteStore:
             raise
         return store
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether there is a file."""
+        return not self._file.is_missing()
+
+    def others(self) -> list[str]:
+        """Return the organisations that have a file in the same folder."""
+        from concord.backends.organisations_beside import organisations_beside
+
+        return organisations_beside(self.path) if self._location.is_one_of_many else []
+
     def _make_ready(self) -> None:
-        """Bring a file up to date that was put in the place of ours."""
+        """Make the file, or bring one up to date that was put in the place of ours."""
         readers = Readers(self._location, OpenedFile(self._location.path))
         try:
+            make_if_missing(self._location)
             bring_up_to_date(self._location, readers)
         finally:
             readers.close()
@@ -125,6 +142,8 @@ class SQLiteStore:
 
     def check(self) -> list[Finding]:
         """Look for damage, indexes out of step, orphans and lost vectors; changes nothing."""
+        if not self.is_begun:
+            return []  # comparing words would make a file
         from concord.backends.sqlite.checks import find_faults  # no search needs to load it
 
         # On connections of its own: one that has read the full-text index remembers what a repair replaces.
@@ -139,16 +158,28 @@ class SQLiteStore:
     def repair(self, findings: Sequence[Finding]) -> None:
         """Put right what can be: indexes are built anew, orphans deleted, lost vectors made again.
 
-        A damaged index of vectors is only forgotten: `tend` builds it, which takes long.
+        A damaged index of vectors is only forgotten: `tend` builds it, which takes long. Nor is free space
+        given back before that.
         """
         from concord.backends.sqlite.repairs import put_right
 
         put_right(findings, self._writer)
         self._graphs().forget_damaged()
+        self._is_to_shrink = any(finding.fault == "space" for finding in findings)
 
     def tend(self, progress: Progress) -> None:
-        """Build or grow the indexes of vectors where that is worth it."""
-        self._graphs().tend(progress)
+        """Build or grow the indexes of vectors where that is worth it, and give back what a repair freed."""
+        if self.is_begun:
+            self._graphs().tend(progress)
+        if self._is_to_shrink:
+            self._shrink(progress)
+
+    def _shrink(self, progress: Progress) -> None:
+        from concord.backends.sqlite.upkeep import shrink
+
+        self._is_to_shrink = False
+        with suppress(StoreBusy, BackendDown):  # nothing was lost: it is found again
+            shrink(self._writer, progress)
 
     def backup(self, path: str, progress: Progress) -> None:
         """Copy what is stored now to a file, in place of an older copy that may be there."""

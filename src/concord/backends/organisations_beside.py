@@ -1,0 +1,16 @@
+"""Whose stores lie in the same folder? Each organisation has a file there, which is called after it."""
+
+from __future__ import annotations
+
+import os
+
+
+def organisations_beside(path: str) -> list[str]:
+    """Return whose files lie beside one that is not there, by name."""
+    folder, name = os.path.split(path)
+    ending = os.path.splitext(name)[1]
+    try:
+        found = os.listdir(folder)
+    except OSError:
+        return []
+    return sorted(one.removesuffix(ending) for one in found if one.endswith(ending) and one != name)
