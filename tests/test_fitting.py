@@ -271,6 +271,7 @@ def test_a_running_process_notices_what_another_fits_changes_or_takes_back(
     fitted = fit([judged], model_key(identity))
     first, second = (replace(fitted, cuts=replace(fitted.cuts, answerable=cut)) for cut in (0.25, 0.75))
     path = Path(paths.data) / file_name(identity)
+    path.parent.mkdir()
     assert find_calibration(identity, paths) is None
     for second_of_day, written in enumerate((first, second), 1):  # of the same size
         path.write_text(json.dumps(dump(written)), encoding="utf-8")
