@@ -18,8 +18,8 @@ COMMANDS_FOR_PEOPLE = (
     "list notes --json", "note --export", "remove NAME --force", "sync --watch",
 )  # fmt: skip
 OPTIONS_FOR_PEOPLE = {
-    "--ef-search", "--force", "--fts-only", "--org", "--print", "--scope", "--store", "--to", "--unanswerable",
-    "--force-reinstall", "--upgrade",
+    "--ef-search", "--force", "--fts-only", "--org", "--print", "--scope", "--store", "--to",
+    "--unanswerable", "--force-reinstall", "--upgrade",
 }  # fmt: skip
 _COMMAND = re.compile(r"`kb ([^`]*)`")
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
