@@ -20,9 +20,9 @@ from benchmarks.development import QUERIES, folder
 from benchmarks.measure import Row, absent
 from concord.answering.retrieve import SearchTools
 from concord.knowledge import KnowledgeBase
-from concord.protocols import Store
 from concord.quality.collection import Collection, read_collection
 from concord.quality.evaluate import MODES, Evaluation, evaluate
+from concord.storage import Store
 from concord.types import silent
 
 NAME = "scifact"

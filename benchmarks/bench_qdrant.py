@@ -18,7 +18,7 @@ from benchmarks.qdrant_lab import server
 from benchmarks.synthetic import DIMENSION, SEED
 from concord.config import load_settings
 from concord.parts import Parts
-from concord.protocols import Store
+from concord.storage import Store
 from concord.types import Document, Filter, Identity, Piece, Source, Vector
 
 CHUNKS = sized(5_000, 200)

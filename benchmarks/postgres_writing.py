@@ -17,7 +17,7 @@ from concord.backends.postgres.store import PostgresStore
 from concord.embedders.bundled import BundledEmbedder
 from concord.embedding import EMBED_BATCH
 from concord.ingest import GROUP_CHUNKS
-from concord.protocols import Store
+from concord.storage import Store
 from concord.types import Document, Piece, Source, silent
 
 ROUNDS = sized(5, 2)  # of writing a part of the chunks

@@ -14,18 +14,9 @@ from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, EmbedderDown
 from concord.extractors.reader import SandboxedReader
 from concord.outcomes import SyncReport
-from concord.protocols import (
-    Catalog,
-    EmbeddingCache,
-    FileReader,
-    Journal,
-    LexicalIndex,
-    Progress,
-    Store,
-    VectorIndex,
-    VectorSpaces,
-)
+from concord.protocols import FileReader, Progress
 from concord.sources import register
+from concord.storage import Catalog, EmbeddingCache, Journal, LexicalIndex, Store, VectorIndex, VectorSpaces
 from concord.text.chunk import ChunkSize
 from concord.types import Chunk, Extracted, Glance, Source, Vector
 

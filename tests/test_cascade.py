@@ -14,8 +14,8 @@ from concord.answering.cascade import Step
 from concord.answering.remarks import EMPTY, NO_TIME, NO_WORD, NOTHING, RUNG_NOTES, UNEMBEDDED
 from concord.answering.rungs import prefix_match
 from concord.errors import Unavailable
-from concord.protocols import Store
 from concord.search import search
+from concord.storage import Store
 from concord.types import Candidate, Family, Request, Source
 from small_library import fitted, library, titles, tools, understood
 

@@ -22,8 +22,9 @@ from concord.breaker import FAILURES
 from concord.crew import bounded
 from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, BadValue, DeadlinePassed, EmbedderDown, Unavailable, UsageError
-from concord.protocols import LexicalIndex, Strategy
+from concord.protocols import Strategy
 from concord.search import search
+from concord.storage import LexicalIndex
 from concord.strategies.lexical import ExactWords, RelaxedWords
 from concord.strategies.query_vectors import MOST_TOKENS, QueryVectors
 from concord.types import Candidate, Family, Query, Request, Vector

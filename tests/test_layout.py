@@ -9,7 +9,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "concord"
 
-GROUND = {"types", "outcomes", "errors", "protocols", "config", "plugins", "patience", "batches"}
+GROUND = {"types", "outcomes", "errors", "protocols", "storage", "config", "plugins", "patience", "batches"}
 PURE = {"text", "ranking"}
 ENGINES = {"native", "onnx_models"}  # what adapters around outside libraries share
 ADAPTERS = {"extractors", "embedders", "rerankers", "strategies", "backends"}

@@ -17,7 +17,7 @@ from concord.errors import BackendDown, BadValue, ModelMismatch, StoreError
 from concord.files.memos import Memo, finished_at, finished_copy, read_memo, unfinished_copy, write_memo
 from concord.migrate import migrate, verify
 from concord.parts import Parts
-from concord.protocols import Store
+from concord.storage import Store
 from concord.types import Access, Feedback, Filter
 from contract.stored import IDENTITY, document, pieces, put, unit
 from kb_process import environment, finish, start

@@ -34,9 +34,10 @@ from concord.extractors.plain import PlainExtractor
 from concord.extractors.reader import SandboxedReader
 from concord.extractors.word import WordExtractor
 from concord.knowledge import KnowledgeBase
-from concord.protocols import Embedder, Extractor, FileReader, OutsideVectors, Reranker, Store, Strategy
+from concord.protocols import Embedder, Extractor, FileReader, Reranker, Strategy
 from concord.rerankers.cosine import CosineReranker
 from concord.rerankers.cross_encoder import CrossEncoder
+from concord.storage import OutsideVectors, Store
 from concord.strategies.lexical import ExactWords, RelaxedWords
 from concord.strategies.semantic import Semantic
 from concord.types import Mode

@@ -14,7 +14,7 @@ from concord.cli.main import main
 from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, EmbedderDown
 from concord.knowledge import KnowledgeBase
-from concord.protocols import Store
+from concord.storage import Store
 from concord.types import Vector, Word
 from contract.stored import EVERYTHING, embed, put, unit
 from postgres_server import Server, fresh_org, server_url, shared_server

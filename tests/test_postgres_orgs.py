@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from concord.backends.memory import MemoryStore
-from concord.protocols import Store
+from concord.storage import Store
 from concord.types import AllOf, AnyOf, Feedback, Filter, Match, Phrase, Scored, Vector, Without, Word, silent
 from contract.stored import IDENTITY, embed, put, unit
 from postgres_server import fresh_org, server_url, walks

@@ -21,7 +21,7 @@ from concord.config import load_settings
 from concord.errors import BackendDown, BadValue, VectorsElsewhere
 from concord.outside_vectors import StoreWithOutsideVectors
 from concord.parts import Parts
-from concord.protocols import Store
+from concord.storage import Store
 from concord.types import Filter, Piece, silent
 from contract.stored import EVERYTHING, IDENTITY, embed, put, source, unit
 

@@ -13,8 +13,8 @@ from concord import KnowledgeBase, Note
 from concord.cli.main import main
 from concord.embedding import text_key
 from concord.errors import BackendDown, EmbedderDown
-from concord.protocols import Store
 from concord.rehome import Rehomed
+from concord.storage import Store
 from concord.text.assemble import embeddable_text
 from contract.stored import IDENTITY, unit
 from small_library import secluded

@@ -15,7 +15,8 @@ from concord.embedding import EMBED_BATCH, text_key, vectors_for
 from concord.errors import Unavailable
 from concord.ingest import GROUP_DOCUMENTS
 from concord.notes import Workbench, kept_notes, store_notes
-from concord.protocols import Catalog, Embedder, Progress, Store, VectorIndex
+from concord.protocols import Embedder, Progress
+from concord.storage import Catalog, Store, VectorIndex
 from concord.text.assemble import embeddable_text, embedded_tags
 from concord.types import ChunkId, Document, Vector
 

@@ -8,7 +8,8 @@ import time
 from concord.errors import BadValue, NotFound, UsageError
 from concord.outcomes import Backup
 from concord.outside_vectors import StoreWithOutsideVectors
-from concord.protocols import Progress, SelfCopying, Store
+from concord.protocols import Progress
+from concord.storage import SelfCopying, Store
 
 
 def back_up(store: Store, path: str | os.PathLike[str], progress: Progress) -> Backup:

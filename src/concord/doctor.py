@@ -20,7 +20,8 @@ from concord.files.memos import read_memo
 from concord.files.mounts import check_disk
 from concord.files.walk import Skipped, walk_source
 from concord.outcomes import CheckName, FaultName, Finding, SyncReport
-from concord.protocols import Embedder, Progress, Store
+from concord.protocols import Embedder, Progress
+from concord.storage import Store
 from concord.types import Document, Source
 
 LEAST_FREE_BYTES = 200_000_000  # and as much again as the store has: rewriting it takes so much for a while

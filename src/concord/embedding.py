@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from concord.batches import batched
 from concord.errors import ModelMismatch, StoreError, TextsRefused, Unavailable, wrong_dimension
 from concord.outcomes import SyncReport
-from concord.protocols import Embedder, Progress, Store, VectorIndex
+from concord.protocols import Embedder, Progress
+from concord.storage import Store, VectorIndex
 from concord.text.assemble import embeddable_text
 from concord.types import FLOAT_BYTES, ChunkId, Pending, Vector
 

@@ -14,9 +14,10 @@ from msgspec.structs import replace
 
 from concord.answering.retrieve import SearchTools
 from concord.errors import BadValue
-from concord.protocols import Catalog, Journal, Progress
+from concord.protocols import Progress
 from concord.quality.evaluate import Outcome, asked
 from concord.reading import locate, passage_of
+from concord.storage import Catalog, Journal
 from concord.types import Feedback, Opinion
 
 FIRST = 10  # results among which a good one is looked for

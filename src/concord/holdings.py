@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from concord.errors import BackendDown, UsageError
 from concord.outcomes import Removal, SourceSummary, Stats
-from concord.protocols import Catalog, Store
+from concord.storage import Catalog, Store
 from concord.types import Source, silent
 
 _TRY_AGAIN = "nothing was removed: see that it runs and that vectors.url is right, then try again"

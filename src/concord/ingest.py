@@ -37,8 +37,9 @@ from concord.files.textless import Textless, readers
 from concord.files.walk import Found, Skipped, count_unlike, walk_source
 from concord.outcomes import Failure, SyncReport
 from concord.partly_read import partly_read
-from concord.protocols import Catalog, Embedder, FileReader, Progress, Store
+from concord.protocols import Embedder, FileReader, Progress
 from concord.sources import RELABELLED_AT_ONCE
+from concord.storage import Catalog, Store
 from concord.text.chunk import ChunkSize, chunk
 from concord.types import Document, Extracted, FileState, Filter, PartlyRead, Piece, Source
 

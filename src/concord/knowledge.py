@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from concord.notes import Imported, KeptNote, Note, Workbench
     from concord.outcomes import Backup, Passage, Removal, SourceSummary, Stats, SyncReport
     from concord.paging import Page
-    from concord.protocols import Embedder, Progress, Store
+    from concord.protocols import Embedder, Progress
     from concord.rehome import Rehomed
+    from concord.storage import Store
     from concord.syncing import Syncing
 
 

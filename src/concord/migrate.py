@@ -26,7 +26,8 @@ from concord.batches import batched
 from concord.errors import BadValue, NotFound, ReadOnlyStore, StoreError
 from concord.files.memos import finished_at, finished_copy, unfinished_copy
 from concord.ingest import GROUP_CHUNKS, GROUP_DOCUMENTS
-from concord.protocols import Progress, Store
+from concord.protocols import Progress
+from concord.storage import Store
 from concord.types import Chunk, ChunkId, Counts, Document, Identity, Piece, Source, Vector
 
 VECTORS = 512  # moved at once

@@ -14,8 +14,9 @@ from typing import Any, Literal, NamedTuple
 
 from concord.embedding import Embedding, embed_space
 from concord.errors import BadValue, EmbedderDown, NotFound
-from concord.protocols import Embedder, Progress, Store
+from concord.protocols import Embedder, Progress
 from concord.replay import Comparison, Contender, KnownItem, compare, known_items, recorded_items
+from concord.storage import Store
 from concord.types import Identity, Space, silent
 
 OpenEmbedder = Callable[[Mapping[str, Any], int], Embedder]  # recipe, dimension or 0 → an embedder to close

@@ -21,9 +21,10 @@ from concord.asking import several
 from concord.batches import batched
 from concord.errors import BadValue, NotFound
 from concord.files.file_times import storable_ns
-from concord.protocols import Catalog, Embedder, Store
+from concord.protocols import Embedder
 from concord.reading import joined
 from concord.sources import notes_source
+from concord.storage import Catalog, Store
 from concord.text.assemble import NoteText, note_text
 from concord.text.chunk import ChunkSize, chunk
 from concord.text.clean import clean, without_lone_surrogates

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from concord.outcomes import Finding
-from concord.protocols import OutsideVectors, Progress, Store
+from concord.protocols import Progress
+from concord.storage import OutsideVectors, Store
 from concord.types import Glance
 
 

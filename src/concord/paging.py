@@ -19,8 +19,8 @@ from msgspec.structs import replace
 from concord.budget import cut_to_bytes, utf8_length
 from concord.errors import BadValue, NotFound
 from concord.outcomes import Passage
-from concord.protocols import Catalog
 from concord.reading import Located, gap, joined, locate, passage_of
+from concord.storage import Catalog
 from concord.types import Chunk
 
 

@@ -22,16 +22,9 @@ from concord.types import ChunkId, Degraded, Family, Identity, Request, Space
 if TYPE_CHECKING:
     from concord import ingest
     from concord.answering.retrieve import SearchTools
-    from concord.protocols import (
-        Embedder,
-        FileReader,
-        OutsideVectors,
-        Reranker,
-        Semantic,
-        Store,
-        Strategy,
-    )
+    from concord.protocols import Embedder, FileReader, Reranker, Semantic, Strategy
     from concord.ranking.calibrate import Calibration
+    from concord.storage import OutsideVectors, Store
 
 RECIPE = ("embed.provider", "embed.model", "embed.url")  # what says which model is meant; none is a secret
 NONE = "none"  # the provider that is nobody

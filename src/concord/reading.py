@@ -9,8 +9,8 @@ from typing import NamedTuple
 from concord.errors import BadValue, NotFound
 from concord.files.freshness import Files
 from concord.outcomes import Passage
-from concord.protocols import Catalog
 from concord.sources import holder
+from concord.storage import Catalog
 from concord.text.citation import Citation, cite, page_span, parse_citation
 from concord.types import Chunk, Document, Source
 

@@ -15,7 +15,8 @@ from msgspec.structs import astuple
 
 from concord.embedding import Embedding, embed_pending, text_key
 from concord.errors import KBError
-from concord.protocols import Embedder, OutsideVectors, Progress, Store
+from concord.protocols import Embedder, Progress
+from concord.storage import OutsideVectors, Store
 from concord.text.assemble import embeddable_text
 from concord.types import Home, Identity
 

@@ -15,7 +15,8 @@ from statistics import fmean, stdev
 from typing import NamedTuple
 
 from concord.errors import BadValue
-from concord.protocols import Catalog, Embedder, Progress, VectorIndex
+from concord.protocols import Embedder, Progress
+from concord.storage import Catalog, VectorIndex
 from concord.text.sentence import sentence_starts
 from concord.types import Chunk, ChunkId, Filter, Identity
 

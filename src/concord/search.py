@@ -31,7 +31,7 @@ from concord.ranking.fuse import FUSIONS, Fused, fuse, rrf_scores
 from concord.types import Answer, ChunkId, Glance, Hit, Json, Mode, Ranked, Request, Survivor
 
 if TYPE_CHECKING:
-    from concord.protocols import Store
+    from concord.storage import Store
 
 FUSION_OF: Mapping[Mode, str] = {"auto": "blend", "hybrid": "rrf", "semantic": "rrf", "fts5": "rrf"}
 

@@ -20,7 +20,7 @@ from concord.types import Source, Trust
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from concord.protocols import Catalog
+    from concord.storage import Catalog
 
 NOTES_NAME = "notes"
 UNREAD = -1  # a modification time that no file has: the next sync reads the file, whatever its own says

@@ -14,7 +14,7 @@ from concord import plugins
 from concord.backends.sqlite.store import SQLiteStore
 from concord.config import load_settings
 from concord.parts import Parts
-from concord.protocols import Store
+from concord.storage import Store
 from concord.types import Scored, silent
 from postgres_server import fresh_org, server_url
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from concord.outcomes import Finding
-from concord.protocols import Store
+from concord.storage import Store
 from concord.types import ChunkId, Document, Filter, Identity, Piece, Source, Vector
 
 EVERYTHING = Filter()

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from concord.outcomes import CacheUsage
-from concord.protocols import Store
+from concord.storage import Store
 from contract.stored import IDENTITY, put, unit
 
 

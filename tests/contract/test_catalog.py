@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord.errors import BadValue, NotFound, StoreBusy
-from concord.protocols import Store
+from concord.storage import Store
 from concord.types import Counts, FileState, Piece, Word
 from contract.stored import EVERYTHING, document, embed, faults, pieces, put, source, unit
 

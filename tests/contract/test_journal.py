@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from concord.protocols import Store
+from concord.storage import Store
 from concord.types import Access, Feedback
 from contract.stored import faults, put
 

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from concord.errors import StoreBusy, VectorsElsewhere
-from concord.protocols import Store
+from concord.storage import Store
 from concord.types import ChunkId, Filter, Home
 from contract.stored import EVERYTHING, IDENTITY, embed, faults, put, source, unit
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from concord.protocols import Store
+from concord.storage import Store
 from concord.text.terms import word_match
 from concord.types import AllOf, AnyOf, ChunkId, Filter, Match, Phrase, Piece, Scored, Without, Word
 from contract.stored import EVERYTHING, document, put

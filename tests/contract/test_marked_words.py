@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from concord.protocols import Store
+from concord.storage import Store
 from concord.text.parse import parse
 from concord.types import Match
 from contract.stored import EVERYTHING, put

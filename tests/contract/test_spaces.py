@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from concord.errors import BadValue, ModelMismatch, NotFound
-from concord.protocols import Store
+from concord.storage import Store
 from concord.types import Space
 from contract.anywhere import store_anywhere  # noqa: F401
 from contract.stored import EVERYTHING, IDENTITY, document, embed, put, unit

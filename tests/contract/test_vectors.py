@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord.errors import BadValue, ModelMismatch
-from concord.protocols import Store
+from concord.storage import Store
 from concord.types import Filter, Pending, Piece
 from contract.anywhere import rivals_anywhere, store_anywhere  # noqa: F401
 from contract.stored import EVERYTHING, IDENTITY, embed, put, unit

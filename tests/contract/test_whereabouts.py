@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concord.backends.memory import MemoryStore
-from concord.protocols import Store
+from concord.storage import Store
 from contract.stored import put
 
 

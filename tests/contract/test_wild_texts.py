@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord.errors import BadValue
-from concord.protocols import Store
+from concord.storage import Store
 from concord.types import Access, Chunk, Document, Feedback, FileState, Filter, Pending, Piece, Source
 from contract.stored import document, pieces, put, source
 

@@ -28,7 +28,7 @@ from concord.types import Candidate, ChunkId, Family, Match, Mode, Query, Reques
 if TYPE_CHECKING:
     from concord.answering.retrieve import Retrieval, SearchTools
     from concord.answering.suggest import LikeWords
-    from concord.protocols import LexicalIndex
+    from concord.storage import LexicalIndex
 
 RUNG_STRATEGIES = ("fts_prefix", "fts_partial")  # the names under which the rungs vote
 NEAR = 5  # words asked for that are like one

@@ -7,8 +7,8 @@ import time
 from msgspec.structs import replace
 
 from concord.answering.retrieve import SearchTools, deadline_ms
-from concord.protocols import Catalog
 from concord.search import search
+from concord.storage import Catalog
 from concord.types import Answer, Degraded, Request
 
 WAITING_SHARE = 0.5  # of the time that the search has: the rest is for searching

@@ -8,8 +8,8 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from concord.errors import BackendDown, StoreBusy
-from concord.protocols import Journal, Store
 from concord.ranking.usage import habit, lifted
+from concord.storage import Journal, Store
 from concord.types import Access, ChunkId, Json, Ranked, Survivor
 
 

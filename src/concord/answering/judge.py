@@ -34,7 +34,7 @@ from concord.text.holding import contains
 from concord.types import Chunk, ChunkId, Document, Match, Query, Survivor
 
 if TYPE_CHECKING:
-    from concord.protocols import Store
+    from concord.storage import Store
 
 MOST_HOLDERS = 20  # texts that are looked at for something that none of the found ones holds
 

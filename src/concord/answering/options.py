@@ -18,7 +18,7 @@ from concord.text.terms import any_of, phrase_match, word_match
 from concord.types import Chunk, Document, Filter, Match
 
 if TYPE_CHECKING:
-    from concord.protocols import Store
+    from concord.storage import Store
 
 LOOKED_AT = 20  # passages, those first that have the word or the two side by side
 MAX_BUNDLE = 4  # letters of options that are written as one, as in -xzf

@@ -20,7 +20,7 @@ from concord.text.terms import written
 from concord.types import Chunk, ChunkId, Degraded, Document, Query, Ranked, Survivor
 
 if TYPE_CHECKING:
-    from concord.protocols import Store
+    from concord.storage import Store
 
 T = TypeVar("T")
 

@@ -29,8 +29,9 @@ from concord.types import Candidate, ChunkId, Degraded, Filter, Glance, Mode, Qu
 
 if TYPE_CHECKING:
     from concord.answering.cosines import Cosines
-    from concord.protocols import Comparison, Reranker, Similarity, Store, Strategy
+    from concord.protocols import Comparison, Reranker, Similarity, Strategy
     from concord.ranking.calibrate import Calibration
+    from concord.storage import Store
     from concord.text.parse import Dashed
 
 DRAWN_HITS = 3  # that the query is drawn towards: more of them bring in what is wrong

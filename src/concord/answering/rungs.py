@@ -17,7 +17,7 @@ from concord.text.unspaced import characters, has_unspaced
 from concord.types import Match, Query, Without, Word
 
 if TYPE_CHECKING:
-    from concord.protocols import LexicalIndex
+    from concord.storage import LexicalIndex
 
 MAX_BEGINNINGS = 8  # words looked for by their beginnings: each reads all that begin so
 LONGEST_COMPOUND = 32  # letters of a word that is taken apart: the number of its parts grows with the square

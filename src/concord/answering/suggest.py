@@ -19,7 +19,7 @@ from concord.text.trust import warnings_about
 from concord.types import ChunkId, Document, Query
 
 if TYPE_CHECKING:
-    from concord.protocols import Catalog, LexicalIndex
+    from concord.storage import Catalog, LexicalIndex
 
 MOST_SUGGESTED = 5
 MAX_WORDS = 4  # of one query that are looked up: who mistypes more has pasted something

@@ -17,7 +17,7 @@ from concord.text.parse import Dashed, Parsed, dashed, parse, prune
 from concord.types import DOCUMENT_TYPES, MODES, Filter, Mode, Query, Request, Source
 
 if TYPE_CHECKING:
-    from concord.protocols import LexicalIndex
+    from concord.storage import LexicalIndex
 
 FANOUT = 3  # candidates for each result asked for, so that fusion has room for the tails
 MAX_TOP = 1000

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from concord.files.gitignore import IGNORE_FILES
 from concord.files.walk import Found
-from concord.protocols import Catalog
 from concord.sources import path_filter
+from concord.storage import Catalog
 from concord.types import Document, FileState, Filter, Source
 
 MOST = 32  # paths: looking up more of them one by one is no quicker than a walk

@@ -16,7 +16,8 @@ from msgspec.structs import astuple, replace
 from concord.config import Resolved, Settings
 from concord.embedding import Embedding
 from concord.errors import BadValue, EmbedderDown, NotFound
-from concord.protocols import Embedder, Progress, Store
+from concord.protocols import Embedder, Progress
+from concord.storage import Store
 from concord.text.chunk import ChunkSize, chunk
 from concord.text.clean import clean
 from concord.types import Document, DocumentType, Extracted, Identity, Source

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from concord.types import Candidate, Family, Match, Query, Scored
 
 if TYPE_CHECKING:
-    from concord.protocols import LexicalIndex
+    from concord.storage import LexicalIndex
 
 # Scores known beyond the votes. Sorting a thousand rather than forty costs the engine next to nothing,
 # and most of what meaning finds is among them: both scores of a candidate are known without asking again.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from concord.protocols import Embedder, VectorIndex
+from concord.protocols import Embedder
+from concord.storage import VectorIndex
 from concord.strategies.query_vectors import QueryVectors
 from concord.types import Candidate, ChunkId, Family, Query, Vector
 

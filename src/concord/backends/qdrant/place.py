@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
     from concord.backends.qdrant.points import Owner
-    from concord.protocols import Store
+    from concord.storage import Store
 
 TOLD = 256  # changes in a request
 TOLD_REQUESTS = 4  # that one call may spend on telling Qdrant what changed; the rest can wait

@@ -1,0 +1,595 @@
+"""What the pipelines need of a store: a catalog, indexes of words and of vectors, and what is kept beside.
+
+Structural, as `protocols` is: having the methods is implementing the protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol, runtime_checkable
+
+from concord.outcomes import CacheUsage, Finding, VectorIndexState
+from concord.protocols import Progress
+from concord.types import (
+    Access,
+    Chunk,
+    ChunkId,
+    Counts,
+    Document,
+    DocumentType,
+    Feedback,
+    FileState,
+    Filter,
+    Glance,
+    Home,
+    Identity,
+    Json,
+    Match,
+    Pending,
+    Piece,
+    Scored,
+    Source,
+    Space,
+    Vector,
+)
+
+
+class Catalog(Protocol):
+    """Sources, documents and chunks: the truth. Every method is one transaction."""
+
+    def sources(self) -> list[Source]:
+        """Return all sources, by name."""
+        ...
+
+    def put_source(self, source: Source) -> None:
+        """Insert a source, or replace the one with its id."""
+        ...
+
+    def remove_source(self, source_id: str) -> int:
+        """Delete a source's FTS rows, chunks, documents, then itself; return how many documents."""
+        ...
+
+    def file_states(self, source_id: str) -> dict[str, FileState]:
+        """Return path → state of every document of a source."""
+        ...
+
+    def documents(self, source_id: str | None = None) -> Iterator[Document]:
+        """Yield documents in order of path, all or one source's."""
+        ...
+
+    def document(self, document_id: str) -> Document | None:
+        """Return a document by id."""
+        ...
+
+    def documents_at(self, path: str) -> list[Document]:
+        """Return the document with exactly this citation path, else those whose path ends in /path."""
+        ...
+
+    def put_document(self, document: Document, pieces: Sequence[Piece]) -> list[ChunkId]:
+        """Store a document, replacing all chunks of an earlier version and their vectors with it.
+
+        Pieces that equal an old chunk in text, title and heading, and of notes in tags too, may keep its id
+        and vector: these are what is embedded.
+        """
+        ...
+
+    def put_documents(self, documents: Iterable[tuple[Document, Sequence[Piece]]]) -> None:
+        """Store documents as `put_document` does, all in one transaction: it costs as much as one of them."""
+        ...
+
+    def update_document(self, document: Document) -> None:
+        """Store a document's own fields (path, stat, title, tags, superseded_by …); the text stays.
+
+        Raises:
+            NotFound: there is no such document.
+        """
+        ...
+
+    def update_documents(self, documents: Sequence[Document]) -> None:
+        """Store the own fields of documents as `update_document` does, all in one transaction."""
+        ...
+
+    def reindex(self, document_ids: Sequence[str]) -> int:
+        """Index the chunks of documents by words anew, with the fields as they are extracted now.
+
+        One transaction; returns how many chunks were indexed otherwise before. Text and vectors stay.
+        """
+        ...
+
+    def delete_documents(self, document_ids: Sequence[str]) -> int:
+        """Delete documents with their chunks and vectors; return how many there were.
+
+        What a deleted document had superseded comes back, or is superseded by whatever superseded the deleted
+        one; `remove_source` does the same. How often they were read is forgotten.
+        """
+        ...
+
+    def superseded(self, document_id: str) -> list[Document]:
+        """Return the documents that this one superseded directly, by path."""
+        ...
+
+    def read(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, tuple[Chunk, Document]]:
+        """Return the chunks that still exist, each with its document."""
+        ...
+
+    def types_of(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, DocumentType]:
+        """Return the document types of the chunks that still exist, without reading their text."""
+        ...
+
+    def chunks_of(self, document_id: str) -> list[Chunk]:
+        """Return a document's chunks in order."""
+        ...
+
+    def counts(self, source_id: str | None = None) -> Counts:
+        """Return how much is stored, in all or in one source."""
+        ...
+
+    def count_documents(self, filter: Filter) -> int:
+        """Return how many documents a filter lets through."""
+        ...
+
+    def count_types(self) -> dict[DocumentType, int]:
+        """Return how many documents there are of each type that there is."""
+        ...
+
+    def generation(self) -> int:
+        """Return a number that grows with every change to sources, documents or chunks."""
+        ...
+
+    def memo(self, source_id: str) -> str:
+        """Return what the last sync wrote down about a source for the next one; empty when nothing."""
+        ...
+
+    def put_memo(self, source_id: str, memo: str) -> None:
+        """Keep a memo for as long as the source exists; nothing that can be searched changes by it."""
+        ...
+
+    def sync_lock(self, source_id: str, *, wait_s: float) -> AbstractContextManager[None]:
+        """Hold the right to sync one source, across processes; it is freed when the holder dies.
+
+        Raises:
+            StoreBusy: another process holds it for longer than `wait_s`.
+        """
+        ...
+
+
+class LexicalIndex(Protocol):
+    """Finds chunks by words."""
+
+    def search(
+        self, match: Match, filter: Filter, limit: int, known: Mapping[str, int] | None = None
+    ) -> list[Scored]:
+        """Return the best chunks by BM25, best first; ties by chunk id.
+
+        `known` is what `frequencies` has just returned for the words of the match: an index that has read
+        more than the numbers need not read it again.
+        """
+        ...
+
+    def is_at_hand(self, match: Match, filter: Filter, known: Mapping[str, int]) -> bool:
+        """Whether such a search does no I/O, because `frequencies` has already fetched all that it uses."""
+        ...
+
+    def frequencies(
+        self, words: Sequence[str], sought_share: float | None = None
+    ) -> tuple[int, dict[str, int]]:
+        """Return how many chunks there are, and how many hold each word (by its stem).
+
+        `sought_share` announces a search under an open filter for those words that no larger share of chunks
+        holds: an index may read more of them at once, and keep it with the numbers.
+        """
+        ...
+
+    def similar_words(self, word: str, limit: int) -> list[tuple[str, int]]:
+        """Return indexed words near a typed one, nearest first, with how many chunks hold each.
+
+        Near is one edit from 4 letters on and two from 6 on, or beginning with the word or holding it. Of
+        equally near ones the most frequent come first. A large index may leave out those that hold the word,
+        and those two edits away that do not begin like it.
+        """
+        ...
+
+
+class VectorIndex(Protocol):
+    """Finds chunks by meaning, in one space. Derived: everything here can be rebuilt from the catalog.
+
+    There are two kinds. `Store.vectors` is the active space, whichever that is at each call. What
+    `VectorSpaces.of` returns is bound to one identity: it meets the vectors of that identity and no others,
+    whatever becomes active meanwhile. Whoever holds vectors that an embedder made uses the bound kind.
+    """
+
+    def identity(self) -> Identity | None:
+        """Return which embedder made the vectors; None before the first, or when the space is not there."""
+        ...
+
+    def prepare(self, identity: Identity) -> None:
+        """Make ready for vectors of this identity, remembering it; the first space becomes the active one.
+
+        A space that `VectorSpaces.add` made is ready. An active space without a single vector is given to
+        the new identity.
+
+        Raises:
+            ModelMismatch: vectors of another identity are stored, or the index is bound to another.
+        """
+        ...
+
+    def waiting(self, source_id: str | None = None) -> int:
+        """Return how many chunks have no vector, of all or of one source."""
+        ...
+
+    def pending(self, after: ChunkId, limit: int, source_id: str | None = None) -> list[Pending]:
+        """Return chunks without a vector whose id is greater than `after`, in order of id.
+
+        Those of documents of type note come with their tags, which are embedded with a note's text.
+        """
+        ...
+
+    def put(self, vectors: Iterable[tuple[ChunkId, Vector]]) -> int:
+        """Store vectors in one transaction, replacing any of the same chunk; return how many.
+
+        Chunks that have gone meanwhile are passed over. Vectors that are not finite, not of length 1 or
+        not of the prepared dimension are refused with BadValue.
+        """
+        ...
+
+    def search(
+        self,
+        vector: Vector,
+        filter: Filter,
+        limit: int,
+        *,
+        ef_search: int | None = None,
+        with_vectors: bool = False,
+    ) -> list[Scored]:
+        """Return the nearest chunks by cosine similarity, nearest first; ties by chunk id.
+
+        Which space is searched is decided in the transaction or snapshot that searches it. Their vectors may
+        come along if they are wanted, where that spares a trip.
+
+        Raises:
+            ModelMismatch: the index is bound to a space that is not there, or not any more.
+        """
+        ...
+
+    def fetch(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, Vector]:
+        """Return the vectors of those chunks that have one."""
+        ...
+
+    def delete_source(self, source_id: str) -> int:
+        """Delete the vectors of a source's chunks; return how many there were."""
+        ...
+
+
+class VectorSpaces(Protocol):
+    """The spaces of a store: one for each model whose vectors are kept. At most one is active.
+
+    Deleting chunks deletes their vectors in every space, and new chunks wait for a vector in every space.
+    Switching is one transaction; no vector moves, so going back is as quick.
+    """
+
+    def all(self) -> list[Space]:
+        """Return every space, in the order in which they were added."""
+        ...
+
+    def active(self) -> Space | None:
+        """Return the space that searches use; None before the first embedder. Asked at every search."""
+        ...
+
+    def of(self, identity: Identity) -> VectorIndex:
+        """Return the index bound to one identity, whether or not there is such a space yet."""
+        ...
+
+    def add(self, identity: Identity, recipe: Mapping[str, Json]) -> None:
+        """Make an empty space beside the others; of one that is there, only the recipe is written anew.
+
+        The first one becomes active.
+        """
+        ...
+
+    def activate(self, identity: Identity) -> None:
+        """Let searches use this space from now on, in every process.
+
+        Raises:
+            NotFound: there is no such space.
+        """
+        ...
+
+    def drop(self, identity: Identity) -> int:
+        """Delete a space with its vectors; return how many there were.
+
+        Raises:
+            NotFound: there is no such space.
+            BadValue: it is the active one.
+        """
+        ...
+
+
+class OutsideVectors(Protocol):
+    """A place outside a store where its vectors are kept, in all spaces. The store says which there are."""
+
+    @property
+    def home(self) -> str:
+        """Where it is, as a ledger writes it down."""
+        ...
+
+    @property
+    def vectors(self) -> VectorIndex:
+        """Chunks by meaning, in the active space."""
+        ...
+
+    @property
+    def spaces(self) -> VectorSpaces:
+        """The spaces of vectors, one a model."""
+        ...
+
+    def warm(self) -> None:
+        """Load what takes long to load; whether anybody answers is not asked."""
+        ...
+
+    def reach(self, dimension: int) -> None:
+        """See that vectors of this dimension could be kept there.
+
+        Raises:
+            BackendDown: nobody answers.
+        """
+        ...
+
+    def tend(self) -> None:
+        """Tell the place all that has changed in the catalog; when nobody answers, it is told later."""
+        ...
+
+    def clear(self, key: str) -> None:
+        """Delete all that the store has sent there under a key, in every space.
+
+        Raises:
+            BackendDown: nobody answers.
+        """
+        ...
+
+    def check(self) -> list[Finding]:
+        """Look for what only the place itself can see is wrong; that it does not answer is a finding too."""
+        ...
+
+    def close(self) -> None:
+        """Free connections."""
+        ...
+
+
+class Ledger(Protocol):
+    """What a store writes down about vectors that are kept outside it, so that none is lost or left behind.
+
+    `VectorIndex.pending` and `Catalog.counts` of the store follow what is marked here.
+    """
+
+    def home(self) -> Home:
+        """Return where the vectors are kept."""
+        ...
+
+    def is_empty(self) -> bool:
+        """Whether no chunk has a vector in any space, wherever they are kept."""
+        ...
+
+    def move(self, url: str) -> None:
+        """Keep vectors there from now on: every chunk is pending in every space, and nothing is unsettled.
+
+        Where vectors were sent until now is written down as left. With another place comes another key, so
+        that what was left cannot be taken for what is sent now, even if both are one place after all.
+        """
+        ...
+
+    def left(self) -> list[Home]:
+        """Return the places that vectors were moved away from and still lie in, the oldest first."""
+        ...
+
+    def forget(self, home: Home) -> None:
+        """Take note that nothing of this store is left there."""
+        ...
+
+    def mark(self, identity: Identity, chunk_ids: Sequence[ChunkId]) -> None:
+        """Take note that the other place has acknowledged vectors; chunks that are gone are passed over."""
+        ...
+
+    def unmark(self, identity: Identity, source_id: str) -> int:
+        """Make a source's chunks pending again in one space; return how many were not."""
+        ...
+
+    def unsettled(self, limit: int) -> list[tuple[int, ChunkId]]:
+        """Return the oldest changes since `move` that the other place has not been told of.
+
+        A change is a chunk that was deleted, or whose place or document is another; it comes with its number,
+        and a chunk that changes again gets a new one.
+        """
+        ...
+
+    def settle(self, turns: Sequence[int]) -> None:
+        """Take note that the other place knows of the changes with these numbers."""
+        ...
+
+    def allowed(self, chunk_ids: Sequence[ChunkId], filter: Filter) -> set[ChunkId]:
+        """Return those of the chunks that exist and that a filter lets through."""
+        ...
+
+    def matching(self, filter: Filter, most: int) -> list[str] | None:
+        """Return the ids of the documents that a filter lets through; None when they are more than `most`."""
+        ...
+
+    def exclusive(self, *, wait_s: float) -> AbstractContextManager[None]:
+        """Hold the right to change what is kept outside, across processes; it is freed when the holder dies.
+
+        Raises:
+            StoreBusy: another process holds it for longer than `wait_s`.
+        """
+        ...
+
+
+class EmbeddingCache(Protocol):
+    """Vectors by text, so that no text is embedded twice while they are kept.
+
+    Keys are SHA-256 of the embeddable text.
+    """
+
+    def get(self, identity: Identity, keys: Sequence[bytes]) -> dict[bytes, Vector]:
+        """Return the vectors known for these keys under this identity, counting what was known and not."""
+        ...
+
+    def put(self, identity: Identity, vectors: Mapping[bytes, Vector]) -> None:
+        """Remember vectors."""
+        ...
+
+    def entries(self) -> Iterator[tuple[Identity, bytes, Vector]]:
+        """Yield all that is remembered, the least recently used first."""
+        ...
+
+    def usage(self) -> CacheUsage:
+        """Return how much is kept and how often it was of use."""
+        ...
+
+    def trim(self, max_bytes: int) -> int:
+        """Forget the least recently used until the vectors fit; return how many were forgotten."""
+        ...
+
+
+class Journal(Protocol):
+    """What people did with results: read them, or judged them. Kept in the store, for one organisation.
+
+    Nothing that can be searched changes by it, so the generation does not grow.
+    """
+
+    def record_access(self, document_ids: Sequence[str], at: float) -> None:
+        """Count one more reading of each document that exists, at a moment in seconds."""
+        ...
+
+    def accesses(self, document_ids: Sequence[str]) -> dict[str, Access]:
+        """Return how often and when last each of these documents was read; those never read are left out."""
+        ...
+
+    def put_accesses(self, accesses: Mapping[str, Access]) -> None:
+        """Write down how often documents that exist were read, in place of what is known."""
+        ...
+
+    def record_feedback(self, feedback: Feedback) -> None:
+        """Keep an opinion, in place of an earlier one on the same document for the same query."""
+        ...
+
+    def feedback(self) -> list[Feedback]:
+        """Return all opinions, oldest first, also those on documents that are gone."""
+        ...
+
+
+class Store(Protocol):
+    """One organisation's storage: what a backend opens."""
+
+    @property
+    def path(self) -> str | None:
+        """The one file that everything is kept in; None where there is no such file."""
+        ...
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether anything was ever kept in it: looking into a store that is not there makes none."""
+        ...
+
+    def others(self) -> list[str]:
+        """Return the organisations that are kept in the same place, as far as they may be told."""
+        ...
+
+    def whereabouts(self) -> str:
+        """Return what identifies this store, once begun, whatever URL leads to it, and no other store."""
+        ...
+
+    @property
+    def catalog(self) -> Catalog:
+        """Sources, documents and chunks."""
+        ...
+
+    @property
+    def lexical(self) -> LexicalIndex:
+        """Chunks by words."""
+        ...
+
+    @property
+    def vectors(self) -> VectorIndex:
+        """Chunks by meaning, in the active space."""
+        ...
+
+    @property
+    def spaces(self) -> VectorSpaces:
+        """The spaces of vectors, one a model."""
+        ...
+
+    @property
+    def cache(self) -> EmbeddingCache:
+        """The embeddings of texts seen before."""
+        ...
+
+    @property
+    def ledger(self) -> Ledger:
+        """What vectors kept elsewhere have yet to learn."""
+        ...
+
+    @property
+    def journal(self) -> Journal:
+        """What was read, and what people think of results."""
+        ...
+
+    def glance(self) -> Glance:
+        """Return all that a search has to know before it begins: a server is asked once.
+
+        What the generation counts is in what is read afterwards.
+
+        Raises:
+            Unavailable: who keeps the vectors does not answer.
+        """
+        ...
+
+    def check(self) -> list[Finding]:
+        """Look for what only the store can see is wrong: damage, indexes out of step, orphans, lost vectors.
+
+        Changes nothing. An engine that keeps all of this in order by itself returns an empty list.
+
+        Raises:
+            StoreError: it cannot even be read.
+        """
+        ...
+
+    def repair(self, findings: Sequence[Finding]) -> None:
+        """Put right those of its own findings that are repairable; derived data alone is ever deleted.
+
+        What takes long to build is left to `tend`.
+        """
+        ...
+
+    def tend(self, progress: Progress) -> None:
+        """Build, or bring up to date, indexes that only make searches faster, where that is worth its time.
+
+        Called after a sync, a migration or a removal. What cannot be built is no error: searches do without.
+        """
+        ...
+
+    def index_state(self) -> VectorIndexState | None:
+        """Return what becomes of the index of the active space's vectors; None where there never is one."""
+        ...
+
+    def close(self) -> None:
+        """Free connections and files."""
+        ...
+
+
+@runtime_checkable
+class SelfCopying(Protocol):
+    """A store that is one file, and can copy itself to another while it is in use."""
+
+    @property
+    def path(self) -> str | None:
+        """Where it is."""
+        ...
+
+    def backup(self, path: str, progress: Progress) -> None:
+        """Copy what is stored now to a file, in place of an older copy that may be there.
+
+        Raises:
+            BadValue: something else is there.
+            StoreError: the store is damaged, or the disk refuses; the older copy stays.
+        """
+        ...
