@@ -162,7 +162,7 @@ def some_question(chance: random.Random) -> Case:
         lambda store: (store.catalog.superseded("docs/0.md"), store.catalog.count_types()),
         lambda store: (store.journal.accesses(PATHS), store.journal.feedback()),
         lambda store: store.cache.get(IDENTITY, [bytes(range(n % 7, 32)) for n in ids]),
-        lambda store: (store.cache.usage(), store.spaces.all(), store.vectors.waiting()),
+        lambda store: (store.cache.usage(), store.spaces.all(), store.vectors.count_pending()),
         lambda store: (store.ledger.allowed(ids, filter), sorted(store.ledger.matching(filter, 8) or [])),
         lambda store: (store.ledger.is_empty(), store.ledger.home(), list(store.cache.entries())),
     ]

@@ -527,7 +527,7 @@ def test_a_store_of_the_first_schema_keeps_its_vectors_cache_and_pending_chunks(
     assert store.cache.get(IDENTITY, [b"k" * 32]) == {b"k" * 32: NORTH}
     assert (store.cache.usage().entries, store.cache.usage().size_bytes) == (1, 16)
     put(store, "docs/b.md", "more")
-    assert store.vectors.waiting() == 2
+    assert store.vectors.count_pending() == 2
     store.close()
 
 

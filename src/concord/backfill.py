@@ -57,7 +57,7 @@ def backfill(bench: Workbench, embedder: Embedder | None, progress: Progress) ->
         done = done._replace(degraded="no embedding provider is configured")
     else:
         done = _reindex_vectors(store, embedder, labels, done, progress)
-    return done._replace(pending=store.vectors.waiting(), took_s=time.monotonic() - started)
+    return done._replace(pending=store.vectors.count_pending(), took_s=time.monotonic() - started)
 
 
 def _renewed_notes(bench: Workbench) -> int:

@@ -25,7 +25,7 @@ EMBED_BATCH = 64  # chunks embedded and committed together: what an interruption
 
 
 class Embedding(NamedTuple):
-    """What embedding the waiting chunks came to."""
+    """What embedding the pending chunks came to."""
 
     embedded: int = 0
     reused: int = 0
@@ -72,15 +72,15 @@ def embed_pending(
         ModelMismatch: the store holds another model's vectors, which no next time would change.
     """
     counts = store.catalog.counts(source_id)  # the catalog knows even while a vector store is down
-    waiting = counts.chunks - counts.vectors
-    if embedder is None or waiting <= 0:
-        return Embedding(pending=waiting)
+    pending = counts.chunks - counts.vectors
+    if embedder is None or pending <= 0:
+        return Embedding(pending=pending)
     try:
-        return embed_space(store, embedder, progress, source_id=source_id, waiting=waiting)
+        return embed_space(store, embedder, progress, source_id=source_id, pending=pending)
     except ModelMismatch:
         raise
     except StoreError as fault:
-        return Embedding(pending=waiting, degraded=fault.message)
+        return Embedding(pending=pending, degraded=fault.message)
 
 
 def embed_space(
@@ -89,18 +89,18 @@ def embed_space(
     progress: Progress,
     *,
     source_id: str | None = None,
-    waiting: int | None = None,
+    pending: int | None = None,
 ) -> Embedding:
     """Give a vector of this embedder to every chunk that has none of it, whichever space is active.
 
     Raises:
         ModelMismatch: the store holds another model's vectors and has no space for this one.
     """
-    done, overflowed = Embedding(pending=waiting or 0), embedder.overflowed
+    done, overflowed = Embedding(pending=pending or 0), embedder.overflowed
     try:
         space = store.spaces.of(embedder.identity)
         space.prepare(embedder.identity)
-        done = done._replace(pending=space.waiting(source_id))
+        done = done._replace(pending=space.count_pending(source_id))
         for batch in _batches(space, source_id):
             done = _count(done, len(batch), *_embed(batch, store, space, embedder))
             finished = done.embedded + done.reused
@@ -121,7 +121,7 @@ def vectors_for(texts: Iterable[str], store: Store, embedder: Embedder) -> Batch
 
 
 def _batches(space: VectorIndex, source_id: str | None) -> Iterator[list[tuple[ChunkId, str]]]:
-    """Yield the waiting chunks with their embeddable texts, texts of like length together."""
+    """Yield the pending chunks with their embeddable texts, texts of like length together."""
     after = 0
     while window := space.pending(after, EMBED_WINDOW, source_id):
         after = window[-1].chunk_id
@@ -129,8 +129,8 @@ def _batches(space: VectorIndex, source_id: str | None) -> Iterator[list[tuple[C
         yield from batched(texts, EMBED_BATCH)
 
 
-def _text(waiting: Pending) -> tuple[ChunkId, str]:
-    return waiting.chunk_id, embeddable_text(waiting.title, waiting.heading, waiting.text, waiting.tags)
+def _text(pending: Pending) -> tuple[ChunkId, str]:
+    return pending.chunk_id, embeddable_text(pending.title, pending.heading, pending.text, pending.tags)
 
 
 def _embed(

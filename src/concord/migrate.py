@@ -227,7 +227,7 @@ def _copy_vectors(identity: Identity, origin: Store, target: Store, progress: Pr
     """Give every chunk that has no vector there the one that it has here, in one space."""
     mine, theirs = origin.spaces.of(identity), target.spaces.of(identity)
     theirs.prepare(identity)
-    after, done, total = 0, 0, theirs.waiting()
+    after, done, total = 0, 0, theirs.count_pending()
     while window := theirs.pending(after, VECTORS):
         after = window[-1].chunk_id
         here = _counterparts([waiting.chunk_id for waiting in window], origin, target)

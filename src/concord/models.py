@@ -64,8 +64,8 @@ class Models:
         chunks = self._store.catalog.counts().chunks
         states = []
         for space in self._store.spaces.all():
-            waiting = self._store.spaces.of(space.identity).waiting()
-            states.append(ModelState(space, chunks - waiting, waiting))
+            pending = self._store.spaces.of(space.identity).count_pending()
+            states.append(ModelState(space, chunks - pending, pending))
         return states
 
     def add(self, provider: str, model: str = "", url: str = "", progress: Progress = silent) -> Built:
@@ -159,7 +159,7 @@ class Models:
         Raises:
             EmbedderDown: it cannot be, and nobody said that it does not matter.
         """
-        if not self._store.spaces.of(target.identity).waiting():
+        if not self._store.spaces.of(target.identity).count_pending():
             return Embedding()
         with self._opened(target) as embedder:
             done = embed_space(self._store, embedder, progress)

@@ -96,7 +96,7 @@ def _clear(store: Store, places: Places) -> Iterator[LeftBehind]:
 
 def _missing(store: Store, new: OutsideVectors | None) -> str | None:
     """Return why what was sent to the old place is still needed; None when all is in the new one."""
-    if any(store.spaces.of(space.identity).waiting() for space in store.spaces.all()):
+    if any(store.spaces.of(space.identity).count_pending() for space in store.spaces.all()):
         return _UNFINISHED
     return next((finding.message for finding in (new.check() if new else ())), None)
 

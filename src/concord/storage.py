@@ -214,7 +214,7 @@ class VectorIndex(Protocol):
         """
         ...
 
-    def waiting(self, source_id: str | None = None) -> int:
+    def count_pending(self, source_id: str | None = None) -> int:
         """Return how many chunks have no vector, of all or of one source."""
         ...
 

@@ -122,7 +122,7 @@ def test_a_store_is_empty_until_a_chunk_has_a_vector_in_any_space(store: Store):
     assert store.ledger.is_empty()
     store.ledger.mark(OTHER, [a])
     assert not store.ledger.is_empty()
-    assert (store.spaces.of(OTHER).waiting(), store.vectors.waiting()) == (0, 1)
+    assert (store.spaces.of(OTHER).count_pending(), store.vectors.count_pending()) == (0, 1)
 
 
 def test_a_chunk_counts_as_embedded_once_it_is_marked(store: Store):

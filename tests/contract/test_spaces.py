@@ -74,11 +74,11 @@ def test_a_space_beside_the_active_one_is_filled_without_anybody_seeing_it(store
     store.spaces.add(OTHER, {})
     beside = store.spaces.of(OTHER)
     assert [each.chunk_id for each in beside.pending(0, 9)] == [a, b]
-    assert (beside.waiting(), beside.waiting("docs"), beside.waiting("none")) == (2, 2, 0)
+    assert (beside.count_pending(), beside.count_pending("docs"), beside.count_pending("none")) == (2, 2, 0)
     beside.prepare(OTHER)
     assert [space.was_active for space in store.spaces.all()] == [True, False]
     assert beside.put([(a, EAST)]) == 1
-    assert beside.waiting() == 1
+    assert beside.count_pending() == 1
     assert store.vectors.identity() == IDENTITY
     assert store.catalog.counts().vectors == 2
     assert store.vectors.fetch([a]) == {a: NORTH}
@@ -154,7 +154,7 @@ def test_chunks_that_come_and_go_do_so_in_every_space(store: Store):
     assert found(store, NORTH) == found(store, NORTH, OTHER) == [b]
     store.catalog.delete_documents(["docs/a.md"])
     assert found(store, NORTH) == found(store, NORTH, OTHER) == []
-    assert beside.waiting() == store.vectors.waiting() == 0
+    assert beside.count_pending() == store.vectors.count_pending() == 0
 
 
 def test_a_sources_vectors_are_deleted_in_the_space_that_was_asked(store: Store):
@@ -163,7 +163,7 @@ def test_a_sources_vectors_are_deleted_in_the_space_that_was_asked(store: Store)
     store.spaces.add(OTHER, {})
     store.spaces.of(OTHER).put([(a, NORTH)])
     assert store.spaces.of(OTHER).delete_source("docs") == 1
-    assert store.spaces.of(OTHER).waiting() == 1
+    assert store.spaces.of(OTHER).count_pending() == 1
     assert found(store, NORTH) == [a]
 
 
@@ -181,7 +181,7 @@ def test_a_dropped_space_is_gone_and_the_others_stay(store: Store):
         bound.search(NORTH, EVERYTHING, 1)
     assert found(store, NORTH) == [a]
     store.spaces.add(OTHER, {})
-    assert bound.waiting() == 1
+    assert bound.count_pending() == 1
     assert bound.search(NORTH, EVERYTHING, 1) == []
 
 

@@ -94,7 +94,7 @@ def test_a_document_and_its_chunks(store: Store, given: Document, piece: Piece):
     assert catalog.counts(given.source_id).chunks == 1
     waiting = Pending(chunk_id, given.title, piece.heading, piece.text, given.tags)
     assert store.vectors.pending(0, 9, given.source_id) == [waiting]
-    assert store.vectors.waiting(given.source_id) == 1
+    assert store.vectors.count_pending(given.source_id) == 1
     assert catalog.reindex([given.id]) == 0
     assert catalog.delete_documents([given.id]) == 1
     assert list(catalog.documents()) == []

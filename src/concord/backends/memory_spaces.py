@@ -47,7 +47,7 @@ class MemoryVectors:
             self._shelves.spaces.setdefault(identity, Held())
             self._shelves.activate(identity)
 
-    def waiting(self, source_id: str | None = None) -> int:
+    def count_pending(self, source_id: str | None = None) -> int:
         """Return how many chunks have no vector, of all or of one source."""
         with self._shelves.reading():
             return len(set(self._shelves.chunk_ids(source_id)) - self._vectors().keys())

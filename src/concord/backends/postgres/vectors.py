@@ -160,7 +160,7 @@ class PostgresVectors:
         with self._connections.transaction() as connection:
             take_over(connection, self._org, identity)
 
-    def waiting(self, source_id: str | None = None) -> int:
+    def count_pending(self, source_id: str | None = None) -> int:
         """Return how many chunks have no vector, of all or of one source."""
         ((count,),) = self._waiting(_COUNT_WAITING, source=stored_name(source_id))
         return int(count)

@@ -59,9 +59,9 @@ class QdrantVectors:
         """Return which embedder made the vectors; None before the first."""
         return self._known.identity()
 
-    def waiting(self, source_id: str | None = None) -> int:
+    def count_pending(self, source_id: str | None = None) -> int:
         """Return how many chunks have no vector, of all or of one source."""
-        return self._known.waiting(source_id)
+        return self._known.count_pending(source_id)
 
     def pending(self, after: ChunkId, limit: int, source_id: str | None = None) -> list[Pending]:
         """Return chunks without a vector whose id is greater than `after`, in order of id."""
@@ -145,7 +145,7 @@ class QdrantVectors:
             BackendDown: Qdrant does not answer; nothing has been deleted, and it can be tried again.
         """
         identity = self.identity()
-        if identity is None or self._known.waiting(source_id) == self._catalog.counts(source_id).chunks:
+        if identity is None or self._known.count_pending(source_id) == self._catalog.counts(source_id).chunks:
             return 0
         home = self._place.claim()
         ours = Filter(source_id=source_id, include_superseded=True)
@@ -160,7 +160,7 @@ class QdrantVectors:
             BackendDown: Qdrant does not answer.
         """
         identity, home = self.identity(), self._place.found_home()
-        if identity and home and self._known.waiting() < self._catalog.counts().chunks:
+        if identity and home and self._known.count_pending() < self._catalog.counts().chunks:
             self._delete(self._place.owner(home, identity).mine(), identity)
 
     def _delete(self, condition: models.Filter, identity: Identity) -> None:

@@ -120,7 +120,7 @@ class SQLiteVectors:
             if not _is_ready(connection, find_space(connection, self._bound), identity):
                 _give_active(connection, identity)
 
-    def waiting(self, source_id: str | None = None) -> int:
+    def count_pending(self, source_id: str | None = None) -> int:
         """Return how many chunks have no vector, of all or of one source."""
         statement = _COUNT_WAITING if source_id is None else _COUNT_WAITING_OF_SOURCE
         with self._plain.connection() as connection, snapshot(connection):
