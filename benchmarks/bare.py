@@ -12,11 +12,11 @@ from tokenizers import Tokenizer
 
 from benchmarks.synthetic import cache_folder
 from concord.config import load_settings
-from concord.embedders import pack
+from concord.embedders import pack_file
 from concord.embedders.bundled import MODEL, WINDOW, pack_path
 from concord.embedders.bundled_network import Network
 from concord.embedders.runtime import BATCH_TOKENS, Blueprint, batches, open_session
-from concord.embedders.tokens import Tokens
+from concord.embedders.tokenizer import ModelTokenizer
 from concord.onnx_models import physical_cores
 
 Ids = NDArray[np.int64]
@@ -30,7 +30,7 @@ class BareModel:
         self._session: Any = open_session(
             Blueprint(MODEL, lambda: path, WINDOW, is_optimised=True), physical_cores()
         )
-        self._tokenizer = Tokenizer.from_buffer(pack.read_tokenizer(pack_path()))
+        self._tokenizer = Tokenizer.from_buffer(pack_file.read_tokenizer(pack_path()))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(WINDOW)
 
@@ -63,8 +63,8 @@ def _padded(rows: Sequence[Sequence[int]]) -> tuple[Ids, Ids]:
 def _model_file() -> Path:
     """Return the model's file as the library keeps it, making it when there is none."""
     cache = Path(load_settings().paths.cache)
-    tokens = Tokens(lambda: pack.read_tokenizer(pack_path()))
-    chosen = Network({}, cache, tokens, pack_path).chosen_model()
+    tokenizer = ModelTokenizer(lambda: pack_file.read_tokenizer(pack_path()))
+    chosen = Network({}, cache, tokenizer, pack_path).chosen_model()
     if isinstance(chosen, bytes):
         raise RuntimeError(f"{cache_folder()} cannot be written, so the model has no file to compare with")
     return chosen

@@ -160,7 +160,7 @@ class Desk:
             reader=self.reader,
             tokenizer=lambda: self.embedder,
             embedder=lambda: self.embedder if self.embeds else None,
-            limits=ingest.Limits(self.max_bytes, self.size),
+            limits=ingest.ReadLimits(self.max_bytes, self.size),
             progress=self.progress,
         )
         return ingest.sync(source, tools, lock_wait_s=30, changed=changed)

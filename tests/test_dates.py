@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from concord.ranking.calibrate import Logistic
 from concord.search import search
+from concord.text.contains import contains
 from concord.text.dates import Day, dates_in, days_of
-from concord.text.holding import contains
 from concord.text.parse import parse
 from concord.types import Request
 from small_library import fitted, library, titles, tools

@@ -19,8 +19,8 @@ from concord.ranking.diversify import (
     collapse,
     mmr,
     says_the_same,
-    shingles,
     similarity,
+    word_set,
 )
 from concord.types import Ranked
 from small_library import library
@@ -35,7 +35,7 @@ def ranked(*scores: float) -> list[Ranked]:
 
 
 def sets(*texts: str) -> dict[int, frozenset[str]]:
-    return {chunk_id: shingles(text) for chunk_id, text in enumerate(texts, start=1)}
+    return {chunk_id: word_set(text) for chunk_id, text in enumerate(texts, start=1)}
 
 
 def alike(*texts: str) -> Likeness:
@@ -198,20 +198,20 @@ def test_texts_without_words_are_duplicates_only_when_equal():
 
 
 def test_scripts_without_spaces_are_compared_by_pairs_of_characters():
-    assert shingles("机器学习 test") == {"机器", "器学", "学习", "test"}
+    assert word_set("机器学习 test") == {"机器", "器学", "学习", "test"}
     one, two = sets("机器学习是人工智能的一个分支", "机器学习是人工智能的一个领域").values()
     assert 0.5 < similarity(one, two) < 1
 
 
 def test_punctuation_and_case_do_not_make_words_differ():
-    assert shingles("Hello, (World)!") == shingles("hello world")
-    assert shingles("Größe, über!") == shingles("GRÖSSE über") == {"grösse", "über"}
+    assert word_set("Hello, (World)!") == word_set("hello world")
+    assert word_set("Größe, über!") == word_set("GRÖSSE über") == {"grösse", "über"}
 
 
 @settings(deadline=None, max_examples=200)
 @given(st.text(st.sampled_from("aZ_0é½Δж’–·« \n\u00a0\u0301\u2028")).filter(str.strip))
 def test_the_words_of_alphabets_are_what_a_regular_expression_finds(text: str):
-    assert shingles(text) == set(re.findall(r"\w+", text.casefold())) or not re.search(r"\w", text)
+    assert word_set(text) == set(re.findall(r"\w+", text.casefold())) or not re.search(r"\w", text)
 
 
 @settings(deadline=None, max_examples=100)

@@ -18,8 +18,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from concord import plugins
 from concord.config import find_paths
-from concord.embedders import bundled, bundled_network, pack
-from concord.embedders.graph import FLOAT, INT64, Graph
+from concord.embedders import bundled, bundled_network, pack_file
+from concord.embedders.onnx_file import FLOAT, INT64, Graph
 from concord.errors import BadValue, EmbedderDown, KBError
 from concord.protocols import Embedder
 from concord.types import Vector
@@ -52,7 +52,7 @@ def own_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A real model directory: the bundled network, written out as anybody's model would be."""
     home = tmp_path_factory.mktemp("own")
     bundled_network.build(bundled.pack_path(), "exact").write(home)
-    tokenizer = Tokenizer.from_buffer(pack.read_tokenizer(bundled.pack_path()))
+    tokenizer = Tokenizer.from_buffer(pack_file.read_tokenizer(bundled.pack_path()))
     tokenizer.enable_truncation(4)  # as many published tokenizers say; it must not be obeyed
     tokenizer.enable_padding(pad_id=1, pad_token="<pad>", length=32)
     tokenizer.save(str(home / "tokenizer.json"))

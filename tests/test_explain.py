@@ -36,8 +36,8 @@ def test_a_passage_that_was_returned_is_explained_with_its_rank_and_its_arithmet
     told = explained(library(), "login token", "Login")
     assert (told.stage, told.known.rank) == ("returned", 1)
     assert told.why == f"It is result 1 of {told.known.results}."
-    assert [one.strategy for one in told.known.standings] == ["fts_exact", "fts_relaxed", "semantic"]
-    assert all(one.rank == 1 and one.is_candidate for one in told.known.standings)
+    assert [one.strategy for one in told.known.strategy_ranks] == ["fts_exact", "fts_relaxed", "semantic"]
+    assert all(one.rank == 1 and one.is_candidate for one in told.known.strategy_ranks)
     assert told.arithmetic["fused"] == told.known.fused.score
     assert {"relevance", "label"} <= told.arithmetic.keys()
 
@@ -46,7 +46,7 @@ def test_a_passage_that_was_returned_is_explained_with_its_rank_and_its_arithmet
 def test_a_passage_that_no_strategy_voted_for_still_has_ranks():
     told = explained(crowded(), "login day", "Backup")
     assert (told.stage, told.known.rank, told.known.is_candidate) == ("votes", None, False)
-    semantic = told.known.standings[-1]
+    semantic = told.known.strategy_ranks[-1]
     assert semantic.rank is not None
     assert semantic.rank > told.known.candidates
     assert not semantic.is_candidate
@@ -147,9 +147,9 @@ def test_a_place_that_went_to_others_for_diversity_says_so():
 
 def test_a_mode_that_leaves_strategies_out_says_so():
     told = explained(library(), "backups", "Login", mode="fts5")
-    assert told.known.standings[-1].reason == "not asked in this mode"
+    assert told.known.strategy_ranks[-1].reason == "not asked in this mode"
     told = explained(library(embed__provider="none"), "backups", "Login")
-    assert told.known.standings[-1].reason == "no embedding provider is configured"
+    assert told.known.strategy_ranks[-1].reason == "no embedding provider is configured"
 
 
 def test_words_and_phrases_are_told_apart_and_too_frequent_ones_are_marked(monkeypatch: pytest.MonkeyPatch):

@@ -20,7 +20,7 @@ from concord.extractors.markdown import MarkdownExtractor
 from concord.extractors.pdf import PdfExtractor
 from concord.extractors.plain import PlainExtractor
 from concord.extractors.reader import SandboxedReader
-from concord.extractors.sandbox import Limits, Sandbox
+from concord.extractors.sandbox import Sandbox, WorkerLimits
 from concord.plugins import TABLES, load
 from concord.text.front_matter import split_front_matter
 from concord.types import Extracted
@@ -643,7 +643,7 @@ def test_what_has_no_text_is_skipped_with_a_reason(
 def test_a_small_pdf_that_unfolds_beyond_its_memory_dies_alone():
     bomb = make_bomb(2_000_000)
     assert len(bomb) < 60_000
-    reader = SandboxedReader(Sandbox(Limits(memory_bytes=200 * 1024**2)))
+    reader = SandboxedReader(Sandbox(WorkerLimits(memory_bytes=200 * 1024**2)))
     try:
         with pytest.raises((Damaged, TooLarge), match="200 MB of memory"):
             reader.read(bomb, "bomb.pdf")

@@ -25,11 +25,11 @@ from concord.config import load_settings
 from concord.errors import BadValue, Unavailable
 from concord.mcp import http as served
 from concord.mcp import start
+from concord.mcp.access_tokens import add_token, grant_for, read_grants
 from concord.mcp.server import build
-from concord.mcp.tokens import add_token, grant_for, read_grants
 from mcp_session import BOUND_S, ERAS, KB, call, desk_at, environment, refusal, run, serving, write_docs
 
-PLENTY = served.Limits(max_bytes=100_000, max_connections=50)
+PLENTY = served.HttpLimits(max_bytes=100_000, max_connections=50)
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 
 
@@ -58,7 +58,7 @@ def post(
 
 
 @contextmanager
-def in_thread(home: Path, limits: served.Limits = PLENTY, tokens: Path | None = None) -> Iterator[str]:
+def in_thread(home: Path, limits: served.HttpLimits = PLENTY, tokens: Path | None = None) -> Iterator[str]:
     """Serve from a thread of this process, so that limits can be made small."""
     app = served.application(build(desk_at(home)), read_grants(tokens) if tokens else (), [], limits)
     server = served.web_server(app, limits)
@@ -167,7 +167,7 @@ def test_a_caller_that_hangs_up_in_the_middle_leaves_the_server_standing_and_its
 
 @pytest.mark.promise("mcp.http.bounds")
 def test_a_request_that_is_too_long_is_refused(tmp_path: Path):
-    with in_thread(tmp_path / "home", served.Limits(max_bytes=2_000, max_connections=20)) as url:
+    with in_thread(tmp_path / "home", served.HttpLimits(max_bytes=2_000, max_connections=20)) as url:
         assert post(url, hello(padding="x" * 3_000))[0] == 413
         assert post(url, hello(padding="x" * 3_000), MCP_Protocol_Version="2026-07-28")[0] == 413
         assert post(url)[0] == 200
@@ -195,7 +195,7 @@ def test_a_caller_that_is_too_slow_is_hung_up_on(
 
 @pytest.mark.promise("mcp.http.bounds")
 def test_too_many_callers_at_once_are_told_to_come_back(tmp_path: Path):
-    with in_thread(tmp_path / "home", served.Limits(max_bytes=2_000, max_connections=3)) as url:
+    with in_thread(tmp_path / "home", served.HttpLimits(max_bytes=2_000, max_connections=3)) as url:
         parts = urlsplit(url)
         held = [socket.create_connection((parts.hostname, parts.port), timeout=BOUND_S) for _ in range(4)]
         try:

@@ -6,7 +6,7 @@ import pytest
 
 from concord.answering.options import MAX_BUNDLE, is_option
 from concord.answering.remarks import ONLY_EXCLUDES
-from concord.ranking.flags import describes, writes
+from concord.ranking.options import describes, writes
 from concord.text.parse import Dashed
 from small_library import library, titles
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord.backends.sqlite.match import to_match
-from concord.text.holding import contains
+from concord.text.contains import contains
 from concord.text.parse import MAX_TERMS, dashed, parse, prune
 from concord.text.terms import index_terms, phrase_match, sought, tokenize, word_match
 from concord.types import AllOf, Match, Phrase, Without, Word

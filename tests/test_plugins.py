@@ -224,8 +224,10 @@ def test_a_person_is_told_which_strategies_have_found_what(
 def test_a_passage_that_only_an_installed_strategy_found_is_explained_by_it(outsider: Path):
     with library({"Arms": "A text about daggers."}, search__strategies="daggers, blades") as kb:
         (hit,) = kb.search("zzyzx", mode="fts5").hits
-        words = {one.strategy: one for one in kb.explain("zzyzx", hit.citation, mode="fts5").known.standings}
-        both = {one.strategy: one for one in kb.explain("zzyzx", hit.citation).known.standings}
+        words = {
+            one.strategy: one for one in kb.explain("zzyzx", hit.citation, mode="fts5").known.strategy_ranks
+        }
+        both = {one.strategy: one for one in kb.explain("zzyzx", hit.citation).known.strategy_ranks}
     assert [*words] == ["fts_exact", "fts_relaxed", "semantic", "daggers"]
     assert [*both] == ["fts_exact", "fts_relaxed", "semantic", "daggers", "blades"]
     assert words["daggers"][:3] == ("daggers", "lexical", 1)
@@ -240,10 +242,12 @@ def test_an_installed_strategy_that_is_not_asked_or_fails_is_explained_too(
 ):
     with library({"Arms": "A text about daggers."}, search__strategies="daggers, blades") as kb:
         (hit,) = kb.search("zzyzx", mode="fts5").hits
-        told = {one.strategy: one for one in kb.explain("x", hit.citation, mode="semantic").known.standings}
+        told = {
+            one.strategy: one for one in kb.explain("x", hit.citation, mode="semantic").known.strategy_ranks
+        }
         assert told["daggers"].reason == "not asked in this mode"
         monkeypatch.setattr(sys.modules["outsider"].Blades, "candidates", lambda self, query: 1 / 0)
-        told = {one.strategy: one for one in kb.explain("x", hit.citation).known.standings}
+        told = {one.strategy: one for one in kb.explain("x", hit.citation).known.strategy_ranks}
         assert told["blades"].reason
         assert told["blades"].score is None
 

@@ -12,7 +12,7 @@ from concord.answering.second_look import second_look
 from concord.ranking.lift import lifted
 from concord.ranking.proximity import MOST_PAIRS, NEIGHBOURS, VERBATIM, closeness, lifts
 from concord.ranking.rarity import rareness
-from concord.text.holding import follows
+from concord.text.contains import follows
 from concord.types import Candidate, Ranked
 from small_library import library, survivors, titles, understood
 

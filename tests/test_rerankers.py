@@ -21,8 +21,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from concord import plugins
 from concord.answering.second_look import second_look
 from concord.config import Paths, find_paths, load_settings
-from concord.embedders.graph import FLOAT, INT64, Graph
 from concord.embedders.hashing import HashingEmbedder
+from concord.embedders.onnx_file import FLOAT, INT64, Graph
 from concord.errors import BadValue, KBError, Unavailable, UnknownName
 from concord.onnx_models import find_model, read_window
 from concord.protocols import Reranker

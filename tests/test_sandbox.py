@@ -20,7 +20,7 @@ import pytest
 
 from concord.errors import Damaged, Encrypted, NotIndexable, TooLarge, UnknownName
 from concord.extractors.reader import SandboxedReader
-from concord.extractors.sandbox import Limits, Sandbox
+from concord.extractors.sandbox import Sandbox, WorkerLimits
 
 SOURCE = str(Path(__file__).parent.parent / "src")
 
@@ -115,7 +115,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 
 @pytest.fixture
 def sandbox() -> Iterator[Sandbox]:
-    sandbox = Sandbox(Limits(cpu_s=20, wall_s=60))
+    sandbox = Sandbox(WorkerLimits(cpu_s=20, wall_s=60))
     yield sandbox
     sandbox.close()
 
@@ -185,7 +185,7 @@ def test_a_file_that_crashes_its_reader_dies_alone(sandbox: Sandbox):
 
 
 def test_a_file_that_spins_is_stopped_by_processor_time():
-    sandbox = Sandbox(Limits(cpu_s=1))
+    sandbox = Sandbox(WorkerLimits(cpu_s=1))
     try:
         with pytest.raises(TooLarge, match="1 s of processor time"):
             sandbox.extract("spin", b"", "a.x")
@@ -195,7 +195,7 @@ def test_a_file_that_spins_is_stopped_by_processor_time():
 
 
 def test_a_file_that_hangs_is_stopped_by_the_clock():
-    sandbox = Sandbox(Limits(wall_s=1.5))
+    sandbox = Sandbox(WorkerLimits(wall_s=1.5))
     try:
         with pytest.raises(TooLarge, match=r"longer than 1\.5 s"):
             sandbox.extract("hang", b"", "a.x")
@@ -220,7 +220,7 @@ def test_a_worker_killed_between_files_is_replaced_unnoticed(sandbox: Sandbox):
 
 
 def test_a_worker_is_replaced_after_a_number_of_files():
-    sandbox = Sandbox(Limits(files=2))
+    sandbox = Sandbox(WorkerLimits(files=2))
     try:
         pids = []
         for _ in range(4):
@@ -300,7 +300,7 @@ def test_text_that_no_store_can_keep_is_mended(sandbox: Sandbox):
 
 
 def test_an_answer_over_the_limit_is_not_taken_in():
-    sandbox = Sandbox(Limits(reply_bytes=1000))
+    sandbox = Sandbox(WorkerLimits(reply_bytes=1000))
     try:
         with pytest.raises(TooLarge):
             sandbox.extract("echo", b"x" * 2000, "a.x")

@@ -53,7 +53,7 @@ READING = 2  # raised when the same files give other texts or chunks: the next s
 BAD_FILE = (ExtractionError, MissingExtra, UnknownName, BadValue)  # what one file may cause: no run ends so
 
 
-class Limits(Struct, frozen=True):
+class ReadLimits(Struct, frozen=True):
     """How files are read and cut."""
 
     max_bytes: int
@@ -71,7 +71,7 @@ class SyncTools(NamedTuple):
     reader: FileReader
     tokenizer: Callable[[], Embedder]  # whose tokens chunks are measured in
     embedder: Callable[[], Embedder | None]  # None when nothing is to be embedded
-    limits: Limits
+    limits: ReadLimits
     progress: Progress
 
 
@@ -446,7 +446,7 @@ def retitled(title: str, old: Path, new: Path) -> str:
     return new.name + title.removeprefix(old.name) if title.startswith(old.name) else title
 
 
-def is_unchanged(source: Source, catalog: Catalog, limits: Limits) -> bool:
+def is_unchanged(source: Source, catalog: Catalog, limits: ReadLimits) -> bool:
     """Whether all files of a source are as they were indexed, and no others are there; writes nothing.
 
     Raises:

@@ -287,14 +287,14 @@ class Parts:
                 part = self._opened.get(name) or self._opened.setdefault(name, make())
         return part
 
-    def limits(self) -> ingest.Limits:
+    def limits(self) -> ingest.ReadLimits:
         """Return how files are read and cut."""
-        from concord.ingest import Limits
+        from concord.ingest import ReadLimits
         from concord.text.chunk import ChunkSize
 
         settings = self.settings
         size = ChunkSize.for_target(settings["ingest.chunk_tokens"], settings["ingest.chunk_overlap"])
-        return Limits(settings["ingest.max_bytes"], size)
+        return ReadLimits(settings["ingest.max_bytes"], size)
 
     def tokenizer(self) -> Embedder:
         """Return whose tokens chunks are measured in; words stand in where no model is configured."""

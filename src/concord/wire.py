@@ -85,7 +85,7 @@ def explanation_to_json(explanation: Explanation) -> JsonObject:
         "why": explanation.why,
         "candidates": known.candidates,
         "depth": known.depth,
-        "strategies": [_plain(one._asdict()) for one in known.standings],
+        "strategies": [_plain(one._asdict()) for one in known.strategy_ranks],
         "words": [_plain(word._asdict()) for word in known.words],
         "fused": {"fusion": answer.fusion, **known.fused._asdict()},
         "filtered": list(known.filtered),

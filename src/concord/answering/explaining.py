@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from concord.answering.passages import indexed
 from concord.answering.poll import Poll, poll
-from concord.answering.reasons import Known, Overlap, Placed, Stage, Standing, WordFound, reason
+from concord.answering.reasons import Known, Overlap, Placed, Stage, StrategyRank, WordFound, reason
 from concord.answering.retrieve import Retrieval, SearchTools
 from concord.answering.understand import prune_limit
 from concord.ranking import diversify, explain
@@ -24,7 +24,7 @@ from concord.ranking.plan import STRATEGIES, polled
 from concord.reading import Located, locate
 from concord.search import chosen_fusion, examine
 from concord.text.citation import cite
-from concord.text.holding import contains
+from concord.text.contains import contains
 from concord.text.parse import parse
 from concord.text.terms import phrase_match, written
 from concord.types import (
@@ -75,10 +75,10 @@ def explain_passage(request: Request, reference: str, tools: SearchTools) -> Exp
     filtered = tuple(_objections(meant[0], located, found.query.filter, tools))
     deep = _asked_deeply(found.query, EVERYTHING if filtered else found.query.filter, answer.mode, tools)
     chunk = _nearest(meant, answer, deep)
-    standings = tuple(_standings(chunk, found.query, deep, tools))
-    ballots = _as_if_voted(chunk, found.ballots, deep, standings)
+    strategy_ranks = tuple(_strategy_ranks(chunk, found.query, deep, tools))
+    ballots = _as_if_voted(chunk, found.ballots, deep, strategy_ranks)
     placed = _placed(chunk, ballots, found, fusion, answer, tools)
-    known = _known(chunk, located.document, found, answer, standings, placed, filtered, tools)
+    known = _known(chunk, located.document, found, answer, strategy_ranks, placed, filtered, tools)
     stage, why = reason(known)
     shown = next((hit.explanation for hit in answer.hits if hit.chunk.id == chunk.id), None)
     return Explanation(
@@ -98,7 +98,7 @@ def _known(
     document: Document,
     found: Retrieval,
     answer: Answer,
-    standings: Sequence[Standing],
+    strategy_ranks: Sequence[StrategyRank],
     placed: Placed,
     filtered: Sequence[str],
     tools: SearchTools,
@@ -109,7 +109,7 @@ def _known(
         candidates=found.query.candidates,
         depth=DEEP,
         is_candidate=chunk.id in found.ballots.votes,
-        standings=standings,
+        strategy_ranks=strategy_ranks,
         words=tuple(_words(chunk, document, found.query, tools.settings)),
         fused=placed,
         filtered=filtered,
@@ -172,16 +172,16 @@ def _ranks(deep: Poll) -> dict[ChunkId, int]:
     return best
 
 
-def _standings(chunk: Chunk, query: Query, deep: Poll, tools: SearchTools) -> Iterator[Standing]:
+def _strategy_ranks(chunk: Chunk, query: Query, deep: Poll, tools: SearchTools) -> Iterator[StrategyRank]:
     """Yield where each strategy puts a chunk; one that was not asked says why."""
     reasons = {one.strategy: one.reason for one in (tools.absent, *deep.degraded) if one}
     for name, family in _families(tools).items():
         if name not in deep.votes:
-            yield Standing(name, family, None, None, False, reasons.get(name, "not asked in this mode"))
+            yield StrategyRank(name, family, None, None, False, reasons.get(name, "not asked in this mode"))
             continue
         vote = next((one for one in deep.votes[name] if one.chunk_id == chunk.id), None)
         rank, score = (vote.rank, vote.score) if vote else (None, _cosine(chunk, query, name, tools))
-        yield Standing(name, family, rank, score, rank is not None and rank <= query.candidates)
+        yield StrategyRank(name, family, rank, score, rank is not None and rank <= query.candidates)
 
 
 def _families(tools: SearchTools) -> dict[str, Family]:
@@ -198,12 +198,14 @@ def _cosine(chunk: Chunk, query: Query, strategy: str, tools: SearchTools) -> fl
     return tools.similarity.compare(query.meaning, stored).cosines().get(chunk.id)
 
 
-def _as_if_voted(chunk: Chunk, ballots: Ballots, deep: Poll, standings: Sequence[Standing]) -> Ballots:
+def _as_if_voted(
+    chunk: Chunk, ballots: Ballots, deep: Poll, strategy_ranks: Sequence[StrategyRank]
+) -> Ballots:
     """Return the ballots as they would be had the strategies voted for the chunk from where they rank it."""
     votes = [one for some in deep.votes.values() for one in some if one.chunk_id == chunk.id]
     if chunk.id in ballots.votes or not votes:
         return ballots
-    near = next((one.score for one in standings if one.strategy == SEMANTIC), None)
+    near = next((one.score for one in strategy_ranks if one.strategy == SEMANTIC), None)
     cosine = {} if near is None else {chunk.id: near}
     return with_votes(ballots, votes, cosine=cosine)
 
@@ -243,7 +245,7 @@ def _words(
 def _overlap(chunk: Chunk, citation: str, hits: Sequence[Hit]) -> Overlap | None:
     """Return the result, other than itself, that stands for a chunk or shares most words with it."""
     texts = {chunk.id: chunk.text, **{hit.chunk.id: hit.chunk.text for hit in hits}}
-    words = {i: diversify.shingles(text) for i, text in texts.items()}
+    words = {i: diversify.word_set(text) for i, text in texts.items()}
     mine = words[chunk.id]
     others = [
         Overlap(

@@ -30,7 +30,7 @@ from concord.ranking.features import (
 from concord.ranking.fuse import Fused
 from concord.ranking.plan import STRATEGIES, is_ours
 from concord.ranking.unheld import discount, unheld
-from concord.text.holding import contains
+from concord.text.contains import contains
 from concord.types import Chunk, ChunkId, Document, Match, Query, Survivor
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from concord.text.holding import contains
+from concord.text.contains import contains
 from concord.text.parse import Dashed
 from concord.text.terms import any_of, phrase_match, word_match
 from concord.types import Chunk, Document, Filter, Match

@@ -15,7 +15,7 @@ from concord.crew import Begun
 from concord.files.freshness import Files
 from concord.ranking import diversify
 from concord.text.citation import cite
-from concord.text.holding import contains
+from concord.text.contains import contains
 from concord.text.terms import written
 from concord.types import Chunk, ChunkId, Degraded, Document, Query, Ranked, Survivor
 
@@ -107,7 +107,7 @@ def reordered(survivors: Sequence[Survivor], ranked: Sequence[Ranked]) -> list[S
 def diverse(survivors: Sequence[Survivor], query: Query, trade: float) -> list[Survivor]:
     """Make one of passages that say the same, and spread the rest."""
     texts = {s.chunk.id: s.chunk.text for s in survivors}
-    words = {chunk_id: diversify.shingles(text) for chunk_id, text in texts.items()}
+    words = {chunk_id: diversify.word_set(text) for chunk_id, text in texts.items()}
     likeness, asked = diversify.Likeness(words), frozenset(map(written, query.words))
     collapsed = diversify.collapse(
         [s.ranked for s in survivors],

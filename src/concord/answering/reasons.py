@@ -18,7 +18,7 @@ Stage = Literal[
 ]
 
 
-class Standing(NamedTuple):
+class StrategyRank(NamedTuple):
     """Where one strategy puts the passage."""
 
     strategy: str
@@ -67,7 +67,7 @@ class Known(Struct, frozen=True):
     candidates: int  # how many votes each strategy has
     depth: int  # how far down the lists were read
     is_candidate: bool
-    standings: Sequence[Standing]
+    strategy_ranks: Sequence[StrategyRank]
     words: Sequence[WordFound]
     fused: Placed
     filtered: Sequence[str]  # what the filter has against it
@@ -147,8 +147,8 @@ def _outranked(known: Known) -> str:
 
 def _places(known: Known, before: str) -> str:
     """Return where each strategy puts it, as a sentence."""
-    placed = [f"{one.strategy} ranks it {one.rank}" for one in known.standings if one.rank]
-    absent = [one.strategy for one in known.standings if not one.rank and not one.reason]
+    placed = [f"{one.strategy} ranks it {one.rank}" for one in known.strategy_ranks if one.rank]
+    absent = [one.strategy for one in known.strategy_ranks if not one.rank and not one.reason]
     if absent:
         placed.append(
             f"{_listed(absent)} {'do' if len(absent) > 1 else 'does'} not find it in {known.depth:,}"

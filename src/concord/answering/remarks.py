@@ -13,7 +13,7 @@ from concord.crew import bounded
 from concord.partly_read import partly_read, told
 from concord.ranking.agreement import Rung
 from concord.ranking.fuse import rrf
-from concord.text.holding import contains
+from concord.text.contains import contains
 from concord.types import Answer, Filter, Query, Source
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from concord.answering.suggest import MAX_WORDS, LikeWords
 from concord.text.characters import folded
-from concord.text.marked import is_form
 from concord.text.nearness import MIN_LETTERS, MIN_PART, distance
 from concord.text.parse import parse
 from concord.text.stem import stem
 from concord.text.terms import any_of, word_match
 from concord.text.unspaced import characters, has_unspaced
+from concord.text.vowel_signs import is_form
 from concord.types import Match, Query, Without, Word
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from concord.errors import reason_of
 from concord.ranking import lift, proximity, rarity
 from concord.ranking.definitions import asked_name, is_definition
 from concord.ranking.entities import boost, mentioned
-from concord.ranking.flags import WRITTEN_BOOST, asked_option, describes, writes
-from concord.text.holding import contains
+from concord.ranking.options import WRITTEN_BOOST, asked_option, describes, writes
+from concord.text.contains import contains
 from concord.text.stopwords import significant
 from concord.types import ChunkId, Degraded, Json, Query, Ranked, Survivor
 

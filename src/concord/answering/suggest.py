@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from concord.text.characters import folded
-from concord.text.marked import MARKS
 from concord.text.slips import is_slip
 from concord.text.terms import word_match, written
 from concord.text.trust import warnings_about
+from concord.text.vowel_signs import MARKS
 from concord.types import ChunkId, Document, Query
 
 if TYPE_CHECKING:

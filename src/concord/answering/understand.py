@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from concord.errors import BadValue
 from concord.ranking.classify import classify
 from concord.ranking.entities import entities
-from concord.ranking.flags import asked_option
 from concord.ranking.frames import unframed
+from concord.ranking.options import asked_option
 from concord.text.parse import Dashed, Parsed, dashed, parse, prune
 from concord.types import DOCUMENT_TYPES, MODES, Filter, Mode, Query, Request, Source
 

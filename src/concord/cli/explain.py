@@ -16,7 +16,7 @@ from concord.visible import one_line
 
 if TYPE_CHECKING:
     from concord.answering.explaining import Explanation
-    from concord.answering.reasons import Known, Standing
+    from concord.answering.reasons import Known, StrategyRank
 
 
 @command(
@@ -51,7 +51,7 @@ def _lines(told: Explanation) -> Iterator[str]:
     yield f"{one_line(told.citation)}  {one_line(told.document.title)}"
     yield told.why
     yield ""
-    yield output.table(("strategy", "rank", "score", ""), (_standing(one, known) for one in known.standings))
+    yield output.table(("strategy", "rank", "score", ""), (_row(one, known) for one in known.strategy_ranks))
     if known.words:
         yield ""
         yield output.table(("word", "held", "in chunks", ""), _words(known))
@@ -61,7 +61,7 @@ def _lines(told: Explanation) -> Iterator[str]:
     yield from missing(told.answer)
 
 
-def _standing(one: Standing, known: Known) -> tuple[str, str, str, str]:
+def _row(one: StrategyRank, known: Known) -> tuple[str, str, str, str]:
     if one.reason:
         remark = one.reason
     elif one.rank is None:

@@ -10,8 +10,8 @@ import click
 from msgspec import Struct
 
 from concord.cli import output
-from concord.text.marked import MARKS
 from concord.text.pattern import pattern
+from concord.text.vowel_signs import MARKS
 from concord.visible import one_line
 
 if TYPE_CHECKING:
@@ -127,10 +127,10 @@ def _highlighter(query: str, dress: Dress, sought: Sequence[str] = ()) -> Callab
     if dress.match is str:
         return str
     from concord.ranking.frames import unframed
-    from concord.text.holding import contains
-    from concord.text.marked import has_marks
+    from concord.text.contains import contains
     from concord.text.stopwords import significant
     from concord.text.terms import index_terms, tokenize
+    from concord.text.vowel_signs import has_marks
 
     def tokens(word: str) -> set[str]:
         parts = () if has_marks(word) else tokenize(word)

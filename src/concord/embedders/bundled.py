@@ -8,9 +8,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from concord.embedders import pack
-from concord.embedders.starts import ByteLevelStarts
-from concord.embedders.tokens import Tokens
+from concord.embedders import pack_file
+from concord.embedders.token_starts import ByteLevelStarts
+from concord.embedders.tokenizer import ModelTokenizer
 from concord.errors import EmbedderDown
 from concord.types import Identity, Vector
 
@@ -37,8 +37,8 @@ class BundledEmbedder:
 
     def __init__(self, options: Mapping[str, Any], cache_dir: Path) -> None:
         self._options, self._cache_dir = options, cache_dir
-        self._tokens = Tokens(lambda: pack.read_tokenizer(pack_path()))
-        self._starts = ByteLevelStarts(self._tokens)
+        self._tokenizer = ModelTokenizer(lambda: pack_file.read_tokenizer(pack_path()))
+        self._starts = ByteLevelStarts(self._tokenizer)
 
     @property
     def overflowed(self) -> int:
@@ -71,7 +71,7 @@ class BundledEmbedder:
         if self._is_opened:
             self._encoder.close()
         self._starts.close()
-        self._tokens.close()
+        self._tokenizer.close()
 
     @property
     def _is_opened(self) -> bool:
@@ -81,7 +81,7 @@ class BundledEmbedder:
     def _encoder(self) -> TextEncoder:
         from concord.embedders.bundled_network import Network  # late: counting tokens needs no numpy
 
-        return Network(self._options, self._cache_dir, self._tokens, pack_path).encoder()
+        return Network(self._options, self._cache_dir, self._tokenizer, pack_path).encoder()
 
 
 def pack_path() -> Path:

@@ -8,12 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from concord.embedders import encoder, model_cache, pack, precision
+from concord.embedders import encoder, model_cache, pack_file, precision
 from concord.embedders.bundled import MODEL, WINDOW
 from concord.embedders.encoder import PRECISIONS, Precision
-from concord.embedders.graph import Graph
+from concord.embedders.onnx_file import Graph
 from concord.embedders.runtime import Blueprint, TextEncoder
-from concord.embedders.tokens import Tokens
+from concord.embedders.tokenizer import ModelTokenizer
 from concord.errors import EmbedderDown
 
 SHA256 = "6a1cc24734a57e4524ecdab1466b2c14535a059b393c76c418ca458ec29602dd"
@@ -23,12 +23,16 @@ class Network:
     """The model as the options and the machine have it, opened when it is first asked to embed."""
 
     def __init__(
-        self, options: Mapping[str, Any], cache_dir: Path, tokens: Tokens, pack_path: Callable[[], Path]
+        self,
+        options: Mapping[str, Any],
+        cache_dir: Path,
+        tokenizer: ModelTokenizer,
+        pack_path: Callable[[], Path],
     ) -> None:
         self._wish = options.get("embed.precision") or "auto"
         self._threads = int(options.get("embed.threads") or 0)
         self._cache_dir = cache_dir
-        self._tokens = tokens
+        self._tokenizer = tokenizer
         self._pack_path = pack_path
         self._verdict = cache_dir / f"{MODEL}-trial-{encoder.GRAPH_VERSION}.json"
 
@@ -65,10 +69,10 @@ class Network:
 
     def _text_encoder(self, model: Callable[[], Path | bytes]) -> TextEncoder:
         blueprint = Blueprint(MODEL, model, WINDOW, is_optimised=True)
-        return TextEncoder(blueprint, self._tokens, self._threads)
+        return TextEncoder(blueprint, self._tokenizer, self._threads)
 
 
 def build(path: Path, name: Precision) -> Graph:
     """Build the graph from the pack, once it is known to be the right one."""
-    pack.verify(path, SHA256)
-    return encoder.build(pack.read_pack(path), name)
+    pack_file.verify(path, SHA256)
+    return encoder.build(pack_file.read_pack(path), name)

@@ -21,7 +21,7 @@ from msgspec import Struct
 from concord.config import Paths
 from concord.embedders.prefixes import prefix_version
 from concord.embedders.runtime import Blueprint, Pooling, TextEncoder
-from concord.embedders.tokens import Tokens
+from concord.embedders.tokenizer import ModelTokenizer
 from concord.errors import BadValue, EmbedderDown
 from concord.onnx_models import find_model, model_file, read_json, read_window
 from concord.types import Identity, Vector
@@ -52,9 +52,9 @@ class OnnxEmbedder:
         ).name  # not that of the directory, which may be a version's
         self._file = _model_file(self._home)
         self._card = read_card(self._home)
-        self._tokens = Tokens((self._home / "tokenizer.json").read_bytes)
+        self._tokenizer = ModelTokenizer((self._home / "tokenizer.json").read_bytes)
         blueprint = Blueprint(self._name, lambda: self._file, self._card.window, self._card.pooling)
-        self._encoder = TextEncoder(blueprint, self._tokens, int(options.get("embed.threads") or 0))
+        self._encoder = TextEncoder(blueprint, self._tokenizer, int(options.get("embed.threads") or 0))
 
     @cached_property
     def identity(self) -> Identity:
@@ -66,7 +66,7 @@ class OnnxEmbedder:
     @property
     def max_tokens(self) -> int:
         """How many tokens of text fit beside the special ones."""
-        return self._card.window - self._tokens.special()
+        return self._card.window - self._tokenizer.special()
 
     @property
     def overflowed(self) -> int:
@@ -75,7 +75,7 @@ class OnnxEmbedder:
 
     def token_starts(self, text: str) -> Sequence[int]:
         """Return the offset at which each of the model's tokens begins."""
-        return self._tokens.starts(text)
+        return self._tokenizer.starts(text)
 
     def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         """Return one vector a text, in order."""
@@ -97,7 +97,7 @@ class OnnxEmbedder:
     def close(self) -> None:
         """Free the model."""
         self._encoder.close()
-        self._tokens.close()
+        self._tokenizer.close()
 
     def _embed(self, texts: Sequence[str]) -> list[Vector]:
         vectors = self._encoder.embed(texts)

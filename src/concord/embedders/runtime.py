@@ -13,7 +13,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from concord import onnx_models
-from concord.embedders.tokens import Tokens
+from concord.embedders.tokenizer import ModelTokenizer
 from concord.errors import BadValue, EmbedderDown
 from concord.native import native_code
 from concord.onnx_models import INPUTS, fault_kinds, physical_cores, session_options, strange_inputs
@@ -44,9 +44,9 @@ class Blueprint(Struct, frozen=True):
 class TextEncoder:
     """A model that turns texts into vectors. Loads at first use; closed, it loads again."""
 
-    def __init__(self, blueprint: Blueprint, tokens: Tokens, threads: int) -> None:
+    def __init__(self, blueprint: Blueprint, tokenizer: ModelTokenizer, threads: int) -> None:
         self._blueprint = blueprint
-        self._tokens = tokens
+        self._tokenizer = tokenizer
         self._threads = threads or physical_cores()
         self._loading = threading.Lock()
         self._session: Any = None
@@ -55,7 +55,7 @@ class TextEncoder:
     @property
     def is_warm(self) -> bool:
         """Whether the next text will not have to wait for a load."""
-        return self._tokens.is_loaded and self._session is not None
+        return self._tokenizer.is_loaded and self._session is not None
 
     def close(self) -> None:
         """Free the session; the tokenizer belongs to the caller."""
@@ -69,7 +69,7 @@ class TextEncoder:
             EmbedderDown: the model cannot be loaded or run, or what it returns is no vector.
         """
         with native_code():
-            windows = [self._tokens.windows(text, self._blueprint.window) for text in texts]
+            windows = [self._tokenizer.windows(text, self._blueprint.window) for text in texts]
         self.overflowed += sum(len(rows) > 1 for rows in windows)
         vectors = iter(self._encode([row for rows in windows for row in rows]))
         return [self._to_vector([next(vectors) for _ in rows]) for rows in windows]
@@ -77,7 +77,7 @@ class TextEncoder:
     def _encode(self, rows: Sequence[Sequence[int]]) -> list[Floats]:
         vectors: dict[int, Floats] = {}
         for batch in batches([len(row) for row in rows], BATCH_TOKENS):
-            ids, mask = padded([rows[index] for index in batch], self._tokens.padding)
+            ids, mask = padded([rows[index] for index in batch], self._tokenizer.padding)
             with native_code():
                 states = self._run(ids, mask)
             vectors.update(zip(batch, states, strict=True))

@@ -24,7 +24,7 @@ from concord.extractors.worker import REPLY, REQUEST
 from concord.types import DOCUMENT_TYPES, Extracted
 
 
-class Limits(NamedTuple):
+class WorkerLimits(NamedTuple):
     """What one file may cost, and how long a worker is kept."""
 
     memory_bytes: int = 1024**3  # beyond a loaded worker; a PDF of 300 kB is known to ask for 4.5 GB
@@ -34,7 +34,7 @@ class Limits(NamedTuple):
     files: int = 500  # starting anew costs 0.15 s; what native libraries leak in 500 files is bearable
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = WorkerLimits()
 
 # -P, because the working folder may be the very folder that is indexed: its files must not be imported.
 # The folder that this package was imported from goes last, so that it shadows nothing.
@@ -58,7 +58,7 @@ _FAULTS: dict[str, type[errors.KBError]] = {
 class Sandbox:
     """A worker process for extractors: one file at a time, asked from any thread."""
 
-    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(self, limits: WorkerLimits = DEFAULT_LIMITS) -> None:
         self._limits = limits
         self._lock = threading.Lock()
         self._worker: _Worker | None = None
@@ -106,7 +106,7 @@ class Sandbox:
 class _Worker:
     """One process and its pipes."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: WorkerLimits) -> None:
         self._limits = limits
         self._timed_out = False
         self.served = 0

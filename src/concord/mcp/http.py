@@ -22,8 +22,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from concord.errors import BadValue, Unavailable
+from concord.mcp.access_tokens import Grant, grant_for
 from concord.mcp.server import ORG, KnowledgeServer
-from concord.mcp.tokens import Grant, grant_for
 
 PATH = "/mcp"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -34,7 +34,7 @@ MAX_SESSIONS = 1_000
 SHUTDOWN_S = 3  # for streams that are open when the server ends
 
 
-class Limits(Struct, frozen=True):
+class HttpLimits(Struct, frozen=True):
     """How much of the machine callers may take."""
 
     max_bytes: int  # of one request
@@ -42,7 +42,7 @@ class Limits(Struct, frozen=True):
 
 
 def application(
-    server: KnowledgeServer, grants: tuple[Grant, ...], hosts: Sequence[str], limits: Limits
+    server: KnowledgeServer, grants: tuple[Grant, ...], hosts: Sequence[str], limits: HttpLimits
 ) -> ASGIApp:
     """Return the server as a guarded web application."""
     security = transport_security(hosts)
@@ -56,7 +56,7 @@ def application(
     return Guard(inner, grants, TransportSecurityMiddleware(security))
 
 
-def web_server(app: ASGIApp, limits: Limits) -> uvicorn.Server:
+def web_server(app: ASGIApp, limits: HttpLimits) -> uvicorn.Server:
     """Return a server whose `run(sockets=[…])` serves until the process is told to end."""
     config = uvicorn.Config(
         app,

@@ -17,7 +17,7 @@ from concord.mcp.server import build
 from concord.parts import check_places
 
 if TYPE_CHECKING:
-    from concord.mcp.tokens import Grant
+    from concord.mcp.access_tokens import Grant
 
 
 def over_stdio(settings: Settings, started_in: Path) -> None:
@@ -53,7 +53,7 @@ def over_http(
     grants = grants_of(settings)
     http.require_tokens(host, grants)
     roots = allowed_roots(settings["mcp.roots"], started_in if http.is_loopback(host) else None)
-    limits = http.Limits(settings["serve.max_bytes"], settings["serve.max_connections"])
+    limits = http.HttpLimits(settings["serve.max_bytes"], settings["serve.max_connections"])
     names = [name.strip() for name in settings["serve.hosts"].split(",") if name.strip()]
     with http.listen(host, port) as listener:
         app = http.application(build(Desk(Bases(settings), roots)), grants, [host, *names], limits)
@@ -68,7 +68,7 @@ def new_token(settings: Settings, org: str) -> str:
     Raises:
         BadValue: the name cannot name an organisation, or the file of tokens is not as it must be.
     """
-    from concord.mcp.tokens import add_token
+    from concord.mcp.access_tokens import add_token
 
     return add_token(token_file(settings), org)
 
@@ -80,7 +80,7 @@ def grants_of(settings: Settings) -> tuple[Grant, ...]:
         BadValue: the file that was named is not there, or a file has no token. To serve without tokens then
             would open to everybody what was meant for a few.
     """
-    from concord.mcp.tokens import read_grants
+    from concord.mcp.access_tokens import read_grants
 
     path = token_file(settings)
     if grants := read_grants(path):

@@ -51,7 +51,7 @@ class Collapsed(Struct, frozen=True):
 
 
 @lru_cache(maxsize=64)
-def shingles(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
     """Return the words of a text, case and signs aside; of scripts without spaces, pairs of characters.
 
     A text of signs alone is one word.
@@ -67,7 +67,7 @@ def says_the_same(one: str, other: str, asked: AbstractSet[str]) -> bool:
     mine, theirs = _sequence(one), _sequence(other)
     if mine == theirs:
         return True
-    if any(_tells_apart(word, asked) for word in shingles(one) ^ shingles(other)):  # cheap, and mostly enough
+    if any(_tells_apart(word, asked) for word in word_set(one) ^ word_set(other)):  # cheap, and mostly enough
         return False
     changes = _changes(mine, theirs)
     if changes is None:

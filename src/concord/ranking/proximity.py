@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from concord.text.holding import follows
+from concord.text.contains import follows
 from concord.types import ChunkId
 
 # Shares of the range of scores. Both were chosen on collections of questions, which hardly feel them, and on

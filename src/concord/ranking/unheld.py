@@ -13,8 +13,8 @@ from itertools import pairwise
 
 from concord.ranking import rarity
 from concord.ranking.identifiers import shape
+from concord.text.contains import contains
 from concord.text.dates import Day, dates_in, days_of, forms, named_forms
-from concord.text.holding import contains
 from concord.text.identifiers import is_version
 from concord.text.pattern import pattern
 from concord.text.stopwords import is_stop_word

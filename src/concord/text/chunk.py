@@ -5,7 +5,7 @@ On 291 pages of Kubernetes' documentation (260 queries, bundled model, nDCG@10) 
 up to half the target 0.849, up to the target 0.855. Joining across top-level headings added nothing (0.856),
 so it is not done: no chunk speaks of two things. In code all neighbours may be joined, they share a file; but
 what a class begins with stays with the first of its methods.
-A section that is too long is cut in `pack`, which knows the prices of all places. The chunks of a table leave
+A section that is too long is cut in `cuts`, which knows the prices of all places. The chunks of a table leave
 room for the names of its columns, which all of them carry but the first: it begins with them.
 """
 
@@ -16,10 +16,10 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 
 from concord.text.code import read_code
+from concord.text.cuts import ChunkSize, Tokens, cut_ranges, measured
 from concord.text.headings import MARKDOWN_TYPES, shared
 from concord.text.markdown import read_markdown
 from concord.text.outline import Heading, Section
-from concord.text.pack import ChunkSize, Tokens, measured, pack
 from concord.text.plain import read_plain
 from concord.text.records import read_json, read_records, read_table
 from concord.types import Extracted, Piece
@@ -144,7 +144,7 @@ def _ranges(extracted: Extracted, group: Sequence[Section], tokens: Tokens, size
     (section,) = group
     if _is_table(extracted) and tokens.between(section.start, section.end) > size.maximum:
         size = _beside(section, tokens, size)
-    return pack(extracted.text, section.blocks, tokens, size, extracted.page_starts)
+    return cut_ranges(extracted.text, section.blocks, tokens, size, extracted.page_starts)
 
 
 def _beside(table: Section, tokens: Tokens, size: ChunkSize) -> ChunkSize:

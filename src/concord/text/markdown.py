@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from concord.text.outline import Block, Kind, Section, open_section
 
-# How reluctantly a text is cut before a block, in the prices of pack.py.
+# How reluctantly a text is cut before a block, in the prices of cuts.py.
 _AFTER_HEADING = 1.0
 _AFTER_COLON = 0.4  # "as follows:" and what follows
 _ITEM = 0.15

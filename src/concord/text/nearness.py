@@ -13,9 +13,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.text.characters import folded
-from concord.text.marked import is_form
 from concord.text.stem import stem
 from concord.text.unspaced import has_unspaced
+from concord.text.vowel_signs import is_form
 
 MIN_LETTERS = 3  # of a word, and of a token: shorter ones are near everything
 ONE_EDIT_FROM, TWO_EDITS_FROM = 4, 6  # letters a word must have to be one or two edits off

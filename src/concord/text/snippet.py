@@ -13,11 +13,11 @@ from msgspec import Struct
 
 from concord.text.characters import aligned, folded, has_undivided, spelt_out
 from concord.text.identifiers import part_at
-from concord.text.marked import has_marks, places
 from concord.text.pattern import pattern
 from concord.text.stem import beginning, candidates, occurrences, stem
 from concord.text.terms import loose_words
 from concord.text.unspaced import has_unspaced, narrowed, segments
+from concord.text.vowel_signs import has_marks, places
 
 ELLIPSIS = "…"
 _MAX_SHIFT = 40  # how far an edge may move to reach a space; in a longer word it cuts

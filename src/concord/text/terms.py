@@ -22,7 +22,6 @@ from concord.text.identifiers import (
     symbols_in,
     version_number,
 )
-from concord.text.marked import has_marks, is_form, letters_of, pieces, whole_words
 from concord.text.stem import stem
 from concord.text.unspaced import (
     Segment,
@@ -34,6 +33,7 @@ from concord.text.unspaced import (
     segments,
     with_marks,
 )
+from concord.text.vowel_signs import has_marks, is_form, letters_of, pieces, whole_words
 from concord.types import AllOf, AnyOf, Match, Phrase, Without, Word
 
 # The ends that stemming takes off: a prefix that stops inside one is longer than the stem it should find.

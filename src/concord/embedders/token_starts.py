@@ -16,7 +16,7 @@ from itertools import accumulate
 
 from tokenizers.models import Model
 
-from concord.embedders.tokens import Tokens
+from concord.embedders.tokenizer import ModelTokenizer
 from concord.text.surrogates import encodable
 
 # Unicode's White_Space, spelled out: Python's \s has four control characters more.
@@ -39,8 +39,10 @@ Starts = Sequence[int]
 class ByteLevelStarts:
     """Finds the token starts of a byte-level BPE model's texts."""
 
-    def __init__(self, tokens: Tokens, *, stretch: int = _STRETCH, remembered: int = _REMEMBERED) -> None:
-        self._tokens = tokens
+    def __init__(
+        self, tokenizer: ModelTokenizer, *, stretch: int = _STRETCH, remembered: int = _REMEMBERED
+    ) -> None:
+        self._tokenizer = tokenizer
         self._stretch = stretch
         self._remembered = remembered
         self._known: dict[str, Starts] = {}
@@ -78,7 +80,7 @@ class ByteLevelStarts:
 
     def _split(self, part: str) -> Starts:
         if not part.isascii():
-            return self._tokens.starts(part)
+            return self._tokenizer.starts(part)
         pieces = _PIECES.findall(part)
         return self._split_piece(part) if len(pieces) == 1 else self._joined(pieces, 0)
 
@@ -94,7 +96,7 @@ class ByteLevelStarts:
 
     @cached_property
     def _model(self) -> Model:
-        model: Model = self._tokens.tokenizer.model
+        model: Model = self._tokenizer.loaded.model
         return model
 
 

@@ -89,7 +89,7 @@ def _without_giants(starts: Sequence[int], length: int) -> Sequence[int]:
     return [start for a, b in gaps for start in range(a, max(b, a + 1), LONGEST_TOKEN)]
 
 
-def pack(
+def cut_ranges(
     text: str, blocks: Sequence[Block], tokens: Tokens, size: ChunkSize, page_starts: Sequence[int] = ()
 ) -> list[tuple[int, int]]:
     """Return the ranges into which a run of blocks is cut; one may reach back into the one before."""

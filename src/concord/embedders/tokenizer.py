@@ -14,7 +14,7 @@ from concord.text.surrogates import encodable
 _PROBE = "a"  # one plain letter: what a model adds around it, it adds around any text
 
 
-class Tokens:
+class ModelTokenizer:
     """A model's tokenizer, loaded at first use, without the truncation and padding that its file may ask for.
 
     Text that spells a special token (`</s>`) is read as text: a document must not be able to end itself.
@@ -33,8 +33,8 @@ class Tokens:
         return self._loaded is not None
 
     @property
-    def tokenizer(self) -> Tokenizer:
-        """The tokenizer itself."""
+    def loaded(self) -> Tokenizer:
+        """The tokenizer itself, loaded if it is not yet."""
         with self._loading:
             if self._loaded is None:
                 self._loaded = self._load()
@@ -52,16 +52,16 @@ class Tokens:
 
     def special(self) -> int:
         """Return how many special tokens go around a text."""
-        return self.tokenizer.num_special_tokens_to_add(False)
+        return self.loaded.num_special_tokens_to_add(False)
 
     def starts(self, text: str) -> list[int]:
         """Return where each token of a text begins, special tokens left out."""
-        encoding = self.tokenizer.encode(encodable(text), add_special_tokens=False)
+        encoding = self.loaded.encode(encodable(text), add_special_tokens=False)
         return [start for start, _ in encoding.offsets]
 
     def windows(self, text: str, window: int) -> list[list[int]]:
         """Cut a text into as many rows of even length as it needs, each with its special tokens."""
-        ids = self.tokenizer.encode(encodable(text), add_special_tokens=False).ids
+        ids = self.loaded.encode(encodable(text), add_special_tokens=False).ids
         before, after = self._around
         capacity = max(1, window - len(before) - len(after))
         count = max(1, -(-len(ids) // capacity))

@@ -12,12 +12,12 @@ from concord import KnowledgeBase, Note
 from concord.backends.bm25 import InvertedIndex
 from concord.backends.columns import WEIGHTS, columns_of
 from concord.cli.hits import Dress, _highlighter
-from concord.ranking.diversify import shingles
-from concord.text.holding import contains
-from concord.text.marked import has_marks
+from concord.ranking.diversify import word_set
+from concord.text.contains import contains
 from concord.text.parse import parse
 from concord.text.snippet import excerpt
 from concord.text.terms import index_terms, loose_words, phrase_match, tokenize, word_match, written
+from concord.text.vowel_signs import has_marks
 from concord.types import Match, Word
 from small_library import library, titles
 from test_terms import Shelf
@@ -218,7 +218,7 @@ def test_the_terminal_lights_up_the_word_and_not_its_letters():
 
 
 def test_texts_are_compared_by_words_and_not_by_consonants():
-    assert shingles("काली बिल्ली।") == {"काली", "बिल्ली"}
+    assert word_set("काली बिल्ली।") == {"काली", "बिल्ली"}
 
 
 @pytest.fixture
