@@ -28,10 +28,10 @@ from benchmarks.measure import (
 from benchmarks.synthetic import OLD_S, make_old, write_small_files
 from concord.answering.passages import FILES_MS
 from concord.config import load_settings
-from concord.crew import bounded
 from concord.files.freshness import Files
 from concord.knowledge import KnowledgeBase
 from concord.types import Document, Source
+from concord.worker_threads import run_within
 
 HITS, POOL = 10, 20  # results, and passages that are looked at to find them
 LOOKS = sized(200, 2)
@@ -82,8 +82,8 @@ def _indexed(tree: Path) -> tuple[list[Document], list[Source]]:
 def _look(documents: Sequence[Document], sources: Sequence[Source]) -> None:
     """Do what a search does, threads and all."""
     files = Files(sources, lambda source_id: "")
-    bounded(lambda: [files.is_deleted(document) for document in documents], FILES_MS)
-    bounded(lambda: [files.freshness(document) for document in documents[:HITS]], FILES_MS)
+    run_within(lambda: [files.is_deleted(document) for document in documents], FILES_MS)
+    run_within(lambda: [files.freshness(document) for document in documents[:HITS]], FILES_MS)
 
 
 def _stat(paths: Sequence[Path]) -> None:

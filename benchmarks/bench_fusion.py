@@ -24,7 +24,7 @@ from concord.answering.retrieve import retrieve
 from concord.cli.output import table
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import Qrels, read_collection
-from concord.quality.evaluate import PATIENCE_MS, Owners, Run, measure
+from concord.quality.evaluate import UNHURRIED_MS, Owners, Run, measure
 from concord.ranking.ballots import Ballots
 from concord.ranking.blend import blend
 from concord.ranking.context import BLEND, BlendNumbers, Context
@@ -76,7 +76,7 @@ def _asked(knowledge: KnowledgeBase, name: str, split: str | None = None) -> Jud
     with knowledge.measuring.apart(collection, silent) as tools:
         sources, owners = tools.store.catalog.sources(), Owners(tools)
         for id, text in collection.judged.items():
-            one = retrieve(Request(text, deadline_ms=PATIENCE_MS), "auto", tools, sources)
+            one = retrieve(Request(text, deadline_ms=UNHURRIED_MS), "auto", tools, sources)
             found[id] = Asked(one.ballots, one.context, owners.of(list(one.ballots.votes)))
     return Judged(found, collection.qrels)
 

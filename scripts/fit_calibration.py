@@ -22,7 +22,7 @@ from concord.answering.retrieve import SearchTools, retrieve
 from concord.knowledge import KnowledgeBase
 from concord.quality.calibration import SHIPPED, save_calibration, shipped_calibration
 from concord.quality.collection import Collection, read_collection
-from concord.quality.evaluate import PATIENCE_MS, Owners, Run, measure
+from concord.quality.evaluate import UNHURRIED_MS, Owners, Run, measure
 from concord.quality.fitting import fit
 from concord.ranking.agreement import Cuts
 from concord.ranking.blend import blend
@@ -71,7 +71,7 @@ def _runs(collection: Collection, tools: SearchTools) -> dict[float, Run]:
     owners, sources = Owners(tools), tools.store.catalog.sources()
     runs: dict[float, Run] = {weight: {} for weight in WEIGHTS}
     for query_id, text in collection.judged.items():
-        found = retrieve(Request(text, deadline_ms=PATIENCE_MS), "auto", tools, sources)
+        found = retrieve(Request(text, deadline_ms=UNHURRIED_MS), "auto", tools, sources)
         for weight in WEIGHTS:
             ranked = blend(found.ballots, replace(found.context, model_reads=weight))
             runs[weight][query_id] = owners.documents([one.chunk_id for one in ranked])

@@ -19,7 +19,6 @@ from concord import KnowledgeBase, Note, plugins
 from concord.answering.poll import Polling, poll
 from concord.answering.retrieve import SearchTools, retrieve
 from concord.breaker import FAILURES
-from concord.crew import bounded
 from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, BadValue, DeadlinePassed, EmbedderDown, Unavailable, UsageError
 from concord.protocols import Strategy
@@ -28,6 +27,7 @@ from concord.storage import LexicalIndex
 from concord.strategies.lexical import ExactWords, RelaxedWords
 from concord.strategies.query_vectors import MOST_TOKENS, QueryVectors
 from concord.types import Candidate, Family, Query, Request, Vector
+from concord.worker_threads import run_within
 from small_library import library, understood
 
 TESTS = Path(__file__).parent
@@ -228,15 +228,15 @@ def test_a_deadline_that_leaves_no_time_is_refused(deadline: float):
         library().search("login", deadline_ms=deadline)
 
 
-def test_bounded_work_returns_what_it_comes_to_or_nothing_when_it_is_late():
+def test_work_with_a_limit_returns_what_it_comes_to_or_nothing_when_it_is_late():
     gate = threading.Event()
-    assert bounded(lambda: 42, 60_000) == 42
+    assert run_within(lambda: 42, 60_000) == 42
     try:
-        assert bounded(gate.wait, 20) is None
+        assert run_within(gate.wait, 20) is None
     finally:
         gate.set()
     with pytest.raises(ZeroDivisionError):
-        bounded(lambda: 1 // 0, 60_000)
+        run_within(lambda: 1 // 0, 60_000)
 
 
 class Leaving(HashingEmbedder):

@@ -9,15 +9,15 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "concord"
 
-GROUND = {"types", "outcomes", "errors", "protocols", "storage", "config", "plugins", "patience", "batches"}
+GROUND = {"types", "outcomes", "errors", "protocols", "storage", "config", "plugins", "call_limit", "batches"}
 PURE = {"text", "ranking"}
 ENGINES = {"native", "onnx_models"}  # what adapters around outside libraries share
 ADAPTERS = {"extractors", "embedders", "rerankers", "strategies", "backends"}
 PIPELINES = {
-    "answering", "asking", "backfill", "backup", "breaker", "budget", "clients", "crew", "doctor",
+    "answering", "asking", "backfill", "backup", "breaker", "budget", "clients", "doctor",
     "embedding", "feedback", "files", "holdings", "ingest", "migrate", "models", "note_files", "notes",
     "outside_vectors", "paging", "partly_read", "quality", "reading", "rehome", "replay",
-    "search", "sources", "vetting", "visible",
+    "search", "sources", "vetting", "visible", "worker_threads",
 }  # fmt: skip
 LIBRARY = {"knowledge", "measuring", "parts", "syncing", "wire", "wire_outcomes"}
 FACES = {"cli", "mcp"}
@@ -125,12 +125,12 @@ def test_a_pure_module_has_no_clock_no_files_and_no_network(path: Path):
 STARTERS = {"Thread", "Timer", "ThreadPoolExecutor", "start_new_thread", "to_thread", "run_in_executor"}
 THREADED = [
     "backends/postgres/plain_words.py",
-    "crew.py",
     "embedders/remote.py",
     "extractors/sandbox.py",
     "mcp/bases.py",
     "mcp/desk.py",
     "mcp/jobs.py",
+    "worker_threads.py",
 ]
 
 

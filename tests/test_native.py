@@ -32,7 +32,7 @@ print("done")
 
 HUNG = """
 import threading
-from concord import crew, native
+from concord import native, worker_threads
 
 begun = threading.Event()
 
@@ -43,7 +43,7 @@ def hang():
     threading.Event().wait()
 
 native.LONGEST_WAIT_S = threading.TIMEOUT_MAX
-crew.do(hang)
+worker_threads.start(hang)
 begun.wait()
 print("done")
 """

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from concord.crew import bounded
+from concord.call_limit import limit_ms, limited_to, with_callers_limit
 from concord.errors import BackendDown, KBError, StoreBusy
 from concord.knowledge import KnowledgeBase
-from concord.patience import allowed_ms, allowing, handed_on
+from concord.worker_threads import run_within
 from contract.stored import put
 from postgres_server import fresh_org, server_url
 from recorders import write
@@ -63,7 +63,7 @@ def outcome(work: Callable[[], Any]) -> Any:
         except KBError as fault:
             said.append(fault)
 
-    thread = threading.Thread(target=handed_on(run), daemon=True)
+    thread = threading.Thread(target=with_callers_limit(run), daemon=True)
     thread.start()
     thread.join(BOUND_S)
     assert said, "it hangs"
@@ -191,19 +191,19 @@ def test_a_connection_that_answers_nothing_at_all_is_given_up(org: str, allowed:
         closing(psycopg.connect(server_url())) as other,
     ):
         put(store, "docs/a.md", "text")
-        with allowing(allowed):
+        with limited_to(allowed):
             store.catalog.sources()
-        with frozen(other), allowing(DEADLINE_MS):
+        with frozen(other), limited_to(DEADLINE_MS):
             refusal = outcome(lambda: store.catalog.sources())
             assert isinstance(refusal, BackendDown)
             assert outcome(lambda: store.catalog.sources())  # by a new one
 
 
 def test_whoever_works_for_a_search_is_as_patient_as_the_search():
-    with allowing(250):
-        assert bounded(allowed_ms, BOUND_S * 1000) == 250
-    assert allowed_ms() is None
-    assert bounded(lambda: (allowed_ms(),), BOUND_S * 1000) == (None,)
+    with limited_to(250):
+        assert run_within(limit_ms, BOUND_S * 1000) == 250
+    assert limit_ms() is None
+    assert run_within(lambda: (limit_ms(),), BOUND_S * 1000) == (None,)
 
 
 def test_a_connection_is_told_how_long_only_when_that_changes(tmp_path: Path):

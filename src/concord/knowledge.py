@@ -254,11 +254,11 @@ class KnowledgeBase:
         """Answer a request; without waiting for the model, words alone answer for as long as it is cold."""
         from concord.answering.retrieve import deadline_ms
         from concord.asking import checked
-        from concord.patience import allowing
+        from concord.call_limit import limited_to
         from concord.vetting import with_warnings
 
         request = checked(request)
-        with allowing(deadline_ms(request, self.settings)):
+        with limited_to(deadline_ms(request, self.settings)):
             tools = self.parts.search_tools(request, wait_for_model)
             answer = _pipeline(request)(request, tools)
         if tools.absent is COLD and answer.hits:
@@ -290,10 +290,10 @@ class KnowledgeBase:
         from concord.answering.explaining import explain_passage
         from concord.answering.retrieve import deadline_ms
         from concord.asking import checked, requested
-        from concord.patience import allowing
+        from concord.call_limit import limited_to
 
         request = checked(requested(text, options))
-        with allowing(deadline_ms(request, self.settings)):
+        with limited_to(deadline_ms(request, self.settings)):
             return explain_passage(request, reference, self.parts.search_tools(request, wait_for_model=True))
 
     def warm(self) -> None:

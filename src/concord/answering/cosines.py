@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from concord.crew import Begun
 from concord.errors import Unavailable, reason_of
 from concord.types import Candidate, ChunkId, Degraded, Vector
+from concord.worker_threads import Task
 
 if TYPE_CHECKING:
     from concord.protocols import Comparison, Similarity
@@ -29,21 +29,21 @@ class Cosines:
         self._similarity = similarity
         self._ends = time.perf_counter() + budget_ms / 1000
         self._foreseen: frozenset[ChunkId] = frozenset()
-        self._ahead: Begun[_Vectors | None] | None = None
+        self._ahead: Task[_Vectors | None] | None = None
         self.degraded: tuple[Degraded, ...] = ()
 
     def foresee(self, chunk_ids: Sequence[ChunkId]) -> None:
         """Have vectors fetched that will be needed, unless nobody finds anything by meaning."""
         if chunk_ids:
             self._foreseen = frozenset(chunk_ids)
-            self._ahead = Begun(partial(self._similarity.fetch_ahead, sorted(self._foreseen)))
+            self._ahead = Task(partial(self._similarity.fetch_ahead, sorted(self._foreseen)))
 
     def compare(self, text: str, voted: Sequence[Candidate]) -> Comparison:
         """Return how near candidates are: what is missing is asked for now, and waited for when needed."""
         sent = {one.chunk_id: one.vector for one in voted if one.vector}
         wanted = {one.chunk_id for one in voted} - sent.keys()
         missing = sorted(wanted - self._foreseen)
-        rest = Begun(partial(self._similarity.fetch, missing)) if missing and not self.degraded else None
+        rest = Task(partial(self._similarity.fetch, missing)) if missing and not self.degraded else None
         known = self._similarity.remembered(text)  # now, just after it was searched with
         return _UnderWay(partial(self._settled, text, known, sent, wanted & self._foreseen, rest))
 
@@ -53,7 +53,7 @@ class Cosines:
         query: Vector | None,
         sent: _Vectors,
         foreseen: set[ChunkId],
-        rest: Begun[_Vectors] | None,
+        rest: Task[_Vectors] | None,
     ) -> Comparison | None:
         """Return a comparison with all that was fetched, if that comes in time."""
         if self.degraded:
@@ -63,7 +63,7 @@ class Cosines:
             stored = {**sent, **self._fetched_ahead(foreseen), **fetched}
             if query is not None:
                 return self._similarity.compare(text, stored, query)
-            return self._in_time(Begun(partial(self._similarity.compare, text, stored)))
+            return self._in_time(Task(partial(self._similarity.compare, text, stored)))
         except Exception as fault:  # whatever an engine raises is reported in the answer
             self.degraded = (Degraded("semantic", reason_of(fault)),)
             return None
@@ -74,11 +74,11 @@ class Cosines:
         if ahead is None:
             if not self._left_ms():
                 raise _late()
-            ahead = self._in_time(Begun(partial(self._similarity.fetch, sorted(foreseen))))
+            ahead = self._in_time(Task(partial(self._similarity.fetch, sorted(foreseen))))
         return ahead
 
-    def _in_time(self, begun: Begun[T]) -> T:
-        found = begun.result(self._left_ms())
+    def _in_time(self, task: Task[T]) -> T:
+        found = task.result(self._left_ms())
         if found is None:
             raise _late()
         return found

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
-from concord.crew import Begun
 from concord.files.freshness import Files
 from concord.ranking import diversify
 from concord.text.citation import cite
 from concord.text.contains import contains
 from concord.text.terms import written
 from concord.types import Chunk, ChunkId, Degraded, Document, Query, Ranked, Survivor
+from concord.worker_threads import Task
 
 if TYPE_CHECKING:
     from concord.storage import Store
@@ -27,7 +27,7 @@ T = TypeVar("T")
 READ_PER_RESULT = 2  # texts read for each result asked for: duplicates, diversity and NOT choose among them
 FILES_MS = 250.0  # how long files may keep silent: they take a millisecond, unless a disk does not answer
 # How many such waits in a row, while further files keep answering: the machine is busy, not the disk gone.
-FILES_PATIENCE = 4
+FILES_WAITS = 4
 UNSEEN = Degraded("files", f"the disk did not answer within {FILES_MS:.0f} ms: files may be gone or changed")
 
 
@@ -45,7 +45,7 @@ def read_present(
     for start in range(0, len(kept), pool):
         few = kept[start : start + pool]
         found = _without_excluded(_read(few, store, files), query)
-        left = within_patience(partial(_with_files, found, files), files, [one.document for one in found])
+        left = unless_disk_hangs(partial(_with_files, found, files), files, [one.document for one in found])
         survivors += found if left is None else left
         left_out |= {one.chunk_id for one in few} - {one.ranked.chunk_id for one in survivors}
         if left is None:
@@ -66,12 +66,12 @@ def _with_files(survivors: Sequence[Survivor], files: Files) -> list[Survivor]:
     return [survivor for survivor in survivors if not files.is_deleted(survivor.document)]
 
 
-def within_patience(look: Callable[[], T], files: Files, documents: Iterable[Document]) -> T | None:
+def unless_disk_hangs(look: Callable[[], T], files: Files, documents: Iterable[Document]) -> T | None:
     """Return what a look at documents' files comes to; None when they keep silent for too long."""
     if all(map(files.needs_no_disk, documents)):
         return look()
-    looking = Begun(look)
-    for _ in range(FILES_PATIENCE):
+    looking = Task(look)
+    for _ in range(FILES_WAITS):
         before = files.answers
         if (found := looking.result(FILES_MS)) is not None or files.answers == before:
             return found

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from concord import crew
+from concord import worker_threads
 from concord.errors import reason_of
 from concord.types import Candidate, Degraded, Query
 
@@ -73,8 +73,8 @@ class Polling:
             if is_at_hand[strategy.name]:
                 at_hand.append(_vote(strategy, query))
             else:
-                gate = self._gates[strategy.name] = crew.closed_gate()
-                crew.do(partial(_cast, strategy, query, self._box, gate))
+                gate = self._gates[strategy.name] = worker_threads.closed_gate()
+                worker_threads.start(partial(_cast, strategy, query, self._box, gate))
         self._box.extend(at_hand)
         return [ballot.candidates for ballot in at_hand if ballot.candidates]
 
@@ -85,7 +85,7 @@ class Polling:
     def result(self) -> Poll:
         """Return the votes of all who were asked and answer before the deadline."""
         for gate in self._gates.values():
-            gate.acquire(timeout=crew.bearable(self._ends - time.perf_counter()))
+            gate.acquire(timeout=worker_threads.clamped_wait(self._ends - time.perf_counter()))
         cast = list(self._box)  # who is late may still be writing
         votes = {one.strategy: one.candidates for one in cast if one.candidates is not None}
         took_ms = {one.strategy: one.took_ms for one in cast}

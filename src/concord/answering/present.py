@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from concord.answering.passages import cited, within_patience
+from concord.answering.passages import cited, unless_disk_hangs
 from concord.ranking.agreement import agreement
 from concord.text.headings import MARKDOWN_TYPES, heading_at
 from concord.text.snippet import Excerpt, excerpt
@@ -53,7 +53,7 @@ def hits_of(
 def with_freshness(hits: tuple[Hit, ...], files: Files) -> tuple[Hit, ...]:
     """Return hits that say what has become of their files, where the disk answers in time."""
     documents = [hit.document for hit in hits]
-    states = within_patience(lambda: [files.freshness(one) for one in documents], files, documents)
+    states = unless_disk_hangs(lambda: [files.freshness(one) for one in documents], files, documents)
     if states is None:
         return hits
     return tuple(replace(hit, freshness=state) for hit, state in zip(hits, states, strict=True))

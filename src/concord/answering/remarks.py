@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from concord.answering.cascade import RUNG_STRATEGIES, Rescue, budget_ms
 from concord.answering.understand import MAX_EF_SEARCH
-from concord.crew import bounded
 from concord.partly_read import partly_read, told
 from concord.ranking.agreement import Rung
 from concord.ranking.fuse import rrf
 from concord.text.contains import contains
 from concord.types import Answer, Filter, Query, Source
+from concord.worker_threads import run_within
 
 if TYPE_CHECKING:
     from concord.answering.retrieve import Retrieval, SearchTools
@@ -111,7 +111,7 @@ def _suggested(answer: Answer, rescued: Rescue, tools: SearchTools) -> tuple[str
     titles = () if answer.hits or answer.omitted["deleted"] else _titles(found, tools)
     words = None
     if unknown_words(found.query):
-        words = bounded(
+        words = run_within(
             lambda: suggested_words(found.query, rescued.near, tools.store.lexical),
             budget_ms(answer.request, "search.partial_ms", tools),
         )

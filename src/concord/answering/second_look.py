@@ -15,7 +15,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.answering.understand import is_literal
-from concord.crew import bounded
 from concord.errors import reason_of
 from concord.ranking import lift, proximity, rarity
 from concord.ranking.definitions import asked_name, is_definition
@@ -24,6 +23,7 @@ from concord.ranking.options import WRITTEN_BOOST, asked_option, describes, writ
 from concord.text.contains import contains
 from concord.text.stopwords import significant
 from concord.types import ChunkId, Degraded, Json, Query, Ranked, Survivor
+from concord.worker_threads import run_within
 
 if TYPE_CHECKING:
     from concord.protocols import Reranker
@@ -126,7 +126,7 @@ def _reranked(
     ranked: list[Ranked], texts: Mapping[ChunkId, str], query: str, reranker: Reranker, budget_ms: float
 ) -> Look:
     try:
-        better = bounded(lambda: reranker.rerank(query, ranked, texts), budget_ms)
+        better = run_within(lambda: reranker.rerank(query, ranked, texts), budget_ms)
     except Exception as fault:  # whatever a model's runtime raises is reported in the answer
         return _left_alone(ranked, reason_of(fault))
     if better is None:

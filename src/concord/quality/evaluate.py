@@ -36,7 +36,9 @@ MODES = ("bm25", "semantic", *FUSED)
 MEASURES = ("nDCG@10", "R@5", "R@10", "R@100", "RR", "P@1")
 NONSENSE = ("asdf qwer zxcv", "xkcvb wqpfg zzyzx", "qwertzuiop asdfghjkl", "lkjh mnbv poiu trewq")
 
-PATIENCE_MS = 60_000.0  # quality is measured here: a strategy that is late on a busy machine shall still vote
+UNHURRIED_MS = (
+    60_000.0  # quality is measured here: a strategy that is late on a busy machine shall still vote
+)
 
 Run = dict[str, dict[str, float]]  # query → document → score
 
@@ -86,7 +88,7 @@ def evaluate(
 ) -> Evaluation:
     """Ask every judged query of an indexed collection, and `others` by name, and measure what comes back."""
     texts = [*collection.judged.values()]
-    warm_up(texts, tools, PATIENCE_MS)
+    warm_up(texts, tools, UNHURRIED_MS)
     runs, outcomes = _ask_deeply(collection, tools, progress)
     foreign = {name: ask(texts, tools, progress) for name, texts in (others or {}).items()}
     kinds = {one.query_id: one.kind for one in outcomes}
@@ -108,7 +110,7 @@ def evaluate(
             kind: percentiles(one.took_ms for one in outcomes if one.kind == kind)
             for kind in sorted(set(kinds.values()))
         },
-        latency_by_mode=by_mode(texts, tools, progress, PATIENCE_MS),
+        latency_by_mode=by_mode(texts, tools, progress, UNHURRIED_MS),
         promises=promises([(one.judgement, one.relevant) for one in outcomes]),
         gibberish=_gibberish(outcomes, tools, progress),
         answerability={name: _answerability(outcomes, some) for name, some in foreign.items()},
@@ -167,7 +169,7 @@ def _ask_deeply(
     for done, (query_id, text) in enumerate(judged.items(), 1):
         examined = asked(text, tools)
         outcomes.append(_outcome(query_id, examined, collection.qrels.get(query_id, {})))
-        deeper = Request(text, top=depth, deadline_ms=PATIENCE_MS)
+        deeper = Request(text, top=depth, deadline_ms=UNHURRIED_MS)
         for mode, order in _orders(deeper, examined, tools).items():
             runs[mode][query_id] = owners.documents(order)
         progress("asking", done, len(judged))
@@ -176,7 +178,7 @@ def _ask_deeply(
 
 def asked(text: str, tools: SearchTools) -> Examined:
     """Ask one query as a caller would, without a caller's hurry."""
-    return examine(Request(text, mode="auto", deadline_ms=PATIENCE_MS), tools)
+    return examine(Request(text, mode="auto", deadline_ms=UNHURRIED_MS), tools)
 
 
 def _outcome(query_id: str, examined: Examined, judged: Mapping[str, int]) -> Outcome:

@@ -18,7 +18,7 @@ from concord.backends.postgres.bounded import GRACE_S, Bounded
 from concord.backends.postgres.faults import is_lost, translated
 from concord.backends.postgres.location import Location
 from concord.backends.postgres.vector_form import register_vectors
-from concord.patience import allowed_ms
+from concord.call_limit import limit_ms
 
 # It warns of everything that a stopped server takes along, connections of the pool and pipelines; whoever
 # needs one is told anyway.
@@ -40,7 +40,7 @@ _SETTINGS = (
 def connect(location: Location) -> Bounded:
     """Open a connection of its own, in autocommit."""
     connection = Bounded.connect(location.conninfo, autocommit=True)
-    connection.begin(_SETTINGS, (location.org,), allowed_ms())
+    connection.begin(_SETTINGS, (location.org,), limit_ms())
     return connection
 
 
@@ -110,7 +110,7 @@ class Connections:
     @contextmanager
     def _lent(self) -> Iterator[Connection]:
         self._make_sure()
-        allowed = allowed_ms()
+        allowed = limit_ms()
         # One that has yet to be opened takes a while, however little the first search allows.
         connection = self._pool.getconn(WAIT_S if allowed is None else min(WAIT_S, allowed / 1000 + GRACE_S))
         try:

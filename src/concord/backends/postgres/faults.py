@@ -12,8 +12,8 @@ from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 from concord.backends import sql_faults
 from concord.backends.postgres.refused import crowded, why_refused
 from concord.backends.sql_faults import Explanations
+from concord.call_limit import limit_ms
 from concord.errors import BackendDown, BadValue, CorruptStore, KBError, StoreBusy, StoreError
-from concord.patience import allowed_ms
 
 _DENIED = re.compile(r"permission denied for (table|schema) (\S+)")
 _AGAIN = "nothing was lost: start it again or check the network, then repeat the command"
@@ -59,7 +59,7 @@ def _busy(fault: Exception, server: str) -> KBError:
 
 def _late(fault: Exception, server: str) -> KBError:
     more = "allow a search more time with --deadline-ms"
-    if allowed_ms() is None:  # nothing of ours: the server's own limit, for the role or the database
+    if limit_ms() is None:  # nothing of ours: the server's own limit, for the role or the database
         more = "raise statement_timeout, which is not ours: ALTER ROLE … SET statement_timeout = 0"
     return StoreBusy(
         f"PostgreSQL at {server} broke off what took too long: {_first_line(fault)}",

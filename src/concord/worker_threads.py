@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from concord.patience import handed_on
+from concord.call_limit import with_callers_limit
 
 T = TypeVar("T")
 
@@ -29,63 +29,63 @@ def closed_gate() -> threading.Lock:
     return gate
 
 
-class _Seat:
-    """Where an idle thread waits, and what it is called for."""
+class _IdleWorker:
+    """A thread without work: where it waits, and what it is called for."""
 
     def __init__(self) -> None:
         self.gate = closed_gate()
         self.work: Work
 
 
-class Crew:
+class WorkerThreads:
     """Does pieces of work at once, each on a thread that has nothing else to do."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._idle: list[_Seat] = []
+        self._idle: list[_IdleWorker] = []
 
-    def do(self, work: Work) -> None:
+    def start(self, work: Work) -> None:
         """Have a piece of work done, without waiting for it."""
-        work = handed_on(work)
+        work = with_callers_limit(work)
         with self._lock:
-            seat = self._idle.pop() if self._idle else None
-        if seat is None:
+            worker = self._idle.pop() if self._idle else None
+        if worker is None:
             threading.Thread(target=self._live, args=(work,), daemon=True).start()
         else:
-            seat.work = work
-            seat.gate.release()
+            worker.work = work
+            worker.gate.release()
 
     def _live(self, work: Work) -> None:
-        seat = _Seat()
+        worker = _IdleWorker()
         work()
-        while self._may_rest(seat):
-            seat.gate.acquire()  # which closes it behind the thread: it is not idle, so nobody calls it now
-            seat.work()
+        while self._may_rest(worker):
+            worker.gate.acquire()  # which closes it behind the thread: it is not idle, so nobody calls it now
+            worker.work()
 
-    def _may_rest(self, seat: _Seat) -> bool:
+    def _may_rest(self, worker: _IdleWorker) -> bool:
         with self._lock:
             if len(self._idle) >= MOST_IDLE:
                 return False
-            self._idle.append(seat)
+            self._idle.append(worker)
             return True
 
 
-_crew = Crew()
+_workers = WorkerThreads()
 
 
-def do(work: Work) -> None:
-    """Have a piece of work done by the crew of this process."""
-    _crew.do(work)
+def start(work: Work) -> None:
+    """Have a piece of work done by the threads of this process."""
+    _workers.start(work)
 
 
-class Begun(Generic[T]):
+class Task(Generic[T]):
     """A piece of work that somebody else does meanwhile."""
 
     def __init__(self, work: Callable[[], T]) -> None:
         self._work = work
         self._outcome: tuple[T | None, Exception | None] = (None, None)
         self._done = closed_gate()
-        do(self._do)
+        start(self._run)
 
     def result(self, budget_ms: float = math.inf) -> T | None:
         """Return what it comes to; None when it takes longer, and then nobody waits for it.
@@ -93,7 +93,7 @@ class Begun(Generic[T]):
         Raises:
             Exception: whatever the work raises in time.
         """
-        if not self._done.acquire(timeout=bearable(budget_ms / 1000)):
+        if not self._done.acquire(timeout=clamped_wait(budget_ms / 1000)):
             return None
         self._done.release()  # it stays open for whoever asks again
         value, fault = self._outcome
@@ -101,7 +101,7 @@ class Begun(Generic[T]):
             raise fault
         return value
 
-    def _do(self) -> None:
+    def _run(self) -> None:
         try:
             self._outcome = (self._work(), None)
         except Exception as fault:  # raised again by whoever waits
@@ -109,24 +109,24 @@ class Begun(Generic[T]):
         self._done.release()
 
 
-def bounded(work: Callable[[], T], budget_ms: float) -> T | None:
+def run_within(work: Callable[[], T], budget_ms: float) -> T | None:
     """Return what a piece of work comes to; None when it takes longer, and then nobody waits for it.
 
     Raises:
         Exception: whatever the work raises in time.
     """
-    return Begun(work).result(budget_ms)
+    return Task(work).result(budget_ms)
 
 
-def bearable(seconds: float) -> float:
-    """Return how long a thread can be told to wait."""
+def clamped_wait(seconds: float) -> float:
+    """Return the nearest time to this that a thread can be told to wait."""
     return max(0.0, min(seconds, threading.TIMEOUT_MAX))
 
 
 def _start_anew() -> None:
-    """Forget the crew of the process that this one was forked from: its threads are not here."""
-    global _crew
-    _crew = Crew()
+    """Forget the threads of the process that this one was forked from: they are not here."""
+    global _workers
+    _workers = WorkerThreads()
 
 
 os.register_at_fork(after_in_child=_start_anew)
