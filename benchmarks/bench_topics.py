@@ -3,8 +3,8 @@
     KB_BENCH_DATA=../shared/data python -m benchmarks topics
 
 A graph is walked from one place, and where topics lie far apart, the walk may end in the wrong one; what
-words find tells that it has, and then it is walked again with more effort (`missed.py`). Measured are the
-ten nearest: by a walk alone, and by a search. Each time the graph is built, chance has a part in it.
+words find tells that it has, and then it is walked again with more effort (`index_misses.py`). Measured are
+the ten nearest: by a walk alone, and by a search. Each time the graph is built, chance has a part in it.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from concord import Note
-from concord.answering.cascade import Step
+from concord.answering.cascade import RungStrategy
 from concord.answering.remarks import EMPTY, NO_TIME, NO_WORD, NOTHING, RUNG_NOTES, UNEMBEDDED
-from concord.answering.rungs import prefix_match
+from concord.answering.rung_words import prefix_match
 from concord.errors import Unavailable
 from concord.search import search
 from concord.storage import Store
@@ -341,10 +341,10 @@ class _Shelf:
         self.lexical = lexical
 
 
-def test_a_step_votes_best_first_under_its_own_name():
+def test_a_rung_votes_best_first_under_its_own_name():
     kb = library()
     query = understood(kb, "kubern")
-    votes = Step("prefix", "fts_prefix", kb.store.lexical, prefix_match, 100).candidates(query)
+    votes = RungStrategy("prefix", "fts_prefix", kb.store.lexical, prefix_match, 100).candidates(query)
     family: Family = "lexical"
     assert votes == [Candidate(votes[0].chunk_id, "fts_prefix", family, 1, votes[0].score)]
 

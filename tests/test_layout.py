@@ -14,10 +14,10 @@ PURE = {"text", "ranking"}
 ENGINES = {"native", "onnx_models"}  # what adapters around outside libraries share
 ADAPTERS = {"extractors", "embedders", "rerankers", "strategies", "backends"}
 PIPELINES = {
-    "answering", "asking", "backfill", "backup", "breaker", "budget", "clients", "doctor",
+    "answering", "backfill", "backup", "breaker", "budget", "clients", "doctor",
     "embedding", "feedback", "files", "holdings", "ingest", "migrate", "models", "note_files", "notes",
     "outside_vectors", "paging", "partly_read", "quality", "reading", "rehome", "replay",
-    "search", "sources", "vetting", "visible", "worker_threads",
+    "request_checks", "search", "sources", "vetting", "visible", "worker_threads",
 }  # fmt: skip
 LIBRARY = {"knowledge", "measuring", "parts", "syncing", "wire", "wire_outcomes"}
 FACES = {"cli", "mcp"}

@@ -115,7 +115,7 @@ class KnowledgeBase:
             NotFound: there is nothing at `path`.
             UsageError: it may not be indexed, the name is taken, or no file is like the patterns.
         """
-        from concord.asking import several
+        from concord.request_checks import several
         from concord.sources import absolute_path, register
 
         source = register(
@@ -136,7 +136,7 @@ class KnowledgeBase:
         Raises:
             NotFound: no source of a given name.
         """
-        from concord.asking import several
+        from concord.request_checks import several
 
         known = self.store.catalog.sources()
         chosen = [self._named(name) for name in several("names", names)] or known
@@ -150,8 +150,8 @@ class KnowledgeBase:
         Raises:
             NotFound: no source of a given name.
         """
-        from concord.asking import several
         from concord.files.watch import Watched, watch
+        from concord.request_checks import several
 
         chosen = [self._named(name).id for name in several("names", names)]
         watched = Watched(
@@ -246,15 +246,15 @@ class KnowledgeBase:
             UsageError: the request cannot be carried out as asked.
             Unavailable: words, or meaning where only that was asked for, cannot be searched now.
         """
-        from concord.asking import requested
+        from concord.request_checks import requested
 
         return self.ask(requested(text, options), wait_for_model=wait_for_model)
 
     def ask(self, request: Request, *, wait_for_model: bool = True) -> Answer:
         """Answer a request; without waiting for the model, words alone answer for as long as it is cold."""
         from concord.answering.retrieve import deadline_ms
-        from concord.asking import checked
         from concord.call_limit import limited_to
+        from concord.request_checks import checked
         from concord.vetting import with_warnings
 
         request = checked(request)
@@ -275,7 +275,7 @@ class KnowledgeBase:
         """
         from concord.answering.progressive import progressive
         from concord.answering.understand import chosen_mode
-        from concord.asking import checked, requested
+        from concord.request_checks import checked, requested
 
         request = checked(requested(text, options))
         return progressive(request, chosen_mode(request, self.settings), self.ask)
@@ -289,8 +289,8 @@ class KnowledgeBase:
         """
         from concord.answering.explaining import explain_passage
         from concord.answering.retrieve import deadline_ms
-        from concord.asking import checked, requested
         from concord.call_limit import limited_to
+        from concord.request_checks import checked, requested
 
         request = checked(requested(text, options))
         with limited_to(deadline_ms(request, self.settings)):
@@ -336,7 +336,7 @@ class KnowledgeBase:
 
     def _count_reading(self, document: Document) -> None:
         if self.settings["usage.enabled"]:
-            from concord.answering.habits import record_reading
+            from concord.answering.usage import record_reading
 
             record_reading(document.id, self.store.journal)
 

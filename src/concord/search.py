@@ -1,6 +1,6 @@
 """Search, top to bottom:
 
-retrieve → cascade → fuse → floor → read text → deleted files → second look (entities, reranker) → habit
+retrieve → cascade → fuse → floor → read text → deleted files → second look (entities, reranker) → usage
 → diversify → judge → present.
 
 Candidates carry no text: it is read once, after fusion, for the few that survive.
@@ -16,12 +16,12 @@ from msgspec.structs import replace
 
 from concord.answering.cascade import rescue
 from concord.answering.judge import Judgement, judge
-from concord.answering.laps import Laps
 from concord.answering.passages import UNSEEN, diverse, first_of, read_present, reordered
 from concord.answering.present import explained, hits_of, waiting_for_vectors, with_freshness
 from concord.answering.remarks import remarked
 from concord.answering.retrieve import Retrieval, SearchTools, deadline_ms, retrieve
 from concord.answering.second_look import second_look
+from concord.answering.timings import Timings
 from concord.answering.understand import chosen_mode
 from concord.errors import BadValue
 from concord.files.freshness import Files
@@ -58,39 +58,39 @@ def search(request: Request, tools: SearchTools) -> Answer:
 
 def examine(request: Request, tools: SearchTools) -> Examined:
     """Answer one request, and keep the evidence for whoever explains, measures or fits confidence."""
-    laps = Laps()
+    timings = Timings()
     mode = chosen_mode(request, tools.settings)
     fusion = chosen_fusion(request, mode)
     glance = tools.glance or _glance_without_space(tools.store)
-    retrieved = retrieve(request, mode, tools, glance.sources, laps)
+    retrieved = retrieve(request, mode, tools, glance.sources, timings)
     tools = _uncalibrated_if_mute(tools, retrieved)
-    with laps.lap("cascade"):
+    with timings.stage("cascade"):
         rescued = rescue(request, mode, fusion, retrieved, tools)
         found = rescued.found
-    with laps.lap("fuse"):
+    with timings.stage("fuse"):
         fused = fuse(fusion, found.ballots, found.context)
         scores = rrf_scores(found.ballots, found.context.k)
         wanted = _above_threshold(fused.ranked, scores, request.threshold)
         kept = diversify.above_floor(wanted, rescued.floor, scores)
-    with laps.lap("read"):
+    with timings.stage("read"):
         files = Files(glance.sources, tools.store.catalog.memo)
         survivors, left_out, deleted = read_present(kept, found.query, tools.store, files)
         read = first_of(kept, survivors)
-    with laps.lap("rerank"):
-        look = second_look(survivors, found.query, tools.reranker, _left_ms(request, tools, laps))
+    with timings.stage("rerank"):
+        look = second_look(survivors, found.query, tools.reranker, _left_ms(request, tools, timings))
         survivors = reordered(survivors, look.ranked)
-    with laps.lap("usage"):
-        survivors, habits = _by_habit(survivors, tools)
-    with laps.lap("diversify"):
+    with timings.stage("usage"):
+        survivors, usage = _lifted_by_usage(survivors, tools)
+    with timings.stage("diversify"):
         survivors = diverse(survivors, found.query, tools.settings["search.diversity"])
-    with laps.lap("judge"):
+    with timings.stage("judge"):
         present, order = _as_if_absent(left_out, found, fused, fusion)
         judgement = judge(survivors, present, order, tools, rescued.rung, look.close, read)
-    with laps.lap("present"):
+    with timings.stage("present"):
         width = tools.settings["search.snippet_width"]
         hits = hits_of(survivors, judgement, found.query, scores, glance.sources, width, rescued.sought)
         hits = hits if deleted is None else with_freshness(hits, files)
-        hits = explained(hits, judgement, found, fusion, tools, look, habits) if request.explain else hits
+        hits = explained(hits, judgement, found, fusion, tools, look, usage) if request.explain else hits
     answer = Answer(
         request=request,
         mode=mode,
@@ -114,10 +114,10 @@ def examine(request: Request, tools: SearchTools) -> Examined:
         ),
         omitted={"deleted": deleted or 0, "below_threshold": len(fused.ranked) - len(wanted)},
         sought=rescued.sought,
-        timings_ms={**found.poll.timings_ms, **laps.taken_ms},
+        timings_ms={**found.poll.timings_ms, **timings.ms},
     )
     answer = remarked(answer, rescued, judgement.unheld, tools)
-    return Examined(replace(answer, search_time_ms=laps.total_ms()), judgement, retrieved)
+    return Examined(replace(answer, search_time_ms=timings.total_ms()), judgement, retrieved)
 
 
 def chosen_fusion(request: Request, mode: Mode) -> str:
@@ -149,14 +149,16 @@ def _above_threshold(
     return ranked if threshold is None else [one for one in ranked if scores[one.chunk_id] >= threshold]
 
 
-def _by_habit(survivors: list[Survivor], tools: SearchTools) -> tuple[list[Survivor], Mapping[ChunkId, Json]]:
+def _lifted_by_usage(
+    survivors: list[Survivor], tools: SearchTools
+) -> tuple[list[Survivor], Mapping[ChunkId, Json]]:
     """Lift what is read often, where the user wants that, and tell by how much."""
     if not tools.settings["usage.enabled"]:
         return survivors, {}
-    from concord.answering.habits import by_habit
+    from concord.answering.usage import lift_by_usage
 
-    habits = by_habit(survivors, tools.store)
-    return reordered(survivors, habits.ranked), habits.reasons
+    lift = lift_by_usage(survivors, tools.store)
+    return reordered(survivors, lift.ranked), lift.reasons
 
 
 def _matched(hits: Sequence[Hit], tools: SearchTools) -> tuple[str, ...]:
@@ -166,9 +168,9 @@ def _matched(hits: Sequence[Hit], tools: SearchTools) -> tuple[str, ...]:
     return (*known, *sorted(found_by.difference(known)))
 
 
-def _left_ms(request: Request, tools: SearchTools, laps: Laps) -> float:
+def _left_ms(request: Request, tools: SearchTools, timings: Timings) -> float:
     """Return what is left of the time that a search may take."""
-    return max(0.0, deadline_ms(request, tools.settings) - laps.total_ms())
+    return max(0.0, deadline_ms(request, tools.settings) - timings.total_ms())
 
 
 def _as_if_absent(

@@ -45,7 +45,7 @@ class Rescue(Struct, frozen=True):
     sought: tuple[str, ...] = ()  # what that rung looked for: words, or prefix*
 
 
-class Step(Struct):
+class RungStrategy(Struct):
     """A rung as a strategy: it votes under a name of its own, and may fail or be late like any other."""
 
     rung: Rung
@@ -77,11 +77,11 @@ def rescue(request: Request, mode: Mode, fusion: str, found: Retrieval, tools: S
     near: LikeWords = cache(lambda word: index.similar_words(word, NEAR))
     floor: float = tools.settings["search.floor"]
     if _needs_words(mode, fusion, found, tools):
-        for step in _steps(request, near, tools):
-            votes = poll([step], found.query, step.budget_ms)
+        for strategy in _rungs(request, near, tools):
+            votes = poll([strategy], found.query, strategy.budget_ms)
             found = _joined(found, votes)
-            if votes.votes.get(step.name):
-                return Rescue(found, near, min(floor, RESCUE_FLOOR), step.rung, step.sought)
+            if votes.votes.get(strategy.name):
+                return Rescue(found, near, min(floor, RESCUE_FLOOR), strategy.rung, strategy.sought)
     return Rescue(found, near, floor)
 
 
@@ -91,16 +91,16 @@ def budget_ms(request: Request, setting: str, tools: SearchTools) -> float:
     return allowed if request.deadline_ms is None else min(allowed, request.deadline_ms)
 
 
-def _steps(request: Request, near: LikeWords, tools: SearchTools) -> Iterator[Step]:
-    from concord.answering.rungs import (  # late: most searches find the words as typed
+def _rungs(request: Request, near: LikeWords, tools: SearchTools) -> Iterator[RungStrategy]:
+    from concord.answering.rung_words import (  # late: most searches find the words as typed
         partial_match,
         prefix_match,
     )
 
     index, (prefix, partial) = tools.store.lexical, RUNG_STRATEGIES
-    yield Step("prefix", prefix, index, prefix_match, budget_ms(request, "search.prefix_ms", tools))
+    yield RungStrategy("prefix", prefix, index, prefix_match, budget_ms(request, "search.prefix_ms", tools))
     whole_ms = budget_ms(request, "search.partial_ms", tools)
-    yield Step(
+    yield RungStrategy(
         "partial", partial, index, lambda q: partial_match(q, near, index, whole_ms * LOOKING), whole_ms
     )
 

@@ -66,7 +66,7 @@ def explained(
     fusion: str,
     tools: SearchTools,
     look: Look,
-    habits: Mapping[ChunkId, Json],
+    usage: Mapping[ChunkId, Json],
 ) -> tuple[Hit, ...]:
     """Return hits that carry the arithmetic behind them."""
     from concord.ranking import explain  # late: few searches are explained
@@ -76,7 +76,7 @@ def explained(
             **explain.explain(hit.chunk.id, found.ballots, found.context, fusion),
             "closeness": look.close.get(hit.chunk.id, 0.0),
             "rerank": look.explain(hit.chunk.id),
-            "usage": habits.get(hit.chunk.id),
+            "usage": usage.get(hit.chunk.id),
             "relevance": explain.explain_relevance(tools.calibration, verdict.signals, judgement.signals),
             "label": explain.explain_label(verdict.evidence, verdict.label),
         }

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.answering.laps import Laps
-from concord.answering.missed import has_missed, search_harder
+from concord.answering.index_misses import has_missed, search_harder
 from concord.answering.poll import Poll, Polling
+from concord.answering.timings import Timings
 from concord.answering.understand import interpret, is_literal, with_frequencies
 from concord.errors import BackendDown, BadValue, DeadlinePassed, Unavailable
 from concord.ranking import rarity
@@ -71,7 +71,11 @@ class Retrieval(Struct, frozen=True):
 
 
 def retrieve(
-    request: Request, mode: Mode, tools: SearchTools, sources: Sequence[Source], laps: Laps | None = None
+    request: Request,
+    mode: Mode,
+    tools: SearchTools,
+    sources: Sequence[Source],
+    timings: Timings | None = None,
 ) -> Retrieval:
     """Understand a request, ask the strategies, and learn both scores of every candidate.
 
@@ -80,10 +84,10 @@ def retrieve(
         BackendDown: words cannot be searched.
         Unavailable: meaning cannot be searched, and nothing else was asked for.
     """
-    laps = laps or Laps()
+    timings = timings or Timings()
     cosines = _cosines(request, tools)
     asked = [strategy for strategy in tools.strategies if strategy.family in polled(mode)]
-    with laps.lap("understand"):
+    with timings.stage("understand"):
         is_option, is_folder = partial(_is_option, tools.store), partial(_is_folder, tools.store)
         query, parsed = interpret(request, tools.settings, sources, is_option, is_folder)
         polling = Polling(deadline_ms(request, tools.settings))
@@ -96,7 +100,7 @@ def retrieve(
     _refuse_without_words(poll, mode)
     if mode == "semantic" and query.chunks:
         _refuse_without_meaning(poll, tools.absent)
-    with laps.lap("complete"):
+    with timings.stage("complete"):
         voted = _voted(poll, query)
         compared = _compared(voted, query, cosines)
         context = _context(query, tools, _code_share(voted, tools))  # while vectors are fetched

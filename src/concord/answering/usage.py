@@ -13,14 +13,14 @@ from concord.storage import Journal, Store
 from concord.types import Access, ChunkId, Json, Ranked, Survivor
 
 
-class Habits(NamedTuple):
+class UsageLift(NamedTuple):
     """The order once what is read often was lifted, and why, by chunk."""
 
     ranked: list[Ranked]
     reasons: Mapping[ChunkId, Json]
 
 
-def by_habit(survivors: Sequence[Survivor], store: Store) -> Habits:
+def lift_by_usage(survivors: Sequence[Survivor], store: Store) -> UsageLift:
     """Lift what was read lately and often."""
     ranked = [survivor.ranked for survivor in survivors]
     known = store.journal.accesses(list({survivor.document.id for survivor in survivors}))
@@ -30,7 +30,7 @@ def by_habit(survivors: Sequence[Survivor], store: Store) -> Habits:
     after = lifted(ranked, habits)
     scores = {one.chunk_id: one.score for one in ranked}
     added = {one.chunk_id: one.score - scores[one.chunk_id] for one in after}
-    return Habits(after, {i: _reason(of_chunk[i], habits[i], added[i]) for i in habits})
+    return UsageLift(after, {i: _reason(of_chunk[i], habits[i], added[i]) for i in habits})
 
 
 def record_reading(document_id: str, journal: Journal) -> None:

@@ -7,7 +7,7 @@ import threading
 import pytest
 from msgspec.structs import replace
 
-from concord.answering.missed import NEAREST_WANTED, has_missed
+from concord.answering.index_misses import NEAREST_WANTED, has_missed
 from concord.answering.understand import MAX_EF_SEARCH
 from concord.errors import BackendDown
 from concord.knowledge import KnowledgeBase

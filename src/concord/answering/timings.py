@@ -7,19 +7,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Laps:
+class Timings:
     """The stages of one search, in milliseconds."""
 
     def __init__(self) -> None:
         self._started = time.perf_counter()
-        self.taken_ms: dict[str, float] = {}
+        self.ms: dict[str, float] = {}
 
     @contextmanager
-    def lap(self, stage: str) -> Iterator[None]:
+    def stage(self, name: str) -> Iterator[None]:
         """Take the time of a stage."""
         started = time.perf_counter()
         yield
-        self.taken_ms[stage] = (time.perf_counter() - started) * 1000
+        self.ms[name] = (time.perf_counter() - started) * 1000
 
     def total_ms(self) -> float:
         """Return how long it has been."""
