@@ -37,7 +37,7 @@ def run() -> Iterator[Row]:
     with KnowledgeBase.open() as knowledge:
         for name in chosen:
             kept, left_out = halves(read_collection(folder() / name), cache_folder() / "halves" / name)
-            with knowledge.measuring.apart(kept, silent) as tools:
+            with knowledge.measuring.indexed_apart(kept, silent) as tools:
                 own = [one.judgement for one in ask_own(kept, tools, silent) if any(one.relevant)]
                 others = ask([*left_out.judged.values()], tools, silent)
             found = answerability(own, [one.judgement for one in others])

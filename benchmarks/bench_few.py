@@ -40,7 +40,7 @@ def run() -> Iterator[Row]:
     with KnowledgeBase.open() as knowledge:
         for name in chosen:
             collection = read_collection(folder() / name, None).sampled(QUERIES)
-            with knowledge.measuring.apart(collection, silent) as tools:
+            with knowledge.measuring.indexed_apart(collection, silent) as tools:
                 for size in SIZES:
                     asked[size] += _answers(collection, knowledge, tools, size)
     for size, answers in asked.items():

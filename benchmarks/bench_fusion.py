@@ -73,7 +73,7 @@ def _asked(knowledge: KnowledgeBase, name: str, split: str | None = None) -> Jud
     limit = int(os.environ.get("KB_BENCH_QUERIES", QUERIES))
     collection = read_collection(folder() / name, split).sampled(limit)
     found: dict[str, Asked] = {}
-    with knowledge.measuring.apart(collection, silent) as tools:
+    with knowledge.measuring.indexed_apart(collection, silent) as tools:
         sources, owners = tools.store.catalog.sources(), Owners(tools)
         for id, text in collection.judged.items():
             one = retrieve(Request(text, deadline_ms=UNHURRIED_MS), "auto", tools, sources)

@@ -44,7 +44,7 @@ def run() -> Iterator[Row]:
     with KnowledgeBase.open() as knowledge:
         for name in chosen:
             made = lookups(read_collection(folder() / name))
-            with knowledge.measuring.apart(made, silent) as tools:
+            with knowledge.measuring.indexed_apart(made, silent) as tools:
                 found = evaluate(made, tools, silent).measures
             auto, words = found["auto"]["nDCG@10"], found["bm25"]["nDCG@10"]
             yield at_least(

@@ -57,7 +57,7 @@ def _fill(kb: KnowledgeBase, names: Sequence[str]) -> dict[str, list[str]]:
     with KnowledgeBase.open() as knowledge:
         for name in names:
             collection = read_collection(folder() / name, None).sampled(QUERIES)
-            with knowledge.measuring.apart(collection, silent) as tools:
+            with knowledge.measuring.indexed_apart(collection, silent) as tools:
                 copy_store(tools.store, kb.store, prefix=f"{name}-")
             queries[name] = list(collection.judged.values())
     return queries

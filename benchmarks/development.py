@@ -70,7 +70,7 @@ def measured(
     limit = int(os.environ.get("KB_BENCH_QUERIES", ASKED))
     collection = read_collection(folder() / name, split).sampled(limit)
     others = foreign_queries(strangers(name, names), limit)
-    with knowledge.measuring.apart(collection, silent) as tools:
+    with knowledge.measuring.indexed_apart(collection, silent) as tools:
         if calibration is not None:
             tools = replace(tools, calibration=calibration)
         return evaluate(collection, tools, silent, others)

@@ -62,7 +62,7 @@ def _with_scripts(knowledge: KnowledgeBase, identity: Identity, names: list[str]
 
 def _by_weight(knowledge: KnowledgeBase, collection: Collection) -> dict[float, float]:
     """Return nDCG@10 for every weight that meaning may have among strange scripts."""
-    with knowledge.measuring.apart(collection, silent) as tools:
+    with knowledge.measuring.indexed_apart(collection, silent) as tools:
         runs = _runs(collection, tools)
     return {weight: measure(collection.qrels, run)["nDCG@10"] for weight, run in runs.items()}
 

@@ -149,7 +149,7 @@ def test_the_model_is_loaded_before_anything_is_timed_and_every_mode_embeds_anew
     knowledge: KnowledgeBase, tmp_path: Path
 ):
     collection = read_collection(things(tmp_path / "set")).sampled(9)
-    with knowledge.measuring.apart(collection, lambda *_: None) as tools:
+    with knowledge.measuring.indexed_apart(collection, lambda *_: None) as tools:
         noted, embedder = counting(tools)
         evaluate(collection, noted, lambda *_: None)
     texts = [*collection.judged.values()]
@@ -161,7 +161,7 @@ def test_the_model_is_loaded_before_anything_is_timed_and_every_mode_embeds_anew
 def test_no_more_than_a_sample_is_timed_and_it_is_from_everywhere(knowledge: KnowledgeBase, tmp_path: Path):
     collection = read_collection(things(tmp_path / "set"))
     done: list[tuple[int, int | None]] = []
-    with knowledge.measuring.apart(collection, lambda *_: None) as tools:
+    with knowledge.measuring.indexed_apart(collection, lambda *_: None) as tools:
         noted, embedder = counting(tools)
         texts = [f"where is the {at}" for at in range(120)]
         by_mode(texts, noted, lambda stage, at, total: done.append((at, total)), 60_000)
@@ -194,7 +194,7 @@ def test_the_run_of_auto_begins_with_what_a_search_returns(knowledge: KnowledgeB
     folder = things(tmp_path / "set")
     found = knowledge.measuring.evaluate(folder, limit=5)
     collection = read_collection(folder).sampled(5)
-    with knowledge.measuring.apart(collection, lambda *_: None) as tools:
+    with knowledge.measuring.indexed_apart(collection, lambda *_: None) as tools:
         from concord.search import search
         from concord.types import Request
 

@@ -156,7 +156,7 @@ def test_a_hit_is_thought_of_alike_however_many_are_asked_for_and_whatever_order
     knowledge: KnowledgeBase, tmp_path: Path
 ):
     collection = read_collection(things(tmp_path / "set"))
-    with knowledge.measuring.apart(collection, lambda *_: None) as tools:
+    with knowledge.measuring.indexed_apart(collection, lambda *_: None) as tools:
         for text in [*collection.judged.values()][:5]:
             asked = [Request(text), Request(text, top=25), Request(text, fusion="rrf")]
             first, *others = [_scores(examine(request, tools)) for request in asked]

@@ -15,9 +15,9 @@ ENGINES = {"native", "onnx_models"}  # what adapters around outside libraries sh
 ADAPTERS = {"extractors", "embedders", "rerankers", "strategies", "backends"}
 PIPELINES = {
     "answering", "backfill", "backup", "breaker", "budget", "clients", "doctor",
-    "embedding", "feedback", "files", "holdings", "ingest", "migrate", "models", "note_files", "notes",
-    "outside_vectors", "paging", "partly_read", "quality", "reading", "rehome", "replay",
-    "request_checks", "search", "sources", "vetting", "visible", "worker_threads",
+    "embedding", "feedback", "files", "ingest", "migrate", "model_trial", "models", "note_files", "notes",
+    "outside_vectors", "paging", "partly_read", "quality", "reading", "removal",
+    "request_checks", "search", "sources", "stats", "vector_move", "vetting", "visible", "worker_threads",
 }  # fmt: skip
 LIBRARY = {"knowledge", "measuring", "parts", "syncing", "wire", "wire_outcomes"}
 FACES = {"cli", "mcp"}

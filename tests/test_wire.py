@@ -20,7 +20,6 @@ from concord.migrate import Migration
 from concord.models import Built, Switch
 from concord.notes import Note
 from concord.outcomes import Backup, Failure, Passage, Removal, SourceSummary, Stats, SyncReport
-from concord.rehome import Rehomed
 from concord.text.urls import without_password
 from concord.types import (
     MODES,
@@ -35,6 +34,7 @@ from concord.types import (
     Request,
     Source,
 )
+from concord.vector_move import VectorMove
 from concord.wire import (
     answer_to_json,
     document_to_json,
@@ -48,13 +48,13 @@ from concord.wire_outcomes import (
     backup_to_json,
     built_to_json,
     migration_to_json,
-    rehomed_to_json,
     removal_to_json,
     source_to_json,
     stats_to_json,
     switch_to_json,
     sync_report_to_json,
     sync_reports_to_json,
+    vector_move_to_json,
 )
 
 SCHEMA = json.loads(
@@ -349,7 +349,7 @@ def test_what_embedding_came_to_has_the_same_keys_whatever_it_was_done_for():
     keys = {"embedded", "reused", "pending", "degraded", "overflowed"}
     built, moved = (
         built_to_json(Built(identity, True, done, 1.0)),
-        rehomed_to_json(Rehomed(done), "the store"),
+        vector_move_to_json(VectorMove(done), "the store"),
     )
     assert built.keys() - {"name", "provider", "model", "dimension", "metric", "active", "took_s"} == keys
     assert moved.keys() - {"vectors", "left"} == keys

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from concord.outcomes import Backup, Passage, Removal, SourceSummary, Stats, SyncReport
     from concord.paging import Page
     from concord.protocols import Embedder, Progress
-    from concord.rehome import Rehomed
     from concord.storage import Store
     from concord.syncing import Syncing
+    from concord.vector_move import VectorMove
 
 
 def _pipeline(request: Request) -> Callable[[Request, SearchTools], Answer]:
@@ -140,7 +140,7 @@ class KnowledgeBase:
 
         known = self.store.catalog.sources()
         chosen = [self._named(name) for name in several("names", names)] or known
-        return [self._syncing.reported(source, embed=embed, progress=progress) for source in chosen]
+        return [self._syncing.sync_and_report(source, embed=embed, progress=progress) for source in chosen]
 
     def watch(
         self, names: Sequence[str] = (), *, embed: bool = True, stop: Event | None = None
@@ -198,13 +198,13 @@ class KnowledgeBase:
             StoreBusy: it has been synced by another process for too long.
             BackendDown: the vectors cannot be deleted now; nothing has been, and it can be tried again.
         """
-        from concord.holdings import remove
+        from concord.removal import remove
 
         return remove(self.store, self._named(name), self.settings["sync.lock_wait_s"], force=force)
 
     def sources(self) -> list[SourceSummary]:
         """Return every source with its counts, by name."""
-        from concord.holdings import summary
+        from concord.stats import summary
 
         catalog = self.store.catalog
         return [summary(catalog, source) for source in catalog.sources()]
@@ -215,13 +215,13 @@ class KnowledgeBase:
         Raises:
             NotFound: no source of that name.
         """
-        from concord.holdings import summary
+        from concord.stats import summary
 
         return summary(self.store.catalog, self._named(name))
 
     def stats(self) -> Stats:
         """Return the state of the knowledge base."""
-        from concord.holdings import stats
+        from concord.stats import stats
 
         return stats(self.store, self.org, self.settings.store_url)
 
@@ -490,7 +490,7 @@ class KnowledgeBase:
 
         return back_up(self.store, path, progress)
 
-    def migrate_vectors(self, *, progress: Progress = silent) -> Rehomed:
+    def migrate_vectors(self, *, progress: Progress = silent) -> VectorMove:
         """Bring the vectors of this store to where `vectors.url` says, from the embedding cache.
 
         What was sent to where they were before is deleted there, or the result says why it could not be.
@@ -499,11 +499,11 @@ class KnowledgeBase:
             BadValue: nothing would be kept there.
             BackendDown: nobody answers there; nothing has changed.
         """
-        from concord.rehome import Places, rehome
+        from concord.vector_move import Places, move_vectors
 
         check_lasting(self.settings["vectors.url"])
         places = Places(self.parts.outside, self.parts.place_at)
-        return rehome(self.store, places, self.embedder, progress)
+        return move_vectors(self.store, places, self.embedder, progress)
 
     def doctor(self, *, fix: bool = False, progress: Progress = silent) -> Diagnosis:
         """Look for what is wrong, and with `fix` put right what is safe to; raises for nothing it finds."""
@@ -512,7 +512,7 @@ class KnowledgeBase:
         patient = Patient(
             store=lambda: self.store,
             embedder=lambda: self.embedder,
-            sync=lambda source: self._syncing.reported(source, embed=False, progress=progress),
+            sync=lambda source: self._syncing.sync_and_report(source, embed=False, progress=progress),
             folder=self.settings.paths.data,
             max_bytes=self.settings["ingest.max_bytes"],
         )

@@ -46,7 +46,7 @@ class Measuring:
         from concord.quality.evaluate import evaluate
 
         collection, others = _asked_of(folder, unanswerable, split, limit)
-        with self.apart(collection, progress) as tools:
+        with self.indexed_apart(collection, progress) as tools:
             return evaluate(collection, tools, progress, others)
 
     def calibrate(
@@ -72,7 +72,7 @@ class Measuring:
         collection, others = _asked_of(folder, unanswerable, split, limit)
         identity = self._parts.model_identity
         judged = judged_outcomes(self._own_tools(), progress)
-        with self.apart(collection, progress) as tools:
+        with self.indexed_apart(collection, progress) as tools:
             fitted = refit(collection, tools, identity, others, progress, judged)
         folder = Path(self._parts.settings.paths.data)
         return replace(fitted, path=save_calibration(fitted.calibration, identity, folder))
@@ -87,7 +87,7 @@ class Measuring:
         return self._parts.search_tools(Request(""), wait_for_model=True)
 
     @contextmanager
-    def apart(self, collection: Collection, progress: Progress) -> Iterator[SearchTools]:
+    def indexed_apart(self, collection: Collection, progress: Progress) -> Iterator[SearchTools]:
         """Index a collection apart from the knowledge base, and yield what it is searched with."""
         from concord.answering.retrieve import SearchTools
         from concord.embedding import embed_pending

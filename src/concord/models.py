@@ -14,8 +14,8 @@ from typing import Any, Literal, NamedTuple
 
 from concord.embedding import Embedding, embed_space
 from concord.errors import BadValue, EmbedderDown, NotFound
+from concord.model_trial import Contender, KnownItem, ModelComparison, compare, known_items, recorded_items
 from concord.protocols import Embedder, Progress
-from concord.replay import Comparison, Contender, KnownItem, compare, known_items, recorded_items
 from concord.storage import Store
 from concord.types import Identity, Space, silent
 
@@ -46,7 +46,7 @@ class Switch(NamedTuple):
     outcome: Literal["switched", "already", "worse"]
     identity: Identity
     before: Identity | None
-    comparison: Comparison | None  # None where nothing had to be tried
+    comparison: ModelComparison | None  # None where nothing had to be tried
     embedding: Embedding
     took_s: float
 
@@ -125,7 +125,7 @@ class Models:
 
     def compare(
         self, first: str, second: str, *, queries: Path | None = None, progress: Progress = silent
-    ) -> Comparison:
+    ) -> ModelComparison:
         """Let two models look for the same passages.
 
         Raises:
@@ -171,7 +171,9 @@ class Models:
             )
         return done
 
-    def _compared(self, before: Space, after: Space, queries: Path | None, progress: Progress) -> Comparison:
+    def _compared(
+        self, before: Space, after: Space, queries: Path | None, progress: Progress
+    ) -> ModelComparison:
         items: Sequence[KnownItem]
         catalog = self._store.catalog
         items = recorded_items(queries, catalog) if queries else known_items(catalog)

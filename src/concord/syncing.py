@@ -21,7 +21,7 @@ class Syncing:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
 
-    def reported(
+    def sync_and_report(
         self, source: Source, *, embed: bool, progress: Progress, changed: Set[str] = frozenset()
     ) -> SyncReport:
         """Sync a source; one that is out of reach, or was removed meanwhile, is reported, not raised."""
@@ -38,7 +38,7 @@ class Syncing:
     def try_sync(self, source: Source, *, embed: bool, changed: Set[str]) -> SyncReport:
         """Sync a source for whoever tries again soon: what may work by then is reported, too, not raised."""
         try:
-            return self.reported(source, embed=embed, progress=silent, changed=changed)
+            return self.sync_and_report(source, embed=embed, progress=silent, changed=changed)
         except (Unavailable, StoreBusy) as fault:
             return _failed(source, fault.message)
 

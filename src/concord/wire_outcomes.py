@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from concord.embedding import Embedding
     from concord.feedback import Review
     from concord.migrate import Migration
+    from concord.model_trial import ModelComparison, ModelResult
     from concord.models import Built, ModelState, Switch
     from concord.outcomes import (
         Backup,
@@ -31,9 +32,8 @@ if TYPE_CHECKING:
     from concord.quality.evaluate import Evaluation
     from concord.quality.refit import Refit
     from concord.quality.reliability import Promises, Reliability
-    from concord.rehome import Rehomed
-    from concord.replay import Comparison, Trial
     from concord.types import Feedback, Identity
+    from concord.vector_move import VectorMove
 
 SUMMED = ("added", "changed", "removed", "renamed", "unchanged", "chunks", "embedded", "reused", "pending")
 
@@ -118,7 +118,7 @@ def backup_to_json(backup: Backup) -> JsonObject:
     return json_object(wire)
 
 
-def rehomed_to_json(done: Rehomed, place: str) -> JsonObject:
+def vector_move_to_json(done: VectorMove, place: str) -> JsonObject:
     """Return where vectors are kept now, what bringing them there came to, and where some still lie."""
     left = [{"vectors": one.home.url, "store": one.home.key, "why": one.why} for one in done.left]
     return json_object({"vectors": place, **_embedding(done.embedding), "left": left})
@@ -221,12 +221,12 @@ def switch_to_json(switch: Switch) -> JsonObject:
     return json_object(wire)
 
 
-def comparison_to_json(comparison: Comparison) -> JsonObject:
+def comparison_to_json(comparison: ModelComparison) -> JsonObject:
     """Return what two models found."""
     wire = {
         "queries": len(comparison.before.ranks),
-        "before": _trial(comparison.before),
-        "after": _trial(comparison.after),
+        "before": _model_result(comparison.before),
+        "after": _model_result(comparison.after),
         "difference": round(comparison.difference, 4),
         "worse": comparison.is_worse,
     }
@@ -340,12 +340,12 @@ def _embedding(done: Embedding) -> JsonObject:
     return {key: value for key, value in done._asdict().items() if key != "refused"}
 
 
-def _trial(trial: Trial) -> JsonObject:
+def _model_result(result: ModelResult) -> JsonObject:
     return {
-        "name": trial.identity.name,
-        "mrr": round(trial.mrr, 4),
-        "found": round(trial.found, 4),
-        "query_ms": round(trial.query_ms, 3),
+        "name": result.identity.name,
+        "mrr": round(result.mrr, 4),
+        "found": round(result.found, 4),
+        "query_ms": round(result.query_ms, 3),
     }
 
 

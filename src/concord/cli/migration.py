@@ -78,19 +78,19 @@ def _everything(knowledge: KnowledgeBase, target: Target, as_json: bool) -> int:
 
 def _vectors(knowledge: KnowledgeBase, as_json: bool) -> int:
     with shown() as progress:
-        rehomed = knowledge.migrate_vectors(progress=progress)
-    done, place = rehomed.embedding, knowledge.vectors_home or "the store itself"
+        moved = knowledge.migrate_vectors(progress=progress)
+    done, place = moved.embedding, knowledge.vectors_home or "the store itself"
     if as_json:
-        from concord.wire_outcomes import rehomed_to_json
+        from concord.wire_outcomes import vector_move_to_json
 
-        output.emit_json(rehomed_to_json(rehomed, place))
+        output.emit_json(vector_move_to_json(moved, place))
     else:
         output.emit(
             f"✓ vectors are kept in {place}: {done.reused:,} sent again, {done.embedded:,} embedded anew"
         )
         if done.pending:
             output.talk(f"{done.pending:,} chunks are left ({done.degraded or 'no model'}): `kb sync`")
-    for left in rehomed.left:
+    for left in moved.left:
         output.talk(
             f"what was sent to {left.home.url} is still there, with its texts: {left.why}\n"
             "  the next `kb migrate` tries again to delete it; by hand, delete the points there whose"

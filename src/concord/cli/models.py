@@ -15,8 +15,8 @@ from concord.visible import one_line
 
 if TYPE_CHECKING:
     from concord.embedding import Embedding
+    from concord.model_trial import ModelComparison, ModelResult
     from concord.models import ModelState
-    from concord.replay import Comparison, Trial
 
 NOT_SWITCHED = 1
 
@@ -130,7 +130,7 @@ def compare(flags: Flags, first: str, second: str, queries: Path | None, as_json
         output.emit_json(comparison_to_json(comparison))
         return
     heads = ("model", "MRR", "found", "ms a query")
-    output.emit(output.table(heads, map(_trial_row, (comparison.before, comparison.after))))
+    output.emit(output.table(heads, map(_result_row, (comparison.before, comparison.after))))
     output.talk(_difference(comparison))
 
 
@@ -195,11 +195,11 @@ def _made(done: Embedding) -> str:
     return f"{made}; {done.pending:,} left{why}: run it again"
 
 
-def _trial_row(trial: Trial) -> tuple[str, ...]:
-    return (trial.identity.name, f"{trial.mrr:.3f}", f"{trial.found:.0%}", f"{trial.query_ms:.1f}")
+def _result_row(result: ModelResult) -> tuple[str, ...]:
+    return (result.identity.name, f"{result.mrr:.3f}", f"{result.found:.0%}", f"{result.query_ms:.1f}")
 
 
-def _difference(comparison: Comparison) -> str:
+def _difference(comparison: ModelComparison) -> str:
     count = len(comparison.before.ranks)
     if not count:
         return "there was nothing to try: no document has a sentence to look for"

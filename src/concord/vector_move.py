@@ -31,7 +31,7 @@ class LeftBehind(Struct, frozen=True):
     why: str
 
 
-class Rehomed(Struct, frozen=True):
+class VectorMove(Struct, frozen=True):
     """What bringing vectors to another place came to."""
 
     embedding: Embedding
@@ -45,7 +45,7 @@ class Places(Struct, frozen=True):
     at: Callable[[str], OutsideVectors]
 
 
-def rehome(store: Store, places: Places, embedder: Embedder | None, progress: Progress) -> Rehomed:
+def move_vectors(store: Store, places: Places, embedder: Embedder | None, progress: Progress) -> VectorMove:
     """Keep a store's vectors outside it, or inside again.
 
     Interrupted, what has not arrived is pending for the next sync.
@@ -53,16 +53,16 @@ def rehome(store: Store, places: Places, embedder: Embedder | None, progress: Pr
     Raises:
         BackendDown: nobody answers in the new place; nothing has changed.
     """
-    _move(store, places.new)
+    _change_home(store, places.new)
     for space in store.spaces.all():
         if not space.is_active:
             _refill(space.identity, store)
     done = embed_pending(store, embedder, progress)
     store.tend(progress)
-    return Rehomed(done, tuple(_clear(store, places)))
+    return VectorMove(done, tuple(_clear(store, places)))
 
 
-def _move(store: Store, new: OutsideVectors | None) -> None:
+def _change_home(store: Store, new: OutsideVectors | None) -> None:
     ledger, url = store.ledger, new.home if new else ""
     if new:
         for space in store.spaces.all():

@@ -13,9 +13,9 @@ from concord import KnowledgeBase, Note
 from concord.cli.main import main
 from concord.embedding import text_key
 from concord.errors import BackendDown, EmbedderDown
-from concord.rehome import Rehomed
 from concord.storage import Store
 from concord.text.assemble import embeddable_text
+from concord.vector_move import VectorMove
 from contract.stored import IDENTITY, unit
 from small_library import secluded
 
@@ -68,7 +68,7 @@ def owners(shim: QdrantShim, collection: str = OLD) -> dict[str, int]:
     return found
 
 
-def moved(folder: Path, vectors: str = "", **more: Any) -> Rehomed:
+def moved(folder: Path, vectors: str = "", **more: Any) -> VectorMove:
     """Bring vectors there, and see that they are searched there."""
     with opened(folder, vectors, **more) as made:
         done = made.migrate_vectors()

@@ -33,7 +33,7 @@ class KnownItem(NamedTuple):
     chunks: frozenset[ChunkId]
 
 
-class Trial(NamedTuple):
+class ModelResult(NamedTuple):
     """What one model found."""
 
     identity: Identity
@@ -43,11 +43,11 @@ class Trial(NamedTuple):
     ranks: tuple[float, ...]  # the reciprocal rank of each query
 
 
-class Comparison(NamedTuple):
+class ModelComparison(NamedTuple):
     """Two models on the same queries."""
 
-    before: Trial
-    after: Trial
+    before: ModelResult
+    after: ModelResult
 
     @property
     def difference(self) -> float:
@@ -73,10 +73,10 @@ class Contender(NamedTuple):
 
 def compare(
     before: Contender, after: Contender, items: Sequence[KnownItem], progress: Progress
-) -> Comparison:
+) -> ModelComparison:
     """Let two models look for the same passages."""
     total = 2 * len(items)
-    return Comparison(
+    return ModelComparison(
         _try(before, items, progress, 0, total), _try(after, items, progress, len(items), total)
     )
 
@@ -131,7 +131,7 @@ def _query(text: str) -> str | None:
 
 def _try(
     contender: Contender, items: Sequence[KnownItem], progress: Progress, done: int, total: int
-) -> Trial:
+) -> ModelResult:
     ranks: list[float] = []
     started = time.perf_counter()
     for at, item in enumerate(items, 1):
@@ -139,7 +139,7 @@ def _try(
         ranks.append(_reciprocal_rank(contender.vectors, vector, item))
         progress("replay", done + at, total)
     count = max(1, len(items))
-    return Trial(
+    return ModelResult(
         contender.embedder.identity,
         mrr=sum(ranks) / count,
         found=sum(rank > 0 for rank in ranks) / count,

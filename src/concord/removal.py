@@ -1,57 +1,13 @@
-"""What a knowledge base holds: its sources, how much of each, and how to be rid of one."""
+"""How is a knowledge base rid of a source? With all that came from it, and not of what is nowhere else."""
 
 from __future__ import annotations
 
-import os
-from collections import Counter
-from collections.abc import Iterator
-
 from concord.errors import BackendDown, UsageError
-from concord.outcomes import Removal, SourceSummary, Stats
-from concord.storage import Catalog, Store
+from concord.outcomes import Removal
+from concord.storage import Store
 from concord.types import Source, silent
 
 _TRY_AGAIN = "nothing was removed: see that it runs and that vectors.url is right, then try again"
-
-
-def summary(catalog: Catalog, source: Source) -> SourceSummary:
-    """Return a source with its counts."""
-    return SourceSummary(source, catalog.counts(source.id))
-
-
-def stats(store: Store, org: str, url: str) -> Stats:
-    """Return the state of a knowledge base, which is kept at a URL."""
-    catalog = store.catalog
-    counts, home = catalog.counts(), store.ledger.home().url
-    pending = counts.chunks - counts.vectors
-    return Stats(
-        org=org,
-        store=url,
-        size_bytes=_size(store.path) if store.path else None,
-        counts=counts,
-        pending=pending,
-        identity=store.vectors.identity(),
-        cache=store.cache.usage(),
-        index=None if home else store.index_state(),  # where vectors are kept, theirs is
-        generation=catalog.generation(),
-        types=catalog.count_types(),
-        feedback=Counter(one.opinion for one in store.journal.feedback()),
-        vectors_home=home,
-        problems=tuple(_problems(counts.documents, pending)),
-    )
-
-
-def _problems(documents: int, pending: int) -> Iterator[str]:
-    if not documents:
-        yield "nothing is indexed yet: `kb add PATH` indexes a folder, `kb note` keeps a note"
-    if pending:
-        yield f"{pending:,} chunks are left to embed, and found by words alone until then: `kb sync`"
-
-
-def _size(path: str) -> int | None:
-    """Return what a store takes on the disk, with the log of a database, which may be the larger part."""
-    files = [file for file in (path, f"{path}-wal", f"{path}-shm") if os.path.exists(file)]
-    return sum(map(os.path.getsize, files)) if files else None
 
 
 def remove(store: Store, source: Source, wait_s: float, *, force: bool = False) -> Removal:
