@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from concord import KnowledgeBase
 from concord.backfill import Backfill
 from concord.budget import BYTES_PER_TOKEN
-from concord.embedding import Embedding
+from concord.embedding import EmbeddingReport
 from concord.migrate import Migration
 from concord.models import Built, Switch
 from concord.notes import Note
@@ -336,8 +336,8 @@ def test_how_long_something_took_has_three_decimals_whatever_was_done():
         sync_report_to_json(SyncReport(DOCS, took_s=1.23456)),
         migration_to_json(Migration(counts, 2, "abc", 2, 1.23456), "sqlite:///x"),
         backup_to_json(Backup("copy", 9, counts, 1.23456)),
-        built_to_json(Built(identity, True, Embedding(), 1.23456)),
-        switch_to_json(Switch("switched", identity, None, None, Embedding(), 1.23456)),
+        built_to_json(Built(identity, True, EmbeddingReport(), 1.23456)),
+        switch_to_json(Switch("switched", identity, None, None, EmbeddingReport(), 1.23456)),
         backfill_to_json(Backfill(took_s=1.23456)),
     ]
     assert [wire["took_s"] for wire in wires] == [1.235] * len(wires)
@@ -345,7 +345,7 @@ def test_how_long_something_took_has_three_decimals_whatever_was_done():
 
 
 def test_what_embedding_came_to_has_the_same_keys_whatever_it_was_done_for():
-    identity, done = Identity("bundled", "granite", 384), Embedding(embedded=3, refused=1, pending=1)
+    identity, done = Identity("bundled", "granite", 384), EmbeddingReport(embedded=3, refused=1, pending=1)
     keys = {"embedded", "reused", "pending", "degraded", "overflowed"}
     built, moved = (
         built_to_json(Built(identity, True, done, 1.0)),

@@ -24,7 +24,7 @@ EMBED_WINDOW = 2048  # chunks sorted by length together, so that a batch wastes 
 EMBED_BATCH = 64  # chunks embedded and committed together: what an interruption loses at most
 
 
-class Embedding(NamedTuple):
+class EmbeddingReport(NamedTuple):
     """What embedding the pending chunks came to."""
 
     embedded: int = 0
@@ -35,7 +35,7 @@ class Embedding(NamedTuple):
     overflowed: int = 0  # texts longer than the model's window, which were embedded in parts
 
 
-class Batch(NamedTuple):
+class BatchVectors(NamedTuple):
     """What became of a few texts."""
 
     vectors: dict[bytes, Vector]  # by the key of the text
@@ -43,7 +43,7 @@ class Batch(NamedTuple):
     refused: str | None = None  # why some have none
 
 
-def with_embedding(report: SyncReport, done: Embedding) -> SyncReport:
+def with_embedding(report: SyncReport, done: EmbeddingReport) -> SyncReport:
     """Return a report of a sync that also tells what embedding came to."""
     return replace(
         report,
@@ -62,7 +62,7 @@ def text_key(text: str) -> bytes:
 
 def embed_pending(
     store: Store, embedder: Embedder | None, progress: Progress, *, source_id: str | None = None
-) -> Embedding:
+) -> EmbeddingReport:
     """Give a vector to every chunk that has none; what keeps it from that leaves the rest for next time.
 
     A provider or vector store that is down does, and so does a store that refuses vectors: the texts are
@@ -74,13 +74,13 @@ def embed_pending(
     counts = store.catalog.counts(source_id)  # the catalog knows even while a vector store is down
     pending = counts.chunks - counts.vectors
     if embedder is None or pending <= 0:
-        return Embedding(pending=pending)
+        return EmbeddingReport(pending=pending)
     try:
         return embed_space(store, embedder, progress, source_id=source_id, pending=pending)
     except ModelMismatch:
         raise
     except StoreError as fault:
-        return Embedding(pending=pending, degraded=fault.message)
+        return EmbeddingReport(pending=pending, degraded=fault.message)
 
 
 def embed_space(
@@ -90,13 +90,13 @@ def embed_space(
     *,
     source_id: str | None = None,
     pending: int | None = None,
-) -> Embedding:
+) -> EmbeddingReport:
     """Give a vector of this embedder to every chunk that has none of it, whichever space is active.
 
     Raises:
         ModelMismatch: the store holds another model's vectors and has no space for this one.
     """
-    done, overflowed = Embedding(pending=pending or 0), embedder.overflowed
+    done, overflowed = EmbeddingReport(pending=pending or 0), embedder.overflowed
     try:
         space = store.spaces.of(embedder.identity)
         space.prepare(embedder.identity)
@@ -110,14 +110,14 @@ def embed_space(
     return done._replace(overflowed=embedder.overflowed - overflowed)
 
 
-def vectors_for(texts: Iterable[str], store: Store, embedder: Embedder) -> Batch:
+def vectors_for(texts: Iterable[str], store: Store, embedder: Embedder) -> BatchVectors:
     """Return the vectors of texts by their keys, making and caching those that are not known."""
     wanted = {text_key(text): text for text in texts}
     known = store.cache.get(embedder.identity, list(wanted))
     fresh = {key: text for key, text in wanted.items() if key not in known}
     made, refused = _made(fresh, embedder) if fresh else ({}, None)
     store.cache.put(embedder.identity, made)
-    return Batch({**known, **made}, len(made), refused)
+    return BatchVectors({**known, **made}, len(made), refused)
 
 
 def _batches(space: VectorIndex, source_id: str | None) -> Iterator[list[tuple[ChunkId, str]]]:
@@ -135,7 +135,7 @@ def _text(pending: Pending) -> tuple[ChunkId, str]:
 
 def _embed(
     batch: Sequence[tuple[ChunkId, str]], store: Store, space: VectorIndex, embedder: Embedder
-) -> tuple[int, Batch]:
+) -> tuple[int, BatchVectors]:
     """Store a vector for each of the batch; return how many have one now, and what was made for that."""
     result = vectors_for((text for _, text in batch), store, embedder)
     keys = {chunk_id: text_key(text) for chunk_id, text in batch}
@@ -153,7 +153,7 @@ def _made(texts: dict[bytes, str], embedder: Embedder) -> tuple[dict[bytes, Vect
         return {key: vector for key, vector in pairs if vector is not None}, fault.message
 
 
-def _count(done: Embedding, size: int, having: int, batch: Batch) -> Embedding:
+def _count(done: EmbeddingReport, size: int, having: int, batch: BatchVectors) -> EmbeddingReport:
     return done._replace(
         embedded=done.embedded + batch.made,
         reused=done.reused + having - batch.made,

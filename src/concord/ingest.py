@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from concord.batches import batched
-from concord.embedding import Embedding, embed_pending, with_embedding
+from concord.embedding import EmbeddingReport, embed_pending, with_embedding
 from concord.errors import (
     BadValue,
     ExtractionError,
@@ -121,10 +121,10 @@ def _as_stored(source: Source, catalog: Catalog) -> Source:
     raise NotFound(f"the source {source.name!r} was removed meanwhile", hint="`kb add` indexes it again")
 
 
-def _embed_source(source: Source, tools: SyncTools) -> Embedding:
+def _embed_source(source: Source, tools: SyncTools) -> EmbeddingReport:
     counts = tools.store.catalog.counts(source.id)
     if counts.chunks == counts.vectors:
-        return Embedding()
+        return EmbeddingReport()
     return embed_pending(tools.store, tools.embedder(), tools.progress, source_id=source.id)
 
 

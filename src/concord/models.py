@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from concord.embedding import Embedding, embed_space
+from concord.embedding import EmbeddingReport, embed_space
 from concord.errors import BadValue, EmbedderDown, NotFound
 from concord.model_trial import Contender, KnownItem, ModelComparison, compare, known_items, recorded_items
 from concord.protocols import Embedder, Progress
@@ -36,7 +36,7 @@ class Built(NamedTuple):
 
     identity: Identity
     is_active: bool
-    embedding: Embedding
+    embedding: EmbeddingReport
     took_s: float
 
 
@@ -47,7 +47,7 @@ class Switch(NamedTuple):
     identity: Identity
     before: Identity | None
     comparison: ModelComparison | None  # None where nothing had to be tried
-    embedding: Embedding
+    embedding: EmbeddingReport
     took_s: float
 
 
@@ -101,7 +101,9 @@ class Models:
         started, target, before = time.monotonic(), self.find(name), self._store.spaces.active()
         old = before.identity if before else None
         if target.is_active or before is None:
-            return Switch("already", target.identity, old, None, Embedding(), time.monotonic() - started)
+            return Switch(
+                "already", target.identity, old, None, EmbeddingReport(), time.monotonic() - started
+            )
         with self._locked():
             embedding = self._completed(target, force, progress)
             trial = None
@@ -153,14 +155,14 @@ class Models:
             raise NotFound(f"there are no vectors of a model {name!r}", hint=hint)
         return fitting[0]
 
-    def _completed(self, target: Space, force: bool, progress: Progress) -> Embedding:
+    def _completed(self, target: Space, force: bool, progress: Progress) -> EmbeddingReport:
         """Embed what has no vector of the target yet.
 
         Raises:
             EmbedderDown: it cannot be, and nobody said that it does not matter.
         """
         if not self._store.spaces.of(target.identity).count_pending():
-            return Embedding()
+            return EmbeddingReport()
         with self._opened(target) as embedder:
             done = embed_space(self._store, embedder, progress)
         self._store.tend(progress)

@@ -13,7 +13,7 @@ from contextlib import closing
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from concord.embedding import Embedding, embed_pending, text_key
+from concord.embedding import EmbeddingReport, embed_pending, text_key
 from concord.errors import KBError
 from concord.protocols import Embedder, Progress
 from concord.storage import OutsideVectors, Store
@@ -34,7 +34,7 @@ class LeftBehind(Struct, frozen=True):
 class VectorMove(Struct, frozen=True):
     """What bringing vectors to another place came to."""
 
-    embedding: Embedding
+    embedding: EmbeddingReport
     left: tuple[LeftBehind, ...] = ()
 
 

@@ -14,7 +14,7 @@ from concord.wire import JsonObject, iso_time, json_object
 if TYPE_CHECKING:
     from concord.backfill import Backfill
     from concord.doctor import Diagnosis
-    from concord.embedding import Embedding
+    from concord.embedding import EmbeddingReport
     from concord.feedback import Review
     from concord.migrate import Migration
     from concord.model_trial import ModelComparison, ModelResult
@@ -336,7 +336,7 @@ def _model(identity: Identity | None) -> JsonObject | None:
     }
 
 
-def _embedding(done: Embedding) -> JsonObject:
+def _embedding(done: EmbeddingReport) -> JsonObject:
     return {key: value for key, value in done._asdict().items() if key != "refused"}
 
 

@@ -14,7 +14,7 @@ from concord.cli.progress import shown
 from concord.visible import one_line
 
 if TYPE_CHECKING:
-    from concord.embedding import Embedding
+    from concord.embedding import EmbeddingReport
     from concord.model_trial import ModelComparison, ModelResult
     from concord.models import ModelState
 
@@ -187,7 +187,7 @@ def _rows(states: list[ModelState]) -> Iterator[tuple[str, ...]]:
         yield (str(number), identity.name, *counts, used, url)
 
 
-def _made(done: Embedding) -> str:
+def _made(done: EmbeddingReport) -> str:
     made = f"embedded {done.embedded:,} chunks, {done.reused:,} more were known already"
     if not done.pending:
         return made

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from concord.config import Resolved, Settings
-from concord.embedding import Embedding
+from concord.embedding import EmbeddingReport
 from concord.errors import BadValue, EmbedderDown, NotFound
 from concord.protocols import Embedder, Progress
 from concord.storage import Store
@@ -151,7 +151,7 @@ def settings_apart(
     return Settings(values, settings.paths)
 
 
-def complete(embedding: Embedding) -> None:
+def complete(embedding: EmbeddingReport) -> None:
     """Insist that every chunk has a vector.
 
     Raises:
