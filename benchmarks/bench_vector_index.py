@@ -40,7 +40,7 @@ from benchmarks.measure import (
     sized,
 )
 from benchmarks.synthetic import DIMENSION, SEED, Floats, cache_folder, filled_store, questions, unit_rows
-from concord.backends.sqlite.shortcut import LEAST
+from concord.backends.sqlite.graph_search import LEAST
 from concord.backends.sqlite.store import SQLiteStore
 from concord.embedders.bundled import BundledEmbedder
 from concord.errors import KBError

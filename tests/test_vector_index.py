@@ -116,7 +116,7 @@ def folder_of(store: SQLiteStore) -> Path:
 
 def uses_index(store: SQLiteStore) -> bool:
     """Whether the last search had a graph to ask."""
-    return store.vectors._shortcut._graph is not None
+    return store.vectors._graph_search._graph is not None
 
 
 def assert_like_exact(store: SQLiteStore, exact: SQLiteStore, filter: Filter = EVERYTHING) -> None:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from concord.backends.refusals import read_only
+from concord.backends.store_errors import read_only
 from concord.errors import BackendDown, StoreBusy
 
 _POLL_S = 0.05

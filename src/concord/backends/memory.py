@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from concord.backends.columns import WEIGHTS, columns_of
 from concord.backends.memory_ledger import MemoryLedger
 from concord.backends.memory_spaces import MemoryCache, MemorySpaces, MemoryVectors
-from concord.backends.refusals import name_taken, no_document, no_source, path_taken
 from concord.backends.shelves import Shelves, allows, best
+from concord.backends.store_errors import name_taken, no_document, no_source, path_taken
 from concord.backends.supersession import rerouted
 from concord.outcomes import Finding
 from concord.protocols import Progress

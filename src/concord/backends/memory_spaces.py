@@ -6,9 +6,15 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import mul
 
-from concord.backends.embeddings import check_identity, check_vector
-from concord.backends.refusals import kept_elsewhere, space_in_use, unknown_space, unprepared, vectors_gone
 from concord.backends.shelves import Held, Shelves, best
+from concord.backends.store_errors import (
+    kept_elsewhere,
+    space_in_use,
+    unknown_space,
+    unprepared,
+    vectors_gone,
+)
+from concord.backends.vector_checks import check_identity, check_vector
 from concord.outcomes import CacheUsage
 from concord.text.assemble import embedded_tags
 from concord.types import Chunk, ChunkId, Document, Filter, Identity, Json, Pending, Scored, Space, Vector

@@ -34,8 +34,8 @@ from concord.backends.postgres.rows import (
     stored,
     stored_tags,
 )
-from concord.backends.refusals import name_taken, no_document, no_source, path_taken
 from concord.backends.sql_values import list_column, list_of, stored_list
+from concord.backends.store_errors import name_taken, no_document, no_source, path_taken
 from concord.backends.supersession import rerouted
 from concord.errors import NotFound
 from concord.types import ChunkId, Document, Piece, Source

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from concord.backends.postgres import upkeep
 from concord.backends.postgres.connections import Connection, Connections
+from concord.backends.postgres.hnsw import has_vectors, hnsw_state
 from concord.backends.postgres.schema import GUARDED, is_vector_table, vector_table
 from concord.backends.postgres.space_rows import count_vectors, find_space
-from concord.backends.postgres.vector_index import has_vectors, look_at
 from concord.outcomes import FaultName, Finding, VectorIndexState
 
 NO_DOCUMENT = """
@@ -129,7 +129,7 @@ def _policy_faults(connection: Connection) -> Iterator[Finding]:
 
 
 def _index_faults(connection: Connection, org: int, table: str) -> Iterator[Finding]:
-    index = look_at(connection, table)
+    index = hnsw_state(connection, table)
     if index is None or index.is_valid:
         return
     if index.is_valid is False:
@@ -150,7 +150,7 @@ def _index_state(connection: Connection, org: int) -> VectorIndexState:
     space = find_space(connection, org, None)
     dimension = (space and space.dimension) or 0
     table, least = vector_table(dimension), upkeep.INDEX_FROM
-    index = look_at(connection, table)
+    index = hnsw_state(connection, table)
     if space and index and index.is_valid:
         return VectorIndexState(count_vectors(connection, org, space.key), index.size_bytes)
     if dimension > upkeep.MOST_DIMENSIONS:

@@ -10,7 +10,7 @@ from psycopg import errors
 from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 
 from concord.backends import sql_faults
-from concord.backends.postgres.refused import crowded, why_refused
+from concord.backends.postgres.connection_errors import crowded, why_refused
 from concord.backends.sql_faults import Explanations
 from concord.call_limit import limit_ms
 from concord.errors import BackendDown, BadValue, CorruptStore, KBError, StoreBusy, StoreError

@@ -16,12 +16,12 @@ from psycopg import Cursor
 
 from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.filters import ALLOWED, CHUNKS, condition
+from concord.backends.postgres.hnsw import drop_if_emptied
 from concord.backends.postgres.locks import Locks
 from concord.backends.postgres.rows import loaded, stored
 from concord.backends.postgres.schema import vector_table
 from concord.backends.postgres.space_rows import find_space, lock_spaces
-from concord.backends.postgres.vector_index import drop_if_emptied
-from concord.backends.refusals import kept_elsewhere
+from concord.backends.store_errors import kept_elsewhere
 from concord.types import ChunkId, Filter, Home, Identity
 
 _HOME = "SELECT home, home_key FROM kb_orgs WHERE key = %s"

@@ -13,8 +13,8 @@ from psycopg import errors, sql
 
 from concord.backends.postgres.changes import find_unknown_types
 from concord.backends.postgres.connections import Connection, Connections
+from concord.backends.postgres.hnsw import hnsw_state
 from concord.backends.postgres.schema import vector_table
-from concord.backends.postgres.vector_index import look_at
 
 _TIERS = (256, 4096, 65536)  # chunks in a segment
 _MANY = 32  # segments of a tier
@@ -75,7 +75,7 @@ def tidy_up(connections: Connections) -> None:
 
 
 def _warn_of_missing_index(connection: Connection, table: str) -> None:
-    if index := look_at(connection, table):
+    if index := hnsw_state(connection, table):
         _warn(f"no vector index could be built, so searches compare every vector: {index.cure}")
 
 

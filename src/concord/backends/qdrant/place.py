@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from concord.backends.qdrant.connection import Connection, without_secrets
 from concord.backends.qdrant.spaces import QdrantSpaces
 from concord.backends.qdrant.vectors import WRITE_WAIT_S, QdrantVectors
-from concord.backends.refusals import kept_elsewhere
+from concord.backends.store_errors import kept_elsewhere
 from concord.errors import BackendDown, MissingExtra, StoreBusy
 from concord.outcomes import Finding
 from concord.types import Chunk, ChunkId, Document, Home, Identity

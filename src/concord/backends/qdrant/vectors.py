@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
 
-from concord.backends.embeddings import check_vector
-from concord.backends.refusals import none_anywhere, unprepared
+from concord.backends.store_errors import none_anywhere, unprepared
+from concord.backends.vector_checks import check_vector
 from concord.batches import batched
 from concord.errors import BackendDown, StoreBusy
 from concord.types import (

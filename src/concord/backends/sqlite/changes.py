@@ -9,12 +9,12 @@ from typing import Any
 import apsw
 
 from concord.backends.columns import columns_of
-from concord.backends.refusals import name_taken, no_document, no_source, path_taken
 from concord.backends.sql_values import document_values, list_column, list_of, source_values
 from concord.backends.sqlite import schema
 from concord.backends.sqlite.connections import Connection, Writer
 from concord.backends.sqlite.rows import chunk_values
 from concord.backends.sqlite.vec_table import forget_vectors
+from concord.backends.store_errors import name_taken, no_document, no_source, path_taken
 from concord.backends.supersession import rerouted
 from concord.types import ChunkId, Document, Piece, Source
 

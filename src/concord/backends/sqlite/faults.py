@@ -54,7 +54,7 @@ def _folder(path: str) -> KBError:
 
 
 def _read_only(fault: Exception, path: str) -> KBError:
-    from concord.backends.refusals import read_only  # late: no search needs it
+    from concord.backends.store_errors import read_only  # late: no search needs it
 
     return read_only(path)
 

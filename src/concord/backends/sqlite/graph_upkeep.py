@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from concord.backends.file_locks import file_lock
 from concord.backends.sqlite.connections import Connection, Readers, Writer, snapshot
 from concord.backends.sqlite.graph_files import is_whole, leftovers, new_file, seal
+from concord.backends.sqlite.graph_search import Plan, is_installed
 from concord.backends.sqlite.graph_table import (
     GraphRow,
     begin_noting,
@@ -25,7 +26,6 @@ from concord.backends.sqlite.graph_table import (
     put_graph,
 )
 from concord.backends.sqlite.ledger import home_url
-from concord.backends.sqlite.shortcut import Plan, is_installed
 from concord.backends.sqlite.vec_table import SpaceRow, all_spaces, count_vectors, find_space, vec_exists
 from concord.errors import StoreBusy
 from concord.outcomes import Finding, VectorIndexState

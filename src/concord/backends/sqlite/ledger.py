@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 from concord.backends.file_locks import file_lock
-from concord.backends.refusals import kept_elsewhere
 from concord.backends.sql_values import list_column
 from concord.backends.sqlite.connections import Connection, Readers, Writer
 from concord.backends.sqlite.filters import CHUNKS, condition
 from concord.backends.sqlite.location import Location
 from concord.backends.sqlite.vec_table import all_keys, count_vectors, create_vec, find_space, identity_of
+from concord.backends.store_errors import kept_elsewhere
 from concord.types import ChunkId, Filter, Home, Identity
 
 _CHUNKS_OF = "INSERT INTO kb_unsettled (chunk) SELECT id FROM kb_chunks WHERE document ="

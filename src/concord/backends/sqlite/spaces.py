@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from concord.backends.refusals import space_in_use, unknown_space
 from concord.backends.sqlite.connections import Connection, Readers, Writer
+from concord.backends.sqlite.graph_search import Plan
 from concord.backends.sqlite.graph_table import forget_graph, forget_unindexed
-from concord.backends.sqlite.shortcut import Plan
 from concord.backends.sqlite.vec_table import (
     SpaceRow,
     count_vectors,
@@ -20,6 +19,7 @@ from concord.backends.sqlite.vec_table import (
     vec_exists,
 )
 from concord.backends.sqlite.vectors import SQLiteVectors
+from concord.backends.store_errors import space_in_use, unknown_space
 from concord.types import Identity, Json, Space
 
 _SPACES = """

@@ -18,10 +18,10 @@ from concord.types import Glance
 
 if TYPE_CHECKING:
     from concord.backends.sqlite.cache import SQLiteCache
+    from concord.backends.sqlite.graph_search import Plan
     from concord.backends.sqlite.graph_upkeep import Graphs
     from concord.backends.sqlite.journal import SQLiteJournal
     from concord.backends.sqlite.ledger import SQLiteLedger
-    from concord.backends.sqlite.shortcut import Plan
     from concord.backends.sqlite.spaces import SQLiteSpaces
     from concord.backends.sqlite.vectors import SQLiteVectors
     from concord.outcomes import Finding, VectorIndexState
@@ -104,7 +104,7 @@ class SQLiteStore:
 
     @cached_property
     def _plan(self) -> Plan:
-        from concord.backends.sqlite.shortcut import LEAST, Plan
+        from concord.backends.sqlite.graph_search import LEAST, Plan
 
         is_wanted = self._options.get("vectors.index", "auto") != "off"
         return Plan(self._location.path, is_wanted, self._options.get("vectors.index_from", LEAST))

@@ -7,16 +7,14 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from concord.backends.embeddings import check_identity, check_vector
-from concord.backends.refusals import unprepared, vectors_gone
 from concord.backends.sql_values import list_column, list_of
 from concord.backends.sqlite.connections import Connection, Readers, Writer, snapshot
 from concord.backends.sqlite.filters import CHUNKS, condition, has_superseded
+from concord.backends.sqlite.graph_search import EFFORT, GraphSearch, Plan, Question
 from concord.backends.sqlite.graph_table import note_unindexed
 from concord.backends.sqlite.ledger import check_here, claim
 from concord.backends.sqlite.opened_file import FileId
 from concord.backends.sqlite.resident import MOST, Resident
-from concord.backends.sqlite.shortcut import EFFORT, Plan, Question, Shortcut
 from concord.backends.sqlite.vec_table import (
     SpaceRow,
     count_change,
@@ -30,6 +28,8 @@ from concord.backends.sqlite.vec_table import (
     rebuild_as_cosine,
     vec_exists,
 )
+from concord.backends.store_errors import unprepared, vectors_gone
+from concord.backends.vector_checks import check_identity, check_vector
 from concord.types import ChunkId, Filter, Identity, Pending, Scored, Vector
 
 _MAX_K = 4096  # sqlite-vec refuses more neighbours than this
@@ -96,7 +96,7 @@ class SQLiteVectors:
         self._checking = threading.Lock()
         self._checked: set[FileId | None] = set()
         self._resident = Resident()
-        self._shortcut = Shortcut(plan)
+        self._graph_search = GraphSearch(plan)
 
     def identity(self) -> Identity | None:
         """Return which embedder made the vectors; None before the first."""
@@ -184,10 +184,10 @@ class SQLiteVectors:
             check_here(connection)
             chunks = connection.execute(_CHUNKS).get
             is_everything = filter.is_open and (filter.include_superseded or not has_superseded(connection))
-            if self._shortcut.plan.wants(chunks):
+            if self._graph_search.plan.wants(chunks):
                 among = None if is_everything else condition(filter)
                 asked = Question(vector, among, limit, ef_search or EFFORT)
-                if (rows := self._shortcut.nearest(connection, space, asked)) is not None:
+                if (rows := self._graph_search.nearest(connection, space, asked)) is not None:
                     return _scored(rows)
             is_small = chunks <= MOST
             if is_everything and is_small and (matrix := self._resident.read(connection, space)):

@@ -1,4 +1,4 @@
-"""Is there an index of a table of vectors, and who may build one? Its owner alone may, for everybody."""
+"""Has a table of vectors its HNSW index, and who may build one? Its owner alone may, for everybody."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ SELECT pg_get_userbyid(t.relowner),
     (SELECT i.indisvalid FROM pg_index AS i WHERE i.indexrelid = to_regclass(%(index)s)),
     coalesce(pg_relation_size(to_regclass(%(index)s)), 0)
 FROM pg_class AS t WHERE t.oid = to_regclass(%(table)s)"""
-_EMPTIED_SHARE = (
-    0.75  # of a table: in a graph of deleted vectors new ones are found worse than in a new graph
-)
+# Of a table: in a graph of deleted vectors new ones are found worse than in a new graph.
+_EMPTIED_SHARE = 0.75
 _KNOWN_SIZE = "SELECT reltuples FROM pg_class WHERE oid = to_regclass(%s)"
 _COUNT = "SELECT count(*) FROM (SELECT FROM {table} WHERE org = %s LIMIT %s) AS few"
 
 
-class VectorIndex(NamedTuple):
+class HnswState(NamedTuple):
     """The index of a table of vectors, or that there is none."""
 
     owner: str  # of the table
@@ -38,10 +37,10 @@ class VectorIndex(NamedTuple):
         return f"the tables belong to the role {self.owner}: `kb sync` as that role builds it"
 
 
-def look_at(connection: Connection, table: str) -> VectorIndex | None:
+def hnsw_state(connection: Connection, table: str) -> HnswState | None:
     """Return what there is of an index; None when there is not even the table."""
     row = connection.execute(_LOOK, {"table": table, "index": f"{table}_hnsw"}).fetchone()
-    return VectorIndex(*row) if row else None
+    return HnswState(*row) if row else None
 
 
 def has_vectors(connection: Connection, table: str, org: int, least: int) -> bool:

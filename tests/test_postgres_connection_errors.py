@@ -13,7 +13,7 @@ from concord.errors import BackendDown, BadValue, KBError, StoreBusy, StoreError
 from postgres_server import fresh_org, server_url, shared_server
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
-from concord.backends.postgres.refused import why_refused  # noqa: E402
+from concord.backends.postgres.connection_errors import why_refused  # noqa: E402
 from concord.backends.postgres.store import PostgresStore  # noqa: E402
 
 BOUND_S = 30.0

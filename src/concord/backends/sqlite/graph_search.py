@@ -82,7 +82,7 @@ class Question(Struct, frozen=True):
     effort: int
 
 
-class Shortcut:
+class GraphSearch:
     """The graph of a space, opened when it is first searched and again when there is another."""
 
     def __init__(self, plan: Plan) -> None:
