@@ -14,7 +14,7 @@ from concord.backends.json_file import locate as locate_json
 from concord.backends.memory import MemoryStore
 from concord.backends.postgres.location import locate as locate_postgres
 from concord.backends.postgres.store import PostgresStore
-from concord.backends.qdrant.place import QdrantPlace
+from concord.backends.qdrant.outside import QdrantOutsideVectors
 from concord.backends.sqlite.location import locate as locate_sqlite
 from concord.backends.sqlite.store import SQLiteStore
 from concord.embedders.bundled import BundledEmbedder
@@ -56,7 +56,7 @@ EMBEDDERS: Sequence[Callable[..., Embedder]] = (
 )
 STORES: Sequence[type[Store]] = (SQLiteStore, MemoryStore, PostgresStore, JsonStore)
 LOCATIONS: Sequence[Callable[[str, str], object]] = (locate_sqlite, locate_postgres, locate_json)
-OUTSIDE: Sequence[Callable[..., OutsideVectors]] = (QdrantPlace,)
+OUTSIDE: Sequence[Callable[..., OutsideVectors]] = (QdrantOutsideVectors,)
 EXTRACTORS: Sequence[Callable[..., Extractor]] = (
     MarkdownExtractor,
     NotebookExtractor,

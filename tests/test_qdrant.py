@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from concord.backends.qdrant import place
-from concord.backends.qdrant.place import QdrantPlace
+from concord.backends.qdrant import outside
+from concord.backends.qdrant.outside import QdrantOutsideVectors
 from concord.config import load_settings
 from concord.errors import BackendDown, BadValue, VectorsElsewhere
 from concord.outside_vectors import StoreWithOutsideVectors
@@ -236,8 +236,8 @@ def test_a_document_is_found_by_what_it_has_become(store: Store, change: dict[st
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a search tell two changes, and no more, before it asks."""
-    monkeypatch.setattr(place, "TOLD", 2)
-    monkeypatch.setattr(place, "TOLD_REQUESTS", 1)
+    monkeypatch.setattr(outside, "TOLD", 2)
+    monkeypatch.setattr(outside, "TOLD_REQUESTS", 1)
 
 
 def tagged(store: Store) -> list[int]:
@@ -271,7 +271,7 @@ def test_all_labels_are_told_when_a_sync_ends(store: Store, shim: QdrantShim):
 def test_a_filter_whose_labels_cannot_be_told_now_is_an_error_not_a_shorter_list(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(place, "WRITE_WAIT_S", 0.01)
+    monkeypatch.setattr(outside, "WRITE_WAIT_S", 0.01)
     tagged(store)
     with (
         store.ledger.exclusive(wait_s=1),  # as another process that is at it
@@ -538,7 +538,7 @@ def tenants(
     for store in made.values():
         if url == local:  # each would have an engine of its own
             assert isinstance(store, StoreWithOutsideVectors)
-            assert isinstance(store.outside, QdrantPlace)
+            assert isinstance(store.outside, QdrantOutsideVectors)
             store.outside.connection._client = shared
     yield made
     for store in made.values():

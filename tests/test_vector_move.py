@@ -166,9 +166,9 @@ def test_a_key_goes_to_no_server_but_the_one_that_the_settings_name(
 ):
     old = shim.url
     with opened(tmp_path, "", **{"vectors.api_key": "k"}) as inside:
-        assert inside.parts.place_at(f"{old}/x").connection._options["vectors.api_key"] == "k"  # type: ignore[attr-defined]
+        assert inside.parts.outside_at(f"{old}/x").connection._options["vectors.api_key"] == "k"  # type: ignore[attr-defined]
     with opened(tmp_path, "http://elsewhere:6333", **{"vectors.api_key": "k"}) as outside:
-        assert outside.parts.place_at(f"{old}/x").connection._options["vectors.api_key"] == ""  # type: ignore[attr-defined]
+        assert outside.parts.outside_at(f"{old}/x").connection._options["vectors.api_key"] == ""  # type: ignore[attr-defined]
 
 
 def test_stats_tell_where_vectors_are_kept(

@@ -502,7 +502,7 @@ class KnowledgeBase:
         from concord.vector_move import Places, move_vectors
 
         check_lasting(self.settings["vectors.url"])
-        places = Places(self.parts.outside, self.parts.place_at)
+        places = Places(self.parts.outside, self.parts.outside_at)
         return move_vectors(self.store, places, self.embedder, progress)
 
     def doctor(self, *, fix: bool = False, progress: Progress = silent) -> Diagnosis:

@@ -58,7 +58,7 @@ def migrate(origin: Store, target: Store, progress: Progress, *, lock_wait_s: fl
         StoreError: the copy is not the same, because something changed meanwhile.
     """
     started = time.monotonic()
-    if origin.whereabouts() == target.whereabouts():
+    if origin.unique_id() == target.unique_id():
         raise BadValue(
             "the target is this store itself", hint="`kb migrate` without --to moves the vectors of a store"
         )

@@ -13,7 +13,7 @@ from concord.types import Glance
 
 
 class StoreWithOutsideVectors:
-    """A store and the place outside where its vectors are, as one store."""
+    """A store and its vectors outside, as one store."""
 
     def __init__(self, store: Store, outside: OutsideVectors) -> None:
         self.catalog, self.lexical, self.cache = store.catalog, store.lexical, store.cache
@@ -32,9 +32,9 @@ class StoreWithOutsideVectors:
         """Ask the store."""
         return self.inner.others()
 
-    def whereabouts(self) -> str:
-        """Return those of the store: it decides what is kept outside."""
-        return self.inner.whereabouts()
+    def unique_id(self) -> str:
+        """Ask the store: it decides what is kept outside."""
+        return self.inner.unique_id()
 
     def glance(self) -> Glance:
         """Ask both."""
@@ -49,12 +49,12 @@ class StoreWithOutsideVectors:
         self.inner.repair(findings)
 
     def tend(self, progress: Progress) -> None:
-        """Let the store tidy up, and tell the place outside, which looks after its index, what changed."""
+        """Let the store tidy up, and tell the vector store outside what changed: it keeps its own index."""
         self.inner.tend(progress)
         self.outside.tend()
 
     def index_state(self) -> None:
-        """Return nothing: the place outside has an index of its own."""
+        """Return nothing: the vector store outside has an index of its own."""
 
     def close(self) -> None:
         """Close both."""

@@ -120,8 +120,8 @@ class Parts:
             return store
         from concord.outside_vectors import StoreWithOutsideVectors  # late: most stores keep their own
 
-        place = plugins.load("vectors", _scheme("vectors.url", outside))
-        return StoreWithOutsideVectors(store, place(store, outside, self.org, self.settings))
+        kind = plugins.load("vectors", _scheme("vectors.url", outside))
+        return StoreWithOutsideVectors(store, kind(store, outside, self.org, self.settings))
 
     def _refuse_likely_slip(self, store: Store) -> None:
         """Refuse a store in which nothing was ever kept, unless it is what somebody has who begins.
@@ -143,21 +143,21 @@ class Parts:
 
     @property
     def outside(self) -> OutsideVectors | None:
-        """The place outside where vectors are kept; None where the store keeps its own."""
+        """The vectors that are kept outside; None where the store keeps its own."""
         from concord.outside_vectors import StoreWithOutsideVectors
 
         store = self.store
         return store.outside if isinstance(store, StoreWithOutsideVectors) else None
 
-    def place_at(self, home: str) -> OutsideVectors:
-        """Open the place where vectors of this store were kept once; whoever asked closes it."""
+    def outside_at(self, home: str) -> OutsideVectors:
+        """Open a home where vectors of this store were kept once; whoever asked closes it."""
         from concord.outside_vectors import StoreWithOutsideVectors
 
         store = self.store
         inner = store.inner if isinstance(store, StoreWithOutsideVectors) else store
         kind = plugins.load("vectors", _scheme("vectors.url", home))
-        place: OutsideVectors = kind.at_home(inner, home, self.org, self.settings)
-        return place
+        outside: OutsideVectors = kind.at_home(inner, home, self.org, self.settings)
+        return outside
 
     @property
     def embedder(self) -> Embedder | None:

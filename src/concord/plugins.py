@@ -30,9 +30,9 @@ TABLES: dict[str, dict[str, str]] = {
         "json": "concord.backends.json_file:locate",
     },
     "vectors": {  # kept outside the store, by the scheme of `vectors.url`
-        "http": "concord.backends.qdrant.place:QdrantPlace",
-        "https": "concord.backends.qdrant.place:QdrantPlace",
-        "qdrant-local": "concord.backends.qdrant.place:QdrantPlace",
+        "http": "concord.backends.qdrant.outside:QdrantOutsideVectors",
+        "https": "concord.backends.qdrant.outside:QdrantOutsideVectors",
+        "qdrant-local": "concord.backends.qdrant.outside:QdrantOutsideVectors",
     },
     "extractors": {
         "markdown": "concord.extractors.markdown:MarkdownExtractor",

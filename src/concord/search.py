@@ -131,7 +131,7 @@ def chosen_fusion(request: Request, mode: Mode) -> str:
 def _glance_without_space(store: Store) -> Glance:
     """Return what a search by words alone needs to know, before anything else is read.
 
-    Where vectors are kept elsewhere, `store.glance()` would ask there too.
+    Where vectors are kept outside, `store.glance()` would ask there too.
     """
     return Glance(store.catalog.generation(), store.catalog.sources())
 

@@ -306,11 +306,11 @@ class VectorSpaces(Protocol):
 
 
 class OutsideVectors(Protocol):
-    """A place outside a store where its vectors are kept, in all spaces. The store says which there are."""
+    """The vectors of a store that keeps them outside, in all its spaces. The store says which there are."""
 
     @property
     def home(self) -> str:
-        """Where it is, as a ledger writes it down."""
+        """Where they are, as a ledger writes it down."""
         ...
 
     @property
@@ -336,7 +336,7 @@ class OutsideVectors(Protocol):
         ...
 
     def tend(self) -> None:
-        """Tell the place all that has changed in the catalog; when nobody answers, it is told later."""
+        """Tell the vector store outside what has changed in the catalog; while nobody answers, that waits."""
         ...
 
     def clear(self, key: str) -> None:
@@ -348,7 +348,7 @@ class OutsideVectors(Protocol):
         ...
 
     def check(self) -> list[Finding]:
-        """Look for what only the place itself can see is wrong; that it does not answer is a finding too."""
+        """Look for what can only be seen outside to be wrong; that nobody answers there is a finding too."""
         ...
 
     def close(self) -> None:
@@ -373,13 +373,13 @@ class Ledger(Protocol):
     def move(self, url: str) -> None:
         """Keep vectors there from now on: every chunk is pending in every space, and nothing is unsettled.
 
-        Where vectors were sent until now is written down as left. With another place comes another key, so
-        that what was left cannot be taken for what is sent now, even if both are one place after all.
+        Where vectors were sent until now is written down as left. With another home comes another key, so
+        that what was left cannot be taken for what is sent now, even if both are one home after all.
         """
         ...
 
     def left(self) -> list[Home]:
-        """Return the places that vectors were moved away from and still lie in, the oldest first."""
+        """Return the homes that vectors were moved away from and still lie in, the oldest first."""
         ...
 
     def forget(self, home: Home) -> None:
@@ -387,7 +387,7 @@ class Ledger(Protocol):
         ...
 
     def mark(self, identity: Identity, chunk_ids: Sequence[ChunkId]) -> None:
-        """Take note that the other place has acknowledged vectors; chunks that are gone are passed over."""
+        """Take note that vectors have been acknowledged outside; chunks that are gone are passed over."""
         ...
 
     def unmark(self, identity: Identity, source_id: str) -> int:
@@ -395,7 +395,7 @@ class Ledger(Protocol):
         ...
 
     def unsettled(self, limit: int) -> list[tuple[int, ChunkId]]:
-        """Return the oldest changes since `move` that the other place has not been told of.
+        """Return the oldest changes since `move` that the vector store outside has not been told of.
 
         A change is a chunk that was deleted, or whose place or document is another; it comes with its number,
         and a chunk that changes again gets a new one.
@@ -403,7 +403,7 @@ class Ledger(Protocol):
         ...
 
     def settle(self, turns: Sequence[int]) -> None:
-        """Take note that the other place knows of the changes with these numbers."""
+        """Take note that the vector store outside knows of the changes with these numbers."""
         ...
 
     def allowed(self, chunk_ids: Sequence[ChunkId], filter: Filter) -> set[ChunkId]:
@@ -494,7 +494,7 @@ class Store(Protocol):
         """Return the organisations that are kept in the same place, as far as they may be told."""
         ...
 
-    def whereabouts(self) -> str:
+    def unique_id(self) -> str:
         """Return what identifies this store, once begun, whatever URL leads to it, and no other store."""
         ...
 
@@ -525,7 +525,7 @@ class Store(Protocol):
 
     @property
     def ledger(self) -> Ledger:
-        """What vectors kept elsewhere have yet to learn."""
+        """What vectors kept outside have yet to learn."""
         ...
 
     @property

@@ -243,7 +243,7 @@ class Home(Struct, frozen=True):
     """Where a store's vectors are kept, and as which store's."""
 
     url: str  # empty: in the store itself
-    key: str  # tells what this store has sent there from all else; another with every place it moves to
+    key: str  # tells what this store has sent there from all else; another with every home it moves to
 
 
 class Filter(Struct, frozen=True):

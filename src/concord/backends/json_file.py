@@ -203,7 +203,7 @@ class JsonStore(MemoryStore):
         """Return the organisations that have a file in the same folder."""
         return organisations_beside(str(self.path))
 
-    def whereabouts(self) -> str:
+    def unique_id(self) -> str:
         """Return the folder, by what the system knows it by, and the name: each change is a new file."""
         folder, name = os.path.split(str(self.path))
         return f"{file_identity(folder)}/{name}"

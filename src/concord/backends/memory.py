@@ -402,7 +402,7 @@ class MemoryStore:
         """Return nobody: each is alone."""
         return []
 
-    def whereabouts(self) -> str:
+    def unique_id(self) -> str:
         """Return a place in memory: nobody else gets to it."""
         return f"memory {id(self)}"
 

@@ -1,4 +1,4 @@
-"""What a memory store knows of vectors that are kept elsewhere: an empty one stands for each of them."""
+"""What a memory store knows of vectors that are kept outside: an empty one stands for each of them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class MemoryLedger:
             shelves.move_home(url)
 
     def left(self) -> list[Home]:
-        """Return the places that vectors were moved away from and still lie in, the oldest first."""
+        """Return the homes that vectors were moved away from and still lie in, the oldest first."""
         with self._shelves.reading() as shelves:
             return list(shelves.left)
 
@@ -44,7 +44,7 @@ class MemoryLedger:
             shelves.left = [one for one in shelves.left if one != home]
 
     def mark(self, identity: Identity, chunk_ids: Sequence[ChunkId]) -> None:
-        """Take note that the other place has acknowledged these chunks' vectors."""
+        """Take note that these chunks' vectors have been acknowledged outside."""
         with self._shelves.changing() as shelves:
             alive = shelves.chunks.keys() & set(chunk_ids)
             if identity in shelves.spaces:
@@ -60,12 +60,12 @@ class MemoryLedger:
             return len(doomed)
 
     def unsettled(self, limit: int) -> list[tuple[int, ChunkId]]:
-        """Return the oldest changes that the other place has not been told of, each with its turn."""
+        """Return the oldest changes that were not told to the vector store outside, each with its turn."""
         with self._shelves.reading() as shelves:
             return list(islice(shelves.unsettled.items(), limit))
 
     def settle(self, turns: Sequence[int]) -> None:
-        """Take note that the other place knows of the changes that had these turns."""
+        """Take note that the vector store outside knows of the changes that had these turns."""
         with self._shelves.changing() as shelves:
             for turn in turns:
                 shelves.unsettled.pop(turn, None)

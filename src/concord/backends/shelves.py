@@ -36,7 +36,7 @@ class Held(Struct):
 
     recipe: dict[str, Json] = field(default_factory=dict)
     was_active: bool = False
-    vectors: dict[ChunkId, Vector] = field(default_factory=dict)  # empty ones are kept elsewhere
+    vectors: dict[ChunkId, Vector] = field(default_factory=dict)  # empty ones are kept outside
 
 
 class Shelves(Struct):
@@ -94,13 +94,13 @@ class Shelves(Struct):
             turn.release()
 
     def disturb(self, chunk_id: ChunkId) -> None:
-        """Take note that a chunk was deleted or is no longer where it was, for a vector store elsewhere."""
+        """Take note that a chunk was deleted or is no longer where it was, for a vector store outside."""
         if self.home:
             self.last_turn += 1
             self.unsettled[self.last_turn] = chunk_id
 
     def move_home(self, url: str) -> None:
-        """Forget all vectors, in every space, and keep those that come in another place."""
+        """Forget all vectors, in every space, and keep those that come in another home."""
         import secrets  # late: hardly anybody does
 
         if url != self.home:

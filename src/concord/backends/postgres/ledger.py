@@ -1,4 +1,4 @@
-"""What an organisation's rows know of vectors that are kept elsewhere: which are there, what is not told yet.
+"""What an organisation's rows know of vectors that are kept outside: which are there, what is not told yet.
 
 kb_pending says, as for vectors in the database, which chunks have none. kb_unsettled is filled by triggers,
 in the transaction that changes a chunk or its document, so that a crash at any moment forgets nothing.
@@ -81,7 +81,7 @@ class PostgresLedger:
                 drop_if_emptied(connection, table, count)
 
     def left(self) -> list[Home]:
-        """Return the places that vectors were moved away from and still lie in, the oldest first."""
+        """Return the homes that vectors were moved away from and still lie in, the oldest first."""
         ((left,),) = self._rows(_LEFT, (self._org,))
         return _homes(left)
 
@@ -94,7 +94,7 @@ class PostgresLedger:
             connection.execute(_REMEMBER_LEFT, (_written(kept), self._org))
 
     def mark(self, identity: Identity, chunk_ids: Sequence[ChunkId]) -> None:
-        """Take note that the other place has acknowledged these chunks' vectors."""
+        """Take note that these chunks' vectors have been acknowledged outside."""
         with self._connections.transaction() as connection:
             if space := find_space(connection, self._org, identity):
                 connection.execute(_MARK, (self._org, space.key, list(chunk_ids)))
@@ -108,11 +108,11 @@ class PostgresLedger:
             return connection.execute(_UNMARK, values).rowcount if space else 0
 
     def unsettled(self, limit: int) -> list[tuple[int, ChunkId]]:
-        """Return the oldest changes that the other place has not been told of, each with its turn."""
+        """Return the oldest changes that were not told to the vector store outside, each with its turn."""
         return [(turn, chunk_id) for turn, chunk_id in self._rows(_UNSETTLED, (self._org, limit))]
 
     def settle(self, turns: Sequence[int]) -> None:
-        """Take note that the other place knows of the changes that had these turns."""
+        """Take note that the vector store outside knows of the changes that had these turns."""
         with self._connections.transaction() as connection:
             connection.execute(_SETTLE, (self._org, list(turns)))
 
@@ -147,7 +147,7 @@ def ask_home(connection: Connection, org: int) -> Cursor[tuple[Any, ...]]:
 
 
 def check_here(connection: Connection, org: int) -> None:
-    """Refuse to use vectors of the database when they are kept elsewhere.
+    """Refuse to use vectors of the database when they are kept outside.
 
     Raises:
         VectorsElsewhere: they are.
@@ -179,7 +179,7 @@ def _is_empty(connection: Connection, org: int) -> bool:
 
 
 def _move_home(connection: Connection, org: int, url: str) -> dict[str, int]:
-    """Forget all vectors, in every space, and keep those that come elsewhere; it is our turn to change.
+    """Forget all vectors, in every space, and keep those that come in another home; it is our turn to change.
 
     Returns how many were deleted from each table.
     """

@@ -3,7 +3,7 @@
 kb_orgs ─< kb_sources ─< kb_documents ─< kb_chunks ── kb_pending      (chunks without a vector)
                                        ├─ kb_vectors_<dimension>   (made when the first embedder is known)
                   kb_accesses (of documents)  ├─ kb_postings, kb_segments, kb_gone     (BM25's statistics)
-                                              └─ kb_unsettled      (for vectors elsewhere; by triggers)
+                                              └─ kb_unsettled      (for vectors outside; by triggers)
 
 Words are kept twice, for two questions. `kb_chunks.words`, a tsvector, knows where each token of a chunk
 stands: it tells phrases. `kb_postings` holds what BM25 needs, as arrays: one row for a token and a *segment*
@@ -200,8 +200,8 @@ FIRST = (
     + _POLICY.format(table="kb_orgs", condition="name = current_setting('concord.org', true)")
 )
 
-# Vectors may be kept elsewhere: `kb_orgs` says whose and where, `kb_unsettled` what was not told there.
-# A document or a chunk that is changed calls a function only when that place keeps what changed, too.
+# Vectors may be kept outside: `kb_orgs` says whose and where, `kb_unsettled` what was not told there.
+# A document or a chunk that is changed calls a function only when what changed is kept outside, too.
 _NOTED = """
 CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

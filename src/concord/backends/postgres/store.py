@@ -64,12 +64,12 @@ class PostgresStore:
         """Return nobody: policies hide organisations from each other."""
         return []
 
-    def whereabouts(self) -> str:
+    def unique_id(self) -> str:
         """Return which rows of which server these are, by whatever name it was reached."""
-        from concord.backends.postgres.whereabouts import find_whereabouts  # no search needs to load it
+        from concord.backends.postgres.unique_id import find_unique_id  # no search needs to load it
 
         org = self._connections.org
-        return self._connections.read(lambda connection: find_whereabouts(connection, org))
+        return self._connections.read(lambda connection: find_unique_id(connection, org))
 
     def glance(self) -> Glance:
         """Return the generation, the sources by name, the active space and the types, in one trip.

@@ -9,15 +9,15 @@ from concord.backends.qdrant.vectors import QdrantVectors
 from concord.types import Identity, Json, Space
 
 if TYPE_CHECKING:
-    from concord.backends.qdrant.place import QdrantPlace
+    from concord.backends.qdrant.outside import QdrantOutsideVectors
 
 
 class QdrantSpaces:
     """One space for each model whose vectors are kept."""
 
-    def __init__(self, place: QdrantPlace) -> None:
-        self._place = place
-        self._known = place.store.spaces
+    def __init__(self, outside: QdrantOutsideVectors) -> None:
+        self._outside = outside
+        self._known = outside.store.spaces
 
     def all(self) -> list[Space]:
         """Return every space, in the order in which they were added."""
@@ -29,7 +29,7 @@ class QdrantSpaces:
 
     def of(self, identity: Identity) -> QdrantVectors:
         """Return the index bound to one identity, whether or not there is such a space yet."""
-        return QdrantVectors(self._place, self._known.of(identity))
+        return QdrantVectors(self._outside, self._known.of(identity))
 
     def add(self, identity: Identity, recipe: Mapping[str, Json]) -> None:
         """Make an empty space beside the others; of one that is there, only the recipe is written anew."""

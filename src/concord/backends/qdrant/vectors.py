@@ -34,7 +34,7 @@ from concord.types import (
 if TYPE_CHECKING:
     from qdrant_client import models
 
-    from concord.backends.qdrant.place import QdrantPlace
+    from concord.backends.qdrant.outside import QdrantOutsideVectors
     from concord.storage import VectorIndex
 
 BATCH = 256  # points in a request: 1 MB of numbers at 384 dimensions, far below the server's limit of 32
@@ -48,12 +48,12 @@ _EVERYTHING = Filter(include_superseded=True)
 class QdrantVectors:
     """The vectors of one space: the one that the store's own index, `known`, is of."""
 
-    def __init__(self, place: QdrantPlace, known: VectorIndex) -> None:
-        self._place = place
+    def __init__(self, outside: QdrantOutsideVectors, known: VectorIndex) -> None:
+        self._outside = outside
         self._known = known  # it knows who made the vectors and what is pending, wherever they are
-        self._connection = place.connection
-        self._catalog = place.store.catalog
-        self._ledger = place.store.ledger
+        self._connection = outside.connection
+        self._catalog = outside.store.catalog
+        self._ledger = outside.store.ledger
 
     def identity(self) -> Identity | None:
         """Return which embedder made the vectors; None before the first."""
@@ -72,12 +72,12 @@ class QdrantVectors:
 
         Raises:
             ModelMismatch: vectors of another identity are stored.
-            VectorsElsewhere: this store's vectors are kept in another place.
+            VectorsElsewhere: this store's vectors are kept in another home.
             BackendDown: Qdrant does not answer.
         """
-        home = self._place.claim()
+        home = self._outside.claim()
         self._known.prepare(identity)
-        if self._place.make_collection(identity.dimension) and not self._ledger.is_empty():
+        if self._outside.make_collection(identity.dimension) and not self._ledger.is_empty():
             self._ledger.move(home.url)  # somebody dropped it: all are sent again
 
     def put(self, vectors: Iterable[tuple[ChunkId, Vector]]) -> int:
@@ -87,9 +87,9 @@ class QdrantVectors:
             raise unprepared()
         for vector in batch.values():
             check_vector(vector, identity.dimension)
-        home = self._place.claim()
-        self._place.ensure_collection(identity.dimension)
-        self._place.tell(home)
+        home = self._outside.claim()
+        self._outside.ensure_collection(identity.dimension)
+        self._outside.tell(home)
         # Alone, so that nobody reads a document, waits, and then overwrites what became of it meanwhile.
         with self._ledger.exclusive(wait_s=WRITE_WAIT_S):
             alive = self._catalog.read(list(batch))
@@ -110,7 +110,7 @@ class QdrantVectors:
 
         Raises:
             ModelMismatch: the vectors of the model that this index is bound to are gone.
-            VectorsElsewhere: they are to be kept in another place than this.
+            VectorsElsewhere: they are to be kept in another home than this.
             BackendDown: Qdrant does not answer.
         """
         if limit < 1:
@@ -119,9 +119,9 @@ class QdrantVectors:
         if identity is None:
             return self._known.search(vector, filter, limit)  # which knows whether that is an error
         check_vector(vector, identity.dimension)
-        home = self._place.found_home()
+        home = self._outside.found_home()
         if home is None:
-            raise none_anywhere(self._place.home)
+            raise none_anywhere(self._outside.home)
         condition = self._condition(home, identity, self._told(home, filter))
         query = partial(self._query, array("f", vector).tolist(), condition, ef_search, with_vectors)
         return self._nearest(query, filter, limit)
@@ -129,11 +129,11 @@ class QdrantVectors:
     def fetch(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, Vector]:
         """Return the vectors of those chunks that have one."""
         identity = self.identity()
-        home = self._place.found_home() if identity else None
+        home = self._outside.found_home() if identity else None
         if identity is None or home is None:
             return {}
         alive = self._ledger.allowed(chunk_ids, _EVERYTHING)
-        owner, found = self._place.owner(home, identity), dict[ChunkId, Vector]()
+        owner, found = self._outside.owner(home, identity), dict[ChunkId, Vector]()
         for part in batched((i for i in dict.fromkeys(chunk_ids) if i in alive), BATCH):
             found.update(self._retrieve([owner.point_id(i) for i in part], identity.dimension))
         return found
@@ -147,10 +147,10 @@ class QdrantVectors:
         identity = self.identity()
         if identity is None or self._known.count_pending(source_id) == self._catalog.counts(source_id).chunks:
             return 0
-        home = self._place.claim()
+        home = self._outside.claim()
         ours = Filter(source_id=source_id, include_superseded=True)
         with self._ledger.exclusive(wait_s=WRITE_WAIT_S):
-            self._delete(self._place.owner(home, identity).condition(ours, None), identity)
+            self._delete(self._outside.owner(home, identity).condition(ours, None), identity)
             return self._ledger.unmark(identity, source_id)
 
     def delete_everything(self) -> None:
@@ -159,12 +159,12 @@ class QdrantVectors:
         Raises:
             BackendDown: Qdrant does not answer.
         """
-        identity, home = self.identity(), self._place.found_home()
+        identity, home = self.identity(), self._outside.found_home()
         if identity and home and self._known.count_pending() < self._catalog.counts().chunks:
-            self._delete(self._place.owner(home, identity).mine(), identity)
+            self._delete(self._outside.owner(home, identity).mine(), identity)
 
     def _delete(self, condition: models.Filter, identity: Identity) -> None:
-        name = self._place.collection(identity.dimension)
+        name = self._outside.collection(identity.dimension)
         with self._connection.client() as client:
             client.delete(name, condition, wait=True)
 
@@ -174,7 +174,7 @@ class QdrantVectors:
         """Send vectors, and mark their chunks once Qdrant has them."""
         from qdrant_client import models
 
-        owner = self._place.owner(home, identity)
+        owner = self._outside.owner(home, identity)
         points = [
             models.PointStruct(
                 id=owner.point_id(chunk.id),
@@ -183,7 +183,7 @@ class QdrantVectors:
             )
             for chunk, document, vector in batch
         ]
-        name = self._place.collection(identity.dimension)
+        name = self._outside.collection(identity.dimension)
         with self._connection.client() as client:
             client.upsert(name, points, wait=True)
         self._ledger.mark(identity, [chunk.id for chunk, _, _ in batch])
@@ -197,12 +197,12 @@ class QdrantVectors:
         Raises:
             BackendDown: that cannot be done now.
         """
-        if self._place.tell(home):
+        if self._outside.tell(home):
             return filter
         if filter.is_open:
             return replace(filter, include_superseded=True)
         try:
-            self._place.settle(home)
+            self._outside.settle(home)
         except StoreBusy as fault:
             raise BackendDown(
                 "changes of tags, paths or dates are still being told to Qdrant", hint=fault.hint
@@ -228,7 +228,7 @@ class QdrantVectors:
         documents = None
         if filter.path is not None and not is_whole_folder(filter.path):
             documents = self._ledger.matching(filter, FEW_DOCUMENTS)
-        return self._place.owner(home, identity).condition(filter, documents)
+        return self._outside.owner(home, identity).condition(filter, documents)
 
     def _query(
         self,
@@ -244,7 +244,7 @@ class QdrantVectors:
 
         is_exact = self._connection.is_local  # and would warn that no effort is asked of it
         params = models.SearchParams(hnsw_ef=max(ef_search, k)) if ef_search and not is_exact else None
-        name = self._place.collection(len(vector))
+        name = self._outside.collection(len(vector))
         with self._connection.client() as client:
             points = client.query_points(
                 name,
@@ -265,7 +265,7 @@ class QdrantVectors:
     def _retrieve(self, point_ids: Sequence[str], dimension: int) -> Iterator[tuple[ChunkId, Vector]]:
         from concord.backends.qdrant.points import chunk_of
 
-        name = self._place.collection(dimension)
+        name = self._outside.collection(dimension)
         with self._connection.client() as client:
             records = client.retrieve(name, point_ids, with_payload=False, with_vectors=True)
         for record in records:
@@ -280,7 +280,7 @@ class QdrantVectors:
         vector = array("f", cast(list[float], sent or [])).tobytes()
         if len(vector) != dimension * FLOAT_BYTES:
             raise BackendDown(
-                f"{self._place.home} answers with vectors of {len(vector) // FLOAT_BYTES} dimensions"
+                f"{self._outside.home} answers with vectors of {len(vector) // FLOAT_BYTES} dimensions"
                 f" where the index has {dimension}",
                 hint="see what else writes to the collection, or choose another with vectors.collection",
             )

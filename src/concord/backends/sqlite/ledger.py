@@ -1,8 +1,8 @@
-"""What this file knows of vectors that are kept elsewhere: which are there, and what they were not told yet.
+"""What this file knows of vectors that are kept outside: which are there, and what they were not told yet.
 
 kb_pending says, as for vectors of its own, which chunks have none. kb_unsettled is filled by triggers, in the
 transaction that changes a chunk or its document, so that a crash at any moment forgets nothing. Both the
-table and the triggers exist only while vectors are kept elsewhere: nobody else pays for them.
+table and the triggers exist only while vectors are kept outside: nobody else pays for them.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class SQLiteLedger:
             move_home(connection, url)
 
     def left(self) -> list[Home]:
-        """Return the places that vectors were moved away from and still lie in, the oldest first."""
+        """Return the homes that vectors were moved away from and still lie in, the oldest first."""
         with self._readers.connection() as connection:
             return _left(connection)
 
@@ -88,7 +88,7 @@ class SQLiteLedger:
             _remember_left(connection, [one for one in _left(connection) if one != home])
 
     def mark(self, identity: Identity, chunk_ids: Sequence[ChunkId]) -> None:
-        """Take note that the other place has acknowledged these chunks' vectors."""
+        """Take note that these chunks' vectors have been acknowledged outside."""
         with self._writer.transaction() as connection:
             if space := find_space(connection, identity):
                 connection.execute(_MARK, (space.key, list_column(chunk_ids)))
@@ -101,7 +101,7 @@ class SQLiteLedger:
             return len(connection.execute(_UNMARK, values).fetchall()) if space else 0
 
     def unsettled(self, limit: int) -> list[tuple[int, ChunkId]]:
-        """Return the oldest changes that the other place has not been told of, each with its turn."""
+        """Return the oldest changes that were not told to the vector store outside, each with its turn."""
         with self._readers.connection() as connection:
             if not connection.execute(_HAS_UNSETTLED).get:
                 return []
@@ -109,7 +109,7 @@ class SQLiteLedger:
             return list(rows)
 
     def settle(self, turns: Sequence[int]) -> None:
-        """Take note that the other place knows of the changes that had these turns."""
+        """Take note that the vector store outside knows of the changes that had these turns."""
         with self._writer.transaction() as connection:
             connection.executemany("DELETE FROM kb_unsettled WHERE turn = ?", ((turn,) for turn in turns))
 
@@ -142,7 +142,7 @@ def home_url(connection: Connection) -> str:
 
 
 def check_here(connection: Connection) -> None:
-    """Refuse to use vectors of this file when they are kept elsewhere.
+    """Refuse to use vectors of this file when they are kept outside.
 
     Raises:
         VectorsElsewhere: they are.
@@ -164,7 +164,7 @@ def claim(connection: Connection) -> None:
 
 
 def move_home(connection: Connection, url: str) -> None:
-    """Forget all vectors, in every space, and keep those that come in another place."""
+    """Forget all vectors, in every space, and keep those that come in another home."""
     old = Home(home_url(connection), connection.execute(_KEY).get or "")
     if old.url and old.url != url and not (_is_empty(connection) and _is_settled(connection)):
         _remember_left(connection, [*_left(connection), old])

@@ -118,7 +118,7 @@ class SQLiteStore:
 
     @cached_property
     def ledger(self) -> SQLiteLedger:
-        """What vectors kept elsewhere have yet to learn."""
+        """What vectors kept outside have yet to learn."""
         from concord.backends.sqlite.ledger import SQLiteLedger
 
         return SQLiteLedger(self._location, self._readers, self._writer)
@@ -130,7 +130,7 @@ class SQLiteStore:
 
         return SQLiteJournal(self._readers, self._writer)
 
-    def whereabouts(self) -> str:
+    def unique_id(self) -> str:
         """Return which file it is, by whatever name it was opened."""
         from concord.backends.file_identity import file_identity
 

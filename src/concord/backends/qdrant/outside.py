@@ -1,4 +1,4 @@
-"""Qdrant as the place where a store's vectors are kept: which collection they are in, and what it is told.
+"""A store's vectors in Qdrant, outside the store: which collection they are in, and what it is told.
 
 The store's catalog stays the truth. Chunks that it dropped, and documents whose fields changed, wait in the
 store's ledger until Qdrant has been told; every write and every search tells it first.
@@ -30,7 +30,7 @@ COSINE = "Cosine"  # the one distance whose scores are what every store returns
 TELL_WAIT_S = 0.2  # for another process that tells: whoever does not wait checks what it finds anyway
 
 
-class QdrantPlace:
+class QdrantOutsideVectors:
     """The vectors of one store, in collections that other stores and organisations may share."""
 
     def __init__(self, store: Store, url: str, org: str, options: Mapping[str, Any]) -> None:
@@ -46,8 +46,8 @@ class QdrantPlace:
         self.spaces = QdrantSpaces(self)
 
     @classmethod
-    def at_home(cls, store: Store, home: str, org: str, options: Mapping[str, Any]) -> QdrantPlace:
-        """Open the place that a ledger names, which the settings may name no more."""
+    def at_home(cls, store: Store, home: str, org: str, options: Mapping[str, Any]) -> QdrantOutsideVectors:
+        """Open the home that a ledger names, which the settings may name no more."""
         url, _, collection = home.rpartition("/")
         named = options["vectors.url"]
         is_named = bool(named) and without_secrets(named) == url
@@ -125,7 +125,7 @@ class QdrantPlace:
         """Return the home when it is here, None while there is nothing to find anywhere.
 
         Raises:
-            VectorsElsewhere: the store has vectors in another place.
+            VectorsElsewhere: the store has vectors in another home.
         """
         home = self.store.ledger.home()
         if home.url == self.home:

@@ -7,9 +7,9 @@ from concord.storage import Store
 from contract.stored import put
 
 
-def test_a_store_stays_where_it_is_and_no_other_is_there(store: Store):
+def test_a_store_keeps_its_id_and_no_other_has_it(store: Store):
     put(store, "docs/a.md", "text")  # before the first change there may be nothing to tell it by
-    at_first = store.whereabouts()
+    at_first = store.unique_id()
     put(store, "docs/b.md", "text")
-    assert store.whereabouts() == at_first
-    assert MemoryStore().whereabouts() != at_first
+    assert store.unique_id() == at_first
+    assert MemoryStore().unique_id() != at_first

@@ -12,7 +12,7 @@ _STARTED = "SELECT extract(epoch FROM pg_postmaster_start_time())::text"
 _TABLES = "SELECT oid, 'kb_orgs'::regclass::oid FROM pg_database WHERE datname = current_database()"
 
 
-def find_whereabouts(connection: Connection, org: int) -> str:
+def find_unique_id(connection: Connection, org: int) -> str:
     """Return the server, the database, the tables and the organisation."""
     is_allowed = connection.execute(_IS_ALLOWED).fetchone() == (True,)
     (server,) = connection.execute(_IDENTIFIER if is_allowed else _STARTED).fetchone() or ("",)
