@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from concord import ingest, plugins
-from concord.backends.memory import MemoryStore
+from concord.backends.memory.store import MemoryStore
 from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, EmbedderDown
 from concord.extractors.reader import SandboxedReader

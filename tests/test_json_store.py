@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from concord import Note
-from concord.backends import memory
-from concord.backends.json_file import JsonStore
+from concord.backends.memory import lexical
+from concord.backends.memory.json_file import JsonStore
 from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
 from concord.types import Word
 from contract.stored import EVERYTHING, IDENTITY, document, embed, pieces, put, source, unit
@@ -200,7 +200,7 @@ def test_of_many_words_only_those_that_begin_alike_or_are_one_slip_away_are_look
     with closing(opened(folder)) as store:
         put(store, "docs/a.md", *(f"filler{i:02}" for i in range(40)), "Kubernetes", "systems")
         assert similar(store, "bernetes") == ["kubernetes"]
-        monkeypatch.setattr(memory, "SMALL", 40)
+        monkeypatch.setattr(lexical, "SMALL", 40)
         assert similar(store, "bernetes") == []
         for mistyped in ("kubrenetes", "iubernetes", "kubern"):
             assert similar(store, mistyped) == ["kubernetes"]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from concord.backends.memory import MemoryStore
+from concord.backends.memory.store import MemoryStore
 from concord.embedding import embed_pending
 from concord.errors import BadValue, NotFound, UsageError
 from concord.knowledge import KnowledgeBase

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from concord import plugins
-from concord.backends.json_file import JsonStore
-from concord.backends.json_file import locate as locate_json
-from concord.backends.memory import MemoryStore
+from concord.backends.memory.json_file import JsonStore
+from concord.backends.memory.json_file import locate as locate_json
+from concord.backends.memory.store import MemoryStore
 from concord.backends.postgres.location import locate as locate_postgres
 from concord.backends.postgres.store import PostgresStore
 from concord.backends.qdrant.outside import QdrantOutsideVectors
@@ -136,7 +136,7 @@ def outsider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     site = tmp_path / "site"
     write(
         site / "outsider.py",
-        "from concord.backends.memory import MemoryStore\n"
+        "from concord.backends.memory.store import MemoryStore\n"
         "from concord.embedders.hashing import HashingEmbedder\n"
         "from concord.text.terms import word_match\n"
         "from concord.types import Candidate, Extracted, Identity\n\n"

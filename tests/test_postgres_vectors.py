@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from concord import KnowledgeBase
 from concord import migrate as moving
-from concord.backends.memory import MemoryStore
+from concord.backends.memory.store import MemoryStore
 from concord.config import load_settings
 from concord.errors import BadValue, VectorsElsewhere
 from concord.parts import Parts

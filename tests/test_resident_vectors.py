@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from concord.backends.memory import MemoryStore
+from concord.backends.memory.store import MemoryStore
 from concord.backends.sqlite import resident
 from concord.backends.sqlite.store import SQLiteStore
 from concord.types import Filter, Scored

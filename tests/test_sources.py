@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord import plugins
-from concord.backends.memory import MemoryStore
+from concord.backends.memory.store import MemoryStore
 from concord.errors import BackendDown, BadValue, NotFound, UsageError
 from concord.knowledge import KnowledgeBase
 from concord.sources import absolute_path, new_source, notes_source, register

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord import KnowledgeBase, Note
-from concord.backends.bm25 import InvertedIndex
 from concord.backends.columns import WEIGHTS, columns_of
+from concord.backends.memory.bm25 import InvertedIndex
 from concord.cli.hits import Dress, _highlighter
 from concord.ranking.diversify import word_set
 from concord.text.contains import contains

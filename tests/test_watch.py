@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import kb_process
-from concord.backends.memory import MemoryStore
+from concord.backends.memory.store import MemoryStore
 from concord.errors import NotFound, StoreBusy
 from concord.files import watch
 from concord.files.gitignore import IGNORE_FILES

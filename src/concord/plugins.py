@@ -18,16 +18,16 @@ TABLES: dict[str, dict[str, str]] = {
     },
     "backends": {
         "sqlite": "concord.backends.sqlite.store:SQLiteStore",
-        "memory": "concord.backends.memory:MemoryStore",
+        "memory": "concord.backends.memory.store:MemoryStore",
         "postgresql": "concord.backends.postgres.store:PostgresStore",
         "postgres": "concord.backends.postgres.store:PostgresStore",
-        "json": "concord.backends.json_file:JsonStore",
+        "json": "concord.backends.memory.json_file:JsonStore",
     },
     "locations": {  # how a store reads its URL, to check one without opening anything; a store may have none
         "sqlite": "concord.backends.sqlite.location:locate",
         "postgresql": "concord.backends.postgres.location:locate",
         "postgres": "concord.backends.postgres.location:locate",
-        "json": "concord.backends.json_file:locate",
+        "json": "concord.backends.memory.json_file:locate",
     },
     "vectors": {  # kept outside the store, by the scheme of `vectors.url`
         "http": "concord.backends.qdrant.outside:QdrantOutsideVectors",

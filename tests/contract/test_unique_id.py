@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concord.backends.memory import MemoryStore
+from concord.backends.memory.store import MemoryStore
 from concord.storage import Store
 from contract.stored import put
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from itertools import islice
 
-from concord.backends.shelves import Shelves, allows
+from concord.backends.memory.shelves import Shelves, allows
 from concord.types import ChunkId, Filter, Home, Identity
 
-_ELSEWHERE = b""
+_OUTSIDE = b""
 
 
 class MemoryLedger:
@@ -48,7 +48,7 @@ class MemoryLedger:
         with self._shelves.changing() as shelves:
             alive = shelves.chunks.keys() & set(chunk_ids)
             if identity in shelves.spaces:
-                shelves.spaces[identity].vectors.update(dict.fromkeys(alive, _ELSEWHERE))
+                shelves.spaces[identity].vectors.update(dict.fromkeys(alive, _OUTSIDE))
 
     def unmark(self, identity: Identity, source_id: str) -> int:
         """Make a source's chunks pending again in one space; return how many were not."""

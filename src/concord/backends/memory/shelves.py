@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 from msgspec import Struct, field
 
-from concord.backends.bm25 import InvertedIndex
 from concord.backends.columns import Columns
 from concord.backends.globs import glob_matches
+from concord.backends.memory.bm25 import InvertedIndex
 from concord.errors import StoreBusy
 from concord.types import (
     Access,

@@ -16,14 +16,14 @@ from typing import Any
 
 import msgspec
 
-from concord.backends.bm25 import InvertedIndex
 from concord.backends.columns import columns_of
 from concord.backends.durable import sync_to_disk
 from concord.backends.file_identity import file_identity
 from concord.backends.file_locks import file_lock
-from concord.backends.memory import MemoryStore
+from concord.backends.memory.bm25 import InvertedIndex
+from concord.backends.memory.shelves import Held, Shelves
+from concord.backends.memory.store import MemoryStore
 from concord.backends.organisations_beside import organisations_beside
-from concord.backends.shelves import Held, Shelves
 from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
 from concord.text.organisations import check_org
 from concord.types import Access, Chunk, ChunkId, Document, Feedback, Home, Identity, Source, Vector

@@ -1,47 +1,19 @@
-"""A store in dictionaries: the reference that other stores are compared with, and a test double that ships.
-
-It keeps nothing when it is closed, scans every vector, and one lock guards it all.
-"""
+"""Sources, documents and chunks of a memory store."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
 
 from msgspec.structs import replace
 
-from concord.backends.columns import WEIGHTS, columns_of
-from concord.backends.memory_ledger import MemoryLedger
-from concord.backends.memory_spaces import MemoryCache, MemorySpaces, MemoryVectors
-from concord.backends.shelves import Shelves, allows, best
+from concord.backends.columns import columns_of
+from concord.backends.memory.shelves import Shelves, allows
 from concord.backends.store_errors import name_taken, no_document, no_source, path_taken
 from concord.backends.supersession import rerouted
-from concord.outcomes import Finding
-from concord.protocols import Progress
 from concord.text.assemble import embedded_tags
-from concord.text.nearness import ALIKE, similar, typed
-from concord.types import (
-    Access,
-    Chunk,
-    ChunkId,
-    Counts,
-    Document,
-    DocumentType,
-    Feedback,
-    FileState,
-    Filter,
-    Glance,
-    Match,
-    Piece,
-    Scored,
-    Source,
-)
-
-# So many tokens are all looked at, which alone finds words by their middle or two slips early on: 6 ms, and
-# who asks may wait for no more than 50 (`search.partial_ms`), of four words on a machine that has other work.
-SMALL = 5000
+from concord.types import Chunk, ChunkId, Counts, Document, DocumentType, FileState, Filter, Piece, Source
 
 
 class MemoryCatalog:
@@ -297,134 +269,6 @@ class MemoryCatalog:
         self._shelves.disturb(chunk_id)
         self._shelves.words.remove(chunk_id, self._shelves.indexed.pop(chunk_id))
         del self._shelves.chunks[chunk_id]
-
-
-class MemoryLexical:
-    """Chunks by words."""
-
-    def __init__(self, shelves: Shelves) -> None:
-        self._shelves = shelves
-
-    def search(
-        self, match: Match, filter: Filter, limit: int, known: Mapping[str, int] | None = None
-    ) -> list[Scored]:
-        """Return the best chunks by BM25, best first; ties by chunk id."""
-        with self._shelves.reading():
-            scores = self._shelves.words.scores(match, WEIGHTS)
-            found = (Scored(*item) for item in scores.items() if self._shelves.allows(filter, item[0]))
-            return best(found, limit)
-
-    def is_at_hand(self, match: Match, filter: Filter, known: Mapping[str, int]) -> bool:
-        """Return that nothing is: only numbers were read."""
-        return False
-
-    def frequencies(
-        self, words: Sequence[str], sought_share: float | None = None
-    ) -> tuple[int, dict[str, int]]:
-        """Return how many chunks there are, and how many hold each word (by its stem)."""
-        with self._shelves.reading():
-            index = self._shelves.words
-            return len(index), {word: index.frequency(word) for word in words}
-
-    def similar_words(self, word: str, limit: int) -> list[tuple[str, int]]:
-        """Return indexed words near a typed one, nearest first, with how many chunks hold each."""
-        asked = typed(word)
-        if asked is None or limit < 1:
-            return []
-        with self._shelves.reading():
-            index, columns = self._shelves.words, self._shelves.indexed
-            start = asked.word[:ALIKE] if asked.allowed else asked.word
-            is_small = index.tokens <= SMALL
-            tokens = index.vocabulary() if is_small else index.promising(start, asked.one_off)
-            return similar(asked, tokens, lambda token: index.spellings(token, columns), limit)
-
-
-class MemoryJournal:
-    """What was read and what was judged."""
-
-    def __init__(self, shelves: Shelves) -> None:
-        self._shelves = shelves
-
-    def record_access(self, document_ids: Sequence[str], at: float) -> None:
-        """Count one more reading of each document that exists."""
-        with self._shelves.changing():
-            known = self._shelves.accesses
-            for document_id in self._shelves.documents.keys() & set(document_ids):
-                before = known.get(document_id, Access(0, at))
-                known[document_id] = Access(before.times + 1, max(before.last_at, at))
-
-    def accesses(self, document_ids: Sequence[str]) -> dict[str, Access]:
-        """Return how often and when last each of these documents was read; those never read are left out."""
-        with self._shelves.reading():
-            return {i: self._shelves.accesses[i] for i in document_ids if i in self._shelves.accesses}
-
-    def put_accesses(self, accesses: Mapping[str, Access]) -> None:
-        """Write down how often documents that exist were read, in place of what is known."""
-        with self._shelves.changing() as shelves:
-            shelves.accesses.update({i: one for i, one in accesses.items() if i in shelves.documents})
-
-    def record_feedback(self, feedback: Feedback) -> None:
-        """Keep an opinion, in place of an earlier one on the same document for the same query."""
-        with self._shelves.changing() as shelves:
-            shelves.feedback[feedback.query, feedback.document_id] = feedback
-
-    def feedback(self) -> list[Feedback]:
-        """Return all opinions, oldest first."""
-        with self._shelves.reading() as shelves:
-            return sorted(shelves.feedback.values(), key=lambda one: (one.at, one.query, one.document_id))
-
-
-class MemoryStore:
-    """The storage of one organisation, until it is closed. Each one that is opened is new and empty."""
-
-    def __init__(self, shelves: Shelves | None = None) -> None:
-        shelves = shelves or Shelves()
-        self.path: str | None = None
-        self.catalog = MemoryCatalog(shelves)
-        self.lexical = MemoryLexical(shelves)
-        self.vectors = MemoryVectors(shelves)
-        self.spaces = MemorySpaces(shelves)
-        self.cache = MemoryCache(shelves)
-        self.ledger = MemoryLedger(shelves)
-        self.journal = MemoryJournal(shelves)
-
-    @classmethod
-    def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> MemoryStore:
-        """Return a new store; `memory://` says all there is to say."""
-        return cls()
-
-    @property
-    def is_begun(self) -> bool:
-        """Return True: there is no older one that could have been meant."""
-        return True
-
-    def others(self) -> list[str]:
-        """Return nobody: each is alone."""
-        return []
-
-    def unique_id(self) -> str:
-        """Return a place in memory: nobody else gets to it."""
-        return f"memory {id(self)}"
-
-    def glance(self) -> Glance:
-        """Return the generation, the sources by name and the active space."""
-        return Glance(self.catalog.generation(), self.catalog.sources(), self.spaces.active())
-
-    def check(self) -> list[Finding]:
-        """Find nothing: one lock keeps all of it in step, and no disk can damage it."""
-        return []
-
-    def repair(self, findings: Sequence[Finding]) -> None:
-        """Do nothing: there is never a finding."""
-
-    def tend(self, progress: Progress) -> None:
-        """Do nothing: nothing is derived."""
-
-    def index_state(self) -> None:
-        """Return nothing: every vector is compared."""
-
-    def close(self) -> None:
-        """Forget nothing: the store goes with its last reference."""
 
 
 def _embedded_labels(document: Document) -> tuple[str, ...]:

@@ -1,23 +1,16 @@
-"""Vectors of a memory store: a dictionary for each model, one of which searches use; and those of texts."""
+"""Finding chunks of a memory store by meaning: each model has its vectors, and all of them are compared."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from operator import mul
 
-from concord.backends.shelves import Held, Shelves, best
-from concord.backends.store_errors import (
-    kept_elsewhere,
-    space_in_use,
-    unknown_space,
-    unprepared,
-    vectors_gone,
-)
+from concord.backends.memory.shelves import Held, Shelves, best
+from concord.backends.store_errors import kept_elsewhere, unprepared, vectors_gone
 from concord.backends.vector_checks import check_identity, check_vector
-from concord.outcomes import CacheUsage
 from concord.text.assemble import embedded_tags
-from concord.types import Chunk, ChunkId, Document, Filter, Identity, Json, Pending, Scored, Space, Vector
+from concord.types import Chunk, ChunkId, Document, Filter, Identity, Pending, Scored, Vector
 
 
 class MemoryVectors:
@@ -147,115 +140,3 @@ class MemoryVectors:
 
 def _pending(chunk: Chunk, document: Document) -> Pending:
     return Pending(chunk.id, document.title, chunk.heading, chunk.text, embedded_tags(document))
-
-
-class MemorySpaces:
-    """The spaces of one store."""
-
-    def __init__(self, shelves: Shelves) -> None:
-        self._shelves = shelves
-
-    def all(self) -> list[Space]:
-        """Return every space, in the order in which they were added."""
-        with self._shelves.reading():
-            active, spaces = self._shelves.active, self._shelves.spaces
-            return [
-                Space(who, dict(held.recipe), who == active, held.was_active) for who, held in spaces.items()
-            ]
-
-    def active(self) -> Space | None:
-        """Return the space that searches use; None before the first embedder."""
-        return next((space for space in self.all() if space.is_active), None)
-
-    def of(self, identity: Identity) -> MemoryVectors:
-        """Return the index bound to one identity, whether or not there is such a space yet."""
-        return MemoryVectors(self._shelves, identity)
-
-    def add(self, identity: Identity, recipe: Mapping[str, Json]) -> None:
-        """Make an empty space beside the others; of one that is there, only the recipe is written anew."""
-        with self._shelves.changing():
-            self._shelves.spaces.setdefault(identity, Held()).recipe = dict(recipe)
-            self._shelves.activate(self._shelves.active or identity)
-
-    def activate(self, identity: Identity) -> None:
-        """Let searches use this space from now on.
-
-        Raises:
-            NotFound: there is no such space.
-        """
-        with self._shelves.changing():
-            self._known(identity)
-            self._shelves.activate(identity)
-
-    def drop(self, identity: Identity) -> int:
-        """Delete a space with its vectors; return how many there were.
-
-        Raises:
-            NotFound: there is no such space.
-            BadValue: it is the active one.
-        """
-        with self._shelves.changing():
-            held = self._known(identity)
-            if identity == self._shelves.active:
-                raise space_in_use(identity)
-            del self._shelves.spaces[identity]
-            return len(held.vectors)
-
-    def _known(self, identity: Identity) -> Held:
-        if identity not in self._shelves.spaces:
-            raise unknown_space(identity)
-        return self._shelves.spaces[identity]
-
-
-class MemoryCache:
-    """Vectors by text, the least recently used first."""
-
-    def __init__(self, shelves: Shelves) -> None:
-        self._shelves = shelves
-
-    def get(self, identity: Identity, keys: Sequence[bytes]) -> dict[bytes, Vector]:
-        """Return the vectors known for these keys under this identity."""
-        with self._shelves.reading() as shelves:
-            known = shelves.cached
-            found = {key: known[identity, key] for key in keys if (identity, key) in known}
-        if found:
-            with self._shelves.changing() as shelves:
-                shelves.cache_hits += len(found)
-                self._use(identity, found)
-        return found
-
-    def put(self, identity: Identity, vectors: Mapping[bytes, Vector]) -> None:
-        """Remember vectors; each was missed by somebody who looked for it."""
-        if not vectors:
-            return
-        with self._shelves.changing() as shelves:
-            shelves.cache_misses += len(vectors)
-            self._use(identity, vectors)
-
-    def entries(self) -> Iterator[tuple[Identity, bytes, Vector]]:
-        """Yield all that is remembered, the least recently used first."""
-        with self._shelves.reading() as shelves:
-            known = list(shelves.cached.items())
-        yield from ((identity, key, vector) for (identity, key), vector in known)
-
-    def usage(self) -> CacheUsage:
-        """Return how much is kept and how often it was of use."""
-        with self._shelves.reading() as shelves:
-            size = sum(map(len, shelves.cached.values()))
-            return CacheUsage(len(shelves.cached), size, shelves.cache_hits, shelves.cache_misses)
-
-    def trim(self, max_bytes: int) -> int:
-        """Forget the least recently used until the vectors fit; return how many were forgotten."""
-        if self.usage().size_bytes <= max_bytes:
-            return 0
-        with self._shelves.changing() as shelves:
-            before, size = len(shelves.cached), sum(map(len, shelves.cached.values()))
-            while size > max_bytes:
-                size -= len(shelves.cached.pop(next(iter(shelves.cached))))
-            return before - len(shelves.cached)
-
-    def _use(self, identity: Identity, vectors: Mapping[bytes, Vector]) -> None:
-        known = self._shelves.cached
-        for key, vector in vectors.items():
-            known.pop((identity, key), None)
-            known[identity, key] = vector

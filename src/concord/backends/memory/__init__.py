@@ -1,0 +1,1 @@
+"""How are things kept in dictionaries, and in one JSON file?"""

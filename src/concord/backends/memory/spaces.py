@@ -1,0 +1,68 @@
+"""The spaces of a memory store: vectors of each model, one of which searches use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from concord.backends.memory.shelves import Held, Shelves
+from concord.backends.memory.vectors import MemoryVectors
+from concord.backends.store_errors import space_in_use, unknown_space
+from concord.types import Identity, Json, Space
+
+
+class MemorySpaces:
+    """The spaces of one store."""
+
+    def __init__(self, shelves: Shelves) -> None:
+        self._shelves = shelves
+
+    def all(self) -> list[Space]:
+        """Return every space, in the order in which they were added."""
+        with self._shelves.reading():
+            active, spaces = self._shelves.active, self._shelves.spaces
+            return [
+                Space(who, dict(held.recipe), who == active, held.was_active) for who, held in spaces.items()
+            ]
+
+    def active(self) -> Space | None:
+        """Return the space that searches use; None before the first embedder."""
+        return next((space for space in self.all() if space.is_active), None)
+
+    def of(self, identity: Identity) -> MemoryVectors:
+        """Return the index bound to one identity, whether or not there is such a space yet."""
+        return MemoryVectors(self._shelves, identity)
+
+    def add(self, identity: Identity, recipe: Mapping[str, Json]) -> None:
+        """Make an empty space beside the others; of one that is there, only the recipe is written anew."""
+        with self._shelves.changing():
+            self._shelves.spaces.setdefault(identity, Held()).recipe = dict(recipe)
+            self._shelves.activate(self._shelves.active or identity)
+
+    def activate(self, identity: Identity) -> None:
+        """Let searches use this space from now on.
+
+        Raises:
+            NotFound: there is no such space.
+        """
+        with self._shelves.changing():
+            self._known(identity)
+            self._shelves.activate(identity)
+
+    def drop(self, identity: Identity) -> int:
+        """Delete a space with its vectors; return how many there were.
+
+        Raises:
+            NotFound: there is no such space.
+            BadValue: it is the active one.
+        """
+        with self._shelves.changing():
+            held = self._known(identity)
+            if identity == self._shelves.active:
+                raise space_in_use(identity)
+            del self._shelves.spaces[identity]
+            return len(held.vectors)
+
+    def _known(self, identity: Identity) -> Held:
+        if identity not in self._shelves.spaces:
+            raise unknown_space(identity)
+        return self._shelves.spaces[identity]
