@@ -12,7 +12,7 @@ from concord import KnowledgeBase, Note
 from concord.backends.columns import WEIGHTS, columns_of
 from concord.backends.memory.bm25 import InvertedIndex
 from concord.cli.hits import Dress, _highlighter
-from concord.ranking.diversify import word_set
+from concord.ranking.duplicates import word_set
 from concord.text.contains import contains
 from concord.text.parse import parse
 from concord.text.snippet import excerpt

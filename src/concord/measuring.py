@@ -15,10 +15,10 @@ from concord.types import Request, silent
 
 if TYPE_CHECKING:
     from concord.answering.retrieve import SearchTools
-    from concord.feedback import Review
     from concord.protocols import Progress
     from concord.quality.collection import Collection
     from concord.quality.evaluate import Evaluation
+    from concord.quality.opinions import Review
     from concord.quality.refit import Refit
 
 
@@ -65,8 +65,8 @@ class Measuring:
             BadValue: a file of it cannot be read, it has too few judged queries to learn from, or it is
                 called unanswerable from itself.
         """
-        from concord.feedback import judged_outcomes
         from concord.quality.calibration import save_calibration
+        from concord.quality.opinions import judged_outcomes
         from concord.quality.refit import refit
 
         collection, others = _asked_of(folder, unanswerable, split, limit)
@@ -79,7 +79,7 @@ class Measuring:
 
     def review(self, progress: Progress = silent) -> Review:
         """Tell how search does on the results that somebody called good or bad."""
-        from concord.feedback import review
+        from concord.quality.opinions import review
 
         return review(self._own_tools(), progress)
 

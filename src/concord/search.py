@@ -25,8 +25,8 @@ from concord.answering.timings import Timings
 from concord.answering.understand import chosen_mode
 from concord.errors import BadValue
 from concord.files.freshness import Files
-from concord.ranking import diversify
 from concord.ranking.ballots import without
+from concord.ranking.floor import above_floor
 from concord.ranking.fuse import FUSIONS, Fused, fuse, rrf_scores
 from concord.types import Answer, ChunkId, Glance, Hit, Json, Mode, Ranked, Request, Survivor
 
@@ -71,7 +71,7 @@ def examine(request: Request, tools: SearchTools) -> Examined:
         fused = fuse(fusion, found.ballots, found.context)
         scores = rrf_scores(found.ballots, found.context.k)
         wanted = _above_threshold(fused.ranked, scores, request.threshold)
-        kept = diversify.above_floor(wanted, rescued.floor, scores)
+        kept = above_floor(wanted, rescued.floor, scores)
     with timings.stage("read"):
         files = Files(glance.sources, tools.store.catalog.memo)
         survivors, left_out, deleted = read_present(kept, found.query, tools.store, files)

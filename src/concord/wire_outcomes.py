@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from concord.backfill import Backfill
     from concord.doctor import Diagnosis
     from concord.embedding import EmbeddingReport
-    from concord.feedback import Review
     from concord.migrate import Migration
     from concord.model_trial import ModelComparison, ModelResult
     from concord.models import Built, ModelState, Switch
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
         VectorIndexState,
     )
     from concord.quality.evaluate import Evaluation
+    from concord.quality.opinions import Review
     from concord.quality.refit import Refit
     from concord.quality.reliability import Promises, Reliability
     from concord.types import Feedback, Identity

@@ -19,7 +19,7 @@ from concord.answering.poll import Poll, merged, poll
 from concord.ranking import calibrate
 from concord.ranking.agreement import Rung, answerable
 from concord.ranking.ballots import with_votes
-from concord.ranking.diversify import RESCUE_FLOOR
+from concord.ranking.floor import RESCUE_FLOOR
 from concord.ranking.fuse import fuse
 from concord.ranking.plan import polled
 from concord.text.terms import sought

@@ -17,7 +17,7 @@ from concord.answering.poll import Poll, poll
 from concord.answering.reasons import Known, Overlap, Placed, Stage, StrategyRank, WordFound, reason
 from concord.answering.retrieve import Retrieval, SearchTools
 from concord.answering.understand import prune_limit
-from concord.ranking import diversify, explain
+from concord.ranking import duplicates, explain
 from concord.ranking.ballots import Ballots, with_votes
 from concord.ranking.fuse import FUSIONS, rrf
 from concord.ranking.plan import STRATEGIES, polled
@@ -245,11 +245,11 @@ def _words(
 def _overlap(chunk: Chunk, citation: str, hits: Sequence[Hit]) -> Overlap | None:
     """Return the result, other than itself, that stands for a chunk or shares most words with it."""
     texts = {chunk.id: chunk.text, **{hit.chunk.id: hit.chunk.text for hit in hits}}
-    words = {i: diversify.word_set(text) for i, text in texts.items()}
+    words = {i: duplicates.word_set(text) for i, text in texts.items()}
     mine = words[chunk.id]
     others = [
         Overlap(
-            hit.rank, hit.citation, diversify.similarity(mine, words[hit.chunk.id]), citation in hit.also_at
+            hit.rank, hit.citation, duplicates.similarity(mine, words[hit.chunk.id]), citation in hit.also_at
         )
         for hit in hits
         if hit.chunk.id != chunk.id

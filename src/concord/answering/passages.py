@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec.structs import replace
 
 from concord.files.freshness import Files
-from concord.ranking import diversify
+from concord.ranking import duplicates
+from concord.ranking.diversify import STRETCH, mmr
 from concord.text.citation import cite
 from concord.text.contains import contains
 from concord.text.terms import written
@@ -41,7 +42,7 @@ def read_present(
     survivors: list[Survivor] = []
     left_out: set[ChunkId] = set()
     deleted = 0
-    pool = max(diversify.STRETCH, query.limit * READ_PER_RESULT)
+    pool = max(STRETCH, query.limit * READ_PER_RESULT)
     for start in range(0, len(kept), pool):
         few = kept[start : start + pool]
         found = _without_excluded(_read(few, store, files), query)
@@ -58,7 +59,7 @@ def read_present(
 
 def first_of(kept: Sequence[Ranked], survivors: Sequence[Survivor]) -> list[Survivor]:
     """Return which of the first passages came through: the same, however many results are asked for."""
-    first = {one.chunk_id for one in kept[: diversify.STRETCH]}
+    first = {one.chunk_id for one in kept[:STRETCH]}
     return [survivor for survivor in survivors if survivor.ranked.chunk_id in first]
 
 
@@ -107,14 +108,14 @@ def reordered(survivors: Sequence[Survivor], ranked: Sequence[Ranked]) -> list[S
 def diverse(survivors: Sequence[Survivor], query: Query, trade: float) -> list[Survivor]:
     """Make one of passages that say the same, and spread the rest."""
     texts = {s.chunk.id: s.chunk.text for s in survivors}
-    words = {chunk_id: diversify.word_set(text) for chunk_id, text in texts.items()}
-    likeness, asked = diversify.Likeness(words), frozenset(map(written, query.words))
-    collapsed = diversify.collapse(
+    words = {chunk_id: duplicates.word_set(text) for chunk_id, text in texts.items()}
+    likeness, asked = duplicates.Likeness(words), frozenset(map(written, query.words))
+    collapsed = duplicates.collapse(
         [s.ranked for s in survivors],
         likeness,
-        lambda one, other: diversify.says_the_same(texts[one], texts[other], asked),
+        lambda one, other: duplicates.says_the_same(texts[one], texts[other], asked),
     )
-    chosen = diversify.mmr([one.ranked for one in collapsed], likeness, query.limit, trade)
+    chosen = mmr([one.ranked for one in collapsed], likeness, query.limit, trade)
     elsewhere = {one.ranked.chunk_id: one.duplicates for one in collapsed}
     by_id = {s.ranked.chunk_id: s for s in survivors}
     return [

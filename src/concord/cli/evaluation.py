@@ -13,9 +13,9 @@ from concord.cli import output, progress
 from concord.cli.command import Flags, command, opened
 
 if TYPE_CHECKING:
-    from concord.feedback import Review
     from concord.quality.evaluate import Evaluation
     from concord.quality.latency import Latency
+    from concord.quality.opinions import Review
     from concord.quality.refit import Refit
     from concord.quality.reliability import LabelPrecision, Promises
 

@@ -1,4 +1,4 @@
-"""Word lists that tell query types apart, and statements. Data only: see classify, entities and diversify.
+"""Word lists that tell query types apart, and statements. Data only: see classify, entities and duplicates.
 
 Lists are lower case. They hold English first, and the question words, articles and comparison words of the
 languages that users most often mix with it, because German writes every noun with a capital and Chinese puts

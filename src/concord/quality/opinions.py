@@ -1,0 +1,72 @@
+"""What the opinions on results tell of searching.
+
+`kb calibrate` fits confidence to them beside a collection's own judgements, and `kb eval` tells how search
+does on them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from concord.answering.retrieve import SearchTools
+from concord.protocols import Progress
+from concord.quality.evaluate import Outcome, asked
+from concord.types import Feedback, Opinion
+
+FIRST = 10  # results among which a good one is looked for
+
+
+class Review(NamedTuple):
+    """How search does on what was judged."""
+
+    good: int
+    bad: int
+    queries: int  # with a good result that is still indexed
+    found: int  # … within the first ten
+    first: int  # … at the very top
+
+
+def judged_outcomes(tools: SearchTools, progress: Progress) -> list[Outcome]:
+    """Ask the queries that opinions were given on, and keep of each answer what somebody has judged.
+
+    A query of whose results only bad ones are known counts as not answered.
+    """
+    judged = _by_query(tools.store.journal.feedback())
+    outcomes = []
+    for done, (query, opinions) in enumerate(judged.items(), 1):
+        examined = asked(query, tools)
+        hits, judgement = examined.answer.hits, examined.judgement
+        known = [at for at, hit in enumerate(hits) if hit.document.id in opinions]
+        if known:
+            kept = replace(judgement, verdicts=tuple(judgement.verdicts[at] for at in known))
+            relevant = tuple(opinions[hits[at].document.id] == "good" for at in known)
+            outcomes.append(Outcome(query, kept, relevant, examined.answer.search_time_ms))
+        progress("asking what was judged", done, len(judged))
+    return outcomes
+
+
+def review(tools: SearchTools, progress: Progress) -> Review:
+    """Tell how search does on the opinions that were given."""
+    feedback = tools.store.journal.feedback()
+    places = []
+    for query, opinions in _by_query(feedback).items():
+        wanted = {i for i, one in opinions.items() if one == "good" and tools.store.catalog.document(i)}
+        if wanted:
+            hits = asked(query, tools).answer.hits
+            places.append(next((hit.rank for hit in hits[:FIRST] if hit.document.id in wanted), None))
+    good = sum(one.opinion == "good" for one in feedback)
+    found = [place for place in places if place is not None]
+    return Review(good, len(feedback) - good, len(places), len(found), found.count(1))
+
+
+def _by_query(feedback: Sequence[Feedback]) -> Mapping[str, Mapping[str, Opinion]]:
+    """Return query → document → opinion; what nobody named a query for says nothing about searching."""
+    judged: dict[str, dict[str, Opinion]] = defaultdict(dict)
+    for one in feedback:
+        if one.query:
+            judged[one.query][one.document_id] = one.opinion
+    return judged

@@ -1,0 +1,18 @@
+"""The floor under an answer: what no strategy ranked worth reading is dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from concord.types import ChunkId, Ranked
+
+RESCUE_FLOOR = 0.0001  # of what a rung of the cascade has found
+
+
+def above_floor(ranked: Sequence[Ranked], minimum: float, scores: Mapping[ChunkId, float]) -> list[Ranked]:
+    """Drop what scores below the floor, unless that were everything.
+
+    The floor is on the RRF scale, and so are `scores`, whichever fusion made the order.
+    """
+    kept = [one for one in ranked if scores[one.chunk_id] >= minimum]
+    return kept or list(ranked)
