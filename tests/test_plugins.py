@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -175,7 +176,7 @@ def outsider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         site / "outsider-1.0.dist-info" / "METADATA", "Metadata-Version: 2.1\nName: outsider\nVersion: 1.0\n"
     )
     monkeypatch.syspath_prepend(site)
-    monkeypatch.setenv("PYTHONPATH", str(site))  # for the worker process
+    monkeypatch.setenv("PYTHONPATH", str(site), prepend=os.pathsep)  # for the worker process
     return site
 
 
