@@ -16,6 +16,10 @@ FRAMES = [
     "Could you please tell me if",
     "Hi, can you tell me",
     "give me",
+    "explain to me",
+    "Can you explain",
+    "Please explain",
+    "could you please explain to me",
     "I would like to know",
     "I’d like to know whether",
     "we need to know",
@@ -26,6 +30,8 @@ FRAMES = [
     "Können Sie mir sagen, ob",
     "bitte zeigen Sie mir",
     "sag mir",
+    "Erklär mir bitte,",
+    "Können Sie mir erklären,",
     "Ich möchte gerne wissen,",
     "Weißt du,",
     "Wissen Sie",
@@ -34,11 +40,14 @@ FRAMES = [
     "Bonjour, je voudrais savoir si",
     "J’aimerais savoir",
     "Montrez-nous",
+    "Pouvez-vous m'expliquer",
+    "Expliquez-moi",
     "Est-ce que vous savez",
     "¿Puedes decirme",
     "Por favor, muéstrame",
     "¿Me podría decir",
     "Quisiera saber",
+    "¿Puedes explicarme",
     "¿Sabes",
 ]
 
@@ -46,6 +55,51 @@ FRAMES = [
 @pytest.mark.parametrize("frame", FRAMES)
 def test_a_frame_at_the_beginning_is_left_out(frame: str):
     assert unframed(f"{frame} Büro in Kraków?") == "Büro in Kraków?"
+
+
+THANKS = [
+    ", thanks",
+    "? Thanks!",
+    "? Thank you.",
+    ". Many thanks in advance",
+    " - thank you so much",
+    "?\nThx",
+    ", please",
+    "? Danke!",
+    ", vielen Dank im Voraus.",
+    "? Danke schön",
+    ", merci beaucoup",
+    ", merci d’avance",
+    "? ¡Gracias",
+    ", por favor.",
+]
+
+
+@pytest.mark.parametrize("thanks", THANKS)
+def test_thanks_at_the_end_are_left_out(thanks: str):
+    assert unframed(f"Büro in Kraków{thanks}").rstrip("?") == "Büro in Kraków"
+
+
+def test_a_question_keeps_its_mark_and_loses_both_ends_of_its_frame():
+    assert unframed("Hi, can you tell me where Kraków is? Thanks a lot!") == "where Kraków is?"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "how to say thank you",
+        "letter of thanks",
+        "explain analyze select",
+        "EXPLAIN to table",
+        "no, thanks",
+        "danke",
+        "thanks",
+        "I will follow you",
+        "songs: Thank You, Dido",
+    ],
+)
+def test_thanks_that_are_asked_about_stay(query: str):
+    assert unframed(query) == query
 
 
 def test_what_only_asks_in_spanish_is_left_out_before_a_word_of_spanish():
@@ -99,3 +153,12 @@ def test_a_polite_question_has_the_answer_of_a_plain_one(frame: str):
         ]
         assert (polite.confidence_score, polite.answerable) == (plain.confidence_score, plain.answerable)
         assert polite.request.text.startswith(frame)
+
+
+def test_a_question_with_thanks_has_the_answer_of_one_without():
+    with KnowledgeBase.open(store__url="memory://", embed__provider="hashing") as kb:
+        kb.note(Note("The Kraków office opened in March and has forty desks.", title="Offices"))
+        kb.note(Note("Thanks to all, and thank you for your leave.", title="Leave"))
+        plain, polite = (kb.search(f"Kraków office desks{end}") for end in ("", ", thank you"))
+        assert [hit.score for hit in polite.hits] == [hit.score for hit in plain.hits]
+        assert polite.confidence_score == plain.confidence_score

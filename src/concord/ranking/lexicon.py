@@ -56,14 +56,25 @@ SUBJECTS = _listed(
 # With what a polite frame begins. Other queries need not wait until the pattern of all frames is compiled.
 FRAME_OPENERS = _listed(
     """
-    can could do does give hello hey hi i i'd i'm please show tell we we'd will would
-    bitte hallo ich kannst können könnten könntest nenne nennen sag sage sagen verrat verrate verraten weiss
-    weisst weiß weißt wissen würden würdest zeig zeige zeigen
-    bonjour dis dis-moi dis-nous dites dites-moi dites-nous est-ce indique-moi indique-nous indiquez-moi
-    indiquez-nous j'aimerais je montre-moi montre-nous montrez-moi montrez-nous peux-tu pourrais-tu
-    pourriez-vous pouvez-vous s'il sais-tu salut savez-vous tu vous
-    alguien dígame dime hola indícame me muéstrame muéstreme necesito podría podrían podrías por puede pueden
-    puedes querría quiero quisiera sabe sabes
+    can could do does explain give hello hey hi i i'd i'm please show tell we we'd will would
+    bitte erklär erkläre erklären hallo ich kannst können könnten könntest nenne nennen sag sage sagen verrat
+    verrate verraten weiss weisst weiß weißt wissen würden würdest zeig zeige zeigen
+    bonjour dis dis-moi dis-nous dites dites-moi dites-nous est-ce explique-moi explique-nous expliquez-moi
+    expliquez-nous indique-moi indique-nous indiquez-moi indiquez-nous j'aimerais je montre-moi montre-nous
+    montrez-moi montrez-nous peux-tu pourrais-tu pourriez-vous pouvez-vous s'il sais-tu salut savez-vous tu
+    vous
+    alguien dígame dime explícame explíqueme hola indícame me muéstrame muéstreme necesito podría podrían
+    podrías por puede pueden puedes querría quiero quisiera sabe sabes
+    """
+)
+
+# With what thanks at the end of a query end, for the same reason.
+LAST_OF_THANKS = _listed(
+    """
+    advance cheers lot much please thanks thx you
+    bitte dank danke dankeschön dir ihnen schön sehr voraus
+    beaucoup bien d'avance merci plait plaît
+    favor gracias
     """
 )
 
