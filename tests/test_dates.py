@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from concord.ranking.calibrate import Logistic
 from concord.search import search
 from concord.text.contains import contains
-from concord.text.dates import Day, dates_in, days_of
+from concord.text.dates import Day, dates_in, days_of, yearless_in
 from concord.text.parse import parse
 from concord.types import Request
 from small_library import fitted, library, titles, tools
@@ -74,8 +74,57 @@ def test_a_date_asked_for_in_one_form_is_held_in_another(asked: str, text: str):
 
 
 def test_a_query_without_a_date_asks_for_nothing_more():
-    assert parse("june 24 meeting").kept == ()
+    assert parse("june meeting").kept == ()
     assert parse("meeting in 2025").kept == ()
+    assert parse("step 3 may fail").kept == ()
+
+
+@pytest.mark.parametrize("written", ["24 June", "24th of June", "June 24th", "Jun 24", "24. Juni", "24 juin"])
+def test_a_day_without_a_year_is_that_of_any(written: str):
+    assert [one.days for one in yearless_in(f"errors on {written}?")] == [(Day(None, 6, 24),)]
+
+
+@pytest.mark.parametrize("text", ["24 June 2025", "June 24, 2025", "Mars 2 probe", "32 May"])
+def test_a_year_that_follows_a_planet_and_a_day_that_no_month_has_are_no_such_days(text: str):
+    assert [*yearless_in(text)] == []
+
+
+def test_a_day_before_a_time_is_one_of_a_text():
+    assert [one.days for one in dates_in("at 2025-06-24T10:00:03Z,")] == [(Day(2025, 6, 24),)]
+    assert [*dates_in("2025-06-24Thursday")] == []
+
+
+@pytest.mark.parametrize("asked", ["2025-06-24", "24.06.2025", "6/24/2025"])
+def test_a_day_is_held_before_a_time(asked: str):
+    assert contains("2025-06-24T10:00:03Z ERROR lost", asked)
+    assert not contains("2025-06-24th of them", asked)
+    assert not contains("2025-06-23T24:00:03Z ERROR lost", asked)
+
+
+LOGS = {
+    "Day before": "2025-06-23T10:00:03Z ERROR replica lost",
+    "Day": "2025-06-24T10:00:03Z ERROR replica lost",
+    "Trip": "On 6/26/2024 the replica was moved; an error.",
+    "Plain": "An error of the replica has its day, of June or another month: page 24, 26 or 27.",
+    **{
+        f"Number {n}": f"The {n}. error of June: the replica was slow for 24 s, then 26 s." for n in range(40)
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("asked", "title"),
+    [
+        ("replica error 24 June 2025", "Day"),
+        ("replica error 2025-06-24", "Day"),
+        ("replica error 23.06.2025", "Day before"),
+        ("replica error on 24 June", "Day"),
+        ("replica error on June 26th", "Trip"),
+    ],
+)
+def test_a_search_for_a_day_finds_times_of_it_and_any_year(asked: str, title: str):
+    answer = search(Request(asked, mode="fts5"), tools(library(LOGS), SURE))
+    assert titles(answer)[0] == title
 
 
 MEETINGS = {

@@ -264,7 +264,7 @@ class Filter(Struct, frozen=True):
 
 
 class Word(Struct, frozen=True):
-    """One token to find; with `prefix`, any token that begins so."""
+    """One token to find; with `prefix`, any token that begins so, after those before it if there are any."""
 
     text: str
     prefix: bool = False

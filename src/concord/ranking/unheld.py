@@ -14,11 +14,11 @@ from itertools import pairwise
 from concord.ranking import rarity
 from concord.ranking.identifiers import shape
 from concord.text.contains import contains
-from concord.text.dates import Day, dates_in, days_of, forms, named_forms
+from concord.text.dates import Day, dates_in, days_of, named_forms
 from concord.text.identifiers import is_version
 from concord.text.pattern import pattern
 from concord.text.stopwords import is_stop_word
-from concord.text.terms import all_of, any_of, loose_words, tokenize, word_match
+from concord.text.terms import all_of, any_of, day_matches, loose_words, tokenize, word_match
 from concord.types import AllOf, AnyOf, Match, Phrase, Query, Word
 
 # Shares of a query, by rarity: up to the first, what nothing holds is one word of many; from the second on it
@@ -123,7 +123,7 @@ def _name(version: str, asked: str, texts: Sequence[str]) -> str | None:
 
 
 def _is_dated(days: Sequence[Day], texts: Sequence[str]) -> bool:
-    """Whether a text has one of some days before a time, as logs do, or in a path: no words of the index."""
+    """Whether a text has one of some days in its path, which has no words in the index."""
     written = [f"{day.year}-{day.month:02}-{day.day:02}" for day in days]
     return any(one in text for one in written for text in texts)
 
@@ -131,7 +131,7 @@ def _is_dated(days: Sequence[Day], texts: Sequence[str]) -> bool:
 def _day_match(day: Day) -> Match:
     """Return a match of a day in any form; of one that has a month's name the year may stand elsewhere."""
     named = AnyOf(tuple(map(Phrase, named_forms(day))))
-    return AnyOf((*map(Phrase, forms(day)), AllOf((named, Word(str(day.year))))))
+    return AnyOf((*day_matches(day), AllOf((named, Word(str(day.year))))))
 
 
 def _decisive(name: str, query: Query) -> str | None:

@@ -1,7 +1,7 @@
 """The same day in another form: 2025-06-24, 24.06.2025, 6/24/2025, June 24th, 2025, 24. Juni 2025.
 
 A text has one of them and a query another, so a query asks for all. Of 06/07/2025 nobody can tell which
-number is the month: both are tried. Two digits are no year, and a day without a year is no date here.
+number is the month: both are tried. Two digits are no year. A day without a year (24 June) is that of any.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ _NUMBER_OF = {
 _MOST_DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _SHORTEST, _LONGEST = len("1/1/2025"), len("24 de septiembre de 2025")
 
+_NAME = r"[^\W\d_]{3,10}"
+
 # Of 2024.1.2 the numbers are not filled up: it is a version.
 _YEAR_FIRST = (
     r"(?P<y>[12][0-9]{3})(?:(?P<sign>[-/])(?P<m>[0-9]{1,2})(?P=sign)|\.(?P<m2>[0-9]{2})\.(?=[0-9]{2}))"
@@ -46,13 +48,22 @@ _YEAR_FIRST = (
 )
 _YEAR_LAST = r"(?P<a>[0-9]{1,2})(?P<mark>[-/.])(?P<b>[0-9]{1,2})(?P=mark)(?P<y2>[12][0-9]{3})"
 _DAY_FIRST = (
-    r"(?P<d3>[0-9]{1,2})(?:st|nd|rd|th|er|º|\.)?[ -](?:of |de )?(?P<m3>[^\W\d_]{3,10})\.?,?[ -](?:del? )?"
+    rf"(?P<d3>[0-9]{{1,2}})(?:st|nd|rd|th|er|º|\.)?[ -](?:of |de )?(?P<m3>{_NAME})\.?,?[ -](?:del? )?"
     r"(?P<y3>[12][0-9]{3})"
 )
-_MONTH_FIRST = r"(?P<m4>[^\W\d_]{3,10})\.?[ -](?P<d4>[0-9]{1,2})(?:st|nd|rd|th)?,?[ -](?P<y4>[12][0-9]{3})"
+_MONTH_FIRST = rf"(?P<m4>{_NAME})\.?[ -](?P<d4>[0-9]{{1,2}})(?:st|nd|rd|th)?,?[ -](?P<y4>[12][0-9]{{3}})"
 _DATE = pattern(
     rf"(?<![\w./-])(?:{_YEAR_FIRST}|{_YEAR_LAST}|{_DAY_FIRST}|{_MONTH_FIRST})"
-    r"(?!\w|[./-][0-9])",
+    r"(?!(?!T[0-9])\w|[./-][0-9])",  # a time may follow: 2025-06-24T10:00:03Z
+    re.IGNORECASE,
+)
+_BY_HOUR = "t0", "t1", "t2"  # how such a time begins, which the index has as one word with the day: 24t10
+_CENTURIES = "19", "20"
+# Without its year, a day of another language than English comes before its month: Mars 2 is a probe.
+_ANY_YEAR = pattern(
+    rf"(?<![\w./-])(?:(?P<d>[0-9]{{1,2}})(?P<th>st|nd|rd|th|er|º|\.)?[ ](?:of |de )?(?P<m>{_NAME})"
+    rf"|(?P<m2>{'|'.join(_ENGLISH.replace(',', '').split())})\.?[ ](?P<d2>[0-9]{{1,2}})(?P<th2>st|nd|rd|th)?)"
+    r"(?!\w|[./:-][0-9]|,? [12][0-9]{3}\b)",
     re.IGNORECASE,
 )
 
@@ -60,7 +71,7 @@ _DATE = pattern(
 class Day(Struct, frozen=True, order=True):
     """A day of the calendar."""
 
-    year: int
+    year: int | None  # None: of any year
     month: int
     day: int
 
@@ -81,6 +92,17 @@ def dates_in(text: str) -> Iterator[Dated]:
             yield Dated(found[0], days)
 
 
+def yearless_in(text: str) -> Iterator[Dated]:
+    """Yield the days of a text that have a month, by its name, and no year."""
+    if not any(map(str.isdigit, text)):
+        return
+    for found in _ANY_YEAR.finditer(text):
+        name = found["m"] or found["m2"]
+        is_verb = name == "may" and not (found["th"] or found["th2"])  # step 3 may fail
+        if not is_verb and (days := _valid([(None, _month(name), int(found["d"] or found["d2"]))])):
+            yield Dated(found[0], days)
+
+
 @lru_cache(maxsize=256)
 def days_of(text: str) -> tuple[Day, ...]:
     """Return the days that a text may be, if it is a date and nothing else."""
@@ -93,6 +115,8 @@ def days_of(text: str) -> tuple[Day, ...]:
 @lru_cache(maxsize=256)
 def forms(day: Day) -> tuple[str, ...]:
     """Return the ways to write a day, as words with spaces between them."""
+    if day.year is None:
+        return (f"{day.month:02} {day.day:02}", *named_forms(day))
     year = str(day.year)
     found = [
         form
@@ -102,6 +126,18 @@ def forms(day: Day) -> tuple[str, ...]:
     found += [f"{form} {year}" for form in named_forms(day)]
     found += [f"{day.day} de {name} de {year}" for name in _MONTHS[-1][day.month - 1]]
     return tuple(dict.fromkeys(found))
+
+
+@lru_cache(maxsize=256)
+def begun_forms(day: Day) -> tuple[str, ...]:
+    """Return ways to write a day of which the last word has only begun: a time or a year ends it."""
+    before = f"{day.year} " if day.year else ""
+    found = [f"{before}{day.month:02} {day.day:02}{hour}" for hour in _BY_HOUR]
+    if day.year is None:
+        numerals = [*product(_numerals(day.month), _numerals(day.day))]
+        pairs = [pair for month, number in numerals for pair in (f"{number} {month}", f"{month} {number}")]
+        found += [f"{pair} {century}" for pair in dict.fromkeys(pairs) for century in _CENTURIES]
+    return tuple(found)
 
 
 def named_forms(day: Day) -> tuple[str, ...]:
@@ -127,7 +163,12 @@ def _days(found: re.Match[str]) -> tuple[Day, ...]:
     if found["y"]:
         return _valid([(int(found["y"]), int(found["m"] or found["m2"]), int(found["d"]))])
     year, name, day = (found[f"{part}3"] or found[f"{part}4"] for part in "ymd")
-    return _valid([(int(year), _NUMBER_OF.get("".join(folded(name)), 0), int(day))])
+    return _valid([(int(year), _month(name), int(day))])
+
+
+def _month(name: str) -> int:
+    """Return the number of a month; 0 for what names none."""
+    return _NUMBER_OF.get("".join(folded(name)), 0)
 
 
 def _either_way(year: int, first: int, second: int, mark: str) -> tuple[Day, ...]:
@@ -136,7 +177,7 @@ def _either_way(year: int, first: int, second: int, mark: str) -> tuple[Day, ...
     return found[:1] if mark == "." else found
 
 
-def _valid(read: Sequence[tuple[int, int, int]]) -> tuple[Day, ...]:
+def _valid(read: Sequence[tuple[int | None, int, int]]) -> tuple[Day, ...]:
     days = (Day(*one) for one in read if 1 <= one[1] <= 12 and 1 <= one[2] <= _MOST_DAYS[one[1] - 1])
     return tuple(dict.fromkeys(days))
 

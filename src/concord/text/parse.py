@@ -14,7 +14,7 @@ from unicodedata import normalize
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.text.dates import dates_in, days_of
+from concord.text.dates import dates_in, days_of, yearless_in
 from concord.text.expression import (
     OPERATORS,
     DoesNotParse,
@@ -28,7 +28,7 @@ from concord.text.expression import (
 from concord.text.identifiers import is_version
 from concord.text.pattern import pattern
 from concord.text.stopwords import is_stop_word, significant
-from concord.text.terms import all_of, any_of, date_match, loose_match, loose_words
+from concord.text.terms import all_of, any_of, day_matches, loose_match, loose_words
 from concord.types import Match, Without
 
 MAX_TERMS = 64  # that one query looks for: a pasted page is told apart by its longest words, and stays fast
@@ -141,8 +141,10 @@ def _with_dates(found: Mapping[Token, Match]) -> list[Match]:
 
 def _dates(words: Iterable[str]) -> list[tuple[list[str], Match]]:
     """Return the words of each date that has several, and what to look for in their place."""
-    dates = [one.written for one in dates_in(" ".join(words)) if " " in one.written]
-    return [(written.split(), match) for written in dates if (match := date_match(written))]
+    text = " ".join(words)
+    dates = [one for one in (*dates_in(text), *yearless_in(text)) if " " in one.written]
+    forms = [(one.written.split(), [form for day in one.days for form in day_matches(day)]) for one in dates]
+    return [(written, match) for written, found in forms if (match := any_of(found))]
 
 
 def _parsed(node: Node | None) -> Parsed:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import islice
 
 from concord.text.characters import folded, has_undivided, is_token_character, separated, spelt_out
-from concord.text.dates import days_of, forms
+from concord.text.dates import Day, begun_forms, days_of, forms
 from concord.text.identifiers import (
     camel_parts,
     identifier_parts,
@@ -68,7 +68,8 @@ def index_terms(text: str) -> str:
 def word_match(word: str, *, prefix: bool = False) -> Match | None:
     """Return what to look for when this word was typed; None when it has no letter or digit.
 
-    The text of every `Word` is one token and that of every `Phrase` several, so that all engines agree.
+    The text of every `Word` is one token and that of every `Phrase` several, so that all engines agree; but
+    of a day (`date_match`) a `Word` may be several, of which the last is a beginning.
     """
     return _pieces_match(word, prefix) if has_marks(word) else _word_match(word, prefix)
 
@@ -90,7 +91,13 @@ def exclusion_match(word: str) -> Match | None:
 
 def date_match(text: str) -> Match | None:
     """Return what to look for when this date was typed: its day in every form; None when it is no date."""
-    return any_of([_adjacent(form.split()) for day in days_of(text) for form in forms(day)])
+    return any_of([match for day in days_of(text) for match in day_matches(day)])
+
+
+def day_matches(day: Day) -> list[Match]:
+    """Return what to look for when a day was typed: each of its forms."""
+    begun = [Word(form, prefix=True) for form in begun_forms(day)]
+    return [*(_adjacent(form.split()) for form in forms(day)), *begun]
 
 
 def loose_words(word: str) -> list[str]:
