@@ -57,6 +57,57 @@ def test_stars_of_an_outline_are_headings(first_line: str):
     assert heading_of("misreports", text) == (RELEASE_90, "Bug fixes")
 
 
+LISTINGS = """jump
+====
+
+Given a change like this:
+
+------------------------------
+--- a/foo.c
++++ b/foo.c
+-----------------------------
+
+it feeds this to the editor:
+
+-----------------------------------
+foo.c:2:9: printf("hello word!\\n");
+-----------------------------------
+
+Which is not much. Use it like this:
+
+--------------------
+# jump to changes
+
+git jump diff
+--------------------
+
+-------
+Licence
+-------
+
+As you like it.
+
+.. automodule:: jump
+   :members:
+
+----------
+Decorators
+----------
+
+None.
+"""
+
+
+def test_a_listing_that_is_announced_has_no_headings_and_a_title_between_two_lines_is_one():
+    titles = [("jump",), ("jump", "Licence"), ("jump", "Decorators")]
+    assert headings(LISTINGS) == titles
+
+
+def test_what_nothing_closes_is_no_listing():
+    text = "It is like this:\n\n----------\nRopes\n\nof hemp\n\nAnchors\n=======\n\nof iron\n"
+    assert heading_of("of iron", text) == ("Anchors",)
+
+
 def test_a_heading_with_only_a_deeper_one_below_it_is_no_section_of_its_own():
     assert headings(OUTLINE) == [
         (RELEASE_91, "Bug fixes"),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from concord.text.outline import Block, Kind, Section, open_section
-from concord.text.titles import first_title, is_release, marked_title, title_readers
+from concord.text.titles import first_title, is_release, listed, marked_title, title_readers
 
 _AFTER_HEADING = 1.0
 _WITHIN_DEFINITION = 0.25  # before code that is indented, after a blank line: still inside something
@@ -23,8 +23,9 @@ def read_plain(text: str) -> list[Section]:
     of_releases = ""  # the style of the first: all of them have one rank, however they are marked
     paragraphs = list(_paragraphs(text))
     readers = title_readers(text, paragraphs)
+    in_listings = listed(text, paragraphs)
     for start, end in paragraphs:
-        title = first_title(text, start, end, readers)
+        title = None if start in in_listings else first_title(text, start, end, readers)
         while title:
             style = title.style
             if is_release(title.words):

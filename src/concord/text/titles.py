@@ -7,7 +7,8 @@ text that tells of several releases has a line for each. Both are looked for onl
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 # One punctuation mark, repeated: what reStructuredText and many a README underline their headings with.
@@ -15,6 +16,11 @@ _UNDERLINE = re.compile(r"([=\-~^\"'#*+`:._])\1{2,}$")
 _LONGEST_TITLE = 120  # characters
 _RULE = re.compile(r"([=\-~*_#])\1{9,}[ \t]*\n")
 _OVERLINED = 3  # lines of a heading with a line above and below
+
+# AsciiDoc has listings between two such lines; a heading may have the same, but not where it is announced.
+_FENCE = re.compile(r"([-.])\1{3,}[ \t]*$", re.MULTILINE)
+_ANNOUNCED = re.compile(r"^[ \t]*[^:\s][^\n]*:\s*\Z", re.MULTILINE)  # not by :members: of reStructuredText
+_LONGEST_LISTING = 40  # paragraphs, or every line of dashes would be compared with all that follow
 
 _MODE_LINE = re.compile(r"-\*-[^\n]*\boutline\b[^\n]*-\*-")
 _WITHIN_HEAD = 500  # characters: where Emacs looks for its mode
@@ -77,6 +83,28 @@ def marked_title(text: str, start: int, end: int, readers: Sequence[TitleReader]
     """Return a heading that has no line under it."""
     begin = _below_rule(text, start, end)
     return next((title for read in readers if (title := read(text, begin, end))), None)
+
+
+def listed(text: str, paragraphs: Sequence[Range]) -> set[int]:
+    """Return where the paragraphs of listings begin, which have no headings: below what ends with a colon."""
+    found: set[int] = set()
+    for at, (start, end) in enumerate(paragraphs):
+        fence = _FENCE.match(text, start, end)
+        if fence and start not in found and _ANNOUNCED.search(text, max(0, start - _LONGEST_TITLE), start):
+            found.update(_to_the_end(text, fence, islice(paragraphs, at, at + _LONGEST_LISTING)))
+    return found
+
+
+def _to_the_end(text: str, fence: re.Match[str], paragraphs: Iterable[Range]) -> list[int]:
+    """Return where the paragraphs of a listing begin; none if nothing closes it."""
+    begun: list[int] = []
+    for start, end in paragraphs:
+        last = text[start:end].rstrip().rpartition("\n")[2]
+        is_closed = last == fence[0].rstrip() if begun else _FENCE.fullmatch(last) and last[0] == fence[1]
+        begun.append(start)
+        if is_closed and text[start:end].strip() != fence[0].strip():
+            return begun
+    return []
 
 
 def is_release(words: str) -> bool:
