@@ -527,6 +527,42 @@ def test_lines_of_json_are_cut_between_them_and_one_that_is_too_long_between_its
     assert all(one.rstrip("}],").endswith('"') for one in long)
 
 
+REGIONS = {
+    region: {"name": f"the {region}", "limits": [RECORD | {"code": f"{region}{n}"} for n in range(20)]}
+    for region in ("east", "west")
+}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_values_of_json_stand_under_the_keys_that_lead_to_them(indent: int | None):
+    pieces = values(
+        json.dumps({"version": 1, "all": REGIONS, "end": True}, indent=indent), ChunkSize(40, 56, 0)
+    )
+    for piece in pieces:
+        regions = {region for region in REGIONS if f'"code": "{region}' in piece.text}
+        assert len(regions) < 2
+        begins = any(f'"{region}": {{' in piece.text for region in regions)
+        assert begins or not regions or piece.heading == ("all", *regions, "limits")
+    assert pieces[0].heading == ()
+    assert sum(len(piece.heading) == 3 for piece in pieces) > 10
+
+
+def test_keys_are_those_of_objects_and_arrays_that_do_not_fit():
+    text = json.dumps([REGIONS["east"], {"small": [1, 2]}])
+    assert {piece.heading for piece in values(text, ChunkSize(40, 56, 0))} == {(), ("limits",)}
+    assert {piece.heading for piece in values(text, ChunkSize(4000, 5000, 0))} == {()}
+
+
+def test_keys_without_quotes_lead_to_values_too():
+    text = "{ /* as JSON5 has it */\n  limits: [" + "{size: 3, of: 'rope'}, " * 40 + "]}"
+    assert values(text, ChunkSize(40, 56, 0))[-1].heading == ("limits",)
+
+
+def test_deep_nesting_has_the_outermost_keys():
+    text = '{"a": ' * 200 + '"x"' + "}" * 200
+    assert max(len(piece.heading) for piece in values(text, ChunkSize(40, 56, 0))) <= 6
+
+
 def test_a_bracket_stays_with_what_it_holds():
     pieces = values(json.dumps([RECORD] * 20, indent=2), ChunkSize(40, 56, 0))
     assert all(any(map(str.isalnum, piece.text)) for piece in pieces)

@@ -450,9 +450,15 @@ SAMPLES = {
     "fruit.csv": "name,colour\npear,green\nplum,blue\n",
     "trees.csv": "name,colour,from\n" + "pear,green,Latin\nplum,blue,Greek\n" * 80,
     "trees.json": '[{"name": "pear", "of": [1, 2]}' + ', {"name": "fig", "of": [3]}' * 80 + "]",
+    "orchard.json": '{"east": {"trees": [' + ", ".join(['{"name": "pear"}'] * 120) + "]}}",
+    "JUMP": "Jump\n====\n\nIt prints:\n\n-----------------\nfoo.c:2:9: puts()\n-----------------\n",
     "fruit.html": "<h1>Fruit</h1><nav>Home</nav><p>It is sweet.</p><h2>Pears</h2><p>Green.</p>",
 }
-CUT = {1: "804aec44", 2: "b615438d"}  # by READING: the beginning of a digest of the samples' chunks
+CUT = {
+    1: "804aec44",
+    2: "b615438d",
+    3: "ef6c5c65",
+}  # by READING: the beginning of a digest of the samples' chunks
 
 
 def test_who_changes_how_files_are_read_or_cut_raises_the_number_of_the_reading(desk: Desk, tmp_path: Path):

@@ -49,7 +49,7 @@ GROUP_DOCUMENTS = 64
 GROUP_CHUNKS = 1024  # bounds what a group takes of memory
 GROUP_S = 0.5  # how long a document may wait to be searchable
 SLOW_BYTES = 1 << 20  # a file so large may take seconds to read: nobody waits for it
-READING = 2  # raised when the same files give other texts or chunks: the next sync then reads them all again
+READING = 3  # raised when the same files give other texts or chunks: the next sync then reads them all again
 BAD_FILE = (ExtractionError, MissingExtra, UnknownName, BadValue)  # what one file may cause: no run ends so
 
 

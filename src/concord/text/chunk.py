@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from concord.text.code import read_code
 from concord.text.cuts import ChunkSize, Tokens, cut_ranges, measured
@@ -47,7 +47,7 @@ def chunk(
     ranges = [
         (_carried(extracted, group, reach), reach)
         for run in _runs(_sections(extracted, tokens, size), extracted.body_start, tokens, size)
-        for group in _joined(run, tokens, size, is_code=extracted.type == "code")
+        for group in _groups(extracted, run, tokens, size)
         for reach in _ranges(extracted, group, tokens, size)
     ]
     return list(_pieces(extracted, ranges))
@@ -66,7 +66,7 @@ def _sections(extracted: Extracted, tokens: Tokens, size: ChunkSize) -> list[Sec
 def _records(extracted: Extracted, tokens: Tokens, size: ChunkSize) -> list[Section]:
     if _is_table(extracted):
         return read_table(extracted.text)
-    if extracted.language == "json":
+    if _is_json(extracted):
         return read_json(extracted.text, lambda start, end: tokens.between(start, end) <= size.maximum)
     return read_records(extracted.text)
 
@@ -83,6 +83,31 @@ def _runs(sections: list[Section], body_start: int, tokens: Tokens, size: ChunkS
     if tokens.before(body_start) > size.target // 4 and tokens.before(sections[-1].end) > size.target:
         return [[front], [first, *rest]]
     return [[Section(first.heading, front.blocks + first.blocks), *rest]]
+
+
+def _groups(
+    extracted: Extracted, sections: Sequence[Section], tokens: Tokens, size: ChunkSize
+) -> Iterable[list[Section]]:
+    """Return runs of neighbouring sections, each of which is cut by itself."""
+    if _is_json(extracted):
+        return _with_what_follows(sections, tokens, size)
+    return _joined(sections, tokens, size, is_code=extracted.type == "code")
+
+
+def _with_what_follows(
+    sections: Sequence[Section], tokens: Tokens, size: ChunkSize
+) -> Iterator[list[Section]]:
+    """Yield the sections of JSON, few values with what follows them: that begins with its keys."""
+    group: list[Section] = []
+    for section in sections:
+        group.append(section)
+        if tokens.between(group[0].start, section.end) >= size.target // 2:
+            if tokens.between(section.end, sections[-1].end) < size.target // 16:
+                continue  # the last brackets, and hardly more
+            yield group
+            group = []
+    if group:
+        yield group
 
 
 def _joined(
@@ -131,7 +156,13 @@ def _carried(extracted: Extracted, group: Sequence[Section], reach: Range) -> He
     """Return the heading of a range: what its sections share. The first rows of a table hold theirs."""
     if _is_table(extracted) and not reach[0]:
         return ()
+    if _is_json(extracted):
+        return shared([one.heading for one in group if one.start < reach[1] and reach[0] < one.end])
     return shared([section.heading for section in group if section.heading])
+
+
+def _is_json(extracted: Extracted) -> bool:
+    return extracted.type == "data" and extracted.language == "json"
 
 
 def _is_table(extracted: Extracted) -> bool:
@@ -139,6 +170,9 @@ def _is_table(extracted: Extracted) -> bool:
 
 
 def _ranges(extracted: Extracted, group: Sequence[Section], tokens: Tokens, size: ChunkSize) -> list[Range]:
+    if _is_json(extracted):
+        blocks = [block for section in group for block in section.blocks]
+        return cut_ranges(extracted.text, blocks, tokens, size)
     if len(group) > 1:
         return [(group[0].start, group[-1].end)]
     (section,) = group

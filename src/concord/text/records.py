@@ -1,7 +1,8 @@
 """Where the records of data begin: the rows of a table, the values of JSON, the lines of anything else.
 
 A record that fits into a chunk is never cut. The rows of a table say little without the names of its columns,
-so the row that holds these is the heading of all of them.
+so the row that holds these is the heading of all of them. Values of JSON stand under the keys that lead to
+them.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice, pairwise
-from typing import NamedTuple
+from itertools import groupby, islice, pairwise
+from operator import itemgetter
+from typing import Literal, NamedTuple
 
-from concord.text.outline import Block, Section
+from concord.text.outline import Block, Heading, Section
 
 _SEPARATORS = ",;\t|"  # of the fields of a row
 _SEARCHED_ROWS = 10  # for the names of the columns: a title or a comment may stand above them
@@ -31,6 +33,9 @@ _JSON_GAP = re.compile(r"[^\S\n]*+\n?")
 _AFTER_BRACKET = 1.0  # a bracket stays with the first value in it, and with the last
 _DEEPER = 0.05  # for each level: the outer of two borders is the better place to cut
 _DEEPEST = 6
+# What stands right before a bracket, if it is a key: quoted, or as JSON5 has it.
+_KEY = re.compile(r"""(?:"([^"\n]*+)"|'([^'\n]*+)'|([\w$.-]++))\s*+:\s*+\Z""")
+_LONGEST_KEY = 100  # characters; a longer one is data
 
 
 def read_records(text: str) -> list[Section]:
@@ -44,21 +49,21 @@ def read_table(text: str) -> list[Section]:
     starts = list(_row_starts(text, separator))
     rows = (text[start:end] for start, end in pairwise([*starts, len(text)]))
     names = _names(islice(rows, _SEARCHED_ROWS), separator)
-    return [Section((_line(names),) if names else (), _blocks([(at, 0.0) for at in starts], len(text)))]
+    blocks = [Block(at, end, "solid") for at, end in pairwise([*starts, len(text)])]
+    return [Section((_line(names),) if names else (), blocks)]
 
 
 def read_json(text: str, fits: Callable[[int, int], bool]) -> list[Section]:
-    """Return the values of JSON or JSON lines, each a block: the outermost that fit into a chunk."""
-    return [Section((), _blocks(_value_starts(text, fits), len(text)))]
+    """Return the values of JSON or JSON lines, each a block: the outermost that fit into a chunk.
 
-
-def _blocks(starts: Iterable[tuple[int, float]], end: int) -> list[Block]:
-    """Return the blocks that begin at places in order, each with the reluctance to cut there."""
-    borders = {0: 0.0}
-    for at, price in starts:
-        if at < end:
-            borders.setdefault(at, price)
-    return [Block(at, after, "solid", borders[at]) for at, after in pairwise([*borders, end])]
+    Those of an object or array that does not fit are a section, under the keys that lead to it.
+    """
+    borders = _distinct(_borders(text, fits), len(text))
+    paths = _paths(borders)
+    ends = [*(border.at for border in borders[1:]), len(text)]
+    blocks = [Block(one.at, end, "solid", one.price) for one, end in zip(borders, ends, strict=True)]
+    found = groupby(zip(paths, blocks, strict=True), key=itemgetter(0))
+    return [Section(path, [block for _, block in group]) for path, group in found]
 
 
 def _separator(text: str) -> str:
@@ -112,33 +117,75 @@ class _Open(NamedTuple):
 
     start: int  # of the value with its key
     borders: int  # how many there were before it
+    path: Heading  # the keys that lead to it, its own included
 
 
-def _value_starts(text: str, fits: Callable[[int, int], bool]) -> list[tuple[int, float]]:
-    """Return where values begin, without those inside a value that fits, and the reluctance to cut there."""
-    borders: list[tuple[int, float]] = []
+class _Border(NamedTuple):
+    """A place between two values."""
+
+    at: int
+    price: float  # the reluctance to cut there
+    path: Heading  # of what follows
+    bracket: Literal["", "opens", "closes"] = ""  # what stands before it, or follows
+
+
+def _borders(text: str, fits: Callable[[int, int], bool]) -> list[_Border]:
+    """Return where values begin, without those inside a value that fits."""
+    borders: list[_Border] = []
     opened: list[_Open] = []
     start = 0
     for mark in _JSON_MARKS.finditer(text):
         sign, price = mark[0], _DEEPER * min(len(opened), _DEEPEST)
+        path = opened[-1].path if opened else ()
         if sign in "[{":
-            opened.append(_Open(start, len(borders)))
-            start, price = _after(text, mark.end()), _AFTER_BRACKET
+            inner = (*path, *_key(text, start, mark.start()))[:_DEEPEST]
+            opened.append(_Open(start, len(borders), inner))
+            start = _after(text, mark.end())
+            borders.append(_Border(start, _AFTER_BRACKET, inner, "opens"))
         elif sign in "]}" and opened:
             whole = opened.pop()
             if fits(whole.start, mark.end()):
                 del borders[whole.borders :]
             else:
-                borders.append((_line_start(text, mark.start()), _AFTER_BRACKET))
-            if opened:
-                continue
-            start, price = _after(text, mark.end()), 0.0  # of JSON lines the next
+                borders.append(_Border(_line_start(text, mark.start()), _AFTER_BRACKET, path, "closes"))
+            if not opened:  # of JSON lines the next
+                start = _after(text, mark.end())
+                borders.append(_Border(start, 0.0, ()))
         elif sign == ",":
             start = _after(text, mark.end())
-        else:
-            continue
-        borders.append((start, price))
+            borders.append(_Border(start, price, path))
     return borders
+
+
+def _key(text: str, start: int, end: int) -> list[str]:
+    """Return the key of a value whose bracket stands at a place; none, if it is one of an array."""
+    found = _KEY.search(text, max(start, end - _LONGEST_KEY), end)
+    return [key for key in found.groups() if key][:1] if found else []
+
+
+def _distinct(borders: Iterable[_Border], end: int) -> list[_Border]:
+    """Return the borders inside a text, the first at its beginning, each place once."""
+    found: dict[int, _Border] = {}
+    for border in borders:
+        if border.at < end:
+            found.setdefault(border.at, border)
+    first = found.pop(0, _Border(0, 0.0, ()))
+    return [first._replace(price=0.0), *found.values()]
+
+
+def _paths(borders: Sequence[_Border]) -> list[Heading]:
+    """Return the keys above what follows each border.
+
+    A bracket stands with the first value in it, and with the last.
+    """
+    paths = [border.path for border in borders]
+    for at in range(1, len(paths)):
+        if borders[at].bracket == "closes":
+            paths[at] = paths[at - 1]
+    for at in reversed(range(len(paths) - 1)):
+        if borders[at + 1].bracket == "opens":
+            paths[at] = paths[at + 1]
+    return paths
 
 
 def _after(text: str, at: int) -> int:
