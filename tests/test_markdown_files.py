@@ -1,0 +1,103 @@
+"""Markdown files: front matter, titles and the lines of the text."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from concord.extractors.markdown import MarkdownExtractor
+from concord.text.front_matter import split_front_matter
+from concord.types import Extracted
+
+
+def markdown(text: str, name: str = "a.md") -> Extracted:
+    return MarkdownExtractor().extract(text.encode(), name)
+
+
+def test_front_matter_gives_title_tags_and_details_and_keeps_line_numbers():
+    extracted = markdown(
+        "---\ntitle: The  Title\ntags: [ops, 'how to']\ndate: 2024-01-31\n"
+        "nested: {a: [1, 2.5, null]}\n---\n# Heading\n"
+    )
+    assert (extracted.title, extracted.tags) == ("The Title", ("ops", "how to"))
+    assert extracted.details == {"date": "2024-01-31", "nested": {"a": [1, 2.5, None]}}
+    assert extracted.text.split("\n")[6] == "# Heading"
+
+
+def test_front_matter_stays_in_the_text_as_it_stands_in_the_file():
+    block = "---\ntitle: T\nticket: ZQX-991  # at last\nowner: Ame\u0301lie\n---\n"
+    extracted = markdown(f"{block}\n# Heading\n".replace("\n", "\r\n"))
+    assert extracted.text == f"{block}\n# Heading\n".replace("e\u0301", "é")
+    assert extracted.text[extracted.body_start :] == "\n# Heading\n"
+    assert (extracted.title, extracted.details["ticket"]) == ("T", "ZQX-991")
+
+
+def test_front_matter_of_a_title_and_tags_alone_leaves_empty_lines():
+    extracted = markdown("---\ntitle: T\ntags: [a]\n---\n# Heading\n")
+    assert (extracted.text, extracted.body_start) == ("\n\n\n\n# Heading\n", 0)
+
+
+def test_a_comment_in_front_matter_is_no_title():
+    assert markdown("---\n# who decides\nowner: Amelie\n---\n\n# Heading\n").title == "Heading"
+    assert markdown("---\n# who decides\nowner: Amelie\n---\n\ntext\n").title is None
+
+
+def test_front_matter_in_toml_counts_as_well():
+    extracted = markdown('+++\ntitle = "T"\nkeywords = "a, b"\nwhen = 2024-01-31T12:00:00Z\n+++\r\ntext\r\n')
+    assert (extracted.title, extracted.tags) == ("T", ("a", "b"))
+    assert extracted.details == {"when": "2024-01-31T12:00:00+00:00"}
+    assert extracted.text.split("\n")[5] == "text"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\n: : [\n---\nbody",
+        "---\njust a sentence\n---\nbody",
+        "---\n- a list\n---\nbody",
+        "---\nnever: closed\nbody",
+        "---\ndate: 2024-99-99\n---\nbody",
+        "---\na: !!python/object/apply:os.system [x]\n---\nbody",
+        "---\na: !!binary aGVsbG8=\n---\nbody",
+        "---\na: &a [x]\nb: &b [*a, *a]\nc: [*b, *b]\n" + "".join(
+            f"k{n}: &k{n} [*k{n - 1}, *k{n - 1}]\n" if n else "k0: &k0 [*b, *b]\n" for n in range(40)
+        ) + "---\nbody",
+        "---\na: " + "[" * 3000 + "\n---\nbody",
+        "---\na: " + "[" * 8000 + "]" * 8000 + "\n---\nbody",
+        "---\na: &a [*a]\n---\nbody",
+        "+++\nnot toml\n+++\nbody",
+    ],
+)  # fmt: skip
+def test_front_matter_that_makes_no_sense_is_content(text: str):
+    head = split_front_matter(text)
+    assert head.text == text
+    assert (head.title, head.tags, head.details) == (None, (), {})
+
+
+@given(st.text(alphabet="-+.\n:[]{}&*!a1 \"'#>|", max_size=60))
+@settings(deadline=None, max_examples=300)
+def test_any_front_matter_leaves_as_many_lines_as_there_were(block: str):
+    text = f"---\n{block}\n---\nrest"
+    head = split_front_matter(text)
+    assert head.text.count("\n") == text.count("\n")
+    json.dumps(head.details, allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("intro\n\n## The `code` *and* **bold** [link](u) ##\n", "The code *and* bold link"),
+        ("Title\n=====\n", "Title"),
+        ("```\n# comment\n```\n\n# Real\n", "Real"),
+        ("~~~~\n```\n# no\n~~~~\n# Yes", "Yes"),
+        ('<h1 align="center">Project</h1>\n', "Project"),
+        ("# __init__ files\n", "__init__ files"),
+        ("- item\n---\ntext\n", None),
+        ("no heading", None),
+    ],
+)
+def test_the_first_heading_is_the_title_where_nothing_else_is(text: str, title: str | None):
+    assert markdown(text).title == title
