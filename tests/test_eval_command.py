@@ -1,0 +1,78 @@
+"""`kb eval`: what it prints, and the report that it writes."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from concord import __version__
+from concord.quality.evaluate import MEASURES, MODES
+from concord.quality.latency import SAMPLE
+from concord.quality.reliability import (
+    reliability,
+)
+from concord.quality.report import reliability_plot
+from judged import recipes, things
+
+pytestmark = pytest.mark.slow
+
+
+def test_kb_eval_prints_a_table_for_people(kb, tmp_path: Path):
+    things(tmp_path / "set")
+    recipes(tmp_path / "recipes")
+    status, out, _ = kb("eval", "set", "--limit", "20", "--unanswerable", "recipes")
+    assert status == 0
+    assert "30 documents" in out
+    assert all(re.search(rf"^{mode} ", out, re.MULTILINE) for mode in MODES)
+    assert all(measure in out for measure in MEASURES)
+    assert "uncalibrated" in out
+    assert re.search(r"^latency of auto, over all of them: p50 \d+\.\d ms, p95 \d", out, re.MULTILINE)
+    assert f"by mode; times are of at most {SAMPLE} queries, asked once more in each\nmode" in out
+    assert re.search(r"^mode .* p50 ms +p95 ms$", out, re.MULTILINE)
+    assert re.search(r"^type .* p50 ms +p95 ms$", out, re.MULTILINE)
+    assert all(re.search(rf"^{mode} .* \d+\.\d +\d+\.\d$", out, re.MULTILINE) for mode in MODES)
+    assert re.search(r"^recipes +3 ", out, re.MULTILINE)
+
+
+@pytest.mark.promise("B.eval.report")
+def test_kb_eval_writes_json_runs_and_a_page_that_needs_nothing_else(kb, tmp_path: Path):
+    things(tmp_path / "set")
+    status, out, _ = kb("eval", "set", "--limit", "9", "--run", "runs", "--report", "out/page.html", "--json")
+    assert status == 0
+    told = json.loads(out)
+    assert told["queries"] == 9
+    assert told["model"].startswith("hashing/")
+    assert set(told["mode_latency_ms"]) == set(MODES)
+    assert all({"p50", "p95"} == one["latency_ms"].keys() for one in told["query_types"].values())
+    assert told["calibration"]["score"]["n"] >= 9
+    assert {"ece", "brier", "bins"} <= told["calibration"]["confidence_score"].keys()
+    assert (tmp_path / "runs" / "auto.run").read_text().split()[1] == "Q0"
+    page = (tmp_path / "out" / "page.html").read_text()
+    assert page.count("<svg") == 2
+    assert not re.search(r"(?:src|href)=", page)
+    assert page.count("<th>p95 ms</th>") == 1
+    assert told["model"] in page
+    assert f"Concord {__version__}, 20" in page
+
+
+def test_a_plot_is_well_formed_also_without_a_single_case():
+    for found in (reliability([]), reliability([(0.3, True), (0.95, True), (1.0, False)])):
+        assert ElementTree.fromstring(reliability_plot(found)).tag.endswith("svg")
+
+
+def test_kb_eval_of_a_folder_that_is_not_there_is_an_error_with_a_hint(kb):
+    status, out, err = kb("eval", "nowhere")
+    assert (status, out) == (2, "")
+    assert "corpus.jsonl" in err
+
+
+def test_a_report_that_cannot_be_written_is_an_error_and_no_traceback(kb, tmp_path: Path):
+    things(tmp_path / "set")
+    (tmp_path / "file").write_text("in the way")
+    status, _, err = kb("eval", "set", "--limit", "2", "--report", "file/page.html")
+    assert status == 2
+    assert "cannot write" in err
