@@ -1,0 +1,1 @@
+"""What does a search of a knowledge base answer, on every store?"""

@@ -1,0 +1,83 @@
+"""The stores below a search: the same answers from each, and what SQLite's tables hold."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import apsw
+import pytest
+
+from concord.types import MODES
+from recorders import write
+from searching.pages import opened, plant
+
+
+@pytest.mark.promise("A.search.same-everywhere")
+@pytest.mark.parametrize("mode", MODES)
+def test_memory_and_sqlite_give_the_same_answers(tmp_path: Path, mode: str):
+    plant(tmp_path / "docs")
+    dice = random.Random(7)
+    vocabulary = ["deploy", "git", "page", "install", "staging", "zebra", "quick", "brown", "fox", "minute"]
+    for n in range(60):
+        words = " ".join(dice.choices([*vocabulary, *(f"w{k}" for k in range(90))], k=dice.randint(5, 30)))
+        write(tmp_path / "docs" / "more" / f"{n}.md", f"# Page {n}\n\n{words}.\n")
+    queries = [
+        "deploy",
+        "install git",
+        '"quick brown"',
+        "git -install",
+        "page 7",
+        "386",
+        "zebra w7 w8",
+        "where?",
+    ]
+    with opened("memory", tmp_path) as one, opened("sqlite", tmp_path) as two:
+        for kb in (one, two):
+            kb.add(tmp_path / "docs")
+        for query in queries:
+            seen = [
+                [
+                    (hit.citation, round(hit.score, 4), hit.found_by)
+                    for hit in kb.search(query, mode=mode).hits
+                ]
+                for kb in (one, two)
+            ]
+            assert seen[0] == seen[1], query
+
+
+@pytest.mark.promise("000.schema", "001.fts.triggers", "004.sentinel")
+def test_the_store_is_tables_with_keys_triggers_and_a_cosine_sentinel(tmp_path: Path):
+    with opened("sqlite", tmp_path) as kb:
+        kb.add(plant(tmp_path / "docs"))
+    connection = apsw.Connection(str(tmp_path / "store" / "default.db"))
+    keys = {
+        (table, to)
+        for table in ("kb_documents", "kb_chunks")
+        for (_, _, to, *_) in connection.execute(f"PRAGMA foreign_key_list({table})")
+    }
+    assert keys == {("kb_documents", "kb_sources"), ("kb_chunks", "kb_documents")}
+    triggers = "SELECT count(*) FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = 'kb_chunks'"
+    assert connection.execute(triggers).get == 3
+    sentinel = "SELECT value FROM kb_vec_meta WHERE key = 'distance_metric'"
+    assert connection.execute(sentinel).get == "cosine"
+    (fts,) = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'kb_chunks_fts'").fetchone() or (
+        "",
+    )
+    assert "porter unicode61" in str(fts)
+    connection.close()
+
+
+@pytest.mark.promise("004.sentinel")
+def test_a_store_without_the_sentinel_is_searched_after_the_next_sync_as_before(tmp_path: Path):
+    with opened("sqlite", tmp_path) as kb:
+        kb.add(plant(tmp_path / "docs"))
+        before = [hit.citation for hit in kb.search("deploy", mode="semantic").hits]
+    connection = apsw.Connection(str(tmp_path / "store" / "default.db"))
+    connection.execute("DELETE FROM kb_vec_meta WHERE key = 'distance_metric'")
+    connection.close()
+    with opened("sqlite", tmp_path) as kb:
+        write(tmp_path / "docs" / "z.txt", "Unrelated words.\n")
+        kb.sync()
+        after = [hit.citation for hit in kb.search("deploy", mode="semantic").hits]
+    assert set(before) <= set(after)

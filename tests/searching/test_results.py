@@ -1,0 +1,154 @@
+"""How many results there are, how good they must be, and what each of them says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from concord.answering.retrieve import retrieve
+from concord.knowledge import KnowledgeBase
+from concord.notes import Note
+from concord.types import Request
+from concord.wire import answer_to_json
+from pdf_samples import make_pdf
+from recorders import write
+from searching.pages import PAGES, opened, plant
+from small_library import tools
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
+    folder = tmp_path_factory.mktemp("many")
+    for n in range(30):
+        words = " ".join(f"word{n * 7 + k}" for k in range(6))
+        write(folder / "docs" / f"{n}.md", f"# Page {n}\n\nDeploy thing {n}: {words}.\n")
+    with opened("memory", folder) as made:
+        made.add(folder / "docs")
+        yield made
+
+
+@pytest.mark.promise("001.top.default")
+def test_ten_results_unless_the_setting_says_otherwise(many: KnowledgeBase, tmp_path: Path):
+    assert len(many.search("deploy").hits) == 10
+    with opened("memory", tmp_path, search__default_top=4) as few:
+        few.add(many.source("docs").source.path or "")
+        assert len(few.search("deploy").hits) == 4
+
+
+@pytest.mark.promise("001.top.flag")
+@pytest.mark.parametrize("top", [1, 5, 25])
+def test_at_most_as_many_as_were_asked_for(many: KnowledgeBase, top: int):
+    assert len(many.search("deploy", top=top).hits) == top
+
+
+@pytest.mark.promise("001.top.fewer")
+def test_fewer_matches_are_fewer_results_and_returned_says_how_many(kb: KnowledgeBase):
+    answer = kb.search("deploy", mode="fts5", type="markdown", top=5)
+    assert len(answer.hits) == 2
+    assert answer_to_json(answer)["returned"] == 2
+
+
+@pytest.mark.promise("001.threshold")
+@pytest.mark.parametrize("fusion", ["rrf", "adaptive", "dominant"])
+def test_the_threshold_is_on_the_reciprocal_ranks_whatever_the_fusion(many: KnowledgeBase, fusion: str):
+    everything = many.search("deploy word3", fusion=fusion, top=50)
+    scores = {hit.chunk.id: hit.scores["rrf"] or 0.0 for hit in everything.hits}
+    cut = sorted(scores.values())[len(scores) // 2]
+    some = many.search("deploy word3", fusion=fusion, top=50, threshold=cut)
+    assert {hit.chunk.id for hit in some.hits} == {i for i, score in scores.items() if score >= cut}
+    assert some.omitted["below_threshold"] == len(scores) - len(some.hits) > 0
+    assert many.search("deploy", threshold=1.0).hits == ()
+
+
+def test_a_hit_stands_under_the_heading_of_the_section_that_its_snippet_shows(tmp_path: Path):
+    questions = ("How do I reset my password?", "Is there a mobile app?", "How do I delete my account?")
+    answers = (
+        f"## {question}\n\nOpen the settings and follow the link there, in your own time.\n"
+        for question in questions
+    )
+    text = "# Questions\n\n" + "\n".join(answers)
+    for name in ("faq.md", "faq.txt"):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    with KnowledgeBase.open(store__url="memory://", embed__provider="hashing") as kb:
+        kb.add(tmp_path)
+        (hit,) = kb.search("mobile app", type="markdown").hits
+        assert hit.chunk.heading == ("Questions", questions[1])
+        (hit,) = kb.search("zebra", type="markdown", mode="semantic").hits
+        assert hit.chunk.heading == ("Questions",)
+        (hit,) = kb.search("mobile app", type="text").hits
+        assert hit.chunk.heading == ()
+
+
+@pytest.mark.promise("002.snippet")
+def test_a_snippet_is_cut_around_the_match(tmp_path: Path):
+    filler = "Plain words that say nothing at all about it. "
+    with opened("memory", tmp_path) as kb:
+        kb.note(Note(filler * 12 + "Here the zebra crosses. " + filler * 12, title="long"))
+        snippet = kb.search("zebra", mode="fts5").hits[0].snippet
+    assert "zebra crosses" in snippet
+    assert snippet.startswith("…")
+    assert snippet.endswith("…")
+    assert 200 <= len(snippet) <= 242
+
+
+@pytest.mark.promise("A.search.citations")
+def test_citations_are_the_lines_of_the_file(kb: KnowledgeBase):
+    hit = kb.search("installation", mode="fts5").hits[0]
+    assert hit.citation == "docs/git.md:4-6"
+    lines = PAGES["git.md"].splitlines()[hit.chunk.start_line - 1 : hit.chunk.end_line]
+    assert "\n".join(lines) == hit.chunk.text
+
+
+@pytest.mark.promise("A.search.citations")
+def test_a_pdf_is_cited_by_page(tmp_path: Path):
+    pages = [
+        [f"Here is what {fruit} do in year {n * n}." for n in range(40)] for fruit in ("apples", "plums")
+    ]
+    write(tmp_path / "docs" / "book.pdf", make_pdf(pages))
+    with opened("memory", tmp_path) as kb:
+        kb.add(tmp_path / "docs")
+        hit = kb.search("plums", mode="fts5", type="pdf").hits[0]
+        assert (hit.citation, hit.chunk.page) == ("docs/book.pdf:p2", 2)
+        assert "plums" in kb.get(hit.citation).text
+
+
+@pytest.mark.promise("000.mmr.near-duplicates")
+def test_the_same_text_in_several_places_is_one_hit_that_names_the_others(tmp_path: Path):
+    for name in ("a", "b", "c"):
+        write(tmp_path / "docs" / f"{name}.md", "# Same\n\nThe very same text about zebras.\n")
+    with opened("memory", tmp_path) as kb:
+        kb.add(tmp_path / "docs")
+        (hit,) = kb.search("zebras").hits
+        assert {hit.citation, *hit.also_at} == {f"docs/{name}.md:1-3" for name in ("a", "b", "c")}
+
+
+@pytest.mark.promise("002.ef-search")
+def test_an_effort_above_the_most_is_taken_down_and_the_answer_says_so(kb: KnowledgeBase):
+    assert kb.search("deploy", ef_search=200).note is None
+    answer = kb.search("deploy", ef_search=201)
+    assert answer.hits
+    assert "200" in (answer.note or "")
+    nothing = kb.search("deploy", ef_search=1000, tags=("none",))
+    assert "200" in (nothing.note or "")
+    assert "filter" in (nothing.note or "")
+
+
+@pytest.mark.promise("002.ef-search")
+def test_an_effort_above_the_most_in_the_settings_is_taken_down_and_the_answer_says_so(tmp_path: Path):
+    with opened("memory", tmp_path, search__ef_search=500) as made:
+        made.add(plant(tmp_path / "docs"))
+        assert (made.search("deploy").note or "").startswith("search.ef_search was taken down to 200")
+        assert made.search("deploy", ef_search=100).note is None
+        assert (made.search("deploy", ef_search=300).note or "").startswith("--ef-search was taken down")
+
+
+def test_asking_for_more_results_weighs_words_and_meaning_as_before(tmp_path: Path):
+    for n in range(60):
+        write(tmp_path / "docs" / f"{n}.md", f"Deploy number {n}: deploy the service and deploy it again.\n")
+        write(tmp_path / "docs" / f"{n}.py", f'"""Deploy {n}."""\n\n\ndef deploy_{n}() -> None: ...\n')
+    with KnowledgeBase.open(store__url="memory://", embed__provider="hashing") as kb:
+        kb.add(tmp_path / "docs")
+        few, many = (retrieve(Request("how to deploy", top=top), "auto", tools(kb), []) for top in (10, 40))
+    assert 0 < few.context.code_share == many.context.code_share < 1
