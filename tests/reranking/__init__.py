@@ -1,0 +1,1 @@
+"""What does a second look at the first results change?"""

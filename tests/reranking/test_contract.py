@@ -1,0 +1,116 @@
+"""What every reranker promises."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from concord import plugins
+from concord.embedders.hashing import HashingEmbedder
+from concord.protocols import Reranker
+from concord.rerankers.weighing import weighed
+from concord.types import ChunkId
+from reranking.tiny_model import FUSED, QUERY, TEXTS, options, ranking
+
+WILD = ["", " ", "\0", "\ud800", "[SEP] [CLS]", "?!", "日本語", "login " * 5000]
+
+Open = Callable[[float], Reranker]
+
+
+def cosines_of(texts: Mapping[ChunkId, str], home: Path):
+    embedder = HashingEmbedder({}, home)
+
+    def similarity(query: str, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, float]:
+        asked = np.frombuffer(embedder.embed_query(query), "<f4")
+        vectors = embedder.embed_documents([texts[i] for i in chunk_ids])
+        return {i: float(np.frombuffer(v, "<f4") @ asked) for i, v in zip(chunk_ids, vectors, strict=True)}
+
+    return similarity
+
+
+@pytest.fixture(scope="module", params=["cosine", "cross_encoder"])
+def open_reranker(request: pytest.FixtureRequest, model: Path) -> Open:
+    """Opens a reranker with a weight."""
+    part = plugins.load("rerankers", request.param)
+    similarity = cosines_of(TEXTS, model)
+    return lambda weight: part(options(weight, model), similarity)
+
+
+def test_the_same_chunks_come_back_best_first_with_their_votes(open_reranker: Open):
+    better = open_reranker(0.5).rerank(QUERY, FUSED, TEXTS)
+    assert {one.chunk_id: one.votes for one in better} == {one.chunk_id: one.votes for one in FUSED}
+    assert [one.score for one in better] == sorted((one.score for one in better), reverse=True)
+    assert all(0 <= one.score <= 1 for one in better)
+
+
+def test_chunks_that_fit_the_query_rise(open_reranker: Open):
+    assert {one.chunk_id for one in open_reranker(1.0).rerank(QUERY, FUSED, TEXTS)[:2]} == {2, 4}
+
+
+def test_a_weight_of_nothing_leaves_order_and_scores(open_reranker: Open):
+    assert open_reranker(0.0).rerank(QUERY, FUSED, TEXTS) == FUSED
+
+
+@pytest.mark.promise("000.rerank.blend")
+def test_the_weight_divides_the_score_between_the_second_look_and_fusion(open_reranker: Open):
+    alone = {one.chunk_id: one.score for one in open_reranker(1.0).rerank(QUERY, FUSED, TEXTS)}
+    fused = {one.chunk_id: (one.score - 0.0164) / (0.0325 - 0.0164) for one in FUSED}
+    for weight in (0.25, 0.8):
+        for one in open_reranker(weight).rerank(QUERY, FUSED, TEXTS):
+            expected = weight * alone[one.chunk_id] + (1 - weight) * fused[one.chunk_id]
+            assert one.score == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_scale_of_a_fusion_makes_no_difference(open_reranker: Open):
+    larger = [replace(one, score=one.score * 1000 - 7) for one in FUSED]
+    few, many = (open_reranker(0.5).rerank(QUERY, given, TEXTS) for given in (FUSED, larger))
+    assert [one.chunk_id for one in few] == [one.chunk_id for one in many]
+    assert [one.score for one in few] == pytest.approx([one.score for one in many], abs=1e-5)
+
+
+def test_nothing_to_rerank_gives_nothing(open_reranker: Open):
+    assert open_reranker(0.5).rerank(QUERY, [], {}) == []
+
+
+@pytest.mark.parametrize("query", WILD, ids=range(len(WILD)))
+def test_no_query_is_too_strange_to_rerank_for(open_reranker: Open, query: str):
+    assert len(open_reranker(0.5).rerank(query, FUSED, TEXTS)) == len(FUSED)
+
+
+def test_a_closed_reranker_opens_again_when_it_is_used(open_reranker: Open):
+    reranker = open_reranker(0.5)
+    before = reranker.rerank(QUERY, FUSED, TEXTS)
+    reranker.close()
+    assert reranker.rerank(QUERY, FUSED, TEXTS) == before
+
+
+@pytest.mark.parametrize("name", ["cosine", "cross_encoder"])
+def test_opening_a_reranker_loads_nothing_heavy(name: str, model: Path):
+    script = """
+import sys
+from concord import plugins
+plugins.load("rerankers", sys.argv[1])({"rerank.weight": 0.5, "rerank.model": sys.argv[2]}, None)
+assert not {"onnxruntime", "numpy", "tokenizers"} & set(sys.modules)
+"""
+    path = str(Path(plugins.__file__).parent.parent)
+    subprocess.run([sys.executable, "-c", script, name, str(model)], check=True, env={"PYTHONPATH": path})
+
+
+@given(
+    st.dictionaries(st.integers(1, 50), st.floats(-1e6, 1e6), min_size=1, max_size=12),
+    st.dictionaries(st.integers(1, 50), st.floats(0, 1), max_size=12),
+    st.floats(0, 1),
+)
+@settings(deadline=None, max_examples=60)
+def test_weighing_loses_no_chunk_and_comes_best_first(fused, scores, weight):
+    better = weighed(ranking(fused), scores, weight)
+    assert sorted(one.chunk_id for one in better) == sorted(fused)
+    assert [one.score for one in better] == sorted((one.score for one in better), reverse=True)

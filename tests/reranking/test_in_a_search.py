@@ -1,0 +1,146 @@
+"""Rerankers in a search: the order that they give, and what happens when they fail."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from concord.answering.second_look import second_look
+from concord.errors import Unavailable, UnknownName
+from concord.search import search
+from concord.types import ChunkId, Query, Ranked, Request
+from reranking.tiny_model import DOUBT, FUSED, NOTES, QUERY, TEXTS, sigmoid
+from small_library import library, survivors, titles, understood
+
+
+@pytest.mark.promise("B.rerank.cross-encoder")
+def test_a_search_comes_in_the_order_of_the_cross_encoder(model: Path):
+    notes = {"Wordy": "login login pool", "Apt": "login month token pool"}
+    with library(notes, rerank__provider="cross_encoder", rerank__weight=1, rerank__model=str(model)) as kb:
+        answer = kb.search("login token", explain=True)
+    assert titles(answer)[0] == "Apt"
+    assert answer.degraded == ()
+    told = answer.hits[0].explanation["rerank"]
+    assert told["reranker"] == "cross_encoder"
+    assert told["after"] == answer.hits[0].scores["fused"] == pytest.approx(sigmoid(2 - DOUBT), abs=1e-6)
+    assert 0 < told["before"] != told["after"]
+
+
+@pytest.mark.promise("000.rerank.cosine")
+def test_a_search_can_be_reranked_by_cosine():
+    with library(NOTES, rerank__provider="cosine", rerank__weight=1) as kb:
+        answer = kb.search(QUERY)
+    assert answer.degraded == ()
+    assert [hit.scores["fused"] for hit in answer.hits] == pytest.approx(
+        [max(0.0, hit.scores["cosine"] or 0.0) for hit in answer.hits], abs=1e-5
+    )
+
+
+@pytest.mark.promise("B.rerank.cross-encoder")
+def test_nobody_reranks_unless_it_is_asked_for():
+    with library(NOTES) as kb:
+        assert kb.search(QUERY, explain=True).hits[0].explanation["rerank"] is None
+
+
+def test_without_vectors_cosine_leaves_the_order_that_words_gave():
+    plain = library(NOTES, embed__provider="none").search(QUERY)
+    reranked = library(NOTES, embed__provider="none", rerank__provider="cosine").search(QUERY)
+    assert titles(reranked) == titles(plain)
+    assert [one.strategy for one in reranked.degraded] == ["semantic"]
+
+
+def test_a_cross_encoder_needs_no_embedder(model: Path):
+    given = {"embed__provider": "none", "rerank__provider": "cross_encoder", "rerank__model": str(model)}
+    answer = library(NOTES, **given).search(QUERY, explain=True)
+    assert answer.hits[0].explanation["rerank"]["reranker"] == "cross_encoder"
+
+
+def test_a_search_by_words_alone_loads_no_reranker():
+    answer = library(NOTES, rerank__provider="cross_encoder").search(QUERY, mode="fts5")
+    assert answer.hits
+    assert answer.degraded == ()
+
+
+def test_a_missing_model_is_named_in_the_answer_and_costs_nothing_else(tmp_path: Path):
+    plain = library(NOTES).search(QUERY)
+    given = {"rerank__provider": "cross_encoder", "rerank__model": str(tmp_path / "nowhere")}
+    answer = library(NOTES, **given).search(QUERY)
+    assert titles(answer) == titles(plain)
+    assert [one.strategy for one in answer.degraded] == ["rerank"]
+    assert "nowhere" in answer.degraded[0].reason
+
+
+def test_an_unknown_reranker_is_an_error_that_names_the_known_ones():
+    with pytest.raises(UnknownName) as fault:
+        library(NOTES, rerank__provider="crossencoder").search(QUERY)
+    assert "cross_encoder" in str(fault.value.hint)
+
+
+class Outsider:
+    """A reranker of somebody else's, which does what it is told to."""
+
+    name = "outsider"
+
+    def __init__(self, act: Callable[[list[Ranked]], list[Ranked]]) -> None:
+        self._act = act
+
+    def rerank(self, query: str, ranked: Sequence[Ranked], texts: Mapping[ChunkId, str]) -> list[Ranked]:
+        return self._act(list(ranked))
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def fail(fault: Exception) -> Callable[[list[Ranked]], list[Ranked]]:
+    def act(ranked: list[Ranked]) -> list[Ranked]:
+        raise fault
+
+    return act
+
+
+def query_of(text: str) -> Query:
+    return understood(library({}), text)
+
+
+@pytest.mark.parametrize(
+    ("act", "said"),
+    [
+        (fail(Unavailable("the model went away")), "the model went away"),
+        (fail(ZeroDivisionError("by nothing")), "ZeroDivisionError: by nothing"),
+        (lambda ranked: ranked[1:], "other chunks"),
+        (lambda ranked: [*ranked, ranked[0]], "other chunks"),
+        (lambda ranked: [replace(one, score=math.nan) for one in ranked], "other chunks"),
+    ],
+    ids=["down", "bug", "lost", "doubled", "no-number"],
+)
+def test_a_reranker_that_fails_leaves_the_order_and_is_named(act, said: str):
+    look = second_look(survivors(FUSED, TEXTS), query_of(QUERY), Outsider(act), 60_000)
+    assert look.ranked == FUSED
+    assert [one.strategy for one in look.degraded] == ["rerank"]
+    assert said in look.degraded[0].reason
+
+
+def test_nobody_waits_for_a_reranker_that_is_late():
+    go_on = threading.Event()
+
+    def act(ranked: list[Ranked]) -> list[Ranked]:
+        go_on.wait()
+        return ranked[::-1]
+
+    look = second_look(survivors(FUSED, TEXTS), query_of(QUERY), Outsider(act), 1)
+    go_on.set()
+    assert look.ranked == FUSED
+    assert look.degraded[0].reason == "no answer within 1 ms"
+
+
+def test_a_failing_reranker_is_named_beside_the_strategies_that_failed():
+    kb = library(NOTES)
+    tools = kb.parts.search_tools(Request(QUERY), wait_for_model=True)
+    answer = search(Request(QUERY), replace(tools, reranker=Outsider(fail(OSError("disk")))))
+    assert answer.hits
+    assert [(one.strategy, one.reason) for one in answer.degraded] == [("rerank", "OSError: disk")]

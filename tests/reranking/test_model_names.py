@@ -1,0 +1,81 @@
+"""A cross-encoder's model, found by its name or as a directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from concord.config import Paths, find_paths, load_settings
+from concord.errors import BadValue
+from concord.onnx_models import find_model
+from concord.rerankers.cross_encoder import CrossEncoder
+from concord.types import Ranked
+from reranking.tiny_model import FUSED, NOTES, QUERY, TEXTS, make_model, options, spoilt
+from small_library import library
+
+NAME = "org/tiny-model_v1.5"
+HUB = "models--org--tiny-model_v1.5"
+
+
+def paths(tmp_path: Path) -> Paths:
+    return find_paths({"KB_HOME": str(tmp_path / "home"), "HF_HOME": str(tmp_path / "hf")})
+
+
+def by_name(tmp_path: Path, name: str = NAME) -> list[Ranked]:
+    return CrossEncoder({**options(1.0, name), "paths": paths(tmp_path)}).rerank(QUERY, FUSED, TEXTS)
+
+
+@pytest.mark.promise("B.rerank.cross-encoder")
+@pytest.mark.parametrize("place", [f"home/data/models/{NAME}", f"hf/hub/{HUB}/snapshots/0123abc"])
+@pytest.mark.parametrize("below", ["", "onnx"])
+def test_a_model_is_found_by_its_name_where_models_are_kept(
+    tmp_path: Path, model: Path, place: str, below: str
+):
+    home = make_model(tmp_path / place)
+    if below:
+        (home / below).mkdir()
+        (home / "model.onnx").rename(home / below / "model.onnx")
+    assert by_name(tmp_path) == CrossEncoder(options(1.0, model)).rerank(QUERY, FUSED, TEXTS)
+
+
+def test_of_several_versions_the_current_one_is_taken_if_it_is_whole(tmp_path: Path):
+    snapshots = tmp_path / "hf/hub" / HUB / "snapshots"
+    for version in ("aaa", "bbb", "ccc"):
+        make_model(snapshots / version)
+    (snapshots.parent / "refs").mkdir()
+    (snapshots.parent / "refs/main").write_text("bbb")
+    assert find_model(NAME, paths(tmp_path)).directory == snapshots / "bbb"
+    (snapshots / "bbb/tokenizer.json").unlink()
+    assert find_model(NAME, paths(tmp_path)).directory == snapshots / "aaa"
+
+
+def test_a_directory_comes_before_a_name(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch):
+    spoilt(tmp_path / "home/data/models/tiny", "model.onnx", b"nonsense")
+    monkeypatch.chdir(model.parent)
+    assert by_name(tmp_path, model.name)
+
+
+def test_a_name_that_is_nowhere_is_told_with_every_place_that_was_looked_in(tmp_path: Path):
+    with pytest.raises(BadValue) as fault:
+        by_name(tmp_path)
+    for place in (f"home/data/models/{NAME}", f"hf/hub/{HUB}"):
+        assert str(tmp_path / place) in fault.value.message
+    assert "none is downloaded" in str(fault.value.hint)
+
+
+@pytest.mark.parametrize("name", ["../models/x", "/tmp/no-model", "a/b/c", ".hidden", "~no-such-user/x"])
+def test_what_is_no_name_is_looked_for_as_a_directory_alone(tmp_path: Path, name: str):
+    assert find_model(name, paths(tmp_path)) == (None, (Path(name),))
+
+
+def test_a_model_that_is_named_is_asked_unless_that_is_turned_off(tmp_path: Path, model: Path):
+    environment = {"KB_HOME": str(tmp_path / "home"), "KB_RERANK_MODEL": str(model)}
+    implied = load_settings({}, environment)
+    assert implied["rerank.provider"] == "cross_encoder"
+    assert implied.origin("rerank.provider") == "implied"
+    for said in ("none", "cosine"):
+        assert load_settings({"rerank.provider": said}, environment)["rerank.provider"] == said
+    assert load_settings({}, {})["rerank.provider"] == "none"
+    answer = library(NOTES, rerank__model=str(model)).search(QUERY, explain=True)
+    assert answer.hits[0].explanation["rerank"]["reranker"] == "cross_encoder"
