@@ -1,0 +1,1 @@
+"""Is nothing lost, whatever goes wrong, and does the next sync complete the work?"""

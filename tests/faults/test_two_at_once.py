@@ -1,0 +1,66 @@
+"""Two runs at once: neither loses or doubles anything."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import apsw
+import pytest
+
+from faults.disturbed import FILES, Reference
+from kb_process import assert_sound, database, finish, run, start, state
+from small_library import opened
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.promise("A.faults.two-syncs")
+@pytest.mark.parametrize("command", ["sync", "add", "search"])
+def test_two_runs_at_once_both_succeed_and_nothing_is_doubled(
+    reference: Reference, home: Path, env: dict[str, str], command: str
+):
+    folder = reference.folder
+    args: dict[str, tuple[str | Path, ...]] = {
+        "sync": ("sync", "--json"),
+        "add": ("add", folder, "--json"),
+        "search": ("search", "page", "--in", folder, "--json"),
+    }
+    if command == "sync":
+        assert run("add", folder, "--pattern", "page00*", "--no-embed", env=env)[0] == 0
+        connection = apsw.Connection(str(database(home)))
+        connection.execute("UPDATE kb_sources SET patterns = '[]'")
+        connection.close()
+    ended = [finish(process) for process in [start(*args[command], env=env) for _ in range(3)]]
+    for status, _, err in ended:
+        assert status == 0, err
+    assert_sound(database(home))
+    assert state(database(home)) == reference.state
+
+
+def test_a_search_during_a_sync_answers_and_does_not_wait_for_it(reference: Reference, env: dict[str, str]):
+    with opened(f"sqlite://{env['KB_HOME']}/data") as kb:
+        answers: list[int] = []
+
+        def search(stage: str, done: int, total: int | None) -> None:
+            if done % 70 == 0:
+                status, out, err = run("search", "page", "--fts-only", "--json", env=env)
+                assert status in (0, 1), err
+                answers.append(status)
+
+        kb.add(reference.folder, progress=search)
+        assert answers[-1] == 0
+
+
+def test_removing_a_source_waits_for_its_sync(reference: Reference, home: Path, env: dict[str, str]):
+    with opened(f"sqlite://{home}/data") as kb:
+        waiting: list[subprocess.Popen[str]] = []
+
+        def remove(stage: str, done: int, total: int | None) -> None:
+            if not waiting:
+                waiting.append(start("remove", reference.folder, env=env))
+
+        kb.add(reference.folder, progress=remove)
+        status, out, err = finish(waiting[0])
+        assert (status, f"{FILES} documents" in out) == (0, True), err
+    assert state(database(home)) == {}
