@@ -6,6 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from concord import KnowledgeBase
+from concord.quality.fitting import JudgedSet
+
 THINGS = [
     "anchor",
     "barrel",
@@ -88,3 +91,9 @@ def recipes(folder: Path) -> Path:
 
 def _write_rows(path: Path, rows: Sequence[Mapping[str, str]]) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def judged_things(knowledge: KnowledgeBase, folder: Path) -> JudgedSet:
+    """Return what a knowledge base answers to questions about things, and to others that it cannot answer."""
+    found = knowledge.measuring.evaluate(things(folder / "set"), unanswerable=[recipes(folder / "recipes")])
+    return JudgedSet("things", found.outcomes, found.foreign["recipes"])

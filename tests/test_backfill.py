@@ -201,9 +201,6 @@ def test_the_command_tells_what_was_done(
     assert (told["documents"], told["unchanged"], told["embedded"], told["degraded"]) == (1, 1, 0, None)
 
 
-# The cache that it lives on.
-
-
 @pytest.mark.promise("E.cache.hit-rate")
 def test_stats_tell_how_much_the_cache_holds_and_how_often_it_helped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

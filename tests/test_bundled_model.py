@@ -337,8 +337,6 @@ def test_a_machine_without_a_verdict_tries_again(copied: Path):
     assert precision.recall(verdict(copied)) is not None
 
 
-# What the runtime tells others.
-
 EMBED = """
 import os, sys
 from pathlib import Path

@@ -140,9 +140,6 @@ def test_a_store_inside_the_folder_that_is_indexed_does_not_index_itself(
     )
 
 
-# With the model that ships.
-
-
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
     """A knowledge base with the bundled model, and three real trees: Markdown, code and PDFs."""

@@ -12,9 +12,7 @@ import pytest
 from concord import __version__
 from concord.quality.evaluate import MEASURES, MODES
 from concord.quality.latency import SAMPLE
-from concord.quality.reliability import (
-    reliability,
-)
+from concord.quality.reliability import reliability
 from concord.quality.report import reliability_plot
 from judged import recipes, things
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +12,6 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord import KnowledgeBase
-from concord.errors import BadValue
-from concord.quality.calibration import file_name, find_calibration, save_calibration, shipped_calibration
 from concord.quality.collection import read_collection
 from concord.quality.evaluate import Outcome
 from concord.quality.fitting import (
@@ -28,13 +25,12 @@ from concord.quality.fitting import (
     revised,
     straightened,
 )
-from concord.quality.refit import LEAST, off_topic
 from concord.quality.reliability import reliability
-from concord.ranking.calibrate import Logistic, dump, load, model_key, probability
+from concord.ranking.calibrate import Logistic, dump, load, probability
 from concord.ranking.features import hit_features
 from concord.search import Examined, examine
-from concord.types import Identity, Request
-from judged import recipes, things, write_collection
+from concord.types import Request
+from judged import judged_things, things, write_collection
 
 pytestmark = pytest.mark.slow
 
@@ -60,13 +56,7 @@ def ece(model: Logistic, given: Cases) -> float:
 
 @pytest.fixture
 def judged(knowledge: KnowledgeBase, tmp_path: Path) -> JudgedSet:
-    found = knowledge.measuring.evaluate(
-        things(tmp_path / "set"), unanswerable=[recipes(tmp_path / "recipes")]
-    )
-    return JudgedSet("things", found.outcomes, found.foreign["recipes"])
-
-
-# Regressions.
+    return judged_things(knowledge, tmp_path)
 
 
 def test_a_known_model_is_found_again_whatever_the_scales():
@@ -149,9 +139,6 @@ def test_below_its_first_bin_a_table_still_promises_less_for_less():
     assert probability(model, {"a": -3.0}) < probability(model, {"a": -1.0}) < 1
 
 
-# Evidence.
-
-
 def test_a_hit_is_thought_of_alike_however_many_are_asked_for_and_whatever_orders_them(
     knowledge: KnowledgeBase, tmp_path: Path
 ):
@@ -172,9 +159,6 @@ def _scores(found: Examined) -> dict[str, tuple[float, ...]]:
         hit.citation: tuple(hit_features(verdict.signals, search)[name] for name in FITTED_HIT_FEATURES)
         for hit, verdict in zip(found.answer.hits, found.judgement.verdicts, strict=True)
     }
-
-
-# Whole calibrations.
 
 
 @pytest.mark.promise("B.calibration.fit")
@@ -204,101 +188,6 @@ def test_several_sets_weigh_the_same_however_long_they_are(judged: JudgedSet):
 
 def _turned(outcome: Outcome) -> Outcome:
     return outcome._replace(relevant=tuple(not one for one in outcome.relevant))
-
-
-# The command.
-
-
-@pytest.mark.promise("B.calibration.refit")
-def test_kb_calibrate_makes_scores_probabilities_and_says_how_much_better_they_hold(kb, tmp_path: Path):
-    things(tmp_path / "set", queries=90)
-    status, out, _ = kb("calibrate", "set", "--json")
-    told = json.loads(out)
-    assert status == 0
-    assert told["queries"] == 90
-    assert told["foreign"] == len(off_topic())
-    assert told["after"]["score"]["ece"] < told["before"]["score"]["ece"]
-    assert Path(told["file"]).is_file()
-    status, out, _ = kb("eval", "set", "--json")
-    again = json.loads(out)
-    assert again["calibrated"]
-    assert again["calibration"]["score"]["ece"] < 0.1
-
-
-def test_kb_calibrate_prints_before_and_after_for_people(kb, tmp_path: Path):
-    things(tmp_path / "set")
-    recipes(tmp_path / "recipes")
-    status, out, err = kb("calibrate", "set", "--unanswerable", "recipes")
-    assert status == 0
-    assert "ECE before" in out
-    assert "confidence_score" in out
-    assert "calibration-" in err
-
-
-def test_too_few_judged_queries_are_refused_with_the_number_that_is_needed(kb, tmp_path: Path):
-    recipes(tmp_path / "recipes")
-    status, _, err = kb("calibrate", "recipes")
-    assert status == 2
-    assert "too few" in err
-    assert str(LEAST) in err
-
-
-def test_without_a_model_there_is_nothing_to_calibrate(kb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("KB_EMBED_PROVIDER", "none")
-    things(tmp_path / "set")
-    status, _, err = kb("calibrate", "set")
-    assert status == 2
-    assert "embedding model" in err
-
-
-# Where calibrations are kept.
-
-
-def test_the_users_own_fit_comes_before_the_one_that_ships(judged: JudgedSet, knowledge: KnowledgeBase):
-    identity = Identity("hashing", "some-model", 64)
-    paths = knowledge.settings.paths
-    assert find_calibration(identity, paths) is None
-    fitted = fit([judged], model_key(identity))
-    assert save_calibration(fitted, identity, Path(paths.data)).name == file_name(identity)
-    assert find_calibration(identity, paths) == fitted
-    assert shipped_calibration(identity) is None
-
-
-def test_a_running_process_notices_what_another_fits_changes_or_takes_back(
-    judged: JudgedSet, knowledge: KnowledgeBase
-):
-    identity, paths = Identity("hashing", "some-model", 64), knowledge.settings.paths
-    fitted = fit([judged], model_key(identity))
-    first, second = (replace(fitted, cuts=replace(fitted.cuts, answerable=cut)) for cut in (0.25, 0.75))
-    path = Path(paths.data) / file_name(identity)
-    path.parent.mkdir()
-    assert find_calibration(identity, paths) is None
-    for second_of_day, written in enumerate((first, second), 1):  # of the same size
-        path.write_text(json.dumps(dump(written)), encoding="utf-8")
-        os.utime(path, (second_of_day, second_of_day))
-        assert find_calibration(identity, paths) == written
-    path.unlink()
-    assert find_calibration(identity, paths) is None
-
-
-def test_a_folder_made_for_a_calibration_is_its_owners_alone_as_the_store_in_it_will_be(
-    judged: JudgedSet, tmp_path: Path
-):
-    save_calibration(fit([judged], "m"), Identity("p", "m", 1), tmp_path / "data")
-    assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
-
-
-def test_a_calibration_of_another_model_is_not_used(judged: JudgedSet, knowledge: KnowledgeBase):
-    identity = Identity("hashing", "some-model", 64)
-    save_calibration(fit([judged], "another/model"), identity, Path(knowledge.settings.paths.data))
-    assert find_calibration(identity, knowledge.settings.paths) is None
-
-
-def test_a_calibration_that_cannot_be_written_is_an_error_with_a_hint(judged: JudgedSet, tmp_path: Path):
-    (tmp_path / "file").write_text("in the way")
-    with pytest.raises(BadValue) as fault:
-        save_calibration(fit([judged], "m"), Identity("p", "m", 1), tmp_path / "file")
-    assert fault.value.hint
 
 
 def test_a_set_that_search_always_answers_can_be_fitted_too(knowledge: KnowledgeBase, tmp_path: Path):

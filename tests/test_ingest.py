@@ -184,9 +184,6 @@ def test_vectors_of_another_model_are_refused_and_words_are_kept(desk: Desk, doc
     assert desk.store.vectors.identity() == Identity("hashing", "hashing-256", 256)
 
 
-# Files that fail.
-
-
 def bad_files(folder: Path) -> dict[str, str]:
     """Write files that cannot be indexed; return the reasons that are expected, by path."""
     write(folder / "locked.pdf", make_pdf([["a secret"]], password="open sesame"))

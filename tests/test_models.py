@@ -337,9 +337,6 @@ def wait_for(happened: Any) -> None:
         time.sleep(0.01)
 
 
-# The command line.
-
-
 def run(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, Any, str]:
     status = main([*args, "--json"])
     captured = capsys.readouterr()
@@ -399,9 +396,6 @@ def test_what_the_commands_say_names_the_models_and_what_to_do(
     assert "✓ Removed model: hashing/hashing-256 (30 vectors)" in said.out
     assert main(["models", "use", "nobody"]) == 2
     assert "there are: hashing/turned" in capsys.readouterr().err
-
-
-# A server that runs while another process switches.
 
 
 @pytest.mark.slow

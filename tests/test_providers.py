@@ -312,9 +312,6 @@ def test_an_address_that_is_none_is_refused_without_showing_a_password(provider:
     assert "secret" not in f"{fault.value.message} {fault.value.hint}"
 
 
-# Through the whole of a knowledge base.
-
-
 @pytest.fixture
 def docs(tmp_path: Path) -> Path:
     for n in range(12):

@@ -209,9 +209,6 @@ def test_one_source_that_is_removed_meanwhile_does_not_stop_the_others(
     assert [summary.source.name for summary in kb.sources()] == ["docs", "last"]
 
 
-# Searching one part.
-
-
 @pytest.mark.promise("A.search.in-path")
 def test_searching_in_a_folder_of_a_known_source_finds_only_what_is_there(kb: KnowledgeBase, docs: Path):
     kb.add(docs)
@@ -273,9 +270,6 @@ def test_a_folder_without_text_is_searched_within_its_source_which_finds_what_co
     assert kb.ensure(docs / "later") == scope
     assert citations(kb, "tokens", source=scope.source, path=scope.path) == {"docs/later/new.md:1-3"}
     assert [summary.source.name for summary in kb.sources()] == ["docs"]
-
-
-# Removal.
 
 
 @pytest.mark.promise("000.remove.counts")
