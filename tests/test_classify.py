@@ -514,7 +514,7 @@ def test_a_mention_lifts_a_chunk_whatever_the_scale_of_scores():
 
 @settings(deadline=None, max_examples=200)
 @given(st.text(max_size=200))
-def test_no_text_is_refused(text: str):
+def test_any_text_is_of_some_type_and_no_entity_in_it_is_empty(text: str):
     assert classify(text) in WEIGHTS
     assert all(name for name in entities(text))
 
@@ -573,7 +573,7 @@ def test_the_weight_matrix_is_the_seeds():
 
 
 @pytest.mark.parametrize("kind", sorted(WEIGHTS))
-def test_multipliers_average_one(kind: QueryKind):
+def test_the_multipliers_of_every_type_of_query_average_one(kind: QueryKind):
     assert sum(astuple(multipliers(kind))) / 2 == pytest.approx(1)
 
 

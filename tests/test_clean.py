@@ -74,14 +74,14 @@ def test_light_cleaning_takes_only_what_no_one_wrote(raw: str, expected: str):
 
 
 @pytest.mark.promise("000.flow.cleaning")
-def test_running_headers_and_footers_go_but_for_their_first_occurrence():
+def test_running_headers_and_footers_are_removed_but_for_their_first_occurrence():
     text, _ = clean_pages(pages_with("Annual Report 2021", "Company Ltd, confidential"))
     assert text.count("Annual Report 2021") == 1
     assert text.count("Company Ltd") == 1
     assert text.count("page says something") == 5
 
 
-def test_headers_that_count_the_pages_go():
+def test_headers_that_count_the_pages_are_removed():
     text, _ = clean_pages(pages_with("Report of the year, {0}", "Page {0} of 5"))
     assert text.count("Report of the year") == 1
     assert "of 5" not in text
@@ -97,12 +97,12 @@ def test_headers_of_left_and_right_pages_are_told_apart():
 
 
 @pytest.mark.parametrize("number", ["{0}", "- {0} -", "Page {0}", "{0} / 5", "Seite {0} von 5"])
-def test_page_numbers_go(number: str):
+def test_page_numbers_are_removed(number: str):
     text, _ = clean_pages(pages_with("", number))
     assert not re.search(r"\d", text)
 
 
-def test_roman_page_numbers_go():
+def test_roman_page_numbers_are_removed():
     romans = ["i", "ii", "iii", "iv", "v"]
     text, _ = clean_pages(
         [body(f"Preface {word} here.", roman) for word, roman in zip("abcde", romans, strict=True)]

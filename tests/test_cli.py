@@ -352,12 +352,12 @@ def test_tags_are_all_required(indexed: Kb):
 
 
 @pytest.mark.promise("001.type.filter")
-def test_the_type_filters(indexed: Kb):
+def test_a_type_leaves_only_its_documents(indexed: Kb):
     assert paths(indexed("search", "deploy", "--type", "code", "--json")) == {"docs/deploy.py"}
 
 
 @pytest.mark.promise("001.threshold")
-def test_the_threshold_cuts(indexed: Kb):
+def test_results_under_the_threshold_are_left_out(indexed: Kb):
     run = indexed("search", "deploy", "--threshold", "0.02", "--json")
     assert all(result["scores"]["rrf"] >= 0.02 for result in run.json["results"])
     high = indexed("search", "deploy", "--threshold", "1")
@@ -419,7 +419,7 @@ def test_a_token_budget_bounds_the_json(indexed: Kb):
     assert all(result["text"] for result in indexed("search", "deploy", "--json").json["results"])
 
 
-def test_explain_shows_the_numbers(indexed: Kb):
+def test_explain_prints_the_scores_and_the_time_taken(indexed: Kb):
     run = indexed("search", "deploy", "--explain")
     assert "rrf 0.0" in run.out
     assert "bm25 " in run.out

@@ -31,7 +31,7 @@ def test_what_is_clearly_more_relevant_stays_before_what_is_new():
 
 
 @pytest.mark.promise("000.mmr.lambda")
-def test_the_trade_off_is_the_seeds():
+def test_relevance_counts_seven_tenths_and_novelty_three():
     # 0.7 · 0.5 − 0.3 · 1 = 0.05 for the repetition against 0.7 · 0.1 = 0.07 for what is new
     assert ids(spread(ranked(1.0, 0.5, 0.1, 0.0), alike(FOX, FOX, WHALE, "x"))) == [1, 3, 2, 4]
     assert ids(spread(ranked(1.0, 0.5, 0.07, 0.0), alike(FOX, FOX, WHALE, FOX))) == [1, 2, 3, 4]

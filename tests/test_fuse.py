@@ -87,7 +87,7 @@ def test_weights_of_a_half_give_the_seeds_numbers():
 
 
 @pytest.mark.promise("001.rrf.formula")
-def test_k_is_a_setting():
+def test_a_vote_counts_one_part_in_k_plus_its_rank():
     assert score_of(rrf(merge_votes([vote(1, "semantic", 1)]), k=9), 1) == pytest.approx(0.1)
 
 

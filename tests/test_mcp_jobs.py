@@ -62,7 +62,7 @@ def test_words_answer_at_once_while_the_model_loads_and_meaning_joins_when_it_ha
 
 
 @pytest.mark.promise("mcp.startup.no-model")
-def test_hello_needs_no_model(tmp_path: Path, gated: type[GatedEmbedder]):
+def test_a_client_is_greeted_before_any_model_is_loaded(tmp_path: Path, gated: type[GatedEmbedder]):
     gated.close_gates(loading=True, working=True)
 
     async def scene() -> None:

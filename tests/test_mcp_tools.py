@@ -112,7 +112,7 @@ def test_the_lean_output_schema_names_the_keys_of_the_documented_one():
     assert RESULT["required"] == SCHEMA["$defs"]["result"]["required"]
 
 
-def test_filters_reach_the_search(tmp_path: Path):
+def test_every_filter_of_the_tool_narrows_the_search(tmp_path: Path):
     async def scene() -> None:
         async with in_process(tmp_path / "home") as client:
             for file in write_docs(tmp_path / "docs").iterdir():

@@ -64,7 +64,7 @@ def emptied(store: Store) -> Store:
 
 @given(SOURCES, ODD)
 @often
-def test_a_source_and_its_memo(store: Store, given: Source, memo: str):
+def test_a_source_and_its_memo_are_read_back_whatever_they_are_called(store: Store, given: Source, memo: str):
     catalog = emptied(store).catalog
     catalog.put_source(given)
     assert catalog.sources() == [given]
@@ -78,7 +78,9 @@ def test_a_source_and_its_memo(store: Store, given: Source, memo: str):
 
 @given(DOCUMENTS, PIECES)
 @often
-def test_a_document_and_its_chunks(store: Store, given: Document, piece: Piece):
+def test_a_document_and_its_chunks_are_read_back_whatever_is_written_in_them(
+    store: Store, given: Document, piece: Piece
+):
     catalog = emptied(store).catalog
     catalog.put_source(source(given.source_id))
     (chunk_id,) = catalog.put_document(given, [piece])
@@ -102,7 +104,9 @@ def test_a_document_and_its_chunks(store: Store, given: Document, piece: Piece):
 
 @given(DOCUMENTS, DOCUMENTS)
 @often
-def test_what_is_changed_and_superseded(store: Store, one: Document, other: Document):
+def test_what_is_changed_or_superseded_is_read_back_whatever_is_written_in_it(
+    store: Store, one: Document, other: Document
+):
     catalog = emptied(store).catalog
     catalog.put_source(source(one.source_id))
     kept = replace(other, id=other.id + "2", path=other.path + "2", source_id=one.source_id)
@@ -122,7 +126,7 @@ def test_what_is_changed_and_superseded(store: Store, one: Document, other: Docu
 
 @given(FEEDBACK)
 @often
-def test_an_opinion(store: Store, given: Feedback):
+def test_an_opinion_is_read_back_whatever_is_written_in_it(store: Store, given: Feedback):
     store.journal.record_feedback(given)
     assert given in store.journal.feedback()
 
