@@ -27,8 +27,9 @@ from concord.text.expression import (
 )
 from concord.text.identifiers import is_version
 from concord.text.pattern import pattern
+from concord.text.quarters import quarters_in
 from concord.text.stopwords import is_stop_word, significant
-from concord.text.terms import all_of, any_of, day_matches, loose_match, loose_words
+from concord.text.terms import all_of, any_of, day_matches, loose_match, loose_words, quarter_matches
 from concord.types import Match, Without
 
 MAX_TERMS = 64  # that one query looks for: a pasted page is told apart by its longest words, and stays fast
@@ -140,11 +141,12 @@ def _with_dates(found: Mapping[Token, Match]) -> list[Match]:
 
 
 def _dates(words: Iterable[str]) -> list[tuple[list[str], Match]]:
-    """Return the words of each date that has several, and what to look for in their place."""
+    """Return the words of each date that has several, and of each quarter, and what to look for instead."""
     text = " ".join(words)
     dates = [one for one in (*dates_in(text), *yearless_in(text)) if " " in one.written]
-    forms = [(one.written.split(), [form for day in one.days for form in day_matches(day)]) for one in dates]
-    return [(written, match) for written, found in forms if (match := any_of(found))]
+    forms = [(one.written, [form for day in one.days for form in day_matches(day)]) for one in dates]
+    forms += [(one.written, quarter_matches(one.quarter)) for one in quarters_in(text)]
+    return [(written.split(), match) for written, found in forms if (match := any_of(found))]
 
 
 def _parsed(node: Node | None) -> Parsed:

@@ -22,6 +22,7 @@ from concord.text.identifiers import (
     symbols_in,
     version_number,
 )
+from concord.text.quarters import Quarter, quarter_forms
 from concord.text.stem import stem
 from concord.text.unspaced import (
     Segment,
@@ -98,6 +99,11 @@ def day_matches(day: Day) -> list[Match]:
     """Return what to look for when a day was typed: each of its forms."""
     begun = [Word(form, prefix=True) for form in begun_forms(day)]
     return [*(_adjacent(form.split()) for form in forms(day)), *begun]
+
+
+def quarter_matches(quarter: Quarter) -> list[Match]:
+    """Return what to look for when a quarter was typed: each of its forms."""
+    return [_adjacent(form.split()) for form in quarter_forms(quarter)]
 
 
 def loose_words(word: str) -> list[str]:
