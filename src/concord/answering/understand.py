@@ -14,6 +14,8 @@ from concord.ranking.entities import entities
 from concord.ranking.frames import unframed
 from concord.ranking.options import asked_option
 from concord.text.parse import Dashed, Parsed, dashed, parse, prune
+from concord.text.spellings import other_spellings
+from concord.text.terms import with_spellings
 from concord.types import DOCUMENT_TYPES, MODES, Filter, Mode, Query, Request, Source
 
 if TYPE_CHECKING:
@@ -25,6 +27,9 @@ MAX_TOP = 1000
 # something (nDCG@10 without and with pruning: 0.370 and 0.353, 0.652 and 0.588). Reading as many postings as
 # this costs less than a millisecond.
 CHEAP = 5000
+# How much rarer than a word its other spelling may be and still be looked for: the rarer, the more it counts,
+# and who types "color" would get the one text with "colour" first.
+RARER = 4
 MAX_EF_SEARCH = 200  # more costs time for recall nobody can measure
 
 
@@ -75,12 +80,35 @@ def interpret(
 def with_frequencies(
     query: Query, parsed: Parsed, settings: Mapping[str, Any], lexical: LexicalIndex
 ) -> Query:
-    """Return a query with the frequencies of its words; loose matching goes without the most frequent."""
+    """Return a query with the frequencies of its words; loose matching goes without the most frequent.
+
+    A word is as frequent as all its spellings are together.
+    """
     sought = settings["search.prune_share"] if query.filter.is_open else None
-    chunks, frequencies = lexical.frequencies(parsed.words, sought)
+    spelt = {word: found for word in parsed.words if (found := other_spellings(word))}
+    others = tuple({one: 0 for found in spelt.values() for one in found if one not in parsed.words})
+    chunks, frequencies = lexical.frequencies((*parsed.words, *others), sought)
+    counted = {one: frequencies.pop(one) for one in others}  # in place: an index may keep more in it
     most = prune_limit(chunks, settings)
+    taken = {word: _taken(found, counted, frequencies[word], most) for word, found in spelt.items()}
+    for word, found in spelt.items():
+        frequencies[word] = min(chunks, frequencies[word] + sum(counted.get(one, 0) for one in found))
     loose = prune(parsed, lambda word: frequencies.get(word, 0) <= most)
-    return replace(query, loose=loose, chunks=chunks, frequencies=frequencies)
+    query = replace(query, loose=loose, chunks=chunks, frequencies=frequencies)
+    return _with_spellings(query, {word: found for word, found in taken.items() if found})
+
+
+def _taken(spellings: Sequence[str], counted: Mapping[str, int], typed: int, most: float) -> list[str]:
+    """Return the spellings of a word to look for: neither too frequent nor far rarer than what was typed."""
+    return [one for one in spellings if 0 < counted.get(one, 0) <= most and typed <= RARER * counted[one]]
+
+
+def _with_spellings(query: Query, others: Mapping[str, Sequence[str]]) -> Query:
+    """Return a query whose words are looked for in other spellings, too."""
+    if not others:
+        return query
+    exact, loose = (match and with_spellings(match, others) for match in (query.exact, query.loose))
+    return replace(query, exact=exact, loose=loose)
 
 
 def prune_limit(chunks: int, settings: Mapping[str, Any]) -> float:

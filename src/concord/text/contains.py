@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from concord.text.characters import folded
 from concord.text.identifiers import symbols_in
+from concord.text.spellings import other_spellings
 from concord.text.stem import beginning, candidates, stem
 from concord.text.terms import exclusion_match, index_terms, phrase_match, tokenize, word_match
 from concord.types import AllOf, AnyOf, Match, Phrase, Without, Word
@@ -27,13 +28,23 @@ def contains(text: str, term: str) -> bool:
 
 
 def follows(text: str, first: str, second: str) -> bool:
-    """Whether a word stands in a text right after another, or one word later, as the index sees them."""
-    tokens = (*_tokens(first)[:1], *_tokens(second)[:1])
-    if len(tokens) < 2 or text.isascii() and not all(beginning(one) in _lowered(text) for one in tokens):
+    """Whether a word stands in a text right after another, or one word later, in any spelling of both."""
+    afters = _spellings(second)
+    return any(_follows(text, before, after) for before in _spellings(first) for after in afters)
+
+
+def _follows(text: str, first: str, second: str) -> bool:
+    if text.isascii() and not all(beginning(one) in _lowered(text) for one in (first, second)):
         return False
     words = _words(text)
-    runs = (words[at:].split(" ", _CLOSE + 1)[: _CLOSE + 1] for at, _ in candidates(words, tokens[0]))
-    return any(stem(word) == tokens[0] and tokens[1] in map(stem, after) for word, *after in runs)
+    runs = (words[at:].split(" ", _CLOSE + 1)[: _CLOSE + 1] for at, _ in candidates(words, first))
+    return any(stem(word) == first and second in map(stem, after) for word, *after in runs)
+
+
+@lru_cache(maxsize=256)
+def _spellings(word: str) -> tuple[str, ...]:
+    """Return the first token of a word, and those of its other spellings."""
+    return (*_tokens(word)[:1], *map(stem, other_spellings(word)))
 
 
 @lru_cache(maxsize=256)

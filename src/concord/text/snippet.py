@@ -14,6 +14,7 @@ from msgspec import Struct
 from concord.text.characters import aligned, folded, has_undivided, spelt_out
 from concord.text.identifiers import part_at
 from concord.text.pattern import pattern
+from concord.text.spellings import other_spellings
 from concord.text.stem import beginning, candidates, occurrences, stem
 from concord.text.terms import loose_words
 from concord.text.unspaced import has_unspaced, narrowed, segments
@@ -102,6 +103,7 @@ def _unflattened(text: str, flat: str, at: int) -> int:
 @lru_cache(maxsize=64)
 def _targets(words: Sequence[str]) -> _Targets:
     tokens = [token for word in words for token in loose_words(word) if not has_unspaced(token)]
+    tokens += [other for token in tokens for other in other_spellings(token)]
     stems = frozenset(stem(token) for run in tokens for token in folded(run))
     runs = [segment.text for word in words if has_unspaced(word) for segment in segments(narrowed(word))]
     anywhere = dict.fromkeys(pair for run in runs if has_unspaced(run) for pair in _raw_pairs(run))

@@ -8,9 +8,11 @@ vowel signs as a whole, and words with letters that have no accent to lose (Stra
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
+
+from msgspec.structs import replace
 
 from concord.text.characters import folded, has_undivided, is_token_character, separated, spelt_out
 from concord.text.dates import Day, begun_forms, days_of, forms
@@ -23,6 +25,7 @@ from concord.text.identifiers import (
     version_number,
 )
 from concord.text.quarters import Quarter, quarter_forms
+from concord.text.spellings import other_spellings
 from concord.text.stem import stem
 from concord.text.unspaced import (
     Segment,
@@ -85,9 +88,11 @@ def phrase_match(text: str) -> Match | None:
 
 
 def exclusion_match(word: str) -> Match | None:
-    """Return what to leave out when this word was excluded: of C#, not every C."""
-    name = symbol_name(word)
-    return Word(name) if name else word_match(word)
+    """Return what to leave out when this word was excluded, in any spelling: of C#, not every C."""
+    if name := symbol_name(word):
+        return Word(name)
+    match = word_match(word)
+    return any_of([match, *map(Word, other_spellings(word))]) if match else None
 
 
 def date_match(text: str) -> Match | None:
@@ -127,6 +132,17 @@ def written(token: str) -> str:
 def loose_match(token: str) -> Match:
     """Return what to look for on behalf of one of the loose words."""
     return Word(token, prefix=has_unspaced(token) and len(characters(token)) == 1)
+
+
+def with_spellings(match: Match, others: Mapping[str, Sequence[str]]) -> Match:
+    """Return a match that looks for other spellings beside the words that have some."""
+    if isinstance(match, Word) and not match.prefix and match.text in others:
+        return AnyOf((match, *map(Word, others[match.text])))
+    if isinstance(match, AllOf | AnyOf):
+        return replace(match, parts=tuple(with_spellings(part, others) for part in match.parts))
+    if isinstance(match, Without):
+        return replace(match, keep=with_spellings(match.keep, others))
+    return match
 
 
 def sought(match: Match) -> list[str]:
