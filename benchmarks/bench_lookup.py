@@ -66,7 +66,7 @@ def lookups(collection: Collection) -> Collection:
     both = [pair for pair in known if commoner[pair] <= rare]
     one = [pair for pair in known if rarer[pair] <= rare and commoner[pair] > frequent]
     draw = random.Random(SEED)
-    asked = [pair for some in (both, one) for pair in draw.sample(sorted(some), min(QUERIES, len(some)))]
+    asked = [pair for kind in (both, one) for pair in draw.sample(sorted(kind), min(QUERIES, len(kind)))]
     texts = {" ".join(pair): known[pair] for pair in asked}
     judged = {text: dict.fromkeys(found, 1) for text, found in texts.items()}
     return replace(collection, queries={text: text for text in texts}, qrels=judged)

@@ -78,5 +78,5 @@ def measured(
 
 def judged(evaluation: Evaluation) -> JudgedSet:
     """Return what calibration is fitted to and measured on."""
-    foreign = [one for some in evaluation.foreign.values() for one in some]
+    foreign = [outcome for outcomes in evaluation.foreign.values() for outcome in outcomes]
     return JudgedSet(evaluation.name, evaluation.outcomes, foreign)

@@ -348,7 +348,7 @@ def test_a_blend_leaves_source_code_to_meaning_and_other_scripts_to_words():
 
 def test_a_blend_trusts_rare_words_more_where_some_chunk_holds_them_all():
     loose = merge_votes([*listed("fts_relaxed", *range(1, 13)), *listed("semantic", *range(20, 32))])
-    held = merge_votes([*listed("fts_exact", 5), *(one for some in loose.votes.values() for one in some)])
+    held = merge_votes([*listed("fts_exact", 5), *(vote for votes in loose.votes.values() for vote in votes)])
     rare, common = context_of(rareness=0.9), context_of(rareness=0.0)
     assert blend_weight(held, rare) < blend_weight(held, common) == blend_weight(loose, rare)
     assert blend_weight(held, context_of(rareness=1.0, blend=BlendNumbers(flat=0.3))) == pytest.approx(0.1)

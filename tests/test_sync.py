@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import time
@@ -18,6 +19,7 @@ from concord import ingest
 from concord.errors import NotFound, NotIndexable, Unreadable
 from concord.files.file_times import may_be_another, read_unchanging
 from concord.files.freshness import Files
+from concord.files.memos import Memo, read_memo, write_memo
 from concord.files.walk import Found
 from concord.sources import register
 from concord.text.chunk import ChunkSize
@@ -398,11 +400,24 @@ def test_a_program_that_reads_files_otherwise_reads_all_of_them_once_more(
 ):
     desk.add(docs)
     desk.forget()
-    monkeypatch.setattr(ingest, "READING", ingest.READING + 1)
+    monkeypatch.setattr(ingest, "READER_VERSION", ingest.READER_VERSION + 1)
     desk.sync()
     desk.sync()
     assert sorted(desk.reader.names) == ["alpha.md", "beta.md", "gamma.txt"]
     assert desk.embedder.texts == []  # their chunks are what they were
+
+
+def test_what_a_source_was_chunked_by_is_stored_under_the_names_it_always_had():
+    memo = Memo(chunking=[2, 400, 40], chunking_since=5.0)
+    stored: dict[str, object] = {
+        "mount": None,
+        "readers": [],
+        "textless": {},
+        "cut": [2, 400, 40],
+        "cut_since": 5.0,
+    }
+    assert json.loads(write_memo(memo)) == stored
+    assert read_memo(json.dumps(stored)) == memo
 
 
 class Stop(Exception):
@@ -436,7 +451,7 @@ def test_an_interrupted_sync_that_cuts_files_anew_goes_on_where_it_stopped(
 ):
     desk.add(docs)
     monkeypatch.setattr(ingest, "GROUP_DOCUMENTS", 1)
-    monkeypatch.setattr(ingest, "READING", ingest.READING + 1)
+    monkeypatch.setattr(ingest, "READER_VERSION", ingest.READER_VERSION + 1)
     desk.forget()
     interrupt(desk, after=2)
     assert did(desk.sync()) == Did(changed=1, unchanged=2)
@@ -458,10 +473,10 @@ CUT = {
     1: "804aec44",
     2: "b615438d",
     3: "ef6c5c65",
-}  # by READING: the beginning of a digest of the samples' chunks
+}  # by READER_VERSION: the beginning of a digest of the samples' chunks
 
 
-def test_who_changes_how_files_are_read_or_cut_raises_the_number_of_the_reading(desk: Desk, tmp_path: Path):
+def test_who_changes_how_files_are_read_or_cut_raises_the_reader_version(desk: Desk, tmp_path: Path):
     for name, text in SAMPLES.items():
         write(tmp_path / "docs" / name, text)
     desk.add(tmp_path / "docs")
@@ -470,7 +485,7 @@ def test_who_changes_how_files_are_read_or_cut_raises_the_number_of_the_reading(
         for name in SAMPLES
         for chunk in desk.chunks(f"docs/{name}")
     ]
-    assert hashlib.sha256(repr(cut).encode()).hexdigest()[:8] == CUT[ingest.READING], cut
+    assert hashlib.sha256(repr(cut).encode()).hexdigest()[:8] == CUT[ingest.READER_VERSION], cut
 
 
 def test_a_folder_that_is_gone_keeps_its_index_and_says_what_to_do(desk: Desk, docs: Path):

@@ -49,7 +49,8 @@ GROUP_DOCUMENTS = 64
 GROUP_CHUNKS = 1024  # bounds what a group takes of memory
 GROUP_S = 0.5  # how long a document may wait to be searchable
 SLOW_BYTES = 1 << 20  # a file so large may take seconds to read: nobody waits for it
-READING = 3  # raised when the same files give other texts or chunks: the next sync then reads them all again
+# Raised when the same files give other texts or chunks: the next sync then reads them all again.
+READER_VERSION = 3
 BAD_FILE = (ExtractionError, MissingExtra, UnknownName, BadValue)  # what one file may cause: no run ends so
 
 
@@ -59,9 +60,9 @@ class ReadLimits(Struct, frozen=True):
     max_bytes: int
     chunk: ChunkSize
 
-    def cut(self) -> list[int]:
+    def chunking_key(self) -> list[int]:
         """Return what decides, beside a file itself, which chunks it has."""
-        return [READING, *astuple(self.chunk)]
+        return [READER_VERSION, *astuple(self.chunk)]
 
 
 class SyncTools(NamedTuple):
@@ -237,14 +238,15 @@ class _Run:
         self.known = self.tools.store.catalog.file_states(self.source.id)
         check_disk(self.source, self.known, self.memo)
         self.first_time = not self.known
-        self.settle_cut()
+        self.settle_chunking()
         self.label_documents()
 
-    def settle_cut(self) -> None:
+    def settle_chunking(self) -> None:
         """Write down, before any file is read, how files are cut from now on: a run may be interrupted."""
-        cut = self.tools.limits.cut()
-        if self.memo.cut != cut:
-            self.memo = replace(self.memo, cut=cut, cut_since=time.time() if self.known else 0.0)
+        chunking = self.tools.limits.chunking_key()
+        if self.memo.chunking != chunking:
+            since = time.time() if self.known else 0.0
+            self.memo = replace(self.memo, chunking=chunking, chunking_since=since)
             self.tools.store.catalog.put_memo(self.source.id, write_memo(self.memo))
 
     def compare_files(self) -> None:
@@ -258,7 +260,7 @@ class _Run:
                 self._skip(found)
                 continue
             state = self.known.pop(self.source.path_of(found.relative), None)
-            if state and self._is_cut_alike(state) and _is_as_indexed(found, state):
+            if state and self._is_chunked_alike(state) and _is_as_indexed(found, state):
                 self.tally.counts["unchanged"] += 1
             elif state is None and (reason := self.textless.reason(found)):
                 self._leave_out(found.relative, reason)
@@ -315,13 +317,14 @@ class _Run:
 
     def remember(self) -> None:
         """Write down what the next sync can know of this one, after a walk that has met every file."""
-        memo = Memo(self.mount, readers(), self.textless.met, self.tools.limits.cut())
+        memo = Memo(self.mount, readers(), self.textless.met, self.tools.limits.chunking_key())
         if self.is_whole and memo != self.memo:
             self.tools.store.catalog.put_memo(self.source.id, write_memo(memo))
 
-    def _is_cut_alike(self, state: FileState) -> bool:
+    def _is_chunked_alike(self, state: FileState) -> bool:
         """Whether a document has the chunks that it would get now."""
-        return self.memo.cut == self.tools.limits.cut() and state.indexed_at >= self.memo.cut_since
+        is_same = self.memo.chunking == self.tools.limits.chunking_key()
+        return is_same and state.indexed_at >= self.memo.chunking_since
 
     def _missing(self) -> list[FileState]:
         """Return what was not met by the walk and is gone: nothing below a folder that could not be read."""
@@ -366,7 +369,7 @@ class _Run:
             self._call_missing(state)
             return None
         read = _Read(path, found, read_at, hashlib.sha256(data).hexdigest())
-        if state and self._is_cut_alike(state) and state.file_hash == read.file_hash:
+        if state and self._is_chunked_alike(state) and state.file_hash == read.file_hash:
             self._restat(state, read)
         elif old := gone.pop((read.file_hash, found.path.suffix), None):
             self._rename(old, read)

@@ -18,6 +18,6 @@ def partly_read(documents: Iterable[Document]) -> list[PartlyRead]:
     ]
 
 
-def told(one: PartlyRead) -> str:
+def sentence(one: PartlyRead) -> str:
     """Return that a document was read in part, in words."""
     return f"{one.pages_without_text:,} of {one.pages:,} pages of {one.path} hold no text"

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from concord.answering.cascade import rescue
 from concord.answering.judge import Judgement, judge
 from concord.answering.passages import UNSEEN, diverse, first_of, read_present, reordered
-from concord.answering.present import explained, hits_of, waiting_for_vectors, with_freshness
-from concord.answering.remarks import remarked
+from concord.answering.present import hits_of, waiting_for_vectors, with_explanations, with_freshness
+from concord.answering.remarks import with_remarks
 from concord.answering.retrieve import Retrieval, SearchTools, deadline_ms, retrieve
 from concord.answering.second_look import second_look
 from concord.answering.timings import Timings
@@ -90,7 +90,9 @@ def examine(request: Request, tools: SearchTools) -> Examined:
         width = tools.settings["search.snippet_width"]
         hits = hits_of(survivors, judgement, found.query, scores, glance.sources, width, rescued.sought)
         hits = hits if deleted is None else with_freshness(hits, files)
-        hits = explained(hits, judgement, found, fusion, tools, look, usage) if request.explain else hits
+        hits = (
+            with_explanations(hits, judgement, found, fusion, tools, look, usage) if request.explain else hits
+        )
     answer = Answer(
         request=request,
         mode=mode,
@@ -116,7 +118,7 @@ def examine(request: Request, tools: SearchTools) -> Examined:
         sought=rescued.sought,
         timings_ms={**found.poll.timings_ms, **timings.ms},
     )
-    answer = remarked(answer, rescued, judgement.unheld, tools)
+    answer = with_remarks(answer, rescued, judgement.unheld, tools)
     return Examined(replace(answer, search_time_ms=timings.total_ms()), judgement, retrieved)
 
 

@@ -128,7 +128,7 @@ def _is_answerable(fusion: str, found: Retrieval, tools: SearchTools) -> bool:
 
 def _joined(found: Retrieval, votes: Poll) -> Retrieval:
     """Return what was found with a rung's votes added to it."""
-    added = [candidate for some in votes.votes.values() for candidate in some]
+    added = [vote for cast in votes.votes.values() for vote in cast]
     ballots = with_votes(found.ballots, added, cosine=_cosines(found, added)) if added else found.ballots
     return replace(found, poll=merged(found.poll, votes), ballots=ballots)
 

@@ -167,8 +167,8 @@ def _nearest(chunks: Sequence[Chunk], answer: Answer, deep: Poll) -> Chunk:
 
 def _ranks(deep: Poll) -> dict[ChunkId, int]:
     best: dict[ChunkId, int] = {}
-    for candidate in (one for some in deep.votes.values() for one in some):
-        best[candidate.chunk_id] = min(candidate.rank, best.get(candidate.chunk_id, candidate.rank))
+    for vote in (vote for votes in deep.votes.values() for vote in votes):
+        best[vote.chunk_id] = min(vote.rank, best.get(vote.chunk_id, vote.rank))
     return best
 
 
@@ -202,12 +202,12 @@ def _as_if_voted(
     chunk: Chunk, ballots: Ballots, deep: Poll, strategy_ranks: Sequence[StrategyRank]
 ) -> Ballots:
     """Return the ballots as they would be had the strategies voted for the chunk from where they rank it."""
-    votes = [one for some in deep.votes.values() for one in some if one.chunk_id == chunk.id]
-    if chunk.id in ballots.votes or not votes:
+    voted = [vote for votes in deep.votes.values() for vote in votes if vote.chunk_id == chunk.id]
+    if chunk.id in ballots.votes or not voted:
         return ballots
     near = next((one.score for one in strategy_ranks if one.strategy == SEMANTIC), None)
     cosine = {} if near is None else {chunk.id: near}
-    return with_votes(ballots, votes, cosine=cosine)
+    return with_votes(ballots, voted, cosine=cosine)
 
 
 def _placed(

@@ -59,7 +59,7 @@ def with_freshness(hits: tuple[Hit, ...], files: Files) -> tuple[Hit, ...]:
     return tuple(replace(hit, freshness=state) for hit, state in zip(hits, states, strict=True))
 
 
-def explained(
+def with_explanations(
     hits: Sequence[Hit],
     judgement: Judgement,
     found: Retrieval,

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from concord.answering.cascade import RUNG_STRATEGIES, Rescue, budget_ms
 from concord.answering.understand import MAX_EF_SEARCH
-from concord.partly_read import partly_read, told
+from concord.partly_read import partly_read, sentence
 from concord.ranking.agreement import Rung
 from concord.ranking.fuse import rrf
 from concord.text.contains import contains
@@ -37,7 +37,7 @@ ONLY_EXCLUDES = "what only excludes leaves nothing to look for, so the query was
 MATCHES_SUPERSEDED = "all that was found has been superseded; --include-superseded shows it"
 
 
-def remarked(answer: Answer, rescued: Rescue, unheld: Sequence[str], tools: SearchTools) -> Answer:
+def with_remarks(answer: Answer, rescued: Rescue, unheld: Sequence[str], tools: SearchTools) -> Answer:
     """Return the answer with a note on how it was reached, or why it is empty, and with suggestions.
 
     `unheld` are the codes of the query that nothing holds.
@@ -74,7 +74,7 @@ def _what_is_unread(answer: Answer) -> str | None:
     """Say that more may stand in a document that was found, where pages of it could not be read."""
     unread = partly_read(hit.document for hit in answer.hits)
     more = f", and of {len(unread) - 1} more documents" if len(unread) > 1 else ""
-    return f"{told(unread[0])}{more}: what is on them is not found" if unread else None
+    return f"{sentence(unread[0])}{more}: what is on them is not found" if unread else None
 
 
 def _what_is_clamped(answer: Answer, tools: SearchTools) -> str | None:

@@ -95,7 +95,7 @@ def retrieve(
         query = with_frequencies(query, parsed, tools.settings, tools.store.lexical)
     at_hand = polling.ask([one for one in asked if one.family != "semantic"], query)
     if cosines:  # what words have found is needed whatever meaning finds, so it is fetched meanwhile
-        cosines.foresee([one.chunk_id for some in at_hand for one in some[: query.candidates]])
+        cosines.foresee([vote.chunk_id for votes in at_hand for vote in votes[: query.candidates]])
     poll = polling.result()
     _refuse_without_words(poll, mode)
     if mode == "semantic" and query.chunks:
@@ -175,7 +175,7 @@ def _refuse_without_meaning(poll: Poll, absent: Degraded | None) -> None:
 
 def _voted(poll: Poll, query: Query) -> list[Candidate]:
     """Return the votes that count, of all strategies."""
-    return [one for some in poll.votes.values() for one in some[: query.candidates]]
+    return [vote for votes in poll.votes.values() for vote in votes[: query.candidates]]
 
 
 def _compared(voted: Sequence[Candidate], query: Query, cosines: Cosines | None) -> Comparison | None:
@@ -192,10 +192,10 @@ def _completed(poll: Poll, voted: Sequence[Candidate], compared: Comparison | No
     """
     wanted = {one.chunk_id for one in voted}
     bm25: dict[ChunkId, float] = {}
-    for some in poll.votes.values():
-        if some and some[0].family == "lexical":
-            for one in [one for one in some if one.chunk_id in wanted]:  # of a thousand, these few
-                bm25[one.chunk_id] = max(one.score, bm25.get(one.chunk_id, 0.0))
+    for votes in poll.votes.values():
+        if votes and votes[0].family == "lexical":
+            for vote in [vote for vote in votes if vote.chunk_id in wanted]:  # of a thousand, these few
+                bm25[vote.chunk_id] = max(vote.score, bm25.get(vote.chunk_id, 0.0))
     return merge_votes(voted, bm25=bm25, cosine=compared.cosines() if compared else {})
 
 

@@ -37,7 +37,7 @@ def suggestions(text: str, words: Mapping[str, Sequence[str]], titles: Sequence[
     To whoever typed one word, any word like it may help; of several, only those that were mistyped.
     """
     meant = {word: found for word, like in words.items() if (found := _meant(word, like))}
-    alone = [like for some in words.values() for like in some] if len(text.split()) == 1 else meant.values()
+    alone = [word for like in words.values() for word in like] if len(text.split()) == 1 else meant.values()
     return _distinct([*_did_you_mean(text, meant), *alone, *titles], besides=text)
 
 

@@ -6,7 +6,7 @@ import click
 
 from concord.cli import output
 from concord.cli.command import Flags, command, opened
-from concord.cli.progress import shown
+from concord.cli.progress import progress_shown
 from concord.visible import one_line
 
 
@@ -18,7 +18,7 @@ def backup(flags: Flags, file: str, as_json: bool) -> None:
     An older copy of that name is replaced when the new one is complete and sound. To look into it, name it:
     `kb --store sqlite:///home/me/backups/kb.db search …`. Stores in SQLite can do this.
     """
-    with opened(flags) as knowledge, shown() as progress:
+    with opened(flags) as knowledge, progress_shown() as progress:
         done = knowledge.backup(file, progress=progress)
     if as_json:
         from concord.wire_outcomes import backup_to_json

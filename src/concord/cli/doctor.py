@@ -9,7 +9,7 @@ import click
 from concord.cli import output
 from concord.cli.command import Flags, command, opened
 from concord.cli.faults import NOTHING_FOUND
-from concord.cli.progress import shown
+from concord.cli.progress import progress_shown
 
 if TYPE_CHECKING:
     from concord.doctor import Diagnosis
@@ -28,7 +28,7 @@ def doctor(flags: Flags, fix: bool, as_json: bool) -> int:
     gives back to the disk what is free in the store's file, where that is much.
     Exit status: 0 all is well, 1 something is not.
     """
-    with opened(flags) as knowledge, shown() as progress:
+    with opened(flags) as knowledge, progress_shown() as progress:
         found = knowledge.doctor(fix=fix, progress=progress)
     if as_json:
         from concord.wire_outcomes import diagnosis_to_json

@@ -62,7 +62,7 @@ def evaluate(
     DIR holds corpus.jsonl, queries.jsonl and qrels/*.tsv. Its documents are indexed apart from your knowledge
     base, in the cache directory, and only once. A --limit always picks the same queries.
     """
-    with opened(flags, must_exist=False) as knowledge, progress.shown() as meter:
+    with opened(flags, must_exist=False) as knowledge, progress.progress_shown() as meter:
         found = knowledge.measuring.evaluate(
             folder, unanswerable=unanswerable, split=split, limit=limit, progress=meter
         )
@@ -97,7 +97,7 @@ def calibrate(
     search with the same embedding model; remove the file that is named to go back to the fit that ships.
     Queries that `kb feedback` was given on count as judged queries too.
     """
-    with opened(flags, must_exist=False) as knowledge, progress.shown() as meter:
+    with opened(flags, must_exist=False) as knowledge, progress.progress_shown() as meter:
         found = knowledge.measuring.calibrate(
             folder, unanswerable=unanswerable, split=split, limit=limit, progress=meter
         )

@@ -9,7 +9,7 @@ import click
 from concord.cli import output
 from concord.cli.command import Flags, command, opened, refuse
 from concord.cli.faults import SOME_FAILED
-from concord.cli.progress import shown
+from concord.cli.progress import progress_shown
 
 if TYPE_CHECKING:
     from concord.knowledge import KnowledgeBase
@@ -53,7 +53,7 @@ def _everything(knowledge: KnowledgeBase, target: Target, as_json: bool) -> int:
     from concord.text.urls import without_password
     from concord.wire_outcomes import migration_to_json
 
-    with shown() as progress:
+    with progress_shown() as progress:
         done = knowledge.migrate(target.url, org=target.org, vectors=target.vectors, progress=progress)
     if as_json:
         output.emit_json(migration_to_json(done, target.url))
@@ -77,7 +77,7 @@ def _everything(knowledge: KnowledgeBase, target: Target, as_json: bool) -> int:
 
 
 def _vectors(knowledge: KnowledgeBase, as_json: bool) -> int:
-    with shown() as progress:
+    with progress_shown() as progress:
         moved = knowledge.migrate_vectors(progress=progress)
     done, place = moved.embedding, knowledge.vectors_home or "the store itself"
     if as_json:

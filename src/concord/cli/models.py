@@ -10,7 +10,7 @@ import click
 
 from concord.cli import output
 from concord.cli.command import Flags, command, group, opened
-from concord.cli.progress import shown
+from concord.cli.progress import progress_shown
 from concord.visible import one_line
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def add(flags: Flags, provider: str, model: str, url: str, as_json: bool) -> int
     PROVIDER is bundled, onnx, ollama, openai or hashing. What the store remembers is how to open the model,
     never a key.
     """
-    with opened(flags, must_exist=False) as knowledge, shown() as progress:
+    with opened(flags, must_exist=False) as knowledge, progress_shown() as progress:
         built = knowledge.models.add(provider, model, url, progress)
     if as_json:
         from concord.wire_outcomes import built_to_json
@@ -84,7 +84,7 @@ def use(flags: Flags, model: str, force: bool, queries: Path | None, as_json: bo
     MODEL is a name, a part of one, or its number in `kb models list`. What has no vector of it yet is
     embedded first. A model that was used before is not tried again, so going back is instant.
     """
-    with opened(flags) as knowledge, shown() as progress:
+    with opened(flags) as knowledge, progress_shown() as progress:
         switch = knowledge.models.use(model, force=force, queries=queries, progress=progress)
     if as_json:
         from concord.wire_outcomes import switch_to_json
@@ -122,7 +122,7 @@ def remove(flags: Flags, model: str, as_json: bool) -> None:
 @_queries_option
 def compare(flags: Flags, first: str, second: str, queries: Path | None, as_json: bool) -> None:
     """Compare what two models find: both look for the same known passages."""
-    with opened(flags) as knowledge, shown() as progress:
+    with opened(flags) as knowledge, progress_shown() as progress:
         comparison = knowledge.models.compare(first, second, queries=queries, progress=progress)
     if as_json:
         from concord.wire_outcomes import comparison_to_json
@@ -145,7 +145,7 @@ def backfill(flags: Flags, as_json: bool) -> int:
     Words are extracted as this version does it, vectors come from the cache, and only what the cache does not
     know is embedded. Searches go on meanwhile; an interrupted run has less to do the next time.
     """
-    with opened(flags) as knowledge, shown() as progress:
+    with opened(flags) as knowledge, progress_shown() as progress:
         done = knowledge.backfill(progress=progress)
     if as_json:
         from concord.wire_outcomes import backfill_to_json

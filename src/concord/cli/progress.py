@@ -44,7 +44,7 @@ class Meter(Protocol):
 
 
 @contextmanager
-def shown() -> Iterator[Meter]:
+def progress_shown() -> Iterator[Meter]:
     """Show the progress of the work in this block."""
     meter: Meter = Bar() if output.is_terminal(sys.stderr) else Lines()
     try:

@@ -9,7 +9,7 @@ import click
 from concord.cli import output
 from concord.cli.command import Flags, command, opened, refuse
 from concord.outcomes import Passage
-from concord.partly_read import partly_read, told
+from concord.partly_read import partly_read, sentence
 from concord.visible import lines
 
 
@@ -65,5 +65,5 @@ def _header(passage: Passage) -> str:
         parts.append(f"the file was {passage.freshness} since it was indexed")
     if passage.document.superseded_by:
         parts.append(f"superseded by {passage.document.superseded_by}")
-    parts += [told(one) for one in partly_read([passage.document])]
+    parts += [sentence(one) for one in partly_read([passage.document])]
     return " · ".join(parts)

@@ -113,12 +113,12 @@ def take_mode(given: dict[str, Any]) -> Mode | None:
 
 def _scoped(request: Request, within: str, knowledge: KnowledgeBase) -> Request:
     """Bring a path up to date and return the request confined to it."""
-    from concord.cli.progress import shown
+    from concord.cli.progress import progress_shown
 
     if request.source is not None:
         refuse("--in and --source exclude each other")
     mode = request.mode or knowledge.settings["search.mode"]
-    with shown() as progress:
+    with progress_shown() as progress:
         scope = knowledge.ensure(within, embed=mode != "fts5", progress=progress)
     if scope.path is not None and request.path is not None:
         refuse("--path works with --in only where --in is a whole source")

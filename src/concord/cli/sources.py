@@ -10,8 +10,8 @@ import click
 from concord.cli import output
 from concord.cli.command import Flags, command, opened, tags_option
 from concord.cli.faults import SOME_FAILED
-from concord.cli.progress import shown
-from concord.partly_read import told
+from concord.cli.progress import progress_shown
+from concord.partly_read import sentence
 from concord.visible import one_line
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def add(
     anew: patterns and tags stay until others are given, and --pattern '**' takes every file again. Every file
     is searchable by words as soon as it is read; an interrupted run loses nothing.
     """
-    with opened(flags, must_exist=False) as knowledge, shown() as progress:
+    with opened(flags, must_exist=False) as knowledge, progress_shown() as progress:
         report = knowledge.add(
             path,
             name=name,
@@ -89,7 +89,7 @@ def sync(flags: Flags, sources: tuple[str, ...], watch: bool, no_embed: bool, as
     """
     if watch:
         return _watch(flags, sources, embed=not no_embed, as_json=as_json)
-    with opened(flags) as knowledge, shown() as progress:
+    with opened(flags) as knowledge, progress_shown() as progress:
         reports = knowledge.sync(sources, embed=not no_embed, progress=progress)
     if as_json:
         from concord.wire_outcomes import sync_reports_to_json
@@ -175,7 +175,7 @@ def _further_lines(report: SyncReport) -> Iterator[str]:
     if report.partly_read:
         unread = sum(one.pages_without_text for one in report.partly_read)
         yield f"{unread:,} pages without text, which OCR such as ocrmypdf makes readable:"
-        yield from _named([one_line(told(one)) for one in report.partly_read])
+        yield from _named([one_line(sentence(one)) for one in report.partly_read])
     if report.failed:
         yield f"failed {len(report.failed):,}:"
         yield from (f"  {one_line(failure.path)}: {one_line(failure.reason)}" for failure in report.failed)

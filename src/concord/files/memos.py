@@ -8,32 +8,34 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from msgspec import Struct, field
-from msgspec.structs import asdict
+from msgspec import Struct, field, to_builtins
 
 Entry = list[int | str]  # the state of a file, then why it holds no text
 _UNFINISHED, _FINISHED = "unfinished copy", "finished copy"  # each with the generation of the copy
 
 
 class Memo(Struct, frozen=True):
-    """What the last sync that met every file of a source has seen, and how it, or one begun since, cuts."""
+    """What the last sync that met every file of a source saw; how it, or one begun since, chunks files."""
 
     mount: str | None = None  # where the disk that its files are on was mounted
     readers: list[str] = field(default_factory=list)  # who was asked for text
     textless: dict[str, Entry] = field(default_factory=dict)  # by path within the source
-    cut: list[int] = field(default_factory=list)  # how files are read and cut into chunks
-    cut_since: float = 0.0  # documents that were indexed before this moment are cut otherwise
+    chunking: list[int] = field(default_factory=list, name="cut")  # what decides which chunks a file has
+    chunking_since: float = field(
+        default=0.0, name="cut_since"
+    )  # what was indexed before is chunked otherwise
 
 
 def read_memo(written: str) -> Memo:
     """Return what was written down; of a memo that somebody else has left, nothing."""
     kept = _plain(written)
-    return Memo(**{name: kept[name] for name in Memo.__struct_fields__ if name in kept})
+    names = zip(Memo.__struct_fields__, Memo.__struct_encode_fields__, strict=True)
+    return Memo(**{name: kept[stored] for name, stored in names if stored in kept})
 
 
 def write_memo(memo: Memo) -> str:
     """Return a memo as a store keeps it."""
-    return json.dumps(asdict(memo))
+    return json.dumps(to_builtins(memo))
 
 
 def unfinished_copy(generation: int) -> str:

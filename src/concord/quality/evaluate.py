@@ -123,7 +123,7 @@ def ask(texts: Sequence[str], tools: SearchTools, progress: Progress) -> list[Ou
     """Ask queries to which nothing is relevant: those of another collection, or nonsense."""
     found = []
     for done, text in enumerate(texts, 1):
-        found.append(_outcome(text, asked(text, tools), {}))
+        found.append(_outcome(text, ask_one(text, tools), {}))
         progress("asking what it cannot know", done, len(texts))
     return found
 
@@ -133,7 +133,7 @@ def ask_own(collection: Collection, tools: SearchTools, progress: Progress) -> l
     judged = collection.judged
     found = []
     for done, (query_id, text) in enumerate(judged.items(), 1):
-        found.append(_outcome(query_id, asked(text, tools), collection.qrels.get(query_id, {})))
+        found.append(_outcome(query_id, ask_one(text, tools), collection.qrels.get(query_id, {})))
         progress("asking", done, len(judged))
     return found
 
@@ -167,7 +167,7 @@ def _ask_deeply(
     judged = collection.judged
     owners, depth = Owners(tools), _depth(tools)
     for done, (query_id, text) in enumerate(judged.items(), 1):
-        examined = asked(text, tools)
+        examined = ask_one(text, tools)
         outcomes.append(_outcome(query_id, examined, collection.qrels.get(query_id, {})))
         deeper = Request(text, top=depth, deadline_ms=UNHURRIED_MS)
         for mode, order in _orders(deeper, examined, tools).items():
@@ -176,7 +176,7 @@ def _ask_deeply(
     return runs, outcomes
 
 
-def asked(text: str, tools: SearchTools) -> Examined:
+def ask_one(text: str, tools: SearchTools) -> Examined:
     """Ask one query as a caller would, without a caller's hurry."""
     return examine(Request(text, mode="auto", deadline_ms=UNHURRIED_MS), tools)
 

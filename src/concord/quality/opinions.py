@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from concord.answering.retrieve import SearchTools
 from concord.protocols import Progress
-from concord.quality.evaluate import Outcome, asked
+from concord.quality.evaluate import Outcome, ask_one
 from concord.types import Feedback, Opinion
 
 FIRST = 10  # results among which a good one is looked for
@@ -38,7 +38,7 @@ def judged_outcomes(tools: SearchTools, progress: Progress) -> list[Outcome]:
     judged = _by_query(tools.store.journal.feedback())
     outcomes = []
     for done, (query, opinions) in enumerate(judged.items(), 1):
-        examined = asked(query, tools)
+        examined = ask_one(query, tools)
         hits, judgement = examined.answer.hits, examined.judgement
         known = [at for at, hit in enumerate(hits) if hit.document.id in opinions]
         if known:
@@ -56,7 +56,7 @@ def review(tools: SearchTools, progress: Progress) -> Review:
     for query, opinions in _by_query(feedback).items():
         wanted = {i for i, one in opinions.items() if one == "good" and tools.store.catalog.document(i)}
         if wanted:
-            hits = asked(query, tools).answer.hits
+            hits = ask_one(query, tools).answer.hits
             places.append(next((hit.rank for hit in hits[:FIRST] if hit.document.id in wanted), None))
     good = sum(one.opinion == "good" for one in feedback)
     found = [place for place in places if place is not None]

@@ -56,7 +56,7 @@ def refit(
     """
     _check(collection, tools)
     own = [*ask_own(collection, tools, progress), *feedback]
-    texts = [text for some in others.values() for text in some] or off_topic()
+    texts = [text for texts in others.values() for text in texts] or off_topic()
     foreign = ask(texts, tools, progress)
     prior, model = shipped_calibration(identity), model_key(identity)
     return Refit(

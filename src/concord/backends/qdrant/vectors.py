@@ -122,7 +122,7 @@ class QdrantVectors:
         home = self._outside.found_home()
         if home is None:
             raise none_anywhere(self._outside.home)
-        condition = self._condition(home, identity, self._told(home, filter))
+        condition = self._condition(home, identity, self._tell_and_widen(home, filter))
         query = partial(self._query, array("f", vector).tolist(), condition, ef_search, with_vectors)
         return self._nearest(query, filter, limit)
 
@@ -188,7 +188,7 @@ class QdrantVectors:
             client.upsert(name, points, wait=True)
         self._ledger.mark(identity, [chunk.id for chunk, _, _ in batch])
 
-    def _told(self, home: Home, filter: Filter) -> Filter:
+    def _tell_and_widen(self, home: Home, filter: Filter) -> Filter:
         """Send pending changes to Qdrant; return the filter to ask with, wider where some could not be sent.
 
         Documents that come back from being superseded are few: all are asked for, and the catalog takes the
