@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from benchmarks.copying import copy_store
 from benchmarks.development import QUERIES, folder
 from benchmarks.measure import Row, absent
-from concord.answering.retrieve import SearchTools
+from concord.answering.tools import SearchTools
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import Collection, read_collection
 from concord.quality.evaluate import MODES, Evaluation, evaluate

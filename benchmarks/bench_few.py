@@ -18,7 +18,7 @@ from benchmarks.copying import copy_documents
 from benchmarks.development import folder, present
 from benchmarks.measure import Row, absent, sized
 from benchmarks.synthetic import SEED
-from concord.answering.retrieve import SearchTools
+from concord.answering.tools import SearchTools
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import Collection, read_collection
 from concord.search import search

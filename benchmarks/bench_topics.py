@@ -18,7 +18,8 @@ from benchmarks.copying import copy_store
 from benchmarks.development import folder, present
 from benchmarks.measure import Row, absent
 from benchmarks.synthetic import Floats
-from concord.answering.retrieve import SearchTools, retrieve
+from concord.answering.retrieve import retrieve
+from concord.answering.tools import SearchTools
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import read_collection
 from concord.types import ChunkId, Filter, Request, silent

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from concord.answering.retrieve import SearchTools, retrieve
+from concord.answering.retrieve import retrieve
+from concord.answering.tools import SearchTools
 from concord.knowledge import KnowledgeBase
 from concord.types import Query, Request
 

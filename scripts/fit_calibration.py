@@ -18,7 +18,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.development import QUERIES, SETS, TRAIN, folder, judged, measured, present
 
-from concord.answering.retrieve import SearchTools, retrieve
+from concord.answering.retrieve import retrieve
+from concord.answering.tools import SearchTools
 from concord.knowledge import KnowledgeBase
 from concord.quality.calibration import SHIPPED, save_calibration, shipped_calibration
 from concord.quality.collection import Collection, read_collection

@@ -20,7 +20,7 @@ from concord.cli.main import main
 from concord.embedders import bundled
 from kb_command import Kb, Run
 from postgres_server import fresh_org, server_url
-from recorders import Desk, opened
+from recorders import SyncBench, opened
 from scratch import scratch
 
 if TYPE_CHECKING:
@@ -106,10 +106,10 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(params=["memory", "sqlite"])
-def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Desk]:
+def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SyncBench]:
     """Give what a sync works with, over each of two stores."""
     store = opened("memory://" if request.param == "memory" else f"sqlite://{tmp_path}/store")
-    made = Desk(store)
+    made = SyncBench(store)
     yield made
     made.reader.close()
     store.close()

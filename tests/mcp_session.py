@@ -19,8 +19,8 @@ from mcp_types import CallToolResult, ReadResourceResult, TextResourceContents
 import concord
 from concord.config import load_settings
 from concord.mcp.bases import Bases
-from concord.mcp.desk import Desk
 from concord.mcp.server import build
+from concord.mcp.server_state import ServerState
 from concord.mcp.table import OTHER_S, TOOLS, Row
 
 SOURCE = str(Path(concord.__file__).parent.parent)
@@ -55,14 +55,14 @@ async def in_process(
 ) -> AsyncIterator[Client]:
     """Connect to a server in this process."""
     rows = [row._replace(limit_s=min(row.limit_s, limit_s)) for row in tools]
-    async with Client(build(desk_at(home, **settings), rows), mode=era) as client:
+    async with Client(build(server_state_at(home, **settings), rows), mode=era) as client:
         yield client
 
 
-def desk_at(home: Path, **settings: Any) -> Desk:
+def server_state_at(home: Path, **settings: Any) -> ServerState:
     """Return what a server works with; it may index whatever lies beside its own home."""
     given = {"embed.provider": "hashing", **{key.replace("__", "."): v for key, v in settings.items()}}
-    return Desk(Bases(load_settings(given, {"KB_HOME": str(home)})), (home.parent.resolve(),))
+    return ServerState(Bases(load_settings(given, {"KB_HOME": str(home)})), (home.parent.resolve(),))
 
 
 def over_stdio(home: Path, cwd: Path, era: str = "legacy", **more: str) -> Client:

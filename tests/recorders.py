@@ -1,4 +1,4 @@
-"""Adapters that keep a record or fail when they are told to, and a desk to work at with them."""
+"""Adapters that keep a record or fail when they are told to, and a bench to work at with them."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def opened(url: str) -> Store:
 
 
 @dataclass
-class Desk:
+class SyncBench:
     """A store, a reader and an embedder, to sync folders with."""
 
     store: Store

@@ -10,7 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from concord import KnowledgeBase, Note
-from concord.answering.retrieve import SearchTools, retrieve
+from concord.answering.retrieve import retrieve
+from concord.answering.tools import SearchTools
 from concord.config import load_settings
 from concord.protocols import Strategy
 from concord.ranking.agreement import Cuts

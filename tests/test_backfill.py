@@ -162,7 +162,7 @@ def test_a_provider_that_is_down_leaves_the_vectors_as_they_are_and_says_so(kb: 
 
 
 def test_without_a_provider_only_the_words_are_indexed_anew(kb: KnowledgeBase):
-    done = backfill(kb._workbench(), None, silent)
+    done = backfill(kb._note_tools(), None, silent)
     assert (done.documents, done.embedded, done.degraded) == (PAGES, 0, "no embedding provider is configured")
 
 

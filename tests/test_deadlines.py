@@ -17,7 +17,8 @@ from msgspec.structs import replace
 import concord
 from concord import KnowledgeBase, Note, plugins
 from concord.answering.poll import Polling, poll
-from concord.answering.retrieve import SearchTools, retrieve
+from concord.answering.retrieve import retrieve
+from concord.answering.tools import SearchTools
 from concord.breaker import FAILURES
 from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, BadValue, DeadlinePassed, EmbedderDown, Unavailable, UsageError

@@ -20,7 +20,7 @@ from concord.knowledge import KnowledgeBase
 from concord.outcomes import Failure
 from concord.types import Counts, Extracted, Filter, Identity, PartlyRead, Word
 from pdf_samples import make_pdf
-from recorders import Desk, Did, FrailSpaces, FrailVectors, RecordingReader, did, opened, write
+from recorders import Did, FrailSpaces, FrailVectors, RecordingReader, SyncBench, did, opened, write
 
 EVERYTHING = Filter()
 
@@ -33,62 +33,62 @@ def docs(tmp_path: Path) -> Path:
     return folder
 
 
-def found(desk: Desk, word: str) -> int:
-    return len(desk.store.lexical.search(Word(word), EVERYTHING, 1000))
+def found(bench: SyncBench, word: str) -> int:
+    return len(bench.store.lexical.search(Word(word), EVERYTHING, 1000))
 
 
-def counts(desk: Desk) -> Counts:
-    return desk.store.catalog.counts()
+def counts(bench: SyncBench) -> Counts:
+    return bench.store.catalog.counts()
 
 
 @pytest.mark.promise("A.ingest.words-first")
-def test_words_are_searchable_before_anything_is_embedded(desk: Desk, docs: Path):
+def test_words_are_searchable_before_anything_is_embedded(bench: SyncBench, docs: Path):
     seen: list[int] = []
-    desk.embedder.before = lambda texts: seen.append(found(desk, "page"))
-    report = desk.add(docs)
+    bench.embedder.before = lambda texts: seen.append(found(bench, "page"))
+    report = bench.add(docs)
     assert seen[0] == 200
     assert (report.embedded, report.pending) == (200, 0)
 
 
 @pytest.mark.promise("A.ingest.words-first")
-def test_a_document_is_searchable_long_before_the_last_file_is_read(desk: Desk, docs: Path):
+def test_a_document_is_searchable_long_before_the_last_file_is_read(bench: SyncBench, docs: Path):
     seen: list[int] = []
-    desk.progress = lambda stage, done, total: seen.append(counts(desk).documents)
-    desk.add(docs)
+    bench.progress = lambda stage, done, total: seen.append(counts(bench).documents)
+    bench.add(docs)
     assert max(done - stored for done, stored in enumerate(seen[:200], 1)) <= ingest.GROUP_DOCUMENTS
 
 
-def test_progress_tells_of_every_file_and_of_the_chunks_left_to_embed(desk: Desk, docs: Path):
+def test_progress_tells_of_every_file_and_of_the_chunks_left_to_embed(bench: SyncBench, docs: Path):
     told: list[tuple[str, int, int | None]] = []
-    desk.progress = lambda *news: told.append(news)
-    desk.add(docs)
+    bench.progress = lambda *news: told.append(news)
+    bench.add(docs)
     assert [done for stage, done, _ in told if stage == "index"] == list(range(1, 201))
     assert [news for news in told if news[0] == "embed"][-1] == ("embed", 200, 200)
 
 
-def test_without_an_embedder_everything_waits_for_the_next_sync(desk: Desk, docs: Path):
-    desk.embeds = False
-    report = desk.add(docs)
+def test_without_an_embedder_everything_waits_for_the_next_sync(bench: SyncBench, docs: Path):
+    bench.embeds = False
+    report = bench.add(docs)
     assert (report.embedded, report.pending, report.degraded) == (0, 200, None)
-    desk.embeds = True
-    report = desk.sync()
+    bench.embeds = True
+    report = bench.sync()
     assert (did(report), report.embedded, report.pending) == (Did(unchanged=200), 200, 0)
 
 
-def test_texts_of_like_length_are_embedded_together(desk: Desk, tmp_path: Path):
+def test_texts_of_like_length_are_embedded_together(bench: SyncBench, tmp_path: Path):
     for n in range(embedding.EMBED_BATCH * 2):
         write(tmp_path / "d" / f"{n}.txt", f"short{n}" if n % 2 else f"long{n} " + "word " * 30)
-    desk.add(tmp_path / "d")
-    lengths = [len(text) for text in desk.embedder.texts]
+    bench.add(tmp_path / "d")
+    lengths = [len(text) for text in bench.embedder.texts]
     assert max(lengths[: embedding.EMBED_BATCH]) <= min(lengths[embedding.EMBED_BATCH :])
 
 
-def test_the_same_text_in_many_places_is_embedded_once(desk: Desk, tmp_path: Path):
+def test_the_same_text_in_many_places_is_embedded_once(bench: SyncBench, tmp_path: Path):
     for n in range(100):
         write(tmp_path / "d" / f"{n}" / "same.txt", "one and the same text")
-    report = desk.add(tmp_path / "d")
-    assert (len(desk.embedder.texts), report.embedded, report.reused) == (1, 1, 99)
-    assert counts(desk).vectors == 100
+    report = bench.add(tmp_path / "d")
+    assert (len(bench.embedder.texts), report.embedded, report.reused) == (1, 1, 99)
+    assert counts(bench).vectors == 100
 
 
 def test_a_model_that_is_not_there_is_told_once_and_of_no_file(tmp_path: Path):
@@ -103,85 +103,85 @@ def test_a_model_that_is_not_there_is_told_once_and_of_no_file(tmp_path: Path):
 
 
 @pytest.mark.promise("A.ingest.resumes")
-def test_a_provider_that_breaks_down_leaves_the_rest_for_the_next_sync(desk: Desk, docs: Path):
-    desk.embedder.fails_after = 130
-    report = desk.add(docs)
+def test_a_provider_that_breaks_down_leaves_the_rest_for_the_next_sync(bench: SyncBench, docs: Path):
+    bench.embedder.fails_after = 130
+    report = bench.add(docs)
     assert report.degraded == "the provider does not answer"
     assert (report.embedded, report.pending) == (128, 72)
-    assert (found(desk, "page"), counts(desk).vectors) == (200, 128)
-    desk.embedder.fails_after = None
-    report = desk.sync()
+    assert (found(bench, "page"), counts(bench).vectors) == (200, 128)
+    bench.embedder.fails_after = None
+    report = bench.sync()
     assert (report.embedded, report.pending, report.degraded) == (72, 0, None)
-    assert len(desk.embedder.texts) == len(set(desk.embedder.texts)) == 200
+    assert len(bench.embedder.texts) == len(set(bench.embedder.texts)) == 200
 
 
 @pytest.mark.promise("A.ingest.resumes")
 @pytest.mark.parametrize("stage", ["index", "embed"])
 @pytest.mark.parametrize("at", [1, 70, 150])
-def test_an_interrupted_run_goes_on_where_it_stopped(desk: Desk, docs: Path, stage: str, at: int):
+def test_an_interrupted_run_goes_on_where_it_stopped(bench: SyncBench, docs: Path, stage: str, at: int):
     def interrupt(now: str, done: int, total: int | None) -> None:
         if (now, done >= at) == (stage, True):
             raise KeyboardInterrupt
 
-    desk.progress = interrupt
+    bench.progress = interrupt
     with pytest.raises(KeyboardInterrupt):
-        desk.add(docs)
-    kept = counts(desk)
+        bench.add(docs)
+    kept = counts(bench)
     assert (kept.documents if stage == "index" else kept.vectors) >= at - ingest.GROUP_DOCUMENTS
-    desk.progress = lambda *news: None
-    report = desk.sync()
+    bench.progress = lambda *news: None
+    report = bench.sync()
     assert did(report) == Did(added=200 - kept.documents, unchanged=kept.documents)
-    assert counts(desk) == Counts(1, 200, 200, 200)
-    assert len(desk.embedder.texts) == len(set(desk.embedder.texts)) == 200
+    assert counts(bench) == Counts(1, 200, 200, 200)
+    assert len(bench.embedder.texts) == len(set(bench.embedder.texts)) == 200
 
 
-def test_an_interrupt_between_two_batches_loses_neither(desk: Desk, docs: Path):
-    desk.embedder.fails_after, desk.embedder.fault = 70, KeyboardInterrupt()
+def test_an_interrupt_between_two_batches_loses_neither(bench: SyncBench, docs: Path):
+    bench.embedder.fails_after, bench.embedder.fault = 70, KeyboardInterrupt()
     with pytest.raises(KeyboardInterrupt):
-        desk.add(docs)
-    assert counts(desk).vectors == 64
-    desk.embedder.fails_after = None
-    assert desk.sync().embedded == 136
+        bench.add(docs)
+    assert counts(bench).vectors == 64
+    bench.embedder.fails_after = None
+    assert bench.sync().embedded == 136
 
 
 @pytest.mark.parametrize(
     "fault", [BackendDown("the vector store does not answer"), DeadlinePassed("too slow")]
 )
-def test_vectors_that_cannot_be_kept_now_are_kept_later(desk: Desk, docs: Path, fault: Exception):
-    whole = desk.store
-    desk.embedder.fails_after, desk.embedder.fault = 64, fault
-    report = desk.add(docs)
+def test_vectors_that_cannot_be_kept_now_are_kept_later(bench: SyncBench, docs: Path, fault: Exception):
+    whole = bench.store
+    bench.embedder.fails_after, bench.embedder.fault = 64, fault
+    report = bench.add(docs)
     assert (report.embedded, report.pending, report.degraded) == (64, 136, str(fault))
-    assert found(desk, "page") == 200
-    desk.embedder.fails_after = None
-    assert desk.sync().pending == 0
-    assert desk.store is whole
+    assert found(bench, "page") == 200
+    bench.embedder.fails_after = None
+    assert bench.sync().pending == 0
+    assert bench.store is whole
 
 
 def test_a_vector_store_that_is_down_stops_no_words(docs: Path):
     whole = opened("memory://")
     frail = FrailVectors(whole.vectors)
-    desk = Desk(whole)
+    bench = SyncBench(whole)
     parts = {**vars(whole), "vectors": frail, "spaces": FrailSpaces(whole.spaces, frail)}
-    desk.store = type("Store", (), parts)()
+    bench.store = type("Store", (), parts)()
     frail.is_down = True
-    report = desk.add(docs)
+    report = bench.add(docs)
     assert (did(report), report.degraded) == (Did(added=200), "the vector store does not answer")
-    assert found(desk, "page") == 200
+    assert found(bench, "page") == 200
     frail.is_down = False
-    assert desk.sync().embedded == 200
+    assert bench.sync().embedded == 200
 
 
 @pytest.mark.promise("001.vec.same-model")
-def test_vectors_of_another_model_are_refused_and_words_are_kept(desk: Desk, docs: Path):
-    desk.add(docs)
+def test_vectors_of_another_model_are_refused_and_words_are_kept(bench: SyncBench, docs: Path):
+    bench.add(docs)
     write(docs / "new.md", "# New\n\nSomething about melons.\n")
-    desk.embedder.identity = replace(desk.embedder.identity, model="another")
+    bench.embedder.identity = replace(bench.embedder.identity, model="another")
     with pytest.raises(ModelMismatch, match="another") as failure:
-        desk.sync()
+        bench.sync()
     assert failure.value.hint
-    assert found(desk, "melons") == 1
-    assert desk.store.vectors.identity() == Identity("hashing", "hashing-256", 256)
+    assert found(bench, "melons") == 1
+    assert bench.store.vectors.identity() == Identity("hashing", "hashing-256", 256)
 
 
 def bad_files(folder: Path) -> dict[str, str]:
@@ -193,39 +193,39 @@ def bad_files(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.promise("A.sync.one-bad-file", "A.faults.bad-input")
-def test_bad_files_are_named_with_a_reason_and_stop_nobody(desk: Desk, tmp_path: Path):
+def test_bad_files_are_named_with_a_reason_and_stop_nobody(bench: SyncBench, tmp_path: Path):
     folder = tmp_path / "docs"
     write(folder / "a.md", "# A\n\nApples.\n")
     write(folder / "z.md", "# Z\n\nPears.\n")
     reasons = bad_files(folder)
-    report = desk.add(folder)
+    report = bench.add(folder)
     assert did(report) == Did(added=2, failed=3)
     assert {failure.path for failure in report.failed} == set(reasons)
     assert all(reasons[failure.path] in failure.reason for failure in report.failed)
     assert all("\n" not in failure.reason and len(failure.reason) > 5 for failure in report.failed)
 
 
-def test_a_bad_file_is_tried_again_and_found_once_it_is_mended(desk: Desk, tmp_path: Path):
+def test_a_bad_file_is_tried_again_and_found_once_it_is_mended(bench: SyncBench, tmp_path: Path):
     folder = tmp_path / "docs"
     write(folder / "cut.pdf", make_pdf([["some text"]])[:300])
-    assert did(desk.add(folder)) == Did(failed=1)
-    assert did(desk.sync()) == Did(failed=1)
+    assert did(bench.add(folder)) == Did(failed=1)
+    assert did(bench.sync()) == Did(failed=1)
     write(folder / "cut.pdf", make_pdf([["some whole text about peaches"]]))
-    assert did(desk.sync()) == Did(added=1)
-    assert found(desk, "peaches") == 1
+    assert did(bench.sync()) == Did(added=1)
+    assert found(bench, "peaches") == 1
 
 
-def test_a_file_that_breaks_keeps_its_last_good_text(desk: Desk, tmp_path: Path):
+def test_a_file_that_breaks_keeps_its_last_good_text(bench: SyncBench, tmp_path: Path):
     folder = tmp_path / "docs"
     write(folder / "a.pdf", make_pdf([["some text about peaches"]]))
-    desk.add(folder)
+    bench.add(folder)
     write(folder / "a.pdf", make_pdf([["some text about peaches"]])[:300], days_old=0.5)
-    assert did(desk.sync()) == Did(failed=1)
-    assert found(desk, "peaches") == 1
+    assert did(bench.sync()) == Did(failed=1)
+    assert found(bench, "peaches") == 1
 
 
 @pytest.mark.promise("A.faults.bad-input")
-def test_empty_files_scans_and_binaries_are_skipped_and_counted(desk: Desk, tmp_path: Path):
+def test_empty_files_scans_and_binaries_are_skipped_and_counted(bench: SyncBench, tmp_path: Path):
     folder = tmp_path / "docs"
     write(folder / "a.md", "# A\n\nApples.\n")
     write(folder / "zero.md", b"")
@@ -233,74 +233,74 @@ def test_empty_files_scans_and_binaries_are_skipped_and_counted(desk: Desk, tmp_
     write(folder / "scan.pdf", make_pdf([[]]))
     write(folder / "picture.png", b"\x89PNG\r\n\x1a\n" + bytes(100))
     write(folder / "program", b"\x7fELF\x02\x01\x01\x00" + bytes(range(256)))
-    report = desk.add(folder)
+    report = bench.add(folder)
     assert did(report) == Did(added=1)
     assert report.skipped["empty"] == 1
     assert report.skipped["binary"] == 2
     assert sum(report.skipped.values()) == 5
 
 
-def test_what_is_skipped_is_named_each_time_with_its_reason(desk: Desk, tmp_path: Path):
+def test_what_is_skipped_is_named_each_time_with_its_reason(bench: SyncBench, tmp_path: Path):
     folder = tmp_path / "docs"
     write(folder / "a.md", "# A\n\nApples.\n")
     write(folder / "zero.md", b"")
     write(folder / "sub" / "scan.pdf", make_pdf([None]))
     named = {Failure("docs/zero.md", "empty"), Failure("docs/sub/scan.pdf", "no text layer (scanned)")}
-    assert set(desk.add(folder).skipped_files) == named
-    assert set(desk.sync().skipped_files) == named
+    assert set(bench.add(folder).skipped_files) == named
+    assert set(bench.sync().skipped_files) == named
 
 
-def test_pages_without_text_are_reported_by_the_sync_that_reads_them(desk: Desk, tmp_path: Path):
+def test_pages_without_text_are_reported_by_the_sync_that_reads_them(bench: SyncBench, tmp_path: Path):
     folder = tmp_path / "docs"
     write(folder / "contract.pdf", make_pdf([["A contract."], *[None] * 9]))
     write(folder / "book.pdf", make_pdf([["A page of text."], []]))
-    assert desk.add(folder).partly_read == (PartlyRead("docs/contract.pdf", 10, 9),)
-    assert desk.sync().partly_read == ()
+    assert bench.add(folder).partly_read == (PartlyRead("docs/contract.pdf", 10, 9),)
+    assert bench.sync().partly_read == ()
     write(folder / "contract.pdf", make_pdf([["A contract."], None]), days_old=0.5)
-    assert desk.sync().partly_read == (PartlyRead("docs/contract.pdf", 2, 1),)
+    assert bench.sync().partly_read == (PartlyRead("docs/contract.pdf", 2, 1),)
 
 
 @pytest.mark.promise("A.faults.bad-input")
-def test_a_log_of_100_megabytes_is_skipped_as_too_large(desk: Desk, tmp_path: Path):
+def test_a_log_of_100_megabytes_is_skipped_as_too_large(bench: SyncBench, tmp_path: Path):
     folder = tmp_path / "docs"
     write(folder / "a.md", "# A\n\nApples.\n")
     log = write(folder / "big.log", "one line\n")
     os.truncate(log, 100_000_000)  # a sparse file: nothing is written
-    report = desk.add(folder)
+    report = bench.add(folder)
     assert (did(report), report.skipped) == (Did(added=1), {"too large": 1})
-    assert desk.reader.names == ["a.md"]
+    assert bench.reader.names == ["a.md"]
 
 
 @pytest.mark.promise("A.faults.bad-input")
-def test_invalid_utf8_is_text_all_the_same(desk: Desk, tmp_path: Path):
+def test_invalid_utf8_is_text_all_the_same(bench: SyncBench, tmp_path: Path):
     folder = tmp_path / "docs"
     write(folder / "latin.txt", "Die Straße zum Café führt über die Brücke, höre ich.\n".encode("latin-1"))
     write(folder / "broken.md", b"# Title\n\nBroken \xff\xfe bytes and peaches \xc3 here.\n")
-    report = desk.add(folder)
+    report = bench.add(folder)
     assert did(report) == Did(added=2)
-    assert (found(desk, "Straße"), found(desk, "peaches")) == (1, 1)
+    assert (found(bench, "Straße"), found(bench, "peaches")) == (1, 1)
 
 
 @pytest.mark.promise("A.faults.bad-input")
-def test_a_loop_of_links_ends_and_is_counted(desk: Desk, tmp_path: Path):
+def test_a_loop_of_links_ends_and_is_counted(bench: SyncBench, tmp_path: Path):
     folder = tmp_path / "docs"
     write(folder / "sub" / "a.md", "# A\n\nApples.\n")
     (folder / "sub" / "back").symlink_to(folder)
     (folder / "self").symlink_to("self")
-    report = desk.add(folder)
+    report = bench.add(folder)
     assert did(report) == Did(added=1)
     assert sum(report.skipped.values()) == 2
 
 
-def test_a_file_whose_reader_is_not_installed_is_named_and_stops_nobody(desk: Desk, docs: Path):
+def test_a_file_whose_reader_is_not_installed_is_named_and_stops_nobody(bench: SyncBench, docs: Path):
     class Missing(RecordingReader):
         def read(self, data: bytes, name: str) -> Extracted:
             if name == "page003.md":
                 raise MissingExtra("this format needs a package", hint="pip install it")
             return super().read(data, name)
 
-    desk.reader = Missing(desk.reader.inner)
-    report = desk.add(docs)
+    bench.reader = Missing(bench.reader.inner)
+    report = bench.add(docs)
     assert did(report) == Did(added=199, failed=1)
     assert report.failed[0] == Failure("docs/page003.md", "this format needs a package")
 
@@ -311,11 +311,11 @@ def test_a_document_that_no_store_can_keep_does_not_take_its_neighbours_with_it(
             extracted = super().read(data, name)
             return replace(extracted, title="half a \ud800 pair") if name == "page003.md" else extracted
 
-    desk = Desk(opened(f"sqlite://{tmp_path}/store"), reader=Odd())
-    report = desk.add(docs)
+    bench = SyncBench(opened(f"sqlite://{tmp_path}/store"), reader=Odd())
+    report = bench.add(docs)
     assert did(report) == Did(added=199, failed=1)
     assert report.failed[0].path == "docs/page003.md"
-    assert counts(desk).documents == report.chunks == 199
+    assert counts(bench).documents == report.chunks == 199
 
 
 @pytest.mark.promise("A.faults.bad-input", "A.sync.deleted")
@@ -352,13 +352,13 @@ def _said_by_nobody(folder: Path, *copies: str) -> list[str]:
 AS_NOBODY = """
 import os, sys
 from pathlib import Path
-from recorders import Desk, opened, write
+from recorders import SyncBench, opened, write
 
 def tell(what, report):
     print(f"{what}: {report.added} added", *(f"{one.path} {one.reason}" for one in report.failed), sep=", ")
 
 folder = Path(sys.argv[1])
-known, new = Desk(opened("memory://")), Desk(opened("memory://"))
+known, new = SyncBench(opened("memory://")), SyncBench(opened("memory://"))
 known.add(folder)
 write(folder / "closed.md", "# B\\n\\nOther pears.\\n").chmod(0)
 for name in sys.argv[2:]:
@@ -397,10 +397,10 @@ def test_no_bytes_in_a_file_stop_a_run(tmp_path_factory: pytest.TempPathFactory,
     folder = tmp_path_factory.mktemp("wild") / "docs"
     write(folder / name, data)
     write(folder / "z.md", "# Z\n\nThe last file.\n")
-    desk = Desk(opened("memory://"))
-    with closing(desk.reader):
-        desk.add(folder)
-    assert "docs/z.md" in desk.paths()
+    bench = SyncBench(opened("memory://"))
+    with closing(bench.reader):
+        bench.add(folder)
+    assert "docs/z.md" in bench.paths()
 
 
 def test_the_shipped_reader_says_why_for_each_kind_of_bad_file(tmp_path: Path):

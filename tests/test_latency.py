@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from concord import KnowledgeBase
-from concord.answering.retrieve import SearchTools
+from concord.answering.tools import SearchTools
 from concord.embedders.hashing import HashingEmbedder
 from concord.quality.collection import read_collection
 from concord.quality.evaluate import MODES, evaluate

@@ -128,8 +128,8 @@ THREADED = [
     "embedders/remote.py",
     "extractors/sandbox.py",
     "mcp/bases.py",
-    "mcp/desk.py",
     "mcp/jobs.py",
+    "mcp/server_state.py",
     "worker_threads.py",
 ]
 

@@ -27,7 +27,18 @@ from concord.mcp import http as served
 from concord.mcp import start
 from concord.mcp.access_tokens import add_token, grant_for, read_grants
 from concord.mcp.server import build
-from mcp_session import BOUND_S, ERAS, KB, call, desk_at, environment, refusal, run, serving, write_docs
+from mcp_session import (
+    BOUND_S,
+    ERAS,
+    KB,
+    call,
+    environment,
+    refusal,
+    run,
+    server_state_at,
+    serving,
+    write_docs,
+)
 
 PLENTY = served.HttpLimits(max_bytes=100_000, max_connections=50)
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
@@ -60,7 +71,7 @@ def post(
 @contextmanager
 def in_thread(home: Path, limits: served.HttpLimits = PLENTY, tokens: Path | None = None) -> Iterator[str]:
     """Serve from a thread of this process, so that limits can be made small."""
-    app = served.application(build(desk_at(home)), read_grants(tokens) if tokens else (), [], limits)
+    app = served.application(build(server_state_at(home)), read_grants(tokens) if tokens else (), [], limits)
     server = served.web_server(app, limits)
     with served.listen("127.0.0.1", 0) as listener:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})

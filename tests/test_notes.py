@@ -14,7 +14,7 @@ from concord.backends.memory.store import MemoryStore
 from concord.embedding import embed_pending
 from concord.errors import BadValue, NotFound, UsageError
 from concord.knowledge import KnowledgeBase
-from concord.notes import Note, Workbench, save_note
+from concord.notes import Note, NoteTools, save_note
 from concord.text.chunk import ChunkSize
 from recorders import RecordingEmbedder, write
 from small_library import empty, library
@@ -193,7 +193,7 @@ def test_everything_in_a_note_is_found_by_its_words(kb: KnowledgeBase, word: str
 def test_one_text_of_all_fields_is_embedded_in_the_order_of_reading():
     embedder = RecordingEmbedder()
     store = MemoryStore()
-    save_note(FULL, Workbench(store, embedder, ChunkSize.for_target(320, overlap=0)))
+    save_note(FULL, NoteTools(store, embedder, ChunkSize.for_target(320, overlap=0)))
     embed_pending(store, embedder, lambda *_: None)
     (text,) = embedder.texts
     said = ["Workshop", "cellar", "floppy", "moving", "still runs", "beige box", "386DX33", "#hardware"]

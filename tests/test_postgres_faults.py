@@ -18,7 +18,7 @@ from concord.storage import Store
 from concord.types import Vector, Word
 from contract.stored import EVERYTHING, embed, put, unit
 from postgres_server import Server, fresh_org, server_url, shared_server
-from recorders import Desk, write
+from recorders import SyncBench, write
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from psycopg_pool import PoolTimeout  # noqa: E402
@@ -160,20 +160,20 @@ def test_a_sync_cut_off_by_the_server_is_finished_by_the_next_one(
 ):
     for n in range(FILES):
         write(tmp_path / "docs" / f"{n:03}.md", f"# Page {n}\n\nShared text of page{n}.\n")
-    desk = Desk(store)
+    bench = SyncBench(store)
 
     def stop_halfway(stage: str, done: int, total: int | None) -> None:
         if (stage, done) == ("index", FILES * 8 // 10):
             server.stop()
 
-    desk.progress = stop_halfway
+    bench.progress = stop_halfway
     with pytest.raises(BackendDown):
-        desk.add(tmp_path / "docs")
+        bench.add(tmp_path / "docs")
     server.start()
-    kept = len(desk.paths())
+    kept = len(bench.paths())
     assert 0 < kept < FILES
-    desk.progress = lambda stage, done, total: None
-    report = desk.sync()
+    bench.progress = lambda stage, done, total: None
+    report = bench.sync()
     assert (report.added, report.unchanged, report.pending) == (FILES - kept, kept, 0)
     counts = store.catalog.counts()
     assert (counts.documents, counts.vectors) == (FILES, counts.chunks)
@@ -185,19 +185,19 @@ def test_vectors_cut_off_by_the_server_are_made_by_the_next_sync(
 ):
     for n in range(FILES):
         write(tmp_path / "docs" / f"{n:03}.md", f"# Page {n}\n\nShared text of page{n}.\n")
-    desk = Desk(store)
+    bench = SyncBench(store)
 
     def stop_while_embedding(stage: str, done: int, total: int | None) -> None:
         if stage == "embed" and done < FILES:
             server.stop()
 
-    desk.progress = stop_while_embedding
+    bench.progress = stop_while_embedding
     with pytest.raises(BackendDown):
-        desk.add(tmp_path / "docs")
+        bench.add(tmp_path / "docs")
     server.start()
     assert 0 < store.catalog.counts().vectors < FILES
-    desk.progress = lambda stage, done, total: None
-    assert desk.sync().pending == 0
+    bench.progress = lambda stage, done, total: None
+    assert bench.sync().pending == 0
     assert store.catalog.counts().vectors == FILES
 
 

@@ -25,7 +25,7 @@ from concord.sources import register
 from concord.text.chunk import ChunkSize
 from concord.types import Document, Filter, Word
 from failing_folder import fail_listing
-from recorders import MAX_BYTES, Desk, Did, age, did, opened, write
+from recorders import MAX_BYTES, Did, SyncBench, age, did, opened, write
 
 EVERYTHING = Filter()
 
@@ -39,72 +39,74 @@ def docs(tmp_path: Path) -> Path:
     return folder
 
 
-def found(desk: Desk, word: str) -> set[str]:
+def found(bench: SyncBench, word: str) -> set[str]:
     """Return the paths of the documents that hold a word."""
-    hits = desk.store.lexical.search(Word(word), EVERYTHING, 100)
-    return {document.path for _, document in desk.store.catalog.read([hit.chunk_id for hit in hits]).values()}
+    hits = bench.store.lexical.search(Word(word), EVERYTHING, 100)
+    return {
+        document.path for _, document in bench.store.catalog.read([hit.chunk_id for hit in hits]).values()
+    }
 
 
-def read_later(desk: Desk, path: str) -> Document:
+def read_later(bench: SyncBench, path: str) -> Document:
     """Have a document read long after its file was made, so that no doubt is left about it."""
-    document: Document = replace(desk.document(path), indexed_at=time.time() + 3600)
-    desk.store.catalog.update_document(document)
+    document: Document = replace(bench.document(path), indexed_at=time.time() + 3600)
+    bench.store.catalog.update_document(document)
     return document
 
 
 @pytest.mark.promise("A.sync.one-stat")
-def test_unchanged_files_cost_one_look_and_nothing_is_read(desk: Desk, docs: Path):
-    assert did(desk.add(docs)) == Did(added=3)
-    for path in desk.paths():
-        read_later(desk, path)
-    desk.forget()
+def test_unchanged_files_cost_one_look_and_nothing_is_read(bench: SyncBench, docs: Path):
+    assert did(bench.add(docs)) == Did(added=3)
+    for path in bench.paths():
+        read_later(bench, path)
+    bench.forget()
     before = {path.name: path.stat().st_atime_ns for path in docs.rglob("*.md")}
-    assert did(desk.sync()) == Did(unchanged=3)
-    assert (desk.reader.names, desk.embedder.texts) == ([], [])
+    assert did(bench.sync()) == Did(unchanged=3)
+    assert (bench.reader.names, bench.embedder.texts) == ([], [])
     assert {path.name: path.stat().st_atime_ns for path in docs.rglob("*.md")} == before
 
 
-def test_a_file_that_was_only_touched_is_looked_into_once_and_not_read_as_text(desk: Desk, docs: Path):
-    desk.add(docs)
-    desk.forget()
+def test_a_file_that_was_only_touched_is_looked_into_once_and_not_read_as_text(bench: SyncBench, docs: Path):
+    bench.add(docs)
+    bench.forget()
     age(docs / "alpha.md", days_old=0.5)
-    assert did(desk.sync()) == Did(unchanged=3)
-    assert desk.reader.names == []
-    assert desk.document("docs/alpha.md").mtime_ns == (docs / "alpha.md").stat().st_mtime_ns
+    assert did(bench.sync()) == Did(unchanged=3)
+    assert bench.reader.names == []
+    assert bench.document("docs/alpha.md").mtime_ns == (docs / "alpha.md").stat().st_mtime_ns
 
 
-def test_a_changed_file_is_replaced_and_keeps_its_document(desk: Desk, docs: Path):
-    desk.add(docs)
-    before = desk.document("docs/alpha.md")
-    desk.forget()
+def test_a_changed_file_is_replaced_and_keeps_its_document(bench: SyncBench, docs: Path):
+    bench.add(docs)
+    before = bench.document("docs/alpha.md")
+    bench.forget()
     write(docs / "alpha.md", "# Alpha\n\nNow it is about cherries.\n", days_old=0.5)
-    assert did(desk.sync()) == Did(changed=1, unchanged=2)
-    assert desk.reader.names == ["alpha.md"]
-    assert (found(desk, "cherries"), found(desk, "apples")) == ({"docs/alpha.md"}, set())
-    assert desk.document("docs/alpha.md").id == before.id
+    assert did(bench.sync()) == Did(changed=1, unchanged=2)
+    assert bench.reader.names == ["alpha.md"]
+    assert (found(bench, "cherries"), found(bench, "apples")) == ({"docs/alpha.md"}, set())
+    assert bench.document("docs/alpha.md").id == before.id
 
 
-def test_a_save_within_the_same_tick_is_not_missed(desk: Desk, docs: Path):
+def test_a_save_within_the_same_tick_is_not_missed(bench: SyncBench, docs: Path):
     """Two saves so close that size and time are equal: the first sync must not trust what it saw."""
     write(
         docs / "alpha.md", "# Alpha\n\nIt is about grapes.\n", days_old=-0.01
     )  # so that no slow machine makes it old
     moment = (docs / "alpha.md").stat().st_mtime_ns
-    desk.add(docs)
+    bench.add(docs)
     (docs / "alpha.md").write_bytes(b"# Alpha\n\nIt is about quince.\n")
     os.utime(docs / "alpha.md", ns=(moment, moment))
-    assert did(desk.sync()) == Did(changed=1, unchanged=2)
-    assert (found(desk, "quince"), found(desk, "grapes")) == ({"docs/alpha.md"}, set())
+    assert did(bench.sync()) == Did(changed=1, unchanged=2)
+    assert (found(bench, "quince"), found(bench, "grapes")) == ({"docs/alpha.md"}, set())
 
 
-def test_a_file_replaced_by_one_of_the_same_size_and_time_is_not_missed(desk: Desk, docs: Path):
+def test_a_file_replaced_by_one_of_the_same_size_and_time_is_not_missed(bench: SyncBench, docs: Path):
     """As packages and synchronised folders do, whose files keep their times."""
     write(docs / "alpha.md", "# Alpha\n\nIt is about grapes.\n", days_old=9)
-    desk.add(docs)
+    bench.add(docs)
     shutil.copystat(docs / "alpha.md", write(docs.parent / "new.md", "# Alpha\n\nIt is about quince.\n"))
     (docs.parent / "new.md").rename(docs / "alpha.md")
-    assert did(desk.sync()) == Did(changed=1, unchanged=2)
-    assert (found(desk, "quince"), found(desk, "grapes")) == ({"docs/alpha.md"}, set())
+    assert did(bench.sync()) == Did(changed=1, unchanged=2)
+    assert (found(bench, "quince"), found(bench, "grapes")) == ({"docs/alpha.md"}, set())
 
 
 @pytest.mark.parametrize(
@@ -117,89 +119,89 @@ def test_a_file_that_the_system_has_touched_since_it_was_read_may_be_another(
     assert may_be_another(int((read_at + seconds_after_reading) * 1e9), read_at) is may_be
 
 
-def test_a_file_saved_just_now_passes_a_filter_by_date(desk: Desk, docs: Path):
+def test_a_file_saved_just_now_passes_a_filter_by_date(bench: SyncBench, docs: Path):
     write(docs / "alpha.md", "# Alpha\n\nFresh apples.\n", days_old=0)
-    desk.add(docs)
+    bench.add(docs)
     since = (docs / "alpha.md").stat().st_mtime - 60
-    assert desk.store.catalog.count_documents(Filter(since=since)) == 1
-    assert desk.store.catalog.count_documents(Filter(until=since)) == 2
+    assert bench.store.catalog.count_documents(Filter(since=since)) == 1
+    assert bench.store.catalog.count_documents(Filter(until=since)) == 2
 
 
-def test_a_file_from_the_future_is_not_stored_again_by_every_sync(desk: Desk, docs: Path):
+def test_a_file_from_the_future_is_not_stored_again_by_every_sync(bench: SyncBench, docs: Path):
     write(docs / "alpha.md", "# Alpha\n\nTomorrow's apples.\n", days_old=-1)
-    desk.add(docs)
-    before = read_later(desk, "docs/alpha.md")
-    assert did(desk.sync()) == Did(unchanged=3)
-    assert desk.document("docs/alpha.md") == before
+    bench.add(docs)
+    before = read_later(bench, "docs/alpha.md")
+    assert did(bench.sync()) == Did(unchanged=3)
+    assert bench.document("docs/alpha.md") == before
 
 
-def test_a_file_of_a_year_that_no_store_can_keep_is_indexed_once(desk: Desk, docs: Path):
+def test_a_file_of_a_year_that_no_store_can_keep_is_indexed_once(bench: SyncBench, docs: Path):
     moment = datetime(2400, 1, 1, tzinfo=UTC).timestamp()
     os.utime(docs / "alpha.md", (moment, moment))
     if (docs / "alpha.md").stat().st_mtime != moment:
         pytest.skip("this file system keeps no such date")
-    assert did(desk.add(docs)) == Did(added=3)
-    before, source = read_later(desk, "docs/alpha.md"), desk.store.catalog.sources()[0]
-    assert Files([source], desk.store.catalog.memo).freshness(before) == "fresh"
-    assert did(desk.sync()) == Did(unchanged=3)
-    assert desk.document("docs/alpha.md") == before
+    assert did(bench.add(docs)) == Did(added=3)
+    before, source = read_later(bench, "docs/alpha.md"), bench.store.catalog.sources()[0]
+    assert Files([source], bench.store.catalog.memo).freshness(before) == "fresh"
+    assert did(bench.sync()) == Did(unchanged=3)
+    assert bench.document("docs/alpha.md") == before
     age(docs / "alpha.md")
-    assert did(desk.sync(changed=[str(docs / "alpha.md")])) == Did(unchanged=1)
-    assert desk.document("docs/alpha.md").mtime_ns == (docs / "alpha.md").stat().st_mtime_ns
+    assert did(bench.sync(changed=[str(docs / "alpha.md")])) == Did(unchanged=1)
+    assert bench.document("docs/alpha.md").mtime_ns == (docs / "alpha.md").stat().st_mtime_ns
 
 
 @pytest.mark.promise("A.sync.deleted")
-def test_deleted_files_disappear(desk: Desk, docs: Path):
-    desk.add(docs)
+def test_deleted_files_disappear(bench: SyncBench, docs: Path):
+    bench.add(docs)
     (docs / "beta.md").unlink()
     shutil.rmtree(docs / "deep")
-    assert did(desk.sync()) == Did(removed=2, unchanged=1)
-    assert desk.paths() == ["docs/alpha.md"]
-    assert found(desk, "pears") == set()
+    assert did(bench.sync()) == Did(removed=2, unchanged=1)
+    assert bench.paths() == ["docs/alpha.md"]
+    assert found(bench, "pears") == set()
 
 
-def test_a_file_that_an_ignore_rule_now_names_disappears(desk: Desk, docs: Path):
-    desk.add(docs)
+def test_a_file_that_an_ignore_rule_now_names_disappears(bench: SyncBench, docs: Path):
+    bench.add(docs)
     write(docs / ".kbignore", "beta.md\n")
-    assert did(desk.sync()) == Did(removed=1, unchanged=2)
+    assert did(bench.sync()) == Did(removed=1, unchanged=2)
 
 
-def test_other_patterns_for_a_known_source_leave_only_what_they_match(desk: Desk, docs: Path):
-    desk.add(docs)
-    assert did(desk.add(docs, patterns=["*.txt"])) == Did(removed=2, unchanged=1)
-    assert desk.paths() == ["docs/deep/gamma.txt"]
+def test_other_patterns_for_a_known_source_leave_only_what_they_match(bench: SyncBench, docs: Path):
+    bench.add(docs)
+    assert did(bench.add(docs, patterns=["*.txt"])) == Did(removed=2, unchanged=1)
+    assert bench.paths() == ["docs/deep/gamma.txt"]
 
 
-def test_a_file_that_becomes_binary_disappears(desk: Desk, docs: Path):
-    desk.add(docs)
+def test_a_file_that_becomes_binary_disappears(bench: SyncBench, docs: Path):
+    bench.add(docs)
     write(docs / "beta.md", b"\x7fELF\x00\x01\x02" * 100, days_old=0.5)
-    report = desk.sync()
+    report = bench.sync()
     assert did(report) == Did(removed=1, unchanged=2)
     assert sum(report.skipped.values()) == 1
 
 
 @pytest.mark.promise("004.cache", "A.sync.renamed")
-def test_a_renamed_file_keeps_its_document_chunks_and_embeddings(desk: Desk, docs: Path):
-    desk.add(docs)
-    before, chunks = desk.document("docs/alpha.md"), desk.chunks("docs/alpha.md")
-    desk.forget()
+def test_a_renamed_file_keeps_its_document_chunks_and_embeddings(bench: SyncBench, docs: Path):
+    bench.add(docs)
+    before, chunks = bench.document("docs/alpha.md"), bench.chunks("docs/alpha.md")
+    bench.forget()
     (docs / "alpha.md").rename(docs / "deep" / "first.md")
-    report = desk.sync()
+    report = bench.sync()
     assert did(report) == Did(renamed=1, unchanged=2)
-    assert (desk.reader.names, desk.embedder.texts, report.pending) == ([], [], 0)
-    assert desk.document("docs/deep/first.md").id == before.id
-    assert desk.chunks("docs/deep/first.md") == chunks
-    assert found(desk, "apples") == {"docs/deep/first.md"}
+    assert (bench.reader.names, bench.embedder.texts, report.pending) == ([], [], 0)
+    assert bench.document("docs/deep/first.md").id == before.id
+    assert bench.chunks("docs/deep/first.md") == chunks
+    assert found(bench, "apples") == {"docs/deep/first.md"}
 
 
 @pytest.mark.promise("004.cache")
-def test_a_renamed_folder_embeds_nothing(desk: Desk, docs: Path):
-    desk.add(docs)
-    desk.forget()
+def test_a_renamed_folder_embeds_nothing(bench: SyncBench, docs: Path):
+    bench.add(docs)
+    bench.forget()
     (docs / "deep").rename(docs / "deeper")
-    assert did(desk.sync()) == Did(renamed=1, unchanged=2)
-    assert desk.embedder.texts == []
-    assert desk.paths() == ["docs/alpha.md", "docs/beta.md", "docs/deeper/gamma.txt"]
+    assert did(bench.sync()) == Did(renamed=1, unchanged=2)
+    assert bench.embedder.texts == []
+    assert bench.paths() == ["docs/alpha.md", "docs/beta.md", "docs/deeper/gamma.txt"]
 
 
 @pytest.mark.parametrize(
@@ -211,200 +213,200 @@ def test_a_renamed_folder_embeds_nothing(desk: Desk, docs: Path):
     ],
 )
 def test_a_title_follows_the_name_only_where_it_came_from_it(
-    desk: Desk, tmp_path: Path, old: str, new: str, before: str, after: str
+    bench: SyncBench, tmp_path: Path, old: str, new: str, before: str, after: str
 ):
     texts = {"a.txt": "Some apples.\n", "a.md": "# Banana\n\nApples.\n", "a.py": '"""Apples."""\n\nx = 1\n'}
     write(tmp_path / "d" / old, texts[old])
-    desk.add(tmp_path / "d")
-    assert desk.document(f"d/{old}").title == before
+    bench.add(tmp_path / "d")
+    assert bench.document(f"d/{old}").title == before
     (tmp_path / "d" / old).rename(tmp_path / "d" / new)
-    assert did(desk.sync()) == Did(renamed=1)
-    assert desk.document(f"d/{new}").title == after
+    assert did(bench.sync()) == Did(renamed=1)
+    assert bench.document(f"d/{new}").title == after
 
 
-def test_another_extension_is_another_kind_of_document(desk: Desk, docs: Path):
-    desk.add(docs)
+def test_another_extension_is_another_kind_of_document(bench: SyncBench, docs: Path):
+    bench.add(docs)
     (docs / "alpha.md").rename(docs / "alpha.txt")
-    assert did(desk.sync()) == Did(added=1, removed=1, unchanged=2)
-    assert desk.document("docs/alpha.txt").type == "text"
+    assert did(bench.sync()) == Did(added=1, removed=1, unchanged=2)
+    assert bench.document("docs/alpha.txt").type == "text"
 
 
-def test_two_files_that_swap_their_names_swap_their_texts(desk: Desk, docs: Path):
-    desk.add(docs)
-    desk.forget()
+def test_two_files_that_swap_their_names_swap_their_texts(bench: SyncBench, docs: Path):
+    bench.add(docs)
+    bench.forget()
     (docs / "alpha.md").rename(docs / "swap")
     (docs / "beta.md").rename(docs / "alpha.md")
     (docs / "swap").rename(docs / "beta.md")
     age(docs / "alpha.md", 0.3)
     age(docs / "beta.md", 0.4)
-    assert did(desk.sync()) == Did(changed=2, unchanged=1)
-    assert (found(desk, "apples"), found(desk, "pears")) == ({"docs/beta.md"}, {"docs/alpha.md"})
-    assert desk.embedder.texts == []
+    assert did(bench.sync()) == Did(changed=2, unchanged=1)
+    assert (found(bench, "apples"), found(bench, "pears")) == ({"docs/beta.md"}, {"docs/alpha.md"})
+    assert bench.embedder.texts == []
 
 
-def test_a_copy_is_a_document_of_its_own_and_embeds_nothing(desk: Desk, docs: Path):
-    desk.add(docs)
-    desk.forget()
+def test_a_copy_is_a_document_of_its_own_and_embeds_nothing(bench: SyncBench, docs: Path):
+    bench.add(docs)
+    bench.forget()
     write(docs / "copy.md", (docs / "alpha.md").read_bytes())
-    assert did(desk.sync()) == Did(added=1, unchanged=3)
-    assert desk.embedder.texts == []
-    assert found(desk, "apples") == {"docs/alpha.md", "docs/copy.md"}
+    assert did(bench.sync()) == Did(added=1, unchanged=3)
+    assert bench.embedder.texts == []
+    assert found(bench, "apples") == {"docs/alpha.md", "docs/copy.md"}
 
 
 @pytest.mark.promise("004.cache")
-def test_a_file_that_moves_to_another_source_embeds_nothing(desk: Desk, docs: Path, tmp_path: Path):
-    desk.add(docs)
-    desk.forget()
+def test_a_file_that_moves_to_another_source_embeds_nothing(bench: SyncBench, docs: Path, tmp_path: Path):
+    bench.add(docs)
+    bench.forget()
     (tmp_path / "other").mkdir()
     (docs / "alpha.md").rename(tmp_path / "other" / "alpha.md")
-    assert desk.add(tmp_path / "other").reused == 1
-    assert desk.embedder.texts == []
+    assert bench.add(tmp_path / "other").reused == 1
+    assert bench.embedder.texts == []
 
 
 @pytest.mark.promise("004.cache")
-def test_a_source_that_is_removed_and_added_again_embeds_nothing(desk: Desk, docs: Path):
-    source = desk.add(docs).source
-    desk.store.vectors.delete_source(source.id)
-    desk.store.catalog.remove_source(source.id)
-    desk.forget()
-    report = desk.add(docs)
+def test_a_source_that_is_removed_and_added_again_embeds_nothing(bench: SyncBench, docs: Path):
+    source = bench.add(docs).source
+    bench.store.vectors.delete_source(source.id)
+    bench.store.catalog.remove_source(source.id)
+    bench.forget()
+    report = bench.add(docs)
     assert (did(report), report.embedded, report.reused) == (Did(added=3), 0, 3)
-    assert desk.embedder.texts == []
+    assert bench.embedder.texts == []
 
 
 @pytest.mark.promise("004.cache")
-def test_what_is_cut_anew_embeds_only_what_is_cut_otherwise(desk: Desk, docs: Path):
+def test_what_is_cut_anew_embeds_only_what_is_cut_otherwise(bench: SyncBench, docs: Path):
     write(docs / "long.md", "# Long\n\n" + " ".join(f"Sentence {n} tells of fruit." for n in range(40)))
-    source = desk.add(docs).source
-    whole = len(desk.chunks("docs/long.md"))
-    desk.store.catalog.remove_source(source.id)
-    desk.forget()
-    desk.size = ChunkSize.for_target(80, overlap=0)
-    desk.add(docs)
-    assert 1 < len(desk.chunks("docs/long.md")) < whole
-    assert len(desk.embedder.texts) <= len(desk.chunks("docs/long.md"))
-    assert all("Long" in text for text in desk.embedder.texts)
+    source = bench.add(docs).source
+    whole = len(bench.chunks("docs/long.md"))
+    bench.store.catalog.remove_source(source.id)
+    bench.forget()
+    bench.size = ChunkSize.for_target(80, overlap=0)
+    bench.add(docs)
+    assert 1 < len(bench.chunks("docs/long.md")) < whole
+    assert len(bench.embedder.texts) <= len(bench.chunks("docs/long.md"))
+    assert all("Long" in text for text in bench.embedder.texts)
 
 
 @pytest.mark.promise("004.cache", "000.hash")
-def test_of_a_changed_file_only_what_changed_is_embedded(desk: Desk, docs: Path):
+def test_of_a_changed_file_only_what_changed_is_embedded(bench: SyncBench, docs: Path):
     sections = [f"## Part {n}\n\n" + f"Sentence {n} tells of fruit number {n}. " * 8 for n in range(6)]
     write(docs / "long.md", "# Long\n\n" + "\n\n".join(sections))
-    desk.add(docs)
-    ids = {chunk.text: chunk.id for chunk in desk.chunks("docs/long.md")}
-    desk.forget()
+    bench.add(docs)
+    ids = {chunk.text: chunk.id for chunk in bench.chunks("docs/long.md")}
+    bench.forget()
     sections.insert(2, "## Between\n\n" + "Something new about melons. " * 8)
     write(docs / "long.md", "# Long\n\n" + "\n\n".join(sections), days_old=0.5)
-    desk.sync()
-    assert all("melons" in text for text in desk.embedder.texts)
-    assert len(desk.embedder.texts) >= 1
-    after = {chunk.text: chunk.id for chunk in desk.chunks("docs/long.md")}
+    bench.sync()
+    assert all("melons" in text for text in bench.embedder.texts)
+    assert len(bench.embedder.texts) >= 1
+    after = {chunk.text: chunk.id for chunk in bench.chunks("docs/long.md")}
     assert all(after[text] == known for text, known in ids.items())
 
 
 @pytest.mark.promise("000.hash")
-def test_other_bytes_of_the_same_text_change_no_chunk_and_embed_nothing(desk: Desk, docs: Path):
-    desk.add(docs)
-    before = desk.chunks("docs/alpha.md"), desk.document("docs/alpha.md").content_hash
-    desk.forget()
+def test_other_bytes_of_the_same_text_change_no_chunk_and_embed_nothing(bench: SyncBench, docs: Path):
+    bench.add(docs)
+    before = bench.chunks("docs/alpha.md"), bench.document("docs/alpha.md").content_hash
+    bench.forget()
     text = (docs / "alpha.md").read_text(encoding="utf-8")
     write(docs / "alpha.md", text.replace("\n", "\r\n").encode(), days_old=0.5)
-    desk.sync()
-    assert (desk.chunks("docs/alpha.md"), desk.document("docs/alpha.md").content_hash) == before
-    assert desk.embedder.texts == []
+    bench.sync()
+    assert (bench.chunks("docs/alpha.md"), bench.document("docs/alpha.md").content_hash) == before
+    assert bench.embedder.texts == []
 
 
-def test_tags_that_a_source_gets_later_reach_the_documents_it_has(desk: Desk, docs: Path):
+def test_tags_that_a_source_gets_later_reach_the_documents_it_has(bench: SyncBench, docs: Path):
     write(docs / "beta.md", "---\ntags: [own]\n---\n# Beta\n\nPears.\n")
-    desk.add(docs)
-    desk.forget()
-    assert did(desk.add(docs, tags=["fruit"])) == Did(unchanged=3)
-    assert desk.store.catalog.count_documents(Filter(tags=("fruit",))) == 3
-    assert desk.store.catalog.count_documents(Filter(tags=("fruit", "own"))) == 1
-    assert (desk.reader.names, desk.embedder.texts) == ([], [])
+    bench.add(docs)
+    bench.forget()
+    assert did(bench.add(docs, tags=["fruit"])) == Did(unchanged=3)
+    assert bench.store.catalog.count_documents(Filter(tags=("fruit",))) == 3
+    assert bench.store.catalog.count_documents(Filter(tags=("fruit", "own"))) == 1
+    assert (bench.reader.names, bench.embedder.texts) == ([], [])
 
 
-def test_tags_that_a_source_gets_instead_of_others_take_their_place(desk: Desk, docs: Path):
+def test_tags_that_a_source_gets_instead_of_others_take_their_place(bench: SyncBench, docs: Path):
     write(docs / "beta.md", "---\ntags: [own, old]\n---\n# Beta\n\nPears.\n")
-    desk.add(docs, tags=["old", "both"])
-    embedded = len(desk.embedder.texts)
-    desk.add(docs, tags=["new", "both"])
-    count = desk.store.catalog.count_documents
+    bench.add(docs, tags=["old", "both"])
+    embedded = len(bench.embedder.texts)
+    bench.add(docs, tags=["new", "both"])
+    count = bench.store.catalog.count_documents
     assert [count(Filter(tags=(tag,))) for tag in ("new", "both", "old", "own")] == [3, 3, 1, 1]
-    assert len(desk.embedder.texts) == embedded
+    assert len(bench.embedder.texts) == embedded
 
 
 @pytest.mark.promise("A.sync.one-stat")
-def test_what_holds_no_text_is_counted_every_time_and_read_once(desk: Desk, docs: Path):
+def test_what_holds_no_text_is_counted_every_time_and_read_once(bench: SyncBench, docs: Path):
     write(docs / "program", b"\x7fELF\x02\x01\x01\x00" + bytes(range(256)) * 20)
-    first = desk.add(docs)
-    desk.forget()
-    again = desk.sync()
+    first = bench.add(docs)
+    bench.forget()
+    again = bench.sync()
     assert again.skipped == first.skipped
     assert sum(again.skipped.values()) == 1
-    assert desk.reader.names == []
+    assert bench.reader.names == []
 
 
-def test_a_folder_without_any_text_is_read_once_too(desk: Desk, tmp_path: Path):
+def test_a_folder_without_any_text_is_read_once_too(bench: SyncBench, tmp_path: Path):
     write(tmp_path / "bin" / "program", b"\x7fELF\x02\x01\x01\x00" + bytes(range(256)) * 20)
-    desk.add(tmp_path / "bin")
-    assert desk.sync().skipped == {"binary": 1}
-    assert desk.reader.names == ["program"]
+    bench.add(tmp_path / "bin")
+    assert bench.sync().skipped == {"binary": 1}
+    assert bench.reader.names == ["program"]
 
 
-def test_what_held_no_text_is_read_again_when_it_changes(desk: Desk, docs: Path):
+def test_what_held_no_text_is_read_again_when_it_changes(bench: SyncBench, docs: Path):
     write(docs / "program", b"\x7fELF\x02\x01\x01\x00" + bytes(range(256)) * 20)
-    desk.add(docs)
+    bench.add(docs)
     write(docs / "program", "it is a script about apricots now\n", days_old=0.5)
-    assert did(desk.sync()) == Did(added=1, unchanged=3)
-    assert found(desk, "apricots") == {"docs/program"}
+    assert did(bench.sync()) == Did(added=1, unchanged=3)
+    assert found(bench, "apricots") == {"docs/program"}
 
 
 def test_what_held_no_text_is_read_again_when_it_is_replaced_by_a_file_of_its_size_and_time(
-    desk: Desk, docs: Path
+    bench: SyncBench, docs: Path
 ):
     program = write(docs / "program", b"\x7fELF\x02\x01\x01\x00" + bytes(range(256)) * 20)
-    desk.add(docs)
+    bench.add(docs)
     script = write(
         docs.parent / "script", "it is a script about apricots now\n".ljust(program.stat().st_size)
     )
     shutil.copystat(program, script)
     script.rename(program)
-    assert did(desk.sync()) == Did(added=1, unchanged=3)
+    assert did(bench.sync()) == Did(added=1, unchanged=3)
 
 
 def test_a_program_that_reads_more_formats_looks_again(
-    desk: Desk, docs: Path, monkeypatch: pytest.MonkeyPatch
+    bench: SyncBench, docs: Path, monkeypatch: pytest.MonkeyPatch
 ):
     write(docs / "program", b"\x7fELF\x02\x01\x01\x00" + bytes(range(256)) * 20)
-    desk.add(docs)
-    desk.forget()
+    bench.add(docs)
+    bench.forget()
     monkeypatch.setattr("concord.files.textless.__version__", "99")
-    desk.sync()
-    assert desk.reader.names == ["program"]
+    bench.sync()
+    assert bench.reader.names == ["program"]
 
 
-def test_other_lengths_of_chunks_hold_for_files_that_are_indexed_already(desk: Desk, docs: Path):
+def test_other_lengths_of_chunks_hold_for_files_that_are_indexed_already(bench: SyncBench, docs: Path):
     write(docs / "long.md", "# Long\n\n" + " ".join(f"Sentence {n} tells of fruit." for n in range(40)))
-    desk.add(docs)
-    before, known = len(desk.chunks("docs/long.md")), desk.document("docs/long.md").id
-    desk.size = ChunkSize.for_target(80, overlap=0)
-    assert did(desk.sync()) == Did(changed=4)
-    assert 1 < len(desk.chunks("docs/long.md")) < before
-    assert desk.document("docs/long.md").id == known
-    assert did(desk.sync()) == Did(unchanged=4)
+    bench.add(docs)
+    before, known = len(bench.chunks("docs/long.md")), bench.document("docs/long.md").id
+    bench.size = ChunkSize.for_target(80, overlap=0)
+    assert did(bench.sync()) == Did(changed=4)
+    assert 1 < len(bench.chunks("docs/long.md")) < before
+    assert bench.document("docs/long.md").id == known
+    assert did(bench.sync()) == Did(unchanged=4)
 
 
 def test_a_program_that_reads_files_otherwise_reads_all_of_them_once_more(
-    desk: Desk, docs: Path, monkeypatch: pytest.MonkeyPatch
+    bench: SyncBench, docs: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    desk.add(docs)
-    desk.forget()
+    bench.add(docs)
+    bench.forget()
     monkeypatch.setattr(ingest, "READER_VERSION", ingest.READER_VERSION + 1)
-    desk.sync()
-    desk.sync()
-    assert sorted(desk.reader.names) == ["alpha.md", "beta.md", "gamma.txt"]
-    assert desk.embedder.texts == []  # their chunks are what they were
+    bench.sync()
+    bench.sync()
+    assert sorted(bench.reader.names) == ["alpha.md", "beta.md", "gamma.txt"]
+    assert bench.embedder.texts == []  # their chunks are what they were
 
 
 def test_what_a_source_was_chunked_by_is_stored_under_the_names_it_always_had():
@@ -424,38 +426,38 @@ class Stop(Exception):
     """A run is interrupted."""
 
 
-def interrupt(desk: Desk, after: int) -> None:
+def interrupt(bench: SyncBench, after: int) -> None:
     """Begin a sync, and stop it after so many files were read."""
 
     def stop(name: str) -> None:
-        if len(desk.reader.names) > after:
+        if len(bench.reader.names) > after:
             raise Stop
 
-    desk.reader.during = stop
+    bench.reader.during = stop
     with pytest.raises(Stop):
-        desk.sync()
-    desk.reader.during = lambda name: None
+        bench.sync()
+    bench.reader.during = lambda name: None
 
 
 def test_an_interrupted_first_sync_goes_on_where_it_stopped(
-    desk: Desk, docs: Path, monkeypatch: pytest.MonkeyPatch
+    bench: SyncBench, docs: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(ingest, "GROUP_DOCUMENTS", 1)
-    register(docs, desk.store.catalog)
-    interrupt(desk, after=2)
-    assert did(desk.sync()) == Did(added=1, unchanged=2)
+    register(docs, bench.store.catalog)
+    interrupt(bench, after=2)
+    assert did(bench.sync()) == Did(added=1, unchanged=2)
 
 
 def test_an_interrupted_sync_that_cuts_files_anew_goes_on_where_it_stopped(
-    desk: Desk, docs: Path, monkeypatch: pytest.MonkeyPatch
+    bench: SyncBench, docs: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    desk.add(docs)
+    bench.add(docs)
     monkeypatch.setattr(ingest, "GROUP_DOCUMENTS", 1)
     monkeypatch.setattr(ingest, "READER_VERSION", ingest.READER_VERSION + 1)
-    desk.forget()
-    interrupt(desk, after=2)
-    assert did(desk.sync()) == Did(changed=1, unchanged=2)
-    assert did(desk.sync()) == Did(unchanged=3)
+    bench.forget()
+    interrupt(bench, after=2)
+    assert did(bench.sync()) == Did(changed=1, unchanged=2)
+    assert did(bench.sync()) == Did(unchanged=3)
 
 
 SAMPLES = {
@@ -476,48 +478,48 @@ CUT = {
 }  # by READER_VERSION: the beginning of a digest of the samples' chunks
 
 
-def test_who_changes_how_files_are_read_or_cut_raises_the_reader_version(desk: Desk, tmp_path: Path):
+def test_who_changes_how_files_are_read_or_cut_raises_the_reader_version(bench: SyncBench, tmp_path: Path):
     for name, text in SAMPLES.items():
         write(tmp_path / "docs" / name, text)
-    desk.add(tmp_path / "docs")
+    bench.add(tmp_path / "docs")
     cut = [
         (name, chunk.text, chunk.heading, chunk.start_line)
         for name in SAMPLES
-        for chunk in desk.chunks(f"docs/{name}")
+        for chunk in bench.chunks(f"docs/{name}")
     ]
     assert hashlib.sha256(repr(cut).encode()).hexdigest()[:8] == CUT[ingest.READER_VERSION], cut
 
 
-def test_a_folder_that_is_gone_keeps_its_index_and_says_what_to_do(desk: Desk, docs: Path):
-    source = desk.add(docs).source
+def test_a_folder_that_is_gone_keeps_its_index_and_says_what_to_do(bench: SyncBench, docs: Path):
+    source = bench.add(docs).source
     docs.rename(docs.with_name("elsewhere"))
     with pytest.raises(Unreadable, match="is not there any more") as failure:
-        desk.sync(source)
+        bench.sync(source)
     assert "kb remove docs" in (failure.value.hint or "")
-    assert len(desk.paths()) == 3
+    assert len(bench.paths()) == 3
     docs.with_name("elsewhere").rename(docs)
-    assert did(desk.sync()) == Did(unchanged=3)
+    assert did(bench.sync()) == Did(unchanged=3)
 
 
 @pytest.mark.parametrize("listed", [0, 1])
 def test_a_folder_that_cannot_be_listed_for_a_moment_keeps_its_index(
-    desk: Desk, docs: Path, monkeypatch: pytest.MonkeyPatch, listed: int
+    bench: SyncBench, docs: Path, monkeypatch: pytest.MonkeyPatch, listed: int
 ):
-    source = desk.add(docs).source
+    source = bench.add(docs).source
     with monkeypatch.context() as disk:
         fail_listing(docs, disk, after=listed)
         with pytest.raises(Unreadable, match="input/output error"):
-            desk.sync(source)
-    assert len(desk.paths()) == 3
-    assert did(desk.sync()) == Did(unchanged=3)
+            bench.sync(source)
+    assert len(bench.paths()) == 3
+    assert did(bench.sync()) == Did(unchanged=3)
 
 
 @pytest.mark.parametrize("is_left", [True, False])
 def test_a_folder_that_goes_away_while_its_files_are_read_keeps_its_index(
-    desk: Desk, docs: Path, is_left: bool
+    bench: SyncBench, docs: Path, is_left: bool
 ):
     """Gone altogether, or a mount point is left: an empty folder of the same name."""
-    source = desk.add(docs).source
+    source = bench.add(docs).source
     write(docs / "alpha.md", "# Alpha\n\nNew apples.\n", days_old=0.5)
 
     def unmount(name: str) -> None:
@@ -525,18 +527,18 @@ def test_a_folder_that_goes_away_while_its_files_are_read_keeps_its_index(
         if is_left:
             docs.mkdir()
 
-    desk.reader.during = unmount
+    bench.reader.during = unmount
     with pytest.raises(Unreadable, match="went away"):
-        desk.sync(source)
-    assert len(desk.paths()) == 3
+        bench.sync(source)
+    assert len(bench.paths()) == 3
 
 
 @pytest.mark.parametrize("was", ["file", "folder"])
-def test_a_source_that_becomes_something_else_keeps_its_index(desk: Desk, tmp_path: Path, was: str):
+def test_a_source_that_becomes_something_else_keeps_its_index(bench: SyncBench, tmp_path: Path, was: str):
     path = tmp_path / "thing.md"
     inside = path if was == "file" else path / "a.md"
     write(inside, "Some apples.\n")
-    source = desk.add(path).source
+    source = bench.add(path).source
     if was == "file":
         path.unlink()
         write(path / "a.md", "Other pears.\n")
@@ -545,69 +547,71 @@ def test_a_source_that_becomes_something_else_keeps_its_index(desk: Desk, tmp_pa
         shutil.rmtree(path)
         write(path, "Other pears.\n")
     with pytest.raises(Unreadable, match=f"was a {was}"):
-        desk.sync(source)
-    assert len(found(desk, "apples")) == 1
+        bench.sync(source)
+    assert len(found(bench, "apples")) == 1
 
 
-def test_a_source_that_was_removed_meanwhile_does_not_come_back(desk: Desk, docs: Path):
-    source = desk.add(docs).source
+def test_a_source_that_was_removed_meanwhile_does_not_come_back(bench: SyncBench, docs: Path):
+    source = bench.add(docs).source
     write(docs / "alpha.md", "# Alpha\n\nNew apples.\n", days_old=0.5)
-    desk.reader.during = lambda name: (desk.store.catalog.remove_source(source.id), None)[1]
+    bench.reader.during = lambda name: (bench.store.catalog.remove_source(source.id), None)[1]
     with pytest.raises(NotFound):
-        desk.sync(source)
-    assert desk.store.catalog.sources() == []
+        bench.sync(source)
+    assert bench.store.catalog.sources() == []
 
 
-def test_a_source_without_files_that_was_removed_before_its_turn_stays_removed(desk: Desk, tmp_path: Path):
+def test_a_source_without_files_that_was_removed_before_its_turn_stays_removed(
+    bench: SyncBench, tmp_path: Path
+):
     (tmp_path / "empty").mkdir()
-    source = desk.add(tmp_path / "empty").source
-    desk.store.catalog.remove_source(source.id)
+    source = bench.add(tmp_path / "empty").source
+    bench.store.catalog.remove_source(source.id)
     with pytest.raises(NotFound, match="'empty' was removed"):
-        desk.sync(source)
-    assert desk.store.catalog.sources() == []
+        bench.sync(source)
+    assert bench.store.catalog.sources() == []
 
 
-def test_what_a_source_is_given_while_it_is_synced_stays(desk: Desk, docs: Path):
-    source = desk.add(docs).source
+def test_what_a_source_is_given_while_it_is_synced_stays(bench: SyncBench, docs: Path):
+    source = bench.add(docs).source
     write(docs / "alpha.md", "# Alpha\n\nNew apples.\n", days_old=0.5)
 
     def give(name: str) -> None:
-        register(docs, desk.store.catalog, name="fruit", tags=["ripe"], trust="untrusted")
+        register(docs, bench.store.catalog, name="fruit", tags=["ripe"], trust="untrusted")
 
-    desk.reader.during = give
-    report = desk.sync(source)
-    (stored,) = desk.store.catalog.sources()
+    bench.reader.during = give
+    report = bench.sync(source)
+    (stored,) = bench.store.catalog.sources()
     assert (stored.name, stored.tags, stored.trust) == ("fruit", ("ripe",), "untrusted")
     assert report.source == stored
     assert stored.synced_at != source.synced_at
 
 
-def test_what_a_source_is_given_before_its_turn_counts_at_once(desk: Desk, docs: Path):
-    source = desk.add(docs).source
-    register(docs, desk.store.catalog, tags=["ripe"])
-    desk.sync(source)
-    assert {document.tags for document in desk.store.catalog.documents()} == {("ripe",)}
+def test_what_a_source_is_given_before_its_turn_counts_at_once(bench: SyncBench, docs: Path):
+    source = bench.add(docs).source
+    register(docs, bench.store.catalog, tags=["ripe"])
+    bench.sync(source)
+    assert {document.tags for document in bench.store.catalog.documents()} == {("ripe",)}
 
 
-def test_a_file_that_goes_while_others_are_read_is_simply_not_there(desk: Desk, docs: Path):
-    desk.add(docs)
+def test_a_file_that_goes_while_others_are_read_is_simply_not_there(bench: SyncBench, docs: Path):
+    bench.add(docs)
     for name in ("new1.md", "new2.md"):
         write(docs / name, f"# {name}\n\nSomething new.\n")
-    desk.reader.during = lambda name: (docs / "new2.md").unlink(missing_ok=True)
-    assert did(desk.sync()) == Did(added=1, unchanged=3)
+    bench.reader.during = lambda name: (docs / "new2.md").unlink(missing_ok=True)
+    assert did(bench.sync()) == Did(added=1, unchanged=3)
 
 
-def test_a_file_that_changes_after_it_was_read_is_noticed_by_the_next_sync(desk: Desk, docs: Path):
+def test_a_file_that_changes_after_it_was_read_is_noticed_by_the_next_sync(bench: SyncBench, docs: Path):
     def change(name: str) -> None:
         if name == "alpha.md":
             write(docs / name, "# Alpha\n\nChanged behind our back.\n", days_old=0.2)
 
-    desk.reader.during = change
-    desk.add(docs)
-    assert found(desk, "apples") == {"docs/alpha.md"}
-    desk.reader.during = lambda name: None
-    assert did(desk.sync()) == Did(changed=1, unchanged=2)
-    assert found(desk, "behind") == {"docs/alpha.md"}
+    bench.reader.during = change
+    bench.add(docs)
+    assert found(bench, "apples") == {"docs/alpha.md"}
+    bench.reader.during = lambda name: None
+    assert did(bench.sync()) == Did(changed=1, unchanged=2)
+    assert found(bench, "behind") == {"docs/alpha.md"}
 
 
 @pytest.mark.promise("A.faults.bad-input")
@@ -626,23 +630,23 @@ def test_a_file_that_has_grown_past_the_limit_since_it_was_found_is_not_read(tmp
 
 
 @pytest.mark.promise("A.sync.one-transaction")
-def test_readers_see_the_old_text_or_the_new_one_and_never_a_mix(desk: Desk, docs: Path):
+def test_readers_see_the_old_text_or_the_new_one_and_never_a_mix(bench: SyncBench, docs: Path):
     """Looked at whenever the sync lets anybody look: between any two of its steps."""
     old = "# Long\n\n" + "\n\n".join(f"## P{n}\n\n" + f"old text {n} " * 30 for n in range(5))
     write(docs / "long.md", old)
-    desk.add(docs)
-    before = [chunk.text for chunk in desk.chunks("docs/long.md")]
+    bench.add(docs)
+    before = [chunk.text for chunk in bench.chunks("docs/long.md")]
     seen: list[list[str]] = []
 
     def look(*_: object) -> None:
-        seen.append([chunk.text for chunk in desk.chunks("docs/long.md")])
-        assert len(found(desk, "old") & {"docs/long.md"}) + len(found(desk, "new") & {"docs/long.md"}) == 1
+        seen.append([chunk.text for chunk in bench.chunks("docs/long.md")])
+        assert len(found(bench, "old") & {"docs/long.md"}) + len(found(bench, "new") & {"docs/long.md"}) == 1
 
-    desk.reader.during = desk.embedder.before = look
-    desk.progress = look
+    bench.reader.during = bench.embedder.before = look
+    bench.progress = look
     write(docs / "long.md", old.replace("old", "new"), days_old=0.5)
-    desk.sync()
-    after = [chunk.text for chunk in desk.chunks("docs/long.md")]
+    bench.sync()
+    after = [chunk.text for chunk in bench.chunks("docs/long.md")]
     assert seen[0] == before
     assert seen[-1] == after
     assert all(texts in (before, after) for texts in seen)
@@ -663,20 +667,20 @@ def test_any_history_of_syncs_ends_where_a_first_sync_would(
 ):
     folder = tmp_path_factory.mktemp("history") / "docs"
     folder.mkdir()
-    lived = Desk(opened("memory://"))
+    lived = SyncBench(opened("memory://"))
     for n, state in enumerate(history):
         for name in FILES:
             (folder / name).unlink(missing_ok=True)
         for name, text in state.items():
             write(folder / name, text, days_old=100 - n)
         lived.add(folder)
-    newborn = Desk(opened("memory://"))
+    newborn = SyncBench(opened("memory://"))
     newborn.add(folder)
     assert _state(lived) == _state(newborn)
 
 
-def _state(desk: Desk) -> list[tuple[object, ...]]:
-    catalog = desk.store.catalog
+def _state(bench: SyncBench) -> list[tuple[object, ...]]:
+    catalog = bench.store.catalog
     return [
         (
             d.path,

@@ -22,7 +22,7 @@ from concord.files.gitignore import IGNORE_FILES
 from concord.knowledge import KnowledgeBase
 from concord.outcomes import Failure, SyncReport
 from concord.types import Source
-from recorders import Desk, Did, did, write
+from recorders import Did, SyncBench, did, write
 
 pytestmark = pytest.mark.slow
 
@@ -179,23 +179,23 @@ def test_a_source_of_one_file_is_followed_through_renames(watching: Watching, tm
 
 
 def test_where_only_known_files_were_saved_no_other_is_looked_at(docs: Path):
-    desk = Desk(MemoryStore())
+    bench = SyncBench(MemoryStore())
     write(docs / "binary", b"\x7fELF\x02\x01\x01\x00" + bytes(range(256)) * 20)
-    desk.add(docs)
+    bench.add(docs)
     write(docs / "a.md", "# A\n\nkingfisher\n", days_old=0.5)
     write(docs / "sub" / "b.md", "# B\n\nunnoticed\n", days_old=0.5)
-    desk.forget()
-    assert did(desk.sync(changed=[str(docs / "a.md"), str(docs / "a.md.tmp~")])) == Did(changed=1)
-    assert desk.reader.names == ["a.md"]
-    desk.forget()
-    assert did(desk.sync()) == Did(changed=1, unchanged=1)
-    assert desk.reader.names == ["b.md"]  # what holds no text is still known not to
+    bench.forget()
+    assert did(bench.sync(changed=[str(docs / "a.md"), str(docs / "a.md.tmp~")])) == Did(changed=1)
+    assert bench.reader.names == ["a.md"]
+    bench.forget()
+    assert did(bench.sync()) == Did(changed=1, unchanged=1)
+    assert bench.reader.names == ["b.md"]  # what holds no text is still known not to
 
 
 @pytest.mark.parametrize("what", ["new", "gone", "folder", "empty", "ignored"])
 def test_anything_but_a_save_takes_a_walk(docs: Path, what: str):
-    desk = Desk(MemoryStore())
-    desk.add(docs)
+    bench = SyncBench(MemoryStore())
+    bench.add(docs)
     path = {
         "new": docs / "new.md",
         "gone": docs / "a.md",
@@ -209,21 +209,21 @@ def test_anything_but_a_save_takes_a_walk(docs: Path, what: str):
     elif what == "empty":
         path.write_bytes(b"")
     write(docs / "sub" / "b.md", "# B\n\nchanged too\n", days_old=0.5)
-    assert desk.sync(changed=[str(path)]).changed == 1
+    assert bench.sync(changed=[str(path)]).changed == 1
     expected = {
         "new": {"docs/a.md", "docs/sub/b.md", "docs/new.md"},
         "folder": {"docs/a.md", "docs/sub/b.md"},
     }
-    paths = {document.path for document in desk.store.catalog.documents()}
+    paths = {document.path for document in bench.store.catalog.documents()}
     assert paths == expected.get(what, {"docs/sub/b.md"})
 
 
 def test_a_known_file_that_no_longer_holds_text_is_forgotten_without_a_walk(docs: Path):
-    desk = Desk(MemoryStore())
-    desk.add(docs)
+    bench = SyncBench(MemoryStore())
+    bench.add(docs)
     write(docs / "a.md", b"\x00\x01\x02" * 400, days_old=0.5)
-    assert desk.sync(changed=[str(docs / "a.md")]).removed == 1
-    assert [document.path for document in desk.store.catalog.documents()] == ["docs/sub/b.md"]
+    assert bench.sync(changed=[str(docs / "a.md")]).removed == 1
+    assert [document.path for document in bench.store.catalog.documents()] == ["docs/sub/b.md"]
 
 
 def test_files_that_are_never_indexed_and_git_s_own_are_no_news():

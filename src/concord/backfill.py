@@ -14,7 +14,7 @@ from typing import NamedTuple
 from concord.embedding import EMBED_BATCH, text_key, vectors_for
 from concord.errors import Unavailable
 from concord.ingest import GROUP_DOCUMENTS
-from concord.notes import Workbench, kept_notes, store_notes
+from concord.notes import NoteTools, kept_notes, store_notes
 from concord.protocols import Embedder, Progress
 from concord.storage import Catalog, Store, VectorIndex
 from concord.text.assemble import embeddable_text, embedded_tags
@@ -43,14 +43,14 @@ class Backfill(NamedTuple):
     took_s: float = 0.0
 
 
-def backfill(bench: Workbench, embedder: Embedder | None, progress: Progress) -> Backfill:
+def backfill(tools: NoteTools, embedder: Embedder | None, progress: Progress) -> Backfill:
     """Index everything anew that is indexed otherwise than it would be now.
 
     A provider that is down leaves the vectors that it would have to make for the next time.
     """
     started = time.monotonic()
-    notes = _renewed_notes(bench)
-    store, labels = bench.store, {one.id: _labels(one) for one in bench.store.catalog.documents()}
+    notes = _renewed_notes(tools)
+    store, labels = tools.store, {one.id: _labels(one) for one in tools.store.catalog.documents()}
     done = Backfill(documents=len(labels), notes=notes, chunks=store.catalog.counts().chunks)
     done = done._replace(reworded=_reindex_words(store.catalog, list(labels), progress))
     if embedder is None:
@@ -60,9 +60,9 @@ def backfill(bench: Workbench, embedder: Embedder | None, progress: Progress) ->
     return done._replace(pending=store.vectors.count_pending(), took_s=time.monotonic() - started)
 
 
-def _renewed_notes(bench: Workbench) -> int:
+def _renewed_notes(tools: NoteTools) -> int:
     """Put every note together from its fields again; return how many came out otherwise than before."""
-    return sum(store_notes([kept], bench).changed for kept in list(kept_notes(bench.store.catalog)))
+    return sum(store_notes([kept], tools).changed for kept in list(kept_notes(tools.store.catalog)))
 
 
 def _labels(document: Document) -> _Labels:

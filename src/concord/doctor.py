@@ -30,7 +30,7 @@ _NAMED = 3  # examples in a sentence
 _UNFIT_EMBEDDER: frozenset[FaultName] = frozenset({"provider", "model"})  # then nothing can be embedded
 
 
-class Patient(NamedTuple):
+class DoctorTools(NamedTuple):
     """What is examined. Parts are opened by the checks: one that does not open is a finding."""
 
     store: Callable[[], Store]
@@ -44,7 +44,7 @@ class Check(NamedTuple):
     """One look at a knowledge base."""
 
     name: CheckName
-    run: Callable[[Patient], Iterator[Finding]]
+    run: Callable[[DoctorTools], Iterator[Finding]]
 
 
 class Diagnosis(NamedTuple):
@@ -55,70 +55,70 @@ class Diagnosis(NamedTuple):
     fixed: tuple[Finding, ...] = ()
 
 
-def diagnose(patient: Patient, *, fix: bool, progress: Progress) -> Diagnosis:
+def diagnose(tools: DoctorTools, *, fix: bool, progress: Progress) -> Diagnosis:
     """Examine a knowledge base; with `fix` treat it, and examine it again to see what that came to."""
     checks = ("open", *(check.name for check in CHECKS))
-    found = examine(patient)
+    found = examine(tools)
     if not fix or not any(finding.is_repairable for finding in found):
         return Diagnosis(checks, found)
-    treat(found, patient, progress)
-    left = examine(patient)
+    treat(found, tools, progress)
+    left = examine(tools)
     still = {finding.fault for finding in left}
     return Diagnosis(checks, left, tuple(finding for finding in found if finding.fault not in still))
 
 
-def examine(patient: Patient) -> tuple[Finding, ...]:
+def examine(tools: DoctorTools) -> tuple[Finding, ...]:
     """Run every check; without a store that opens, only those that need none."""
-    unopened = _open(patient)
+    unopened = _open(tools)
     if unopened is not None:
-        return (unopened, *_machine(patient))
-    return tuple(finding for check in CHECKS for finding in _guarded(check, patient))
+        return (unopened, *_machine(tools))
+    return tuple(finding for check in CHECKS for finding in _guarded(check, tools))
 
 
-def treat(findings: Sequence[Finding], patient: Patient, progress: Progress) -> None:
+def treat(findings: Sequence[Finding], tools: DoctorTools, progress: Progress) -> None:
     """Put right what is repairable; an embedder that is down or another leaves its part for another time."""
-    store = patient.store()
+    store = tools.store()
     faults = {finding.fault for finding in findings}
     store.repair(findings)
     if "ghosts" in faults:
         for source in {document.source_id: source for source, document in _ghosts(store)}.values():
             with suppress(KBError):  # what it does not forget is found again
-                patient.sync(source)
+                tools.sync(source)
     counts = store.catalog.counts()
     if counts.chunks > counts.vectors and faults.isdisjoint(_UNFIT_EMBEDDER):
-        embed_pending(store, patient.embedder(), progress)
+        embed_pending(store, tools.embedder(), progress)
     store.tend(progress)
 
 
-def _open(patient: Patient) -> Finding | None:
+def _open(tools: DoctorTools) -> Finding | None:
     """Whether the store opens at all."""
     try:
-        patient.store().catalog.generation()
+        tools.store().catalog.generation()
     except KBError as fault:
         return Finding("store", fault.message, fault.hint or "")
     return None
 
 
-def _guarded(check: Check, patient: Patient) -> Iterator[Finding]:
+def _guarded(check: Check, tools: DoctorTools) -> Iterator[Finding]:
     """Run a check; what stops it is a finding too."""
     try:
-        yield from check.run(patient)
+        yield from check.run(tools)
     except KBError as fault:
         yield Finding(check.name, fault.message, fault.hint or "")
 
 
-def _storage(patient: Patient) -> Iterator[Finding]:
-    yield from patient.store().check()
+def _storage(tools: DoctorTools) -> Iterator[Finding]:
+    yield from tools.store().check()
 
 
-def _sources(patient: Patient) -> Iterator[Finding]:
+def _sources(tools: DoctorTools) -> Iterator[Finding]:
     """Folders and files that cannot be read any more: whole sources, or parts of them."""
-    catalog = patient.store().catalog
+    catalog = tools.store().catalog
     for source in catalog.sources():
         if source.path is None:
             continue
         try:
-            closed = [*_closed(source, patient.max_bytes)]
+            closed = [*_closed(source, tools.max_bytes)]
             check_disk(source, catalog.file_states(source.id), read_memo(catalog.memo(source.id)))
         except Unreadable as fault:
             yield Finding("sources", f"{source.name}: {fault.message}", fault.hint or "")
@@ -147,9 +147,9 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
 
 
-def _files(patient: Patient) -> Iterator[Finding]:
+def _files(tools: DoctorTools) -> Iterator[Finding]:
     """Documents whose file is gone: searches leave them out, but they take room and time."""
-    gone = [document.path for _, document in _ghosts(patient.store())]
+    gone = [document.path for _, document in _ghosts(tools.store())]
     if gone:
         said = f"{len(gone):,} documents whose file is gone: {_some(gone)}"
         yield Finding("ghosts", said, "`kb sync` forgets them, and so does `kb doctor --fix`", True)
@@ -163,9 +163,9 @@ def _ghosts(store: Store) -> Iterator[tuple[Source, Document]]:
             yield from ((source, d) for d in store.catalog.documents(source.id) if files.is_deleted(d))
 
 
-def _vectors(patient: Patient) -> Iterator[Finding]:
+def _vectors(tools: DoctorTools) -> Iterator[Finding]:
     """Chunks that meaning cannot find."""
-    store = patient.store()
+    store = tools.store()
     if not store.ledger.is_empty():
         store.vectors.fetch([0])  # which says so where vectors are kept elsewhere than the settings say
     counts = store.catalog.counts()
@@ -175,10 +175,10 @@ def _vectors(patient: Patient) -> Iterator[Finding]:
         yield Finding("embedding", said, "`kb sync` embeds them, and so does `kb doctor --fix`", True)
 
 
-def _provider(patient: Patient) -> Iterator[Finding]:
+def _provider(tools: DoctorTools) -> Iterator[Finding]:
     """Whether the embedder answers, and is the one that made the vectors."""
-    embedder = patient.embedder()
-    theirs = patient.store().vectors.identity()
+    embedder = tools.embedder()
+    theirs = tools.store().vectors.identity()
     if embedder is None:
         if theirs is not None:
             hint = "set embed.provider, or search with --fts-only"
@@ -191,10 +191,10 @@ def _provider(patient: Patient) -> Iterator[Finding]:
         yield Finding("model", said, "`kb models add` builds vectors of a model beside those that are there")
 
 
-def _machine(patient: Patient) -> Iterator[Finding]:
+def _machine(tools: DoctorTools) -> Iterator[Finding]:
     """Room on the disk and in memory."""
-    file = _file(patient)
-    home = file.parent if file else Path(patient.folder)
+    file = _file(tools)
+    home = file.parent if file else Path(tools.folder)
     folder = next(one for one in (home, *home.parents) if one.is_dir())
     size = file.stat().st_size if file and file.exists() else 0
     free, wanted = shutil.disk_usage(folder).free, LEAST_FREE_BYTES + size
@@ -208,10 +208,10 @@ def _machine(patient: Patient) -> Iterator[Finding]:
         yield Finding("memory", said, "close other programs, or search with --fts-only")
 
 
-def _file(patient: Patient) -> Path | None:
+def _file(tools: DoctorTools) -> Path | None:
     """Return the file of a store that is one; None also for one that does not open."""
     try:
-        path = patient.store().path
+        path = tools.store().path
     except KBError:
         return None
     return None if path is None else Path(path)

@@ -23,13 +23,13 @@ from concord.types import Answer, Document, Feedback, Filter, Opinion, Request, 
 if TYPE_CHECKING:
     from concord.answering.explaining import Explanation
     from concord.answering.progressive import Progressive
-    from concord.answering.retrieve import SearchTools
+    from concord.answering.tools import SearchTools
     from concord.backfill import Backfill
     from concord.doctor import Diagnosis
     from concord.measuring import Measuring
     from concord.migrate import Migration
     from concord.models import Models
-    from concord.notes import Imported, KeptNote, Note, Workbench
+    from concord.notes import Imported, KeptNote, Note, NoteTools
     from concord.outcomes import Backup, Passage, Removal, SourceSummary, Stats, SyncReport
     from concord.paging import Page
     from concord.protocols import Embedder, Progress
@@ -150,17 +150,17 @@ class KnowledgeBase:
         Raises:
             NotFound: no source of a given name.
         """
-        from concord.files.watch import Watched, watch
+        from concord.files.watch import WatchTools, watch
         from concord.request_checks import several
 
         chosen = [self._named(name).id for name in several("names", names)]
-        watched = Watched(
+        tools = WatchTools(
             sources=lambda: [s for s in self.store.catalog.sources() if not chosen or s.id in chosen],
             sync=lambda source, paths: self._syncing.try_sync(source, embed=embed, changed=paths),
             own_folders=self._own_folders(),
             rescan_s=self.settings["sync.rescan_s"],
         )
-        return watch(watched, stop or Event())
+        return watch(tools, stop or Event())
 
     def _own_folders(self) -> list[str]:
         """Return where a sync writes: watching that, it would never end."""
@@ -252,7 +252,7 @@ class KnowledgeBase:
 
     def ask(self, request: Request, *, wait_for_model: bool = True) -> Answer:
         """Answer a request; without waiting for the model, words alone answer for as long as it is cold."""
-        from concord.answering.retrieve import deadline_ms
+        from concord.answering.tools import deadline_ms
         from concord.call_limit import limited_to
         from concord.request_checks import checked
         from concord.vetting import with_warnings
@@ -288,7 +288,7 @@ class KnowledgeBase:
             UsageError: the request cannot be carried out as asked.
         """
         from concord.answering.explaining import explain_passage
-        from concord.answering.retrieve import deadline_ms
+        from concord.answering.tools import deadline_ms
         from concord.call_limit import limited_to
         from concord.request_checks import checked, requested
 
@@ -362,7 +362,7 @@ class KnowledgeBase:
         from concord.notes import Note, save_note
 
         given = Note(note) if isinstance(note, str) else note
-        document = save_note(given, self._workbench(), supersedes=supersedes)
+        document = save_note(given, self._note_tools(), supersedes=supersedes)
         self._embed_some(document.source_id, embed=embed)
         return document
 
@@ -375,7 +375,7 @@ class KnowledgeBase:
         """
         from concord.notes import edit_note
 
-        document = edit_note(document_id, changes, self._workbench())
+        document = edit_note(document_id, changes, self._note_tools())
         self._embed_some(document.source_id, embed=embed)
         return document
 
@@ -395,7 +395,7 @@ class KnowledgeBase:
         from concord.note_files import read_notes
         from concord.notes import store_notes
 
-        done = store_notes(read_notes(path), self._workbench())
+        done = store_notes(read_notes(path), self._note_tools())
         if done.added or done.changed:
             self._embed_some(None, embed=embed)
         return done
@@ -421,10 +421,10 @@ class KnowledgeBase:
 
         return history(locate(reference, self.store.catalog).document, self.store.catalog)
 
-    def _workbench(self) -> Workbench:
-        from concord.notes import Workbench
+    def _note_tools(self) -> NoteTools:
+        from concord.notes import NoteTools
 
-        return Workbench(self.store, self.parts.tokenizer(), self.parts.limits().chunk)
+        return NoteTools(self.store, self.parts.tokenizer(), self.parts.limits().chunk)
 
     def _embed_some(self, source_id: str | None, *, embed: bool) -> None:
         """Embed what waits, once it is kept: that this fails is no reason to call it not kept."""
@@ -454,7 +454,7 @@ class KnowledgeBase:
         """Index anew what is stored, without reading a file; vectors come from the cache if they can."""
         from concord.backfill import backfill
 
-        done = backfill(self._workbench(), self.embedder, progress)
+        done = backfill(self._note_tools(), self.embedder, progress)
         self.parts.after_embedding()
         self.store.tend(progress)
         return done
@@ -499,24 +499,24 @@ class KnowledgeBase:
             BadValue: nothing would be kept there.
             BackendDown: nobody answers there; nothing has changed.
         """
-        from concord.vector_move import Places, move_vectors
+        from concord.vector_move import VectorMoveTools, move_vectors
 
         check_lasting(self.settings["vectors.url"])
-        places = Places(self.parts.outside, self.parts.outside_at)
-        return move_vectors(self.store, places, self.embedder, progress)
+        tools = VectorMoveTools(self.parts.outside, self.parts.outside_at)
+        return move_vectors(self.store, tools, self.embedder, progress)
 
     def doctor(self, *, fix: bool = False, progress: Progress = silent) -> Diagnosis:
         """Look for what is wrong, and with `fix` put right what is safe to; raises for nothing it finds."""
-        from concord.doctor import Patient, diagnose
+        from concord.doctor import DoctorTools, diagnose
 
-        patient = Patient(
+        tools = DoctorTools(
             store=lambda: self.store,
             embedder=lambda: self.embedder,
             sync=lambda source: self._syncing.sync_and_report(source, embed=False, progress=progress),
             folder=self.settings.paths.data,
             max_bytes=self.settings["ingest.max_bytes"],
         )
-        return diagnose(patient, fix=fix, progress=progress)
+        return diagnose(tools, fix=fix, progress=progress)
 
     @property
     def measuring(self) -> Measuring:

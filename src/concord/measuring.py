@@ -14,7 +14,7 @@ from concord.parts import Parts
 from concord.types import Request, silent
 
 if TYPE_CHECKING:
-    from concord.answering.retrieve import SearchTools
+    from concord.answering.tools import SearchTools
     from concord.protocols import Progress
     from concord.quality.collection import Collection
     from concord.quality.evaluate import Evaluation
@@ -89,7 +89,7 @@ class Measuring:
     @contextmanager
     def indexed_apart(self, collection: Collection, progress: Progress) -> Iterator[SearchTools]:
         """Index a collection apart from the knowledge base, and yield what it is searched with."""
-        from concord.answering.retrieve import SearchTools
+        from concord.answering.tools import SearchTools
         from concord.embedding import embed_pending
         from concord.quality.collection import complete, index_collection, settings_apart
 

@@ -65,7 +65,7 @@ class Imported(NamedTuple):
     unchanged: int
 
 
-class Workbench(NamedTuple):
+class NoteTools(NamedTuple):
     """What notes are made with: where they go, and how they are cut."""
 
     store: Store
@@ -73,33 +73,33 @@ class Workbench(NamedTuple):
     size: ChunkSize
 
 
-def save_note(note: Note, bench: Workbench, *, supersedes: str | None = None) -> Document:
+def save_note(note: Note, tools: NoteTools, *, supersedes: str | None = None) -> Document:
     """Store a note, and mark the document it supersedes; of one that is superseded already, the newest.
 
     Raises:
         BadValue: there is nothing in it.
         NotFound: the document it supersedes does not exist.
     """
-    catalog = bench.store.catalog
+    catalog = tools.store.catalog
     note = _with_lists(note)
     text = _text(note)
     old = _superseded(supersedes, catalog)
     source = notes_source(catalog)
     document = _described(KeptNote(secrets.token_hex(8), note, time.time()), text, source)
-    catalog.put_document(document, _pieces(text, bench))
+    catalog.put_document(document, _pieces(text, tools))
     if old:
         catalog.update_document(replace(_newest(old, catalog), superseded_by=document.id))
     return document
 
 
-def edit_note(document_id: str, changes: Mapping[str, Json], bench: Workbench) -> Document:
+def edit_note(document_id: str, changes: Mapping[str, Json], tools: NoteTools) -> Document:
     """Replace fields of a note; its id, its path and what it supersedes stay.
 
     Raises:
         NotFound: there is no such document.
         BadValue: it is not a note, or nothing would be left of it.
     """
-    catalog = bench.store.catalog
+    catalog = tools.store.catalog
     old = catalog.document(document_id)
     if old is None:
         raise NotFound(f"there is no note {document_id!r}", hint="`kb list notes --json` gives the ids")
@@ -110,7 +110,7 @@ def edit_note(document_id: str, changes: Mapping[str, Json], bench: Workbench) -
     kept = KeptNote(old.id, note, time.time(), old.superseded_by)
     source = next(source for source in catalog.sources() if source.id == old.source_id)
     document = replace(_described(kept, text, source), path=old.path)
-    catalog.put_document(document, _pieces(text, bench))
+    catalog.put_document(document, _pieces(text, tools))
     return document
 
 
@@ -139,7 +139,7 @@ def kept_notes(catalog: Catalog) -> Iterator[KeptNote]:
                 yield KeptNote(document.id, note_of(document, catalog), changed_at, document.superseded_by)
 
 
-def store_notes(notes: Sequence[KeptNote], bench: Workbench) -> Imported:
+def store_notes(notes: Sequence[KeptNote], tools: NoteTools) -> Imported:
     """Store notes under the ids they have; one that is kept under its id already is replaced.
 
     What superseded a note does so again if it is there, in the store or among the notes.
@@ -147,7 +147,7 @@ def store_notes(notes: Sequence[KeptNote], bench: Workbench) -> Imported:
     Raises:
         BadValue: there is nothing in a note, or its id is that of a file.
     """
-    catalog = bench.store.catalog
+    catalog = tools.store.catalog
     texts = {kept.id: _text(kept.note) for kept in notes}  # all of them first: half an import helps nobody
     known = {d.id: _replaceable(d) for note_id in texts if (d := catalog.document(note_id))}
     source = notes_source(catalog)
@@ -155,7 +155,7 @@ def store_notes(notes: Sequence[KeptNote], bench: Workbench) -> Imported:
     made = {id: _placed(document, known.get(id), made, catalog) for id, document in made.items()}
     changed = [document for document in made.values() if not _is_same(document, known.get(document.id))]
     for group in batched(changed, GROUP):
-        catalog.put_documents((document, _pieces(texts[document.id], bench)) for document in group)
+        catalog.put_documents((document, _pieces(texts[document.id], tools)) for document in group)
     added = sum(document.id not in known for document in changed)
     return Imported(added, len(changed) - added, len(made) - len(changed))
 
@@ -215,8 +215,8 @@ def _with_lists(note: Note) -> Note:
     return replace(note, **{name: several(name, getattr(note, name)) for name in _LISTS})
 
 
-def _pieces(text: str, bench: Workbench) -> list[Piece]:
-    return chunk(Extracted(text, "markdown"), bench.tokenizer.token_starts, bench.size)
+def _pieces(text: str, tools: NoteTools) -> list[Piece]:
+    return chunk(Extracted(text, "markdown"), tools.tokenizer.token_starts, tools.size)
 
 
 def _superseded(document_id: str | None, catalog: Catalog) -> Document | None:

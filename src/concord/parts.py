@@ -21,7 +21,7 @@ from concord.types import ChunkId, Degraded, Family, Identity, Request, Space
 
 if TYPE_CHECKING:
     from concord import ingest
-    from concord.answering.retrieve import SearchTools
+    from concord.answering.tools import SearchTools
     from concord.protocols import Embedder, FileReader, Reranker, Semantic, Strategy
     from concord.ranking.calibrate import Calibration
     from concord.storage import OutsideVectors, Store
@@ -316,7 +316,7 @@ class Parts:
 
     def search_tools(self, request: Request, wait_for_model: bool) -> SearchTools:
         """Return what a request is answered with."""
-        from concord.answering.retrieve import SearchTools
+        from concord.answering.tools import SearchTools
 
         tools = SearchTools(self.store, self.words, self.settings, self.org)
         if (request.mode or self.settings["search.mode"]) == "fts5":

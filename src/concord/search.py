@@ -19,9 +19,10 @@ from concord.answering.judge import Judgement, judge
 from concord.answering.passages import UNSEEN, diverse, first_of, read_present, reordered
 from concord.answering.present import hits_of, waiting_for_vectors, with_explanations, with_freshness
 from concord.answering.remarks import with_remarks
-from concord.answering.retrieve import Retrieval, SearchTools, deadline_ms, retrieve
+from concord.answering.retrieve import Retrieval, retrieve
 from concord.answering.second_look import second_look
 from concord.answering.timings import Timings
+from concord.answering.tools import SearchTools, deadline_ms
 from concord.answering.understand import chosen_mode
 from concord.errors import BadValue
 from concord.files.freshness import Files

@@ -38,14 +38,16 @@ class VectorMove(Struct, frozen=True):
     left: tuple[LeftBehind, ...] = ()
 
 
-class Places(Struct, frozen=True):
+class VectorMoveTools(Struct, frozen=True):
     """Where vectors are to be, and how to get to where they were."""
 
     new: OutsideVectors | None  # None: in the store itself
     at: Callable[[str], OutsideVectors]
 
 
-def move_vectors(store: Store, places: Places, embedder: Embedder | None, progress: Progress) -> VectorMove:
+def move_vectors(
+    store: Store, tools: VectorMoveTools, embedder: Embedder | None, progress: Progress
+) -> VectorMove:
     """Keep a store's vectors outside it, or inside again.
 
     Interrupted, what has not arrived is pending for the next sync.
@@ -53,13 +55,13 @@ def move_vectors(store: Store, places: Places, embedder: Embedder | None, progre
     Raises:
         BackendDown: nobody answers in the new place; nothing has changed.
     """
-    _change_home(store, places.new)
+    _change_home(store, tools.new)
     for space in store.spaces.all():
         if not space.is_active:
             _refill(space.identity, store)
     done = embed_pending(store, embedder, progress)
     store.tend(progress)
-    return VectorMove(done, tuple(_clear(store, places)))
+    return VectorMove(done, tuple(_clear(store, tools)))
 
 
 def _change_home(store: Store, new: OutsideVectors | None) -> None:
@@ -83,12 +85,12 @@ def _refill(identity: Identity, store: Store) -> None:
         space.put((chunk_id, known[key]) for chunk_id, key in keys.items() if key in known)
 
 
-def _clear(store: Store, places: Places) -> Iterator[LeftBehind]:
+def _clear(store: Store, tools: VectorMoveTools) -> Iterator[LeftBehind]:
     """Delete what lies in places that vectors were moved away from; yield those where that cannot be done."""
     left = store.ledger.left()
-    missing = _missing(store, places.new) if left else None
+    missing = _missing(store, tools.new) if left else None
     for home in left:
-        if why := missing or _why_not_cleared(home, places):
+        if why := missing or _why_not_cleared(home, tools):
             yield LeftBehind(home, why)
         else:
             store.ledger.forget(home)
@@ -101,9 +103,9 @@ def _missing(store: Store, new: OutsideVectors | None) -> str | None:
     return next((finding.message for finding in (new.check() if new else ())), None)
 
 
-def _why_not_cleared(home: Home, places: Places) -> str | None:
+def _why_not_cleared(home: Home, tools: VectorMoveTools) -> str | None:
     try:
-        with closing(places.at(home.url)) as place:
+        with closing(tools.at(home.url)) as place:
             place.clear(home.key)
     except KBError as fault:  # whatever it is, the vectors have moved
         return fault.message

@@ -16,6 +16,8 @@ from msgspec.structs import replace
 
 from concord.answering.judge import signals_of
 from concord.answering.poll import Poll, merged, poll
+from concord.answering.retrieve import Retrieval
+from concord.answering.tools import SearchTools
 from concord.ranking import calibrate
 from concord.ranking.agreement import Rung, answerable
 from concord.ranking.ballots import with_votes
@@ -26,7 +28,6 @@ from concord.text.terms import sought
 from concord.types import Candidate, ChunkId, Family, Match, Mode, Query, Request
 
 if TYPE_CHECKING:
-    from concord.answering.retrieve import Retrieval, SearchTools
     from concord.answering.suggest import LikeWords
     from concord.storage import LexicalIndex
 

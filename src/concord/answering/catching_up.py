@@ -6,7 +6,7 @@ import time
 
 from msgspec.structs import replace
 
-from concord.answering.retrieve import SearchTools, deadline_ms
+from concord.answering.tools import SearchTools, deadline_ms
 from concord.search import search
 from concord.storage import Catalog
 from concord.types import Answer, Degraded, Request

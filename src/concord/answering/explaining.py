@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from concord.answering.passages import indexed
 from concord.answering.poll import Poll, poll
 from concord.answering.reasons import Known, Overlap, Placed, Stage, StrategyRank, WordFound, reason
-from concord.answering.retrieve import Retrieval, SearchTools
+from concord.answering.retrieve import Retrieval
+from concord.answering.tools import SearchTools
 from concord.answering.understand import prune_limit
 from concord.ranking import duplicates, explain
 from concord.ranking.ballots import Ballots, with_votes

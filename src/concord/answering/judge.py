@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.answering.retrieve import Retrieval, SearchTools
+from concord.answering.retrieve import Retrieval
+from concord.answering.tools import SearchTools
 from concord.ranking import calibrate, rarity
 from concord.ranking.agreement import Evidence, Label, Rung, answer_label, answerable, cap, label
 from concord.ranking.ballots import without_copies

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from concord.answering.judge import Judgement, Verdict
 from concord.answering.passages import cited, unless_disk_hangs
+from concord.answering.retrieve import Retrieval
+from concord.answering.second_look import Look
+from concord.answering.tools import SearchTools
+from concord.files.freshness import Files
 from concord.ranking.agreement import agreement
 from concord.text.headings import MARKDOWN_TYPES, heading_at
 from concord.text.snippet import Excerpt, excerpt
 from concord.text.symbols import symbol_at
 from concord.types import Chunk, ChunkId, Degraded, Hit, Json, Query, Source, Survivor
-
-if TYPE_CHECKING:
-    from concord.answering.judge import Judgement, Verdict
-    from concord.answering.retrieve import Retrieval, SearchTools
-    from concord.answering.second_look import Look
-    from concord.files.freshness import Files
 
 
 def hits_of(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from concord.answering.cascade import RUNG_STRATEGIES, Rescue, budget_ms
+from concord.answering.retrieve import Retrieval
+from concord.answering.tools import SearchTools
 from concord.answering.understand import MAX_EF_SEARCH
 from concord.partly_read import partly_read, sentence
 from concord.ranking.agreement import Rung
@@ -15,9 +16,6 @@ from concord.ranking.fuse import rrf
 from concord.text.contains import contains
 from concord.types import Answer, Filter, Query, Source
 from concord.worker_threads import run_within
-
-if TYPE_CHECKING:
-    from concord.answering.retrieve import Retrieval, SearchTools
 
 RELATED = 10  # chunks whose documents may be suggested
 

@@ -6,9 +6,9 @@ What comes out is not in any order yet.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,8 +16,9 @@ from msgspec.structs import replace
 from concord.answering.index_misses import has_missed, search_harder
 from concord.answering.poll import Poll, Polling
 from concord.answering.timings import Timings
+from concord.answering.tools import SearchTools, deadline_ms
 from concord.answering.understand import interpret, is_literal, with_frequencies
-from concord.errors import BackendDown, BadValue, DeadlinePassed, Unavailable
+from concord.errors import BackendDown, DeadlinePassed, Unavailable
 from concord.ranking import rarity
 from concord.ranking.ballots import Ballots, merge_votes
 from concord.ranking.blend import POOL, are_few, blend
@@ -25,11 +26,11 @@ from concord.ranking.context import Context
 from concord.ranking.definitions import asked_name
 from concord.ranking.plan import polled
 from concord.text.characters import latin_share
-from concord.types import Candidate, ChunkId, Degraded, Filter, Glance, Mode, Query, Request, Source
+from concord.types import Candidate, ChunkId, Degraded, Filter, Mode, Query, Request, Source
 
 if TYPE_CHECKING:
     from concord.answering.cosines import Cosines
-    from concord.protocols import Comparison, Reranker, Similarity, Strategy
+    from concord.protocols import Comparison, Strategy
     from concord.ranking.calibrate import Calibration
     from concord.storage import Store
     from concord.text.parse import Dashed
@@ -39,20 +40,6 @@ DRAWN_SPREAD = 0.3  # standard deviations by which a hit may be behind the first
 COPY = 0.93  # cosine from which a chunk is another version of the first hit
 DRAWN_STRENGTH = 0.6  # how strongly they draw it: better on four of five collections of prose
 CODE_SEARCH = 0.5  # share of candidates from which a search is one of source code
-
-
-class SearchTools(Struct, frozen=True):
-    """What a search works with."""
-
-    store: Store
-    strategies: Sequence[Strategy]
-    settings: Mapping[str, Any]
-    org: str
-    similarity: Similarity | None = None  # of chunks that the semantic strategy did not vote for
-    calibration: Calibration | None = None
-    reranker: Reranker | None = None
-    glance: Glance | None = None  # if somebody has had one already
-    absent: Degraded | None = None  # why meaning is not among the strategies, where it should be
 
 
 class Retrieval(Struct, frozen=True):
@@ -125,18 +112,6 @@ def _is_option(store: Store, dashed: Dashed) -> bool:
 
 def _is_folder(store: Store, path: str) -> bool:
     return store.catalog.count_documents(Filter(path=f"{path}/**", include_superseded=True)) > 0
-
-
-def deadline_ms(request: Request, settings: Mapping[str, Any]) -> float:
-    """Return how long the strategies may take together.
-
-    Raises:
-        BadValue: no time at all.
-    """
-    deadline: float = settings["search.deadline_ms"] if request.deadline_ms is None else request.deadline_ms
-    if not deadline > 0:
-        raise BadValue(f"cannot answer within {deadline:g} ms", hint="give a deadline above 0")
-    return deadline
 
 
 def _cosines(request: Request, tools: SearchTools) -> Cosines | None:

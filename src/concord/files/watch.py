@@ -35,7 +35,7 @@ Sync = Callable[[Source, set[str]], SyncReport]  # of all its files, or only of 
 _State = tuple[int, ...] | None  # what a glance at a path shows; None where nothing is
 
 
-class Watched(NamedTuple):
+class WatchTools(NamedTuple):
     """What is watched, and how."""
 
     sources: Callable[[], Sequence[Source]]  # asked again and again: others may add and remove some
@@ -44,31 +44,31 @@ class Watched(NamedTuple):
     rescan_s: float
 
 
-def watch(watched: Watched, stop: Event) -> Iterator[SyncReport]:
+def watch(tools: WatchTools, stop: Event) -> Iterator[SyncReport]:
     """Yield what each sync did, of every source at first and then of those that change, until told to stop.
 
     Syncs that found nothing to do are not told of, but for the first of each source.
     """
     told: set[str] = set()
     while not stop.is_set():
-        sources = _with_files(watched.sources())
-        for at, changed in enumerate(_notices(sources, watched, stop)):
+        sources = _with_files(tools.sources())
+        for at, changed in enumerate(_notices(sources, tools, stop)):
             started = time.monotonic()
             for source, paths in _affected(changed, sources) if at else ((one, set()) for one in sources):
-                report = watched.sync(source, paths)
+                report = tools.sync(source, paths)
                 if source.id not in told or _is_news(report):
                     yield report
                 told.add(source.id)
             stop.wait(min(LONGEST_REST_S, REST_SHARE * (time.monotonic() - started)))
 
 
-def _notices(sources: Sequence[Source], watched: Watched, stop: Event) -> Iterator[set[str]]:
+def _notices(sources: Sequence[Source], tools: WatchTools, stop: Event) -> Iterator[set[str]]:
     """Yield paths that changed, at first none; end when the sources are others, or it is time to rescan."""
     before = _glance(sources)
     files = {source.path: _state(source.path) for source in sources if source.kind == "file"}
-    ends = time.monotonic() + watched.rescan_s if watched.rescan_s else float("inf")
+    ends = time.monotonic() + tools.rescan_s if tools.rescan_s else float("inf")
     is_first = True
-    for changed in _changes(sources, watched.own_folders, stop):
+    for changed in _changes(sources, tools.own_folders, stop):
         now = {path: _state(path) for path in files}
         changed |= {path for path in files if path and now[path] != files[path]}
         files = now
@@ -77,7 +77,7 @@ def _notices(sources: Sequence[Source], watched: Watched, stop: Event) -> Iterat
         is_first = False
         # A root that was removed may be back by now and look the same, but there are no more notices of it.
         is_root_gone = any(source.path in changed for source in sources if source.kind == "directory")
-        if is_root_gone or time.monotonic() >= ends or _glance(_with_files(watched.sources())) != before:
+        if is_root_gone or time.monotonic() >= ends or _glance(_with_files(tools.sources())) != before:
             return
 
 

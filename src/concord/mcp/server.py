@@ -34,10 +34,10 @@ from concord import __version__
 from concord.errors import KBError, NotFound, Unavailable
 from concord.mcp import resources
 from concord.mcp.arguments import Arguments, input_schema
-from concord.mcp.desk import Desk
 from concord.mcp.faults import refused, unexpected, wrong_arguments
 from concord.mcp.jobs import Cancelled, Job
 from concord.mcp.packing import Reply
+from concord.mcp.server_state import ServerState
 from concord.mcp.table import INSTRUCTIONS, OTHER_S, TOOLS, Row
 from concord.mcp.tools import finished, unfinished
 from concord.mcp.wording import for_tools
@@ -47,10 +47,10 @@ HELLO = "initialize"  # must be answered before anything is loaded
 UNCHANGING = CacheHint(ttl_ms=3_600_000, scope="public")  # as long as a server of one version runs
 
 
-def build(desk: Desk, rows: Sequence[Row] = TOOLS) -> KnowledgeServer:
-    """Return the server that works with a desk; it closes the desk when it ends."""
+def build(state: ServerState, rows: Sequence[Row] = TOOLS) -> KnowledgeServer:
+    """Return the server that has this state, and closes it when it ends."""
     quiet_logging()
-    return KnowledgeServer(desk, rows)
+    return KnowledgeServer(state, rows)
 
 
 def quiet_logging() -> None:
@@ -61,15 +61,15 @@ def quiet_logging() -> None:
 class KnowledgeServer(MCPServer[None]):
     """The SDK's server with our tools, and documents for resources."""
 
-    def __init__(self, desk: Desk, rows: Sequence[Row]) -> None:
-        self.desk = desk
+    def __init__(self, state: ServerState, rows: Sequence[Row]) -> None:
+        self.state = state
         self._names = [row.name for row in rows]
         super().__init__(
             "concord",
             title="Concord knowledge base",
             instructions=INSTRUCTIONS,
             version=__version__,
-            tools=[KnowledgeTool.bound(row, desk) for row in rows],
+            tools=[KnowledgeTool.bound(row, state) for row in rows],
             lifespan=self._closing,
             middleware=[self._after_hello, self._known_names],
             subscriptions=False,  # one channel for all organisations would tell each when another writes
@@ -87,10 +87,10 @@ class KnowledgeServer(MCPServer[None]):
     async def _handle_list_resources(
         self, ctx: ServerRequestContext[None], params: PaginatedRequestParams | None
     ) -> ListResourcesResult:
-        kb = self.desk.bases.of(org_of(ctx))
+        kb = self.state.bases.of(org_of(ctx))
         cursor = params.cursor if params else None
         try:
-            return await self.desk.in_thread(lambda: resources.listing(kb, cursor), OTHER_S)
+            return await self.state.in_thread(lambda: resources.listing(kb, cursor), OTHER_S)
         except KBError as fault:
             raise MCPError(code=INVALID_PARAMS, message=_sentence(fault)) from fault
 
@@ -98,9 +98,9 @@ class KnowledgeServer(MCPServer[None]):
         self, uri: Any, context: Context[None, Any] | None = None
     ) -> Iterable[ReadResourceContents]:
         """Return the text of a document or passage."""
-        kb = self.desk.bases.of(org_of(context.request_context) if context else None)
+        kb = self.state.bases.of(org_of(context.request_context) if context else None)
         try:
-            text, mime_type = await self.desk.in_thread(lambda: resources.read(kb, str(uri)), OTHER_S)
+            text, mime_type = await self.state.in_thread(lambda: resources.read(kb, str(uri)), OTHER_S)
         except NotFound as fault:
             raise ResourceNotFoundError(_sentence(fault)) from fault
         except KBError as fault:
@@ -112,12 +112,12 @@ class KnowledgeServer(MCPServer[None]):
         try:
             yield
         finally:
-            self.desk.close()
+            self.state.close()
 
     async def _after_hello(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Warm the model once somebody has been greeted."""
         if ctx.method != HELLO:
-            self.desk.bases.warm_in_background(org_of(ctx))
+            self.state.bases.warm_in_background(org_of(ctx))
         return await call_next(ctx)
 
     async def _known_names(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
@@ -135,11 +135,11 @@ class KnowledgeTool(Tool):
     """A tool whose every failure is a result that a model can act on."""
 
     _row: Row = PrivateAttr()
-    _desk: Desk = PrivateAttr()
+    _state: ServerState = PrivateAttr()
 
     @classmethod
-    def bound(cls, row: Row, desk: Desk) -> KnowledgeTool:
-        """Return a row of the table as a tool that works with a desk."""
+    def bound(cls, row: Row, state: ServerState) -> KnowledgeTool:
+        """Return a row of the table as a tool that works with the server's state."""
         tool = cls(
             fn=row.quick or row.long or _by_citation,
             name=row.name,
@@ -151,7 +151,7 @@ class KnowledgeTool(Tool):
             context_kwarg=None,
             annotations=row.annotations,
         )
-        tool._row, tool._desk = row, desk
+        tool._row, tool._state = row, state
         return tool
 
     async def run(
@@ -168,7 +168,7 @@ class KnowledgeTool(Tool):
         except Exception as fault:  # the outermost line: nothing beyond it could tell the model
             return unexpected(self.name, fault)
         finally:
-            self._desk.latencies.add(self.name, (time.perf_counter() - started) * 1000)
+            self._state.latencies.add(self.name, (time.perf_counter() - started) * 1000)
         return CallToolResult(
             content=[TextContent(type="text", text=reply.text)], structured_content=reply.structured
         )
@@ -181,17 +181,17 @@ class KnowledgeTool(Tool):
             raise wrong_arguments(self.name, fault, known) from fault
 
     async def _reply(self, asked: Arguments, context: Context[Any, Any]) -> Reply:
-        desk, row = self._desk, self._row
-        kb = desk.bases.of(org_of(context.request_context))
+        state, row = self._state, self._row
+        kb = state.bases.of(org_of(context.request_context))
         if row.quick is not None:
             quick = row.quick
-            return await desk.in_thread(lambda: quick(desk, kb, asked), row.limit_s)
+            return await state.in_thread(lambda: quick(state, kb, asked), row.limit_s)
         assert row.long is not None
         long = row.long
-        job = desk.jobs.start_or_join(await desk.in_thread(lambda: long(desk, kb, asked), row.limit_s))
-        ended = await desk.jobs.wait(job, row.limit_s, partial(_report, context))
+        job = state.jobs.start_or_join(await state.in_thread(lambda: long(state, kb, asked), row.limit_s))
+        ended = await state.jobs.wait(job, row.limit_s, partial(_report, context))
         try:
-            return finished(job.result.result(0)) if ended else unfinished(job, desk.jobs.moving(job))
+            return finished(job.result.result(0)) if ended else unfinished(job, state.jobs.moving(job))
         except Cancelled as fault:
             raise Unavailable(
                 f"indexing {job.plan.label} was stopped: the server is ending",

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from concord.config import Settings
 from concord.errors import BadValue
 from concord.mcp.bases import Bases
-from concord.mcp.desk import Desk
 from concord.mcp.leaving import leave_if_busy
 from concord.mcp.roots import allowed_roots
 from concord.mcp.server import build
+from concord.mcp.server_state import ServerState
 from concord.parts import check_places
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def over_stdio(settings: Settings, started_in: Path) -> None:
     from concord.mcp import stdio
 
     check_places(settings)
-    stdio.run(build(Desk(Bases(settings), allowed_roots(settings["mcp.roots"], started_in))))
+    stdio.run(build(ServerState(Bases(settings), allowed_roots(settings["mcp.roots"], started_in))))
     leave_if_busy()
 
 
@@ -56,7 +56,7 @@ def over_http(
     limits = http.HttpLimits(settings["serve.max_bytes"], settings["serve.max_connections"])
     names = [name.strip() for name in settings["serve.hosts"].split(",") if name.strip()]
     with http.listen(host, port) as listener:
-        app = http.application(build(Desk(Bases(settings), roots)), grants, [host, *names], limits)
+        app = http.application(build(ServerState(Bases(settings), roots)), grants, [host, *names], limits)
         announce(f"http://{_written(host)}:{listener.getsockname()[1]}{http.PATH}", bool(grants))
         http.web_server(app, limits).run(sockets=[listener])
     leave_if_busy()

@@ -9,9 +9,9 @@ from mcp_types import ToolAnnotations
 
 from concord.mcp import arguments as given
 from concord.mcp import schemas, tools
-from concord.mcp.desk import Desk
 from concord.mcp.jobs import Plan
 from concord.mcp.packing import Reply
+from concord.mcp.server_state import ServerState
 
 if TYPE_CHECKING:
     from concord.knowledge import KnowledgeBase
@@ -35,8 +35,8 @@ class Row(NamedTuple):
     arguments: type[given.Arguments]
     returns: schemas.Schema
     annotations: ToolAnnotations
-    quick: Callable[[Desk, KnowledgeBase, Any], Reply] | None = None
-    long: Callable[[Desk, KnowledgeBase, Any], Plan] | None = None
+    quick: Callable[[ServerState, KnowledgeBase, Any], Reply] | None = None
+    long: Callable[[ServerState, KnowledgeBase, Any], Plan] | None = None
     limit_s: float = OTHER_S
 
 

@@ -11,10 +11,10 @@ from concord.errors import BadValue
 from concord.mcp import arguments as given
 from concord.mcp import render
 from concord.mcp.cursors import cursor_after, name_before
-from concord.mcp.desk import Desk
 from concord.mcp.jobs import Extent, Job, Plan, Step
 from concord.mcp.packing import Reply, pack_answer
 from concord.mcp.roots import permitted
+from concord.mcp.server_state import ServerState
 from concord.mcp.wording import for_tools
 from concord.text.moments import moment
 from concord.wire import JsonObject, document_to_json, passage_to_json
@@ -40,7 +40,7 @@ MOST_LISTED = 200  # looked at for one page: more than ever fit
 MOST_FAILURES = 20  # named in a report; the rest are counted
 
 
-def search(desk: Desk, kb: KnowledgeBase, asked: given.SearchArguments) -> Reply:
+def search(state: ServerState, kb: KnowledgeBase, asked: given.SearchArguments) -> Reply:
     """Search, from words at once while the model is still loading."""
     try:
         answer = kb.search(
@@ -60,11 +60,11 @@ def search(desk: Desk, kb: KnowledgeBase, asked: given.SearchArguments) -> Reply
         )
     finally:  # also where the model was all that was asked for
         if not kb.is_warm:
-            desk.bases.warm_in_background(kb.org, again=True)
+            state.bases.warm_in_background(kb.org, again=True)
     return pack_answer(answer, asked.max_tokens or given.DEFAULT_TOKENS)
 
 
-def get(desk: Desk, kb: KnowledgeBase, asked: given.GetArguments) -> Reply:
+def get(state: ServerState, kb: KnowledgeBase, asked: given.GetArguments) -> Reply:
     """Read a passage, or a document in pages."""
     reference = asked.citation or asked.document_id
     if reference is None and asked.cursor is None:
@@ -103,14 +103,14 @@ def _size(reply: Reply) -> int:
     return max(json_length(reply.structured), utf8_length(reply.text))
 
 
-def note(desk: Desk, kb: KnowledgeBase, asked: given.NoteArguments) -> Reply:
+def note(state: ServerState, kb: KnowledgeBase, asked: given.NoteArguments) -> Reply:
     """Keep a note; its vectors follow in the background while the model is cold."""
-    with desk.notes.turn((kb.org, asked.model_dump_json())) as recent:
+    with state.notes.turn((kb.org, asked.model_dump_json())) as recent:
         if recent.document is None or not _still_says(kb, recent.document):
             is_warm = kb.is_warm
             recent.document = kb.note(_note(asked), supersedes=asked.supersedes, embed=is_warm)
             if not is_warm:
-                desk.jobs.start_or_join(_plan_embedding(kb, recent.document.source_id))
+                state.jobs.start_or_join(_plan_embedding(kb, recent.document.source_id))
         return _kept(kb, recent.document, asked.supersedes)
 
 
@@ -135,7 +135,7 @@ def _kept(kb: KnowledgeBase, document: Document, supersedes: str | None) -> Repl
     return Reply(wire, said)
 
 
-def list_sources(desk: Desk, kb: KnowledgeBase, asked: given.ListArguments) -> Reply:
+def list_sources(state: ServerState, kb: KnowledgeBase, asked: given.ListArguments) -> Reply:
     """List the sources, or the documents of one, in pages of what is read at once."""
     after = name_before(asked.cursor)
     if asked.source is None:
@@ -163,35 +163,35 @@ def _listing(
     return Reply(wire, render.listing(wire))
 
 
-def remove(desk: Desk, kb: KnowledgeBase, asked: given.RemoveArguments) -> Reply:
+def remove(state: ServerState, kb: KnowledgeBase, asked: given.RemoveArguments) -> Reply:
     """Delete a source from the index; never notes, which nothing could bring back."""
     wire = removal_to_json(kb.remove(asked.source))
     counts = f"{wire['documents_deleted']} documents, {wire['vectors_deleted']} vectors"
     return Reply(wire, f"removed source {wire['source']} ({counts}); its files are untouched")
 
 
-def stats(desk: Desk, kb: KnowledgeBase, asked: given.StatsArguments) -> Reply:
+def stats(state: ServerState, kb: KnowledgeBase, asked: given.StatsArguments) -> Reply:
     """Tell how much is stored and whether all is well."""
     found = kb.stats()
-    state, problems = stats_to_json(found), [for_tools(problem) for problem in found.problems]
-    if (index := state["vector_index"]) and index["absent"]:
+    stored, problems = stats_to_json(found), [for_tools(problem) for problem in found.problems]
+    if (index := stored["vector_index"]) and index["absent"]:
         index["absent"] = for_tools(index["absent"])
     wire = {
-        **state,
+        **stored,
         "health": {
             "status": "ok" if not problems else "needs attention",
             "problems": problems,
             "model_warm": kb.is_warm,
         },
-        "latencies_ms": desk.latencies.summary(),
-        "jobs": [{"label": job.plan.label, **_progress(job.step)} for job in desk.jobs.running()],
+        "latencies_ms": state.latencies.summary(),
+        "jobs": [{"label": job.plan.label, **_progress(job.step)} for job in state.jobs.running()],
     }
     return Reply(wire, render.stats(wire))
 
 
-def plan_add(desk: Desk, kb: KnowledgeBase, asked: given.AddArguments) -> Plan:
+def plan_add(state: ServerState, kb: KnowledgeBase, asked: given.AddArguments) -> Plan:
     """Plan to index a folder or file, if it may be."""
-    path = permitted(asked.path, desk.roots)
+    path = permitted(asked.path, state.roots)
     name, patterns, tags = asked.name, tuple(asked.patterns), tuple(asked.tags)
 
     def work(progress: Progress) -> JsonObject:
@@ -202,7 +202,7 @@ def plan_add(desk: Desk, kb: KnowledgeBase, asked: given.AddArguments) -> Plan:
     return Plan(key, str(path), work, Extent(kb.org, str(path)))
 
 
-def plan_sync(desk: Desk, kb: KnowledgeBase, asked: given.SyncArguments) -> Plan:
+def plan_sync(state: ServerState, kb: KnowledgeBase, asked: given.SyncArguments) -> Plan:
     """Plan to bring one source or all of them up to date."""
     source = kb.source(asked.source).source if asked.source else None
     names = [source.name] if source else []

@@ -17,7 +17,8 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from concord.answering.judge import Judgement
-from concord.answering.retrieve import SearchTools, retrieve
+from concord.answering.retrieve import retrieve
+from concord.answering.tools import SearchTools
 from concord.answering.understand import MAX_TOP
 from concord.protocols import Progress
 from concord.quality.collection import Collection, Qrels

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from concord.answering.retrieve import SearchTools
+from concord.answering.tools import SearchTools
 from concord.protocols import Progress
 from concord.search import search
 from concord.types import Mode, Request

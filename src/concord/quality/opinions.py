@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from concord.answering.retrieve import SearchTools
+from concord.answering.tools import SearchTools
 from concord.protocols import Progress
 from concord.quality.evaluate import Outcome, ask_one
 from concord.types import Feedback, Opinion

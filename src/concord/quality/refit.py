@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from concord.answering.retrieve import SearchTools
+from concord.answering.tools import SearchTools
 from concord.errors import BadValue
 from concord.protocols import Progress
 from concord.quality.calibration import SHIPPED, shipped_calibration

@@ -76,8 +76,8 @@ class RecentNotes:
             yield recent
 
 
-class Desk(Struct):
-    """One server's state."""
+class ServerState(Struct):
+    """What the calls of one server share."""
 
     bases: Bases
     roots: tuple[Path, ...] = ()
