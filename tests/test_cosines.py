@@ -6,6 +6,7 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from concord.answering.cosines import Cosines
+from concord.answering.deadline import Deadline
 from concord.errors import BackendDown
 from concord.strategies.semantic import Fetched
 from concord.types import Candidate, ChunkId, Vector
@@ -55,7 +56,7 @@ def votes(*chunk_ids: ChunkId, vector: Vector = b"") -> list[Candidate]:
 
 def test_every_candidate_is_compared_and_only_those_without_a_vector_are_fetched():
     vectors = Asked({1: EAST, 2: NORTH})
-    cosines = Cosines(vectors, 60_000)
+    cosines = Cosines(vectors, Deadline(60_000))
     found = cosines.compare("query", [*votes(3, vector=NORTH), *votes(2, 1, 2, 9)])
     assert found.cosines() == {1: 0.0, 2: 1.0, 3: 1.0}
     drawn = found.drawn_cosines
@@ -67,7 +68,7 @@ def test_every_candidate_is_compared_and_only_those_without_a_vector_are_fetched
 
 def test_what_was_foreseen_is_not_fetched_again():
     vectors = Asked({1: EAST, 2: NORTH})
-    cosines = Cosines(vectors, 60_000)
+    cosines = Cosines(vectors, Deadline(60_000))
     cosines.foresee([2, 2])
     assert cosines.compare("query", votes(1, 2)).cosines() == {1: 0.0, 2: 1.0}
     assert vectors.asked in ([[2], [1]], [[1], [2]])
@@ -79,7 +80,7 @@ def test_what_nobody_would_fetch_ahead_is_fetched_when_it_is_needed():
             return None
 
     vectors = Careful({1: EAST, 2: NORTH})
-    cosines = Cosines(vectors, 60_000)
+    cosines = Cosines(vectors, Deadline(60_000))
     cosines.foresee([2, 3])
     assert cosines.compare("query", votes(1, 2)).cosines() == {1: 0.0, 2: 1.0}
     assert vectors.asked == [[1], [2]]
@@ -99,16 +100,16 @@ def test_a_query_that_has_to_be_embedded_again_is_waited_for_no_longer_than_the_
             come_back.wait()
             return super().compare(text, stored)
 
-    late = Cosines(Forgetful({1: EAST}), 1)
+    late = Cosines(Forgetful({1: EAST}), Deadline(1))
     assert late.compare("query", votes(1)).cosines() == {}
     assert late.degraded
     come_back.set()
-    assert Cosines(Forgetful({1: EAST}), 60_000).compare("query", votes(1)).cosines() == {1: 0.0}
+    assert Cosines(Forgetful({1: EAST}), Deadline(60_000)).compare("query", votes(1)).cosines() == {1: 0.0}
 
 
 def test_cosines_that_fail_are_named_once_and_there_are_none_afterwards():
     vectors = Broken({})
-    cosines = Cosines(vectors, 60_000)
+    cosines = Cosines(vectors, Deadline(60_000))
     first = cosines.compare("query", votes(1))
     assert first.cosines() == first.drawn_cosines({1: 1.0}, 0.6) == {}
     assert cosines.compare("query", votes(2)).cosines() == {}
@@ -124,7 +125,7 @@ def test_cosines_are_not_waited_for_beyond_the_deadline():
             come_back.wait()
             return {}
 
-    cosines = Cosines(Late({}), 1)
+    cosines = Cosines(Late({}), Deadline(1))
     assert cosines.compare("query", votes(1)).cosines() == {}
     come_back.set()
     assert [one.strategy for one in cosines.degraded] == ["semantic"]

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 import concord
 from concord import KnowledgeBase, Note, plugins
+from concord.answering.deadline import Deadline
 from concord.answering.poll import Polling, poll
 from concord.answering.retrieve import retrieve
 from concord.answering.tools import SearchTools
@@ -111,7 +112,7 @@ def test_a_strategy_that_is_in_time_votes_however_slow_the_others_are():
     kb = library()
     query = understood(kb, "login")
     try:
-        result = poll([late, swift], query, 800)
+        result = poll([late, swift], query, Deadline(800))
     finally:
         late.go_on.set()
     assert list(result.votes) == ["swift"]
@@ -125,7 +126,7 @@ def test_strategies_run_side_by_side():
     one.go_on, other.go_on = other.started, one.started
     kb = library()
     query = understood(kb, "login")
-    assert set(poll([one, other], query, 60_000).votes) == {"one", "other"}
+    assert set(poll([one, other], query, Deadline(60_000)).votes) == {"one", "other"}
 
 
 class AtHand(Waiting):
@@ -142,7 +143,7 @@ def test_who_asks_nobody_votes_at_once_and_after_the_others_were_asked():
     other.go_on.set()
     kb = library()
     query = understood(kb, "login")
-    polling = Polling(60_000)
+    polling = Polling(Deadline(60_000))
     polling.ask([ready, other], query)
     assert ready.started.is_set()
     assert set(polling.result().votes) == {"ready", "other"}

@@ -250,7 +250,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "search.deadline_ms",
         5000.0,
-        "how long the strategies may take together",
+        "how long the strategies and the reranker may take together, and any one statement of a server",
         "a tool call should fail fast and let the client retry",
         minimum=1,
     ),

@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.answering.cascade import rescue
+from concord.answering.deadline import Deadline
 from concord.answering.judge import Judgement, judge
 from concord.answering.passages import UNSEEN, diverse, first_of, read_present, reordered
 from concord.answering.present import hits_of, waiting_for_vectors, with_explanations, with_freshness
@@ -59,11 +60,11 @@ def search(request: Request, tools: SearchTools) -> Answer:
 
 def examine(request: Request, tools: SearchTools) -> Examined:
     """Answer one request, and keep the evidence for whoever explains, measures or fits confidence."""
-    timings = Timings()
+    timings, deadline = Timings(), Deadline(deadline_ms(request, tools.settings))
     mode = chosen_mode(request, tools.settings)
     fusion = chosen_fusion(request, mode)
     glance = tools.glance or _glance_without_space(tools.store)
-    retrieved = retrieve(request, mode, tools, glance.sources, timings)
+    retrieved = retrieve(request, mode, tools, glance.sources, deadline, timings)
     tools = _uncalibrated_if_mute(tools, retrieved)
     with timings.stage("cascade"):
         rescued = rescue(request, mode, fusion, retrieved, tools)
@@ -78,7 +79,7 @@ def examine(request: Request, tools: SearchTools) -> Examined:
         survivors, left_out, deleted = read_present(kept, found.query, tools.store, files)
         read = first_of(kept, survivors)
     with timings.stage("rerank"):
-        look = second_look(survivors, found.query, tools.reranker, _left_ms(request, tools, timings))
+        look = second_look(survivors, found.query, tools.reranker, deadline.left_ms())
         survivors = reordered(survivors, look.ranked)
     with timings.stage("usage"):
         survivors, usage = _lifted_by_usage(survivors, tools)
@@ -169,11 +170,6 @@ def _matched(hits: Sequence[Hit], tools: SearchTools) -> tuple[str, ...]:
     found_by = {name for hit in hits for name in hit.found_by}
     known = [strategy.name for strategy in tools.strategies if strategy.name in found_by]
     return (*known, *sorted(found_by.difference(known)))
-
-
-def _left_ms(request: Request, tools: SearchTools, timings: Timings) -> float:
-    """Return what is left of the time that a search may take."""
-    return max(0.0, deadline_ms(request, tools.settings) - timings.total_ms())
 
 
 def _as_if_absent(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from concord.answering.deadline import Deadline
 from concord.answering.judge import signals_of
 from concord.answering.poll import Poll, merged, poll
 from concord.answering.retrieve import Retrieval
@@ -79,7 +80,7 @@ def rescue(request: Request, mode: Mode, fusion: str, found: Retrieval, tools: S
     floor: float = tools.settings["search.floor"]
     if _needs_words(mode, fusion, found, tools):
         for strategy in _rungs(request, near, tools):
-            votes = poll([strategy], found.query, strategy.budget_ms)
+            votes = poll([strategy], found.query, Deadline(strategy.budget_ms))
             found = _joined(found, votes)
             if votes.votes.get(strategy.name):
                 return Rescue(found, near, min(floor, RESCUE_FLOOR), strategy.rung, strategy.sought)

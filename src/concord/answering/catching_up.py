@@ -6,6 +6,7 @@ import time
 
 from msgspec.structs import replace
 
+from concord.answering.deadline import Deadline
 from concord.answering.tools import SearchTools, deadline_ms
 from concord.search import search
 from concord.storage import Catalog
@@ -24,10 +25,9 @@ def search_when_caught_up(request: Request, tools: SearchTools) -> Answer:
         UsageError: the request cannot be carried out as asked.
         StoreError: the store cannot be used.
     """
-    started, allowed_ms = time.monotonic(), deadline_ms(request, tools.settings)
-    wanted = request.min_generation or 0
-    reached = _wait(tools.store.catalog, wanted, started + allowed_ms * WAITING_SHARE / 1000)
-    left_ms = max(1.0, allowed_ms - (time.monotonic() - started) * 1000)
+    deadline, wanted = Deadline(deadline_ms(request, tools.settings)), request.min_generation or 0
+    reached = _wait(tools.store.catalog, wanted, Deadline(deadline.ms * WAITING_SHARE))
+    left_ms = max(1.0, deadline.left_ms())
     tools = replace(tools, glance=None)  # that was before
     answer = replace(search(replace(request, deadline_ms=left_ms), tools), request=request)
     return answer if reached >= wanted else _behind(answer, reached, wanted)
@@ -44,10 +44,10 @@ def _behind(answer: Answer, reached: int, wanted: int) -> Answer:
     )
 
 
-def _wait(catalog: Catalog, wanted: int, until: float) -> int:
+def _wait(catalog: Catalog, wanted: int, deadline: Deadline) -> int:
     """Return the generation that was reached in time."""
     pause = FIRST_LOOK_S
-    while (reached := catalog.generation()) < wanted and (left := until - time.monotonic()) > 0:
-        time.sleep(min(pause, left))
+    while (reached := catalog.generation()) < wanted and (left_ms := deadline.left_ms()):
+        time.sleep(min(pause, left_ms / 1000))
         pause = min(2 * pause, LONGEST_LOOK_S)
     return reached

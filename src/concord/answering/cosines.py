@@ -6,11 +6,11 @@ named in the answer, and then there are none.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from concord.answering.deadline import Deadline
 from concord.errors import Unavailable, reason_of
 from concord.types import Candidate, ChunkId, Degraded, Vector
 from concord.worker_threads import Task
@@ -25,9 +25,9 @@ _Vectors = Mapping[ChunkId, Vector]
 class Cosines:
     """The cosines of one search. If they fail or are late, that is named, and from then on there are none."""
 
-    def __init__(self, similarity: Similarity, budget_ms: float) -> None:
+    def __init__(self, similarity: Similarity, deadline: Deadline) -> None:
         self._similarity = similarity
-        self._ends = time.perf_counter() + budget_ms / 1000
+        self._deadline = deadline
         self._foreseen: frozenset[ChunkId] = frozenset()
         self._ahead: Task[_Vectors | None] | None = None
         self.degraded: tuple[Degraded, ...] = ()
@@ -70,21 +70,18 @@ class Cosines:
 
     def _fetched_ahead(self, foreseen: set[ChunkId]) -> _Vectors:
         """Return what was asked for early; if that came to nothing, it is asked for again."""
-        ahead = self._ahead.result(self._left_ms()) if self._ahead and foreseen else {}
+        ahead = self._ahead.result(self._deadline.left_ms()) if self._ahead and foreseen else {}
         if ahead is None:
-            if not self._left_ms():
+            if not self._deadline.left_ms():
                 raise _late()
             ahead = self._in_time(Task(partial(self._similarity.fetch, sorted(foreseen))))
         return ahead
 
     def _in_time(self, task: Task[T]) -> T:
-        found = task.result(self._left_ms())
+        found = task.result(self._deadline.left_ms())
         if found is None:
             raise _late()
         return found
-
-    def _left_ms(self) -> float:
-        return max(0.0, self._ends - time.perf_counter()) * 1000
 
 
 def _late() -> Unavailable:

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from concord.answering.deadline import Deadline
 from concord.answering.passages import indexed
 from concord.answering.poll import Poll, poll
 from concord.answering.reasons import Known, Overlap, Placed, Stage, StrategyRank, WordFound, reason
@@ -123,7 +124,7 @@ def _asked_deeply(query: Query, filter: Filter, mode: Mode, tools: SearchTools) 
     """Ask the strategies of a mode for far more than they may vote for."""
     asked = [strategy for strategy in tools.strategies if strategy.family in polled(mode)]
     deep = replace(query, filter=filter, candidates=max(DEEP, query.candidates))
-    return poll(asked, deep, tools.settings["search.deadline_ms"])
+    return poll(asked, deep, Deadline(tools.settings["search.deadline_ms"]))
 
 
 def _objections(chunk: Chunk, located: Located, filter: Filter, tools: SearchTools) -> Iterator[str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from concord.answering.deadline import Deadline
 from concord.answering.poll import Poll, merged, poll
 from concord.answering.understand import MAX_EF_SEARCH
 from concord.ranking.ballots import Ballots
@@ -34,15 +35,17 @@ def has_missed(ballots: Ballots) -> bool:
     return any(cosine > near for one, cosine in ballots.cosine.items() if one not in ballots.semantic)
 
 
-def search_harder(strategies: Sequence[Strategy], query: Query, first: Poll, budget_ms: float) -> Poll | None:
+def search_harder(
+    strategies: Sequence[Strategy], query: Query, first: Poll, deadline: Deadline
+) -> Poll | None:
     """Return the poll with what meaning finds by all the effort there is; None where it finds nothing new.
 
     That it fails or is late costs nothing: the first votes stand.
     """
     meaning = [one for one in strategies if one.family == "semantic" and one.name in first.votes]
-    if not meaning or budget_ms <= 0 or (query.ef_search or 0) >= MAX_EF_SEARCH:
+    if not meaning or not deadline.left_ms() or (query.ef_search or 0) >= MAX_EF_SEARCH:
         return None
-    second = poll(meaning, replace(query, ef_search=MAX_EF_SEARCH), budget_ms)
+    second = poll(meaning, replace(query, ef_search=MAX_EF_SEARCH), deadline)
     if not second.votes:
         return None
     joined = {

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from concord import worker_threads
+from concord.answering.deadline import Deadline
 from concord.errors import reason_of
 from concord.types import Candidate, Degraded, Query
 
@@ -36,9 +37,9 @@ class _Ballot(Struct, frozen=True):
     took_ms: float
 
 
-def poll(strategies: Sequence[Strategy], query: Query, deadline_ms: float) -> Poll:
+def poll(strategies: Sequence[Strategy], query: Query, deadline: Deadline) -> Poll:
     """Return the votes of all strategies that answer before the deadline."""
-    polling = Polling(deadline_ms)
+    polling = Polling(deadline)
     polling.ask(strategies, query)
     return polling.result()
 
@@ -56,9 +57,8 @@ def merged(first: Poll, second: Poll) -> Poll:
 class Polling:
     """A poll under way: some strategies are asked before all is known that others need, by one deadline."""
 
-    def __init__(self, deadline_ms: float) -> None:
-        self._deadline_ms = deadline_ms
-        self._ends = time.perf_counter() + deadline_ms / 1000
+    def __init__(self, deadline: Deadline) -> None:
+        self._deadline = deadline
         self._gates: dict[str, Lock] = {}
         self._box: list[_Ballot] = []
 
@@ -78,19 +78,15 @@ class Polling:
         self._box.extend(at_hand)
         return [ballot.candidates for ballot in at_hand if ballot.candidates]
 
-    def left_ms(self) -> float:
-        """Return how long until the deadline; less than nothing when it has passed."""
-        return (self._ends - time.perf_counter()) * 1000
-
     def result(self) -> Poll:
         """Return the votes of all who were asked and answer before the deadline."""
         for gate in self._gates.values():
-            gate.acquire(timeout=worker_threads.clamped_wait(self._ends - time.perf_counter()))
+            gate.acquire(timeout=worker_threads.clamped_wait(self._deadline.left_ms() / 1000))
         cast = list(self._box)  # who is late may still be writing
         votes = {one.strategy: one.candidates for one in cast if one.candidates is not None}
         took_ms = {one.strategy: one.took_ms for one in cast}
         failed = [Degraded(one.strategy, one.reason) for one in cast if one.candidates is None]
-        reason = f"no answer within {self._deadline_ms:g} ms"
+        reason = f"no answer within {self._deadline.ms:g} ms"
         late = [Degraded(name, reason) for name in sorted(self._gates.keys() - took_ms.keys())]
         return Poll(votes, failed + late, took_ms)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from concord.answering.deadline import Deadline
 from concord.answering.index_misses import has_missed, search_harder
 from concord.answering.poll import Poll, Polling
 from concord.answering.timings import Timings
@@ -62,6 +63,7 @@ def retrieve(
     mode: Mode,
     tools: SearchTools,
     sources: Sequence[Source],
+    deadline: Deadline | None = None,
     timings: Timings | None = None,
 ) -> Retrieval:
     """Understand a request, ask the strategies, and learn both scores of every candidate.
@@ -71,13 +73,13 @@ def retrieve(
         BackendDown: words cannot be searched.
         Unavailable: meaning cannot be searched, and nothing else was asked for.
     """
-    timings = timings or Timings()
-    cosines = _cosines(request, tools)
+    deadline, timings = deadline or Deadline(deadline_ms(request, tools.settings)), timings or Timings()
+    cosines = _cosines(tools, deadline)
     asked = [strategy for strategy in tools.strategies if strategy.family in polled(mode)]
     with timings.stage("understand"):
         is_option, is_folder = partial(_is_option, tools.store), partial(_is_folder, tools.store)
         query, parsed = interpret(request, tools.settings, sources, is_option, is_folder)
-        polling = Polling(deadline_ms(request, tools.settings))
+        polling = Polling(deadline)
         polling.ask([one for one in asked if one.family == "semantic"], query)  # while words are counted
         query = with_frequencies(query, parsed, tools.settings, tools.store.lexical)
     at_hand = polling.ask([one for one in asked if one.family != "semantic"], query)
@@ -92,14 +94,14 @@ def retrieve(
         compared = _compared(voted, query, cosines)
         context = _context(query, tools, _code_share(voted, tools))  # while vectors are fetched
         ballots = _completed(poll, voted, compared)
-        if has_missed(ballots) and (more := search_harder(asked, query, poll, polling.left_ms())):
+        if has_missed(ballots) and (more := search_harder(asked, query, poll, deadline)):
             poll, voted = more, _voted(more, query)
             compared = _compared(voted, query, cosines)
             ballots = _completed(poll, voted, compared)
         ballots = _drawn_to_first_hits(ballots, context, compared)
         ballots = _with_copies(ballots, context, compared)
         if compared and not query.filter.is_open and are_few(ballots):
-            others = _unfiltered(asked, query, voted, cosines, context, polling.left_ms())
+            others = _unfiltered(asked, query, voted, cosines, context, deadline)
             context = replace(context, unfiltered=others)
     return Retrieval(query, poll, ballots, context, cosines)
 
@@ -114,12 +116,12 @@ def _is_folder(store: Store, path: str) -> bool:
     return store.catalog.count_documents(Filter(path=f"{path}/**", include_superseded=True)) > 0
 
 
-def _cosines(request: Request, tools: SearchTools) -> Cosines | None:
+def _cosines(tools: SearchTools, deadline: Deadline) -> Cosines | None:
     if tools.similarity is None:
         return None
     from concord.answering.cosines import Cosines  # late: a search by words alone asks for none
 
-    return Cosines(tools.similarity, deadline_ms(request, tools.settings))
+    return Cosines(tools.similarity, deadline)
 
 
 def _refuse_without_words(poll: Poll, mode: Mode) -> None:
@@ -180,16 +182,16 @@ def _unfiltered(
     few: Sequence[Candidate],
     cosines: Cosines | None,
     context: Context,
-    budget_ms: float,
+    deadline: Deadline,
 ) -> Ballots | None:
     """Return what the query finds without its filter, and the few that this leaves: to be compared with.
 
     The same passage is then thought of alike with and without a filter. That it fails or is late costs
     nothing: the few are compared as those of a small store are.
     """
-    if budget_ms <= 0:
+    if not deadline.left_ms():
         return None
-    polling = Polling(budget_ms)
+    polling = Polling(deadline)
     polling.ask(strategies, replace(query, filter=Filter(include_superseded=query.filter.include_superseded)))
     found = polling.result()
     others = _voted(found, query)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from concord.answering.deadline import Deadline
 from concord.answering.suggest import MAX_WORDS, LikeWords
 from concord.text.characters import folded
 from concord.text.nearness import MIN_LETTERS, MIN_PART, distance
@@ -32,10 +32,10 @@ def prefix_match(query: Query) -> Match | None:
 
 def partial_match(query: Query, near: LikeWords, index: LexicalIndex, budget_ms: float) -> Match | None:
     """Return a match of the known words nearest to the query's; for a word that has none, of its parts."""
-    ends = time.perf_counter() + budget_ms / 1000
+    deadline = Deadline(budget_ms)
     found: list[Match] = []
     for word in sorted(query.words, key=len, reverse=True)[:MAX_WORDS]:
-        if time.perf_counter() >= ends:
+        if not deadline.left_ms():
             break
         if has_unspaced(word):
             found += [Word(character, prefix=True) for character in characters(word)]
