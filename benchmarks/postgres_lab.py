@@ -28,7 +28,7 @@ def server() -> Iterator[str]:
         yield url
         return
     sys.path.append(str(Path(__file__).parent.parent / "tests"))
-    from postgres_server import Server
+    from support.postgres_server import Server
 
     started = Server()
     yield ordinary_database(started.url, ROLE)

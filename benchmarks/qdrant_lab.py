@@ -16,7 +16,7 @@ def server() -> Iterator[str]:
         yield given
         return
     sys.path.append(str(Path(__file__).parent.parent / "tests"))
-    from qdrant_shim import QdrantShim
+    from support.qdrant_shim import QdrantShim
 
     shim = QdrantShim()
     yield shim.url

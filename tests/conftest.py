@@ -13,18 +13,18 @@ import pytest
 from hypothesis import settings
 
 import needs
-import postgres_server
+from support import postgres_server
 from concord import KnowledgeBase
 from concord.answering import passages
 from concord.cli.main import main
 from concord.embedders import bundled
-from kb_command import Kb, Run
-from postgres_server import fresh_org, server_url
-from recorders import SyncBench, opened
-from scratch import scratch
+from support.kb_command import Kb, Run
+from support.postgres_server import fresh_org, server_url
+from support.recorders import SyncBench, opened
+from support.scratch import scratch
 
 if TYPE_CHECKING:
-    from qdrant_shim import QdrantShim
+    from support.qdrant_shim import QdrantShim
 
 # The same cases in every run, so that a failure is always news of the change at hand; and with
 # HYPOTHESIS_PROFILE=explore others each time, to look for what nobody has met yet.
@@ -118,7 +118,7 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SyncBench]
 @pytest.fixture(scope="module")
 def qdrant_server() -> Iterator[QdrantShim]:
     """A server on Qdrant's own engine, for all tests of a module."""
-    from qdrant_shim import QdrantShim  # its engine comes with the dev extra
+    from support.qdrant_shim import QdrantShim  # its engine comes with the dev extra
 
     made = QdrantShim()
     yield made

@@ -20,9 +20,9 @@ from concord.knowledge import KnowledgeBase
 from concord.notes import Note
 from concord.types import Answer, Word, silent
 from contract.stored import EVERYTHING
-from kb_process import BOUND_S
-from recorders import RecordingEmbedder, write
-from small_library import opened
+from support.kb_process import BOUND_S
+from support.recorders import RecordingEmbedder, write
+from support.small_library import opened
 
 PAGES = 150
 

@@ -16,10 +16,10 @@ from concord.errors import BackendDown, BadValue, CorruptStore, UsageError
 from concord.knowledge import KnowledgeBase
 from concord.notes import Note
 from concord.types import Document
-from kb_command import Kb
-from kb_process import assert_sound
-from recorders import write
-from small_library import opened
+from support.kb_command import Kb
+from support.kb_process import assert_sound
+from support.recorders import write
+from support.small_library import opened
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from benchmarks.fitted import fit_line, fit_power
 
-from judged import recipes, things
-from postgres_server import server_url
+from support.judged import recipes, things
+from support.postgres_server import server_url
 
 ROOT = Path(__file__).parent.parent
 PREFIX = "bench_"

@@ -13,7 +13,7 @@ from concord.breaker import FAILURES, PROMPT_S, Breaker, Guarded
 from concord.errors import BackendDown, Unavailable
 from concord.strategies.semantic import Fetched
 from concord.types import Candidate, ChunkId, Family, Query, Vector
-from small_library import library, understood
+from support.small_library import library, understood
 
 T = TypeVar("T")
 RETRY_S, LATE_S = 30.0, 5.0

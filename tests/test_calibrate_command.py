@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from concord.quality.refit import LEAST, off_topic
-from judged import recipes, things
+from support.judged import recipes, things
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,7 @@ from concord.quality.calibration import file_name, find_calibration, save_calibr
 from concord.quality.fitting import JudgedSet, fit
 from concord.ranking.calibrate import dump, model_key
 from concord.types import Identity
-from judged import judged_things
+from support.judged import judged_things
 
 pytestmark = pytest.mark.slow
 

@@ -17,7 +17,7 @@ from concord.errors import Unavailable
 from concord.search import search
 from concord.storage import Store
 from concord.types import Candidate, Family, Request, Source
-from small_library import fitted, library, titles, tools, understood
+from support.small_library import fitted, library, titles, tools, understood
 
 
 @pytest.mark.promise("003.cascade.relaxed")

@@ -18,10 +18,10 @@ from concord.cli.progress import LINE_EVERY_S, PATIENCE_S, Bar, Lines
 from concord.ranking.fuse import FUSIONS
 from concord.search import search
 from concord.types import Request
-from failing_folder import fail_listing
-from kb_command import Kb, Run
-from pdf_samples import make_pdf
-from small_library import fitted, library, tools
+from support.failing_folder import fail_listing
+from support.kb_command import Kb, Run
+from support.pdf_samples import make_pdf
+from support.small_library import fitted, library, tools
 
 SCHEMA = json.loads(
     (Path(__file__).parent.parent / "docs" / "answer.schema.json").read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ import pytest
 
 from concord.errors import BadValue, NotFound
 from concord.quality.collection import read_collection
-from judged import things, write_collection
+from support.judged import things, write_collection
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,7 @@ from concord.config import SETTINGS, TABLE, Setting, find_paths, load_settings, 
 from concord.errors import BadValue, KBError, UnknownSetting
 from concord.knowledge import KnowledgeBase
 from concord.notes import Note
-from recorders import write
+from support.recorders import write
 
 
 def home_with(tmp_path: Path, text: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ from concord.text.contains import contains
 from concord.text.dates import Day, dates_in, days_of, yearless_in
 from concord.text.parse import parse
 from concord.types import Request
-from small_library import fitted, library, titles, tools
+from support.small_library import fitted, library, titles, tools
 
 FORMS = (
     "2025-06-24",

@@ -30,7 +30,7 @@ from concord.strategies.lexical import ExactWords, RelaxedWords
 from concord.strategies.query_vectors import MOST_TOKENS, QueryVectors
 from concord.types import Candidate, Family, Query, Request, Vector
 from concord.worker_threads import run_within
-from small_library import library, understood
+from support.small_library import library, understood
 
 TESTS = Path(__file__).parent
 BOUND_S = 60.0
@@ -339,7 +339,7 @@ RUN = """
 import sys
 from concord import plugins
 from concord.cli.main import main
-plugins.TABLES["embedders"]["hung"] = "hung_embedder:HungEmbedder"
+plugins.TABLES["embedders"]["hung"] = "support.hung_embedder:HungEmbedder"
 sys.exit(main(sys.argv[1:]))
 """
 

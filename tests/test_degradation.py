@@ -15,12 +15,12 @@ from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, EmbedderDown, Unavailable
 from concord.types import Answer, Vector
 from concord.wire import explanation_to_json
-from small_library import NOTES, UNHURRIED, secluded, titles
+from support.small_library import NOTES, UNHURRIED, secluded, titles
 
 pytest.importorskip("qdrant_client", reason="pip install 'concord-kb[qdrant]'")
 pytest.importorskip("qdrant_edge", reason="pip install qdrant-edge-py")
 
-from qdrant_shim import QdrantShim
+from support.qdrant_shim import QdrantShim
 
 QUERY = "database connection pool"
 

@@ -10,7 +10,7 @@ from concord.config import TABLE
 from concord.ranking.diversify import REPETITION, STRETCH, mmr
 from concord.ranking.duplicates import Likeness, similarity
 from concord.types import Ranked
-from ranked_texts import FOX, TEXTS, WHALE, alike, ids, ranked
+from support.ranked_texts import FOX, TEXTS, WHALE, alike, ids, ranked
 
 TRADE = float(TABLE["search.diversity"].default)
 

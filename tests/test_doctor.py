@@ -12,15 +12,15 @@ from pathlib import Path
 import apsw
 import pytest
 
-import kb_process
+from support import kb_process
 from concord import doctor
 from concord.backends.sqlite import checks as sqlite_checks
 from concord.doctor import available_memory
 from concord.knowledge import KnowledgeBase
 from concord.notes import Note
 from concord.outcomes import Finding
-from recorders import write
-from small_library import opened
+from support.recorders import write
+from support.small_library import opened
 from test_damage import FORGET_WORDS, harm
 
 
@@ -75,7 +75,7 @@ def test_a_source_that_cannot_be_read_is_told_of_and_keeps_its_index(kb: Knowled
 AS_NOBODY = """
 import os, sys
 from pathlib import Path
-from small_library import opened
+from support.small_library import opened
 
 docs = Path(sys.argv[1])
 with opened("memory://") as kb:

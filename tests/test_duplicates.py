@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord.ranking.duplicates import DUPLICATE, Likeness, collapse, says_the_same, similarity, word_set
-from ranked_texts import FOX, TEXTS, WHALE, alike, ranked, sets
-from small_library import library
+from support.ranked_texts import FOX, TEXTS, WHALE, alike, ranked, sets
+from support.small_library import library
 
 
 def collapsed(*texts: str) -> list[tuple[int, tuple[int, ...]]]:

@@ -23,7 +23,7 @@ from concord.embedders.onnx_file import FLOAT, INT64, Graph
 from concord.errors import BadValue, EmbedderDown, KBError
 from concord.protocols import Embedder
 from concord.types import Vector
-from embedding_server import EmbeddingServer, numbers, serving
+from support.embedding_server import EmbeddingServer, numbers, serving
 
 Open = Callable[[], Embedder]
 REMOTE = {"ollama": "", "openai": "/v1"}

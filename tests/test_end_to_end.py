@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from concord.knowledge import KnowledgeBase
-from kb_command import Kb
-from pdf_samples import make_pdf
-from recorders import write
+from support.kb_command import Kb
+from support.pdf_samples import make_pdf
+from support.recorders import write
 
 ROOT = Path(__file__).parent.parent
 

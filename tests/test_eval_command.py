@@ -14,7 +14,7 @@ from concord.quality.evaluate import MEASURES, MODES
 from concord.quality.latency import SAMPLE
 from concord.quality.reliability import reliability
 from concord.quality.report import reliability_plot
-from judged import recipes, things
+from support.judged import recipes, things
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ import pytest
 from concord import KnowledgeBase
 from concord.quality.collection import read_collection
 from concord.quality.evaluate import MEASURES, MODES, write_runs
-from judged import things
+from support.judged import things
 
 pytestmark = pytest.mark.slow
 

@@ -14,8 +14,8 @@ from concord.answering.explaining import Explanation
 from concord.cli.arithmetic import arithmetic, votes
 from concord.errors import BadValue, NotFound
 from concord.wire import explanation_to_json
-from kb_command import Kb
-from small_library import library
+from support.kb_command import Kb
+from support.small_library import library
 
 
 def crowded(count: int = 60) -> KnowledgeBase:

@@ -10,7 +10,7 @@ from concord.errors import Damaged, NotIndexable, TooLarge
 from concord.extractors.reader import SandboxedReader
 from concord.extractors.sandbox import Sandbox, WorkerLimits
 from concord.plugins import TABLES, load
-from pdf_samples import make_bomb, make_pdf
+from support.pdf_samples import make_bomb, make_pdf
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,7 @@ from concord.ranking.calibrate import Logistic, dump, load, probability
 from concord.ranking.features import hit_features
 from concord.search import Examined, examine
 from concord.types import Request
-from judged import judged_things, things, write_collection
+from support.judged import judged_things, things, write_collection
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ import pytest
 from concord.config import TABLE
 from concord.ranking.floor import above_floor
 from concord.types import Ranked
-from ranked_texts import ids, ranked
+from support.ranked_texts import ids, ranked
 
 FLOOR = float(TABLE["search.floor"].default)
 

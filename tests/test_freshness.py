@@ -15,8 +15,8 @@ from concord.answering import passages
 from concord.knowledge import KnowledgeBase
 from concord.notes import Note
 from concord.types import Answer
-from recorders import write
-from small_library import opened
+from support.recorders import write
+from support.small_library import opened
 
 TEXT = "# Part {n}\n\nThe heron number {n} stands in the water and waits for fish.\n"
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord.files.gitignore import Rules, parse, parse_all
-from walked import found, plant
+from support.walked import found, plant
 
 
 def test_gitignore_files_hold_for_what_is_below_them(tmp_path: Path):

@@ -15,7 +15,7 @@ from concord.ranking.ballots import merge_votes
 from concord.search import search
 from concord.strategies.semantic import Semantic
 from concord.types import Answer, Candidate, Query, Request
-from small_library import library, tools
+from support.small_library import library, tools
 
 NEAR = "The backup of the ledger runs at night"
 NOTES = {f"Near {n}": f"{NEAR} in room {n}." for n in range(3)} | {

@@ -19,8 +19,8 @@ from concord.extractors.reader import SandboxedReader
 from concord.knowledge import KnowledgeBase
 from concord.outcomes import Failure
 from concord.types import Counts, Extracted, Filter, Identity, PartlyRead, Word
-from pdf_samples import make_pdf
-from recorders import Did, FrailSpaces, FrailVectors, RecordingReader, SyncBench, did, opened, write
+from support.pdf_samples import make_pdf
+from support.recorders import Did, FrailSpaces, FrailVectors, RecordingReader, SyncBench, did, opened, write
 
 EVERYTHING = Filter()
 
@@ -352,7 +352,7 @@ def _said_by_nobody(folder: Path, *copies: str) -> list[str]:
 AS_NOBODY = """
 import os, sys
 from pathlib import Path
-from recorders import SyncBench, opened, write
+from support.recorders import SyncBench, opened, write
 
 def tell(what, report):
     print(f"{what}: {report.added} added", *(f"{one.path} {one.reason}" for one in report.failed), sep=", ")

@@ -16,7 +16,7 @@ from concord.backends.memory.json_file import JsonStore
 from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
 from concord.types import Word
 from contract.stored import EVERYTHING, IDENTITY, document, embed, pieces, put, source, unit
-from small_library import NOTES, secluded, titles
+from support.small_library import NOTES, secluded, titles
 
 NORTH = unit(1, 0, 0, 0)
 

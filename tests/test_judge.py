@@ -17,8 +17,8 @@ from concord.ranking.calibrate import Logistic
 from concord.search import search
 from concord.strategies.semantic import Semantic
 from concord.types import Candidate, Family, Query, Request
-from recorders import write
-from small_library import fitted, library, titles, tools, understood
+from support.recorders import write
+from support.small_library import fitted, library, titles, tools, understood
 
 NEVER = Logistic(("cosine",), (0.0,), -9.0, (0.0,), (1.0,))
 # Gives every hit with a vector next to no chance, as a real one does where the cosine is small.

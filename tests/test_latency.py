@@ -16,7 +16,7 @@ from concord.quality.evaluate import MODES, evaluate
 from concord.quality.latency import SAMPLE, by_mode, percentiles
 from concord.strategies.semantic import Semantic
 from concord.types import Vector
-from judged import things
+from support.judged import things
 
 pytestmark = pytest.mark.slow
 

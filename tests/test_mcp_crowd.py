@@ -8,7 +8,7 @@ import anyio
 import pytest
 from mcp.client import Client
 
-from mcp_session import call, over_stdio, run, write_docs
+from support.mcp_session import call, over_stdio, run, write_docs
 
 pytestmark = pytest.mark.slow
 

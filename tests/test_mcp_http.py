@@ -27,7 +27,7 @@ from concord.mcp import http as served
 from concord.mcp import start
 from concord.mcp.access_tokens import add_token, grant_for, read_grants
 from concord.mcp.server import build
-from mcp_session import (
+from support.mcp_session import (
     BOUND_S,
     ERAS,
     KB,

@@ -15,14 +15,14 @@ from concord.mcp.bases import Calls
 from concord.mcp.jobs import Cancelled, Extent, Jobs, Plan
 from concord.mcp.packing import Reply
 from concord.mcp.table import TOOLS, Row
-from gated_embedder import GatedEmbedder
-from mcp_session import BOUND_S, ERAS, call, in_process, refusal, run, said, write_docs
+from support.gated_embedder import GatedEmbedder
+from support.mcp_session import BOUND_S, ERAS, call, in_process, refusal, run, said, write_docs
 
 
 @pytest.fixture
 def gated(monkeypatch: pytest.MonkeyPatch) -> type[GatedEmbedder]:
     """The gated embedder by its name, with all gates open."""
-    monkeypatch.setitem(plugins.TABLES["embedders"], "gated", "gated_embedder:GatedEmbedder")
+    monkeypatch.setitem(plugins.TABLES["embedders"], "gated", "support.gated_embedder:GatedEmbedder")
     GatedEmbedder.close_gates()
     return GatedEmbedder
 

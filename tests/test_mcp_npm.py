@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_session import BOUND_S, KB, environment, serving, write_docs
+from support.mcp_session import BOUND_S, KB, environment, serving, write_docs
 
 NPM = Path(os.environ.get("KB_TEST_NPM", "/nowhere")) / "node_modules" / ".bin"
 SCENARIOS = {

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from mcp_session import BOUND_S, ERAS, KB, call, environment, over_stdio, refusal, run, write_docs
+from support.mcp_session import BOUND_S, ERAS, KB, call, environment, over_stdio, refusal, run, write_docs
 
 pytestmark = pytest.mark.slow
 

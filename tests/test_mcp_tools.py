@@ -19,7 +19,7 @@ from concord.mcp.arguments import MIN_TOKENS
 from concord.mcp.schemas import ANSWER, RESULT
 from concord.mcp.server_state import REPEATED_S, RecentNotes
 from concord.types import DOCUMENT_TYPES, MODES
-from mcp_session import ERAS, call, in_process, refusal, run, said, text_of, write_docs
+from support.mcp_session import ERAS, call, in_process, refusal, run, said, text_of, write_docs
 
 SCHEMA = json.loads(
     (Path(__file__).parent.parent / "docs" / "answer.schema.json").read_text(encoding="utf-8")

@@ -20,10 +20,10 @@ from concord.parts import Parts
 from concord.storage import Store
 from concord.types import Access, Feedback, Filter
 from contract.stored import IDENTITY, document, pieces, put, unit
-from kb_process import environment, finish, start
-from postgres_server import fresh_org, server_url
-from recorders import write
-from small_library import secluded
+from support.kb_process import environment, finish, start
+from support.postgres_server import fresh_org, server_url
+from support.recorders import write
+from support.small_library import secluded
 
 STORES: dict[str, dict[str, str]] = {
     "sqlite": {"store.url": "sqlite://{folder}"},

@@ -11,8 +11,8 @@ from concord import KnowledgeBase, Note
 from concord.cli.main import main
 from concord.config import load_settings
 from concord.errors import BadValue
-from recorders import write
-from small_library import secluded
+from support.recorders import write
+from support.small_library import secluded
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from psycopg.conninfo import conninfo_to_dict  # noqa: E402

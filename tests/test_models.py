@@ -17,18 +17,18 @@ import anyio
 import pytest
 from mcp.client import Client
 
-import mcp_session
+from support import mcp_session
 from concord import plugins
 from concord.cli.main import main
 from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BadValue, EmbedderDown, NotFound
 from concord.knowledge import KnowledgeBase
 from concord.types import Answer, silent
-from embedding_server import serving
-from kb_process import BOUND_S, assert_sound, environment
-from other_embedders import TABLE, Muddled, Turned
-from recorders import write
-from small_library import opened
+from support.embedding_server import serving
+from support.kb_process import BOUND_S, assert_sound, environment
+from support.other_embedders import TABLE, Muddled, Turned
+from support.recorders import write
+from support.small_library import opened
 
 ANIMALS = ("otter", "heron", "badger", "lynx", "marten", "stoat", "plover", "newt", "adder", "shrew")
 HASHING = HashingEmbedder.identity
@@ -209,7 +209,7 @@ KILLED = """
 import os, signal, sys
 from concord import plugins
 from concord.knowledge import KnowledgeBase
-from other_embedders import TABLE, Turned
+from support.other_embedders import TABLE, Turned
 
 plugins.TABLES["embedders"].update(TABLE)
 calls = 0
@@ -251,7 +251,7 @@ SEARCHES = """
 import sys, time
 from concord import plugins
 from concord.knowledge import KnowledgeBase
-from other_embedders import TABLE
+from support.other_embedders import TABLE
 
 plugins.TABLES["embedders"].update(TABLE)
 with KnowledgeBase.open(store__url=sys.argv[1], embed__provider="hashing") as kb:

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from concord.knowledge import KnowledgeBase
-from kb_process import KB, environment
-from recorders import write
-from small_library import opened
+from support.kb_process import KB, environment
+from support.recorders import write
+from support.small_library import opened
 
 TEXT = "# Rota\n\nThe penguin rota is on Mondays.\n"
 

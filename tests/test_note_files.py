@@ -16,7 +16,7 @@ from concord.errors import BadValue, NotFound
 from concord.knowledge import KnowledgeBase
 from concord.note_files import note_from_markdown, note_to_json, note_to_markdown, read_notes, write_notes
 from concord.notes import Imported, KeptNote, Note
-from small_library import opened
+from support.small_library import opened
 
 NUMBERS = st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
 LEAVES = st.none() | st.booleans() | NUMBERS | st.text(max_size=20)

@@ -16,8 +16,8 @@ from concord.errors import BadValue, NotFound, UsageError
 from concord.knowledge import KnowledgeBase
 from concord.notes import Note, NoteTools, save_note
 from concord.text.chunk import ChunkSize
-from recorders import RecordingEmbedder, write
-from small_library import empty, library
+from support.recorders import RecordingEmbedder, write
+from support.small_library import empty, library
 
 kb = pytest.fixture(params=["memory", "sqlite"])(empty)
 

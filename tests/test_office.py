@@ -14,8 +14,8 @@ from concord.extractors.mail import MailExtractor
 from concord.extractors.reader import SandboxedReader
 from concord.extractors.word import WordExtractor
 from concord.types import Extracted
-from kb_command import Kb
-from office_samples import make_docx, make_package, make_xlsx, paragraph
+from support.kb_command import Kb
+from support.office_samples import make_docx, make_package, make_xlsx, paragraph
 
 HEADING = '<w:pStyle w:val="berschrift2"/>'
 STYLES = (

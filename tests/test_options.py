@@ -8,7 +8,7 @@ from concord.answering.options import MAX_BUNDLE, is_option
 from concord.answering.remarks import ONLY_EXCLUDES
 from concord.ranking.options import describes, writes
 from concord.text.parse import Dashed
-from small_library import library, titles
+from support.small_library import library, titles
 
 PAGES = {
     "find": """FIND(1)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from concord.errors import Damaged, Encrypted, TooLarge
 from concord.extractors.pdf import PdfExtractor
-from pdf_samples import make_pdf
+from support.pdf_samples import make_pdf
 
 
 def test_a_pdf_gives_its_text_by_page_and_what_it_says_of_itself():

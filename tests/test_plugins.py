@@ -42,10 +42,10 @@ from concord.storage import OutsideVectors, Store
 from concord.strategies.lexical import ExactWords, RelaxedWords
 from concord.strategies.semantic import Semantic
 from concord.types import Mode
-from kb_command import Kb
-from other_embedders import TABLE
-from recorders import write
-from small_library import library
+from support.kb_command import Kb
+from support.other_embedders import TABLE
+from support.recorders import write
+from support.small_library import library
 
 # Checked by mypy: what is loaded by name meets no other check of its type.
 EMBEDDERS: Sequence[Callable[..., Embedder]] = (

@@ -10,7 +10,7 @@ import pytest
 
 from concord.types import AnyOf, Phrase, Word
 from contract.stored import EVERYTHING, embed, faults, put, unit
-from postgres_server import fresh_org, server_url
+from support.postgres_server import fresh_org, server_url
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from concord.backends.postgres.store import PostgresStore  # noqa: E402

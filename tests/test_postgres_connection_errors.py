@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from concord.errors import BackendDown, BadValue, KBError, StoreBusy, StoreError
-from postgres_server import fresh_org, server_url, shared_server
+from support.postgres_server import fresh_org, server_url, shared_server
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from concord.backends.postgres.connection_errors import why_refused  # noqa: E402

@@ -9,8 +9,8 @@ import pytest
 
 from concord import Note
 from concord.errors import UsageError
-from postgres_server import server_url
-from small_library import secluded
+from support.postgres_server import server_url
+from support.small_library import secluded
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from psycopg.conninfo import conninfo_to_dict  # noqa: E402

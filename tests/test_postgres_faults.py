@@ -17,8 +17,8 @@ from concord.knowledge import KnowledgeBase
 from concord.storage import Store
 from concord.types import Vector, Word
 from contract.stored import EVERYTHING, embed, put, unit
-from postgres_server import Server, fresh_org, server_url, shared_server
-from recorders import SyncBench, write
+from support.postgres_server import Server, fresh_org, server_url, shared_server
+from support.recorders import SyncBench, write
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from psycopg_pool import PoolTimeout  # noqa: E402

@@ -15,8 +15,8 @@ from concord.backends.memory.store import MemoryStore
 from concord.storage import Store
 from concord.types import AllOf, AnyOf, Feedback, Filter, Match, Phrase, Scored, Vector, Without, Word, silent
 from contract.stored import IDENTITY, embed, put, unit
-from postgres_server import fresh_org, server_url, walks
-from stores import postgres_store
+from support.postgres_server import fresh_org, server_url, walks
+from support.stores import postgres_store
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from concord.backends.postgres import scope, upkeep  # noqa: E402

@@ -15,9 +15,9 @@ from concord.config import load_settings
 from concord.errors import BackendDown
 from concord.types import AllOf, AnyOf, Filter, Match, Phrase, Word, silent
 from contract.stored import EVERYTHING, document, faults, pieces, put, source
-from postgres_server import fresh_org, server_url
-from recorders import write
-from stores import postgres_store
+from support.postgres_server import fresh_org, server_url
+from support.recorders import write
+from support.stores import postgres_store
 
 pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from concord.backends.postgres import upkeep

@@ -12,9 +12,9 @@ from concord import KnowledgeBase, Note
 from concord.cli.main import main
 from concord.errors import BackendDown, StoreError
 from concord.outcomes import Finding, VectorIndexState
-from postgres_server import fresh_org
-from recorders import write
-from small_library import secluded
+from support.postgres_server import fresh_org
+from support.recorders import write
+from support.small_library import secluded
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from psycopg.conninfo import conninfo_to_dict  # noqa: E402

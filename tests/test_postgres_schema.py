@@ -18,8 +18,8 @@ from concord.cli.main import main
 from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew, StoreError
 from concord.types import Piece, silent
 from contract.stored import put
-from postgres_server import server_url
-from recorders import write
+from support.postgres_server import server_url
+from support.recorders import write
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from concord.backends.postgres import migrations  # noqa: E402

@@ -13,7 +13,7 @@ import pytest
 TESTS = Path(__file__).parent
 BOUND_S = 10.0
 STARTED = """
-from postgres_server import Server
+from support.postgres_server import Server
 
 server = Server()
 server.stop()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from concord.storage import Store
 from concord.types import ChunkId, Filter, silent
 from contract.stored import EVERYTHING, IDENTITY, put
-from postgres_server import walks
+from support.postgres_server import walks
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from concord.backends.postgres import upkeep  # noqa: E402

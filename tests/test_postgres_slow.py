@@ -17,9 +17,9 @@ from concord.errors import BackendDown, KBError, StoreBusy
 from concord.knowledge import KnowledgeBase
 from concord.worker_threads import run_within
 from contract.stored import put
-from postgres_server import fresh_org, server_url
-from recorders import write
-from small_library import opened
+from support.postgres_server import fresh_org, server_url
+from support.recorders import write
+from support.small_library import opened
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from concord.backends.postgres.bounded import Bounded  # noqa: E402

@@ -20,9 +20,9 @@ from concord.errors import BadValue, VectorsElsewhere
 from concord.parts import Parts
 from concord.types import Filter, Scored, silent
 from contract.stored import EVERYTHING, IDENTITY, document, embed, faults, pieces, put, source, unit
-from postgres_server import fresh_org, server_url
-from recorders import write
-from stores import postgres_store
+from support.postgres_server import fresh_org, server_url
+from support.recorders import write
+from support.stores import postgres_store
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from concord.backends.postgres import scope, upkeep, vectors  # noqa: E402

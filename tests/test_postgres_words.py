@@ -15,8 +15,8 @@ from concord.backends.columns import Columns
 from concord.errors import BadValue
 from concord.types import Piece, Word
 from contract.stored import EVERYTHING, document, put
-from postgres_server import server_url
-from stores import postgres_store
+from support.postgres_server import server_url
+from support.stores import postgres_store
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from concord.backends.postgres.segment import Segment, new_segment  # noqa: E402

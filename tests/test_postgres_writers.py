@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from concord.errors import BackendDown, StoreBusy
 from concord.types import silent
 from contract.stored import IDENTITY, embed, faults, put, source, unit
-from postgres_server import fresh_org, server_url
-from stores import postgres_store
+from support.postgres_server import fresh_org, server_url
+from support.stores import postgres_store
 
 pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from concord.backends.postgres import upkeep

@@ -9,7 +9,7 @@ import pytest
 from concord import KnowledgeBase, Note
 from concord.answering.progressive import NOTHING_YET_NOTE, PENDING_NOTE
 from concord.errors import BadValue
-from small_library import UNHURRIED, library, titles
+from support.small_library import UNHURRIED, library, titles
 
 
 @pytest.mark.promise("003.progressive")

@@ -20,8 +20,8 @@ from concord.embedders.remote import RemoteEmbedder
 from concord.errors import BadValue, EmbedderDown, TextsRefused
 from concord.knowledge import KnowledgeBase
 from concord.types import Identity
-from embedding_server import WINDOW, EmbeddingServer, numbers, serving
-from recorders import write
+from support.embedding_server import WINDOW, EmbeddingServer, numbers, serving
+from support.recorders import write
 
 Open = Callable[..., RemoteEmbedder]
 PATHS = {"ollama": "", "openai": "/v1"}

@@ -14,7 +14,7 @@ from concord.ranking.proximity import MOST_PAIRS, NEIGHBOURS, VERBATIM, closenes
 from concord.ranking.rarity import rareness
 from concord.text.contains import follows
 from concord.types import Candidate, Ranked
-from small_library import library, survivors, titles, understood
+from support.small_library import library, survivors, titles, understood
 
 words = st.text("abcdefgh", min_size=1, max_size=6)
 texts = st.lists(words, max_size=30).map(" ".join)

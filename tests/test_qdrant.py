@@ -28,7 +28,7 @@ from contract.stored import EVERYTHING, IDENTITY, embed, put, source, unit
 pytest.importorskip("qdrant_client", reason="pip install 'concord-kb[qdrant]'")
 pytest.importorskip("qdrant_edge", reason="pip install qdrant-edge-py")
 
-from qdrant_shim import QdrantShim
+from support.qdrant_shim import QdrantShim
 
 NORTH, EAST = unit(1, 0, 0, 0), unit(0, 1, 0, 0)
 COLLECTION = "conduit_kb"

@@ -10,7 +10,7 @@ from concord.search import search
 from concord.text.parse import parse
 from concord.text.quarters import Quarter, is_of, quarter_of, quarters_in
 from concord.types import Request
-from small_library import fitted, library, titles, tools
+from support.small_library import fitted, library, titles, tools
 
 FORMS = (
     "Q2 2023",

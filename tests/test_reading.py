@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from concord.errors import BadValue, KBError, NotFound
 from concord.knowledge import KnowledgeBase
 from concord.text.citation import Citation, parse_citation
-from pdf_samples import make_pdf
-from recorders import age, write
+from support.pdf_samples import make_pdf
+from support.recorders import age, write
 
 GUIDE = """---
 title: The Guide

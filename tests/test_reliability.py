@@ -18,7 +18,7 @@ from concord.quality.reliability import (
     precisions,
     reliability,
 )
-from judged import recipes, things
+from support.judged import recipes, things
 
 pytestmark = pytest.mark.slow
 

@@ -12,8 +12,8 @@ import pytest
 from concord.errors import BackendDown, BadValue, CorruptStore
 from concord.knowledge import KnowledgeBase
 from concord.notes import Note
-from recorders import write
-from small_library import opened
+from support.recorders import write
+from support.small_library import opened
 
 OSTRICH, PENGUIN = "The ostrich runs on Mondays.", "The penguin swims on Fridays."
 SEARCHES = 10  # more than it takes until a process keeps the vectors in memory

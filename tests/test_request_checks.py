@@ -10,7 +10,7 @@ import pytest
 
 from concord import KBError, KnowledgeBase, Note, Request
 from concord.errors import BadValue
-from small_library import library, titles
+from support.small_library import library, titles
 
 WRONG: dict[str, list[Any]] = {
     "mode": [5, ["auto"]],

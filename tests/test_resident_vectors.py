@@ -13,7 +13,7 @@ from concord.backends.sqlite import resident
 from concord.backends.sqlite.store import SQLiteStore
 from concord.types import Filter, Scored
 from contract.stored import EVERYTHING, IDENTITY, embed, put, unit
-from stores import sqlite_store
+from support.stores import sqlite_store
 
 QUERY = unit(1, 1, 0, 0)
 TURNS = resident.WORTH_READING + 2

@@ -18,8 +18,8 @@ from concord.knowledge import KnowledgeBase
 from concord.sources import absolute_path, new_source, notes_source, register
 from concord.types import Counts, Filter, Source, Word
 from contract.stored import EVERYTHING
-from recorders import FrailStore, write
-from small_library import empty
+from support.recorders import FrailStore, write
+from support.small_library import empty
 
 kb = pytest.fixture(params=["memory", "sqlite"])(empty)
 
@@ -317,7 +317,7 @@ def test_a_source_can_be_removed_by_name_path_or_id(kb: KnowledgeBase, docs: Pat
 def test_a_vector_store_that_is_down_leaves_everything_whole_and_the_removal_can_be_tried_again(
     docs: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setitem(plugins.TABLES["backends"], "frail", "recorders:FrailStore")
+    monkeypatch.setitem(plugins.TABLES["backends"], "frail", "support.recorders:FrailStore")
     with KnowledgeBase.open(store__url="frail://", embed__provider="hashing") as kb:
         kb.add(docs)
         whole = kb.stats()

@@ -10,7 +10,7 @@ from concord.text.snippet import excerpt
 from concord.text.spellings import other_spellings
 from concord.text.stem import stem
 from concord.types import Request
-from small_library import library, titles, tools
+from support.small_library import library, titles, tools
 
 PAIRS = [
     ("licence", "license"),

@@ -40,8 +40,8 @@ from concord.types import (
     Word,
 )
 from contract.stored import EVERYTHING, IDENTITY, document, embed, pieces, put, source, unit
-from small_library import opened
-from stores import sqlite_store
+from support.small_library import opened
+from support.stores import sqlite_store
 
 NORTH = unit(1, 0, 0, 0)
 

@@ -18,7 +18,7 @@ from concord.backends.sqlite.store import SQLiteStore
 from concord.errors import BackendDown, BadValue, CorruptStore, KBError, SchemaTooNew, StoreBusy
 from concord.types import Counts, Filter, Word
 from contract.stored import EVERYTHING, document, embed, pieces, put, source, unit
-from faulty_disk import FaultyDisk, disk_full, io_error
+from support.faulty_disk import FaultyDisk, disk_full, io_error
 
 TESTS = Path(__file__).parent
 
@@ -137,7 +137,7 @@ DIES_AT_EVERY_WRITE = """
 import os, signal, sys
 from pathlib import Path
 from contract.stored import put
-from faulty_disk import FaultyDisk
+from support.faulty_disk import FaultyDisk
 from test_sqlite_faults import found, opened, texts
 
 folder = Path(sys.argv[1])

@@ -8,7 +8,7 @@ import pytest
 
 from concord import KnowledgeBase, Note
 from concord.answering.suggest import MAX_WORDS, MOST_SUGGESTED, suggestions
-from small_library import UNHURRIED, library, titles
+from support.small_library import UNHURRIED, library, titles
 
 
 @pytest.mark.promise("003.cascade.suggestions")

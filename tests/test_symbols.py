@@ -8,8 +8,8 @@ import pytest
 
 from concord.ranking.definitions import asked_name
 from concord.text.symbols import defines, definitions_in, symbol_at
-from recorders import write
-from small_library import opened
+from support.recorders import write
+from support.small_library import opened
 
 PYTHON = '''\
     def host(self, host):

@@ -24,8 +24,8 @@ from concord.files.walk import Found
 from concord.sources import register
 from concord.text.chunk import ChunkSize
 from concord.types import Document, Filter, Word
-from failing_folder import fail_listing
-from recorders import MAX_BYTES, Did, SyncBench, age, did, opened, write
+from support.failing_folder import fail_listing
+from support.recorders import MAX_BYTES, Did, SyncBench, age, did, opened, write
 
 EVERYTHING = Filter()
 

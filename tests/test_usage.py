@@ -15,10 +15,10 @@ from concord.knowledge import KnowledgeBase
 from concord.notes import Note
 from concord.ranking.usage import HALF_LIFE_S, MOST_LIFT, habit, lifted
 from concord.types import Access, Answer, Ranked
-from judged import things
-from kb_command import Kb
-from recorders import write
-from small_library import opened
+from support.judged import things
+from support.kb_command import Kb
+from support.recorders import write
+from support.small_library import opened
 
 DAY_S = 86_400.0
 

@@ -29,9 +29,9 @@ from concord.outcomes import VectorIndexState
 from concord.types import Filter, Identity, Scored, silent
 from concord.wire_outcomes import stats_to_json
 from contract.stored import EVERYTHING, IDENTITY, document, pieces, source, unit
-from other_embedders import TABLE
-from recorders import write
-from scratch import scratch
+from support.other_embedders import TABLE
+from support.recorders import write
+from support.scratch import scratch
 
 pytest.importorskip("usearch", reason="pip install 'concord-kb[index]'")
 

@@ -17,12 +17,12 @@ from concord.storage import Store
 from concord.text.assemble import embeddable_text
 from concord.vector_move import VectorMove
 from contract.stored import IDENTITY, unit
-from small_library import secluded
+from support.small_library import secluded
 
 pytest.importorskip("qdrant_client", reason="pip install 'concord-kb[qdrant]'")
 pytest.importorskip("qdrant_edge", reason="pip install qdrant-edge-py")
 
-from qdrant_shim import QdrantShim
+from support.qdrant_shim import QdrantShim
 
 OLD, NEW = "conduit_kb", "other_kb"
 

@@ -19,7 +19,7 @@ from concord.text.snippet import excerpt
 from concord.text.terms import index_terms, loose_words, phrase_match, tokenize, word_match, written
 from concord.text.vowel_signs import has_marks
 from concord.types import Match, Word
-from small_library import library, titles
+from support.small_library import library, titles
 from test_terms import Shelf
 
 FILLER = "यहाँ और बातें लिखी हैं जो किसी ने नहीं पूछीं। " * 12

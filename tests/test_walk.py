@@ -15,8 +15,8 @@ import pytest
 from concord.errors import BadValue, NotFound, Unreadable, UsageError
 from concord.files.gitignore import open_regular
 from concord.files.walk import Found, Skipped, walk
-from failing_folder import fail_listing
-from walked import found, plant
+from support.failing_folder import fail_listing
+from support.walked import found, plant
 
 
 def skipped(root: Path, *, max_bytes: int = 1000) -> dict[str, str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-import kb_process
+from support import kb_process
 from concord.backends.memory.store import MemoryStore
 from concord.errors import NotFound, StoreBusy
 from concord.files import watch
@@ -22,7 +22,7 @@ from concord.files.gitignore import IGNORE_FILES
 from concord.knowledge import KnowledgeBase
 from concord.outcomes import Failure, SyncReport
 from concord.types import Source
-from recorders import Did, SyncBench, did, write
+from support.recorders import Did, SyncBench, did, write
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from concord.types import MODES, Answer
 from concord.wire import answer_to_json, to_text
-from small_library import NOTES, library
+from support.small_library import NOTES, library
 
 SCHEMA = Path(__file__).parent.parent / "docs" / "answer.schema.json"
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))

@@ -16,7 +16,7 @@ from concord.config import load_settings
 from concord.parts import Parts
 from concord.storage import Store
 from concord.types import Scored, silent
-from postgres_server import fresh_org, server_url
+from support.postgres_server import fresh_org, server_url
 
 URLS: dict[str, Callable[[Path], str]] = {
     "memory": lambda folder: "memory://",
@@ -67,7 +67,7 @@ class TendedStore:
 @pytest.fixture(scope="session")
 def shim() -> Iterator[str]:
     """A server on Qdrant's own engine, shared by all tests: each has a collection of its own."""
-    from qdrant_shim import QdrantShim
+    from support.qdrant_shim import QdrantShim
 
     server = QdrantShim()
     yield server.url

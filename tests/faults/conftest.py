@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from faults.disturbed import FILES, Reference, wait_for_store
-from kb_process import database, environment, finish, run, start, state
-from recorders import write
-from scratch import RAM
+from support.kb_process import database, environment, finish, run, start, state
+from support.recorders import write
+from support.scratch import RAM
 
 
 @pytest.fixture(scope="package")

@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kb_process import assert_sound, database, state
-from small_library import opened
+from support.kb_process import assert_sound, database, state
+from support.small_library import opened
 
 FILES = 160
 

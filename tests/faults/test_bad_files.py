@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from faults.disturbed import said_in_one_line
-from kb_process import run
-from pdf_samples import make_pdf
-from recorders import write
+from support.kb_process import run
+from support.pdf_samples import make_pdf
+from support.recorders import write
 
 pytestmark = pytest.mark.slow
 

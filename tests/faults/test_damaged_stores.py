@@ -8,8 +8,8 @@ import apsw
 import pytest
 
 from faults.disturbed import said_in_one_line
-from kb_process import database, run
-from recorders import write
+from support.kb_process import database, run
+from support.recorders import write
 
 pytestmark = pytest.mark.slow
 

@@ -13,10 +13,10 @@ import pytest
 
 from concord.errors import BackendDown
 from faults.disturbed import Reference, completes, said_in_one_line
-from faulty_disk import FaultyDisk, disk_full, io_error
-from kb_process import BOUND_S, assert_sound, database, run, state
-from recorders import write
-from small_library import opened
+from support.faulty_disk import FaultyDisk, disk_full, io_error
+from support.kb_process import BOUND_S, assert_sound, database, run, state
+from support.recorders import write
+from support.small_library import opened
 
 pytestmark = pytest.mark.slow
 

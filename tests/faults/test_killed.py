@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from faults.disturbed import FILES, Reference, completes, wait_for_store
-from kb_process import BOUND_S, assert_sound, database, finish, run, start, state
+from support.kb_process import BOUND_S, assert_sound, database, finish, run, start, state
 
 pytestmark = pytest.mark.slow
 

@@ -9,8 +9,8 @@ import apsw
 import pytest
 
 from faults.disturbed import FILES, Reference
-from kb_process import assert_sound, database, finish, run, start, state
-from small_library import opened
+from support.kb_process import assert_sound, database, finish, run, start, state
+from support.small_library import opened
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,7 @@ from concord.errors import Unavailable, UnknownName
 from concord.search import search
 from concord.types import ChunkId, Query, Ranked, Request
 from reranking.tiny_model import DOUBT, FUSED, NOTES, QUERY, TEXTS, sigmoid
-from small_library import library, survivors, titles, understood
+from support.small_library import library, survivors, titles, understood
 
 
 @pytest.mark.promise("B.rerank.cross-encoder")

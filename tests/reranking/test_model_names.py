@@ -12,7 +12,7 @@ from concord.onnx_models import find_model
 from concord.rerankers.cross_encoder import CrossEncoder
 from concord.types import Ranked
 from reranking.tiny_model import FUSED, NOTES, QUERY, TEXTS, make_model, options, spoilt
-from small_library import library
+from support.small_library import library
 
 NAME = "org/tiny-model_v1.5"
 HUB = "models--org--tiny-model_v1.5"

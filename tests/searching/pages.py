@@ -7,8 +7,8 @@ from typing import Any
 
 from concord.knowledge import KnowledgeBase
 from concord.types import Answer
-from postgres_server import fresh_org, server_url
-from recorders import write
+from support.postgres_server import fresh_org, server_url
+from support.recorders import write
 
 PAGES = {
     "git.md": "---\ntags: [tools]\n---\n# Git\n\nThe installation of git takes a minute. Install it first.\n",

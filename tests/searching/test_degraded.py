@@ -12,14 +12,14 @@ from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, BadValue, EmbedderDown
 from concord.knowledge import KnowledgeBase
 from concord.types import Answer, Vector
-from recorders import FrailStore, write
+from support.recorders import FrailStore, write
 from searching.pages import opened, plant
 
 
 @pytest.fixture
 def frail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KnowledgeBase]:
     """A knowledge base whose vectors or words can be down."""
-    monkeypatch.setitem(plugins.TABLES["backends"], "frail", "recorders:FrailStore")
+    monkeypatch.setitem(plugins.TABLES["backends"], "frail", "support.recorders:FrailStore")
     with KnowledgeBase.open(store__url="frail://", embed__provider="hashing") as made:
         made.add(plant(tmp_path / "docs"))
         yield made

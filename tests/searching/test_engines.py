@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from concord.types import MODES
-from recorders import write
+from support.recorders import write
 from searching.pages import opened, plant
 
 

@@ -10,7 +10,7 @@ import pytest
 from concord.errors import BadValue, NotFound
 from concord.knowledge import KnowledgeBase
 from concord.types import MODES, Answer
-from recorders import write
+from support.recorders import write
 from searching.pages import BACKENDS, opened, paths, plant
 
 

@@ -12,10 +12,10 @@ from concord.knowledge import KnowledgeBase
 from concord.notes import Note
 from concord.types import Request
 from concord.wire import answer_to_json
-from pdf_samples import make_pdf
-from recorders import write
+from support.pdf_samples import make_pdf
+from support.recorders import write
 from searching.pages import PAGES, opened, plant
-from small_library import tools
+from support.small_library import tools
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from concord import plugins
 from concord.embedders.hashing import HashingEmbedder
 from concord.strategies.query_vectors import CACHE_ENTRIES, CACHE_SECONDS, QueryVectors
 from concord.types import Vector
-from recorders import write
+from support.recorders import write
 from searching.pages import BACKENDS, opened, paths, plant
 
 

@@ -12,9 +12,9 @@ from concord.knowledge import KnowledgeBase
 from concord.notes import Note
 from concord.search import search
 from concord.types import MODES, Answer, DocumentType, Request
-from recorders import write
+from support.recorders import write
 from searching.pages import PAGES, opened, paths, plant
-from small_library import library, titles
+from support.small_library import library, titles
 
 
 def exactly(answer: Answer) -> set[str]:

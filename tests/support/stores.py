@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from concord.backends.sqlite.store import SQLiteStore
-from postgres_server import fresh_org, server_url
+from support.postgres_server import fresh_org, server_url
 
 if TYPE_CHECKING:
     from concord.backends.postgres.store import PostgresStore

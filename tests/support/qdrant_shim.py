@@ -18,7 +18,7 @@ from typing import Any
 
 import qdrant_edge as edge
 
-from scratch import scratch
+from support.scratch import scratch
 
 
 class QdrantShim:

@@ -38,4 +38,4 @@ class Muddled(HashingEmbedder):
         return super().embed_query(text[::-1] + "?")
 
 
-TABLE = {"turned": "other_embedders:Turned", "muddled": "other_embedders:Muddled"}
+TABLE = {"turned": "support.other_embedders:Turned", "muddled": "support.other_embedders:Muddled"}

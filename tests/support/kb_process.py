@@ -24,7 +24,7 @@ def environment(home: Path, compiled: Path | None = None) -> dict[str, str]:
     if compiled:
         kept.pop("PYTHONDONTWRITEBYTECODE", None)
         kept["PYTHONPYCACHEPREFIX"] = str(compiled)
-    source, tests = Path(concord.__file__).parent.parent, Path(__file__).parent
+    source, tests = Path(concord.__file__).parent.parent, Path(__file__).parent.parent
     return {
         **kept,
         "KB_HOME": str(home),
