@@ -24,6 +24,8 @@ NEVER = Logistic(("cosine",), (0.0,), -9.0, (0.0,), (1.0,))
 # Gives every hit with a vector next to no chance, as a real one does where the cosine is small.
 UNLIKELY = replace(fitted(answerable=0.4), hit=NEVER)
 
+PADDED = f"{'Nothing else is told here of pears. ' * 90} One zanquota."
+
 
 class Late:
     """Meaning that does not answer in time."""
@@ -77,6 +79,22 @@ def test_what_was_fitted_is_not_used_where_meaning_came_too_late():
     by_words = search(Request("login token", mode="fts5"), replace(mute, calibration=None))
     assert [hit.score for hit in answer.hits] == [hit.score for hit in by_words.hits]
     assert (answer.confidence, answer.calibrated, answer.answerable) == (by_words.confidence, False, None)
+
+
+def test_a_passage_is_also_judged_without_the_better_passages_of_its_document():
+    nearness = Logistic(("document_cosine",), (9.0,), -4.0, (0.0,), (1.0,))
+    kb = library({"Limits": f"{'The zanquota of every tenant is thirty. ' * 80}\n\n{PADDED}"})
+    answer = search(Request("zanquota of a tenant"), tools(kb, replace(fitted(answerable=0.4), hit=nearness)))
+    best, *others = (hit for hit in answer.hits if hit.document.title == "Limits" and "zan" in hit.chunk.text)
+    assert best.passage_score == best.score
+    assert others[-1].score == best.score > 2 * others[-1].passage_score > 0
+
+
+def test_words_alone_are_judged_by_the_passage():
+    kb = library({"Limits": f"{'The zanquota of every tenant is thirty. ' * 80}\n\n{PADDED}"})
+    hits = search(Request("zanquota of a tenant", mode="fts5"), tools(kb)).hits
+    assert len(hits) > 1
+    assert all(hit.passage_score == hit.score for hit in hits)
 
 
 def test_what_is_found_below_many_excluded_passages_is_shown():

@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from concord.budget import BYTES_PER_TOKEN, Costs, choose, cut_to_bytes, tokens, utf8_length
 from concord.mcp.arguments import DEFAULT_TOKENS, MIN_TOKENS
@@ -29,6 +30,7 @@ def hit(rank: int, text: str, *, title: str = "Authentication", path: str = "doc
         source=DOCS,
         rank=rank,
         score=1 / rank,
+        passage_score=1 / rank,
         scores={"rrf": 1 / (60 + rank), "bm25": 7.1, "cosine": 0.71},
         found_by=("fts_exact", "fts_relaxed", "semantic"),
         best_rank=rank,
@@ -78,7 +80,7 @@ def test_the_best_passages_are_whole_before_weak_ones_have_snippets():
     reply = pack_answer(answer([hit(n, WORDS) for n in range(1, 11)]), DEFAULT_TOKENS)
     whole = [one["rank"] for one in reply.structured["results"] if one["text"] is not None]
     assert whole == [1, 2]
-    assert [one["rank"] for one in reply.structured["results"]] == [1, 2, 3, 4]
+    assert [one["rank"] for one in reply.structured["results"]] == [1, 2, 3]
     assert "did not fit" in reply.structured["note"]
     assert "did not fit" in reply.text
 
@@ -225,3 +227,9 @@ def test_a_text_is_cut_between_characters_and_never_too_long(text: str, most: in
 def test_a_token_is_three_bytes_rounded_up():
     assert BYTES_PER_TOKEN == 3
     assert [tokens(text) for text in ("", "a", "abc", "abcd", "漢字")] == [0, 1, 1, 2, 2]
+
+
+def test_a_passage_that_speaks_for_less_than_its_document_says_so():
+    text = pack_answer(answer([replace(hit(1, WORDS), passage_score=0.05), hit(2, WORDS)]), 4000).text
+    assert "high 1.00, this passage alone 0.05 |" in text
+    assert text.count("alone") == 1

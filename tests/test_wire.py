@@ -75,6 +75,7 @@ def hit(rank: int, text: str = "a passage", **changes: object) -> Hit:
         source=DOCS,
         rank=rank,
         score=1 / (60 + rank),
+        passage_score=1 / (60 + rank),
         scores={"rrf": 1 / (60 + rank), "bm25": 7.1, "cosine": None},
         found_by=("fts_exact", "fts_relaxed"),
         best_rank=rank,

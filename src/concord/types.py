@@ -393,7 +393,8 @@ class Hit(Struct, frozen=True):
     document: Document
     source: Source
     rank: int
-    score: float  # relevance in [0, 1]
+    score: float  # relevance in [0, 1], as a part of its document
+    passage_score: float  # the same of the passage alone: less, where the document has a better one
     scores: Mapping[str, float | None]  # raw numbers, each on its own scale
     found_by: tuple[str, ...]
     best_rank: int

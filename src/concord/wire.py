@@ -195,6 +195,7 @@ def _result(hit: Hit, *, explain: bool) -> JsonObject:
         "snippet": hit.snippet,
         "text": None,
         "score": hit.score,
+        "passage_score": hit.passage_score,
         "source": hit.source.name,
         "type": document.type,
         "tags": document.tags,

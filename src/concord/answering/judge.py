@@ -44,6 +44,7 @@ class Verdict(Struct, frozen=True):
     """What is thought of one hit, and why."""
 
     relevance: float
+    passage: float  # relevance by its own evidence, without that of better hits of its document
     label: Label
     evidence: Evidence  # that the label rests on
     signals: HitSignals
@@ -198,4 +199,5 @@ def _verdict(
         unread=unread,
     )
     relevance = calibrate.relevance(calibration, hit, search)
-    return Verdict(relevance, cap(label(evidence), relevance, cuts), evidence, hit)
+    passage = calibrate.relevance_alone(calibration, hit, search, relevance)
+    return Verdict(relevance, passage, cap(label(evidence), relevance, cuts), evidence, hit)

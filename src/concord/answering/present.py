@@ -109,6 +109,7 @@ def _hit(
         source=source,
         rank=rank,
         score=verdict.relevance,
+        passage_score=verdict.passage,
         scores={
             "rrf": scores.get(ranked.chunk_id),
             "bm25": verdict.signals.bm25,

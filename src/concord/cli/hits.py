@@ -92,6 +92,8 @@ def _facts(hit: Hit, scale: str, *, explain: bool) -> Iterator[str]:
     if hit.confidence:
         yield f"confidence {hit.confidence}"
     yield f"score {hit.score:.4f}{scale}"
+    if hit.passage_score < hit.score:
+        yield f"this passage alone {hit.passage_score:.4f}"
     if explain:
         yield from (f"{name} {score:.4f}" for name, score in hit.scores.items() if score is not None)
         yield f"best rank {hit.best_rank}"

@@ -124,7 +124,11 @@ def _place(one: Wire) -> str:
 
 
 def _score(one: Wire) -> str:
-    return " ".join(_known([one["confidence"] or "", f"{one['score']:.2f}" if one["confidence"] else ""]))
+    """Return how far to trust a result, and the passage alone, where its document has a better one."""
+    if not one["confidence"]:
+        return ""
+    score, alone = f"{one['score']:.2f}", f"{one['passage_score']:.2f}"
+    return f"{one['confidence']} {score}" + ("" if alone == score else f", this passage alone {alone}")
 
 
 def _votes(one: Wire) -> str:

@@ -42,6 +42,7 @@ RESULT = record(
     snippet=TEXT,
     text=maybe(TEXT),
     score=NUMBER,
+    passage_score=NUMBER,
     source=TEXT,
     type=TEXT,
     tags=several(TEXT),

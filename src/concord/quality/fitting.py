@@ -250,7 +250,11 @@ def _revised(verdict: Verdict, judgement: Judgement, calibration: Calibration | 
     evidence = replace(verdict.evidence, cuts=cuts)
     relevance = calibrate.relevance(calibration, verdict.signals, judgement.signals)
     return replace(
-        verdict, relevance=relevance, label=cap(label(evidence), relevance, cuts), evidence=evidence
+        verdict,
+        relevance=relevance,
+        passage=calibrate.relevance_alone(calibration, verdict.signals, judgement.signals, relevance),
+        label=cap(label(evidence), relevance, cuts),
+        evidence=evidence,
     )
 
 

@@ -21,6 +21,7 @@ from concord.ranking.features import (
     HIT_FEATURES,
     HitSignals,
     SearchSignals,
+    alone,
     answer_features,
     hit_features,
     share_of_bound,
@@ -84,6 +85,14 @@ def relevance(calibration: Calibration | None, hit: HitSignals, search: SearchSi
         return search.discount * stand_in(hit.cosine or 0.0, share_of_bound(hit.bm25, search))
     found = probability(fitted.hit, hit_features(hit, search, fitted.hit.features))
     return search.discount * borne_out(hit.coverage, search) * max(found, verbatim_floor(hit, search))
+
+
+def relevance_alone(
+    calibration: Calibration | None, hit: HitSignals, search: SearchSignals, together: float
+) -> float:
+    """Return a hit's relevance by its own evidence; `together` is that with its document's better hits."""
+    own = alone(hit)
+    return together if own == hit else relevance(calibration, own, search)
 
 
 def applicable(calibration: Calibration | None, hit: HitSignals) -> Calibration | None:

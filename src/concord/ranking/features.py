@@ -155,6 +155,16 @@ def hit_signals(
     )
 
 
+def alone(hit: HitSignals) -> HitSignals:
+    """Return a hit that knows of no other hit of its document."""
+    return replace(
+        hit,
+        document_cosine=hit.cosine or 0.0,
+        document_standing=hit.standing,
+        document_coverage=hit.coverage,
+    )
+
+
 def with_documents(hits: Sequence[HitSignals], documents: Sequence[str]) -> list[HitSignals]:
     """Return hits that know of the best evidence for their document, that of worse hits left out.
 
