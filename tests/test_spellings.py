@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from concord.search import search
@@ -10,6 +12,7 @@ from concord.text.snippet import excerpt
 from concord.text.spellings import other_spellings
 from concord.text.stem import stem
 from concord.types import Request
+from support.postgres_server import fresh_org, server_url
 from support.small_library import library, titles, tools
 
 PAIRS = [
@@ -96,13 +99,20 @@ LETTERS = {
         ("Mueller Muenchen", "German"),
     ],
 )
-@pytest.mark.parametrize("url", ["memory://", "sqlite"])
-def test_a_search_finds_the_other_spelling_and_knows_the_word(asked: str, title: str, url: str, tmp_path):
-    url = f"sqlite://{tmp_path}/store" if url == "sqlite" else url
-    with library(LETTERS, store__url=url) as kb:
+@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgresql"])
+def test_a_search_finds_the_other_spelling_and_knows_the_word(
+    asked: str, title: str, engine: str, tmp_path: Path
+):
+    with library(LETTERS, **_store(engine, tmp_path)) as kb:
         answer = search(Request(asked, mode="fts5"), tools(kb))
         assert titles(answer)[0] == title
         assert not answer.suggestions
+
+
+def _store(engine: str, folder: Path) -> dict[str, str]:
+    if engine == "postgresql":
+        return {"store__url": server_url(), "org": fresh_org()}
+    return {"store__url": "memory://" if engine == "memory" else f"sqlite://{folder}/store"}
 
 
 def test_all_spellings_of_a_word_count_as_one_and_the_rare_one_does_not_come_first():

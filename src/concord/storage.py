@@ -174,7 +174,7 @@ class LexicalIndex(Protocol):
     def frequencies(
         self, words: Sequence[str], sought_share: float | None = None
     ) -> tuple[int, dict[str, int]]:
-        """Return how many chunks there are, and how many hold each word (by its stem).
+        """Return how many chunks there are, and how many hold each word (by its stem): numbers to change.
 
         `sought_share` announces a search under an open filter for those words that no larger share of chunks
         holds: an index may read more of them at once, and keep it with the numbers.
