@@ -7,7 +7,7 @@ text that tells of several releases has a line for each. Both are looked for onl
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -88,23 +88,28 @@ def marked_title(text: str, start: int, end: int, readers: Sequence[TitleReader]
 def listed(text: str, paragraphs: Sequence[Range]) -> set[int]:
     """Return where the paragraphs of listings begin, which have no headings: below what ends with a colon."""
     found: set[int] = set()
-    for at, (start, end) in enumerate(paragraphs):
-        fence = _FENCE.match(text, start, end)
-        if fence and start not in found and _ANNOUNCED.search(text, max(0, start - _LONGEST_TITLE), start):
-            found.update(_to_the_end(text, fence, islice(paragraphs, at, at + _LONGEST_LISTING)))
+    fences = [(at, fence) for at, reach in enumerate(paragraphs) if (fence := _fence(text, *reach))]
+    lasts = [text[start:end].rstrip().rpartition("\n") for start, end in paragraphs] if fences else []
+    for at, fence in fences:
+        after = islice(range(at, len(lasts)), _LONGEST_LISTING)
+        closed = next((to for to in after if _is_closed(*lasts[to], fence, is_first=to == at)), None)
+        if closed is not None:
+            found.update(start for start, _ in paragraphs[at : closed + 1])
     return found
 
 
-def _to_the_end(text: str, fence: re.Match[str], paragraphs: Iterable[Range]) -> list[int]:
-    """Return where the paragraphs of a listing begin; none if nothing closes it."""
-    begun: list[int] = []
-    for start, end in paragraphs:
-        last = text[start:end].rstrip().rpartition("\n")[2]
-        is_closed = last == fence[0].rstrip() if begun else _FENCE.fullmatch(last) and last[0] == fence[1]
-        begun.append(start)
-        if is_closed and text[start:end].strip() != fence[0].strip():
-            return begun
-    return []
+def _fence(text: str, start: int, end: int) -> str:
+    """Return the line that a listing begins with, if it is announced."""
+    found = _FENCE.match(text, start, end)
+    is_announced = found and _ANNOUNCED.search(text, max(0, start - _LONGEST_TITLE), start)
+    return found[0].rstrip() if found and is_announced else ""
+
+
+def _is_closed(above: str, _: str, last: str, fence: str, *, is_first: bool) -> bool:
+    """Whether the last line of a paragraph ends a listing; if it is the only one, it may have any length."""
+    if is_first:
+        return bool(above) and last[0] == fence[0] and _FENCE.fullmatch(last) is not None
+    return last == fence
 
 
 def is_release(words: str) -> bool:
