@@ -29,6 +29,7 @@ from concord.ranking.ballots import Ballots
 from concord.ranking.blend import blend
 from concord.ranking.context import BLEND, BlendNumbers, Context
 from concord.ranking.fuse import FUSIONS
+from concord.request_checks import checked_values
 from concord.types import ChunkId, Request, silent
 
 GRID = [
@@ -76,7 +77,8 @@ def _asked(knowledge: KnowledgeBase, name: str, split: str | None = None) -> Jud
     with knowledge.measuring.indexed_apart(collection, silent) as tools:
         sources, owners = tools.store.catalog.sources(), Owners(tools)
         for id, text in collection.judged.items():
-            one = retrieve(Request(text, deadline_ms=UNHURRIED_MS), "auto", tools, sources)
+            request = Request(text, mode="auto", deadline_ms=UNHURRIED_MS)
+            one = retrieve(request, checked_values(request, tools.settings), tools, sources)
             found[id] = Asked(one.ballots, one.context, owners.of(list(one.ballots.votes)))
     return Judged(found, collection.qrels)
 

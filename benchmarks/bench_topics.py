@@ -22,6 +22,7 @@ from concord.answering.retrieve import retrieve
 from concord.answering.tools import SearchTools
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import read_collection
+from concord.request_checks import checked_values
 from concord.types import ChunkId, Filter, Request, silent
 
 SETS = ("scifact", "cosqa-dev", "datatalks-faq", "cranfield")
@@ -99,7 +100,8 @@ def _rows(what: str, texts: Sequence[str], kb: KnowledgeBase, matrix: _Matrix) -
         vector = kb.embedder.embed_query(text)
         nearest = matrix.nearest(vector)
         walk = {one.chunk_id for one in kb.store.vectors.search(vector, Filter(), CANDIDATES)}
-        found = retrieve(Request(text), "auto", tools, sources)
+        request = Request(text, mode="auto")
+        found = retrieve(request, checked_values(request, tools.settings), tools, sources)
         walked.append(len(walk & nearest) / EXACT)
         searched.append(len(found.ballots.semantic.keys() & nearest) / EXACT)
     ours, alone = mean(searched), mean(walked)

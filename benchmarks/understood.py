@@ -5,9 +5,11 @@ from __future__ import annotations
 from concord.answering.retrieve import retrieve
 from concord.answering.tools import SearchTools
 from concord.knowledge import KnowledgeBase
+from concord.request_checks import checked_values
 from concord.types import Query, Request
 
 
 def understood(kb: KnowledgeBase, text: str) -> Query:
     """Return the query, its words counted and the frequent ones pruned; nobody is asked for an answer."""
-    return retrieve(Request(text), "auto", SearchTools(kb.store, (), kb.settings, kb.org), ()).query
+    request, tools = Request(text, mode="auto"), SearchTools(kb.store, (), kb.settings, kb.org)
+    return retrieve(request, checked_values(request, kb.settings), tools, ()).query

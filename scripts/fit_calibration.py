@@ -28,6 +28,7 @@ from concord.quality.fitting import fit
 from concord.ranking.agreement import Cuts
 from concord.ranking.blend import blend
 from concord.ranking.calibrate import Calibration, Logistic, model_key
+from concord.request_checks import checked_values
 from concord.text.characters import is_latin
 from concord.types import Identity, Request, silent
 
@@ -72,7 +73,8 @@ def _runs(collection: Collection, tools: SearchTools) -> dict[float, Run]:
     owners, sources = Owners(tools), tools.store.catalog.sources()
     runs: dict[float, Run] = {weight: {} for weight in WEIGHTS}
     for query_id, text in collection.judged.items():
-        found = retrieve(Request(text, deadline_ms=UNHURRIED_MS), "auto", tools, sources)
+        request = Request(text, mode="auto", deadline_ms=UNHURRIED_MS)
+        found = retrieve(request, checked_values(request, tools.settings), tools, sources)
         for weight in WEIGHTS:
             ranked = blend(found.ballots, replace(found.context, model_reads=weight))
             runs[weight][query_id] = owners.documents([one.chunk_id for one in ranked])

@@ -14,6 +14,7 @@ from concord.ranking.entities import MAX_ENTITIES, boost, entities, mentioned
 from concord.ranking.identifiers import shape
 from concord.ranking.plan import WEIGHTS, multipliers, polled
 from concord.ranking.words import READ_CHARS
+from concord.request_checks import checked_values
 from concord.types import QueryKind, Ranked, Request
 
 KINDS: dict[QueryKind, str] = {
@@ -580,8 +581,9 @@ def test_the_multipliers_of_every_type_of_query_average_one(kind: QueryKind):
 @pytest.mark.promise("000.candidates.forty", "001.vec.candidates")
 def test_each_strategy_proposes_forty_or_three_times_the_limit():
     def candidates(limit: int) -> int:
-        request = Request("login", top=limit)
-        return interpret(request, load_settings(), [], lambda _: False, lambda _: False)[0].candidates
+        request, settings = Request("login", top=limit), load_settings()
+        values = checked_values(request, settings)
+        return interpret(request, values, settings, [], lambda _: False, lambda _: False)[0].candidates
 
     assert [candidates(limit) for limit in (1, 10, 13, 14, 50)] == [40, 40, 40, 42, 150]
 

@@ -24,6 +24,7 @@ from concord.breaker import FAILURES
 from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, BadValue, DeadlinePassed, EmbedderDown, Unavailable, UsageError
 from concord.protocols import Strategy
+from concord.request_checks import checked_values
 from concord.search import search
 from concord.storage import LexicalIndex
 from concord.strategies.lexical import ExactWords, RelaxedWords
@@ -172,7 +173,10 @@ def test_meaning_is_looked_for_while_words_are_counted():
     meaning.go_on.set()
     used = tools(meaning)
     store = SimpleNamespace(catalog=kb.store.catalog, lexical=CountedLate(kb.store.lexical, meaning.started))
-    found = retrieve(Request("login"), "auto", replace(used, store=store), kb.store.catalog.sources())
+    request = Request("login", mode="auto")
+    found = retrieve(
+        request, checked_values(request, kb.settings), replace(used, store=store), kb.store.catalog.sources()
+    )
     assert set(found.poll.votes) == {"fts_exact", "fts_relaxed", "semantic"}
 
 

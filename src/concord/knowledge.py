@@ -252,13 +252,12 @@ class KnowledgeBase:
 
     def ask(self, request: Request, *, wait_for_model: bool = True) -> Answer:
         """Answer a request; without waiting for the model, words alone answer for as long as it is cold."""
-        from concord.answering.tools import deadline_ms
         from concord.call_limit import limited_to
-        from concord.request_checks import checked
+        from concord.request_checks import checked, checked_values
         from concord.vetting import with_warnings
 
         request = checked(request)
-        with limited_to(deadline_ms(request, self.settings)):
+        with limited_to(checked_values(request, self.settings).deadline_ms):
             tools = self.parts.search_tools(request, wait_for_model)
             answer = _pipeline(request)(request, tools)
         if tools.absent is COLD and answer.hits:
@@ -274,8 +273,7 @@ class KnowledgeBase:
             UsageError: the request cannot be carried out as asked.
         """
         from concord.answering.progressive import progressive
-        from concord.answering.understand import chosen_mode
-        from concord.request_checks import checked, requested
+        from concord.request_checks import checked, chosen_mode, requested
 
         request = checked(requested(text, options))
         return progressive(request, chosen_mode(request, self.settings), self.ask)
@@ -288,12 +286,11 @@ class KnowledgeBase:
             UsageError: the request cannot be carried out as asked.
         """
         from concord.answering.explaining import explain_passage
-        from concord.answering.tools import deadline_ms
         from concord.call_limit import limited_to
-        from concord.request_checks import checked, requested
+        from concord.request_checks import checked, checked_values, requested
 
         request = checked(requested(text, options))
-        with limited_to(deadline_ms(request, self.settings)):
+        with limited_to(checked_values(request, self.settings).deadline_ms):
             return explain_passage(request, reference, self.parts.search_tools(request, wait_for_model=True))
 
     def warm(self) -> None:

@@ -1,4 +1,4 @@
-"""Is a request made of what it should be? Whoever calls the library may pass anything; nobody asks again."""
+"""Does a request make sense? Whoever calls the library may pass anything; once checked, nobody asks again."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.errors import BadValue, did_you_mean
-from concord.types import Request
+from concord.types import DOCUMENT_TYPES, MODES, DocumentType, Mode, Request
 
 _TEXT = ((str,), "text")
 _COUNT = ((int,), "a whole number")
@@ -35,6 +36,17 @@ _FIELDS: Mapping[str, tuple[tuple[type, ...], str]] = {  # what each may be, bes
     "explain": _SWITCH,
 }
 _SHOWN = 60  # characters of a value that is refused
+MAX_TOP = 1000
+
+
+class Values(Struct, frozen=True):
+    """What a search goes by: what was asked for, else what the settings say."""
+
+    mode: Mode
+    fusion: str
+    limit: int
+    deadline_ms: float  # for all stages together
+    type: DocumentType | None
 
 
 def requested(text: str, options: Mapping[str, Any]) -> Request:
@@ -75,6 +87,62 @@ def checked(request: Request) -> Request:
     if request.ef_search is not None and request.ef_search < 1:
         raise _refused("ef_search", request.ef_search, "1 or more")
     return request
+
+
+def checked_values(request: Request, settings: Mapping[str, Any]) -> Values:
+    """Return what a search goes by.
+
+    Raises:
+        BadValue: a number is outside what is allowed, or there is no such mode, fusion or type.
+    """
+    deadline_ms, mode = _deadline_ms(request, settings), chosen_mode(request, settings)
+    fusion, limit = _fusion(request, mode), _limit(request, settings)
+    if request.threshold is not None and math.isnan(request.threshold):  # no score is above it or below
+        raise BadValue("the threshold is not a number", hint="give a fused score such as 0.02")
+    return Values(mode, fusion, limit, deadline_ms, _type(request))
+
+
+def chosen_mode(request: Request, settings: Mapping[str, Any]) -> Mode:
+    """Return the mode to search in.
+
+    Raises:
+        BadValue: there is no such mode.
+    """
+    mode: Mode = request.mode or settings["search.mode"]
+    if mode not in MODES:
+        raise BadValue(f"there is no mode {mode!r}", hint="one of: " + ", ".join(MODES))
+    return mode
+
+
+def _fusion(request: Request, mode: Mode) -> str:
+    from concord.ranking.fuse import FUSION_OF, FUSIONS  # late: who checks a list of names needs no fusion
+
+    fusion = request.fusion or FUSION_OF[mode]
+    if fusion not in FUSIONS:
+        raise BadValue(f"there is no fusion {fusion!r}", hint="one of: " + ", ".join(sorted(FUSIONS)))
+    return fusion
+
+
+def _limit(request: Request, settings: Mapping[str, Any]) -> int:
+    limit: int = settings["search.default_top"] if request.top is None else request.top
+    if not 1 <= limit <= MAX_TOP:
+        raise BadValue(f"cannot return {limit} results", hint=f"ask for 1 to {MAX_TOP}")
+    return limit
+
+
+def _deadline_ms(request: Request, settings: Mapping[str, Any]) -> float:
+    deadline: float = settings["search.deadline_ms"] if request.deadline_ms is None else request.deadline_ms
+    if not deadline > 0:
+        raise BadValue(f"cannot answer within {deadline:g} ms", hint="give a deadline above 0")
+    return deadline
+
+
+def _type(request: Request) -> DocumentType | None:
+    if request.type is not None and request.type not in DOCUMENT_TYPES:
+        raise BadValue(
+            f"there is no document type {request.type!r}", hint="one of: " + ", ".join(DOCUMENT_TYPES)
+        )
+    return request.type
 
 
 def several(name: str, given: str | Iterable[str] | None) -> tuple[str, ...]:

@@ -23,19 +23,16 @@ from concord.answering.remarks import with_remarks
 from concord.answering.retrieve import Retrieval, retrieve
 from concord.answering.second_look import second_look
 from concord.answering.timings import Timings
-from concord.answering.tools import SearchTools, deadline_ms
-from concord.answering.understand import chosen_mode
-from concord.errors import BadValue
+from concord.answering.tools import SearchTools
 from concord.files.freshness import Files
 from concord.ranking.ballots import without
 from concord.ranking.floor import above_floor
-from concord.ranking.fuse import FUSIONS, Fused, fuse, rrf_scores
-from concord.types import Answer, ChunkId, Glance, Hit, Json, Mode, Ranked, Request, Survivor
+from concord.ranking.fuse import Fused, fuse, rrf_scores
+from concord.request_checks import checked_values
+from concord.types import Answer, ChunkId, Glance, Hit, Json, Ranked, Request, Survivor
 
 if TYPE_CHECKING:
     from concord.storage import Store
-
-FUSION_OF: Mapping[Mode, str] = {"auto": "blend", "hybrid": "rrf", "semantic": "rrf", "fts5": "rrf"}
 
 
 class Examined(Struct, frozen=True):
@@ -60,11 +57,11 @@ def search(request: Request, tools: SearchTools) -> Answer:
 
 def examine(request: Request, tools: SearchTools) -> Examined:
     """Answer one request, and keep the evidence for whoever explains, measures or fits confidence."""
-    timings, deadline = Timings(), Deadline(deadline_ms(request, tools.settings))
-    mode = chosen_mode(request, tools.settings)
-    fusion = chosen_fusion(request, mode)
+    values = checked_values(request, tools.settings)
+    mode, fusion = values.mode, values.fusion
+    timings, deadline = Timings(), Deadline(values.deadline_ms)
     glance = tools.glance or _glance_without_space(tools.store)
-    retrieved = retrieve(request, mode, tools, glance.sources, deadline, timings)
+    retrieved = retrieve(request, values, tools, glance.sources, deadline, timings)
     tools = _uncalibrated_if_mute(tools, retrieved)
     with timings.stage("cascade"):
         rescued = rescue(request, mode, fusion, retrieved, tools)
@@ -122,14 +119,6 @@ def examine(request: Request, tools: SearchTools) -> Examined:
     )
     answer = with_remarks(answer, rescued, judgement.unheld, tools)
     return Examined(replace(answer, search_time_ms=timings.total_ms()), judgement, retrieved)
-
-
-def chosen_fusion(request: Request, mode: Mode) -> str:
-    """Return the fusion to use: what was asked for, else the mode's own."""
-    fusion = request.fusion or FUSION_OF[mode]
-    if fusion not in FUSIONS:
-        raise BadValue(f"there is no fusion {fusion!r}", hint="one of: " + ", ".join(sorted(FUSIONS)))
-    return fusion
 
 
 def _glance_without_space(store: Store) -> Glance:

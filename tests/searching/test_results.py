@@ -10,6 +10,7 @@ import pytest
 from concord.answering.retrieve import retrieve
 from concord.knowledge import KnowledgeBase
 from concord.notes import Note
+from concord.request_checks import checked_values
 from concord.types import Request
 from concord.wire import answer_to_json
 from support.pdf_samples import make_pdf
@@ -150,5 +151,6 @@ def test_asking_for_more_results_weighs_words_and_meaning_as_before(tmp_path: Pa
         write(tmp_path / "docs" / f"{n}.py", f'"""Deploy {n}."""\n\n\ndef deploy_{n}() -> None: ...\n')
     with KnowledgeBase.open(store__url="memory://", embed__provider="hashing") as kb:
         kb.add(tmp_path / "docs")
-        few, many = (retrieve(Request("how to deploy", top=top), "auto", tools(kb), []) for top in (10, 40))
+        requests = [Request("how to deploy", mode="auto", top=top) for top in (10, 40)]
+        few, many = (retrieve(one, checked_values(one, kb.settings), tools(kb), []) for one in requests)
     assert 0 < few.context.code_share == many.context.code_share < 1

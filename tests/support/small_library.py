@@ -16,6 +16,7 @@ from concord.config import load_settings
 from concord.protocols import Strategy
 from concord.ranking.agreement import Cuts
 from concord.ranking.calibrate import Calibration, Logistic
+from concord.request_checks import checked_values
 from concord.strategies.lexical import ExactWords, RelaxedWords
 from concord.strategies.semantic import Semantic
 from concord.types import Chunk, ChunkId, Document, Query, Ranked, Request, Survivor
@@ -94,4 +95,5 @@ def survivors(ranked: Sequence[Ranked], texts: Mapping[ChunkId, str]) -> list[Su
 
 def understood(kb: KnowledgeBase, text: str) -> Query:
     """Return a query as a search understands it, without asking anybody for an answer."""
-    return retrieve(Request(text), "auto", SearchTools(kb.store, (), kb.settings, kb.org), ()).query
+    request, tools = Request(text, mode="auto"), SearchTools(kb.store, (), kb.settings, kb.org)
+    return retrieve(request, checked_values(request, kb.settings), tools, ()).query

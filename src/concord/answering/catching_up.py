@@ -7,7 +7,8 @@ import time
 from msgspec.structs import replace
 
 from concord.answering.deadline import Deadline
-from concord.answering.tools import SearchTools, deadline_ms
+from concord.answering.tools import SearchTools
+from concord.request_checks import checked_values
 from concord.search import search
 from concord.storage import Catalog
 from concord.types import Answer, Degraded, Request
@@ -25,7 +26,10 @@ def search_when_caught_up(request: Request, tools: SearchTools) -> Answer:
         UsageError: the request cannot be carried out as asked.
         StoreError: the store cannot be used.
     """
-    deadline, wanted = Deadline(deadline_ms(request, tools.settings)), request.min_generation or 0
+    deadline, wanted = (
+        Deadline(checked_values(request, tools.settings).deadline_ms),
+        request.min_generation or 0,
+    )
     reached = _wait(tools.store.catalog, wanted, Deadline(deadline.ms * WAITING_SHARE))
     left_ms = max(1.0, deadline.left_ms())
     tools = replace(tools, glance=None)  # that was before

@@ -24,7 +24,8 @@ from concord.ranking.ballots import Ballots, with_votes
 from concord.ranking.fuse import FUSIONS, rrf
 from concord.ranking.plan import STRATEGIES, polled
 from concord.reading import Located, locate
-from concord.search import chosen_fusion, examine
+from concord.request_checks import checked_values
+from concord.search import examine
 from concord.text.citation import cite
 from concord.text.contains import contains
 from concord.text.parse import parse
@@ -72,7 +73,7 @@ def explain_passage(request: Request, reference: str, tools: SearchTools) -> Exp
     located = locate(reference, tools.store.catalog)
     examined = examine(replace(request, explain=True), tools)
     answer, found = examined.answer, examined.retrieved
-    fusion = chosen_fusion(request, answer.mode)
+    fusion = checked_values(request, tools.settings).fusion
     meant = located.chunks[located.first : located.last + 1]
     filtered = tuple(_objections(meant[0], located, found.query.filter, tools))
     deep = _asked_deeply(found.query, EVERYTHING if filtered else found.query.filter, answer.mode, tools)

@@ -17,7 +17,7 @@ from concord.answering.deadline import Deadline
 from concord.answering.index_misses import has_missed, search_harder
 from concord.answering.poll import Poll, Polling
 from concord.answering.timings import Timings
-from concord.answering.tools import SearchTools, deadline_ms
+from concord.answering.tools import SearchTools
 from concord.answering.understand import interpret, is_literal, with_frequencies
 from concord.errors import BackendDown, DeadlinePassed, Unavailable
 from concord.ranking import rarity
@@ -26,6 +26,7 @@ from concord.ranking.blend import POOL, are_few, blend
 from concord.ranking.context import Context
 from concord.ranking.definitions import asked_name
 from concord.ranking.plan import polled
+from concord.request_checks import Values
 from concord.text.characters import latin_share
 from concord.types import Candidate, ChunkId, Degraded, Filter, Mode, Query, Request, Source
 
@@ -60,7 +61,7 @@ class Retrieval(Struct, frozen=True):
 
 def retrieve(
     request: Request,
-    mode: Mode,
+    values: Values,
     tools: SearchTools,
     sources: Sequence[Source],
     deadline: Deadline | None = None,
@@ -73,12 +74,12 @@ def retrieve(
         BackendDown: words cannot be searched.
         Unavailable: meaning cannot be searched, and nothing else was asked for.
     """
-    deadline, timings = deadline or Deadline(deadline_ms(request, tools.settings)), timings or Timings()
+    deadline, timings = deadline or Deadline(values.deadline_ms), timings or Timings()
     cosines = _cosines(tools, deadline)
-    asked = [strategy for strategy in tools.strategies if strategy.family in polled(mode)]
+    asked = [strategy for strategy in tools.strategies if strategy.family in polled(values.mode)]
     with timings.stage("understand"):
         is_option, is_folder = partial(_is_option, tools.store), partial(_is_folder, tools.store)
-        query, parsed = interpret(request, tools.settings, sources, is_option, is_folder)
+        query, parsed = interpret(request, values, tools.settings, sources, is_option, is_folder)
         polling = Polling(deadline)
         polling.ask([one for one in asked if one.family == "semantic"], query)  # while words are counted
         query = with_frequencies(query, parsed, tools.settings, tools.store.lexical)
@@ -86,8 +87,8 @@ def retrieve(
     if cosines:  # what words have found is needed whatever meaning finds, so it is fetched meanwhile
         cosines.foresee([vote.chunk_id for votes in at_hand for vote in votes[: query.candidates]])
     poll = polling.result()
-    _refuse_without_words(poll, mode)
-    if mode == "semantic" and query.chunks:
+    _refuse_without_words(poll, values.mode)
+    if values.mode == "semantic" and query.chunks:
         _refuse_without_meaning(poll, tools.absent)
     with timings.stage("complete"):
         voted = _voted(poll, query)

@@ -1,4 +1,4 @@
-"""What does a search work with? The adapters that are open, and how long it may take."""
+"""What does a search work with? The adapters that are open, and the settings."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from concord.errors import BadValue
-
 if TYPE_CHECKING:
     from concord.protocols import Reranker, Similarity, Strategy
     from concord.ranking.calibrate import Calibration
     from concord.storage import Store
-    from concord.types import Degraded, Glance, Request
+    from concord.types import Degraded, Glance
 
 
 class SearchTools(Struct, frozen=True):
@@ -28,15 +26,3 @@ class SearchTools(Struct, frozen=True):
     reranker: Reranker | None = None
     glance: Glance | None = None  # if somebody has had one already
     absent: Degraded | None = None  # why meaning is not among the strategies, where it should be
-
-
-def deadline_ms(request: Request, settings: Mapping[str, Any]) -> float:
-    """Return how long the strategies may take together.
-
-    Raises:
-        BadValue: no time at all.
-    """
-    deadline: float = settings["search.deadline_ms"] if request.deadline_ms is None else request.deadline_ms
-    if not deadline > 0:
-        raise BadValue(f"cannot answer within {deadline:g} ms", hint="give a deadline above 0")
-    return deadline

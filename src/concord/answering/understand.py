@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from concord.errors import BadValue
 from concord.ranking.classify import classify
 from concord.ranking.entities import entities
 from concord.ranking.frames import unframed
 from concord.ranking.options import asked_option
+from concord.request_checks import Values
 from concord.text.parse import Dashed, Parsed, dashed, parse, prune
 from concord.text.spellings import other_spellings
 from concord.text.terms import with_spellings
-from concord.types import DOCUMENT_TYPES, MODES, Filter, Mode, Query, Request, Source
+from concord.types import Filter, Query, Request, Source
 
 if TYPE_CHECKING:
     from concord.storage import LexicalIndex
 
 FANOUT = 3  # candidates for each result asked for, so that fusion has room for the tails
-MAX_TOP = 1000
 # Words are pruned to answer in time, not to answer better: on small collections even frequent words tell
 # something (nDCG@10 without and with pruning: 0.370 and 0.353, 0.652 and 0.588). Reading as many postings as
 # this costs less than a millisecond.
@@ -35,6 +33,7 @@ MAX_EF_SEARCH = 200  # more costs time for recall nobody can measure
 
 def interpret(
     request: Request,
+    values: Values,
     settings: Mapping[str, Any],
     sources: Sequence[Source],
     is_option: Callable[[Dashed], bool],
@@ -46,11 +45,8 @@ def interpret(
     documents lie.
 
     Raises:
-        BadValue: a number, mode or type outside what is allowed.
         NotFound: no source of that name, or none that holds the path.
     """
-    limit = _limit(request, settings)
-    _check_threshold(request)
     text = unframed(request.text)
     parsed = parse(text)
     excludes = parsed.excluded or parsed.nothing_wanted
@@ -63,9 +59,9 @@ def interpret(
         excluded=parsed.excluded,
         exact=parsed.exact,
         loose=parsed.loose,
-        limit=limit,
-        candidates=max(settings["search.candidates"], FANOUT * limit),
-        filter=_filter(request, sources, is_folder),
+        limit=values.limit,
+        candidates=max(settings["search.candidates"], FANOUT * values.limit),
+        filter=_filter(request, values, sources, is_folder),
         kind=classify(text),
         entities=entities(text),
         words=parsed.words,
@@ -117,34 +113,12 @@ def prune_limit(chunks: int, settings: Mapping[str, Any]) -> float:
     return max(CHEAP, chunks * share)
 
 
-def chosen_mode(request: Request, settings: Mapping[str, Any]) -> Mode:
-    """Return the mode to search in."""
-    mode: Mode = request.mode or settings["search.mode"]
-    if mode not in MODES:
-        raise BadValue(f"there is no mode {mode!r}", hint="one of: " + ", ".join(MODES))
-    return mode
-
-
-def _limit(request: Request, settings: Mapping[str, Any]) -> int:
-    limit: int = settings["search.default_top"] if request.top is None else request.top
-    if not 1 <= limit <= MAX_TOP:
-        raise BadValue(f"cannot return {limit} results", hint=f"ask for 1 to {MAX_TOP}")
-    return limit
-
-
-def _check_threshold(request: Request) -> None:
-    if request.threshold is not None and math.isnan(request.threshold):  # no score is above it or below
-        raise BadValue("the threshold is not a number", hint="give a fused score such as 0.02")
-
-
-def _filter(request: Request, sources: Sequence[Source], is_folder: Callable[[str], bool]) -> Filter:
-    if request.type is not None and request.type not in DOCUMENT_TYPES:
-        raise BadValue(
-            f"there is no document type {request.type!r}", hint="one of: " + ", ".join(DOCUMENT_TYPES)
-        )
+def _filter(
+    request: Request, values: Values, sources: Sequence[Source], is_folder: Callable[[str], bool]
+) -> Filter:
     return Filter(
         tags=tuple(dict.fromkeys(request.tags)),
-        type=request.type,
+        type=values.type,
         source_id=_source_id(request.source, sources),
         path=_glob(request.path, sources, is_folder),
         since=request.since,

@@ -19,13 +19,13 @@ from msgspec import Struct
 from concord.answering.judge import Judgement
 from concord.answering.retrieve import retrieve
 from concord.answering.tools import SearchTools
-from concord.answering.understand import MAX_TOP
 from concord.protocols import Progress
 from concord.quality.collection import Collection, Qrels
 from concord.quality.latency import Latency, by_mode, percentiles, warm_up
 from concord.quality.reliability import Answerability, Gibberish, Promises, answerability, gibberish, promises
-from concord.ranking.fuse import FUSIONS
-from concord.search import FUSION_OF, Examined, examine
+from concord.ranking.fuse import FUSION_OF, FUSIONS
+from concord.request_checks import MAX_TOP, checked_values
+from concord.search import Examined, examine
 from concord.types import ChunkId, QueryKind, Request
 
 DEPTH = 100  # documents a query in a run: as deep as Recall@100 looks
@@ -170,7 +170,7 @@ def _ask_deeply(
     for done, (query_id, text) in enumerate(judged.items(), 1):
         examined = ask_one(text, tools)
         outcomes.append(_outcome(query_id, examined, collection.qrels.get(query_id, {})))
-        deeper = Request(text, top=depth, deadline_ms=UNHURRIED_MS)
+        deeper = Request(text, mode="auto", top=depth, deadline_ms=UNHURRIED_MS)
         for mode, order in _orders(deeper, examined, tools).items():
             runs[mode][query_id] = owners.documents(order)
         progress("asking", done, len(judged))
@@ -196,7 +196,7 @@ def _depth(tools: SearchTools) -> int:
 
 def _orders(request: Request, examined: Examined, tools: SearchTools) -> dict[str, list[ChunkId]]:
     """Return each mode's order of the chunks that the strategies found."""
-    found = retrieve(request, "auto", tools, tools.store.catalog.sources())
+    found = retrieve(request, checked_values(request, tools.settings), tools, tools.store.catalog.sources())
     given = found.ballots
     fused = {
         mode: [

@@ -20,7 +20,7 @@ from concord.ranking.blend import blend, blend_shares, blend_weight, standings
 from concord.ranking.context import Context
 from concord.ranking.plan import EQUAL, WEIGHTS, Weights, multipliers
 from concord.ranking.share import Share, Shares, moments, ranked_by
-from concord.types import ChunkId, QueryKind, Ranked
+from concord.types import ChunkId, Mode, QueryKind, Ranked
 
 AGREEMENT_BONUS = 0.2  # up to a fifth more where every strategy found the chunk
 LEADING, FOLLOWING = 0.7, 0.3  # the stronger signal leads, the weaker one boosts
@@ -179,6 +179,7 @@ def _ordering(name: str) -> Callable[[Ballots, Context], list[Ranked]]:
     return lambda ballots, context: ranked_by(ballots, shares(name, ballots, context))
 
 
+FUSION_OF: Mapping[Mode, str] = {"auto": "blend", "hybrid": "rrf", "semantic": "rrf", "fts5": "rrf"}
 FUSIONS: Mapping[str, Callable[[Ballots, Context], list[Ranked]]] = MappingProxyType(
     {name: _ordering(name) for name in _FUSIONS}
 )
