@@ -19,7 +19,7 @@ PIPELINES = {
     "outside_vectors", "paging", "partly_read", "quality", "reading", "removal",
     "request_checks", "search", "sources", "stats", "vector_move", "vetting", "visible", "worker_threads",
 }  # fmt: skip
-LIBRARY = {"knowledge", "measuring", "parts", "syncing", "wire", "wire_outcomes"}
+LIBRARY = {"knowledge", "leaving", "measuring", "parts", "syncing", "wire", "wire_outcomes"}
 FACES = {"cli", "mcp"}
 
 # A layer, and what its modules may import beside their own package.

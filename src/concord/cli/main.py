@@ -7,9 +7,8 @@ import os
 import sys
 import threading
 from collections.abc import Sequence
-from contextlib import suppress
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
@@ -102,17 +101,11 @@ def main(args: Sequence[str] | None = None) -> int:
         kb.main(given, prog_name="kb")
     status = faults.guarded(lambda: _run(list(given)), given)  # click takes its own options out
     if args is None and not _is_watched():
-        _leave(status)
+        from concord.leaving import leave
+
+        atexit._run_exitfuncs()
+        leave(status)  # to take Python down piece by piece is a twentieth of what a quick search takes
     return status
-
-
-def _leave(status: int) -> NoReturn:
-    """End the process without taking Python down piece by piece, a twentieth of what a quick search takes."""
-    atexit._run_exitfuncs()
-    for stream in filter(None, (sys.stdout, sys.stderr)):  # there are none where the caller has closed them
-        with suppress(OSError, ValueError):  # nobody reads it any more
-            stream.flush()
-    os._exit(status)
 
 
 def _is_watched() -> bool:

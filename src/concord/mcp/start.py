@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from concord.config import Settings
 from concord.errors import BadValue
+from concord.leaving import leave_if_busy
 from concord.mcp.bases import Bases
-from concord.mcp.leaving import leave_if_busy
 from concord.mcp.roots import allowed_roots
 from concord.mcp.server import build
 from concord.mcp.server_state import ServerState

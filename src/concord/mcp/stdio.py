@@ -19,7 +19,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCNotification
 from pydantic import ValidationError
 
-from concord.mcp.leaving import leave
+from concord.leaving import leave
 from concord.mcp.lines import REFUSED, Lines
 from concord.mcp.server import KnowledgeServer
 
