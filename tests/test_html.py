@@ -122,6 +122,7 @@ Next: <a href="b.html" accesskey="n" rel="next">Thread Safety</a>, Previous: <a 
         '<table><tr><td><a rel="next"><img alt="Next"></a></td><td><a rel="up">Up</a></td></tr></table>',
         '<div class="related"><ul><li><a accesskey="I">index</a></li> <li>Policy</li></ul></div>',
         '<div class="navheader"><table><tr><th>2. Tools</th><td><a>Prev</a></td></tr></table></div>',
+        '<div class="toc"><p><b>Table of Contents</b></p><dl class="toc"><dt><a>Tools</a></dt></dl></div>',
     ],
 )
 def test_what_leads_to_the_pages_around_a_page_is_left_out(block: str):
@@ -142,6 +143,33 @@ def test_what_leads_to_the_pages_around_a_page_is_left_out(block: str):
 )
 def test_content_with_links_to_other_pages_stays(block: str, text: str):
     assert html(f"<body>{block}<p>end</p></body>").text == f"{text}\n\nend"
+
+
+@pytest.mark.parametrize("kind", ["note", "tip", "warning", "caution", "important", "admonition hint"])
+def test_the_title_of_a_box_is_a_bold_line_and_what_follows_stays_in_its_section(kind: str):
+    box = f'<div class="{kind}"><h3 class="title">Mind</h3>\n<p>This takes long.</p></div>'
+    extracted = html(f"<h2>Vacuum</h2>\n<p>It cleans.</p>\n{box}\n<p>It ends.</p>")
+    assert extracted.text == "## Vacuum\n\nIt cleans.\n\n**Mind**\n\nThis takes long.\n\nIt ends."
+    assert cited(extracted)["**Mind**"] == 3
+
+
+def test_boxes_stand_in_boxes_lists_and_cells():
+    inner = '<div class="tip"><div><h4>Tip</h4></div><p>words</p></div>'
+    assert html(f'<div class="note"><h3>Note</h3>{inner}</div>').text == "**Note**\n\n**Tip**\n\nwords"
+    assert html(f"<ul><li>item{inner}</li></ul>").text == "- item\n  **Tip**\n  words"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        '<div class="note"><h1>Walnuts</h1><p>words</p></div>',
+        '<div class="note"><h2>Walnuts</h2><p>words</p><h3>Ripe</h3><p>words</p></div>',
+        '<section class="important"><h2>Walnuts</h2>' + "<p>words</p>" * 300 + "</section>",
+        '<div class="footnotes"><h2>Walnuts</h2><p>words</p></div>',
+    ],
+)
+def test_what_holds_a_page_is_no_box(page: str):
+    assert "# Walnuts\n" in html(page).text
 
 
 def test_many_links_around_each_other_take_no_time():

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from concord.errors import Damaged, TooLarge
+from concord.extractors.admonitions import titles_a_box
 from concord.extractors.decode import decode
 from concord.extractors.markdown_lines import Line, MarkdownLines, names
 from concord.extractors.navigation import blocks_of_links, leads_elsewhere
@@ -130,6 +131,8 @@ class _Walk:
             self._tables.append(not self._is_layout(node))
         if self._tables and self._tables[-1] and (action := _OPEN_TABLE.get(tag)):
             action(self._page)
+        elif titles_a_box(node):
+            self._page.begin_title()
         else:
             self._page.open(tag, attributes)
         return True

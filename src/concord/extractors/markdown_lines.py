@@ -52,6 +52,7 @@ class MarkdownLines:
         self.lines: list[Line] = []
         self._inline: list[str] = []  # text of the block that is open
         self._heading = 0
+        self._is_title = False  # of a box: bold, and no heading
         self._quotes = 0
         self._lists: list[_List] = []
         self._marker = ""  # of a list item that has no text yet
@@ -103,6 +104,11 @@ class MarkdownLines:
             self._row.append(self._cell)
         self._cell = None
 
+    def begin_title(self) -> None:
+        """Write what the heading that begins here says as a bold line: it titles a box, and no section."""
+        self.end_block()
+        self._is_title = True
+
     def row(self, texts: Sequence[str]) -> None:
         """Write a row of cells that are known already."""
         self._row = [[" ".join(text.split())] for text in texts]
@@ -130,16 +136,26 @@ class MarkdownLines:
         elif self._heading:
             text = " ".join(lines)
             self._write("heading", [Line(f"{'#' * self._heading} {text}", text)])
+        elif self._is_title:
+            self._write_block([" ".join(lines)], "**")
         else:
             self._write_block(lines)
 
-    def _write_block(self, lines: list[str]) -> None:
+    def _write_block(self, lines: list[str], around: str = "") -> None:
         kind = "item" if self._lists else "text"
         quote = "> " * min(self._quotes, MAX_QUOTE)
         indent = "  " * min(len(self._lists) - 1, MAX_INDENT)
         rest = "  " if self._lists else ""
         written = [
-            Line(quote + indent + (self._marker or rest if n == 0 else rest) + _escaped(line), line)
+            Line(
+                quote
+                + indent
+                + (self._marker or rest if n == 0 else rest)
+                + around
+                + _escaped(line)
+                + around,
+                line,
+            )
             for n, line in enumerate(lines)
         ]
         self._marker = ""
@@ -179,6 +195,7 @@ class MarkdownLines:
             self._inline.pop()
         self.end_block()
         self._heading = 0
+        self._is_title = False
 
     def _open_list(self, ordered: bool) -> None:
         self.end_block()

@@ -1,4 +1,5 @@
-"""Which blocks of a page only lead to the pages around it: Next, Previous, Up, as pages of manuals have.
+"""Which blocks of a page only lead to the pages around it: Next, Previous, Up, as pages of manuals have,
+and tables of contents.
 
 Told by what is in them, where links say what they are (texinfo), and else by the names that generators of
 manuals give such blocks (Sphinx, DocBook, GTK-Doc). They are short and full of titles, and were found first.
@@ -16,7 +17,7 @@ from concord.extractors.markdown_lines import names
 
 _RELATIONS = names("next prev previous up index contents start")
 _WORDS = names("next prev previous up index contents start top home back forward")  # said beside such links
-_CLASSES = names("nav-panel related navheader navfooter navigation nav")
+_CLASSES = names("nav-panel related navheader navfooter navigation nav toc")
 _BLOCKS = names("p div table ul ol dl center section header footer")
 _HEADINGS = "h1, h2, h3, h4, h5, h6"
 _PAGE = names("html body main article h1 h2 h3 h4 h5 h6")
