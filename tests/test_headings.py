@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,6 +12,9 @@ from concord.text.chunk import ChunkSize, chunk
 from concord.text.headings import heading_at, shared
 from concord.text.markdown import read_markdown
 from concord.types import Extracted
+
+at_start = partial(heading_at, begins_document=True)
+further_on = partial(heading_at, begins_document=False)
 
 FAQ = "# FAQ\n\n## One?\n\nfirst\n\n## Two?\n\nsecond\n\n### Part\n\nthird\n\n## Three?\n\nfourth"
 LINES = st.lists(
@@ -30,18 +35,40 @@ LINES = st.lists(
     ],
 )
 def test_a_place_stands_under_the_nearest_heading_above(word: str, heading: tuple[str, ...]):
-    assert heading_at(FAQ, FAQ.index(word), ("FAQ",)) == heading
+    assert at_start(FAQ, FAQ.index(word), ("FAQ",)) == heading
 
 
 def test_what_stands_above_the_chunk_comes_first():
     cut = FAQ.removeprefix("# FAQ\n\n")
-    assert heading_at(cut, cut.index("second"), ("Help", "FAQ")) == ("Help", "FAQ", "Two?")
+    assert further_on(cut, cut.index("second"), ("FAQ",)) == ("FAQ", "Two?")
 
 
 def test_a_chunk_that_carries_its_first_heading_is_read_all_the_same():
-    assert heading_at(FAQ, FAQ.index("second"), ("FAQ", "One?")) == ("FAQ", "Two?")
+    assert at_start(FAQ, FAQ.index("second"), ("FAQ", "One?")) == ("FAQ", "Two?")
     cut = FAQ.removeprefix("# FAQ\n\n")
-    assert heading_at(cut, cut.index("second"), ("FAQ", "One?")) == ("FAQ", "Two?")
+    assert further_on(cut, cut.index("second"), ("FAQ", "One?")) == ("FAQ", "Two?")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# step 1: stop it\nstop 1\n# step 2: here\nstop 2\n```\n\nThen wait.",
+        "stop 1\n# step 2: here\nstop 2\n# step 3: wait\nwait",
+        "stop 1\n### step 2: here\nstop 2",
+        "stop 1\n```\n\nThen look here:\n\n```\n# step 3: wait\nwait",
+    ],
+)
+@pytest.mark.parametrize("carried", [("Runbook", "Gateway"), ("Runbook",)])
+def test_comments_in_a_listing_that_began_in_an_earlier_chunk_are_no_headings(
+    text: str, carried: tuple[str, ...]
+):
+    assert further_on(text, text.index("here"), carried) == carried
+
+
+def test_what_no_heading_stands_above_has_none_in_a_listing_that_goes_on():
+    text = "stop 1\n# step 2: here\nstop 2\n# step 3: wait\nwait"
+    assert further_on(text, text.index("here"), ()) == ()
+    assert at_start(text, text.index("here"), ()) == ("step 2: here",)
 
 
 @pytest.mark.parametrize(
@@ -59,11 +86,11 @@ def test_a_chunk_that_carries_its_first_heading_is_read_all_the_same():
     ],
 )
 def test_where_it_cannot_be_told_the_heading_that_the_chunk_carries_stays(text: str):
-    assert heading_at(text, max(0, text.find("here")), ("Top", "One")) == ("Top", "One")
+    assert at_start(text, max(0, text.find("here")), ("Top", "One")) == ("Top", "One")
 
 
 def test_a_chunk_that_carries_something_else_keeps_it():
-    assert heading_at("# One\n\nfirst\n\n# One\n\nhere", 20, ("Other",)) == ("Other",)
+    assert at_start("# One\n\nfirst\n\n# One\n\nhere", 20, ("Other",)) == ("Other",)
 
 
 def test_paths_share_what_they_begin_with():
@@ -84,4 +111,5 @@ def test_the_short_reader_agrees_with_the_one_that_made_the_chunks(lines: list[s
         for start, heading in found.items():
             if piece.start <= start < piece.end and not text.startswith("#", start):
                 at = start - piece.start
-                assert heading_at(piece.text, at, piece.heading) in (heading, piece.heading)
+                read = at_start if piece.start == 0 else further_on
+                assert read(piece.text, at, piece.heading) in (heading, piece.heading)

@@ -132,6 +132,8 @@ def _under_its_heading(survivor: Survivor, at: int | None) -> Chunk:
     chunk, type = survivor.chunk, survivor.document.type
     if at is None or type != "code" and type not in MARKDOWN_TYPES:
         return chunk
-    under = symbol_at if type == "code" else heading_at
-    heading = under(chunk.text, at, chunk.heading)
+    if type == "code":
+        heading = symbol_at(chunk.text, at, chunk.heading)
+    else:
+        heading = heading_at(chunk.text, at, chunk.heading, begins_document=not chunk.index)
     return chunk if heading == chunk.heading else replace(chunk, heading=heading)

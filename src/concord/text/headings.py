@@ -29,12 +29,19 @@ def shared(paths: Sequence[Heading]) -> Heading:
     return reduce(_common, paths) if paths else ()
 
 
-def heading_at(text: str, at: int, carried: Heading) -> Heading:
-    """Return the path of the heading that a place in a chunk stands under, or what the chunk carries."""
-    found = _paths(text) if "\n#" in text and "<!--" not in text else []
+def heading_at(text: str, at: int, carried: Heading, *, begins_document: bool) -> Heading:
+    """Return the path of the heading that a place in a chunk stands under, or what the chunk carries.
+
+    Only what a document begins with has headings after something else: other chunks begin with theirs, or are
+    part of a section. Their lines with a # are comments, in a listing that began in an earlier chunk.
+    """
+    may_have = "\n#" in text and "<!--" not in text and (begins_document or _level(text))
+    found = _paths(text) if may_have else []
     here = [path for start, path in found if start <= at]
     above = _above(carried, [path for _, path in found])
-    return (*above, *here[-1]) if here and above is not None else carried
+    if not here or above is None or len(above) >= _level(text[found[0][0] :]):
+        return carried
+    return (*above, *here[-1])
 
 
 def _common(one: Heading, other: Heading) -> Heading:
