@@ -45,6 +45,32 @@ def test_more_is_shown_of_what_follows_the_words_than_of_what_precedes_them():
     assert found.index("the price") > 20
 
 
+def test_of_places_with_as_many_words_the_one_with_the_rarest_is_shown():
+    text = between(0, "The default value is three.", 9) + between(0, "backlog is 100 by default.", 9)
+    words = ["default", "value", "backlog"]
+    rare = {"default": 1.1, "value": 1.2, "backlog": 6.0}
+    assert "value is three" in snippet(text, words)
+    assert "backlog is 100" in excerpt(text, words, WIDTH, rare).text
+
+
+def test_more_words_are_shown_rather_than_a_rarer_one():
+    text = between(0, "The default value is three.", 9) + between(0, "backlog is 100.", 9)
+    rare = {"default": 1.1, "value": 1.2, "backlog": 6.0}
+    assert "value is three" in excerpt(text, [*rare], WIDTH, rare).text
+
+
+def test_of_a_table_the_row_is_shown_and_not_the_names_of_its_columns():
+    stores = "store,city,manager\n" + "".join(f"ST{n},Town{n},Name{n}\n" for n in range(40))
+    words = ["store", "manager", "Town30"]
+    assert "Town30,Name30" in excerpt(stores, words, WIDTH, is_table=True).text
+    assert excerpt(stores, ["manager"], WIDTH, is_table=True).text.startswith("store,city,manager ST0")
+
+
+def test_a_table_without_names_is_shown_from_its_first_row_on():
+    towns = "".join(f"{n},Town{n},Name{n} of the old town\n" for n in range(40))
+    assert excerpt(towns, ["Town0", "old"], WIDTH, is_table=True).text.startswith("0,Town0,Name0")
+
+
 FRONT = "---\ntags: [heating, house]\ncreated: 2025-01-07\n---\n"
 
 

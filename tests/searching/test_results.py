@@ -82,6 +82,20 @@ def test_a_hit_stands_under_the_heading_of_the_section_that_its_snippet_shows(tm
         assert hit.chunk.heading == ()
 
 
+def test_a_snippet_shows_the_rarer_of_the_words_and_the_row_of_a_table(tmp_path: Path):
+    filler = "Other words stand here and there. " * 9
+    settings = f"# Settings\n\nThe default value is three. {filler}\n\nbacklog is 100 by default. {filler}"
+    stores = "store,city,manager\n" + "".join(f"ST{n},Town{n},Name{n}\n" for n in range(40))
+    write(tmp_path / "docs" / "settings.md", settings)
+    write(tmp_path / "docs" / "stores.csv", stores)
+    for n in range(20):
+        write(tmp_path / "docs" / f"{n}.md", f"The default value of thing {n}.")
+    with opened("memory", tmp_path) as kb:
+        kb.add(tmp_path / "docs")
+        assert "backlog is 100" in kb.search("default value of backlog", mode="fts5").hits[0].snippet
+        assert "Town30,Name30" in kb.search("manager of the store in Town30", mode="fts5").hits[0].snippet
+
+
 @pytest.mark.promise("002.snippet")
 def test_a_snippet_is_cut_around_the_match(tmp_path: Path):
     filler = "Plain words that say nothing at all about it. "

@@ -12,6 +12,7 @@ from concord.answering.retrieve import Retrieval
 from concord.answering.second_look import Look
 from concord.answering.tools import SearchTools
 from concord.files.freshness import Files
+from concord.ranking import rarity
 from concord.ranking.agreement import agreement
 from concord.text.headings import MARKDOWN_TYPES, heading_at
 from concord.text.snippet import Excerpt, excerpt
@@ -35,6 +36,7 @@ def hits_of(
     """
     by_id = {source.id: source for source in sources}
     words = [*query.terms, *(word for phrase in query.phrases for word in phrase.split()), *sought]
+    worths = rarity.worths(query.chunks, query.frequencies)
     return tuple(
         _hit(
             rank,
@@ -42,10 +44,16 @@ def hits_of(
             verdict,
             by_id[survivor.document.source_id],
             scores,
-            excerpt(survivor.chunk.text, words, width),
+            excerpt(survivor.chunk.text, words, width, worths, is_table=_begins_table(survivor)),
         )
         for rank, (survivor, verdict) in enumerate(zip(survivors, judgement.verdicts, strict=True), 1)
     )
+
+
+def _begins_table(survivor: Survivor) -> bool:
+    """Whether a passage is the beginning of a table: there the names of its columns are."""
+    is_table = survivor.document.path.lower().endswith((".csv", ".tsv"))
+    return is_table and survivor.document.type == "data" and survivor.chunk.index == 0
 
 
 def with_freshness(hits: tuple[Hit, ...], files: Files) -> tuple[Hit, ...]:

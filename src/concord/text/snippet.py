@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import itemgetter
 from typing import NamedTuple
@@ -27,6 +27,10 @@ _MAX_SHIFT = 40  # how far an edge may move to reach a space; in a longer word i
 _BEFORE = 5
 _FRONT_MATTER = pattern(r"(---|\+\+\+)[ \t]*\n[\w-]+[ \t]*[:=][^\0]*?\n\1[ \t]*(?:\n|\Z)")
 
+_NUMBER_IN_ROW = pattern(r"""(?:^|[,;\t|])["' ]*[-+]?\d""")  # what has one is no row of names
+_UNCOUNTED: Mapping[str, float] = {}
+# What a word is worth that nobody has counted, as what was meant by one that is mistyped: a quarter hold it.
+_USUAL = 1.0
 
 _TOKEN = pattern(r"[^ ]+")
 
@@ -59,19 +63,31 @@ class Excerpt(Struct, frozen=True):
     at: int | None = None  # None where none of the words was found
 
 
-def excerpt(text: str, words: Sequence[str], width: int) -> Excerpt:
+def excerpt(
+    text: str,
+    words: Sequence[str],
+    width: int,
+    worths: Mapping[str, float] = _UNCOUNTED,
+    *,
+    is_table: bool = False,
+) -> Excerpt:
     """Return the part of a text, `width` characters at most, that has most of the words closest together.
 
-    White space is collapsed, edges fall between words, and an ellipsis stands where text was left out: front
-    matter too, unless it has more of the words than any place below it.
+    Of several it is that with the word of the highest worth. White space is collapsed, edges fall between
+    words, and an ellipsis stands where text was left out: front matter too, unless it has more of the words
+    than any place below it. The names of a table's columns are shown for themselves only if nothing else is:
+    who asks for the price of something asks for its row.
     """
     flat = " ".join(text.split())
     places = _places(flat, _targets(tuple(words)))
+    by_stem = {stem(form): worth for word, worth in worths.items() for form in folded(word)}
     first = _body_start(text)
-    span = _best_span(places, width)
+    rows = _parted(places, _rows_start(text))[1] if is_table else []
+    span = _best_span(rows or places, width, by_stem)
     if first:
         above, below = _parted(places, first)
-        span = max(_best_span(below, width, first), _best_span(above, width), key=itemgetter(0))
+        spans = _best_span(below, width, by_stem, first), _best_span(above, width, by_stem)
+        span = max(spans, key=itemgetter(0))
         first = first if span.start >= first else 0
     shown = flat if len(flat) <= width else _window(flat, span, width, first)
     return Excerpt(shown, _unflattened(text, flat, _rarest(places, span)) if places else None)
@@ -82,6 +98,12 @@ def _body_start(text: str) -> int:
     found = _FRONT_MATTER.match(text)
     above = " ".join(found[0].split()) if found else ""
     return len(above) + 1 if found and text[found.end() :].strip() else 0
+
+
+def _rows_start(text: str) -> int:
+    """Return where in its flat form a table's rows begin, below its columns' names; 0 without any."""
+    names, _, rows = text.partition("\n")
+    return len(" ".join(names.split())) + 1 if rows and not _NUMBER_IN_ROW.search(names) else 0
 
 
 def _parted(places: Sequence[_Place], at: int) -> tuple[list[_Place], list[_Place]]:
@@ -157,14 +179,16 @@ def _beginnings(letters: str, root: str) -> Iterator[_Place]:
         yield _Place(at, at + len(root), root)
 
 
-def _best_span(places: Sequence[_Place], width: int, start: int = 0) -> _Span:
+def _best_span(places: Sequence[_Place], width: int, worths: Mapping[str, float], start: int = 0) -> _Span:
     """Return the first of the narrowest stretches, within the width, that hold most different words.
 
-    Without any it is the start. Narrow is what has little between its first word and its last: how long these
-    are says nothing.
+    Of as many words, those with the rarest come before narrower ones: "default" and "value" stand close
+    together all over a page of settings, and one name beside one of them is what was asked for. Without any
+    words it is the start. Narrow is what has little between its first word and its last: how long these are
+    says nothing.
     """
     inside: Counter[str] = Counter()
-    least_between, best, left = 0, _Span(0, start, start), 0
+    best_worth, best, left = (0, 0.0, 0), _Span(0, start, start), 0
     for place in places:
         inside[place.target] += 1
         first = places[left]
@@ -175,8 +199,9 @@ def _best_span(places: Sequence[_Place], width: int, start: int = 0) -> _Span:
             left += 1
             first = places[left]
         between = max(0, place.start - first.end)
-        if (len(inside), -between) > (best.words, -least_between):
-            least_between, best = between, _Span(len(inside), first.start, place.end)
+        worth = len(inside), max(worths.get(target, _USUAL) for target in inside), -between
+        if worth > best_worth:
+            best_worth, best = worth, _Span(len(inside), first.start, place.end)
     return best
 
 
