@@ -270,6 +270,20 @@ def test_what_stands_above_its_parts_keeps_its_own_heading():
     assert piece.heading == ("Guide", "Use")
 
 
+def test_scraps_of_a_page_whose_headings_are_all_top_level_are_joined_with_a_neighbour():
+    words = "one two three four five six seven eight nine ten eleven twelve"
+    parts = ["## vac\n\ncleans", f"## How\n\n{words}", f"## Why\n\n{words}", "## See\n\nother"]
+    page = Extracted("\n\n".join(parts), "html")
+    assert [piece.text for piece in assert_valid(page)] == ["\n\n".join(parts[:2]), "\n\n".join(parts[2:])]
+
+
+def test_a_scrap_stays_alone_where_no_neighbour_has_room_for_it():
+    words = "one two three four five six seven eight nine ten eleven twelve " * 2
+    parts = ["## vac\n\ncleans", f"## How\n\n{words}".strip()]
+    pieces = assert_valid(Extracted("\n\n".join(parts), "html"))
+    assert [piece.text for piece in pieces] == parts
+
+
 def test_sections_under_different_top_level_headings_are_not_joined():
     text = "\n\n".join(f"# Part {n}\n\nabout the subject of part {n}" for n in range(4))
     assert [piece.heading for piece in markdown(text)] == [(f"Part {n}",) for n in range(4)]
