@@ -13,11 +13,11 @@ import pytest
 from hypothesis import settings
 
 import needs
-from support import postgres_server
 from concord import KnowledgeBase
 from concord.answering import passages
 from concord.cli.main import main
 from concord.embedders import bundled
+from support import postgres_server
 from support.kb_command import Kb, Run
 from support.postgres_server import fresh_org, server_url
 from support.recorders import SyncBench, opened

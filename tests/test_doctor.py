@@ -12,13 +12,13 @@ from pathlib import Path
 import apsw
 import pytest
 
-from support import kb_process
 from concord import doctor
 from concord.backends.sqlite import checks as sqlite_checks
 from concord.doctor import available_memory
 from concord.knowledge import KnowledgeBase
 from concord.notes import Note
 from concord.outcomes import Finding
+from support import kb_process
 from support.recorders import write
 from support.small_library import opened
 from test_damage import FORGET_WORDS, harm

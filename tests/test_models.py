@@ -17,13 +17,13 @@ import anyio
 import pytest
 from mcp.client import Client
 
-from support import mcp_session
 from concord import plugins
 from concord.cli.main import main
 from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BadValue, EmbedderDown, NotFound
 from concord.knowledge import KnowledgeBase
 from concord.types import Answer, silent
+from support import mcp_session
 from support.embedding_server import serving
 from support.kb_process import BOUND_S, assert_sound, environment
 from support.other_embedders import TABLE, Muddled, Turned

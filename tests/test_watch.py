@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from support import kb_process
 from concord.backends.memory.store import MemoryStore
 from concord.errors import NotFound, StoreBusy
 from concord.files import watch
@@ -22,6 +21,7 @@ from concord.files.gitignore import IGNORE_FILES
 from concord.knowledge import KnowledgeBase
 from concord.outcomes import Failure, SyncReport
 from concord.types import Source
+from support import kb_process
 from support.recorders import Did, SyncBench, did, write
 
 pytestmark = pytest.mark.slow

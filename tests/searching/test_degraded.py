@@ -12,8 +12,8 @@ from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, BadValue, EmbedderDown
 from concord.knowledge import KnowledgeBase
 from concord.types import Answer, Vector
-from support.recorders import FrailStore, write
 from searching.pages import opened, plant
+from support.recorders import FrailStore, write
 
 
 @pytest.fixture

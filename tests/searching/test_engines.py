@@ -9,8 +9,8 @@ import apsw
 import pytest
 
 from concord.types import MODES
-from support.recorders import write
 from searching.pages import opened, plant
+from support.recorders import write
 
 
 @pytest.mark.promise("A.search.same-everywhere")

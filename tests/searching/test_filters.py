@@ -10,8 +10,8 @@ import pytest
 from concord.errors import BadValue, NotFound
 from concord.knowledge import KnowledgeBase
 from concord.types import MODES, Answer
-from support.recorders import write
 from searching.pages import BACKENDS, opened, paths, plant
+from support.recorders import write
 
 
 @pytest.mark.promise("001.tags.single", "001.tags.and", "001.type.filter")

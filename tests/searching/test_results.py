@@ -13,9 +13,9 @@ from concord.notes import Note
 from concord.request_checks import checked_values
 from concord.types import Request
 from concord.wire import answer_to_json
+from searching.pages import PAGES, opened, plant
 from support.pdf_samples import make_pdf
 from support.recorders import write
-from searching.pages import PAGES, opened, plant
 from support.small_library import tools
 
 

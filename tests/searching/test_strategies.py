@@ -12,8 +12,8 @@ from concord import plugins
 from concord.embedders.hashing import HashingEmbedder
 from concord.strategies.query_vectors import CACHE_ENTRIES, CACHE_SECONDS, QueryVectors
 from concord.types import Vector
-from support.recorders import write
 from searching.pages import BACKENDS, opened, paths, plant
+from support.recorders import write
 
 
 class Meeting(HashingEmbedder):

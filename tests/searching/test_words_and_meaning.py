@@ -12,8 +12,8 @@ from concord.knowledge import KnowledgeBase
 from concord.notes import Note
 from concord.search import search
 from concord.types import MODES, Answer, DocumentType, Request
-from support.recorders import write
 from searching.pages import PAGES, opened, paths, plant
+from support.recorders import write
 from support.small_library import library, titles
 
 
