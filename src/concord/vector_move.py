@@ -1,8 +1,8 @@
-"""Keeping a store's vectors in another place, top to bottom: reach → move → send → compare → clear the old.
+"""Keeping a store's vectors in another home, top to bottom: reach → move → send → compare → clear the old.
 
-Vectors are taken from the embedding cache, so that the old place need not answer. What was sent there lies
-there with its text: it is deleted once nothing is missing in the new place, by the key it was sent under. A
-place that cannot be cleared now stays written down in the ledger, and every later run tries again.
+Vectors are taken from the embedding cache, so that the old home need not answer. What was sent there lies
+there with its text: it is deleted once nothing is missing in the new home, by the key it was sent under. A
+home that cannot be cleared now stays written down in the ledger, and every later run tries again.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _UNFINISHED = "some vectors are yet to be made in the new place, by `kb sync` or
 
 
 class LeftBehind(Struct, frozen=True):
-    """A place that still holds what was sent there, and why."""
+    """A home that still holds what was sent there, and why."""
 
     home: Home
     why: str
 
 
 class VectorMove(Struct, frozen=True):
-    """What bringing vectors to another place came to."""
+    """What bringing vectors to another home came to."""
 
     embedding: EmbeddingReport
     left: tuple[LeftBehind, ...] = ()
@@ -53,7 +53,7 @@ def move_vectors(
     Interrupted, what has not arrived is pending for the next sync.
 
     Raises:
-        BackendDown: nobody answers in the new place; nothing has changed.
+        BackendDown: nobody answers in the new home; nothing has changed.
     """
     _change_home(store, tools.new)
     for space in store.spaces.all():
@@ -86,7 +86,7 @@ def _refill(identity: Identity, store: Store) -> None:
 
 
 def _clear(store: Store, tools: VectorMoveTools) -> Iterator[LeftBehind]:
-    """Delete what lies in places that vectors were moved away from; yield those where that cannot be done."""
+    """Delete what lies in homes that vectors were moved away from; yield those where that cannot be done."""
     left = store.ledger.left()
     missing = _missing(store, tools.new) if left else None
     for home in left:
@@ -97,7 +97,7 @@ def _clear(store: Store, tools: VectorMoveTools) -> Iterator[LeftBehind]:
 
 
 def _missing(store: Store, new: OutsideVectors | None) -> str | None:
-    """Return why what was sent to the old place is still needed; None when all is in the new one."""
+    """Return why what was sent to the old home is still needed; None when all is in the new one."""
     if any(store.spaces.of(space.identity).count_pending() for space in store.spaces.all()):
         return _UNFINISHED
     return next((finding.message for finding in (new.check() if new else ())), None)
@@ -105,8 +105,8 @@ def _missing(store: Store, new: OutsideVectors | None) -> str | None:
 
 def _why_not_cleared(home: Home, tools: VectorMoveTools) -> str | None:
     try:
-        with closing(tools.at(home.url)) as place:
-            place.clear(home.key)
+        with closing(tools.at(home.url)) as outside:
+            outside.clear(home.key)
     except KBError as fault:  # whatever it is, the vectors have moved
         return fault.message
     return None
