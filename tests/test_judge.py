@@ -180,14 +180,19 @@ def test_what_is_left_out_of_an_answer_speaks_for_nothing(tmp_path: Path):
 
 
 BUGS = {
-    "Bugs": "BUG-88 is open, and the standup of 2024-03-04 was short.",
+    "Bugs": "BUG-88 is open, E1042 is a timeout, and the standup of 2024-03-04 was short.",
     **{f"Number {n}": f"The {n}. of the slow answers that the night shift saw." for n in range(40)},
 }
 
 
 @pytest.mark.parametrize(
     ("query", "unheld"),
-    [("BUG-89", "BUG-89"), ("standup 2024-03-05?", "2024-03-05"), ('"the night shift heard"', None)],
+    [
+        ("BUG-89", "BUG-89"),
+        ("E1043", "E1043"),
+        ("standup 2024-03-05?", "2024-03-05"),
+        ('"the night shift heard"', None),
+    ],
 )
 def test_what_is_asked_for_as_it_is_written_is_not_answered_by_something_like_it(
     query: str, unheld: str | None
@@ -197,7 +202,10 @@ def test_what_is_asked_for_as_it_is_written_is_not_answered_by_something_like_it
     assert (answer.answerable, answer.note) == (False, f"nothing holds {unheld or query.strip(chr(34))}")
 
 
-@pytest.mark.parametrize("query", ["BUG-88", "standup 2024-03-04", '"the night shift saw"', "COVID-19 shift"])
+@pytest.mark.parametrize(
+    "query",
+    ["BUG-88", "E1042", "E104 timeout", "standup 2024-03-04", '"the night shift saw"', "COVID-19 shift"],
+)
 def test_what_something_holds_or_nothing_is_like_costs_no_confidence(query: str):
     assert search(Request(query), tools(library(BUGS), SURE)).answerable is True
 

@@ -46,6 +46,7 @@ MESSAGE_SHARE = 0.6  # of its words that a text has in their order, if it is one
 # What names one thing of many by its number; not a product (e2fsprogs), a compound or a list (MP3/Ogg).
 _ENDS_IN_NUMBER = pattern(r"[^/<>]*[0-9][A-Za-z]{0,2}")
 _NUMBERED = pattern(r"[A-Z][A-Za-z]*-[0-9]{2,}|[0-9]{4}-[0-9]{2}-[0-9]{2}")  # BUG-89, 2024-03-05
+_LETTERED = pattern(r"(?P<letters>[A-Z]{1,3})(?P<digits>[0-9]{3,})")  # E1042, ST012: as many digits as others
 _SNAKE = pattern(r"_*[^\W_]+(?:_+[^\W_]+)+_*")
 # Who asks about releases has a word such as these; another release stands at such a place, as in a heading.
 _ABOUT_RELEASES = pattern(
@@ -80,8 +81,8 @@ Holders = Callable[[Match | None], Sequence[str]]  # some texts of the store tha
 def unheld(texts: Sequence[str], query: Query, holders: Holders) -> tuple[str, ...]:
     """Return the codes, names and quotations of a query that nothing holds; `texts` are those found.
 
-    A code is such as INC-4712. What may be one (BUG-89), a date or a version counts where a text has another.
-    A date or a quarter is held in whatever form it is written.
+    A code is such as INC-4712. What may be one (BUG-89, E1042), a date or a version counts where a text has
+    another. A date or a quarter is held in whatever form it is written.
     """
     quoted = [phrase for phrase in query.phrases if not any(_is_message(phrase, text) for text in texts)]
     sure = {name: part for name in query.entities if (part := _decisive(name, query))}
@@ -235,6 +236,8 @@ def _with_others(asked: str, texts: Sequence[str]) -> Iterator[str]:
     for before, word in dict.fromkeys(pairwise(["", *words])):
         if _NUMBERED.fullmatch(word):
             others = rf"\b{_with_any_number(word)}\b"
+        elif code := _LETTERED.fullmatch(word):
+            others = rf"\b(?-i:{code['letters']})[0-9]{{{len(code['digits'])}}}\b"
         elif before and is_version(word):  # at such a place, or it would be any number at all
             others = rf"(?:\b{re.escape(before)}{place})\W{{0,3}}v?{_with_any_number(word.lstrip('vV'))}"
         else:
