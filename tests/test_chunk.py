@@ -284,6 +284,17 @@ def test_a_scrap_stays_alone_where_no_neighbour_has_room_for_it():
     assert [piece.text for piece in pieces] == parts
 
 
+def test_a_table_that_is_drawn_with_lines_is_cut_between_its_rows():
+    border, head = "+------+-------+", "+======+=======+"
+    rows = [f"| row{n} | one   |\n|      | two   |\n{border}" for n in range(9)]
+    text = f"Rows\n====\n\n{border}\n| name | words |\n{head}\n" + "\n".join(rows) + "\n\nThe end."
+    pieces = assert_valid(Extracted(text, "text"), ChunkSize(60, 84, 0))
+    assert len(pieces) > 3
+    assert all(re.search(r"(?:\A|[+=]\n)\| row", piece.text) for piece in pieces)
+    assert all(piece.text.endswith(("+", "The end.")) for piece in pieces)
+    assert "| words |\n+======+=======+\n| row0" in pieces[0].text
+
+
 def test_sections_under_different_top_level_headings_are_not_joined():
     text = "\n\n".join(f"# Part {n}\n\nabout the subject of part {n}" for n in range(4))
     assert [piece.heading for piece in markdown(text)] == [(f"Part {n}",) for n in range(4)]

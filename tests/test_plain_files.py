@@ -21,6 +21,7 @@ def code(text: str, name: str) -> Extracted:
     [
         ("a.rst", "====\nThe Title\n====\n\nText", None),
         ("a.rst", ".. comment\n\nThe Title\n=========\n\nText", "The Title"),
+        ("a.rst", ":mod:`os` --- Interfaces\n========================\n\nText", "os --- Interfaces"),
         ("a.adoc", "= The Title\nAuthor\n\ntext", "The Title"),
         ("a.org", "#+TITLE: The Title\n* Heading", "The Title"),
         ("a.txt", "The Title\n=========\n", None),

@@ -103,6 +103,19 @@ def test_a_listing_that_is_announced_has_no_headings_and_a_title_between_two_lin
     assert headings(LISTINGS) == titles
 
 
+@pytest.mark.parametrize(
+    ("title", "words"),
+    [
+        (":mod:`subprocess` --- Managing", "subprocess --- Managing"),
+        ("The :py:class:`~pool.Pool` and :func:`run <pool.run>`", "The pool.Pool and run"),
+        ("Times: 10:30 and `code`", "Times: 10:30 and `code`"),
+    ],
+)
+def test_roles_of_restructuredtext_do_not_show_in_headings(title: str, words: str):
+    (section,) = read_plain(f"{title}\n{'=' * len(title)}\n\nwords")
+    assert section.heading == (words,)
+
+
 def test_what_nothing_closes_is_no_listing():
     text = "It is like this:\n\n----------\nRopes\n\nof hemp\n\nAnchors\n=======\n\nof iron\n"
     assert heading_of("of iron", text) == ("Anchors",)

@@ -8,6 +8,7 @@ from concord.extractors.decode import HEAD_BYTES, decode
 from concord.extractors.formats import TEXT, Format, detect, extension
 from concord.text.clean import clean
 from concord.text.encoded import without_encoded
+from concord.text.titles import without_roles
 from concord.types import Extracted
 
 # A line of one repeated punctuation mark; it underlines the line before it when it is as long.
@@ -56,5 +57,5 @@ def _underlined(lines: list[str]) -> str | None:
         title = line.strip()
         is_text = title and not _RST_UNDERLINE.match(line)
         if is_text and _RST_UNDERLINE.match(below) and len(below.rstrip()) >= len(title) <= MAX_TITLE:
-            return title
+            return without_roles(title)
     return None

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice, pairwise
 
 from concord.text.outline import Block, Kind, Section, open_section
-from concord.text.titles import first_title, is_release, listed, marked_title, title_readers
+from concord.text.titles import (
+    first_title,
+    is_release,
+    listed,
+    marked_title,
+    title_readers,
+    without_roles,
+)
 
 _AFTER_HEADING = 1.0
 _WITHIN_DEFINITION = 0.25  # before code that is indented, after a blank line: still inside something
+_BETWEEN_ROWS = 0.15  # of a table that is drawn with lines
 
+# +-----+-----+ between the rows of a table, as reStructuredText has them.
+_BORDER = re.compile(r"^[ \t]*+\+(?:[-=]++\+)++[ \t]*+(?:\n|\Z)", re.MULTILINE)
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*+\n)+")
 _VISIBLE = re.compile(r"\S")
 
@@ -32,7 +43,7 @@ def read_plain(text: str) -> list[Section]:
                 style = of_releases = of_releases or style
             if style not in styles:
                 styles.append(style)
-            path = [*path[: styles.index(style)], title.words]
+            path = [*path[: styles.index(style)], without_roles(title.words)]
             open_section(sections, tuple(path))
             below = title.end if _VISIBLE.search(text, title.end, end) else end
             _append(sections[-1], start, below, "heading")
@@ -40,13 +51,23 @@ def read_plain(text: str) -> list[Section]:
             title = marked_title(text, start, end, readers)
         if start < end:
             is_indented = text.startswith(("  ", "\t"), start)
-            _append(sections[-1], start, end, "solid" if is_indented else "prose")
+            rows = [start, *_grid_rows(text, start, end), end]
+            for at, below in pairwise(rows):
+                is_whole = is_indented or len(rows) > 2
+                _append(sections[-1], at, below, "solid" if is_whole else "prose", at > start)
     return [section for section in sections if section.blocks]
 
 
-def _append(section: Section, start: int, end: int, kind: Kind) -> None:
+def _append(section: Section, start: int, end: int, kind: Kind, is_row: bool = False) -> None:
     after_heading = section.blocks and section.blocks[-1].kind == "heading"
-    section.blocks.append(Block(start, end, kind, _AFTER_HEADING if after_heading else 0.0))
+    reluctance = _AFTER_HEADING if after_heading else _BETWEEN_ROWS if is_row else 0.0
+    section.blocks.append(Block(start, end, kind, reluctance))
+
+
+def _grid_rows(text: str, start: int, end: int) -> Iterator[int]:
+    """Yield where the rows of a table begin that is drawn with lines; the first stays with the names."""
+    borders = _BORDER.finditer(text, start, end) if _BORDER.match(text, start, end) else ()
+    return (border.end() for border in islice(borders, 2, None) if border.end() < end)
 
 
 def _paragraphs(text: str) -> Iterator[tuple[int, int]]:

@@ -16,6 +16,7 @@ _UNDERLINE = re.compile(r"([=\-~^\"'#*+`:._])\1{2,}$")
 _LONGEST_TITLE = 120  # characters
 _RULE = re.compile(r"([=\-~*_#])\1{9,}[ \t]*\n")
 _OVERLINED = 3  # lines of a heading with a line above and below
+_ROLE = re.compile(r":[a-z][a-z:+-]*:`[~!]?([^`<>]+?)(?:[ \t]*<[^`<>]*>)?`")
 
 # AsciiDoc has listings between two such lines; a heading may have the same, but not where it is announced.
 _FENCE = re.compile(r"([-.])\1{3,}[ \t]*$", re.MULTILINE)
@@ -83,6 +84,11 @@ def marked_title(text: str, start: int, end: int, readers: Sequence[TitleReader]
     """Return a heading that has no line under it."""
     begin = _below_rule(text, start, end)
     return next((title for read in readers if (title := read(text, begin, end))), None)
+
+
+def without_roles(title: str) -> str:
+    """Return a title as people read it: subprocess for :mod:`subprocess`, run for :func:`run <pool.run>`."""
+    return _ROLE.sub(r"\1", title)
 
 
 def listed(text: str, paragraphs: Sequence[Range]) -> set[int]:
