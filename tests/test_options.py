@@ -6,8 +6,9 @@ import pytest
 
 from concord.answering.options import MAX_BUNDLE, is_option
 from concord.answering.remarks import ONLY_EXCLUDES
-from concord.ranking.options import describes, writes
-from concord.text.parse import Dashed
+from concord.ranking.options import AskedOption, asked_option, describes, writes
+from concord.text.parse import Dashed, parse
+from concord.types import Filter, Query
 from support.small_library import library, titles
 
 PAGES = {
@@ -133,10 +134,63 @@ def test_an_option_is_found_with_its_dashes_and_first_where_it_is_described(
     assert titles(library(COMMIT).search(query, mode=mode))[: len(found)] == found
 
 
+DUMPS = {
+    "pg_dump": "Options:\n\n    -j njobs\n        Run in parallel.\n    -Fc\n        Custom.",
+    "pg_restore": "Options:\n\n    -j number\n        As pg_dump has it, by pg_dump, of pg_dump.",
+    "Examples of pg_dump": "pg_dump -j 5 is what pg_dump does; pg_dump -j, and what does pg_dump -j do: -j.",
+    "See also": "pg_dump, pg_restore, pg_dump -j",
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("pg_dump -j", "pg_dump"),
+        ("what does -j do in pg_dump?", "pg_dump"),
+        ("the flag `-j` of pg_dump", "pg_dump"),
+        ("pg_restore -j", "pg_restore"),
+        ("what does the -j option of pg_restore mean", "pg_restore"),
+    ],
+)
+@pytest.mark.parametrize("mode", ["auto", "fts5"])
+def test_an_option_beside_its_command_is_found_where_that_describes_it(query: str, first: str, mode: str):
+    assert titles(library(DUMPS).search(query, mode=mode))[:1] == [first]
+
+
+def asked(text: str, *options: str) -> AskedOption | None:
+    terms = parse(text, options).terms
+    return asked_option(Query(text, terms, (), (), None, None, 10, 30, Filter(), options=options))
+
+
+def test_the_one_option_of_a_short_query_is_asked_for():
+    assert asked("--amend=now") == AskedOption("--amend")
+    assert asked("git commit --amend") == AskedOption("--amend", ("git", "commit"))
+    assert asked("what does -R do in pg_basebackup?") == AskedOption("-R", ("pg_basebackup",))
+    assert asked("find -mtime", "mtime") == AskedOption("-mtime", ("find",))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "apple -pie",  # excluded
+        "-pie",
+        "tar -x -z",  # two
+        "a well-known e-mail - and more",
+        "exit code -1",
+        "git log --oneline shows nothing after rebase",  # it tells what happened
+        "why does it take so long when I run pg_dump with -j",
+    ],
+)
+def test_other_queries_ask_for_no_option(query: str):
+    assert asked(query) is None
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "--count",
+        ".. option:: --count",
+        ".. option:: -c <n>, --count <n>",
         "   -c, --count\n      Print it.",
         "-c NUM, --count=NUM",
         "* `--count`: how many",

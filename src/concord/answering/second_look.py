@@ -20,6 +20,7 @@ from concord.ranking import lift, proximity, rarity
 from concord.ranking.definitions import asked_name, is_definition
 from concord.ranking.entities import boost, mentioned
 from concord.ranking.options import WRITTEN_BOOST, asked_option, describes, writes
+from concord.ranking.places import share_in_place
 from concord.text.contains import contains
 from concord.text.stopwords import significant
 from concord.types import ChunkId, Degraded, Json, Query, Ranked, Survivor
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 LEAST_QUESTION_WORDS = 3  # with fewer, one of which is a stop word, a text has them in their order by chance
 DEFINITION_BOOST = 1.1  # of the range of scores: before all that only mention what a name alone asks for
+PLACE_BOOST = 0.5  # for a definition in a place about what the name is of: pg_dump, of pg_dump -j
 
 
 class Look(Struct, frozen=True):
@@ -65,7 +67,7 @@ def _lifted(
     survivors: Sequence[Survivor],
     texts: Mapping[ChunkId, str],
     close: Mapping[ChunkId, float],
-    defining: Collection[ChunkId],
+    defining: Mapping[ChunkId, float],
     query: Query,
 ) -> list[Ranked]:
     """Lift what has the words of the query close together, what names and what defines what it asks for."""
@@ -75,19 +77,27 @@ def _lifted(
     lifted = lift.lifted([one.ranked for one in survivors], proximity.lifts(close, rareness))
     if query.entities:
         lifted = boost(lifted, {i for i, text in texts.items() if mentioned(query.entities, text)})
-    if option := asked_option(query):
-        lifted = boost(lifted, {i for i, text in texts.items() if writes(option, text)}, WRITTEN_BOOST)
-        defining = [i for i, text in texts.items() if describes(option, text)]
-    return boost(lifted, defining, DEFINITION_BOOST)
+    if asked := asked_option(query):
+        lifted = boost(lifted, {i for i, text in texts.items() if writes(asked.option, text)}, WRITTEN_BOOST)
+        describing = [one for one in survivors if describes(asked.option, one.chunk.text)]
+        defining = _by_place(describing, asked.beside)
+    return lift.lifted(lifted, defining)
 
 
-def _defining(survivors: Sequence[Survivor], query: Query) -> set[ChunkId]:
-    """Return what defines the name that a query asks for; words alone make no heading of it."""
+def _defining(survivors: Sequence[Survivor], query: Query) -> dict[ChunkId, float]:
+    """Return what defines the name that a query asks for, and its lift; words alone make no heading of it."""
     name = asked_name(query.text)
     if name is None:
-        return set()
+        return {}
     known = [one for one in survivors if one.document.type == "code" or is_literal(query)]
-    return {one.ranked.chunk_id for one in known if is_definition(one, name)}
+    return _by_place([one for one in known if is_definition(one, name)], ())
+
+
+def _by_place(survivors: Sequence[Survivor], words: Sequence[str]) -> dict[ChunkId, float]:
+    """Return by how much to lift what defines something: more in a place that is about words beside it."""
+    return {
+        one.ranked.chunk_id: DEFINITION_BOOST + PLACE_BOOST * share_in_place(words, one) for one in survivors
+    }
 
 
 def _closeness(

@@ -145,5 +145,6 @@ def _glob(path: str | None, sources: Sequence[Source], is_folder: Callable[[str]
 
 def is_literal(query: Query) -> bool:
     """Whether the query is to be found as it stands: it quotes, or it is one identifier or option."""
-    is_name = query.kind == "entity" and len(query.text.split()) == 1
-    return query.kind == "exact_quote" or is_name or asked_option(query) is not None
+    is_single = len(query.text.split()) == 1
+    is_name = query.kind == "entity" or asked_option(query) is not None
+    return query.kind == "exact_quote" or is_single and is_name

@@ -1,4 +1,4 @@
-"""Is a query one option of a command, which texts write it with its dashes, and which describe it?
+"""Does a query ask for one option of a command, which texts write it with its dashes, and which describe it?
 
 To the index `--amend` is the word amend, so `--fixup=amend:` holds it as well as what is said of `--amend`.
 """
@@ -6,22 +6,45 @@ To the index `--amend` is the word amend, so `--fixup=amend:` holds it as well a
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from concord.text.pattern import pattern
 from concord.types import Query
 
 WRITTEN_BOOST = 1.1  # of the range of scores: before all that hold only its letters
+MOST_WORDS = 8  # a longer query tells what happened, and an option was part of it
+MOST_BESIDE = 3  # that are more than "what does … do": docker compose up -d
 
 _OPTION = pattern(r"(--?[A-Za-z][\w-]*)(?:=\S*)?")
+_AROUND = "\"'`“”‘’()[],;:.!?"
+_ASKING = {
+    "option", "flag", "switch", "argument", "parameter", "mean", "means", "meaning", "stand", "use", "used",
+}  # fmt: skip
 
 
-def asked_option(query: Query) -> str | None:
-    """Return the option that a query is and nothing else, with its dashes and without a value.
+class AskedOption(NamedTuple):
+    """An option with its dashes and without a value, and the words beside it: mostly its command."""
+
+    option: str
+    beside: tuple[str, ...] = ()
+
+
+def asked_option(query: Query) -> AskedOption | None:
+    """Return the option that a query asks for: the only one of a short query.
 
     A word that a single dash excludes is none, unless passages write it so.
     """
-    found = _OPTION.fullmatch(query.text.strip())
-    return found[1] if found and not query.nothing_wanted else None
+    if "-" not in query.text:  # most queries
+        return None
+    words = [word.strip(_AROUND) for word in query.text.split()]
+    if len(words) > MOST_WORDS:
+        return None
+    options = [found[1] for word in words if (found := _OPTION.fullmatch(word)) and _is_asked(word, query)]
+    if len(options) != 1:
+        return None
+    terms = (term.strip(_AROUND) for term in query.terms)
+    beside = tuple(term for term in terms if _is_beside(term, options[0]))
+    return AskedOption(options[0], beside) if len(beside) <= MOST_BESIDE else None
 
 
 def writes(option: str, text: str) -> bool:
@@ -33,7 +56,17 @@ def describes(option: str, text: str) -> bool:
     """Whether a line of a text begins with an option, or with others and a comma before it: -c, --count."""
     if option not in text:
         return False
-    return re.search(rf"^[^\w\n]*(?:-[^,\n]{{1,40}},[ \t]*)*{_whole(option)}", text, re.MULTILINE) is not None
+    begins = r"^(?:[ \t]*\.\.[ \t]+(?:\w+:)?option::)?[^\w\n]*(?:-[^,\n]{1,40},[ \t]*)*"
+    return re.search(begins + _whole(option), text, re.MULTILINE) is not None
+
+
+def _is_asked(word: str, query: Query) -> bool:
+    """Whether a word with a dash is looked for: nobody excludes by two dashes, or a single letter."""
+    return word.startswith("--") or len(word.partition("=")[0]) == 2 or word[1:] in query.options
+
+
+def _is_beside(word: str, option: str) -> bool:
+    return word.lower() not in _ASKING and word.partition("=")[0].lstrip("-") != option.lstrip("-")
 
 
 def _whole(option: str) -> str:
