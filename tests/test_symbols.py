@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from concord.ranking.definitions import asked_name
 from concord.text.symbols import defines, definitions_in, symbol_at
 from support.recorders import write
 from support.small_library import opened
@@ -103,25 +102,6 @@ def test_other_lines_define_nothing(line: str):
 
 def test_a_name_that_is_only_called_is_not_defined():
     assert not defines("getconn", "def putconn(self):\n    self.getconn()\n")
-
-
-@pytest.mark.parametrize(
-    ("query", "name"),
-    [
-        ("getconn", "getconn"),
-        ("pool.acquire()", "acquire"),
-        ("std::sort", "sort"),
-        ("def getconn", "getconn"),
-        ("where is the class StaticFiles defined?", "StaticFiles"),
-        ("definition of rmtree", "rmtree"),
-        ("BaseClient implementation", "BaseClient"),
-        ("class action lawsuit", None),
-        ("how is it defined", None),
-        ("3.2", None),
-    ],
-)
-def test_a_query_asks_for_one_definition_or_for_none(query: str, name: str | None):
-    assert asked_name(query) == name
 
 
 POOL = '''\

@@ -86,11 +86,12 @@ def _lifted(
 
 def _defining(survivors: Sequence[Survivor], query: Query) -> dict[ChunkId, float]:
     """Return what defines the name that a query asks for, and its lift; words alone make no heading of it."""
-    name = asked_name(query.text)
-    if name is None:
+    asked = asked_name(query.text)
+    if asked is None:
         return {}
-    known = [one for one in survivors if one.document.type == "code" or is_literal(query)]
-    return _by_place([one for one in known if is_definition(one, name)], ())
+    in_words = asked.is_sure or is_literal(query)
+    known = [one for one in survivors if in_words or one.document.type == "code"]
+    return _by_place([one for one in known if is_definition(one, asked)], asked.owners)
 
 
 def _by_place(survivors: Sequence[Survivor], words: Sequence[str]) -> dict[ChunkId, float]:

@@ -1,0 +1,40 @@
+"""Is a name the term of a line, as manuals explain it: in a directive, a list of definitions or a table?
+
+`.. function:: mod.name(`, `* **name** (string) …`, `` - `name`: … ``, `| name | … |`, and a paragraph of its
+own with what is said of it below, which is how the terms of an HTML page's lists arrive here.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_KINDS = (
+    "function|class|method|classmethod|staticmethod|attribute|property|data|exception|decorator"
+    "|decoratormethod|option|envvar|confval|setting|module|member|macro|type|var|struct|union|enum|enumerator"
+    "|describe|object|autofunction|autoclass|automethod|autoattribute|autodata|autoexception"
+)
+_MARKS = r"[*_`]"
+_MODIFIERS = r"(?:(?:class|exception|async|static|classmethod|staticmethod|property|abstract|final)[ \t]+)*"
+_OWNERS = r"(?:\w+(?:\.|::|->|#))*"
+
+
+def explains(name: str, text: str, *, is_page: bool = False) -> bool:
+    """Whether a name is the term of a line; with parameters only on a page: elsewhere that is a call."""
+    return name in text and _term(name, is_page).search(text) is not None
+
+
+@lru_cache(maxsize=16)
+def _term(name: str, is_page: bool) -> re.Pattern[str]:
+    """Return where a name is a term; a query looks for one name in many texts."""
+    last = rf"(?<!\w){re.escape(name)}(?![\w.])"
+    whole = _OWNERS + last
+    # Up to three signatures stand below each other.
+    directive = rf"^[ \t]*\.\.[ \t]+(?:\w+:)?(?:{_KINDS})::(?:[^\n]+\n){{0,2}}?[^\n(=]*?{last}"
+    # A sign follows, or a type: "- `name` is faster", in a list of changes, explains nothing.
+    item = rf"^[ \t]*[*+-][ \t]+{_MARKS}+{whole}(?:\(\))?{_MARKS}*+[ \t]*(?:$|[-–—:(\[{{<=|,?*_`])"
+    cell = rf"^[ \t]*\|[ \t]*{_MARKS}*{whole}(?:\(\))?{_MARKS}*[ \t]*\|"
+    parameters = r"(?:\([^\n]*)?" if is_page else r"(?:\(\))?"
+    kind = r"(?:[ \t]\([^()\n]*\))?:{0,2}[ \t]*"
+    paragraph = rf"(?:\A|^[ \t]*\n){_MODIFIERS}{_MARKS}*{whole}{parameters}{_MARKS}*{kind}\n\s*\S"
+    return re.compile(f"{directive}|{item}|{cell}|{paragraph}", re.MULTILINE)
