@@ -25,6 +25,7 @@ from concord.text.markdown import read_markdown
 from concord.text.outline import Heading, Section
 from concord.text.plain import read_plain
 from concord.text.records import read_json, read_records, read_table
+from concord.text.releases import release_of
 from concord.types import Extracted, Piece
 
 __all__ = ["ChunkSize", "chunk"]
@@ -155,7 +156,8 @@ def _absorbed(
     for group in groups:
         pair = (kept[-1], group) if kept else (group, group)
         is_scrap = tokens.between(pair[scrap][0].start, pair[scrap][-1].end) < size.target // _SCRAP
-        if kept and is_scrap and tokens.between(kept[-1][0].start, group[-1].end) <= size.maximum:
+        fits = tokens.between(pair[0][0].start, group[-1].end) <= size.maximum
+        if kept and is_scrap and fits and _are_of_one_release(pair[0][-1].heading, group[0].heading):
             kept[-1] = [*kept[-1], *group]
         else:
             kept.append(group)
@@ -175,7 +177,13 @@ def _heads(group: Sequence[Section], section: Section) -> list[Section]:
 
 def _are_related(before: Heading, heading: Heading) -> bool:
     """Whether two neighbours stand under one top-level heading; what precedes all headings is a preamble."""
-    return before[:1] == heading[:1] or not before
+    return not before or before[:1] == heading[:1] and _are_of_one_release(before, heading)
+
+
+def _are_of_one_release(before: Heading, heading: Heading) -> bool:
+    """Whether what is of a release is followed by more of it."""
+    release = release_of(before)
+    return release is None or release in heading
 
 
 def _carried(extracted: Extracted, group: Sequence[Section], reach: Range) -> Heading:

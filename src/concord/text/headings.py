@@ -12,6 +12,8 @@ from itertools import takewhile
 from operator import eq
 from typing import TYPE_CHECKING
 
+from concord.text.releases import names_release, release_of
+
 if TYPE_CHECKING:
     from concord.text.outline import Heading
 
@@ -39,9 +41,23 @@ def heading_at(text: str, at: int, carried: Heading, *, begins_document: bool) -
     found = _paths(text) if may_have else []
     here = [path for start, path in found if start <= at]
     above = _above(carried, [path for _, path in found])
-    if not here or above is None or len(above) >= _level(text[found[0][0] :]):
+    if not here or above is None:
         return carried
-    return (*above, *here[-1])
+    outer = len(above) - (release_of(above) is not None)  # whose sections may have its level
+    if outer >= _level(text[found[0][0] :]):
+        return carried
+    return (*above, *_below_release(here, carried))
+
+
+def _below_release(paths: Sequence[Heading], carried: Heading) -> Heading:
+    """Return the last of some paths, below the release that a chunk carries if it stands beside that."""
+    last = paths[-1]
+    release = next((path for path in paths if path[-1:] == carried[-1:]), last)
+    outer = len(release) - 1
+    is_beside = last[:outer] == release[:-1] and last[outer : outer + 1] not in ((), release[-1:])
+    if is_beside and names_release(release[-1]) and not names_release(last[outer]):
+        return (*release, *last[outer:])
+    return last
 
 
 def _common(one: Heading, other: Heading) -> Heading:

@@ -14,6 +14,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from concord.text.outline import Block, Kind, Section, open_section
+from concord.text.releases import Rank, heading_ranks
 
 # How reluctantly a text is cut before a block, in the prices of cuts.py.
 _AFTER_HEADING = 1.0
@@ -68,14 +69,16 @@ def read_markdown(text: str, body_start: int = 0) -> list[Section]:
     offsets = list(accumulate((len(line) + 1 for line in lines), initial=0))
     offsets[-1] = len(text)
     sections: list[Section] = []
-    path: list[tuple[int, str]] = []
+    path: list[tuple[Rank, str]] = []
     found = list(_blocks(lines, bisect_left(offsets, body_start)))
+    titles = [(block.level, _title(lines[block.first : block.after])) for block in found if block.level]
+    headings = zip(heading_ranks(titles), titles, strict=True)
     for index, block in enumerate(found):
         end = offsets[found[index + 1].first] if index + 1 < len(found) else len(text)
         if block.level:
-            path = [outer for outer in path if outer[0] < block.level]
-            path.append((block.level, _title(lines[block.first : block.after])))
-            open_section(sections, tuple(title for _, title in path))
+            rank, (_, title) = next(headings)
+            path = [*(outer for outer in path if outer[0] < rank), (rank, title)]
+            open_section(sections, tuple(words for _, words in path))
         elif not sections:
             sections.append(Section((), []))
         before = found[index - 1] if index else None

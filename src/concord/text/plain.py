@@ -7,14 +7,8 @@ from collections.abc import Iterator
 from itertools import islice, pairwise
 
 from concord.text.outline import Block, Kind, Section, open_section
-from concord.text.titles import (
-    first_title,
-    is_release,
-    listed,
-    marked_title,
-    title_readers,
-    without_roles,
-)
+from concord.text.releases import is_release
+from concord.text.titles import first_title, listed, marked_title, title_readers, without_roles
 
 _AFTER_HEADING = 1.0
 _WITHIN_DEFINITION = 0.25  # before code that is indented, after a blank line: still inside something

@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from concord.text.releases import SEVERAL, release_at
+
 # One punctuation mark, repeated: what reStructuredText and many a README underline their headings with.
 _UNDERLINE = re.compile(r"([=\-~^\"'#*+`:._])\1{2,}$")
 _LONGEST_TITLE = 120  # characters
@@ -28,27 +30,7 @@ _WITHIN_HEAD = 500  # characters: where Emacs looks for its mode
 _STARS_UNDER_A_STAR = re.compile(r"^\*[ \t]\S.*\n(?:[^\S\n]*+\n)++\*\*[ \t]\S", re.MULTILINE)
 _STARRED = re.compile(r"(\*{1,6})[ \t]+(\S.*)")
 _OUTERMOST = "* "  # the style of headings with one star
-_SEVERAL = 2  # such places, or releases: one may be anything, such as the version of a licence
 
-_MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}"
-_DATE = rf"(?:\d{{4}}[-/.]\d\d?(?:[-/.]\d\d?)?|\d\d?\.\d\d?\.\d{{4}}|{_MONTH}[ .,\d]{{0,12}}\d{{4}})"
-# Version 3.2.1 (2020-01-01) · version 1.33 - Sergey Poznyakoff, 2021-01-07 · 3.2.1 / 2020-01-01 · v0.8.1
-_RELEASE = re.compile(
-    rf"""
-    (?:\*[ \t]++)?
-    (?P<named>(?:[\w-]++[ \t]++){{0,2}}changes[ \t]++in[ \t]++)?
-    (?P<called>version[ \t]++v?|release[ \t]++v?|v)?
-    \d++(?:\.\w++)++(?:-[\w.]+)?
-    (?P<when>
-        [ \t]*+[(\[][^()\[\]\n]{{1,60}}[)\]](?:[ \t]*+\[\w{{1,20}}\])?
-      | (?:[ \t]*+[-–—/,:])?[ \t]++(?:[^\n]{{1,60}}[ \t,(])?{_DATE}\)?
-      | [ \t]++released
-    )?
-    [ \t]*+[:.]?[ \t]*+$
-    """,
-    re.VERBOSE | re.IGNORECASE | re.MULTILINE,
-)
-_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _VERSION = re.compile(r"\d\.\d")
 
 Range = tuple[int, int]
@@ -72,7 +54,7 @@ def title_readers(text: str, paragraphs: Sequence[Range]) -> list[TitleReader]:
     releases = {found.words: start for start, end in begins if (found := _release(text, start, end))}
     if _is_outline(text, releases.values()):
         readers += [_starred, _between_stars]
-    return [*readers, _release] if len(releases) >= _SEVERAL else readers
+    return [*readers, _release] if len(releases) >= SEVERAL else readers
 
 
 def first_title(text: str, start: int, end: int, readers: Sequence[TitleReader]) -> Title | None:
@@ -118,16 +100,11 @@ def _is_closed(above: str, _: str, last: str, fence: str, *, is_first: bool) -> 
     return last == fence
 
 
-def is_release(words: str) -> bool:
-    """Whether a heading is the name of a release."""
-    return _release(words, 0, len(words)) is not None
-
-
 def _is_outline(text: str, releases: Collection[int]) -> bool:
     """Whether a text says so, or looks it; where releases have no stars, what has some is an item."""
     if _MODE_LINE.search(text, 0, _WITHIN_HEAD):
         return True
-    has_depth = len(_STARS_UNDER_A_STAR.findall(text)) >= _SEVERAL
+    has_depth = len(_STARS_UNDER_A_STAR.findall(text)) >= SEVERAL
     return has_depth and (not releases or any(text[start] == "*" for start in releases))
 
 
@@ -184,10 +161,8 @@ def _is_alone(text: str, start: int, end: int) -> bool:
 
 
 def _release(text: str, start: int, end: int) -> Title | None:
-    """Return a line that is the name of a release and no more; a number alone, or a list of them, is none."""
-    found = _RELEASE.match(text, start, end)
-    if not found or not (found["named"] or found["called"] or _YEAR.search(found["when"] or "")):
+    """Return a line that is the name of a release and no more."""
+    found = release_at(text, start, end)
+    if not found:
         return None
-    after = min(end, found.end() + 1)
-    words = " ".join(found[0].strip("* \t:.").split())
-    return None if _RELEASE.match(text, after, end) else Title(_OUTERMOST, words, after)
+    return Title(_OUTERMOST, " ".join(found[0].strip("* \t:.").split()), min(end, found.end() + 1))

@@ -1,0 +1,134 @@
+"""Changelogs in Markdown: each section stands under its release, whatever the levels of their headings."""
+
+from __future__ import annotations
+
+import pytest
+
+from concord.text.chunk import ChunkSize, chunk
+from concord.text.headings import heading_at
+from concord.text.markdown import read_markdown
+from concord.types import DocumentType, Extracted, Piece
+
+
+def paths(text: str) -> list[tuple[str, ...]]:
+    return [section.heading for section in read_markdown(text)]
+
+
+def pieces(text: str, kind: DocumentType = "markdown") -> list[Piece]:
+    size = ChunkSize.for_target(60, overlap=0)
+    return chunk(Extracted(text, kind), lambda whole: range(0, len(whole), 4), size)
+
+
+BESIDE = """# Changelog
+
+## v1.2.0 — May 13, 2026
+
+Faster.
+
+## Features
+
+- a lamp
+
+## Bug Fixes
+
+### Ropes
+
+- a knot
+
+## v1.1.0 — April 2, 2026
+
+## Bug Fixes
+
+- a leak
+"""
+
+
+def test_sections_at_the_level_of_their_release_stand_under_it():
+    new, old = "v1.2.0 — May 13, 2026", "v1.1.0 — April 2, 2026"
+    assert paths(BESIDE) == [
+        ("Changelog", new),
+        ("Changelog", new, "Features"),
+        ("Changelog", new, "Bug Fixes", "Ropes"),
+        ("Changelog", old, "Bug Fixes"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "title", ["{} (2026-01-02)", "[{}] - 2026-01-02", "[{}](https://a.b/c) (2026-01-02)"]
+)
+@pytest.mark.parametrize("last", ["[1.1.0]", "1.1.0", "1.1.0 - a big one"])
+def test_a_release_is_never_below_another(title: str, last: str):
+    numbers = ("1.3.0", "1.2.6", "1.2.5")
+    marks = ("#", "##", "##")
+    entries = [f"{m} {title.format(n)}\n\n### Fixed\n\n- {n}" for m, n in zip(marks, numbers, strict=True)]
+    found = paths("\n\n".join([*entries, f"## {last}", "### Fixed", "- oldest"]))
+    assert [len(path) for path in found] == [2, 2, 2, 2]
+    assert [path[0].lstrip("[")[:5] for path in found] == [*numbers, "1.1.0"]
+
+
+def test_releases_stand_under_what_the_first_of_them_does():
+    text = (
+        "# Changelog\n\n## 1.2.6 (2026-01-02)\n\na\n\n# 1.2.0 (2026-01-01)\n\n## Fixed\n\nb\n\n# Licence\n\nc"
+    )
+    assert paths(text) == [
+        ("Changelog", "1.2.6 (2026-01-02)"),
+        ("Changelog", "1.2.0 (2026-01-01)", "Fixed"),
+        ("Licence",),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Guide\n\na\n\n## 1.1 Setup\n\nb\n\n## 1.2 Use\n\nc\n\n## Notes\n\nd",
+        "# Tool\n\na\n\n## v1.2\n\nb\n\n## Licence\n\nc",
+        "# Tool\n\na\n\n## v1.2\n\nb\n\n## v1.1\n\nc\n\n## Licence\n\nd",
+        "# Tool\n\na\n\n## v1.2\n\nb\n\n## Breaking\n\nc\n\n## v1.1\n\nd\n\n## 20250801\n\ne\n\n## 20250702",
+    ],
+)
+def test_other_texts_are_read_by_their_levels(text: str):
+    assert [path for path in paths(text) if len(path) > 2] == []
+    assert paths(text)[-1][0] in ("Guide", "Tool")
+
+
+def test_no_passage_has_two_releases():
+    entries = [
+        f"## 1.0.{n} (2026-01-02)\n\n### Fixed\n\n- knot {n}\n\n### Added\n\n- lamp {n}" for n in range(9)
+    ]
+    found = pieces("# Changelog\n\n" + "\n\n".join(entries))
+    assert [piece.text.count("## 1.0.") for piece in found] == [1] * 9
+    assert [piece.heading[1] for piece in found] == [f"1.0.{n} (2026-01-02)" for n in range(9)]
+
+
+def test_a_release_of_a_few_words_is_no_scrap_of_a_page():
+    found = pieces("\n\n".join(f"## v1.{n}\n\n{n}" for n in range(20)), "html")
+    assert [piece.heading for piece in found] == [(f"v1.{n}",) for n in range(20)]
+
+
+def test_a_place_in_a_section_beside_its_release_is_told_with_it():
+    first = pieces(BESIDE)[0]
+    assert first.heading == ("Changelog", "v1.2.0 — May 13, 2026")
+    assert heading_at(first.text, first.text.index("lamp"), first.heading, begins_document=True) == (
+        *first.heading,
+        "Features",
+    )
+    assert (
+        heading_at(first.text, first.text.index("Faster"), first.heading, begins_document=True)
+        == first.heading
+    )
+
+
+def test_a_passage_of_two_releases_is_told_by_its_headings():
+    text = "## v1.2.0\n\nfaster\n\n## v1.1.0\n\nslower"
+    carried = ("Changelog", "v1.2.0")
+    assert heading_at(text, text.index("slower"), carried, begins_document=False) == ("Changelog", "v1.1.0")
+
+
+def test_a_place_in_a_later_passage_of_a_release_is_told_with_its_section():
+    text = BESIDE[BESIDE.index("## Features") : BESIDE.index("## v1.1.0")]
+    carried = ("Changelog", "v1.2.0 — May 13, 2026")
+    assert heading_at(text, text.index("knot"), carried, begins_document=False) == (
+        *carried,
+        "Bug Fixes",
+        "Ropes",
+    )
