@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from concord.answering.understand import is_literal
 from concord.errors import reason_of
 from concord.ranking import lift, proximity, rarity
+from concord.ranking.asked_release import with_release_first
 from concord.ranking.definitions import asked_name, is_definition
 from concord.ranking.entities import boost, mentioned
 from concord.ranking.options import WRITTEN_BOOST, asked_option, describes, writes
@@ -77,6 +78,7 @@ def _lifted(
     lifted = lift.lifted([one.ranked for one in survivors], proximity.lifts(close, rareness))
     if query.entities:
         lifted = boost(lifted, {i for i, text in texts.items() if mentioned(query.entities, text)})
+    lifted = with_release_first(lifted, survivors, query.meaning)
     if asked := asked_option(query):
         lifted = boost(lifted, {i for i, text in texts.items() if writes(asked.option, text)}, WRITTEN_BOOST)
         describing = [one for one in survivors if describes(asked.option, one.chunk.text)]

@@ -1,0 +1,39 @@
+"""A query that has a version asks for what stands under it, not for what stands under another."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.small_library import library
+
+
+def changelog(name: str, *numbers: str) -> str:
+    entries = [
+        f"## {number} (2026-01-02)\n\nMany thanks to all who have helped {name} with this release.\n\n"
+        f"### Bug Fixes\n\n{f'- A knot of {name} that came loose is tied again. ' * 9}\n\n"
+        f"### Features\n\n{f'- The {name} has got one more lamp at its stern. ' * 9}"
+        for number in numbers
+    ]
+    return f"# {name}\n\n" + "\n\n".join(entries)
+
+
+LOGS = {
+    "Anchor": changelog("anchor", "8.1.0", "8.0.1", "8.0.0", "8.0.0rc1", "7.9.2"),
+    "Winch": changelog("winch", "9.1.1", "9.0.2", "8.0.1", "7.9.3"),
+    "Chapters": "# 8.2 Bug fixes\n\nHow to report bugs of the anchor, and what is new in 8.0.0 of it.",
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "heading"),
+    [
+        ("anchor 8.0.0 bug fixes", ("anchor", "8.0.0 (2026-01-02)", "Bug Fixes")),
+        ("features of anchor v7.9.2", ("anchor", "7.9.2 (2026-01-02)", "Features")),
+        ("anchor version 8.0.1 bug fixes", ("anchor", "8.0.1 (2026-01-02)", "Bug Fixes")),
+        ("winch 8.0.1 features", ("winch", "8.0.1 (2026-01-02)", "Features")),
+        ("winch 9.0 bug fixes", ("winch", "9.0.2 (2026-01-02)", "Bug Fixes")),
+    ],
+)
+def test_the_section_of_the_release_that_is_asked_for_comes_first(query: str, heading: tuple[str, ...]):
+    with library(LOGS, ingest__chunk_tokens=120) as kb:
+        assert kb.search(query).hits[0].chunk.heading == heading
