@@ -323,7 +323,7 @@ class Request(Struct, frozen=True):
 class Query(Struct, frozen=True):
     """What the pipeline runs: the request understood."""
 
-    text: str  # without the frame of a polite question
+    text: str  # without the frame of a polite question, or the quotes around the values of a message
     terms: tuple[str, ...]  # as typed, operators and stop words taken out (never to nothing)
     phrases: tuple[str, ...]
     excluded: tuple[str, ...]

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from concord.ranking.classify import classify
 from concord.ranking.entities import entities
 from concord.ranking.frames import unframed
+from concord.ranking.messages import with_bare_values
 from concord.ranking.options import asked_option
 from concord.request_checks import Values
 from concord.text.parse import Dashed, Parsed, dashed, parse, prune
@@ -47,7 +48,7 @@ def interpret(
     Raises:
         NotFound: no source of that name, or none that holds the path.
     """
-    text = unframed(request.text)
+    text = with_bare_values(unframed(request.text))
     parsed = parse(text)
     excludes = parsed.excluded or parsed.nothing_wanted
     options = tuple(one.word for one in dashed(text) if is_option(one)) if excludes else ()

@@ -1,0 +1,34 @@
+"""Is a query a message that a program has printed? What it has in quotes are values, of which no text knows.
+
+`FATAL: database "shop" does not exist` asks for the message, whatever the database is called. To look for
+"shop" as a quotation would find nothing, or something else.
+"""
+
+from __future__ import annotations
+
+import re
+
+from concord.text.pattern import pattern
+
+LEAST_OUTSIDE = 4  # words beside what is quoted: `error "connection reset"` quotes a message
+
+_QUOTED = pattern('(?<!-)"([^"]*)"|[“„]([^“„”"]*)[”“]')
+# ERROR: … · ValueError: … · Exception in thread … · [warning] … · src/main.c:12: …
+_MESSAGE = pattern(
+    r"\b\w*(?:error|exception|warning|fatal|panic|hint|detail|notice)\b[\])]?:|\b(?-i:Exception) in\b"
+    r"|\[(?:error|warn(?:ing)?|fatal)\]|\S\.\w+:\d+:",
+    re.IGNORECASE,
+)
+_WORD = pattern(r"\S*\w\S*")
+
+
+def with_bare_values(text: str) -> str:
+    """Return a message without the quotes around its values; any other query as it is."""
+    if '"' not in text and "”" not in text and "“" not in text:
+        return text
+    outside = _QUOTED.sub(" ", text)
+    if not _MESSAGE.search(outside):
+        return text
+    around = len(_WORD.findall(outside))
+    within = sum(len(_WORD.findall(quoted[0])) for quoted in _QUOTED.finditer(text))
+    return _QUOTED.sub(r"\1\2", text) if around >= LEAST_OUTSIDE and around > within else text

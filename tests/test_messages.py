@@ -1,0 +1,55 @@
+"""What a pasted message has in quotes are values, of which no text knows; other quotations stay."""
+
+from __future__ import annotations
+
+import pytest
+
+from concord.ranking.messages import with_bare_values
+from support.small_library import library, titles, understood
+
+BOOKS = {
+    "Faults": 'FATAL: database "testdb" does not exist. The database has the name of the user.',
+    "Shops": "The shop is open on all days of the week, and does exist in every town.",
+    "Rope": "Error handling is hard, and the connection is reset.",
+}
+
+
+@pytest.mark.parametrize(
+    ("message", "bare"),
+    [
+        ('FATAL: database "shop" does not exist', "FATAL: database shop does not exist"),
+        ("ERROR: could not open “a b” for reading", "ERROR: could not open a b for reading"),
+        ('main.c:12:5: unknown type name "size"', "main.c:12:5: unknown type name size"),
+        ('ValueError: invalid literal for int: "x"', "ValueError: invalid literal for int: x"),
+        ('Exception in thread "main" java.lang.Error', "Exception in thread main java.lang.Error"),
+        ('no entry for host "a", user "b" [ERROR]', "no entry for host a, user b [ERROR]"),
+    ],
+)
+def test_the_values_of_a_message_are_words(message: str, bare: str):
+    assert with_bare_values(message) == bare
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        'error "connection reset"',
+        'what does error: "connection reset by peer" mean',  # as many words within
+        'who has said that "error handling is hard"',
+        'which exception has "no such file" as its text',
+        'KeyError: "the config of the lamp is missing"',
+        'ERROR: all that is broken -"shop"',
+        'a warning: the 5" disk is full today',
+        "FATAL: database shop does not exist",
+    ],
+)
+def test_other_queries_keep_their_quotations(query: str):
+    assert with_bare_values(query) == query
+
+
+def test_a_message_is_found_and_vouched_for_whatever_its_values_are():
+    with library(BOOKS) as kb:
+        query = understood(kb, 'FATAL: database "shop" does not exist')
+        answer = kb.search('FATAL: database "shop" does not exist')
+        assert (query.phrases, query.kind == "exact_quote") == ((), False)
+        assert (titles(answer)[0], answer.note) == ("Faults", None)
+        assert understood(kb, 'error "connection reset"').phrases == ("connection reset",)
