@@ -293,6 +293,9 @@ PRODUCTS = {
     "query",
     [
         "anchor 4.2 changes",
+        "winch 3.2 features",
+        "bugfixes of anchor 4.1",
+        "security fixes in buoy 4.2",
         "what changed in winch 3.2",
         "buoy 5.1 release notes",
         "changes of winch 6.3",  # which is of something else that is named with it
@@ -309,6 +312,7 @@ def test_a_release_of_one_thing_is_not_held_because_another_has_the_number(query
     "query",
     [
         "anchor 3.2 changes",  # beside its name
+        "winch 4.2 fixes",
         "what changed in winch 4.1",
         "buoy 2.2 release notes",  # under a title with its name
         "section 7.2 changes",  # whose heading has the number alone

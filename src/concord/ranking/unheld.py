@@ -50,8 +50,8 @@ _LETTERED = pattern(r"(?P<letters>[A-Z]{1,3})(?P<digits>[0-9]{3,})")  # E1042, S
 _SNAKE = pattern(r"_*[^\W_]+(?:_+[^\W_]+)+_*")
 # Who asks about releases has a word such as these; another release stands at such a place, as in a heading.
 _ABOUT_RELEASES = pattern(
-    r"\b(?:added|change[ds]?|changelog|deprecated|fixed|migrat\w+|new|news|notes|releases?d?|removed|since"
-    r"|upgrad\w+|versions?)\b",
+    r"\b(?:added|breaking|(?:bug)?fix(?:ed|es)?|change[ds]?|changelog|deprecated|features?|improvements?|migrat\w+"
+    r"|new|news|notes|releases?d?|removed|security|since|upgrad\w+|versions?)\b",
     re.IGNORECASE,
 )
 _PLACE = r"\b(?:release|version)|^[#*=\[ ]{1,6}"
