@@ -15,8 +15,8 @@ import click
 
 from concord import errors
 from concord.cli.main import COMMANDS, kb
-from concord.config import SETTINGS, Setting
 from concord.errors import KBError
+from concord.settings import SETTINGS, Setting
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 WIDTH = 100

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.config import TABLE
 from concord.ranking.diversify import REPETITION, STRETCH, mmr
 from concord.ranking.duplicates import Likeness, similarity
+from concord.settings import TABLE
 from concord.types import Ranked
 from support.ranked_texts import FOX, TEXTS, WHALE, alike, ids, ranked
 

@@ -17,7 +17,7 @@ import concord
 from concord import errors
 from concord.cli.command import ExampleCommand, ExampleGroup
 from concord.cli.main import COMMANDS, kb
-from concord.config import SETTINGS
+from concord.settings import SETTINGS
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from concord.config import TABLE
 from concord.ranking.floor import above_floor
+from concord.settings import TABLE
 from concord.types import Ranked
 from support.ranked_texts import ids, ranked
 

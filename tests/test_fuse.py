@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from concord.config import TABLE
 from concord.ranking.ballots import Ballots, merge_votes
 from concord.ranking.blend import LITERAL_GAIN, blend, blend_weight
 from concord.ranking.context import BlendNumbers, Context
@@ -19,6 +18,7 @@ from concord.ranking.explain import explain
 from concord.ranking.fuse import FUSIONS, fuse, rrf, shares
 from concord.ranking.plan import WEIGHTS, Weights
 from concord.ranking.rarity import ceiling, coverage, idf, idfs, unknown
+from concord.settings import TABLE
 from concord.types import Candidate, Family, Ranked
 
 RRF_K = float(TABLE["search.rrf_k"].default)

@@ -9,7 +9,10 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "concord"
 
-GROUND = {"types", "outcomes", "errors", "protocols", "storage", "config", "plugins", "call_limit", "batches"}
+GROUND = {
+    "batches", "call_limit", "config", "errors", "outcomes", "plugins", "protocols", "settings", "storage",
+    "types",
+}  # fmt: skip
 PURE = {"text", "ranking"}
 ENGINES = {"native", "onnx_models"}  # what adapters around outside libraries share
 ADAPTERS = {"extractors", "embedders", "rerankers", "strategies", "backends"}

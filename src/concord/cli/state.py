@@ -13,8 +13,9 @@ from concord.cli.command import Flags, command, opened, settings_of
 from concord.visible import one_line
 
 if TYPE_CHECKING:
-    from concord.config import Setting, Settings
+    from concord.config import Settings
     from concord.outcomes import Stats, VectorIndexState
+    from concord.settings import Setting
 
 
 @command("stats", "kb stats", "kb stats --json", "kb --org team stats")
@@ -38,7 +39,8 @@ def config(flags: Flags, key: str | None, as_json: bool) -> None:
     A value comes from its default, the configuration file, the environment or a flag; the later one wins. In
     the file, `search.default_top` is `default_top` in the table [search].
     """
-    from concord.config import SETTINGS, find_setting
+    from concord.config import find_setting
+    from concord.settings import SETTINGS
 
     settings = settings_of(flags)
     chosen = [find_setting(key)] if key else SETTINGS

@@ -1,0 +1,385 @@
+"""What can be set: one table, and a reason for each default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from concord.types import MODES
+
+
+class Setting(Struct, frozen=True):
+    """One knob: its key, its default, what it does and why the default is what it is."""
+
+    key: str
+    default: str | int | float | bool
+    doc: str
+    why: str
+    choices: tuple[str, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+    is_secret: bool = False  # its value is never shown
+
+    @property
+    def environment_name(self) -> str:
+        """The variable that sets it."""
+        return "KB_" + self.key.upper().replace(".", "_")
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        "store.url",
+        "",
+        "where the knowledge base is kept: sqlite:///DIRECTORY, postgresql://USER@HOST/DATABASE,"
+        " json:///DIRECTORY or memory://",
+        "empty means SQLite in the user's data directory: no server, no set-up",
+    ),
+    Setting(
+        "store.index_memory_mb",
+        256,
+        "how much memory in MB a PostgreSQL server may use while it builds the vector index",
+        "150,000 vectors of 384 dimensions fit; what does not fit is built ten times slower",
+        minimum=1,
+    ),
+    Setting(
+        "vectors.url",
+        "",
+        "where vectors are kept when not in the store: http://HOST:6333, a Qdrant server",
+        "empty means in the store itself: one thing less to run",
+    ),
+    Setting(
+        "vectors.collection",
+        "conduit_kb",
+        "the Qdrant collection; several stores and organisations may share it",
+        "one name for everybody, so that several machines find the same collection",
+    ),
+    Setting(
+        "vectors.api_key",
+        "",
+        "the key that the Qdrant server asks for",
+        "empty for a server that asks for none",
+        is_secret=True,
+    ),
+    Setting(
+        "vectors.timeout_s",
+        5,
+        "how many seconds one call to the Qdrant server may take",
+        "as long as a whole search may: who waits longer has been answered from words already",
+        minimum=1,
+    ),
+    Setting(
+        "vectors.shards",
+        0,
+        "shards of a collection that is made; 0 leaves it to the server",
+        "one a node is Qdrant's own default, and the number cannot be changed later on every edition",
+        minimum=0,
+    ),
+    Setting(
+        "vectors.replicas",
+        0,
+        "copies of each shard of a collection that is made; 0 leaves it to the server",
+        "vectors can be made again from the store; copies buy availability, not safety",
+        minimum=0,
+    ),
+    Setting(
+        "vectors.index",
+        "auto",
+        "whether a SQLite store keeps an index of its vectors beside it: auto or off",
+        "auto needs the extra `index`; without it, and with off, every search compares all vectors",
+        choices=("auto", "off"),
+    ),
+    Setting(
+        "vectors.index_from",
+        50_000,
+        "from how many vectors on a SQLite store keeps an index of them",
+        "fewer are kept in memory by a server, and compared in 40 ms by a single command",
+        minimum=1,
+    ),
+    Setting(
+        "org",
+        "default",
+        "the organisation whose knowledge base is used; SQLite keeps one file for each",
+        "one person needs one",
+    ),
+    Setting(
+        "embed.provider",
+        "bundled",
+        "who turns text into vectors: bundled, onnx, ollama, openai, hashing or none",
+        "the bundled model needs no server and no download; a store that has vectors keeps to their model",
+    ),
+    Setting(
+        "embed.model",
+        "",
+        "the model: a name for ollama and openai; for onnx a directory with model.onnx and tokenizer.json,"
+        " or a name as of rerank.model",
+        "the bundled provider has one model; ollama's default is nomic-embed-text",
+    ),
+    Setting(
+        "embed.url",
+        "",
+        "where the model server is; any OpenAI-compatible one for openai, up to and including /v1",
+        "empty means this machine: port 11434 for ollama, 8080 for openai",
+    ),
+    Setting(
+        "embed.key",
+        "",
+        "the key that an OpenAI-compatible server wants; it is sent to embed.url and nowhere else",
+        "a server on this machine wants none",
+        is_secret=True,
+    ),
+    Setting(
+        "embed.batch",
+        10,
+        "texts in one request to a model server",
+        "a batch that fails costs little to repeat, and a server answers others in between",
+        minimum=1,
+    ),
+    Setting(
+        "embed.concurrency",
+        2,
+        "requests that a model server is sent at once",
+        "one is computed while the next one travels; more only wait in the server's queue",
+        minimum=1,
+    ),
+    Setting(
+        "embed.keep_alive",
+        "30m",
+        "how long ollama keeps the model in memory after a request",
+        "its own 5 minutes end before the next question of a conversation does",
+    ),
+    Setting(
+        "embed.precision",
+        "auto",
+        "arithmetic of the bundled model",
+        "auto takes int8 only where it is both faster and verified on this machine",
+        choices=("auto", "exact", "int8"),
+    ),
+    Setting(
+        "embed.threads",
+        0,
+        "processor threads for the model; 0 is one for each core",
+        "embedding is compute bound; more threads than cores are slower",
+        minimum=0,
+    ),
+    Setting(
+        "embed.timeout_s",
+        10.0,
+        "how long one embedding call may take",
+        "a model server may load its model on the first call",
+        minimum=0.1,
+    ),
+    Setting(
+        "cache.max_mb",
+        1000.0,
+        "how much of the embedding cache is kept; what was used least recently goes first",
+        "the vectors of 600,000 chunks: enough never to embed a text twice on one machine",
+        minimum=0,
+    ),
+    Setting(
+        "search.default_top",
+        10,
+        "how many results a search returns",
+        "as AI tools expect of kb_search",
+        minimum=1,
+    ),
+    Setting(
+        "search.mode",
+        "auto",
+        "how results are found when the caller does not say",
+        "auto weighs words and meaning by the query",
+        choices=MODES,
+    ),
+    Setting(
+        "search.strategies",
+        "",
+        "further strategies to ask, by the names under which installed packages bring them, separated by"
+        " commas; each in the modes of its family",
+        "empty means ours alone: to look for others takes longer than a search",
+    ),
+    Setting(
+        "search.candidates",
+        40,
+        "how many chunks each strategy may propose, at least (3 × top if that is more)",
+        "fusion needs the tails of both lists; more costs time and finds little",
+        minimum=1,
+    ),
+    Setting(
+        "search.ef_search",
+        64,
+        "effort of an approximate vector index: how many neighbours it keeps in view, up to 200;"
+        " that of a SQLite store keeps so many for each 16,000 vectors",
+        "recall@10 is above 0.95 with it and hardly grows beyond; up to 50,000 vectors SQLite compares each",
+        minimum=1,
+    ),
+    Setting(
+        "search.rrf_k",
+        60,
+        "the constant of reciprocal rank fusion",
+        "Cormack et al. 2009; results change little between 20 and 100",
+        minimum=1,
+    ),
+    Setting(
+        "search.floor",
+        0.001,
+        "fused scores below this are dropped (never all of them)",
+        "0.01 emptied answers that one strategy alone had found: rank 1 of one list is 0.0164 at most",
+        minimum=0,
+    ),
+    Setting(
+        "search.prune_share",
+        0.2,
+        "words in more than this share of all chunks do not take part in loose matching",
+        "0.2 costs no quality and makes long questions 12 times faster at 100,000 chunks; 0.05 loses quality",
+        minimum=0,
+        maximum=1,
+    ),
+    Setting(
+        "search.deadline_ms",
+        5000.0,
+        "how long the strategies and the reranker may take together, and any one statement of a server",
+        "a tool call should fail fast and let the client retry",
+        minimum=1,
+    ),
+    Setting(
+        "search.prefix_ms",
+        100.0,
+        "how long to look for words that begin like those of a query which found nothing",
+        "the first step down must not double the time of a search",
+        minimum=1,
+    ),
+    Setting(
+        "search.partial_ms",
+        50.0,
+        "how long to look for words that are spelt like those of a query which found nothing",
+        "the last step: a guess is worth less time than a find",
+        minimum=1,
+    ),
+    Setting(
+        "search.diversity",
+        0.7,
+        "relevance against diversity in the order of results: 1 is relevance alone",
+        "the usual λ of maximal marginal relevance; near-duplicates lose their place, clear leads stay",
+        minimum=0,
+        maximum=1,
+    ),
+    Setting(
+        "search.retry_s",
+        30.0,
+        "how long searches answer from words alone after meaning has failed them three times in a row",
+        "long enough not to hammer a server that is starting, short enough to notice that it is back",
+        minimum=0,
+    ),
+    Setting("search.snippet_width", 240, "characters in a snippet", "two or three sentences", minimum=20),
+    Setting(
+        "rerank.provider",
+        "none",
+        "who takes a second look at what was found: none, cosine or cross_encoder",
+        "vectors have voted already, so cosine gained nothing on three collections (120 queries each),"
+        " and a cross-encoder needs a model of the user's own",
+    ),
+    Setting(
+        "rerank.weight",
+        0.5,
+        "how much the second look counts: 0 leaves the order as it is, 1 leaves it to the reranker alone",
+        "up to 0.5 cosine moved nDCG@10 by less than 0.01, at 1 it cost up to 0.06;"
+        " `kb eval` tells what another model does",
+        minimum=0,
+        maximum=1,
+    ),
+    Setting(
+        "rerank.model",
+        "",
+        "the cross-encoder: a directory with model.onnx and tokenizer.json, or the name (ORG/MODEL) of one in"
+        " the data directory's `models` or in Hugging Face's cache; it implies rerank.provider cross_encoder",
+        "none comes with the program, and none is ever downloaded",
+    ),
+    Setting(
+        "ingest.max_bytes",
+        20_000_000,
+        "larger files are skipped and counted",
+        "text files above this are logs and dumps",
+        minimum=1,
+    ),
+    Setting(
+        "ingest.chunk_tokens",
+        320,
+        "how long a chunk should be, in tokens of the embedding model",
+        "most paragraphs and functions stay whole and the title still fits into a window of 512",
+        minimum=16,
+    ),
+    Setting(
+        "ingest.chunk_overlap",
+        32,
+        "tokens repeated between neighbouring chunks of one section",
+        "a sentence cut from its neighbour keeps some context",
+        minimum=0,
+    ),
+    Setting(
+        "sync.lock_wait_s",
+        600.0,
+        "how long a sync waits for another one of the same source",
+        "the second one then finds nothing left to do",
+        minimum=0,
+    ),
+    Setting(
+        "sync.rescan_s",
+        600.0,
+        "how often `kb sync --watch` looks at everything anew, besides what it is notified of; 0 is never",
+        "notices can be lost, a rescan loses nothing; of 50,000 files it takes two seconds",
+        minimum=0,
+    ),
+    Setting(
+        "usage.enabled",
+        False,
+        "count which documents are read, in the store, and let those lift results a little",
+        "what is read is nobody's business unless you say so; a habit is no evidence of relevance",
+    ),
+    Setting(
+        "mcp.roots",
+        "",
+        "folders that kb_add_source may index, separated as in PATH",
+        "beside the folder in which the server was started: an agent must not choose what else is read",
+    ),
+    Setting(
+        "serve.host",
+        "127.0.0.1",
+        "the address that `kb serve` listens on",
+        "only this machine; any other address needs a token",
+    ),
+    Setting(
+        "serve.port",
+        8420,
+        "the port that `kb serve` listens on; 0 is any free one",
+        "seldom taken",
+        minimum=0,
+    ),
+    Setting(
+        "serve.hosts",
+        "",
+        "further names, separated by commas, under which `kb serve` is reached",
+        "requests for any other name are refused: a web page could have sent them",
+    ),
+    Setting(
+        "serve.tokens",
+        "",
+        "the file of tokens, one `ORGANISATION TOKEN` on a line, readable by its owner alone;"
+        " one that is named must be there",
+        "empty means `tokens` beside the configuration file; a file keeps secrets out of the environment",
+    ),
+    Setting(
+        "serve.max_bytes",
+        4_000_000,
+        "the longest request that `kb serve` takes",
+        "room for a long note in any script, not for filling the memory",
+        minimum=1000,
+    ),
+    Setting(
+        "serve.max_connections",
+        100,
+        "how many connections `kb serve` has at once; further ones are told to come back",
+        "each agent holds one or two",
+        minimum=1,
+    ),
+)
+TABLE: Mapping[str, Setting] = {setting.key: setting for setting in SETTINGS}
