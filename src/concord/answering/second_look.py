@@ -17,11 +17,9 @@ from msgspec.structs import replace
 from concord.answering.understand import is_literal
 from concord.errors import reason_of
 from concord.ranking import lift, proximity, rarity
-from concord.ranking.asked_release import with_release_first
 from concord.ranking.definitions import asked_name, is_definition
 from concord.ranking.entities import boost, mentioned
 from concord.ranking.options import WRITTEN_BOOST, asked_option, describes, writes
-from concord.ranking.places import share_in_place
 from concord.text.contains import contains
 from concord.text.stopwords import significant
 from concord.types import ChunkId, Degraded, Json, Query, Ranked, Survivor
@@ -78,7 +76,10 @@ def _lifted(
     lifted = lift.lifted([one.ranked for one in survivors], proximity.lifts(close, rareness))
     if query.entities:
         lifted = boost(lifted, {i for i, text in texts.items() if mentioned(query.entities, text)})
-    lifted = with_release_first(lifted, survivors, query.meaning)
+    if "." in query.meaning:
+        from concord.ranking.asked_release import with_release_first  # late: few queries have a version
+
+        lifted = with_release_first(lifted, survivors, query.meaning)
     if asked := asked_option(query):
         lifted = boost(lifted, {i for i, text in texts.items() if writes(asked.option, text)}, WRITTEN_BOOST)
         describing = [one for one in survivors if describes(asked.option, one.chunk.text)]
@@ -98,6 +99,8 @@ def _defining(survivors: Sequence[Survivor], query: Query) -> dict[ChunkId, floa
 
 def _by_place(survivors: Sequence[Survivor], words: Sequence[str]) -> dict[ChunkId, float]:
     """Return by how much to lift what defines something: more in a place that is about words beside it."""
+    from concord.ranking.places import share_in_place  # late: few queries ask for a name or an option
+
     return {
         one.ranked.chunk_id: DEFINITION_BOOST + PLACE_BOOST * share_in_place(words, one) for one in survivors
     }

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from concord.ranking.classify import classify
 from concord.ranking.entities import entities
 from concord.ranking.frames import unframed
-from concord.ranking.messages import with_bare_values
 from concord.ranking.options import asked_option
 from concord.request_checks import Values
 from concord.text.parse import Dashed, Parsed, dashed, parse, prune
@@ -48,7 +47,7 @@ def interpret(
     Raises:
         NotFound: no source of that name, or none that holds the path.
     """
-    text = with_bare_values(unframed(request.text))
+    text = _with_bare_values(unframed(request.text))
     parsed = parse(text)
     excludes = parsed.excluded or parsed.nothing_wanted
     options = tuple(one.word for one in dashed(text) if is_option(one)) if excludes else ()
@@ -72,6 +71,15 @@ def interpret(
         nothing_wanted=parsed.nothing_wanted,
     )
     return query, parsed
+
+
+def _with_bare_values(text: str) -> str:
+    """Return a pasted message without the quotes around its values; any other query as it is."""
+    if '"' not in text and "“" not in text and "”" not in text:
+        return text
+    from concord.ranking.messages import with_bare_values  # late: few queries have quotes
+
+    return with_bare_values(text)
 
 
 def with_frequencies(

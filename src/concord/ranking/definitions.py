@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from concord.ranking.identifiers import shape
-from concord.ranking.places import share_in_place
 from concord.text.pattern import pattern
 from concord.text.symbols import defines
-from concord.text.term_lines import explains
 from concord.types import Survivor
 
 _NAME = r"(?P<{}>[^\W\d][\w$]*(?:(?:\.|::|->|#)[^\W\d][\w$]*)*[?!]?(?:\(\))?)"
@@ -115,5 +113,8 @@ def is_definition(survivor: Survivor, asked: AskedName) -> bool:
         return defines(name, text)
     if name in survivor.chunk.heading[-1:]:
         return True
+    from concord.ranking.places import share_in_place  # late, both: few queries ask for a name
+    from concord.text.term_lines import explains
+
     is_entry = explains(name, text, is_page=survivor.document.type == "html")
     return is_entry and (not asked.is_qualified or share_in_place(asked.owners, survivor) > 0)

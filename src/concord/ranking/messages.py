@@ -24,8 +24,6 @@ _WORD = pattern(r"\S*\w\S*")
 
 def with_bare_values(text: str) -> str:
     """Return a message without the quotes around its values; any other query as it is."""
-    if '"' not in text and "”" not in text and "“" not in text:
-        return text
     outside = _QUOTED.sub(" ", text)
     if not _MESSAGE.search(outside):
         return text

@@ -12,8 +12,6 @@ from itertools import takewhile
 from operator import eq
 from typing import TYPE_CHECKING
 
-from concord.text.releases import names_release, release_of
-
 if TYPE_CHECKING:
     from concord.text.outline import Heading
 
@@ -43,6 +41,8 @@ def heading_at(text: str, at: int, carried: Heading, *, begins_document: bool) -
     above = _above(carried, [path for _, path in found])
     if not here or above is None:
         return carried
+    from concord.text.releases import release_of  # late: few passages have headings inside
+
     outer = len(above) - (release_of(above) is not None)  # whose sections may have its level
     if outer >= _level(text[found[0][0] :]):
         return carried
@@ -51,6 +51,8 @@ def heading_at(text: str, at: int, carried: Heading, *, begins_document: bool) -
 
 def _below_release(paths: Sequence[Heading], carried: Heading) -> Heading:
     """Return the last of some paths, below the release that a chunk carries if it stands beside that."""
+    from concord.text.releases import names_release
+
     last = paths[-1]
     release = next((path for path in paths if path[-1:] == carried[-1:]), last)
     outer = len(release) - 1
