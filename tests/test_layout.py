@@ -20,7 +20,8 @@ PIPELINES = {
     "answering", "backfill", "backup", "breaker", "budget", "clients", "doctor",
     "embedding", "feedback", "files", "ingest", "migrate", "model_trial", "models", "note_files", "notes",
     "outside_vectors", "paging", "partly_read", "quality", "reading", "removal",
-    "request_checks", "search", "sources", "stats", "vector_move", "vetting", "visible", "worker_threads",
+    "request_checks", "search", "sources", "stats", "supersession", "vector_move", "vetting", "visible",
+    "worker_threads",
 }  # fmt: skip
 LIBRARY = {"knowledge", "leaving", "measuring", "parts", "syncing", "wire", "wire_outcomes"}
 FACES = {"cli", "mcp"}

@@ -417,6 +417,7 @@ def test_what_a_source_was_chunked_by_is_stored_under_the_names_it_always_had():
         "textless": {},
         "cut": [2, 400, 40],
         "cut_since": 5.0,
+        "declares": False,
     }
     assert json.loads(write_memo(memo)) == stored
     assert read_memo(json.dumps(stored)) == memo
@@ -476,6 +477,7 @@ CUT = {
     1: "804aec44",
     2: "b615438d",
     3: "46719439",
+    4: "46719439",  # what was added to documents is no part of their chunks
 }  # by READER_VERSION: the beginning of a digest of the samples' chunks
 
 

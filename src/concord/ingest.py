@@ -40,7 +40,9 @@ from concord.partly_read import partly_read
 from concord.protocols import Embedder, FileReader, Progress
 from concord.sources import RELABELLED_AT_ONCE
 from concord.storage import Catalog, Store
+from concord.supersession import settle_supersession
 from concord.text.chunk import ChunkSize, chunk
+from concord.text.successors import declares
 from concord.types import Document, Extracted, FileState, Filter, PartlyRead, Piece, Source
 
 # Documents stored in one transaction. A transaction waits for the disk, and leaves the full-text index one
@@ -50,7 +52,7 @@ GROUP_CHUNKS = 1024  # bounds what a group takes of memory
 GROUP_S = 0.5  # how long a document may wait to be searchable
 SLOW_BYTES = 1 << 20  # a file so large may take seconds to read: nobody waits for it
 # Raised when the same files give other texts or chunks: the next sync then reads them all again.
-READER_VERSION = 3
+READER_VERSION = 4
 BAD_FILE = (ExtractionError, MissingExtra, UnknownName, BadValue)  # what one file may cause: no run ends so
 
 
@@ -98,6 +100,7 @@ def sync(
         run.index_new_files()
         run.store_waiting()
         run.delete_missing_files()
+        run.supersede()
         run.count_unlike_files()
         run.remember()
         synced = replace(_as_stored(source, tools.store.catalog), synced_at=time.time())
@@ -246,8 +249,7 @@ class _Run:
         chunking = self.tools.limits.chunking_key()
         if self.memo.chunking != chunking:
             since = time.time() if self.known else 0.0
-            self.memo = replace(self.memo, chunking=chunking, chunking_since=since)
-            self.tools.store.catalog.put_memo(self.source.id, write_memo(self.memo))
+            self._note(replace(self.memo, chunking=chunking, chunking_since=since))
 
     def compare_files(self) -> None:
         """Walk the source; unchanged files cost one stat, changed ones are indexed at once.
@@ -306,6 +308,11 @@ class _Run:
             self.tools.store.catalog.delete_documents(missing)
             self.tally.counts["removed"] += len(missing)
 
+    def supersede(self) -> None:
+        """Have documents superseded by those that files say have replaced them."""
+        if self.memo.declares and not settle_supersession(self.source, self.tools.store.catalog):
+            self._note(replace(self.memo, declares=False))
+
     def count_unlike_files(self) -> None:
         """Where the source's patterns match no file at all, report how many they leave out: a slip."""
         patterns, catalog = self.source.patterns, self.tools.store.catalog
@@ -317,9 +324,19 @@ class _Run:
 
     def remember(self) -> None:
         """Write down what the next sync can know of this one, after a walk that has met every file."""
-        memo = Memo(self.mount, readers(), self.textless.met, self.tools.limits.chunking_key())
+        memo = Memo(
+            self.mount,
+            readers(),
+            self.textless.met,
+            self.tools.limits.chunking_key(),
+            declares=self.memo.declares,
+        )
         if self.is_whole and memo != self.memo:
-            self.tools.store.catalog.put_memo(self.source.id, write_memo(memo))
+            self._note(memo)
+
+    def _note(self, memo: Memo) -> None:
+        self.memo = memo
+        self.tools.store.catalog.put_memo(self.source.id, write_memo(memo))
 
     def _is_chunked_alike(self, state: FileState) -> bool:
         """Whether a document has the chunks that it would get now."""
@@ -387,6 +404,8 @@ class _Run:
         pieces = chunk(extracted, token_starts, self.tools.limits.chunk)
         if not pieces:
             raise NotIndexable("no text")
+        if not self.memo.declares and declares(document.details):
+            self._note(replace(self.memo, declares=True))  # before it is stored: a run may be interrupted
         self.waiting_since = self.waiting_since if self.waiting else time.monotonic()
         self.waiting.append(_Prepared(document, pieces, "changed" if state else "added"))
 

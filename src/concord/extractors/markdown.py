@@ -6,11 +6,13 @@ Where it does not, its lines are blank: the lines of the text are always the lin
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from concord.extractors.plain import MAX_TITLE, readable
 from concord.text.clean import clean
 from concord.text.front_matter import split_front_matter
-from concord.types import Extracted
+from concord.text.successors import status_of
+from concord.types import Extracted, Json
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*$")
@@ -36,9 +38,16 @@ class MarkdownExtractor:
             type="markdown",
             title=head.title or first_heading(body),
             tags=head.tags,
-            details=head.details,
+            details=_with_status(head.details, body),
             body_start=len(block),
         )
+
+
+def _with_status(details: Mapping[str, Json], body: str) -> Mapping[str, Json]:
+    """Return what the head says of a file, and a status in its text by which another has replaced it."""
+    if any(key.casefold() == "status" for key in details) or (status := status_of(body)) is None:
+        return details
+    return {**details, "status": status}
 
 
 def first_heading(text: str) -> str | None:

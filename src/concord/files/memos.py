@@ -24,6 +24,7 @@ class Memo(Struct, frozen=True):
     chunking_since: float = field(
         default=0.0, name="cut_since"
     )  # what was indexed before is chunked otherwise
+    declares: bool = False  # whether a file says that another has replaced it, or that it has replaced one
 
 
 def read_memo(written: str) -> Memo:

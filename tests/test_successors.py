@@ -1,0 +1,185 @@
+"""Files that say which other file has replaced them: decision records, front matter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from concord import ingest
+from concord.sources import register
+from concord.text.successors import declares, status_of, successors
+from concord.types import Document, Filter, Json, Word
+from support.recorders import SyncBench, write
+
+
+def record(path: str, title: str = "", **details: Json) -> Document:
+    return Document(path, "s", f"adr/{path}", "markdown", title or path, details=details)
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        "0007-queues.md",
+        "./0007-queues.md",
+        "0007-queues",
+        "/0007-queues.md",
+        "../adr/0007-queues.md",
+        "[ADR-7](0007-queues.md)",
+        "[ADR-7](0007-queues.md#decision)",
+        "[[0007-queues]]",
+        "[[0007-queues|Queues]]",
+        "ADR-0007",
+        "ADR 7",
+        "7",
+        7,
+        "7. Queues",
+        "ADR-7: Queues",
+        "Queues for everything",
+        ["0007-queues.md"],
+    ],
+)
+def test_another_document_is_named_by_path_link_name_number_or_title(named: Json):
+    old = record("0003-polling.md", superseded_by=named)
+    new = record("0007-queues.md", "Queues for everything")
+    assert successors([old, new, record("0008-topics.md")], "adr") == {old.id: new.id}
+
+
+@pytest.mark.parametrize(
+    "named",
+    ["0009-gone.md", "ADR-9", "0003-polling.md", "https://example.org/7", "", None, True, 2.5, {"a": 1}],
+)
+def test_who_names_nobody_that_is_there_or_itself_has_said_nothing(named: Json):
+    assert successors([record("0003-polling.md", superseded_by=named), record("0007-queues.md")], "adr") == {}
+
+
+def test_a_name_that_two_documents_have_names_neither():
+    old = record("0003-polling.md", superseded_by="Queues")
+    assert successors([old, record("a.md", "Queues"), record("b.md", "Queues")], "adr") == {}
+
+
+@pytest.mark.parametrize("key", ["superseded_by", "superseded-by", "Superseded By", "replaced_by"])
+def test_the_key_is_known_in_its_usual_forms(key: str):
+    documents = [record("a.md", **{key: "b.md"}), record("b.md")]
+    assert declares(documents[0].details)
+    assert successors(documents, "adr") == {"a.md": "b.md"}
+
+
+def test_a_document_may_say_which_ones_it_replaces():
+    documents = [record("0001.md"), record("0002.md"), record("0003.md", supersedes=["0001.md", 2])]
+    assert declares(documents[2].details)
+    assert successors(documents, "adr") == {"0001.md": "0003.md", "0002.md": "0003.md"}
+
+
+def test_documents_that_replace_each_other_in_a_circle_all_stay():
+    documents = [record("a.md", superseded_by="b.md"), record("b.md", superseded_by="a.md")]
+    assert successors(documents, "adr") == {}
+
+
+def test_a_chain_is_kept_as_it_is_told():
+    documents = [record("a.md", superseded_by="b.md"), record("b.md", superseded_by="c.md"), record("c.md")]
+    assert successors(documents, "adr") == {"a.md": "b.md", "b.md": "c.md"}
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        (
+            "# 3. Polling\n\nDate: 2016-02-12\n\n## Status\n\nOld\n\nSuperceded by [7. Queues](0007.md)\n",
+            "Superceded by [7. Queues](0007.md)",
+        ),
+        ("# Polling\n\n* Status: superseded by [ADR-7](0007.md)\n", "superseded by [ADR-7](0007.md)"),
+        ("# Polling\n\n**Status:** Replaced by ADR-7\n", "Replaced by ADR-7"),
+        ("# Polling\n\n## Status\n\nAccepted\n\n## Context\n\nSuperseded by nothing so far.\n", None),
+        ("# Polling\n\nSuperseded by queues is what people call it.\n", None),
+        ("# Polling\n\nStatus: accepted\n", None),
+    ],
+)
+def test_the_status_of_a_decision_record_tells_by_what_it_was_replaced(text: str, status: str | None):
+    assert status_of(text) == status
+    assert declares({"status": status}) is (status is not None)
+
+
+OLD = "---\nsuperseded_by: {}\n---\n# Polling\n\nWe poll for herring.\n"
+NEW = "# Queues\n\nHerring come by a queue.\n"
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Path:
+    folder = tmp_path / "adr"
+    write(folder / "0003-polling.md", OLD.format("0007-queues.md"))
+    write(folder / "0007-queues.md", NEW)
+    return folder
+
+
+def found(bench: SyncBench, filter: Filter | None = None) -> set[str]:
+    hits = bench.store.lexical.search(Word("herring"), filter or Filter(), 10)
+    return {
+        document.path for _, document in bench.store.catalog.read([hit.chunk_id for hit in hits]).values()
+    }
+
+
+BOTH = {"adr/0003-polling.md", "adr/0007-queues.md"}
+
+
+def test_a_file_that_says_it_was_replaced_is_left_out_unless_it_is_asked_for(bench: SyncBench, records: Path):
+    bench.add(records)
+    assert found(bench) == {"adr/0007-queues.md"}
+    assert found(bench, Filter(include_superseded=True)) == BOTH
+
+
+def test_a_status_in_the_text_counts_as_front_matter_does(bench: SyncBench, records: Path):
+    text = "# 3. Polling\n\n## Status\n\nSuperseded by [7](0007-queues.md)\n\n## Context\n\nHerring.\n"
+    write(records / "0003-polling.md", text)
+    bench.add(records)
+    assert found(bench) == {"adr/0007-queues.md"}
+
+
+def test_a_file_comes_back_when_what_replaced_it_goes_and_is_replaced_again_when_that_comes(
+    bench: SyncBench, records: Path
+):
+    bench.add(records)
+    (records / "0007-queues.md").unlink()
+    bench.sync()
+    assert found(bench) == {"adr/0003-polling.md"}
+    write(records / "0007-queues.md", NEW)
+    bench.sync()
+    assert found(bench) == {"adr/0007-queues.md"}
+
+
+def test_a_file_that_no_longer_says_so_is_back(bench: SyncBench, records: Path):
+    bench.add(records)
+    write(records / "0003-polling.md", "# Polling\n\nWe poll for herring once more.\n")
+    bench.sync()
+    assert found(bench) == BOTH
+
+
+def test_what_a_note_superseded_stays_so_whatever_the_file_says(bench: SyncBench, records: Path):
+    bench.add(records)
+    old = bench.document("adr/0007-queues.md")
+    bench.store.catalog.update_document(replace(old, superseded_by="a note"))
+    write(records / "0003-polling.md", "# Polling\n\nWe poll for herring once more.\n")
+    bench.sync()
+    assert bench.document("adr/0007-queues.md").superseded_by == "a note"
+
+
+def test_an_interrupted_sync_is_made_good_by_the_next_although_no_file_changed_since(
+    bench: SyncBench, records: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(ingest, "GROUP_DOCUMENTS", 1)
+    write(records / "0009-last.md", "# Last\n\nNothing.\n")
+    register(records, bench.store.catalog)
+    bench.reader.during = _interrupt_at_the_last
+    with pytest.raises(KeyboardInterrupt):
+        bench.sync()
+    bench.reader.during = lambda name: None
+    (records / "0009-last.md").unlink()
+    assert found(bench) == BOTH
+    bench.sync()
+    assert found(bench) == {"adr/0007-queues.md"}
+
+
+def _interrupt_at_the_last(name: str) -> None:
+    if name == "0009-last.md":
+        raise KeyboardInterrupt
