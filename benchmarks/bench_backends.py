@@ -18,10 +18,10 @@ from tempfile import TemporaryDirectory
 from benchmarks.copying import copy_store
 from benchmarks.development import QUERIES, folder
 from benchmarks.measure import Row, absent
-from concord.answering.tools import SearchTools
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import Collection, read_collection
 from concord.quality.evaluate import MODES, Evaluation, evaluate
+from concord.search_parts import SearchParts
 from concord.storage import Store
 from concord.types import silent
 
@@ -91,8 +91,8 @@ def _compared(
         with lent() as options, KnowledgeBase.open(**options) as kb:
             copy_store(origin, kb.store)
             kb.store.tend(silent)
-            tools = SearchTools(kb.store, kb.parts.words, kb.settings, kb.org)
-            found = evaluate(collection, kb.parts.with_meaning(tools), silent)
+            searching = SearchParts(kb.parts)
+            found = evaluate(collection, searching.with_meaning(searching.for_words()), silent)
     except ImportError as fault:
         yield absent(f"{NAME}, {name}", str(fault))
         return

@@ -22,6 +22,7 @@ from concord.answering.tools import SearchTools
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import Collection, read_collection
 from concord.search import search
+from concord.search_parts import SearchParts
 from concord.strategies.semantic import Semantic
 from concord.types import Answer, Document, Request, silent
 
@@ -66,10 +67,9 @@ def _asked(text: str, documents: Sequence[Document], knowledge: KnowledgeBase, t
     assert knowledge.embedder is not None
     with KnowledgeBase.open(store__url="memory://") as few:
         copy_documents(documents, tools.store, few.store)
+        words = SearchParts(few.parts).for_words().strategies
         meaning = Semantic(few.store.vectors, knowledge.embedder)
-        given = replace(
-            tools, store=few.store, strategies=[*few.parts.words, meaning], similarity=meaning, glance=None
-        )
+        given = replace(tools, store=few.store, strategies=[*words, meaning], similarity=meaning, glance=None)
         return search(Request(text), given)
 
 

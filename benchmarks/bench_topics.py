@@ -19,10 +19,10 @@ from benchmarks.development import folder, present
 from benchmarks.measure import Row, absent
 from benchmarks.synthetic import Floats
 from concord.answering.retrieve import retrieve
-from concord.answering.tools import SearchTools
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import read_collection
 from concord.request_checks import checked_values
+from concord.search_parts import SearchParts
 from concord.types import ChunkId, Filter, Request, silent
 
 SETS = ("scifact", "cosqa-dev", "datatalks-faq", "cranfield")
@@ -93,7 +93,8 @@ class _Matrix:
 
 def _rows(what: str, texts: Sequence[str], kb: KnowledgeBase, matrix: _Matrix) -> Iterator[Row]:
     assert kb.embedder is not None
-    tools = kb.parts.with_meaning(SearchTools(kb.store, kb.parts.words, kb.settings, kb.org))
+    searching = SearchParts(kb.parts)
+    tools = searching.with_meaning(searching.for_words())
     sources = kb.store.catalog.sources()
     walked, searched = list[float](), list[float]()
     for text in texts:

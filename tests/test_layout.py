@@ -23,7 +23,7 @@ PIPELINES = {
     "request_checks", "search", "sources", "stats", "supersession", "vector_move", "vetting", "visible",
     "worker_threads",
 }  # fmt: skip
-LIBRARY = {"knowledge", "leaving", "measuring", "parts", "syncing", "wire", "wire_outcomes"}
+LIBRARY = {"knowledge", "leaving", "measuring", "parts", "search_parts", "syncing", "wire", "wire_outcomes"}
 FACES = {"cli", "mcp"}
 
 # A layer, and what its modules may import beside their own package.

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from concord.config import Settings, load_settings
 from concord.errors import BadValue, KBError
-from concord.parts import COLD, Parts, check_lasting
+from concord.parts import Parts, check_lasting
 from concord.types import Answer, Document, Feedback, Filter, Opinion, Request, Source, Trust, silent
 
 if TYPE_CHECKING:
@@ -254,11 +254,12 @@ class KnowledgeBase:
         """Answer a request; without waiting for the model, words alone answer for as long as it is cold."""
         from concord.call_limit import limited_to
         from concord.request_checks import checked, checked_values
+        from concord.search_parts import COLD, SearchParts
         from concord.vetting import with_warnings
 
         request = checked(request)
         with limited_to(checked_values(request, self.settings).deadline_ms):
-            tools = self.parts.search_tools(request, wait_for_model)
+            tools = SearchParts(self.parts).tools(request, wait_for_model=wait_for_model)
             answer = _pipeline(request)(request, tools)
         if tools.absent is COLD and answer.hits:
             from concord.answering.progressive import preliminary  # late: few searches meet a cold model
@@ -288,10 +289,12 @@ class KnowledgeBase:
         from concord.answering.explaining import explain_passage
         from concord.call_limit import limited_to
         from concord.request_checks import checked, checked_values, requested
+        from concord.search_parts import SearchParts
 
         request = checked(requested(text, options))
         with limited_to(checked_values(request, self.settings).deadline_ms):
-            return explain_passage(request, reference, self.parts.search_tools(request, wait_for_model=True))
+            tools = SearchParts(self.parts).tools(request, wait_for_model=True)
+            return explain_passage(request, reference, tools)
 
     def warm(self) -> None:
         """Open the store and, where there are vectors to compare with, load the model."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from concord.parts import Parts
+from concord.search_parts import SearchParts
 from concord.types import Request, silent
 
 if TYPE_CHECKING:
@@ -84,12 +85,11 @@ class Measuring:
         return review(self._own_tools(), progress)
 
     def _own_tools(self) -> SearchTools:
-        return self._parts.search_tools(Request(""), wait_for_model=True)
+        return SearchParts(self._parts).tools(Request(""), wait_for_model=True)
 
     @contextmanager
     def indexed_apart(self, collection: Collection, progress: Progress) -> Iterator[SearchTools]:
         """Index a collection apart from the knowledge base, and yield what it is searched with."""
-        from concord.answering.tools import SearchTools
         from concord.embedding import embed_pending
         from concord.quality.collection import complete, index_collection, settings_apart
 
@@ -97,11 +97,12 @@ class Measuring:
         apart = settings_apart(collection, self._parts.settings, identity, recipe)
         with closing(Parts(apart, apart["org"])) as other:
             index_collection(collection, other.store, other.tokenizer(), other.limits().chunk, progress)
-            tools = SearchTools(other.store, other.words, other.settings, other.org)
+            searching = SearchParts(other)
+            tools = searching.for_words()
             if other.embedder is not None:
                 complete(embed_pending(other.store, other.embedder, progress))
-                tools = other.with_meaning(tools)
-            yield replace(tools, reranker=other.reranker)
+                tools = searching.with_meaning(tools)
+            yield replace(tools, reranker=searching.reranker)
 
 
 def _asked_of(

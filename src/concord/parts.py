@@ -1,36 +1,30 @@
 """Which adapters are open? Each is opened once, when it is first needed, by whichever thread needs it first.
 
-This is the only place that knows adapters by name; everything else sees protocols.
+What a search alone works with is opened by `search_parts`, which keeps it here. Those two are the only
+places that know adapters by name; everything else sees protocols.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
-
-from msgspec import Struct
-from msgspec.structs import replace
 
 from concord import plugins
 from concord.config import Settings
-from concord.errors import BadValue, KBError, NotFound, Unavailable, UsageError
+from concord.errors import BadValue, NotFound, Unavailable, UsageError
 from concord.text.organisations import check_org
-from concord.types import ChunkId, Degraded, Family, Identity, Request, Space
+from concord.types import Identity, Space
 
 if TYPE_CHECKING:
     from concord import ingest
-    from concord.answering.tools import SearchTools
-    from concord.protocols import Embedder, FileReader, Reranker, Semantic, Strategy
-    from concord.ranking.calibrate import Calibration
+    from concord.protocols import Embedder, FileReader
     from concord.storage import OutsideVectors, Store
 
 RECIPE = ("embed.provider", "embed.model", "embed.url")  # what says which model is meant; none is a secret
 NONE = "none"  # the provider that is nobody
-_EMBEDDER, _SEMANTIC = "embedder", "semantic"  # how the names of such parts begin
+_EMBEDDER = "embedder"  # how the names of such parts begin
 _FLEETING = ("memory:", "qdrant-local::memory:")  # how URLs begin of what is gone with this process
-COLD = Degraded("semantic", "the model is still loading; ask again in a moment to search by meaning as well")
 
 
 def check_lasting(*urls: str) -> None:
@@ -65,14 +59,6 @@ def check_places(settings: Settings) -> None:
         plugins.find("vectors", _scheme("vectors.url", outside))
 
 
-class Meaning(Struct, frozen=True):
-    """What looks for meaning, and the one model whose vectors it ever meets."""
-
-    strategy: Semantic
-    identity: Identity
-    further: Sequence[Strategy]  # of installed packages
-
-
 class Parts:
     """The store, the model and whatever else a knowledge base works with."""
 
@@ -93,22 +79,34 @@ class Parts:
                     part.close()
             self._opened.clear()
 
-    @property
-    def is_warm(self) -> bool:
-        """Whether a search needs no model to be loaded first."""
-        return self.settings["embed.provider"] == NONE or self._has_model(self._active_space())
+    def once(self, name: str, make: Callable[[], Any]) -> Any:
+        """Return a part, made when it is first asked for, by whichever thread asks first.
 
-    def warm(self) -> None:
-        """Load the model, and the client of a vector store outside, where anything has been embedded."""
-        if self.store.vectors.identity() is not None and self.embedder is not None:
-            self.embedder.warm()
-            if self.outside:
-                self.outside.warm()
+        Raises:
+            UsageError: all of them have been closed, and nobody would close this one.
+        """
+        part = self._opened.get(name)
+        if part is None:
+            with self._lock:
+                if self._is_closed and name not in self._opened:
+                    raise UsageError(
+                        "this knowledge base has been closed", hint="open another one, or close it later"
+                    )
+                part = self._opened.get(name) or self._opened.setdefault(name, make())
+        return part
+
+    def forget_others(self, kind: str, name: str) -> None:
+        """Free the others of a kind after a switch; a model that a search still uses loads again."""
+        with self._lock:
+            for other in [known for known in self._opened if known.startswith(kind) and known != name]:
+                part = self._opened.pop(other)
+                if hasattr(part, "close"):
+                    part.close()
 
     @property
     def store(self) -> Store:
         """The store, by the scheme of its URL, with its vectors where `vectors.url` says."""
-        opened: Store = self._once("store", self._open_store)
+        opened: Store = self.once("store", self._open_store)
         return opened
 
     def _open_store(self) -> Store:
@@ -167,134 +165,12 @@ class Parts:
         """
         if self.settings["embed.provider"] == NONE:
             return None
-        return self._embedder_of(self._active_space())
+        return self.embedder_of(self._active_space())
 
     def recipe(self) -> Mapping[str, Any]:
         """Return the settings that open this store's model."""
         is_none = self.settings["embed.provider"] == NONE
         return self._recipe(None if is_none else self._active_space())
-
-    def _active_space(self) -> Space | None:
-        """Return the space that searches use; a vector store that is down is no reason to stop."""
-        try:
-            return self.store.spaces.active()
-        except Unavailable:
-            return None
-
-    def _has_model(self, space: Space | None) -> bool:
-        """Whether the model of a space is loaded."""
-        opened = self._opened.get(_embedder_name(self._recipe(space)))
-        return opened is not None and bool(opened.is_warm)  # asking for it would import its runtime
-
-    def new_embedder(self, recipe: Mapping[str, Any], dimension: int = 0) -> Embedder:
-        """Open an embedder that nobody else uses; whoever asked closes it."""
-        options = {key: self.settings[key] for key in self.settings if key.startswith("embed.")}
-        options |= {**recipe, "embed.dimension": dimension, "paths": self.settings.paths}
-        if recipe.get("embed.url", options["embed.url"]) != self.settings["embed.url"]:
-            options["embed.key"] = ""  # it belongs to the server that the settings name, and to no other
-        return self._made(options["embed.provider"], options)
-
-    def _embedder_of(self, space: Space | None) -> Embedder:
-        recipe, dimension = self._recipe(space), space.identity.dimension if space else 0
-        name = _embedder_name(recipe)
-        embedder: Embedder = self._once(name, lambda: self.new_embedder(recipe, dimension))
-        self._forget_others(_EMBEDDER, name)
-        return embedder
-
-    def _recipe(self, space: Space | None) -> Mapping[str, Any]:
-        """Return the settings that open a space's model: its own, or where none were written down, ours."""
-        return (space and space.recipe) or {key: self.settings[key] for key in RECIPE}
-
-    def _forget_others(self, kind: str, name: str) -> None:
-        """Free what was there before a switch; a model that a search still uses loads again."""
-        with self._lock:
-            for other in [known for known in self._opened if known.startswith(kind) and known != name]:
-                part = self._opened.pop(other)
-                if hasattr(part, "close"):
-                    part.close()
-
-    def after_embedding(self) -> None:
-        """Write down how the model is opened, and keep the cache within its limit."""
-        space = self._active_space()
-        if space and not space.recipe and (made := self.embedder) and made.identity == space.identity:
-            from concord.models import recipe_for
-
-            self.store.spaces.add(space.identity, recipe_for(*(self.settings[key] for key in RECIPE)))
-        self.store.cache.trim(int(self.settings["cache.max_mb"] * 1_000_000))
-
-    @property
-    def reader(self) -> FileReader:
-        """What turns files into text."""
-        opened: FileReader = self._once("reader", lambda: plugins.load("readers", "files")())
-        return opened
-
-    @property
-    def words(self) -> list[Strategy]:
-        """The strategies that look for words."""
-        index = self.store.lexical
-        exact: Strategy = self._once("exact", lambda: plugins.load("strategies", "fts_exact")(index))
-        relaxed: Strategy = self._once("relaxed", lambda: plugins.load("strategies", "fts_relaxed")(index))
-        return [exact, relaxed, *self._further("lexical", "words", lambda kind: kind(index))]
-
-    def _further(
-        self, family: Family, bound_to: str, make: Callable[[Callable[..., Strategy]], Strategy]
-    ) -> list[Strategy]:
-        """Return those strategies of installed packages that belong to a family.
-
-        What one is bound to is a part of its name here: when that is another, it is made anew.
-        """
-        strategies: list[Strategy] = []
-        kinds: Mapping[str, Any] = self._once("strategies", self._load_further)
-        for name, kind in kinds.items():
-            if kind.family == family:
-                known, bound = f"strategy {name} ", f"strategy {name} {bound_to}"
-                strategies.append(self._once(bound, partial(make, kind)))
-                self._forget_others(known, bound)
-        return strategies
-
-    def _load_further(self) -> Mapping[str, Any]:
-        """Return by name what makes the strategies of installed packages that the settings want.
-
-        Raises:
-            UnknownName: nobody brings one.
-            BadValue: it has a name that ours have.
-        """
-        from concord.ranking.plan import is_ours  # late: of all commands only a search needs it, and has it
-
-        wanted = [name for name in map(str.strip, self.settings["search.strategies"].split(",")) if name]
-        kinds = {name: plugins.load("strategies", name) for name in wanted}
-        for name, kind in kinds.items():
-            if is_ours(kind.name):
-                raise BadValue(
-                    f"search.strategies cannot hold {name}: {kind.name!r} is a name of our own strategies",
-                    hint="ours are asked by the mode; others have names that do not begin with fts_",
-                )
-        return kinds
-
-    def _once(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return a part, made when it is first asked for, by whichever thread asks first.
-
-        Raises:
-            UsageError: all of them have been closed, and nobody would close this one.
-        """
-        part = self._opened.get(name)
-        if part is None:
-            with self._lock:
-                if self._is_closed and name not in self._opened:
-                    raise UsageError(
-                        "this knowledge base has been closed", hint="open another one, or close it later"
-                    )
-                part = self._opened.get(name) or self._opened.setdefault(name, make())
-        return part
-
-    def limits(self) -> ingest.ReadLimits:
-        """Return how files are read and cut."""
-        from concord.ingest import ReadLimits
-        from concord.text.chunk import ChunkSize
-
-        settings = self.settings
-        size = ChunkSize.for_target(settings["ingest.chunk_tokens"], settings["ingest.chunk_overlap"])
-        return ReadLimits(settings["ingest.max_bytes"], size)
 
     def tokenizer(self) -> Embedder:
         """Return whose tokens chunks are measured in; words stand in where no model is configured."""
@@ -308,126 +184,84 @@ class Parts:
         """Of the model that is configured, or of what stands in for it."""
         return self.tokenizer().identity
 
+    @property
+    def is_warm(self) -> bool:
+        """Whether a search needs no model to be loaded first."""
+        return self.settings["embed.provider"] == NONE or self.has_model(self._active_space())
+
+    def warm(self) -> None:
+        """Load the model, and the client of a vector store outside, where anything has been embedded."""
+        if self.store.vectors.identity() is not None and self.embedder is not None:
+            self.embedder.warm()
+            if self.outside:
+                self.outside.warm()
+
+    def after_embedding(self) -> None:
+        """Write down how the model is opened, and keep the cache within its limit."""
+        space = self._active_space()
+        if space and not space.recipe and (made := self.embedder) and made.identity == space.identity:
+            from concord.models import recipe_for
+
+            self.store.spaces.add(space.identity, recipe_for(*(self.settings[key] for key in RECIPE)))
+        self.store.cache.trim(int(self.settings["cache.max_mb"] * 1_000_000))
+
+    def embedder_of(self, space: Space | None) -> Embedder:
+        """Return what makes the vectors of a space; without one, of what is embedded first."""
+        recipe, dimension = self._recipe(space), space.identity.dimension if space else 0
+        name = self.embedder_name(space)
+        embedder: Embedder = self.once(name, lambda: self.new_embedder(recipe, dimension))
+        self.forget_others(_EMBEDDER, name)
+        return embedder
+
+    def embedder_name(self, space: Space | None) -> str:
+        """Return the name that the embedder of a space has among the parts: another recipe, another name."""
+        recipe = self._recipe(space)
+        return " ".join([_EMBEDDER, *(str(recipe.get(key, "")) for key in RECIPE)])
+
+    def has_model(self, space: Space | None) -> bool:
+        """Whether the model of a space is loaded."""
+        opened = self._opened.get(self.embedder_name(space))
+        return opened is not None and bool(opened.is_warm)  # asking for it would import its runtime
+
+    def new_embedder(self, recipe: Mapping[str, Any], dimension: int = 0) -> Embedder:
+        """Open an embedder that nobody else uses; whoever asked closes it."""
+        options = {key: self.settings[key] for key in self.settings if key.startswith("embed.")}
+        options |= {**recipe, "embed.dimension": dimension, "paths": self.settings.paths}
+        if recipe.get("embed.url", options["embed.url"]) != self.settings["embed.url"]:
+            options["embed.key"] = ""  # it belongs to the server that the settings name, and to no other
+        return self._made(options["embed.provider"], options)
+
     def _made(self, provider: str, options: Mapping[str, Any]) -> Embedder:
         from pathlib import Path  # late: 5 ms, which a search by words need not pay
 
         made: Embedder = plugins.load("embedders", provider)(options, Path(self.settings.paths.cache))
         return made
 
-    def search_tools(self, request: Request, wait_for_model: bool) -> SearchTools:
-        """Return what a request is answered with."""
-        from concord.answering.tools import SearchTools
-
-        tools = SearchTools(self.store, self.words, self.settings, self.org)
-        if (request.mode or self.settings["search.mode"]) == "fts5":
-            return tools
+    def _active_space(self) -> Space | None:
+        """Return the space that searches use; a vector store that is down is no reason to stop."""
         try:
-            glance = self.store.glance()
-        except Unavailable as fault:
-            return replace(tools, reranker=self.reranker, absent=Degraded("semantic", fault.message))
-        tools = replace(tools, glance=glance)
-        meaning = self._meaning(glance.space, wait_for_model)
-        if meaning is COLD:
-            return replace(tools, absent=COLD)  # an answer at once: it waits for no reranker's model either
-        if isinstance(meaning, Degraded):
-            return replace(tools, reranker=self.reranker, absent=meaning)
-        return replace(self._with_meaning(tools, meaning), reranker=self.reranker)
+            return self.store.spaces.active()
+        except Unavailable:
+            return None
 
-    def with_meaning(self, tools: SearchTools) -> SearchTools:
-        """Return the tools with the semantic strategy, if it can vote, and what was fitted for its model."""
-        meaning = self._asked_meaning()
-        return tools if isinstance(meaning, Degraded) else self._with_meaning(tools, meaning)
-
-    def _with_meaning(self, tools: SearchTools, meaning: Meaning) -> SearchTools:
-        return replace(
-            tools,
-            strategies=[*tools.strategies, meaning.strategy, *meaning.further],
-            similarity=meaning.strategy,
-            calibration=self._calibration(meaning.identity),
-        )
-
-    def _guarded_semantic(self, identity: Identity, embedder: Embedder) -> Semantic:
-        from concord.breaker import LATE_S, Breaker, Guarded
-
-        if self.outside:
-            self.outside.warm()  # now, so that no search's deadline pays for it
-        inner = plugins.load("strategies", "semantic")(self.store.spaces.of(identity), embedder)
-        late_s = max(LATE_S, self.settings["search.deadline_ms"] / 1000)
-        return Guarded(
-            inner, Breaker("semantic search", retry_s=self.settings["search.retry_s"], late_s=late_s)
-        )
+    def _recipe(self, space: Space | None) -> Mapping[str, Any]:
+        """Return the settings that open a space's model: its own, or where none were written down, ours."""
+        return (space and space.recipe) or {key: self.settings[key] for key in RECIPE}
 
     @property
-    def reranker(self) -> Reranker | None:
-        """Who takes a second look; None when the provider is `none`."""
-        provider = self.settings["rerank.provider"]
-        if provider == "none":
-            return None
-        opened: Reranker = self._once("reranker", lambda: self._new_reranker(provider))
+    def reader(self) -> FileReader:
+        """What turns files into text."""
+        opened: FileReader = self.once("reader", lambda: plugins.load("readers", "files")())
         return opened
 
-    def _new_reranker(self, provider: str) -> Reranker:
-        options = {**self.settings, "paths": self.settings.paths}
-        made: Reranker = plugins.load("rerankers", provider)(options, self._similarity)
-        return made
+    def limits(self) -> ingest.ReadLimits:
+        """Return how files are read and cut."""
+        from concord.ingest import ReadLimits
+        from concord.text.chunk import ChunkSize
 
-    def _similarity(self, text: str, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, float]:
-        """Return cosines for a reranker, which outlives the search it was opened in; none without meaning."""
-        meaning = self._asked_meaning()
-        if isinstance(meaning, Degraded):
-            return {}
-        return meaning.strategy.compare(text, meaning.strategy.fetch(chunk_ids)).cosines()
-
-    def _asked_meaning(self) -> Meaning | Degraded:
-        """Return what looks for meaning now, or why nothing can."""
-        try:
-            space = self.store.spaces.active()
-        except Unavailable as fault:
-            return Degraded("semantic", fault.message)
-        return self._meaning(space, wait_for_model=True)
-
-    def _meaning(self, space: Space | None, wait_for_model: bool) -> Meaning | Degraded:
-        """Return what looks for meaning in the active space, or why nothing can."""
-        if self.settings["embed.provider"] == NONE:
-            return Degraded("semantic", "no embedding provider is configured")
-        if space is not None and not wait_for_model and not self._has_model(space):
-            return COLD
-        if space is None:
-            return Degraded("semantic", "nothing has been embedded yet: `kb sync`")
-        return self._meaning_of(space)
-
-    def _meaning_of(self, space: Space) -> Meaning | Degraded:
-        try:
-            embedder = self._embedder_of(space)
-            mine = embedder.identity
-        except KBError as fault:
-            if not space.recipe:  # it is the user's own configuration that is wrong
-                raise
-            return Degraded("semantic", fault.message)
-        if space.identity != mine:
-            return Degraded("semantic", f"the index was built with {space.identity.name}, not {mine.name}")
-        further = self._further(
-            "semantic",
-            self._model_name(space),
-            lambda kind: kind(self.store.spaces.of(space.identity), embedder),
-        )
-        return Meaning(self._semantic(space, embedder), space.identity, further)
-
-    def _model_name(self, space: Space) -> str:
-        return f"{_embedder_name(self._recipe(space))} {space.identity}"
-
-    def _semantic(self, space: Space, embedder: Embedder) -> Semantic:
-        """Return the strategy that is bound to one model: to its embedder and to its vectors."""
-        name = f"{_SEMANTIC} {self._model_name(space)}"
-        semantic: Semantic = self._once(name, lambda: self._guarded_semantic(space.identity, embedder))
-        self._forget_others(_SEMANTIC, name)
-        return semantic
-
-    def _calibration(self, identity: Identity) -> Calibration | None:
-        """Return what was fitted for a model; None for one that nobody fitted."""
-        from concord.quality.calibration import find_calibration
-
-        return find_calibration(identity, self.settings.paths)
+        settings = self.settings
+        size = ChunkSize.for_target(settings["ingest.chunk_tokens"], settings["ingest.chunk_overlap"])
+        return ReadLimits(settings["ingest.max_bytes"], size)
 
 
 def _scheme(setting: str, url: str) -> str:
@@ -445,7 +279,3 @@ def _scheme(setting: str, url: str) -> str:
             hint="such as sqlite:///folder, postgresql://user@host/database or http://host:6333",
         )
     return scheme
-
-
-def _embedder_name(recipe: Mapping[str, Any]) -> str:
-    return " ".join([_EMBEDDER, *(str(recipe.get(key, "")) for key in RECIPE)])

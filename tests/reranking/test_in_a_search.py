@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from concord.answering.second_look import second_look
 from concord.errors import Unavailable, UnknownName
 from concord.search import search
+from concord.search_parts import SearchParts
 from concord.types import ChunkId, Query, Ranked, Request
 from reranking.tiny_model import DOUBT, FUSED, NOTES, QUERY, TEXTS, sigmoid
 from support.small_library import library, survivors, titles, understood
@@ -140,7 +141,7 @@ def test_nobody_waits_for_a_reranker_that_is_late():
 
 def test_a_failing_reranker_is_named_beside_the_strategies_that_failed():
     kb = library(NOTES)
-    tools = kb.parts.search_tools(Request(QUERY), wait_for_model=True)
+    tools = SearchParts(kb.parts).tools(Request(QUERY), wait_for_model=True)
     answer = search(Request(QUERY), replace(tools, reranker=Outsider(fail(OSError("disk")))))
     assert answer.hits
     assert [(one.strategy, one.reason) for one in answer.degraded] == [("rerank", "OSError: disk")]

@@ -14,7 +14,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.answering.deadline import Deadline
-from concord.answering.index_misses import has_missed, search_harder
 from concord.answering.poll import Poll, Polling
 from concord.answering.timings import Timings
 from concord.answering.tools import SearchTools
@@ -95,7 +94,7 @@ def retrieve(
         compared = _compared(voted, query, cosines)
         context = _context(query, tools, _code_share(voted, tools))  # while vectors are fetched
         ballots = _completed(poll, voted, compared)
-        if has_missed(ballots) and (more := search_harder(asked, query, poll, deadline)):
+        if ballots.semantic and (more := _found_by_more_effort(ballots, asked, query, poll, deadline)):
             poll, voted = more, _voted(more, query)
             compared = _compared(voted, query, cosines)
             ballots = _completed(poll, voted, compared)
@@ -123,6 +122,14 @@ def _cosines(tools: SearchTools, deadline: Deadline) -> Cosines | None:
     from concord.answering.cosines import Cosines  # late: a search by words alone asks for none
 
     return Cosines(tools.similarity, deadline)
+
+
+def _found_by_more_effort(
+    ballots: Ballots, asked: Sequence[Strategy], query: Query, poll: Poll, deadline: Deadline
+) -> Poll | None:
+    from concord.answering.index_misses import has_missed, search_harder  # late: by words nothing is missed
+
+    return search_harder(asked, query, poll, deadline) if has_missed(ballots) else None
 
 
 def _refuse_without_words(poll: Poll, mode: Mode) -> None:

@@ -1,0 +1,201 @@
+"""What is a request answered with? Strategies for words and for meaning, a reranker, what was fitted.
+
+All of it is opened once and kept with the other parts. What is bound to a model has that model in its name:
+after a switch it is opened anew, and what was bound to the one before is freed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from concord import plugins
+from concord.answering.tools import SearchTools
+from concord.errors import BadValue, KBError, Unavailable
+from concord.parts import NONE, Parts
+from concord.ranking.plan import is_ours
+from concord.types import ChunkId, Degraded, Family, Identity, Request, Space
+
+if TYPE_CHECKING:
+    from concord.protocols import Embedder, Reranker, Semantic, Strategy
+    from concord.ranking.calibrate import Calibration
+
+_SEMANTIC = "semantic"  # how the names of such parts begin
+COLD = Degraded("semantic", "the model is still loading; ask again in a moment to search by meaning as well")
+
+
+class Meaning(Struct, frozen=True):
+    """What looks for meaning, and the one model whose vectors it ever meets."""
+
+    strategy: Semantic
+    identity: Identity
+    further: Sequence[Strategy]  # of installed packages
+
+
+class SearchParts:
+    """Puts together what a search works with, out of the parts that are open."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._settings = parts.settings
+
+    def tools(self, request: Request, *, wait_for_model: bool) -> SearchTools:
+        """Return what a request is answered with."""
+        tools = self.for_words()
+        if (request.mode or self._settings["search.mode"]) == "fts5":
+            return tools
+        try:
+            glance = self._parts.store.glance()
+        except Unavailable as fault:
+            return replace(tools, reranker=self.reranker, absent=Degraded("semantic", fault.message))
+        tools = replace(tools, glance=glance)
+        meaning = self._meaning(glance.space, wait_for_model)
+        if meaning is COLD:
+            return replace(tools, absent=COLD)  # an answer at once: it waits for no reranker's model either
+        if isinstance(meaning, Degraded):
+            return replace(tools, reranker=self.reranker, absent=meaning)
+        return replace(self._with_meaning(tools, meaning), reranker=self.reranker)
+
+    def for_words(self) -> SearchTools:
+        """Return what a search by words alone works with."""
+        return SearchTools(self._parts.store, self._words(), self._settings, self._parts.org)
+
+    def with_meaning(self, tools: SearchTools) -> SearchTools:
+        """Return the tools with the semantic strategy, if it can vote, and what was fitted for its model."""
+        meaning = self._asked_meaning()
+        return tools if isinstance(meaning, Degraded) else self._with_meaning(tools, meaning)
+
+    @property
+    def reranker(self) -> Reranker | None:
+        """Who takes a second look; None when the provider is `none`."""
+        provider = self._settings["rerank.provider"]
+        if provider == NONE:
+            return None
+        opened: Reranker = self._parts.once("reranker", lambda: self._new_reranker(provider))
+        return opened
+
+    def _new_reranker(self, provider: str) -> Reranker:
+        options = {**self._settings, "paths": self._settings.paths}
+        made: Reranker = plugins.load("rerankers", provider)(options, self._similarity)
+        return made
+
+    def _similarity(self, text: str, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, float]:
+        """Return cosines for a reranker, which outlives the search it was opened in; none without meaning."""
+        meaning = self._asked_meaning()
+        if isinstance(meaning, Degraded):
+            return {}
+        return meaning.strategy.compare(text, meaning.strategy.fetch(chunk_ids)).cosines()
+
+    def _words(self) -> list[Strategy]:
+        """Return the strategies that look for words."""
+        index, once = self._parts.store.lexical, self._parts.once
+        exact: Strategy = once("exact", lambda: plugins.load("strategies", "fts_exact")(index))
+        relaxed: Strategy = once("relaxed", lambda: plugins.load("strategies", "fts_relaxed")(index))
+        return [exact, relaxed, *self._further("lexical", "words", lambda kind: kind(index))]
+
+    def _with_meaning(self, tools: SearchTools, meaning: Meaning) -> SearchTools:
+        return replace(
+            tools,
+            strategies=[*tools.strategies, meaning.strategy, *meaning.further],
+            similarity=meaning.strategy,
+            calibration=self._calibration(meaning.identity),
+        )
+
+    def _calibration(self, identity: Identity) -> Calibration | None:
+        """Return what was fitted for a model; None for one that nobody fitted."""
+        from concord.quality.calibration import find_calibration
+
+        return find_calibration(identity, self._settings.paths)
+
+    def _asked_meaning(self) -> Meaning | Degraded:
+        """Return what looks for meaning now, or why nothing can."""
+        try:
+            space = self._parts.store.spaces.active()
+        except Unavailable as fault:
+            return Degraded("semantic", fault.message)
+        return self._meaning(space, wait_for_model=True)
+
+    def _meaning(self, space: Space | None, wait_for_model: bool) -> Meaning | Degraded:
+        """Return what looks for meaning in the active space, or why nothing can."""
+        if self._settings["embed.provider"] == NONE:
+            return Degraded("semantic", "no embedding provider is configured")
+        if space is not None and not wait_for_model and not self._parts.has_model(space):
+            return COLD
+        if space is None:
+            return Degraded("semantic", "nothing has been embedded yet: `kb sync`")
+        return self._meaning_of(space)
+
+    def _meaning_of(self, space: Space) -> Meaning | Degraded:
+        try:
+            embedder = self._parts.embedder_of(space)
+            mine = embedder.identity
+        except KBError as fault:
+            if not space.recipe:  # it is the user's own configuration that is wrong
+                raise
+            return Degraded("semantic", fault.message)
+        if space.identity != mine:
+            return Degraded("semantic", f"the index was built with {space.identity.name}, not {mine.name}")
+        further = self._further(
+            "semantic",
+            self._model_name(space),
+            lambda kind: kind(self._parts.store.spaces.of(space.identity), embedder),
+        )
+        return Meaning(self._semantic(space, embedder), space.identity, further)
+
+    def _semantic(self, space: Space, embedder: Embedder) -> Semantic:
+        """Return the strategy that is bound to one model: to its embedder and to its vectors."""
+        name = f"{_SEMANTIC} {self._model_name(space)}"
+        semantic: Semantic = self._parts.once(name, lambda: self._guarded_semantic(space.identity, embedder))
+        self._parts.forget_others(_SEMANTIC, name)
+        return semantic
+
+    def _guarded_semantic(self, identity: Identity, embedder: Embedder) -> Semantic:
+        from concord.breaker import LATE_S, Breaker, Guarded
+
+        if self._parts.outside:
+            self._parts.outside.warm()  # now, so that no search's deadline pays for it
+        inner = plugins.load("strategies", "semantic")(self._parts.store.spaces.of(identity), embedder)
+        late_s = max(LATE_S, self._settings["search.deadline_ms"] / 1000)
+        return Guarded(
+            inner, Breaker("semantic search", retry_s=self._settings["search.retry_s"], late_s=late_s)
+        )
+
+    def _model_name(self, space: Space) -> str:
+        return f"{self._parts.embedder_name(space)} {space.identity}"
+
+    def _further(
+        self, family: Family, bound_to: str, make: Callable[[Callable[..., Strategy]], Strategy]
+    ) -> list[Strategy]:
+        """Return those strategies of installed packages that belong to a family.
+
+        What one is bound to is a part of its name here: when that is another, it is made anew.
+        """
+        strategies: list[Strategy] = []
+        kinds: Mapping[str, Any] = self._parts.once("strategies", self._load_further)
+        for name, kind in kinds.items():
+            if kind.family == family:
+                known, bound = f"strategy {name} ", f"strategy {name} {bound_to}"
+                strategies.append(self._parts.once(bound, partial(make, kind)))
+                self._parts.forget_others(known, bound)
+        return strategies
+
+    def _load_further(self) -> Mapping[str, Any]:
+        """Return by name what makes the strategies of installed packages that the settings want.
+
+        Raises:
+            UnknownName: nobody brings one.
+            BadValue: it has a name that ours have.
+        """
+        wanted = [name for name in map(str.strip, self._settings["search.strategies"].split(",")) if name]
+        kinds = {name: plugins.load("strategies", name) for name in wanted}
+        for name, kind in kinds.items():
+            if is_ours(kind.name):
+                raise BadValue(
+                    f"search.strategies cannot hold {name}: {kind.name!r} is a name of our own strategies",
+                    hint="ours are asked by the mode; others have names that do not begin with fts_",
+                )
+        return kinds
