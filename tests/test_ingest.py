@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from concord import embedding, ingest
+from concord import document_groups, embedding
 from concord.errors import BackendDown, BadValue, DeadlinePassed, ExtractionError, MissingExtra, ModelMismatch
 from concord.extractors.reader import SandboxedReader
 from concord.knowledge import KnowledgeBase
@@ -55,7 +55,7 @@ def test_a_document_is_searchable_long_before_the_last_file_is_read(bench: SyncB
     seen: list[int] = []
     bench.progress = lambda stage, done, total: seen.append(counts(bench).documents)
     bench.add(docs)
-    assert max(done - stored for done, stored in enumerate(seen[:200], 1)) <= ingest.GROUP_DOCUMENTS
+    assert max(done - stored for done, stored in enumerate(seen[:200], 1)) <= document_groups.GROUP_DOCUMENTS
 
 
 def test_progress_tells_of_every_file_and_of_the_chunks_left_to_embed(bench: SyncBench, docs: Path):
@@ -127,7 +127,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(bench: SyncBench, docs: Pat
     with pytest.raises(KeyboardInterrupt):
         bench.add(docs)
     kept = counts(bench)
-    assert (kept.documents if stage == "index" else kept.vectors) >= at - ingest.GROUP_DOCUMENTS
+    assert (kept.documents if stage == "index" else kept.vectors) >= at - document_groups.GROUP_DOCUMENTS
     bench.progress = lambda *news: None
     report = bench.sync()
     assert did(report) == Did(added=200 - kept.documents, unchanged=kept.documents)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from concord import KnowledgeBase
+from concord import KnowledgeBase, document_groups
 from concord import migrate as moving
 from concord.backends.memory.store import MemoryStore
 from concord.config import load_settings
@@ -157,7 +157,7 @@ def test_a_store_that_was_migrated_has_its_vectors_indexed_and_its_segments_merg
 ):
     monkeypatch.setattr(upkeep, "INDEX_FROM", 3)
     monkeypatch.setattr(upkeep, "_MANY", 2)
-    monkeypatch.setattr(moving, "GROUP_DOCUMENTS", 1)  # a segment each
+    monkeypatch.setattr(document_groups, "GROUP_DOCUMENTS", 1)  # a segment each
     origin = MemoryStore.open("memory://", "")
     origin.vectors.prepare(replace(IDENTITY, dimension=6))  # of which there is no index yet
     for n in range(3):

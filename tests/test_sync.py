@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from concord import ingest
+from concord import document_groups, ingest
 from concord.errors import NotFound, NotIndexable, Unreadable
 from concord.files.file_times import may_be_another, read_unchanging
 from concord.files.freshness import Files
@@ -443,7 +443,7 @@ def interrupt(bench: SyncBench, after: int) -> None:
 def test_an_interrupted_first_sync_goes_on_where_it_stopped(
     bench: SyncBench, docs: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(ingest, "GROUP_DOCUMENTS", 1)
+    monkeypatch.setattr(document_groups, "GROUP_DOCUMENTS", 1)
     register(docs, bench.store.catalog)
     interrupt(bench, after=2)
     assert did(bench.sync()) == Did(added=1, unchanged=2)
@@ -453,7 +453,7 @@ def test_an_interrupted_sync_that_cuts_files_anew_goes_on_where_it_stopped(
     bench: SyncBench, docs: Path, monkeypatch: pytest.MonkeyPatch
 ):
     bench.add(docs)
-    monkeypatch.setattr(ingest, "GROUP_DOCUMENTS", 1)
+    monkeypatch.setattr(document_groups, "GROUP_DOCUMENTS", 1)
     monkeypatch.setattr(ingest, "READER_VERSION", ingest.READER_VERSION + 1)
     bench.forget()
     interrupt(bench, after=2)

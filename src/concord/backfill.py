@@ -11,9 +11,9 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from concord.document_groups import GROUP_DOCUMENTS
 from concord.embedding import EMBED_BATCH, text_key, vectors_for
 from concord.errors import Unavailable
-from concord.ingest import GROUP_DOCUMENTS
 from concord.notes import NoteTools, kept_notes, store_notes
 from concord.protocols import Embedder, Progress
 from concord.storage import Catalog, Store, VectorIndex

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,36 +19,26 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from concord.batches import batched
+from concord.document_groups import Group, Prepared
 from concord.embedding import EmbeddingReport, embed_pending, with_embedding
-from concord.errors import (
-    BadValue,
-    ExtractionError,
-    MissingExtra,
-    NotFound,
-    NotIndexable,
-    UnknownName,
-)
+from concord.errors import BadValue, ExtractionError, MissingExtra, NotFound, NotIndexable, UnknownName
 from concord.files.file_times import may_be_another, read_unchanging, settled_mtime
 from concord.files.memos import Memo, read_memo, write_memo
 from concord.files.mounts import check_disk, mount_point
 from concord.files.saved import Saved, saved_files
 from concord.files.textless import Textless, readers
+from concord.files.unchanged import is_as_indexed
 from concord.files.walk import Found, Skipped, count_unlike, walk_source
-from concord.outcomes import Failure, SyncReport
-from concord.partly_read import partly_read
+from concord.outcomes import SyncReport
 from concord.protocols import Embedder, FileReader, Progress
 from concord.sources import RELABELLED_AT_ONCE
 from concord.storage import Catalog, Store
 from concord.supersession import settle_supersession
+from concord.sync_tally import Tally
 from concord.text.chunk import ChunkSize, chunk
 from concord.text.successors import declares
-from concord.types import Document, Extracted, FileState, Filter, PartlyRead, Piece, Source
+from concord.types import Document, Extracted, FileState, Filter, Source
 
-# Documents stored in one transaction. A transaction waits for the disk, and leaves the full-text index one
-# more part to merge: 400 Markdown pages take a fifth less work in such groups than one by one.
-GROUP_DOCUMENTS = 64
-GROUP_CHUNKS = 1024  # bounds what a group takes of memory
-GROUP_S = 0.5  # how long a document may wait to be searchable
 SLOW_BYTES = 1 << 20  # a file so large may take seconds to read: nobody waits for it
 # Raised when the same files give other texts or chunks: the next sync then reads them all again.
 READER_VERSION = 4
@@ -155,54 +144,8 @@ class _Read(NamedTuple):
         }
 
 
-class _Prepared(NamedTuple):
-    """A document that is ready to be stored, and what that will have been."""
-
-    document: Document
-    pieces: list[Piece]
-    kind: str  # added or changed
-
-
 _New = tuple[_Read, bytes]  # a file that was not there as it is now, and what it holds
 _Gone = dict[tuple[str, str], FileState]  # hash and extension of files that are gone → their documents
-
-
-class _Tally:
-    """What one sync of one source has done so far, for its report."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-        self.skipped: Counter[str] = Counter()
-        self.skipped_files: list[Failure] = []
-        self.partly_read: list[PartlyRead] = []
-        self.failed: list[Failure] = []
-
-    def add_stored(self, group: Sequence[_Prepared]) -> None:
-        """Count documents that were stored."""
-        self.counts.update(one.kind for one in group)
-        self.counts["chunks"] += sum(len(one.pieces) for one in group)
-        self.partly_read += partly_read(one.document for one in group)
-
-    def add_skipped(self, path: str, reason: str) -> None:
-        """Count a file that is left out."""
-        self.skipped[reason] += 1
-        self.skipped_files.append(Failure(path, reason))
-
-    def report(self, source: Source) -> SyncReport:
-        """Return what has been done."""
-        return SyncReport(
-            source,
-            added=self.counts["added"],
-            changed=self.counts["changed"],
-            removed=self.counts["removed"],
-            renamed=self.counts["renamed"],
-            unchanged=self.counts["unchanged"],
-            skipped=dict(self.skipped),
-            skipped_files=tuple(self.skipped_files),
-            partly_read=tuple(self.partly_read),
-            failed=tuple(self.failed),
-            chunks=self.counts["chunks"],
-        )
 
 
 class _Run:
@@ -220,9 +163,8 @@ class _Run:
         self.textless = Textless(self.memo)
         self.new: list[Found] = []
         self.unreadable_folders: list[str] = []
-        self.waiting: list[_Prepared] = []  # to be stored together
-        self.waiting_since = 0.0
-        self.tally = _Tally()
+        self.group = Group()  # what was read, and is to be stored together
+        self.tally = Tally()
         self.done = 0
 
     def begin(self, saved: Sequence[Saved] | None) -> None:
@@ -251,26 +193,6 @@ class _Run:
             since = time.time() if self.known else 0.0
             self._note(replace(self.memo, chunking=chunking, chunking_since=since))
 
-    def compare_files(self) -> None:
-        """Walk the source; unchanged files cost one stat, changed ones are indexed at once.
-
-        New files of a source that already has documents wait until the walk is over: they may be old ones
-        under another name, and that shows only when it is known which names are gone.
-        """
-        for found in self.entries:
-            if isinstance(found, Skipped):
-                self._skip(found)
-                continue
-            state = self.known.pop(self.source.path_of(found.relative), None)
-            if state and self._is_chunked_alike(state) and _is_as_indexed(found, state):
-                self.tally.counts["unchanged"] += 1
-            elif state is None and (reason := self.textless.reason(found)):
-                self._leave_out(found.relative, reason)
-            elif state or self.first_time:
-                self._index(found, state)
-            else:
-                self.new.append(found)
-
     def label_documents(self) -> None:
         """Give the source's tags to documents that were stored before it had them."""
         wanted, catalog = self.source.tags, self.tools.store.catalog
@@ -285,6 +207,26 @@ class _Run:
         for group in batched(changed, RELABELLED_AT_ONCE):
             catalog.update_documents(group)
 
+    def compare_files(self) -> None:
+        """Walk the source; unchanged files cost one stat, changed ones are indexed at once.
+
+        New files of a source that already has documents wait until the walk is over: they may be old ones
+        under another name, and that shows only when it is known which names are gone.
+        """
+        for found in self.entries:
+            if isinstance(found, Skipped):
+                self._skip(found)
+                continue
+            state = self.known.pop(self.source.path_of(found.relative), None)
+            if state and self._is_chunked_alike(state) and is_as_indexed(found, state):
+                self.tally.counts["unchanged"] += 1
+            elif state is None and (reason := self.textless.reason(found)):
+                self._leave_out(found.relative, reason)
+            elif state or self.first_time:
+                self._index(found, state)
+            else:
+                self.new.append(found)
+
     def index_new_files(self) -> None:
         """Index what is new, unless it is a known document under a new name."""
         gone = {(state.file_hash, Path(state.path).suffix): state for state in self._missing()}
@@ -293,13 +235,7 @@ class _Run:
 
     def store_waiting(self) -> None:
         """Store the documents that were read since the last time."""
-        group, self.waiting = self.waiting, []
-        try:
-            if group:
-                self.tools.store.catalog.put_documents((one.document, one.pieces) for one in group)
-        except BadValue:  # one of them cannot be stored, and must not keep the others out
-            group = [one for one in group if self._is_stored_alone(one)]
-        self.tally.add_stored(group)
+        self.tally.add_stored(self.group.store(self.tools.store.catalog))
 
     def delete_missing_files(self) -> None:
         """Delete the documents whose files are gone."""
@@ -376,7 +312,7 @@ class _Run:
             self.textless.add(found, nothing.message)
             self._call_missing(state)  # where it was text once
         except BAD_FILE as fault:
-            self.tally.failed.append(Failure(path, fault.message))
+            self.tally.add_failed(path, fault.message)
 
     def _read(self, path: str, found: Found, state: FileState | None, gone: _Gone) -> _New | None:
         """Return what a file holds if that is new."""
@@ -406,16 +342,7 @@ class _Run:
             raise NotIndexable("no text")
         if not self.memo.declares and declares(document.details):
             self._note(replace(self.memo, declares=True))  # before it is stored: a run may be interrupted
-        self.waiting_since = self.waiting_since if self.waiting else time.monotonic()
-        self.waiting.append(_Prepared(document, pieces, "changed" if state else "added"))
-
-    def _is_stored_alone(self, one: _Prepared) -> bool:
-        try:
-            self.tools.store.catalog.put_document(one.document, one.pieces)
-        except BadValue as fault:
-            self.tally.failed.append(Failure(one.document.path, fault.message))
-            return False
-        return True
+        self.group.add(Prepared(document, pieces, "changed" if state else "added"))
 
     def _restat(self, state: FileState, read: _Read) -> None:
         document = self.tools.store.catalog.document(state.document_id)
@@ -434,18 +361,10 @@ class _Run:
         self.known.pop(old.path, None)
         self.tally.counts["renamed"] += 1
 
-    def _is_group(self) -> bool:
-        """Whether enough documents wait, or wait long enough, to be stored."""
-        return (
-            len(self.waiting) >= GROUP_DOCUMENTS
-            or sum(len(one.pieces) for one in self.waiting) >= GROUP_CHUNKS
-            or time.monotonic() - self.waiting_since >= GROUP_S
-        )
-
     def _skip(self, skipped: Skipped) -> None:
         if skipped.failed:
             path = self.source.path_of(skipped.relative)
-            self.tally.failed.append(Failure(path, skipped.reason))
+            self.tally.add_failed(path, skipped.reason)
             self.unreadable_folders.append(path + "/")
             self.known.pop(path, None)
         else:
@@ -456,7 +375,7 @@ class _Run:
 
     def _advance(self) -> None:
         self.done += 1
-        if self.waiting and self._is_group():
+        if self.group.is_due():
             self.store_waiting()
         self.tools.progress("index", self.done, None)
 
@@ -466,41 +385,6 @@ def retitled(title: str, old: Path, new: Path) -> str:
     if title == old.stem:
         return new.stem
     return new.name + title.removeprefix(old.name) if title.startswith(old.name) else title
-
-
-def is_unchanged(source: Source, catalog: Catalog, limits: ReadLimits) -> bool:
-    """Whether all files of a source are as they were indexed, and no others are there; writes nothing.
-
-    Raises:
-        Unreadable: the source is gone, cannot be read or has lost its disk.
-    """
-    memo, known = read_memo(catalog.memo(source.id)), catalog.file_states(source.id)
-    check_disk(source, known, memo)
-    textless = Textless(memo)
-    for found in walk_source(source, limits.max_bytes):
-        if isinstance(found, Skipped):
-            continue
-        state = known.pop(source.path_of(found.relative), None)
-        is_same = textless.reason(found) if state is None else _holds_the_same(found, state)
-        if not is_same:
-            return False
-    return not known
-
-
-def _holds_the_same(found: Found, state: FileState) -> bool:
-    """Whether a file holds what it held, reading it where its state does not tell."""
-    if _is_as_indexed(found, state) or found.size != state.size:
-        return found.size == state.size
-    try:
-        return hashlib.sha256(found.path.read_bytes()).hexdigest() == state.file_hash
-    except OSError:
-        return False
-
-
-def _is_as_indexed(found: Found, state: FileState) -> bool:
-    """Whether a file surely holds what it held, to go by its state."""
-    is_same = (state.size, state.mtime_ns) == (found.size, found.mtime_ns)
-    return is_same and not may_be_another(found.ctime_ns, state.indexed_at)
 
 
 def _described(source: Source, read: _Read, extracted: Extracted) -> Document:

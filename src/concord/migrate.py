@@ -23,9 +23,9 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from concord.batches import batched
+from concord.document_groups import GROUP_DOCUMENTS, is_full
 from concord.errors import BadValue, NotFound, ReadOnlyStore, StoreError
 from concord.files.memos import finished_at, finished_copy, unfinished_copy
-from concord.ingest import GROUP_CHUNKS, GROUP_DOCUMENTS
 from concord.protocols import Progress
 from concord.storage import Store
 from concord.types import Chunk, ChunkId, Counts, Document, Identity, Piece, Source, Vector
@@ -201,7 +201,7 @@ def _groups(documents: Iterable[Document], origin: Store) -> Iterator[list[tuple
     group: list[tuple[Document, list[Piece]]] = []
     for document in documents:
         group.append((document, [_piece(chunk) for chunk in origin.catalog.chunks_of(document.id)]))
-        if len(group) >= GROUP_DOCUMENTS or sum(len(pieces) for _, pieces in group) >= GROUP_CHUNKS:
+        if is_full([pieces for _, pieces in group]):
             yield group
             group = []
     if group:

@@ -9,6 +9,7 @@ from functools import cache
 from concord import ingest
 from concord.embedding import embed_pending, with_embedding
 from concord.errors import NotFound, ReadOnlyStore, StoreBusy, Unavailable, Unreadable
+from concord.files.unchanged import is_unchanged
 from concord.outcomes import Failure, SyncReport
 from concord.parts import Parts
 from concord.protocols import Progress
@@ -75,7 +76,8 @@ class Syncing:
         try:
             self.sync(source, embed=embed, progress=progress)
         except ReadOnlyStore:
-            if not ingest.is_unchanged(source, self._parts.store.catalog, self._parts.limits()):
+            max_bytes = self._parts.settings["ingest.max_bytes"]
+            if not is_unchanged(source, self._parts.store.catalog, max_bytes):
                 raise
 
     def _embed_notes(self, source: Source, *, embed: bool, progress: Progress) -> SyncReport:

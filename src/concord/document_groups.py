@@ -1,0 +1,77 @@
+"""Which documents are stored together? A group fills one transaction, and nobody waits in it for long."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from concord.errors import BadValue
+from concord.outcomes import Failure
+from concord.storage import Catalog
+from concord.types import Document, Piece
+
+# Documents stored in one transaction. A transaction waits for the disk, and leaves the full-text index one
+# more part to merge: 400 Markdown pages take a fifth less work in such groups than one by one.
+GROUP_DOCUMENTS = 64
+GROUP_CHUNKS = 1024  # bounds what a group takes of memory
+GROUP_S = 0.5  # how long a document may wait to be searchable
+
+
+def is_full(pieces: Sequence[Sequence[Piece]]) -> bool:
+    """Whether documents with these pieces, those of each in turn, are enough for one transaction."""
+    return len(pieces) >= GROUP_DOCUMENTS or sum(map(len, pieces)) >= GROUP_CHUNKS
+
+
+class Prepared(NamedTuple):
+    """A document that is ready to be stored, and what that will have been."""
+
+    document: Document
+    pieces: list[Piece]
+    kind: str  # added or changed
+
+
+class Stored(NamedTuple):
+    """What became of a group."""
+
+    documents: Sequence[Prepared]
+    failed: Sequence[Failure] = ()
+
+
+class Group:
+    """Documents that wait to be stored together."""
+
+    def __init__(self) -> None:
+        self._waiting: list[Prepared] = []
+        self._since = 0.0
+
+    def add(self, one: Prepared) -> None:
+        """Let a document wait for others."""
+        self._since = self._since if self._waiting else time.monotonic()
+        self._waiting.append(one)
+
+    def is_due(self) -> bool:
+        """Whether enough documents wait, or wait long enough, to be stored."""
+        is_late = time.monotonic() - self._since >= GROUP_S
+        return bool(self._waiting) and (is_late or is_full([one.pieces for one in self._waiting]))
+
+    def store(self, catalog: Catalog) -> Stored:
+        """Store those that wait, and begin anew."""
+        group, self._waiting = self._waiting, []
+        try:
+            if group:
+                catalog.put_documents((one.document, one.pieces) for one in group)
+        except BadValue:  # one of them cannot be stored, and must not keep the others out
+            return _stored_one_by_one(group, catalog)
+        return Stored(group)
+
+
+def _stored_one_by_one(group: Sequence[Prepared], catalog: Catalog) -> Stored:
+    documents, failed = list[Prepared](), list[Failure]()
+    for one in group:
+        try:
+            catalog.put_document(one.document, one.pieces)
+            documents.append(one)
+        except BadValue as fault:
+            failed.append(Failure(one.document.path, fault.message))
+    return Stored(documents, failed)
