@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from concord import ingest
+from concord import document_groups
 from concord.sources import register
 from concord.text.successors import declares, status_of, successors
 from concord.types import Document, Filter, Json, Word
@@ -167,7 +167,7 @@ def test_what_a_note_superseded_stays_so_whatever_the_file_says(bench: SyncBench
 def test_an_interrupted_sync_is_made_good_by_the_next_although_no_file_changed_since(
     bench: SyncBench, records: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(ingest, "GROUP_DOCUMENTS", 1)
+    monkeypatch.setattr(document_groups, "GROUP_DOCUMENTS", 1)
     write(records / "0009-last.md", "# Last\n\nNothing.\n")
     register(records, bench.store.catalog)
     bench.reader.during = _interrupt_at_the_last

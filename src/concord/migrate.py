@@ -9,30 +9,25 @@ A finished copy has a mark as well: without it nobody could tell what was edited
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
-from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from itertools import groupby
-from operator import mul
-from typing import Any, NamedTuple, NoReturn
+from typing import NoReturn
 
 from msgspec import Struct
 from msgspec.structs import asdict
 
 from concord.batches import batched
-from concord.document_groups import GROUP_DOCUMENTS, is_full
-from concord.errors import BadValue, NotFound, ReadOnlyStore, StoreError
+from concord.document_groups import is_full
+from concord.errors import BadValue, NotFound, ReadOnlyStore
 from concord.files.memos import finished_at, finished_copy, unfinished_copy
 from concord.protocols import Progress
+from concord.same_stores import plain, verify
 from concord.storage import Store
 from concord.types import Chunk, ChunkId, Counts, Document, Identity, Piece, Source, Vector
 
 VECTORS = 512  # moved at once
-SAME_DIRECTION = 1 - 1e-5  # a store may normalise a vector again, which changes its last bits
-DECIMALS = 3  # of a time: the clocks of stores are not all as fine
 
 
 class Migration(Struct, frozen=True):
@@ -130,10 +125,10 @@ def _refuse_edits(origin: Store, target: Store) -> None:
     finished = _finished_at(target)
     if target.catalog.generation() in finished:
         return
-    there = {(type(one), one.id): _plain(one) for one in _kept(target)}
+    there = {(type(one), one.id): plain(one) for one in _kept(target)}
     for one in _kept(origin):
-        missing = None if finished else _plain(one)  # in a copy that was never finished, it is to come
-        if there.get((type(one), one.id), missing) != _plain(one):
+        missing = None if finished else plain(one)  # in a copy that was never finished, it is to come
+        if there.get((type(one), one.id), missing) != plain(one):
             name = one.name if isinstance(one, Source) else one.path
             _refuse_edited(f"{name!r} is not there as it is here")
 
@@ -186,9 +181,9 @@ def _copy_documents(origin: Store, target: Store, progress: Progress) -> int:
     for source in origin.catalog.sources():
         target.catalog.put_source(source)
         _mark_unfinished(target)
-    there = {document.id: _plain(document) for document in target.catalog.documents()}
+    there = {document.id: plain(document) for document in target.catalog.documents()}
     total, copied = origin.catalog.counts().documents - len(there), 0
-    missing = (one for one in origin.catalog.documents() if there.get(one.id) != _plain(one))
+    missing = (one for one in origin.catalog.documents() if there.get(one.id) != plain(one))
     for group in _groups(missing, origin):
         target.catalog.put_documents(group)
         _mark_unfinished(target)
@@ -206,6 +201,11 @@ def _groups(documents: Iterable[Document], origin: Store) -> Iterator[list[tuple
             group = []
     if group:
         yield group
+
+
+def _piece(chunk: Chunk) -> Piece:
+    fields = asdict(chunk)
+    return Piece(**{name: fields[name] for name in Piece.__struct_fields__})
 
 
 def _make_spaces(origin: Store, target: Store) -> None:
@@ -274,99 +274,3 @@ def _copy_what_was_noted(origin: Store, target: Store) -> None:
     for opinion in origin.journal.feedback():
         if opinion not in known:
             target.journal.record_feedback(opinion)
-
-
-def verify(origin: Store, target: Store, progress: Progress) -> str:
-    """Compare two stores, all of it; return the checksum that they share.
-
-    Raises:
-        StoreError: they differ.
-    """
-    here, there = origin.catalog.counts(), target.catalog.counts()
-    if here != there:
-        _differ(f"{_told(here)} here, {_told(there)} there")
-    known = {source.id: _plain(source) for source in target.catalog.sources()}
-    digest = hashlib.sha256()
-    for source in origin.catalog.sources():
-        if known.get(source.id) != _plain(source):
-            _differ(f"the source {source.name}")
-        digest.update(_bytes(_plain(source)))
-    if origin.journal.feedback() != target.journal.feedback():
-        _differ("opinions on results")
-    done = 0
-    for group in batched(origin.catalog.documents(), GROUP_DOCUMENTS):
-        digest.update(_verified(group, origin, target))
-        done += len(group)
-        progress("verify", done, here.documents)
-    return digest.hexdigest()
-
-
-class _Copy(NamedTuple):
-    """A document as one store has it."""
-
-    checksum: bytes
-    chunk_ids: list[ChunkId]
-
-
-def _verified(group: Sequence[Document], origin: Store, target: Store) -> bytes:
-    """Return the checksums of documents that are the same in both stores, with their chunks and vectors."""
-    here, there = ([_read(document.id, store) for document in group] for store in (origin, target))
-    ids = [document.id for document in group]
-    if origin.journal.accesses(ids) != target.journal.accesses(ids):
-        _differ("how often documents were read")
-    for document, a, b in zip(group, here, there, strict=True):
-        if a.checksum != b.checksum:
-            _differ(document.path)
-    for space in origin.spaces.all():
-        _compare_vectors(space.identity, (origin, here), (target, there))
-    return b"".join(copy.checksum for copy in here)
-
-
-def _compare_vectors(identity: Identity, *sides: tuple[Store, Sequence[_Copy]]) -> None:
-    """See that chunks in the same places have the same vectors, in one space."""
-    ids = [[chunk_id for copy in copies for chunk_id in copy.chunk_ids] for _, copies in sides]
-    found = [store.spaces.of(identity).fetch(wanted) for (store, _), wanted in zip(sides, ids, strict=True)]
-    if not all(_is_same(found[0].get(a), found[1].get(b)) for a, b in zip(*ids, strict=True)):
-        _differ(f"vectors of {identity.name}")
-
-
-def _read(document_id: str, store: Store) -> _Copy:
-    document, chunks = store.catalog.document(document_id), store.catalog.chunks_of(document_id)
-    fields = [_plain(document) if document else None, *map(_plain, chunks)]
-    return _Copy(hashlib.sha256(_bytes(fields)).digest(), [chunk.id for chunk in chunks])
-
-
-def _is_same(one: Vector | None, other: Vector | None) -> bool:
-    if one is None or other is None or one == other:
-        return one == other
-    return len(one) == len(other) and sum(map(mul, array("f", one), array("f", other))) > SAME_DIRECTION
-
-
-def _plain(noun: Struct) -> dict[str, Any]:
-    """Return the fields of a source, document or chunk that every store keeps alike: all but a chunk's id."""
-    fields = asdict(noun)
-    if isinstance(noun, Chunk):
-        del fields["id"]
-    return {
-        name: round(value, DECIMALS) if isinstance(value, float) else value for name, value in fields.items()
-    }
-
-
-def _bytes(plain: Any) -> bytes:
-    return json.dumps(plain, sort_keys=True, default=dict).encode()
-
-
-def _piece(chunk: Chunk) -> Piece:
-    fields = asdict(chunk)
-    return Piece(**{name: fields[name] for name in Piece.__struct_fields__})
-
-
-def _told(counts: Counts) -> str:
-    return ", ".join(f"{number:,} {name}" for name, number in asdict(counts).items())
-
-
-def _differ(what: str) -> NoReturn:
-    raise StoreError(
-        f"the copy differs from what it was made of: {what}",
-        hint="something changed meanwhile: run the same command again, it copies what is missing",
-    )
