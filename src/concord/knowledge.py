@@ -13,12 +13,10 @@ from threading import Event
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from msgspec import Struct
-
 from concord.config import Settings, load_settings
 from concord.errors import BadValue, KBError
 from concord.parts import Parts, check_lasting
-from concord.types import Answer, Document, Feedback, Filter, Opinion, Request, Source, Trust, silent
+from concord.types import Answer, Document, Feedback, Opinion, Request, Source, Trust, silent
 
 if TYPE_CHECKING:
     from concord.answering.explaining import Explanation
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
     from concord.paging import Page
     from concord.protocols import Embedder, Progress
     from concord.storage import Store
-    from concord.syncing import Syncing
+    from concord.syncing import Scope, Syncing
     from concord.vector_move import VectorMove
 
 
@@ -47,13 +45,6 @@ def _pipeline(request: Request) -> Callable[[Request, SearchTools], Answer]:
     from concord.answering.catching_up import search_when_caught_up
 
     return search_when_caught_up
-
-
-class Scope(Struct, frozen=True):
-    """A part of the knowledge base: a source, or what lies under a path of one."""
-
-    source: str
-    path: str | None
 
 
 class KnowledgeBase:
@@ -150,22 +141,10 @@ class KnowledgeBase:
         Raises:
             NotFound: no source of a given name.
         """
-        from concord.files.watch import WatchTools, watch
         from concord.request_checks import several
 
         chosen = [self._named(name).id for name in several("names", names)]
-        tools = WatchTools(
-            sources=lambda: [s for s in self.store.catalog.sources() if not chosen or s.id in chosen],
-            sync=lambda source, paths: self._syncing.try_sync(source, embed=embed, changed=paths),
-            own_folders=self._own_folders(),
-            rescan_s=self.settings["sync.rescan_s"],
-        )
-        return watch(tools, stop or Event())
-
-    def _own_folders(self) -> list[str]:
-        """Return where a sync writes: watching that, it would never end."""
-        path, paths = self.store.path, self.settings.paths
-        return [paths.data, paths.cache, *([os.path.dirname(path)] if path else [])]
+        return self._syncing.watch(chosen, embed=embed, stop=stop or Event())
 
     def ensure(
         self, path: str | os.PathLike[str], *, embed: bool = True, progress: Progress = silent
@@ -175,19 +154,9 @@ class KnowledgeBase:
         A path inside a source that exists is brought up to date with that source, and searched there even if
         nothing is in it yet; only what its patterns or ignore rules leave out becomes a source of its own.
         """
-        from concord.files.walk import leaves_out
-        from concord.sources import absolute_path, glob_under, holder
+        from concord.sources import absolute_path
 
-        given = absolute_path(path)
-        source = holder(given, self.store.catalog.sources())
-        if source is not None:
-            self._syncing.sync_if_stale(source, embed=embed, progress=progress)
-            inside = glob_under(source, given)
-            part = Filter(source_id=source.id, path=inside, include_superseded=True)
-            is_held = inside is None or self.store.catalog.count_documents(part) > 0
-            if is_held or not leaves_out(source, given, self.settings["ingest.max_bytes"]):
-                return Scope(source.id, inside)
-        return Scope(self.add(given, embed=embed, progress=progress).source.id, None)
+        return self._syncing.ensure(absolute_path(path), embed=embed, progress=progress)
 
     def remove(self, name: str, *, force: bool = False) -> Removal:
         """Delete a source: its vectors first, so that a vector store that is down leaves the rest whole.

@@ -1,19 +1,34 @@
-"""How is a source of this knowledge base brought up to date? Ingest, with the parts that are open."""
+"""How are the sources of this knowledge base kept current? Ingest, with the parts that are open."""
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Set
+from collections.abc import Collection, Iterator, Set
 from functools import cache
+from pathlib import Path
+from threading import Event
+
+from msgspec import Struct
 
 from concord import ingest
 from concord.embedding import embed_pending, with_embedding
 from concord.errors import NotFound, ReadOnlyStore, StoreBusy, Unavailable, Unreadable
 from concord.files.unchanged import is_unchanged
+from concord.files.walk import leaves_out
+from concord.files.watch import WatchTools, watch
 from concord.outcomes import Failure, SyncReport
 from concord.parts import Parts
 from concord.protocols import Progress
-from concord.types import Source, silent
+from concord.sources import glob_under, holder, register
+from concord.types import Filter, Source, silent
+
+
+class Scope(Struct, frozen=True):
+    """A part of the knowledge base: a source, or what lies under a path of one."""
+
+    source: str
+    path: str | None
 
 
 class Syncing:
@@ -35,13 +50,6 @@ class Syncing:
             return _failed(source, reason)
         except NotFound:  # somebody wanted it removed: nothing has failed
             return SyncReport(source, skipped={"removed meanwhile": 1})
-
-    def try_sync(self, source: Source, *, embed: bool, changed: Set[str]) -> SyncReport:
-        """Sync a source for whoever tries again soon: what may work by then is reported, too, not raised."""
-        try:
-            return self.sync_and_report(source, embed=embed, progress=silent, changed=changed)
-        except (Unavailable, StoreBusy) as fault:
-            return _failed(source, fault.message)
 
     def sync(
         self, source: Source, *, embed: bool, progress: Progress, changed: Set[str] = frozenset()
@@ -67,7 +75,44 @@ class Syncing:
         self._parts.store.tend(progress)
         return report
 
-    def sync_if_stale(self, source: Source, *, embed: bool, progress: Progress) -> None:
+    def ensure(self, path: Path, *, embed: bool, progress: Progress) -> Scope:
+        """Index a path if it is new or changed, and return the scope to search it by."""
+        catalog = self._parts.store.catalog
+        source = holder(path, catalog.sources())
+        if source is not None:
+            self._sync_if_stale(source, embed=embed, progress=progress)
+            inside = glob_under(source, path)
+            part = Filter(source_id=source.id, path=inside, include_superseded=True)
+            is_held = inside is None or catalog.count_documents(part) > 0
+            if is_held or not leaves_out(source, path, self._parts.settings["ingest.max_bytes"]):
+                return Scope(source.id, inside)
+        return Scope(self.sync(register(path, catalog), embed=embed, progress=progress).source.id, None)
+
+    def watch(self, chosen: Collection[str], *, embed: bool, stop: Event) -> Iterator[SyncReport]:
+        """Keep sources current, all or those of the chosen ids, until `stop` is set."""
+        tools = WatchTools(
+            sources=lambda: [
+                one for one in self._parts.store.catalog.sources() if not chosen or one.id in chosen
+            ],
+            sync=lambda source, paths: self._try_sync(source, embed=embed, changed=paths),
+            own_folders=self._own_folders(),
+            rescan_s=self._parts.settings["sync.rescan_s"],
+        )
+        return watch(tools, stop)
+
+    def _try_sync(self, source: Source, *, embed: bool, changed: Set[str]) -> SyncReport:
+        """Sync a source for whoever tries again soon: what may work by then is reported, too, not raised."""
+        try:
+            return self.sync_and_report(source, embed=embed, progress=silent, changed=changed)
+        except (Unavailable, StoreBusy) as fault:
+            return _failed(source, fault.message)
+
+    def _own_folders(self) -> list[str]:
+        """Return where a sync writes: watching that, it would never end."""
+        path, paths = self._parts.store.path, self._parts.settings.paths
+        return [paths.data, paths.cache, *([os.path.dirname(path)] if path else [])]
+
+    def _sync_if_stale(self, source: Source, *, embed: bool, progress: Progress) -> None:
         """Bring a source up to date; in a store that cannot be written, one that is so already will do.
 
         Raises:
