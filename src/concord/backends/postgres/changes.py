@@ -9,32 +9,22 @@ wait.
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from psycopg.errors import UniqueViolation
 
 from concord.backends.columns import Columns, columns_of
+from concord.backends.postgres.chunk_changes import Group, labels_of, put_chunks, stored_labels
 from concord.backends.postgres.connections import Connection
 from concord.backends.postgres.indexing import (
-    NewChunk,
     delete_chunks,
     forget_words,
     index_words,
     indexed_otherwise,
-    insert_chunks,
     reindex_chunks,
 )
-from concord.backends.postgres.rows import (
-    document_values,
-    loaded,
-    place_values,
-    source_values,
-    stored,
-    stored_tags,
-)
-from concord.backends.sql_values import list_column, list_of, stored_list
+from concord.backends.postgres.rows import document_values, loaded, source_values
+from concord.backends.sql_values import list_of
 from concord.backends.store_errors import name_taken, no_document, no_source, path_taken
 from concord.backends.supersession import rerouted
 from concord.errors import NotFound
@@ -78,43 +68,16 @@ _PUT_SOURCE = _upsert("kb_sources", _SOURCE_FIELDS)
 _PUT_DOCUMENT = _upsert("kb_documents", _DOCUMENT_FIELDS)
 _PUT_MEMO = "UPDATE kb_sources SET memo = %s WHERE org = %s AND id = %s"
 _KNOWN_SOURCES = "SELECT id FROM kb_sources WHERE org = %s AND id = ANY(%s)"
-_LABELS = "SELECT id, title, tags FROM kb_documents WHERE org = %s AND id = ANY(%s)"
-_CHUNK_TEXTS = """
-SELECT document, id, heading, content, position, start_offset, end_offset, start_line, end_line, page,
-    last_page
-FROM kb_chunks WHERE org = %s AND document = ANY(%s) ORDER BY document, position"""
 _INDEXED = """
 SELECT c.id, d.title, d.tags, c.heading, c.content
 FROM kb_documents AS d JOIN kb_chunks AS c ON c.org = d.org AND c.document = d.id
 WHERE c.org = %s AND c.id = ANY(%s)"""
-_MOVE_CHUNK = """
-UPDATE kb_chunks
-SET position = %s, start_offset = %s, end_offset = %s, start_line = %s, end_line = %s, page = %s,
-    last_page = %s
-WHERE org = %s AND id = %s"""
 _SUPERSEDED = "SELECT id, superseded_by FROM kb_documents WHERE org = %s AND superseded_by IS NOT NULL"
 _SUPERSEDE = "UPDATE kb_documents SET superseded_by = %s WHERE org = %s AND id = %s"
 _EXISTING = "SELECT id FROM kb_documents WHERE org = %s AND id = ANY(%s)"
 _CHUNKS_OF = "SELECT id FROM kb_chunks WHERE org = %s AND document = ANY(%s)"
 _OF_SOURCE = "SELECT id FROM kb_documents WHERE org = %s AND source = %s"
 _AT_ONCE = 1024  # chunks whose texts and words are in memory while they are indexed anew
-
-
-class _Old(NamedTuple):
-    """A chunk that an earlier version of a document has."""
-
-    id: ChunkId
-    place: tuple[object, ...]
-
-
-class _Labels(NamedTuple):
-    """What a document's chunks are found by besides their text; as stored."""
-
-    title: str
-    tags: list[str]
-
-
-_Kept = dict[tuple[str, str], deque[_Old]]  # heading and text → chunks that have them, in order
 
 
 def lock_org(connection: Connection, org: int) -> ChunkId:
@@ -167,12 +130,12 @@ def put_documents(
 def update_documents(connection: Connection, org: int, documents: Sequence[Document]) -> None:
     """Store documents' own fields, and in the index what their chunks are found by."""
     lock_org(connection, org)
-    earlier = _labels(connection, org, [document.id for document in documents])
+    earlier = stored_labels(connection, org, [document.id for document in documents])
     for document in documents:
         if document.id not in earlier:
             raise no_document(document.id)
     _write_documents(connection, org, documents)
-    relabelled = [one.id for one in documents if earlier[one.id] != _labels_of(one)]
+    relabelled = [one.id for one in documents if earlier[one.id] != labels_of(one)]
     chunk_ids = _chunks_of(connection, org, relabelled)
     forget_words(connection, org, chunk_ids)
     for start in range(0, len(chunk_ids), _AT_ONCE):
@@ -213,86 +176,14 @@ def delete_documents(connection: Connection, org: int, document_ids: Sequence[st
     return deleted
 
 
-_Group = Sequence[tuple[Document, Sequence[Piece]]]
-
-
-def _put_group(connection: Connection, org: int, group: _Group, last: ChunkId) -> list[list[ChunkId]]:
+def _put_group(connection: Connection, org: int, group: Group, last: ChunkId) -> list[list[ChunkId]]:
     """Store documents of which none comes twice; ids go on from the last."""
-    known = [document.id for document, _ in group]
-    earlier = _labels(connection, org, known)
+    earlier = stored_labels(connection, org, [document.id for document, _ in group])
     _write_documents(connection, org, [document for document, _ in group])
-    old = _old_chunks(connection, org, [name for name in known if name in earlier])
-    plan = _Plan(org, last)
-    for document, pieces in group:
-        plan.add(document, pieces, old.get(document.id, {}), earlier.get(document.id))
-    plan.carry_out(connection)
-    return plan.ids
+    return put_chunks(connection, org, group, earlier, last)
 
 
-class _Plan:
-    """Which chunks of a group of documents are new, moved, indexed anew or gone."""
-
-    def __init__(self, org: int, last: ChunkId) -> None:
-        self.org = org
-        self.last = last
-        self.ids: list[list[ChunkId]] = []
-        self.new: list[NewChunk] = []
-        self.moved: list[tuple[object, ...]] = []
-        self.relabelled: dict[ChunkId, Columns] = {}
-        self.gone: list[ChunkId] = []
-
-    def add(self, document: Document, pieces: Sequence[Piece], old: _Kept, earlier: _Labels | None) -> None:
-        """Decide about one document's chunks."""
-        labels = _labels_of(document)
-        is_embedded_alike = earlier is not None and _embedded(earlier, document) == _embedded(
-            labels, document
-        )
-        ids = []
-        for at, piece in enumerate(pieces):
-            kept = _claim(old, piece) if is_embedded_alike else None
-            ids.append(self._create(document, at, piece) if kept is None else self._keep(at, piece, kept))
-            if kept is not None and earlier != labels:
-                self.relabelled[kept.id] = _columns_of(document, piece)
-        self.ids.append(ids)
-        self.gone += [chunk.id for left in old.values() for chunk in left]
-
-    def carry_out(self, connection: Connection) -> None:
-        """Write it all."""
-        delete_chunks(connection, self.org, self.gone)
-        with connection.cursor() as cursor:
-            if self.moved:
-                cursor.executemany(_MOVE_CHUNK, self.moved)
-        reindex_chunks(connection, self.org, self.relabelled)
-        insert_chunks(connection, self.org, self.new)
-
-    def _create(self, document: Document, at: int, piece: Piece) -> ChunkId:
-        self.last += 1
-        row = (document.id, *place_values(at, piece), stored_list(piece.heading), stored(piece.text))
-        self.new.append(NewChunk(self.last, row, _columns_of(document, piece)))
-        return self.last
-
-    def _keep(self, at: int, piece: Piece, kept: _Old) -> ChunkId:
-        place = place_values(at, piece)
-        if place != kept.place:
-            self.moved.append((*place, self.org, kept.id))
-        return kept.id
-
-
-def _columns_of(document: Document, piece: Piece) -> Columns:
-    return columns_of(document.title, document.tags, piece.heading, piece.text)
-
-
-def _embedded(labels: _Labels, document: Document) -> tuple[object, ...]:
-    """Return what is embedded with each text: the title, and the tags of a note."""
-    return labels if document.type == "note" else (labels.title,)
-
-
-def _claim(old: _Kept, piece: Piece) -> _Old | None:
-    same = old.get((list_column(piece.heading), stored(piece.text)))
-    return same.popleft() if same else None
-
-
-def _without_repeats(batch: _Group) -> Iterable[_Group]:
+def _without_repeats(batch: Group) -> Iterable[Group]:
     """Yield groups in which no document comes twice: a later version replaces an earlier one."""
     group: dict[str, tuple[Document, Sequence[Piece]]] = {}
     for document, pieces in batch:
@@ -315,25 +206,6 @@ def _write_documents(connection: Connection, org: int, documents: Sequence[Docum
             cursor.executemany(_PUT_DOCUMENT, rows)
     except UniqueViolation as fault:
         raise path_taken(*(row["path"] for row in rows)) from fault
-
-
-def _labels(connection: Connection, org: int, document_ids: Sequence[str]) -> dict[str, _Labels]:
-    rows = connection.execute(_LABELS, (org, document_ids)).fetchall()
-    return {name: _Labels(title, tags) for name, title, tags in rows}
-
-
-def _labels_of(document: Document) -> _Labels:
-    return _Labels(stored(document.title), stored_tags(document.tags))
-
-
-def _old_chunks(connection: Connection, org: int, document_ids: Sequence[str]) -> dict[str, _Kept]:
-    found: dict[str, _Kept] = defaultdict(lambda: defaultdict(deque))
-    if document_ids:
-        for document, chunk_id, heading, text, *place in connection.execute(
-            _CHUNK_TEXTS, (org, document_ids)
-        ):
-            found[document][heading, text].append(_Old(chunk_id, tuple(place)))
-    return found
 
 
 def _delete_documents(connection: Connection, org: int, asked: list[str]) -> int:
