@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from concord.config import Paths
-from concord.errors import BadValue
+from concord.errors import BadValue, KBError
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # what is made from text alone
 _PADDING_NAMES = ("<pad>", "[PAD]")
@@ -135,7 +136,7 @@ def session_options(threads: int) -> Any:
 
 
 def open_session(model: Path | bytes, options: Any) -> Any:
-    """Load a model from its file, or from what would be in it; what may go wrong is of `fault_kinds`."""
+    """Load a model from its file, or from what would be in it, within `faults_as`."""
     source = model if isinstance(model, bytes) else str(model)
     return runtime().InferenceSession(source, options, ["CPUExecutionProvider"])
 
@@ -145,8 +146,27 @@ def strange_inputs(session: Any) -> list[str]:
     return sorted({given.name for given in session.get_inputs()}.difference(INPUTS))
 
 
+def run_session(session: Any, feed: Mapping[str, Any], preferred: Sequence[str]) -> Any:
+    """Return one output of a model, within `faults_as`: the first preferred one it has, else its first.
+
+    Of the feed it gets what it wants.
+    """
+    inputs = {given.name: feed[given.name] for given in session.get_inputs()}
+    names = [given.name for given in session.get_outputs()]
+    return session.run([next((name for name in preferred if name in names), str(names[0]))], inputs)[0]
+
+
+@contextmanager
+def faults_as(error: Callable[[str], KBError]) -> Iterator[None]:
+    """Raise what onnxruntime has to say as an error of ours, made from its first line."""
+    try:
+        yield
+    except _fault_kinds() as fault:
+        raise error(str(fault).splitlines()[0]) from fault
+
+
 @cache
-def fault_kinds() -> tuple[type[Exception], ...]:
+def _fault_kinds() -> tuple[type[Exception], ...]:
     """Return onnxruntime's errors, which share no class of their own."""
     state = vars(runtime().capi.onnxruntime_pybind11_state)
     return tuple(kind for kind in state.values() if isinstance(kind, type) and issubclass(kind, Exception))

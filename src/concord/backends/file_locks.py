@@ -9,8 +9,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from concord.backends.store_errors import read_only
-from concord.errors import BackendDown, StoreBusy
+from concord.backends.store_errors import locked, read_only
+from concord.errors import BackendDown
 
 _POLL_S = 0.05
 _FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
@@ -38,7 +38,7 @@ def file_lock(store: str, name: str, doing: str, wait_s: float) -> Iterator[None
             f"{path} cannot be made: {fault.strerror}", hint="check the disk and its permissions"
         ) from fault
     if held is None:
-        raise StoreBusy(f"another process is {doing}", hint="wait for it to finish, then try again")
+        raise locked(doing)
     try:
         yield
     finally:

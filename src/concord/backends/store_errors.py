@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concord.errors import BadValue, ModelMismatch, NotFound, ReadOnlyStore, VectorsElsewhere
+from concord.errors import BadValue, ModelMismatch, NotFound, ReadOnlyStore, StoreBusy, VectorsElsewhere
 from concord.types import Identity, Source
 
 _GONE = "it may have been removed meanwhile"
@@ -39,6 +39,11 @@ def read_only(path: str) -> ReadOnlyStore:
     return ReadOnlyStore(
         f"{path} is read-only", hint="change its permissions or its folder's, or use another --store"
     )
+
+
+def locked(doing: str) -> StoreBusy:
+    """Say that whoever holds a lock is still at it."""
+    return StoreBusy(f"another process is {doing}", hint="wait for it to finish, then try again")
 
 
 def unprepared() -> BadValue:

@@ -31,15 +31,8 @@ class ExampleCommand(click.Command):
             formatter.write("".join(f"  {example}\n" for example in self.examples))
 
 
-class ExampleGroup(click.Group):
+class ExampleGroup(ExampleCommand, click.Group):
     """A command with commands of its own, whose help ends with examples."""
-
-    examples: tuple[str, ...] = ()
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the examples as they are."""
-        with formatter.section("Examples"):
-            formatter.write("".join(f"  {example}\n" for example in self.examples))
 
 
 def group(name: str, *examples: str) -> Callable[[Callable[..., Any]], ExampleGroup]:

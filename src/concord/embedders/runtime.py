@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ from concord import onnx_models
 from concord.embedders.tokenizer import ModelTokenizer
 from concord.errors import BadValue, EmbedderDown
 from concord.native import native_code
-from concord.onnx_models import INPUTS, fault_kinds, physical_cores, session_options, strange_inputs
+from concord.onnx_models import INPUTS, faults_as, physical_cores, session_options, strange_inputs
 from concord.types import Vector
 
 Pooling = Literal["cls", "mean"]
@@ -86,9 +86,8 @@ class TextEncoder:
     def _run(self, ids: Ids, mask: Ids) -> Floats:
         session = self._opened_session()
         feed = dict(zip(INPUTS, (ids, mask, np.zeros_like(ids)), strict=True))
-        inputs = {given.name: feed[given.name] for given in session.get_inputs()}
-        with _faults_as_down(self._blueprint.name):
-            (states,) = session.run([_output(session)], inputs)
+        with faults_as(partial(_down, self._blueprint.name)):
+            states: Floats = onnx_models.run_session(session, feed, _OUTPUTS)
         return states if states.ndim == 2 else pooled(states, mask, self._blueprint.pooling)
 
     def _opened_session(self) -> Any:
@@ -151,7 +150,7 @@ def open_session(blueprint: Blueprint, threads: int) -> Any:
         BadValue: it wants an input that is not made from text alone.
     """
     model = blueprint.model()
-    with _faults_as_down(blueprint.name):
+    with faults_as(partial(_down, blueprint.name)):
         session = onnx_models.open_session(model, _session_options(blueprint, threads))
     if strange := strange_inputs(session):
         raise BadValue(
@@ -169,17 +168,5 @@ def _session_options(blueprint: Blueprint, threads: int) -> Any:
     return options
 
 
-@contextmanager
-def _faults_as_down(name: str) -> Iterator[None]:
-    try:
-        yield
-    except fault_kinds() as fault:
-        reason = str(fault).splitlines()[0]
-        raise EmbedderDown(
-            f"the model {name} does not run: {reason}", hint="kb doctor checks the model"
-        ) from fault
-
-
-def _output(session: Any) -> str:
-    names = [given.name for given in session.get_outputs()]
-    return next((name for name in _OUTPUTS if name in names), str(names[0]))
+def _down(name: str, reason: str) -> EmbedderDown:
+    return EmbedderDown(f"the model {name} does not run: {reason}", hint="kb doctor checks the model")

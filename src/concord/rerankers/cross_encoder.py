@@ -8,8 +8,8 @@ search, and nothing is ever fetched from anywhere.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,13 +18,14 @@ from concord.errors import BadValue, Unavailable
 from concord.native import native_code
 from concord.onnx_models import (
     INPUTS,
-    fault_kinds,
+    faults_as,
     find_model,
     model_file,
     open_session,
     padding_id,
     physical_cores,
     read_window,
+    run_session,
     session_options,
     strange_inputs,
 )
@@ -99,9 +100,8 @@ class CrossEncoder:
 
     def _probabilities(self, model: _Model, pairs: Sequence[tuple[str, str]]) -> list[float]:
         feed = _feed(model.tokenizer.encode_batch(list(pairs)))
-        inputs = {given.name: feed[given.name] for given in model.session.get_inputs()}
-        with _faults_as_unavailable(self._home):
-            (logits, *_) = model.session.run([_output(model.session)], inputs)
+        with faults_as(partial(_unavailable, self._home)):
+            logits = run_session(model.session, feed, ["logits"])
         return _to_probabilities(logits, len(pairs), self._home)
 
     def _model(self) -> _Model:
@@ -144,7 +144,7 @@ def _tokenizer(path: Path, window: int) -> Tokenizer:
 
 
 def _session(path: Path, threads: int) -> Any:
-    with _faults_as_unavailable(str(path)):
+    with faults_as(partial(_unavailable, str(path))):
         session = open_session(path, session_options(threads))
     if strange := strange_inputs(session):
         raise BadValue(f"the model {path} wants the input {', '.join(strange)}", hint=_HINT)
@@ -170,11 +170,6 @@ def _feed(encodings: Sequence[Encoding]) -> dict[str, NDArray[np.int64]]:
     return {name: np.array(row, np.int64) for name, row in zip(INPUTS, rows, strict=True)}
 
 
-def _output(session: Any) -> str:
-    names = [given.name for given in session.get_outputs()]
-    return "logits" if "logits" in names else str(names[0])
-
-
 def _to_probabilities(logits: NDArray[np.float32], pairs: int, home: str) -> list[float]:
     """Return the probability that each pair belongs together: a sigmoid of one logit, a softmax of two."""
     import numpy as np
@@ -190,10 +185,5 @@ def _to_probabilities(logits: NDArray[np.float32], pairs: int, home: str) -> lis
     return [float(p) for p in 0.5 * (1 + np.tanh(0.5 * margins))]
 
 
-@contextmanager
-def _faults_as_unavailable(name: str) -> Iterator[None]:
-    try:
-        yield
-    except fault_kinds() as fault:
-        reason = str(fault).splitlines()[0]
-        raise Unavailable(f"the cross-encoder {name} does not run: {reason}", hint=_HINT) from fault
+def _unavailable(name: str, reason: str) -> Unavailable:
+    return Unavailable(f"the cross-encoder {name} does not run: {reason}", hint=_HINT)

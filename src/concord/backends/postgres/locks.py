@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 import psycopg
 
 from concord.backends.postgres.connections import Connection, Connections
-from concord.errors import StoreBusy
+from concord.backends.store_errors import locked
 
 # Between two tries. Most locks are held for moments or for minutes.
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 0.5
@@ -42,7 +42,7 @@ class Locks:
         with self._using():
             holder = self._acquired(key, wait_s)
             if holder is None:
-                raise StoreBusy(f"another process is {doing}", hint="wait for it to finish, then try again")
+                raise locked(doing)
             try:
                 yield
             finally:
