@@ -20,8 +20,8 @@ PIPELINES = {
     "answering", "backfill", "backup", "breaker", "budget", "clients", "doctor", "document_groups",
     "embedding", "feedback", "files", "ingest", "migrate", "model_trial", "models", "note_files", "notes",
     "outside_vectors", "paging", "partly_read", "quality", "reading", "removal",
-    "request_checks", "same_stores", "search", "sources", "stats", "supersession", "sync_tally", "vector_move",
-    "vetting", "visible", "worker_threads",
+    "request_checks", "same_stores", "search", "sources", "stats", "supersession", "sync_tally",
+    "vector_move", "vetting", "visible", "worker_threads",
 }  # fmt: skip
 LIBRARY = {"knowledge", "leaving", "measuring", "parts", "search_parts", "syncing", "wire", "wire_outcomes"}
 FACES = {"cli", "mcp"}
