@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from concord.extractors.markdown import MarkdownExtractor
+from concord.extractors.plain import PlainExtractor
 from concord.text.chunk import ChunkSize, chunk
 from concord.text.headings import heading_at
 from concord.text.markdown import read_markdown
@@ -132,3 +134,57 @@ def test_a_place_in_a_later_passage_of_a_release_is_told_with_its_section():
         "Bug Fixes",
         "Ropes",
     )
+
+
+RELEASES = [
+    ("3.14.5 (2026-10-10)", "3.14.4 (2026-09-01)"),
+    ("Version 3.1.3", "Version 3.1.2"),
+    ("[1.4.0] - 2026-10-10", "[1.3.9] - 2026-09-01"),
+    ("twisted 26.10.0 (2026-10-30)", "Twisted 26.4.0 (2026-04-13)"),
+]
+
+
+def markdown_title(*headings: str) -> str | None:
+    text = "".join(f"## {one}\n\nfaster\n\n" for one in headings)
+    return MarkdownExtractor().extract(text.encode(), "CHANGELOG.md").title
+
+
+def light_title(name: str, *headings: str) -> str | None:
+    marks = {"a.rst": "{}\n{line}", "a.adoc": "= {}", "a.org": "* {}"}
+    text = "\n\n".join(marks[name].format(one, line="=" * len(one)) + "\n\nfaster" for one in headings)
+    return PlainExtractor().extract(text.encode(), name).title
+
+
+@pytest.mark.parametrize("releases", RELEASES)
+def test_a_release_among_others_is_no_title(releases: tuple[str, str]):
+    assert markdown_title(*releases) is None
+    assert [light_title(name, *releases) for name in ("a.rst", "a.adoc", "a.org")] == [None] * 3
+
+
+@pytest.mark.parametrize(
+    "first", ["Unreleased", "[Unreleased]", "Next release", "4.0.0 (unreleased)", "2.0 - Ash"]
+)
+def test_what_is_yet_to_be_a_release_is_no_title_above_some(first: str):
+    assert markdown_title(first, "Fixed", "3.9.1 (2026-10-10)") is None
+    assert markdown_title(first, "Fixed", "Removed") == first
+
+
+def test_a_second_release_may_stand_far_below_the_first():
+    text = "# v2.0.0\n\n" + "- a fix\n" * 2_000 + "\n# v1.0.0\n\nfirst\n"
+    assert MarkdownExtractor().extract(text.encode(), "CHANGELOG.md").title is None
+
+
+@pytest.mark.parametrize(
+    "headings",
+    [
+        ("Changelog", "1.2.0 (2026-10-10)", "1.1.0 (2026-09-01)"),
+        ("What is new in Lamp 3.1", "3.1.2 (2026-10-10)", "3.1.1 (2026-09-01)"),
+        ("0.10 series", "Release 0.10.2", "Release 0.10.1"),
+        ("v1.2.0", "Features", "Fixes"),
+        ("Version 2.0", "Requirements of Version 1.0"),
+        ("1.1 Setup", "1.2 Use"),
+        ("Next", "Steps"),
+    ],
+)
+def test_other_first_headings_are_titles(headings: tuple[str, ...]):
+    assert markdown_title(*headings) == light_title("a.rst", *headings) == headings[0]

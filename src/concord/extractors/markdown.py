@@ -6,11 +6,12 @@ Where it does not, its lines are blank: the lines of the text are always the lin
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from concord.extractors.plain import MAX_TITLE, readable
 from concord.text.clean import clean
 from concord.text.front_matter import split_front_matter
+from concord.text.releases import is_title
 from concord.text.successors import status_of
 from concord.types import Extracted, Json
 
@@ -51,17 +52,21 @@ def _with_status(details: Mapping[str, Json], body: str) -> Mapping[str, Json]:
 
 
 def first_heading(text: str) -> str | None:
-    """Return the first heading of a Markdown text, without its marks."""
+    """Return the first heading of a Markdown text, without its marks; none if that is one of its releases."""
+    first = next(_headings(text.split("\n", _SEARCHED_LINES)[:_SEARCHED_LINES]), None)
+    return first if first and is_title(first, _headings(text.split("\n"))) else None
+
+
+def _headings(lines: Iterable[str]) -> Iterator[str]:
     fence = ""
     before = ""
-    for line in text.split("\n", _SEARCHED_LINES)[:_SEARCHED_LINES]:
+    for line in lines:
         line = line[:_SEARCHED_WIDTH]
         if mark := _FENCE.match(line):
             fence = _toggle(fence, mark[1])
         elif not fence and (heading := _heading(line, before)):
-            return heading
+            yield heading
         before = "" if fence else line
-    return None
 
 
 def _toggle(fence: str, mark: str) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 
 from concord.extractors.decode import HEAD_BYTES, decode
 from concord.extractors.formats import TEXT, Format, detect, extension
 from concord.text.clean import clean
 from concord.text.encoded import without_encoded
+from concord.text.releases import is_title
 from concord.text.titles import without_roles
 from concord.types import Extracted
 
@@ -41,21 +44,26 @@ def with_plain_newlines(text: str) -> str:
 
 
 def _title(text: str, kind: str) -> str | None:
-    head = text[:_SEARCHED_CHARACTERS]
-    if kind in ("rst", "rest"):
-        return _underlined(head.split("\n"))
-    found = None
-    if kind in ("adoc", "asciidoc", "asc"):
-        found = _ASCIIDOC_TITLE.search(head)
-    elif kind == "org":
-        found = _ORG_TITLE.search(head)
-    return found[1].strip()[:MAX_TITLE] if found else None
+    titles = _TITLES.get(kind)
+    first = next(titles(text[:_SEARCHED_CHARACTERS]), None) if titles else None
+    return first if titles and first and is_title(first, titles(text)) else None
 
 
-def _underlined(lines: list[str]) -> str | None:
-    for line, below in zip(lines, lines[1:], strict=False):
+def _underlined(text: str) -> Iterator[str]:
+    for line, below in pairwise(text.split("\n")):
         title = line.strip()
         is_text = title and not _RST_UNDERLINE.match(line)
         if is_text and _RST_UNDERLINE.match(below) and len(below.rstrip()) >= len(title) <= MAX_TITLE:
-            return without_roles(title)
-    return None
+            yield without_roles(title)
+
+
+def _matching(marked: re.Pattern[str]) -> Callable[[str], Iterator[str]]:
+    return lambda text: (found[1].strip()[:MAX_TITLE] for found in marked.finditer(text))
+
+
+# What may be a title, by the extension of a file.
+_TITLES: Mapping[str, Callable[[str], Iterator[str]]] = {
+    **dict.fromkeys(("rst", "rest"), _underlined),
+    **dict.fromkeys(("adoc", "asciidoc", "asc"), _matching(_ASCIIDOC_TITLE)),
+    "org": _matching(_ORG_TITLE),
+}

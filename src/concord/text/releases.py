@@ -1,4 +1,4 @@
-"""Which headings name a release, and how far out does each heading of a changelog stand?
+"""Which headings name a release, is one of them a title, and how far out does each of a changelog stand?
 
 Many changelogs in Markdown have a release and its sections at one level, or releases at two (`# 1.3.0` above
 `## 1.2.6`). By their levels alone a section would stand under no release, and one release below another.
@@ -36,6 +36,15 @@ _RELEASE = pattern(
 )
 _YEAR = pattern(r"\b(?:19|20)\d\d\b")
 _NUMBER_ALONE = pattern(r"\[?\d+\.\d+\.\d+(?:-[\w.]+)?\]?")  # of two parts it would be a chapter's
+_NAMED = pattern(
+    r"[\w-]+[ ]v?\d+(?:\.\w+)+[ ]\([^()]*\b(?:19|20)\d\d\b[^()]*\)"
+)  # twisted 26.4.0 (2026-04-13)
+# What may stand above the first: a release with its motto, or what is yet to be one.
+_LIKE_A_RELEASE = pattern(
+    r"\W*(?:(?:version|release)[ ]+)?v?\d+(?:\.\w+)+\]?(?:$|[ ]?[(\[/–—,:-])"
+    r"|\W*(?:unreleased|upcoming|next(?:[ ](?:release|version))?|in[ ]development)\W*$",
+    re.IGNORECASE,
+)
 _BEGINS_WITH_ONE = pattern(r"\W*(?:(?:version|release)[ ]+)?v?\d+\.\d", re.IGNORECASE)
 
 Rank = tuple[int, ...]  # of a heading: it stands below those before it whose ranks are less
@@ -64,6 +73,17 @@ def names_release(title: str) -> bool:
 def release_of(heading: Iterable[str]) -> str | None:
     """Return the release that stands in the path of a heading."""
     return next(filter(names_release, heading), None)
+
+
+def is_title(first: str, headings: Iterable[str]) -> bool:
+    """Whether the first heading of a text names all of it, and is not just the first of several releases."""
+    if not (_is_of_many(first) or _LIKE_A_RELEASE.match(first)):
+        return True
+    return len({first, *filter(_is_of_many, headings)}) < SEVERAL
+
+
+def _is_of_many(title: str) -> bool:
+    return names_release(title) or _NAMED.fullmatch(title) is not None
 
 
 def heading_ranks(headings: Sequence[tuple[int, str]]) -> list[Rank]:
