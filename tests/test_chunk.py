@@ -476,6 +476,22 @@ def values(text: str, size: ChunkSize = SMALL) -> list[Piece]:
     return assert_valid(Extracted(text, "data", language="json"), size)
 
 
+def test_a_long_table_in_markdown_has_the_names_of_its_columns_in_every_chunk():
+    rows = "".join(f"| row{n} | some words of {n} | {n} |\n" for n in range(80))
+    first, *others = markdown(f"# Parts\n\n| Name | What \\| why | Count |\n|:--|---|--:|\n{rows}")
+    assert first.heading == ("Parts",)
+    assert len(others) > 3
+    assert {piece.heading for piece in others} == {("Parts", "Name, What \\| why, Count")}
+
+
+def test_what_follows_a_table_in_markdown_does_not_stand_under_the_names_of_its_columns():
+    rows = "".join(f"| row{n} | some words of {n} | {n} |\n" for n in range(80))
+    *_, last = markdown(f"# Parts\n\n| Name | What | Count |\n|---|---|---|\n{rows}\n{sentences(40)}")
+    assert last.heading == ("Parts",)
+    listing = "```\n" + "a line of a listing\n" * 80 + "```\n"
+    assert {piece.heading for piece in markdown(f"# Parts\n\n{listing}")} == {("Parts",)}
+
+
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
 def test_every_chunk_of_a_table_after_the_first_carries_the_names_of_its_columns(separator: str):
     rows = [["sku", "price_eur", "stock"], *([f"SK-{n}", f"{n}.5", str(7 * n)] for n in range(30))]

@@ -71,6 +71,50 @@ def test_a_table_without_names_is_shown_from_its_first_row_on():
     assert excerpt(towns, ["Town0", "old"], WIDTH, is_table=True).text.startswith("0,Town0,Name0")
 
 
+ROWS = "| Setting | Default | Unit |\n|:--|---|--:|\n" + "".join(
+    f"| needle{n} | {n}00 | seconds and {FILLER[:30]} |\n" for n in range(40)
+)
+
+
+def test_a_row_of_a_markdown_table_is_shown_from_its_beginning_after_the_names_of_its_columns():
+    text = f"# Settings\n\n{FILLER * 9}\n\n{ROWS}\n{FILLER * 9}"
+    found = snippet(text, ["needle7"])
+    assert found.startswith("| Setting | Default | Unit | … | needle7 | 700 | seconds")
+    assert 200 <= len(found) <= 242
+    assert snippet(text, ["700", "seconds"]).startswith("| Setting | Default | Unit | … | needle7 | 700 ")
+
+
+def test_the_names_of_columns_are_shown_once_where_their_row_is_near():
+    found = snippet(f"{FILLER * 9}\n\n{ROWS}", ["needle0"])
+    assert found.count("Setting") == 1
+    assert "|:--|---|--:| | needle0 | 000 |" in found
+
+
+def test_of_a_row_that_is_longer_than_a_snippet_what_is_around_the_words_is_shown_after_the_names():
+    row = f"| lamp | {FILLER * 9} a needle in the hay {FILLER * 9} |"
+    found = snippet(f"| Name | What it is |\n|---|---|\n| rope | {FILLER * 9} |\n{row}", ["needle"])
+    assert found.startswith("| Name | What it is | … ")
+    assert "a needle in the hay" in found
+    assert len(found) <= 242
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "",
+        "| 1 | 2.5 |\n|---|---|\n",
+        f"| {FILLER * 9} | unit |\n|---|---|\n",
+        f"| Name | Unit |\n|---|---|\n| rope | m |\n\n{FILLER}\n\n",
+    ],
+    ids=["no names", "values", "names as long as a snippet", "names of another table"],
+)
+def test_without_names_of_its_own_columns_a_row_is_shown_as_any_text(above: str):
+    filler = f"| rope | {FILLER} |\n" * 9
+    found = snippet(f"{above}{filler}| needle | 700 |\n{filler}", ["needle"])
+    assert found.startswith(ELLIPSIS)
+    assert "| needle | 700 |" in found
+
+
 FRONT = "---\ntags: [heating, house]\ncreated: 2025-01-07\n---\n"
 
 

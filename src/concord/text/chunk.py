@@ -8,7 +8,8 @@ have pages whose headings are all top-level (Name, Synopsis, See Also): for 13 o
 asked for by name, such a scrap came first, and for 4 where they are joined. In code all neighbours may be
 joined, they share a file; but what a class begins with stays with the first of its methods.
 A section that is too long is cut in `cuts`, which knows the prices of all places. The chunks of a table leave
-room for the names of its columns, which all of them carry but the first: it begins with them.
+room for the names of its columns, which all of them carry but the first: it begins with them. Those of a
+table in Markdown, which may be part of a section, carry them below its heading.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Literal
 
 from concord.text.code import read_code
@@ -23,8 +25,9 @@ from concord.text.cuts import ChunkSize, Tokens, cut_ranges, measured
 from concord.text.headings import MARKDOWN_TYPES, shared
 from concord.text.markdown import read_markdown
 from concord.text.outline import Heading, Section
+from concord.text.pipe_tables import column_names
 from concord.text.plain import read_plain
-from concord.text.records import read_json, read_records, read_table
+from concord.text.records import names_line, read_json, read_records, read_table
 from concord.text.releases import release_of
 from concord.types import Extracted, Piece
 
@@ -192,7 +195,19 @@ def _carried(extracted: Extracted, group: Sequence[Section], reach: Range) -> He
         return ()
     if _is_json(extracted):
         return shared([one.heading for one in group if one.start < reach[1] and reach[0] < one.end])
-    return shared([section.heading for section in group if section.heading])
+    heading = shared([section.heading for section in group if section.heading])
+    return (*heading, *_names_above(extracted, group, reach)) if extracted.type in MARKDOWN_TYPES else heading
+
+
+def _names_above(extracted: Extracted, group: Sequence[Section], reach: Range) -> Heading:
+    """Return the names of the columns of a table in Markdown whose later rows are most of a range."""
+    start, end = reach
+    blocks = group[0].blocks
+    table = blocks[bisect_right(blocks, start, key=attrgetter("start")) - 1]
+    if not table.start < start < table.end or 2 * (min(end, table.end) - start) < end - start:
+        return ()
+    names = column_names(extracted.text, table.start) if table.kind == "solid" else []
+    return (names_line(names),) if names else ()
 
 
 def _is_json(extracted: Extracted) -> bool:

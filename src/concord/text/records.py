@@ -50,7 +50,7 @@ def read_table(text: str) -> list[Section]:
     rows = (text[start:end] for start, end in pairwise([*starts, len(text)]))
     names = _names(islice(rows, _SEARCHED_ROWS), separator)
     blocks = [Block(at, end, "solid") for at, end in pairwise([*starts, len(text)])]
-    return [Section((_line(names),) if names else (), blocks)]
+    return [Section((names_line(names),) if names else (), blocks)]
 
 
 def read_json(text: str, fits: Callable[[int, int], bool]) -> list[Section]:
@@ -106,7 +106,7 @@ def _are_names(fields: Sequence[str]) -> bool:
     return len({*fields}) == len(fields) and (not numbers or are_years)
 
 
-def _line(names: Sequence[str]) -> str:
+def names_line(names: Sequence[str]) -> str:
     """Return names in one line, as many as a heading may have."""
     line = ", ".join(names)
     return line if len(line) <= _MAX_NAMES else line[:_MAX_NAMES].rpartition(",")[0] + " …"

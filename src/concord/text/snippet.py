@@ -21,6 +21,7 @@ from concord.text.unspaced import has_unspaced, narrowed, segments
 from concord.text.vowel_signs import has_marks, places
 
 ELLIPSIS = "…"
+_LEFT_OUT = f" {ELLIPSIS} "
 _MAX_SHIFT = 40  # how far an edge may move to reach a space; in a longer word it cuts
 # Of what is left beside the words, a fifth stands before them: answers follow what they answer. Of 279 in
 # licences, mail, tables, notes, changelogs and code 248 are shown so, with a third 244, with an eighth 245.
@@ -89,8 +90,31 @@ def excerpt(
         spans = _best_span(below, width, by_stem, first), _best_span(above, width, by_stem)
         span = max(spans, key=itemgetter(0))
         first = first if span.start >= first else 0
-    shown = flat if len(flat) <= width else _window(flat, span, width, first)
-    return Excerpt(shown, _unflattened(text, flat, _rarest(places, span)) if places else None)
+    at = _unflattened(text, flat, _rarest(places, span)) if places else None
+    if len(flat) <= width:
+        return Excerpt(flat, at)
+    shown = _window(flat, span, width, first)
+    return Excerpt(_with_names(shown, text, flat, span, width) if places and "|" in text else shown, at)
+
+
+def _with_names(shown: str, text: str, flat: str, span: _Span, width: int) -> str:
+    """Return what is shown of a row of a Markdown table after the names of its columns.
+
+    Without them where they are in it already, or would take more than half of the width.
+    """
+    from concord.text.pipe_tables import line_at, row_at  # late: few passages have tables
+
+    row = row_at(text, _unflattened(text, flat, span.start))
+    if row is None or row.names in shown or 2 * len(row.names) > width:
+        return shown
+    room = width - len(row.names) - len(_LEFT_OUT)
+    start = len(" ".join(text[: row.start].split())) + 1
+    end = start + len(" ".join(line_at(text, row.start).split()))
+    whole = _Span(span.words, start, max(end, span.end))
+    span = whole if whole.end - start <= room else span
+    if span.end - span.start > room:
+        return shown
+    return row.names + _LEFT_OUT + _window(flat, span, room, start).removeprefix(ELLIPSIS)
 
 
 def _body_start(text: str) -> int:

@@ -1,0 +1,58 @@
+"""The names of the columns of a table in Markdown, for the whole of it and for one row.
+
+Read from the lines of a text alone, because a snippet has nothing else to go by.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from concord.text.pattern import pattern
+
+_BETWEEN_CELLS = pattern(r"(?<!\\)\|")
+_RULE_MARKS = frozenset("|:- \t")
+_NUMBER = pattern(r"[-+(]?[$€£]?\d[\d.,:/ -]*+[%)]?")
+_YEAR = pattern(r"(?:19|20)\d\d")
+
+
+class Row(NamedTuple):
+    """A row of a table, and the row that names its columns."""
+
+    start: int
+    names: str
+
+
+def row_at(text: str, at: int) -> Row | None:
+    """Return the row that a place stands in, if its columns have names above it."""
+    start = text.rfind("\n", 0, at) + 1
+    row, *above = text[start : at + 1], *reversed(text[:start].split("\n")[:-1])
+    for line, before in zip(above, above[1:], strict=False):
+        if _is_rule(line):
+            return Row(start, " ".join(before.split())) if _names(before) and not _is_rule(row) else None
+        if "|" not in line:
+            return None
+    return None
+
+
+def column_names(text: str, start: int) -> list[str]:
+    """Return the names of the columns of a table that begins at a place; none if that is no table."""
+    names = line_at(text, start)
+    return _names(names) if _is_rule(line_at(text, start + len(names) + 1)) else []
+
+
+def line_at(text: str, start: int) -> str:
+    """Return the rest of a line."""
+    end = text.find("\n", start)
+    return text[start:] if end < 0 else text[start:end]
+
+
+def _is_rule(line: str) -> bool:
+    return "|" in line and "-" in line and _RULE_MARKS.issuperset(line)
+
+
+def _names(row: str) -> list[str]:
+    """Return the cells of a row that names columns: numbers name none, but years do."""
+    cells = [cell.strip() for cell in _BETWEEN_CELLS.split(row.strip().strip("|"))]
+    named = [cell for cell in cells if cell]
+    are_values = any(_NUMBER.fullmatch(one) and not _YEAR.fullmatch(one) for one in named)
+    return [] if are_values or len(cells) < 2 else named
