@@ -324,6 +324,58 @@ def test_a_release_that_is_there_costs_no_confidence(query: str):
     assert (answer.answerable, answer.note) == (True, None)
 
 
+SERIES = {
+    "Winch 15 notes": "What is new in Winch 15: it turns faster. Winch 14 was slow.",
+    "Changes": "Winch version 12 had a bell. Winch13 had none. There are 19 winch houses and 21 ropes.",
+    "Harbour": "Since Harbour 4 there is a pier; see page 7 of Harbour 3 for the ropes that are new.",
+    "Ports": "The new lamp listens on port 9090, the old one on port 9091. HTTP 500 is an error.",
+    "Rules": "Chapter 3 is about knots, chapter 4 about new knives. The top 5 of them are new.",
+    "Crew": "Upgrade to 3 replicas: cook 1, cook 2 and the mate. Release them at level 4, stage 2.",
+    "Anchors": "# 8 (2026-01-02)\n\nAnchor 7 was heavier.",
+    **{f"Number {n}": f"The {n}. of the slow answers that the night shift saw." for n in range(40)},
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "release"),
+    [
+        ("Winch 17", "Winch 17"),
+        ("what is new in winch 19", "winch 19"),  # of which there are as many houses
+        ("Winch 16 release notes", "Winch 16"),
+        ("upgrade to winch version 17", "winch version 17"),
+        ("harbour 7 features", "harbour 7"),  # which is a page of it
+    ],
+)
+def test_a_release_of_one_number_that_nothing_holds_is_not_answered_by_another(query: str, release: str):
+    answer = search(Request(query), tools(library(SERIES), replace(SURE, cuts=fitted(answerable=0.6).cuts)))
+    assert (answer.answerable, answer.note) == (False, f"nothing holds {release}")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "Winch 15",
+        "what is new in winch 13",
+        "changes of winch 12",
+        "Anchor 8 changes",  # whose heading has the number alone
+        "Anchors 7 notes",
+        "new lamp on port 8080",
+        "HTTP 404",
+        "new HTTP 404 error",
+        "Chapter 7",
+        "new in chapter 9",
+        "top 10 new knives",
+        "upgrade to cook 3 replicas",
+        "level 7 releases",
+        "winch 17 ropes",  # ropes are counted
+        "new answers of the slow shift 99",
+    ],
+)
+def test_numbers_that_are_there_and_those_of_other_things_cost_no_confidence(query: str):
+    answer = search(Request(query), tools(library(SERIES), SURE))
+    assert (answer.answerable, answer.note) == (True, None)
+
+
 @pytest.mark.model
 @pytest.mark.parametrize("notes", [1, 3])
 def test_the_only_text_of_a_store_is_judged_as_one_of_many_would_be(notes: int):
