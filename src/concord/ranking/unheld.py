@@ -1,4 +1,4 @@
-"""Codes, dates, quarters, years, versions, identifiers and quotations of a query that no text holds.
+"""Codes, dates, quarters, months, years, versions, identifiers and quotations of a query that no text holds.
 
 What is like it (INC-4713 for INC-4712, release 3.2 for 3.3, Q2 2024 for Q2 2023) is found and near, and is
 not it. A name of which no text has a word needs no rule: such words count against an answer in any case.
@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from concord.ranking import rarity
 from concord.ranking.identifiers import shape
@@ -30,6 +31,9 @@ from concord.text.terms import (
     word_match,
 )
 from concord.types import AllOf, AnyOf, Match, Phrase, Query, Word
+
+if TYPE_CHECKING:
+    from concord.text.months import Month
 
 # Shares of a query, by rarity: up to the first, what nothing holds is one word of many; from the second on it
 # is what was asked for. Between them a word more or less in the query must not decide.
@@ -96,7 +100,7 @@ def unheld(texts: Sequence[str], query: Query, holders: Holders) -> tuple[str, .
     """Return the codes, names and quotations of a query that nothing holds; `texts` are those found.
 
     A code is such as INC-4712. What may be one (BUG-89, E1042), a date or a version counts where a text has
-    another. A date or a quarter is held in whatever form it is written.
+    another. A date, a quarter or a month is held in whatever form it is written.
     """
     quoted = [phrase for phrase in query.phrases if not any(_is_message(phrase, text) for text in texts)]
     sure = {name: part for name in query.entities if (part := _decisive(name, query))}
@@ -120,6 +124,10 @@ def _is_held(part: str, texts: Sequence[str], holders: Holders) -> bool:
         return _is_dated(days, texts) or bool(holders(any_of([*map(_day_match, days)])))
     if quarter := quarter_of(part):
         return any(is_of(one, quarter) for one in (*texts, *holders(_quarter_match(quarter))))
+    if month := _month(part):
+        from concord.ranking.asked_months import holds_month
+
+        return holds_month(month, texts, holders)
     if not is_version(part):
         return any(contains(text, part) for text in texts) or bool(holders(word_match(part)))
     written = _as_written(part)
@@ -204,6 +212,14 @@ def _is_dated(days: Sequence[Day], texts: Sequence[str]) -> bool:
     return any(one in text for one in written for text in texts)
 
 
+def _month(part: str) -> Month | None:
+    if not any(map(str.isdigit, part)):
+        return None
+    from concord.text.months import month_of  # late: few queries have a number
+
+    return month_of(part)
+
+
 def _day_match(day: Day) -> Match:
     """Return a match of a day in any form; of one that has a month's name the year may stand elsewhere."""
     named = AnyOf(tuple(map(Phrase, named_forms(day))))
@@ -280,7 +296,11 @@ def _with_others(asked: str, texts: Sequence[str]) -> Iterator[str]:
     if quarters:
         known_quarters = {one.quarter for text in texts for one in quarters_in(text)}
         yield from (one.written for one in quarters if known_quarters.difference({one.quarter}))
-    if not dates and not quarters:
+    from concord.ranking.asked_months import asked_months  # late: few queries have a number
+
+    months = [*asked_months(asked, texts)]
+    yield from (one for one, has_others in months if has_others)
+    if not dates and not quarters and not months:
         yield from _year_with_others(asked, texts)
     words = [word for typed in asked.split() if not days_of(word := typed.strip(_AROUND))]
     place = f"|{_PLACE}" if _ABOUT_RELEASES.search(asked) else ""

@@ -29,12 +29,12 @@ _SPANISH = """
     enero ene, febrero, marzo, abril abr, mayo, junio, julio, agosto ago, septiembre setiembre, octubre,
     noviembre, diciembre dic
 """
-_MONTHS = tuple(
+MONTHS = tuple(
     tuple(tuple(names.split()) for names in language.split(","))
     for language in (_ENGLISH, _GERMAN_AND_FRENCH, _SPANISH)
 )
 _NUMBER_OF = {
-    name: number for language in _MONTHS for number, names in enumerate(language, 1) for name in names
+    name: number for language in MONTHS for number, names in enumerate(language, 1) for name in names
 }
 _MOST_DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _SHORTEST, _LONGEST = len("1/1/2025"), len("24 de septiembre de 2025")
@@ -92,6 +92,11 @@ def dates_in(text: str) -> Iterator[Dated]:
             yield Dated(found[0], days)
 
 
+def without_dates(text: str) -> str:
+    """Return a text with nothing in the place of what looks like a date."""
+    return _DATE.sub(" | ", text)
+
+
 def yearless_in(text: str) -> Iterator[Dated]:
     """Yield the days of a text that have a month, by its name, and no year."""
     if not any(map(str.isdigit, text)):
@@ -99,7 +104,7 @@ def yearless_in(text: str) -> Iterator[Dated]:
     for found in _ANY_YEAR.finditer(text):
         name = found["m"] or found["m2"]
         is_verb = name == "may" and not (found["th"] or found["th2"])  # step 3 may fail
-        if not is_verb and (days := _valid([(None, _month(name), int(found["d"] or found["d2"]))])):
+        if not is_verb and (days := _valid([(None, month_number(name), int(found["d"] or found["d2"]))])):
             yield Dated(found[0], days)
 
 
@@ -124,7 +129,7 @@ def forms(day: Day) -> tuple[str, ...]:
         for form in (f"{year} {month} {number}", f"{number} {month} {year}", f"{month} {number} {year}")
     ]
     found += [f"{form} {year}" for form in named_forms(day)]
-    found += [f"{day.day} de {name} de {year}" for name in _MONTHS[-1][day.month - 1]]
+    found += [f"{day.day} de {name} de {year}" for name in MONTHS[-1][day.month - 1]]
     return tuple(dict.fromkeys(found))
 
 
@@ -142,7 +147,7 @@ def begun_forms(day: Day) -> tuple[str, ...]:
 
 def named_forms(day: Day) -> tuple[str, ...]:
     """Return the ways to write a day with the name of its month, without its year."""
-    english, german_or_french, spanish = (language[day.month - 1] for language in _MONTHS)
+    english, german_or_french, spanish = (language[day.month - 1] for language in MONTHS)
     numerals, ordinal = _numerals(day.day), _ordinal(day.day)
     found = [
         form
@@ -163,10 +168,10 @@ def _days(found: re.Match[str]) -> tuple[Day, ...]:
     if found["y"]:
         return _valid([(int(found["y"]), int(found["m"] or found["m2"]), int(found["d"]))])
     year, name, day = (found[f"{part}3"] or found[f"{part}4"] for part in "ymd")
-    return _valid([(int(year), _month(name), int(day))])
+    return _valid([(int(year), month_number(name), int(day))])
 
 
-def _month(name: str) -> int:
+def month_number(name: str) -> int:
     """Return the number of a month; 0 for what names none."""
     return _NUMBER_OF.get("".join(folded(name)), 0)
 

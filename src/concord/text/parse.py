@@ -29,7 +29,15 @@ from concord.text.identifiers import is_version
 from concord.text.pattern import pattern
 from concord.text.quarters import quarters_in
 from concord.text.stopwords import is_stop_word, significant
-from concord.text.terms import all_of, any_of, day_matches, loose_match, loose_words, quarter_matches
+from concord.text.terms import (
+    all_of,
+    any_of,
+    day_matches,
+    form_matches,
+    loose_match,
+    loose_words,
+    quarter_matches,
+)
 from concord.types import Match, Without
 
 MAX_TERMS = 64  # that one query looks for: a pasted page is told apart by its longest words, and stays fast
@@ -141,11 +149,16 @@ def _with_dates(found: Mapping[Token, Match]) -> list[Match]:
 
 
 def _dates(words: Iterable[str]) -> list[tuple[list[str], Match]]:
-    """Return the words of each date that has several, and of each quarter, and what to look for instead."""
+    """Return the words of dates with several, of quarters and months, and what to look for instead."""
     text = " ".join(words)
+    if not any(map(str.isdigit, text)):
+        return []
+    from concord.text.months import month_forms, months_in  # late: few queries have a number
+
     dates = [one for one in (*dates_in(text), *yearless_in(text)) if " " in one.written]
     forms = [(one.written, [form for day in one.days for form in day_matches(day)]) for one in dates]
     forms += [(one.written, quarter_matches(one.quarter)) for one in quarters_in(text)]
+    forms += [(one.written, form_matches(month_forms(one.month))) for one in months_in(text)]
     return [(written.split(), match) for written, found in forms if (match := any_of(found))]
 
 

@@ -8,7 +8,7 @@ vowel signs as a whole, and words with letters that have no accent to lose (Stra
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 
@@ -108,7 +108,12 @@ def day_matches(day: Day) -> list[Match]:
 
 def quarter_matches(quarter: Quarter) -> list[Match]:
     """Return what to look for when a quarter was typed: each of its forms."""
-    return [_adjacent(form.split()) for form in quarter_forms(quarter)]
+    return form_matches(quarter_forms(quarter))
+
+
+def form_matches(forms: Iterable[str]) -> list[Match]:
+    """Return what to look for when something was typed that has several forms: each of them."""
+    return [_adjacent(form.split()) for form in forms]
 
 
 def loose_words(word: str) -> list[str]:
