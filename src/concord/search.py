@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from concord.answering.cascade import rescue
 from concord.answering.deadline import Deadline
-from concord.answering.judge import Judgement, judge
+from concord.answering.judge import JUDGED, Judgement, first_judged, judge
 from concord.answering.passages import UNSEEN, diverse, first_of, read_present, reordered
 from concord.answering.present import hits_of, waiting_for_vectors, with_explanations, with_freshness
 from concord.answering.remarks import with_remarks
@@ -81,10 +81,13 @@ def examine(request: Request, tools: SearchTools) -> Examined:
     with timings.stage("usage"):
         survivors, usage = _lifted_by_usage(survivors, tools)
     with timings.stage("diversify"):
-        survivors = diverse(survivors, found.query, tools.settings["search.diversity"])
+        limit = found.query.limit
+        several = max(limit, JUDGED) if look.asked else limit  # what is asked for is compared with others
+        survivors = diverse(survivors, found.query, several, tools.settings["search.diversity"])
     with timings.stage("judge"):
         present, order = _as_if_absent(left_out, found, fused, fusion)
-        judgement = judge(survivors, present, order, tools, rescued.rung, look.close, read)
+        judgement = judge(survivors, present, order, tools, rescued.rung, look.close, read, look.asked)
+        survivors, judgement = survivors[:limit], first_judged(judgement, limit)
     with timings.stage("present"):
         width = tools.settings["search.snippet_width"]
         hits = hits_of(survivors, judgement, found.query, scores, glance.sources, width, rescued.sought)

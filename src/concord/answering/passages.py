@@ -105,8 +105,8 @@ def reordered(survivors: Sequence[Survivor], ranked: Sequence[Ranked]) -> list[S
     return [replace(by_id[one.chunk_id], ranked=one) for one in ranked]
 
 
-def diverse(survivors: Sequence[Survivor], query: Query, trade: float) -> list[Survivor]:
-    """Make one of passages that say the same, and spread the rest."""
+def diverse(survivors: Sequence[Survivor], query: Query, limit: int, trade: float) -> list[Survivor]:
+    """Make one of passages that say the same, and spread as many as `limit` of the rest."""
     texts = {s.chunk.id: s.chunk.text for s in survivors}
     words = {chunk_id: duplicates.word_set(text) for chunk_id, text in texts.items()}
     likeness, asked = duplicates.Likeness(words), frozenset(map(written, query.words))
@@ -115,7 +115,7 @@ def diverse(survivors: Sequence[Survivor], query: Query, trade: float) -> list[S
         likeness,
         lambda one, other: duplicates.says_the_same(texts[one], texts[other], asked),
     )
-    chosen = mmr([one.ranked for one in collapsed], likeness, query.limit, trade)
+    chosen = mmr([one.ranked for one in collapsed], likeness, limit, trade)
     elsewhere = {one.ranked.chunk_id: one.duplicates for one in collapsed}
     by_id = {s.ranked.chunk_id: s for s in survivors}
     return [

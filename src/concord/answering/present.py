@@ -84,11 +84,18 @@ def with_explanations(
             "rerank": look.explain(hit.chunk.id),
             "usage": usage.get(hit.chunk.id),
             "relevance": explain.explain_relevance(tools.calibration, verdict.signals, judgement.signals),
+            "lifted": _lifted(hit, verdict, look),
             "label": explain.explain_label(verdict.evidence, verdict.label),
         }
 
     pairs = zip(hits, judgement.verdicts, strict=True)
     return tuple(replace(hit, explanation=arithmetic(hit, verdict)) for hit, verdict in pairs)
+
+
+def _lifted(hit: Hit, verdict: Verdict, look: Look) -> Json:
+    """Return what a hit was lifted for, and what that made of its relevance; None where it was not."""
+    sign = look.asked.get(hit.chunk.id)
+    return None if sign is None else {"for": sign, "from": verdict.raised_from, "to": verdict.relevance}
 
 
 def waiting_for_vectors(judgement: Judgement, found: Retrieval) -> list[Degraded]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -33,6 +33,9 @@ DEFINITION_BOOST = 1.1  # of the range of scores: before all that only mention w
 PLACE_BOOST = 0.5  # for a definition in a place about what the name is of: pg_dump, of pg_dump -j
 
 
+Asked = Literal["release", "definition", "option"]
+
+
 class Look(Struct, frozen=True):
     """The order after a second look, why the reranker has no part in it, and the scores it was given."""
 
@@ -41,6 +44,7 @@ class Look(Struct, frozen=True):
     before: Mapping[ChunkId, float] = {}  # empty where nobody reranked
     reranker: str | None = None
     close: Mapping[ChunkId, float] = {}  # how close the query's words stand in each text
+    asked: Mapping[ChunkId, Asked] = {}  # what was lifted because it is what was asked for, and by which sign
 
     def explain(self, chunk_id: ChunkId) -> Json:
         """Return what the reranker made of a chunk's score; None where nobody reranked."""
@@ -56,10 +60,10 @@ def second_look(
     defining = _defining(survivors, query)
     close = _closeness(survivors, defining, query)
     texts = {one.ranked.chunk_id: one.chunk.text for one in survivors}
-    lifted = _lifted(survivors, texts, close, defining, query)
+    lifted, asked = _lifted(survivors, texts, close, defining, query)
     if reranker is None or not lifted:
-        return Look(lifted, close=close)
-    return replace(_reranked(lifted, texts, query.meaning, reranker, budget_ms), close=close)
+        return Look(lifted, close=close, asked=asked)
+    return replace(_reranked(lifted, texts, query.meaning, reranker, budget_ms), close=close, asked=asked)
 
 
 def _lifted(
@@ -68,8 +72,12 @@ def _lifted(
     close: Mapping[ChunkId, float],
     defining: Mapping[ChunkId, float],
     query: Query,
-) -> list[Ranked]:
-    """Lift what has the words of the query close together, what names and what defines what it asks for."""
+) -> tuple[list[Ranked], dict[ChunkId, Asked]]:
+    """Lift what has the words of the query close together, what names and what defines what it asks for.
+
+    Return the order, and which passages are what was asked for.
+    """
+    asked_for: dict[ChunkId, Asked] = dict.fromkeys(defining, "definition")
     # A whole question is rare, however common its words are. Without its mark it may be the text of a link.
     is_rare = _is_question(query) and query.text.rstrip().endswith("?")
     rareness = 1.0 if is_rare else rarity.rareness(query.chunks, query.frequencies)
@@ -79,12 +87,16 @@ def _lifted(
     if "." in query.meaning:
         from concord.ranking.asked_release import with_release_first  # late: few queries have a version
 
-        lifted = with_release_first(lifted, survivors, query.meaning)
+        lifted, under = with_release_first(lifted, survivors, query.meaning)
+        asked_for |= dict.fromkeys(under, "release")
     if asked := asked_option(query):
         lifted = boost(lifted, {i for i, text in texts.items() if writes(asked.option, text)}, WRITTEN_BOOST)
         describing = [one for one in survivors if describes(asked.option, one.chunk.text)]
         defining = _by_place(describing, asked.beside)
-    return lift.lifted(lifted, defining)
+        asked_for |= {
+            one: "option" for one, by in defining.items() if by > DEFINITION_BOOST or not asked.beside
+        }
+    return lift.lifted(lifted, defining), asked_for
 
 
 def _defining(survivors: Sequence[Survivor], query: Query) -> dict[ChunkId, float]:

@@ -14,6 +14,12 @@ _DISCOUNTS = {
     "borne_out": "for the query's words that it lacks: the model does not read them",
 }
 
+_SIGNS = {
+    "release": "of the release that is asked for",
+    "definition": "where the name is defined that is asked for",
+    "option": "where the option is described that is asked for",
+}
+
 Told = Mapping[str, Any]
 
 
@@ -34,6 +40,8 @@ def arithmetic(told: Told) -> list[str]:
         lines.append(f"usage: read {habit['times']} times, habit {habit['habit']:.2f}, {habit['added']:+.4f}")
     if "relevance" in told:
         lines.extend(_relevance(told["relevance"], told["families"]["semantic"]["score"]))
+    if lifted := told.get("lifted"):
+        lines.append(_lifted(lifted))
     if "label" in told:
         lines.append(_label(told["label"]))
     return lines
@@ -81,6 +89,15 @@ def _relevance(told: Told, cosine: float | None) -> Iterator[str]:
         yield f"log-odds from {told['intercept']:+.2f}: {shown}, …"
 
 
+def _lifted(told: Told) -> str:
+    """Return why a result was lifted, and its score if that is of a result that it was put before."""
+    score = (
+        f"; score {told['to']:.4f}, as the best that it was put before" if told["from"] is not None else ""
+    )
+    return f"lifted: it is {_SIGNS[told['for']]}{score}"
+
+
 def _label(told: Told) -> str:
     capped = f", capped from {told['earned']}" if told["capped"] else ""
-    return f"label {told['label']}{capped}: {told['row']}"
+    lifted = f", lifted from {told['earned']}" if told["label"] != told["earned"] and not capped else ""
+    return f"label {told['label']}{capped}{lifted}: {told['row']}"

@@ -165,8 +165,12 @@ def cap(given: Label, relevance: float | None, cuts: Cuts) -> Label:
 
 def answer_label(labels: Iterable[Label], confidence_score: float | None, cuts: Cuts) -> Label:
     """Return the best hit's label, capped by the probability that the top results hold what was asked for."""
-    best = min(labels, key=lambda one: _PLACE.get(one, -1), default=LABELS[-1])
-    return _capped(best, confidence_score, cuts.answer)
+    return _capped(best_label(labels), confidence_score, cuts.answer)
+
+
+def best_label(labels: Iterable[Label]) -> Label:
+    """Return the best of some labels."""
+    return min(labels, key=lambda one: _PLACE.get(one, -1), default=LABELS[-1])
 
 
 def answerable(confidence_score: float | None, cuts: Cuts) -> bool | None:

@@ -33,24 +33,38 @@ _CALLED = {"release", "version", "v"}
 _OF_A_RELEASE = pattern(r"(?<![\w.])v?\d+(?:\.\w+)+\]?[ \t]*(?:$|[(\[/–—,-]|\d{4}-|released)", re.MULTILINE)
 
 
-def with_release_first(ranked: list[Ranked], survivors: Sequence[Survivor], asked: str) -> list[Ranked]:
-    """Lift what has the version that a query asks for, and more so if the first then stands under another."""
+def with_release_first(
+    ranked: list[Ranked], survivors: Sequence[Survivor], asked: str
+) -> tuple[list[Ranked], set[ChunkId]]:
+    """Lift what has the version that a query asks for, and more so if the first then stands under another.
+
+    Return the order, and what surely was asked for: what stands under it and under the name before it, if it
+    has one, or of that only the section that the query names.
+    """
     versions = dict(_versions(asked)) if "." in asked else {}
     if not versions:
-        return ranked
+        return ranked, set()
     places = {one.ranked.chunk_id: _place(one) for one in survivors}
     under = {one for version, name in versions.items() for one in _under(version, name, places)}
     others = {*tokenize(asked)}.difference(*(tokenize(f"{name} {one}") for one, name in versions.items()))
     shares: dict[ChunkId, float] = {}
+    sections: set[ChunkId] = set()
     for one in survivors:
         if (chunk_id := one.ranked.chunk_id) in under:
-            shares[chunk_id] = UNDER_LIFT + SECTION_LIFT * _has_section(one, others)
+            is_section = _has_section(one, others)
+            shares[chunk_id] = UNDER_LIFT + SECTION_LIFT * is_section
+            sections |= {chunk_id} if is_section else set()
         elif any(_begins_with(version).search(one.chunk.text) for version in versions):
             shares[chunk_id] = HELD_LIFT
     order = lifted(ranked, shares)
     first = order[0].chunk_id if order else None
     is_another = first is not None and first not in under and _OF_A_RELEASE.search(places[first])
-    return lifted(order, dict.fromkeys(under, INSTEAD_LIFT)) if is_another else order
+    order = lifted(order, dict.fromkeys(under, INSTEAD_LIFT)) if is_another else order
+    names = [name for name in versions.values() if name]
+    is_sure = {
+        one for one in sections or under if not names or any(contains(places[one], name) for name in names)
+    }
+    return order, is_sure
 
 
 def _versions(asked: str) -> Iterator[tuple[str, str]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import asdict
 
-from concord.ranking.agreement import Evidence, agreement, row
+from concord.ranking.agreement import Evidence, Label, agreement, best_label, row
 from concord.ranking.ballots import Ballots
 from concord.ranking.calibrate import (
     Calibration,
@@ -66,10 +66,11 @@ def explain_relevance(
     }
 
 
-def explain_label(evidence: Evidence, capped: str) -> dict[str, Json]:
+def explain_label(evidence: Evidence, capped: Label) -> dict[str, Json]:
     """Return which row of the confidence table fits and whether the cap lowered its label."""
     fits = row(evidence)
-    return {"row": fits.name, "earned": fits.label, "label": capped, "capped": capped != fits.label}
+    is_lower = best_label([capped, fits.label]) != capped  # what was lifted may have a better one
+    return {"row": fits.name, "earned": fits.label, "label": capped, "capped": is_lower}
 
 
 def _vote(one: Candidate) -> dict[str, Json]:
