@@ -33,11 +33,13 @@ from concord.request_checks import checked_values
 from concord.types import ChunkId, Request, silent
 
 GRID = [
-    BlendNumbers(*numbers)
-    for numbers in product((0.65, 0.7, 0.75, 0.8, 0.85), (0.2, 0.3, 0.4, 0.5, 0.6), (0.8, 0.9, 1.0))
+    BlendNumbers(flat, margin, code, lead=lead)
+    for flat, margin, code, lead in product(
+        (0.65, 0.7, 0.75, 0.8, 0.85), (0.2, 0.3, 0.4), (0.8, 0.9), (0.0, 0.1, 0.15)
+    )
 ]
 LEAST, AVERAGE = 0.99, 1.06  # of the better single leg
-ONE_WEIGHT = [BlendNumbers(flat=step / 20, margin=0, code=step / 20, rare=0) for step in range(21)]
+ONE_WEIGHT = [BlendNumbers(step / 20, margin=0, code=step / 20, rare=0, lead=0) for step in range(21)]
 LEGS = ("bm25", "semantic")
 DEEP = 10  # documents that nDCG@10 looks at
 

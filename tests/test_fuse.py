@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from concord.ranking.ballots import Ballots, merge_votes
 from concord.ranking.blend import LITERAL_GAIN, blend, blend_weight
-from concord.ranking.context import BlendNumbers, Context
+from concord.ranking.context import BLEND, BlendNumbers, Context
 from concord.ranking.explain import explain
 from concord.ranking.fuse import FUSIONS, fuse, rrf, shares
 from concord.ranking.plan import WEIGHTS, Weights
@@ -340,17 +340,28 @@ def test_a_blend_trusts_words_more_the_further_their_first_stands_out():
     assert blend_weight(peaked, context_of()) < blend_weight(flat, context_of())
 
 
+def test_a_blend_trusts_meaning_more_the_further_its_first_stands_out():
+    words = [vote(i, "fts_relaxed", i, 5.0) for i in range(1, 11)]
+    flat = merge_votes([*words, *(vote(i, "semantic", i, 0.8 - i / 1000) for i in range(1, 41))])
+    peaked = merge_votes([*words, *(vote(i, "semantic", i, 0.6 + 0.3 / i) for i in range(1, 41))])
+    assert blend_weight(flat, context_of()) < blend_weight(peaked, context_of())
+    few = merge_votes([*words, *(vote(i, "semantic", i, 0.6 + 0.3 / i) for i in range(1, 10))])
+    assert blend_weight(few, context_of()) == pytest.approx(BLEND.flat)
+
+
 def test_a_blend_leaves_source_code_to_meaning_and_other_scripts_to_words():
     given = merge_votes([vote(i, "fts_relaxed", i, 10.0 / i) for i in range(1, 11)])
     assert blend_weight(given, context_of(code_share=1.0)) == pytest.approx(0.9)
     assert blend_weight(given, context_of(model_reads=0.2)) < blend_weight(given, context_of()) / 2
 
 
-def test_a_blend_trusts_rare_words_more_where_some_chunk_holds_them_all():
+def test_a_blend_trusts_rare_words_more_and_in_source_code_only_where_some_chunk_holds_them_all():
     loose = merge_votes([*listed("fts_relaxed", *range(1, 13)), *listed("semantic", *range(20, 32))])
     held = merge_votes([*listed("fts_exact", 5), *(vote for votes in loose.votes.values() for vote in votes)])
     rare, common = context_of(rareness=0.9), context_of(rareness=0.0)
-    assert blend_weight(held, rare) < blend_weight(held, common) == blend_weight(loose, rare)
+    assert blend_weight(loose, rare) < blend_weight(loose, common)
+    code, plain = context_of(rareness=0.9, code_share=1.0), context_of(code_share=1.0)
+    assert blend_weight(held, code) < blend_weight(loose, code) == blend_weight(loose, plain)
     assert blend_weight(held, context_of(rareness=1.0, blend=BlendNumbers(flat=0.3))) == pytest.approx(0.1)
 
 

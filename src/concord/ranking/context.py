@@ -14,10 +14,11 @@ SEMANTIC_WEIGHT = 0.6
 class BlendNumbers(Struct, frozen=True):
     """The tuned numbers of a blend; `python -m benchmarks fusion` chooses them with each set left out."""
 
-    flat: float = 0.75  # semantic share where the lexical ballot is flat
+    flat: float = 0.8  # semantic share where the lexical ballot is flat
     margin: float = 0.3  # what a lexical first that stands out takes off it
     code: float = 0.9  # semantic share among source code
-    rare: float = 0.6  # what rare words take off it, where some chunk holds all that were asked for
+    rare: float = 0.7  # what rare words take off it
+    lead: float = 0.1  # what a semantic first that stands out adds to it, for each standard deviation
 
 
 BLEND = BlendNumbers()
