@@ -21,6 +21,7 @@ LEAST_SEMANTIC = 0.1  # as where the query quotes
 # How far the nearest chunk is ahead of the tenth, in standard deviations: as usual, and the most that counts.
 # Where people chat (who said what, in passing) it is 0.9 to 1.4, where abstracts are searched 1.8 to 2.
 USUAL_LEAD, MOST_LEAD = 1.6, 1.5
+MOST_SCATTERED = 0.3  # rareness that counts where no chunk holds all words; more costs questions about names
 # Share of its words that a model has whole, below which a query is in another language than the model's:
 # German questions are so in 88 of 100 cases, English ones in 0 to 6 on nine collections of prose.
 MOSTLY_KNOWN = 0.42
@@ -50,8 +51,8 @@ def blend_weight(ballots: Ballots, context: Context) -> float:
         weight = min(weight, WEIGHTS[context.kind].semantic)
     else:
         weight += (numbers.code - weight) * context.code_share
-        rareness = context.rareness * (1.0 if held else 1 - context.code_share)
-        weight = max(LEAST_SEMANTIC, weight - numbers.rare * rareness)
+        most = 1.0 if held else MOST_SCATTERED * (1 - context.code_share)
+        weight = max(LEAST_SEMANTIC, weight - numbers.rare * min(context.rareness, most))
         if context.known_words < MOSTLY_KNOWN:
             weight *= UNREAD_SHARE
     return weight * context.model_reads
