@@ -37,7 +37,12 @@ def record(path: str, title: str = "", **details: Json) -> Document:
         "7. Queues",
         "ADR-7: Queues",
         "Queues for everything",
+        "ADR-0007.",
+        "ADR-7, see below",
+        "**ADR-7**",
+        "0007-queues.md.",
         ["0007-queues.md"],
+        ["0007-queues.md", "ADR-7"],
     ],
 )
 def test_another_document_is_named_by_path_link_name_number_or_title(named: Json):
@@ -48,10 +53,40 @@ def test_another_document_is_named_by_path_link_name_number_or_title(named: Json
 
 @pytest.mark.parametrize(
     "named",
-    ["0009-gone.md", "ADR-9", "0003-polling.md", "https://example.org/7", "", None, True, 2.5, {"a": 1}],
+    [
+        "0009-gone.md",
+        "ADR-9",
+        "0003-polling.md",
+        "https://example.org/7",
+        "7 smaller services",
+        "version 7 of the API",
+        "#7",
+        "UTF-7",
+        "2024 handbook",
+        "2024",
+        "",
+        None,
+        True,
+        {"a": 1},
+    ],
 )
 def test_who_names_nobody_that_is_there_or_itself_has_said_nothing(named: Json):
-    assert successors([record("0003-polling.md", superseded_by=named), record("0007-queues.md")], "adr") == {}
+    others = map(record, ("0007-queues.md", "2024-01-05-standup.md", "utf8.md", "v2-migration.md"))
+    assert successors([record("0003-polling.md", superseded_by=named), *others], "adr") == {}
+
+
+@pytest.mark.parametrize(
+    "named", [["0007.md", "0008.md"], "ADR-7 and ADR-8", "[7](0007.md) and [8](0008.md)", [7, 8]]
+)
+def test_who_names_two_documents_has_said_nothing(named: Json):
+    documents = [record("0003.md", superseded_by=named), record("0007.md"), record("0008.md")]
+    assert successors(documents, "adr") == {}
+
+
+def test_a_document_that_two_others_claim_to_replace_stays_unless_it_says_which_one_has():
+    claims = [record("0007.md", supersedes=3), record("0008.md", supersedes=3)]
+    assert successors([record("0003.md"), *claims], "adr") == {}
+    assert successors([record("0003.md", superseded_by=8), *claims], "adr") == {"0003.md": "0008.md"}
 
 
 def test_a_name_that_two_documents_have_names_neither():
@@ -75,6 +110,8 @@ def test_a_document_may_say_which_ones_it_replaces():
 def test_documents_that_replace_each_other_in_a_circle_all_stay():
     documents = [record("a.md", superseded_by="b.md"), record("b.md", superseded_by="a.md")]
     assert successors(documents, "adr") == {}
+    documents += [record("c.md", superseded_by="a.md"), record("d.md", superseded_by="e.md"), record("e.md")]
+    assert successors(documents, "adr") == {"d.md": "e.md"}
 
 
 def test_a_chain_is_kept_as_it_is_told():
@@ -94,6 +131,9 @@ def test_a_chain_is_kept_as_it_is_told():
         ("# Polling\n\n## Status\n\nAccepted\n\n## Context\n\nSuperseded by nothing so far.\n", None),
         ("# Polling\n\nSuperseded by queues is what people call it.\n", None),
         ("# Polling\n\nStatus: accepted\n", None),
+        ("# Log\n\n## 3. Polling\n\nStatus: superseded by ADR-7\n\n## 7. Queues\n\nStatus: old\n", None),
+        ("# Log\n\n## 3. Polling\n\nStatus: superseded by ADR-7\n", None),
+        ("# How to\n\n```\n# 3. Polling\n\nStatus: superseded by ADR-7\n```\n", None),
     ],
 )
 def test_the_status_of_a_decision_record_tells_by_what_it_was_replaced(text: str, status: str | None):
@@ -162,6 +202,17 @@ def test_what_a_note_superseded_stays_so_whatever_the_file_says(bench: SyncBench
     write(records / "0003-polling.md", "# Polling\n\nWe poll for herring once more.\n")
     bench.sync()
     assert bench.document("adr/0007-queues.md").superseded_by == "a note"
+
+
+def test_a_file_is_back_when_what_replaced_it_goes_though_a_note_superseded_that(
+    bench: SyncBench, records: Path
+):
+    bench.add(records)
+    new = bench.document("adr/0007-queues.md")
+    bench.store.catalog.update_document(replace(new, superseded_by="a note"))
+    (records / "0007-queues.md").unlink()
+    bench.sync()
+    assert found(bench) == {"adr/0003-polling.md"}
 
 
 def test_an_interrupted_sync_is_made_good_by_the_next_although_no_file_changed_since(

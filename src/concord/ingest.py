@@ -33,7 +33,7 @@ from concord.outcomes import SyncReport
 from concord.protocols import Embedder, FileReader, Progress
 from concord.sources import RELABELLED_AT_ONCE
 from concord.storage import Catalog, Store
-from concord.supersession import settle_supersession
+from concord.supersession import release_superseded, settle_supersession
 from concord.sync_tally import Tally
 from concord.text.chunk import ChunkSize, chunk
 from concord.text.successors import declares
@@ -241,6 +241,8 @@ class _Run:
         """Delete the documents whose files are gone."""
         missing = [state.document_id for state in self._missing()]
         if missing:
+            if self.memo.declares:
+                release_superseded(self.source, self.tools.store.catalog, missing)
             self.tools.store.catalog.delete_documents(missing)
             self.tally.counts["removed"] += len(missing)
 

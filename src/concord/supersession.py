@@ -22,15 +22,28 @@ def settle_supersession(source: Source, catalog: Catalog) -> bool:
     """Have documents superseded as the files of their source say; return whether any of them says so."""
     documents = list(catalog.documents(source.id))
     wanted = successors(documents, source.prefix)
-    for group in batched(_changed(documents, wanted), RELABELLED_AT_ONCE):
-        catalog.update_documents(group)
+    for group in batched(_otherwise(documents, wanted), RELABELLED_AT_ONCE):
+        # As they are now: somebody may have changed them since they were read.
+        current = [(catalog.document(one), new) for one, new in group]
+        catalog.update_documents([replace(one, superseded_by=new) for one, new in current if one])
     return any(declares(document.details) for document in documents)
 
 
-def _changed(documents: Sequence[Document], wanted: Mapping[str, str]) -> Iterator[Document]:
-    """Yield those that are superseded otherwise than they should be; what a note supersedes stays so."""
+def release_superseded(source: Source, catalog: Catalog, document_ids: Sequence[str]) -> None:
+    """Bring back what documents supersede by what the files of their source say, before these are deleted.
+
+    Deleting one hands what it superseded on to whatever superseded it, which may be a note: no file could
+    take that back.
+    """
+    freed = [old for one in document_ids for old in catalog.superseded(one) if old.source_id == source.id]
+    for group in batched(freed, RELABELLED_AT_ONCE):
+        catalog.update_documents([replace(one, superseded_by=None) for one in group])
+
+
+def _otherwise(documents: Sequence[Document], wanted: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
+    """Yield what is superseded otherwise than it should be, and by what; what a note supersedes stays so."""
     own = {document.id for document in documents}
     for document in documents:
         now, then = document.superseded_by, wanted.get(document.id)
         if now != then and (now is None or now in own):
-            yield replace(document, superseded_by=then)
+            yield document.id, then

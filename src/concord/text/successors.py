@@ -20,11 +20,19 @@ _OF = frozenset({"supersedes", "replaces"})
 _STATUS = "status"
 _REPLACED = re.compile(r"\W{0,9}(?:super[sc]eded|replaced)\s+by\b:?\s*(\S.{0,300})", re.IGNORECASE)
 _LINK = re.compile(r"\[[^\]\n]{0,200}\]\(\s*<?([^)>\s]{1,300})|\[\[([^\]|#\n]{1,200})")
-_NUMBERED = re.compile(r"(?:[a-z]{1,12}[_-]?)?(\d{1,9})(?!\d)", re.IGNORECASE)  # 0007-queues, adr-7
-# ADR-0007, 7. Queues; not the year of a day
-_NUMBER = re.compile(r"(?:[a-z]{1,12}[\s_-]?)?#?(\d{1,9})(?:$|[.:)]?\s)", re.IGNORECASE)
+_SEVERAL = re.compile(r"\s(?:and|or|und|oder)\s|&", re.IGNORECASE)
+_QUOTES = " \"'`<>*_"
+_AROUND = _QUOTES + ".,;:"
+_ASIDE = re.compile(r"[,;(]|\.\s|\s[–—-]\s")  # after which a status says something else
+# 0007-queues, adr-7; neither a day (2024-01-05-standup) nor a number within a word (utf8, v2)
+_NUMBERED = re.compile(r"(?!(?:19|20)\d\d-\d\d)(?:([a-z]{2,12})[_-])?(\d{1,6})(?=[_. -]|$)", re.IGNORECASE)
+# 7, ADR-0007, 7. Queues
+_NUMBER = re.compile(r"(?:([a-z]{2,12})[ _-]?)?(\d{1,6})(?:[.:)]\s.*)?", re.IGNORECASE)
+# What may stand before a number that the name of a file has alone.
+_RECORDS = frozenset({"adr", "decision", "kep", "no", "pep", "record", "rfc"})
 _HEADING = re.compile(r"#{1,6}\s+(.*)")
 _LABEL = re.compile(r"[*+-]?\s*[*_]{0,2}status\b[*_:\s]{1,9}", re.IGNORECASE)
+_FENCES = ("```", "~~~")
 _SEARCHED_LINES = 100  # a status stands near the top
 _SEARCHED_WIDTH = 500
 
@@ -35,29 +43,58 @@ def declares(details: Mapping[str, Json]) -> bool:
 
 
 def status_of(text: str) -> str | None:
-    """Return the status of a decision record in Markdown, where that says by what it was replaced."""
-    is_status = False  # whether the section is
+    """Return the status of a decision record in Markdown, where that says by what it was replaced.
+
+    A text with several of them is a list of records, not one; what stands in a listing is an example.
+    """
+    statuses: list[str | None] = []
+    headings, is_status = 0, False  # whether the section is one
+    for line in _prose(text):
+        if heading := _HEADING.match(line):
+            headings, is_status = headings + 1, heading[1].strip("# ").casefold() == _STATUS
+            statuses += [None] * is_status
+        elif label := _LABEL.match(line):
+            statuses.append(_replaced(line[label.end() :]) if headings <= 1 else None)
+        elif is_status and statuses[-1] is None:
+            statuses[-1] = _replaced(line)
+    return statuses[0] if len(statuses) == 1 else None
+
+
+def _prose(text: str) -> Iterator[str]:
+    """Yield the first lines that are in no listing."""
+    is_listing = False
     for line in text.split("\n", _SEARCHED_LINES)[:_SEARCHED_LINES]:
         line = line[:_SEARCHED_WIDTH].strip()
-        if heading := _HEADING.match(line):
-            is_status = heading[1].strip("# ").casefold() == _STATUS
-        label = _LABEL.match(line)
-        if (is_status or label) and (said := _REPLACED.match(line[label.end() if label else 0 :])):
-            return said[0]
-    return None
+        if line.startswith(_FENCES):
+            is_listing = not is_listing
+        elif not is_listing:
+            yield line
+
+
+def _replaced(status: str) -> str | None:
+    said = _REPLACED.match(status)
+    return said[0] if said else None
 
 
 def successors(documents: Sequence[Document], root: str) -> dict[str, str]:
-    """Return by document id which document has replaced it, among those of a source; `root` is its prefix."""
-    names, found = _Names(documents, root), dict[str, str]()
+    """Return by document id which document has replaced it, among those of a source; `root` is its prefix.
+
+    Where documents lead to each other in a circle, none of them is replaced: nobody would be left.
+    """
+    names = _Names(documents, root)
+    said: defaultdict[str, set[str]] = defaultdict(set)  # by documents of themselves
+    claimed: defaultdict[str, set[str]] = defaultdict(set)  # by those that replace them
     for document in documents:
-        for name in _named(document.details, _OF):
-            if (old := names.meant(name, document)) and old != document.id:
-                found[old] = document.id
         for name in _named(document.details, _BY):
-            if (new := names.meant(name, document)) and new != document.id:
-                found[document.id] = new
-    return {old: new for old, new in found.items() if not _leads_back(old, found)}
+            if new := names.meant(name, document):
+                said[document.id].add(new)
+        for name in _named(document.details, _OF):
+            if old := names.meant(name, document):
+                claimed[old].add(document.id)
+    named = {**claimed, **said}.items()
+    found = {old: new for old, (new, *others) in named if new != old and not others}
+    circular = _circular(found)
+    return {old: new for old, new in found.items() if old not in circular}
 
 
 def _named(details: Mapping[str, Json], keys: frozenset[str]) -> Iterator[str]:
@@ -76,13 +113,17 @@ def _texts(value: Json) -> Iterator[str]:
             yield str(one).strip()
 
 
-def _leads_back(start: str, found: Mapping[str, str]) -> bool:
-    """Whether documents replace each other in a circle: then none of them would be left."""
-    at, passed = found.get(start), {start}
-    while at is not None and at not in passed:
-        passed.add(at)
-        at = found.get(at)
-    return at is not None
+def _circular(found: Mapping[str, str]) -> set[str]:
+    """Return the documents that lead into a circle."""
+    ends: dict[str, bool] = {}  # whether a way from here comes to an end
+    for start in found:
+        way: dict[str, None] = {}
+        at: str | None = start
+        while at is not None and at not in ends and at not in way:
+            way[at] = None
+            at = found.get(at)
+        ends |= dict.fromkeys(way, at is None or ends.get(at, False))
+    return {one for one, does_end in ends.items() if not does_end}
 
 
 class _Names:
@@ -92,7 +133,7 @@ class _Names:
         self._root = root
         self._by_path: dict[str, str] = {}
         self._by_name: defaultdict[str, set[str]] = defaultdict(set)
-        self._by_number: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
+        self._by_number: defaultdict[tuple[str, int], set[tuple[str, str]]] = defaultdict(set)
         for document in documents:
             folder, name = posixpath.split(document.path)
             stem = posixpath.splitext(name)[0]
@@ -100,13 +141,15 @@ class _Names:
             for known in {name.casefold(), stem.casefold(), document.title.casefold()}:
                 self._by_name[known].add(document.id)
             if number := _NUMBERED.match(stem):
-                self._by_number[folder, int(number[1])].add(document.id)
+                self._by_number[folder, int(number[2])].add(((number[1] or "").casefold(), document.id))
 
     def meant(self, text: str, document: Document) -> str | None:
         """Return the one document that another names so."""
-        link = _LINK.search(text)
-        name = (link[1] or link[2]).replace("%20", " ").strip() if link else text.strip("\"'`<> ")
-        return self._at(name.partition("#")[0], document.path) or self._called(name, document.path)
+        links = [(link[1] or link[2]).replace("%20", " ").strip() for link in _LINK.finditer(text)]
+        if len(links) > 1:
+            return None
+        name = links[0].partition("#")[0] if links else text.lstrip(_QUOTES).rstrip(_AROUND)
+        return self._at(name, document.path) or self._called(name, document.path)
 
     def _at(self, path: str, base: str) -> str | None:
         """Return what stands at a path: one from the folder of the document, or from that of the source."""
@@ -117,7 +160,20 @@ class _Names:
         return None
 
     def _called(self, name: str, base: str) -> str | None:
-        found = self._by_name.get(name.casefold()) or set()
-        if not found and (number := _NUMBER.match(name)):
-            found = self._by_number.get((posixpath.dirname(base), int(number[1]))) or set()
-        return next(iter(found)) if len(found) == 1 else None
+        if found := self._by_name.get(name.casefold()):
+            return next(iter(found)) if len(found) == 1 else None
+        if _SEVERAL.search(name):
+            return None
+        short = _ASIDE.split(name, 1)[0].strip(_AROUND)
+        number = _NUMBER.fullmatch(name) or _NUMBER.fullmatch(short)
+        return self._numbered(number, posixpath.dirname(base)) if number else None
+
+    def _numbered(self, number: re.Match[str], folder: str) -> str | None:
+        """Return the one file of a folder with a number, after what is written before it, if that is."""
+        before = (number[1] or "").casefold()
+        found = [
+            one
+            for prefix, one in self._by_number.get((folder, int(number[2])), ())
+            if not before or prefix == before or not prefix and before in _RECORDS
+        ]
+        return found[0] if len(found) == 1 else None
