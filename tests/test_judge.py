@@ -332,6 +332,11 @@ SERIES = {
     "Rules": "Chapter 3 is about knots, chapter 4 about new knives. The top 5 of them are new.",
     "Crew": "Upgrade to 3 replicas: cook 1, cook 2 and the mate. Release them at level 4, stage 2.",
     "Anchors": "# 8 (2026-01-02)\n\nAnchor 7 was heavier.",
+    "List": "We support Hawser 15, 16 and 17, and Hawser 20 to 22.",
+    "Between": "Bollard 18 was short; Bollard.js 20 is not. Bollard Linux SE/2 24.04 is long.",
+    "Table": "Changes of Capstan 6:\n\n| release | is |\n|---|---|\n| 9 | new |\n\n- 11: newer",
+    "Quays": "At quay 4 and quays 5-6 the new lamps burn. Sprint 3, and no. 4 of the sprints.",
+    "March": "The notes of March 11, and of 2026-03-12.",
     **{f"Number {n}": f"The {n}. of the slow answers that the night shift saw." for n in range(40)},
 }
 
@@ -340,10 +345,10 @@ SERIES = {
     ("query", "release"),
     [
         ("Winch 17", "Winch 17"),
-        ("what is new in winch 19", "winch 19"),  # of which there are as many houses
         ("Winch 16 release notes", "Winch 16"),
-        ("upgrade to winch version 17", "winch version 17"),
-        ("harbour 7 features", "harbour 7"),  # which is a page of it
+        ("upgrade to Winch version 17", "Winch version 17"),
+        ("Harbour 9 features", "Harbour 9"),
+        ("what is new in Hawser 18", "Hawser 18"),
     ],
 )
 def test_a_release_of_one_number_that_nothing_holds_is_not_answered_by_another(query: str, release: str):
@@ -355,10 +360,19 @@ def test_a_release_of_one_number_that_nothing_holds_is_not_answered_by_another(q
     "query",
     [
         "Winch 15",
-        "what is new in winch 13",
-        "changes of winch 12",
+        "what is new in Winch 13",
+        "changes of Winch 12",
         "Anchor 8 changes",  # whose heading has the number alone
         "Anchors 7 notes",
+        "what is new in Hawser 17",
+        "what is new in Hawser 22",
+        "what is new in Bollard 20",
+        "Bollard 24 changes",
+        "what is new in Capstan 9",
+        "Capstan 11",
+        "Quay 6 news",
+        "Sprint 4 notes",
+        "March 12 notes",
         "new lamp on port 8080",
         "HTTP 404",
         "new HTTP 404 error",
@@ -366,8 +380,9 @@ def test_a_release_of_one_number_that_nothing_holds_is_not_answered_by_another(q
         "new in chapter 9",
         "top 10 new knives",
         "upgrade to cook 3 replicas",
+        "new cook 7",  # not written as a name
         "level 7 releases",
-        "winch 17 ropes",  # ropes are counted
+        "Winch 17 ropes",  # ropes are counted
         "new answers of the slow shift 99",
     ],
 )
