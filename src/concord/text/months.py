@@ -29,7 +29,14 @@ _MONTH = pattern(
     re.IGNORECASE,
 )
 _YEAR = pattern(r"(?<![0-9])[12][0-9]{3}(?![0-9])")
+_SPAN = pattern(
+    r"\b(?:after|before|between|from|since|till?|until|ab|bis|nach|seit|vor|zwischen|apr[eè]s|avant|depuis|entre"
+    r"|jusqu\w*|antes|desde|despu[eé]s|hasta)\b"
+    rf"|\b(?:{_NAME})\.?(?:[ ][12][0-9]{{3}})?\s*(?:to|through|[-–])\s*(?:{_NAME})\b",
+    re.IGNORECASE,
+)
 _MOST_DAYS = 31
+_MAY = 5
 
 
 class Month(Struct, frozen=True):
@@ -69,33 +76,64 @@ def months_told(text: str) -> Iterator[Month]:
 
 
 def is_of(text: str, month: Month) -> bool:
-    """Whether a text is about a month: has it, or a day of it, or its name and its year apart from others."""
-    if str(month.year) not in text:
-        return False
-    filed = f"{month.year}-{month.number:02}", f"{month.year}/{month.number:02}"  # as in a path
-    if any(one in text for one in filed) or month in months_told(text):
+    """Whether a text may be about a month: has it in any form, a day of it, or its name and its year.
+
+    They may stand in a row (April and May 2025), in a table or in a path; whether a name and a year are of
+    one month is not asked, because to miss what is there is worse.
+    """
+    has_year = str(month.year) in text
+    if has_year and _in_numbers(month).search(text):
         return True
-    if not _capitalised(month).search(text):
-        return False
-    rest = "\n".join(
-        _MONTH.sub(" ", without_dates(one)) if _YEAR.search(one) else one for one in text.split("\n")
-    )
-    is_named = _capitalised(month).search(rest) is not None
-    return is_named and re.search(rf"\b{month.year}\b", rest) is not None
+    lowered = text.lower()
+    if not any(one in lowered for one in _beginnings(month)):
+        return False  # as most: patterns of names are slow
+    return (_named(month) if has_year else _shortened(month)).search(text) is not None
+
+
+def is_span(asked: str) -> bool:
+    """Whether a query asks about a time that a month begins or ends: since May 2025, April to May 2025."""
+    return _SPAN.search(asked) is not None
 
 
 @lru_cache(maxsize=256)
-def _capitalised(month: Month) -> re.Pattern[str]:
-    """Return a pattern of the names of a month, as no verb is written: May, and not may."""
-    names = "|".join(name.capitalize().translate(_ACCENTED) for name in month_names(month))
-    return re.compile(rf"\b(?:{names})\b")
+def _named(month: Month) -> re.Pattern[str]:
+    """Return a pattern of the names of a month in any case, but for the verb that is one of them."""
+    names = "|".join(name.translate(_ACCENTED) for name in month_names(month) if name in _NAMES - {"may"})
+    verb = r"|(?-i:M(?:ay|AY)|may(?!\s+(?!of\b)[^\W\d]))" if month.number == _MAY else ""
+    return re.compile(rf"(?<![^\W_])(?:{names}{verb})(?![^\W_])", re.IGNORECASE)
+
+
+@lru_cache(maxsize=256)
+def _beginnings(month: Month) -> frozenset[str]:
+    """Return what the names of a month begin with, with and without accents."""
+    plain = {name[:3] for name in month_names(month)}
+    return frozenset(plain | {one.translate(str.maketrans("aeu", "äéû")) for one in plain})
+
+
+@lru_cache(maxsize=256)
+def _shortened(month: Month) -> re.Pattern[str]:
+    """Return a pattern of a month with two digits of its year: May '25."""
+    return re.compile(rf"{_named(month).pattern}\.?,?[ ]?['’]{month.year % 100:02}(?![0-9])", re.IGNORECASE)
+
+
+@lru_cache(maxsize=256)
+def _in_numbers(month: Month) -> re.Pattern[str]:
+    """Return a pattern of a month in numbers, with or without a day: 2025-05, 202505, 5/2025, 5/12/2025.
+
+    What stands before a number is looked at after it: patterns that begin with a digit are the quick ones.
+    """
+    year, number = month.year, month.number
+    return re.compile(
+        rf"{year}(?<![0-9]{year})(?:[-/._–]0?{number}(?![0-9])|{number:02})"
+        rf"|{number}(?<![1-9]{number})[-/._–](?:[0-9]{{1,2}}[-/.])?{year}(?![0-9])"
+    )
 
 
 @lru_cache(maxsize=256)
 def month_forms(month: Month) -> tuple[str, ...]:
     """Return the ways to write a month, or an English day of it, as words with spaces between them."""
     year, number = month.year, f"{month.number:02}"
-    found = [f"{year} {number}", f"{number} {year}"]
+    found = [f"{year} {number}", f"{number} {year}", f"{year}{number}"]
     for name in month_names(month):
         found += [f"{name} {year}", f"{year} {name}"]
     english, *_, spanish = (language[month.number - 1] for language in MONTHS)
@@ -111,10 +149,11 @@ def month_names(month: Month) -> tuple[str, ...]:
 
 
 def _month(found: re.Match[str]) -> Month | None:
-    """Return which month it is; None for a verb after a year (in 2025 may be)."""
+    """Return which month it is; None for a verb after a year (in 2025 may be), or two years (2010/11)."""
     year = int(found["y"] or found["y2"] or found["y3"] or found["y4"])
     if name := found["m"] or found["m2"]:
         number = month_number(name) if found["m"] or name[0].isupper() else 0
     else:
         number = int(found["n"] or found["n2"])
+        number = 0 if found["n"] and number == (year + 1) % 100 else number
     return Month(year, number) if number else None
