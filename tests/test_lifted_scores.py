@@ -8,9 +8,11 @@ import pytest
 from msgspec.structs import replace
 
 from concord import KnowledgeBase
+from concord.answering.judge import Verdict, with_lifted
 from concord.cli.arithmetic import arithmetic
-from concord.ranking.agreement import LABELS
+from concord.ranking.agreement import LABELS, Cuts, Evidence, Label
 from concord.ranking.calibrate import Logistic
+from concord.ranking.features import HitSignals
 from concord.search import search
 from concord.types import Answer, Request
 from support.small_library import fitted, library, tools
@@ -108,3 +110,32 @@ def test_the_arithmetic_says_why_a_hit_was_lifted_and_where_its_score_is_from(sh
         f"lifted: it is of the release that is asked for; score {first.score:.4f}, "
         "as the best that it was put before"
     )
+
+
+ALL_THREE, SOME_WORDS = Evidence(exact=True, relaxed=True, semantic=True), Evidence(relaxed=True)
+CUTS = Cuts(hit={"very_high": 0.8, "high": 0.6, "medium": 0.3})
+
+
+def verdict(relevance: float, label: Label, evidence: Evidence = SOME_WORDS) -> Verdict:
+    return Verdict(relevance, relevance, label, evidence, signals=HitSignals(rank=1))
+
+
+@pytest.mark.parametrize(
+    ("lifted", "below", "raised"),
+    [
+        # What one has as evidence and another as a score bears out no label.
+        (verdict(0.2, "low"), [verdict(0.85, "medium"), verdict(0.1, "low", ALL_THREE)], (0.85, "medium")),
+        (verdict(0.2, "low", ALL_THREE), [verdict(0.85, "medium")], (0.85, "very_high")),
+        (verdict(0.2, "low", ALL_THREE), [verdict(0.65, "medium")], (0.65, "high")),
+        (verdict(0.7, "low"), [verdict(0.65, "high")], (0.7, "high")),
+        (verdict(0.7, "high", ALL_THREE), [verdict(0.65, "low")], (0.7, "high")),
+        (verdict(0.2, "low"), [], (0.2, "low")),
+    ],
+)
+def test_a_label_is_of_what_bears_it_out_and_none_below_is_better(
+    lifted: Verdict, below: list[Verdict], raised: tuple[float, Label]
+):
+    first, *others = with_lifted((lifted, *below), [True, *(False for _ in below)], CUTS)
+    assert (first.relevance, first.label) == raised
+    assert first.raised_from == (None if first.relevance == lifted.relevance else lifted.relevance)
+    assert others == below

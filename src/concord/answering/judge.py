@@ -102,7 +102,7 @@ def judge(
         for survivor, hit in zip(survivors, hits, strict=True)
     )
     if asked:
-        verdicts = _with_lifted(verdicts, [one.ranked.chunk_id in asked for one in survivors], cuts)
+        verdicts = with_lifted(verdicts, [one.ranked.chunk_id in asked for one in survivors], cuts)
     relevances = [verdict.relevance for verdict in verdicts]
     score = calibrate.confidence_score(calibration, signals, relevances) if survivors else 0.0
     is_fitted = calibration is not None and all(hit.cosine is not None for hit in hits[:1])
@@ -117,7 +117,7 @@ def judge(
     )
 
 
-def _with_lifted(verdicts: tuple[Verdict, ...], are_asked: Sequence[bool], cuts: Cuts) -> tuple[Verdict, ...]:
+def with_lifted(verdicts: tuple[Verdict, ...], are_asked: Sequence[bool], cuts: Cuts) -> tuple[Verdict, ...]:
     """Return verdicts in which what was asked for is worth no less than the best of what it was put before.
 
     What tells that a passage stands under a release, or defines a name, is nothing that scores were fitted
@@ -127,17 +127,21 @@ def _with_lifted(verdicts: tuple[Verdict, ...], are_asked: Sequence[bool], cuts:
     """
     kept = list(verdicts)
     for at in reversed(range(min(JUDGED, len(kept)))):
-        below = kept[at + 1 : JUDGED]
-        best = max((one.relevance for one in below), default=0.0)
-        if are_asked[at] and best > kept[at].relevance:
-            kept[at] = replace(
-                kept[at],
-                relevance=best,
-                passage=max(kept[at].passage, *(one.passage for one in below)),
-                label=cap(best_label([label(one.evidence) for one in (kept[at], *below)]), best, cuts),
-                raised_from=kept[at].relevance,
-            )
+        if are_asked[at]:
+            kept[at] = _raised(kept[at], kept[at + 1 : JUDGED], cuts)
     return tuple(kept)
+
+
+def _raised(own: Verdict, below: Sequence[Verdict], cuts: Cuts) -> Verdict:
+    """Return a verdict that is no worse than others; its label is one of theirs, or of its own evidence."""
+    best = max(one.relevance for one in (own, *below))
+    return replace(
+        own,
+        relevance=best,
+        passage=max(one.passage for one in (own, *below)) if best > own.relevance else own.passage,
+        label=best_label([cap(label(own.evidence), best, cuts), *(one.label for one in below)]),
+        raised_from=own.relevance if best > own.relevance else None,
+    )
 
 
 def first_judged(judgement: Judgement, count: int) -> Judgement:
