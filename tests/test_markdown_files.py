@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from time import process_time
 
 import pytest
 from hypothesis import given, settings
@@ -95,9 +96,19 @@ def test_any_front_matter_leaves_as_many_lines_as_there_were(block: str):
         ("~~~~\n```\n# no\n~~~~\n# Yes", "Yes"),
         ('<h1 align="center">Project</h1>\n', "Project"),
         ("# __init__ files\n", "__init__ files"),
+        ("# Learning C# \n", "Learning C#"),
+        ("# Learning C# #\t##\n", "Learning C# #"),
+        ("## ##\n# Filled", "Filled"),
         ("- item\n---\ntext\n", None),
         ("no heading", None),
     ],
 )
 def test_the_first_heading_is_the_title_where_nothing_else_is(text: str, title: str | None):
     assert markdown(text).title == title
+
+
+def test_headings_of_many_spaces_are_read_quickly():
+    lines = (f"# v1.{n}{' ' * 390}x" for n in range(200))
+    start = process_time()
+    assert markdown("\n".join(["# 1.0.0", *lines])).title is None
+    assert process_time() - start < 5

@@ -16,7 +16,7 @@ from concord.text.successors import status_of
 from concord.types import Extracted, Json
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*$")
+_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(\S.*)")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-{2,})[ \t]*$")
 _NOT_A_PARAGRAPH = re.compile(r"\s*(?:[-*+>|<]|\d+[.)]|$)")  # what a line of dashes underlines to no heading
 _LINK = re.compile(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])")
@@ -77,11 +77,19 @@ def _toggle(fence: str, mark: str) -> str:
 
 
 def _heading(line: str, before: str) -> str:
-    if found := _HEADING.match(line) or _HTML_HEADING.match(line):
+    if found := _HEADING.match(line):
+        return _unmarked(_unclosed(found[1].rstrip()))
+    if found := _HTML_HEADING.match(line):
         return _unmarked(found[1])
     if _UNDERLINE.match(line) and not _NOT_A_PARAGRAPH.match(before):
         return _unmarked(before)
     return ""
+
+
+def _unclosed(heading: str) -> str:
+    """Return a heading without the marks that close it; those of a word (C#) stay."""
+    bare = heading.rstrip("#")
+    return bare if not bare or bare[-1].isspace() else heading
 
 
 def _unmarked(heading: str) -> str:
