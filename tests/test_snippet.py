@@ -84,6 +84,13 @@ def test_a_row_of_a_markdown_table_is_shown_from_its_beginning_after_the_names_o
     assert snippet(text, ["700", "seconds"]).startswith("| Setting | Default | Unit | … | needle7 | 700 ")
 
 
+def test_a_row_of_dashes_is_not_taken_for_the_rule_below_the_names():
+    rows = f"| rope | 1 | {FILLER} |\n" * 9
+    table = f"| Name | Count | Note |\n|---|---|---|\n{rows}| lamp | - | none |\n| - | - | - |\n{rows}"
+    assert snippet(f"{table}| needle | 7 | m |", ["needle"]).startswith("| Name | Count | Note | … ")
+    assert "lamp" not in snippet(f"| lamp | a |\n{rows}| lamp | b |\n| - | - |\n{rows}| needle |", ["needle"])
+
+
 def test_the_names_of_columns_are_shown_once_where_their_row_is_near():
     found = snippet(f"{FILLER * 9}\n\n{ROWS}", ["needle0"])
     assert found.count("Setting") == 1

@@ -5,6 +5,7 @@ Read from the lines of a text alone, because a snippet has nothing else to go by
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import NamedTuple
 
 from concord.text.pattern import pattern
@@ -25,13 +26,10 @@ class Row(NamedTuple):
 def row_at(text: str, at: int) -> Row | None:
     """Return the row that a place stands in, if its columns have names above it."""
     start = text.rfind("\n", 0, at) + 1
-    row, *above = text[start : at + 1], *reversed(text[:start].split("\n")[:-1])
-    for line, before in zip(above, above[1:], strict=False):
-        if _is_rule(line):
-            return Row(start, " ".join(before.split())) if _names(before) and not _is_rule(row) else None
-        if "|" not in line:
-            return None
-    return None
+    above = [*takewhile(lambda line: "|" in line, reversed(text[:start].split("\n")[:-1]))]
+    if len(above) < 2 or not _is_rule(above[-2]) or not _names(above[-1]):
+        return None  # further down, what looks like a rule is a row of dashes
+    return Row(start, " ".join(above[-1].split()))
 
 
 def column_names(text: str, start: int) -> list[str]:
