@@ -169,6 +169,11 @@ def test_what_is_yet_to_be_a_release_is_no_title_above_some(first: str):
     assert markdown_title(first, "Fixed", "Removed") == first
 
 
+@pytest.mark.parametrize("first", ["2.0 - Unreleased", "2.0 - Oct 2026", "2.0.0 - Ash", "v2.0 - Ash"])
+def test_a_release_above_numbers_alone_is_no_title(first: str):
+    assert markdown_title(first, "Fixed", "1.9.1", "1.9.0") is None
+
+
 def test_a_second_release_may_stand_far_below_the_first():
     text = "# v2.0.0\n\n" + "- a fix\n" * 2_000 + "\n# v1.0.0\n\nfirst\n"
     assert MarkdownExtractor().extract(text.encode(), "CHANGELOG.md").title is None
@@ -183,6 +188,8 @@ def test_a_second_release_may_stand_far_below_the_first():
         ("v1.2.0", "Features", "Fixes"),
         ("Version 2.0", "Requirements of Version 1.0"),
         ("1.1 Setup", "1.2 Use"),
+        ("3.12 - Networking", "3.12.1", "3.12.2"),
+        ("1.0: Introduction", "1.1.1", "1.1.2"),
         ("Next", "Steps"),
     ],
 )

@@ -45,6 +45,8 @@ _LIKE_A_RELEASE = pattern(
     r"|\W*(?:unreleased|upcoming|next(?:[ ](?:release|version))?|in[ ]development)\W*$",
     re.IGNORECASE,
 )
+# 3.12 - Networking, above 3.12.1: as much may be a release with its motto, above some that have dates.
+_CHAPTER = pattern(r"\d+\.\d+[ ]?[:–—-][ ](?!unreleased|upcoming|in[ ]dev)[^\W\d]", re.IGNORECASE)
 _BEGINS_WITH_ONE = pattern(r"\W*(?:(?:version|release)[ ]+)?v?\d+\.\d", re.IGNORECASE)
 
 Rank = tuple[int, ...]  # of a heading: it stands below those before it whose ranks are less
@@ -79,7 +81,10 @@ def is_title(first: str, headings: Iterable[str]) -> bool:
     """Whether the first heading of a text names all of it, and is not just the first of several releases."""
     if not (_is_of_many(first) or _LIKE_A_RELEASE.match(first)):
         return True
-    return len({first, *filter(_is_of_many, headings)}) < SEVERAL
+    others = filter(_is_of_many, headings)
+    if _CHAPTER.match(first) and not _is_of_many(first):
+        others = filter(lambda one: not _NUMBER_ALONE.fullmatch(one), others)  # they are its sections
+    return len({first, *others}) < SEVERAL
 
 
 def _is_of_many(title: str) -> bool:
