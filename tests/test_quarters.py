@@ -94,7 +94,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("asked", ["changes in the year 2019", "changes 2019", "service changes since 2019?"])
+@pytest.mark.parametrize("asked", ["changes in the year 2019", "changes 2019", "service changes of 2019?"])
 def test_a_year_that_nothing_holds_is_not_answered_by_another(asked: str):
     answer = search(Request(asked), tools(library(CHANGES), SURE))
     assert (answer.answerable, answer.note) == (False, "nothing holds 2019")
@@ -105,6 +105,8 @@ def test_a_year_that_nothing_holds_is_not_answered_by_another(asked: str):
     [
         "changes in the year 2021",
         "changes between 2018 and 2019",
+        "service changes since 2019?",
+        "changes before 2019",
         "changes 2019 users have noticed",
         "changes of port 2019/tcp",
         "changes in the year 1066",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from concord.ranking import rarity
 from concord.ranking.identifiers import shape
 from concord.text.contains import contains
-from concord.text.dates import Day, dates_in, days_of, month_number, named_forms
+from concord.text.dates import Day, dates_in, days_of, is_open_span, month_number, named_forms
 from concord.text.identifiers import is_version
 from concord.text.pattern import pattern
 from concord.text.quarters import Quarter, is_of, numerals, quarter_of, quarters_in
@@ -201,8 +201,9 @@ def _has_whole(release: re.Match[str], texts: Sequence[str], holders: Holders) -
     """
     name, number = release["name"], release["n"]
     begun = name[:_BEGINNING].casefold()
-    written = re.compile(rf"(?<![0-9.]){number}(?![0-9])")
-    at_place = re.compile(rf"(?:{_PLACE}|\bv|/)\W{{0,3}}v?{number}(?![0-9])", re.IGNORECASE | re.MULTILINE)
+    ended = rf"{number}(?!(?!(?:alpha|beta|rc)[0-9])\w)"  # 17beta1 is one of 17, and 17f0 begins an id
+    written = re.compile(rf"(?:(?<![\w.])v?|{re.escape(name)}){ended}", re.IGNORECASE)
+    at_place = re.compile(rf"(?:{_PLACE}|\bv|/)\W{{0,3}}v?{ended}", re.IGNORECASE | re.MULTILINE)
     if any(written.search(one) and (begun in one.casefold() or at_place.search(one)) for one in texts):
         return True
     numbers = any_of([match for one in (number, f"v{number}") if (match := word_match(one))])
@@ -292,19 +293,20 @@ def _with_others(asked: str, texts: Sequence[str]) -> Iterator[str]:
     """Yield the words of a query that name one of many, if a text has the same with another number."""
     if not any(map(str.isdigit, asked)):
         return  # as most: two patterns less to compile
+    is_span = is_open_span(asked)
     dates = [*dates_in(asked)]
-    if dates:
+    if dates and not is_span:
         known = {day for text in texts for one in dates_in(text) for day in one.days}
         yield from (one.written for one in dates if known.difference(one.days))
     quarters = [*quarters_in(asked)]
-    if quarters:
+    if quarters and not is_span:
         known_quarters = {one.quarter for text in texts for one in quarters_in(text)}
         yield from (one.written for one in quarters if known_quarters.difference({one.quarter}))
     from concord.ranking.asked_months import asked_months  # late: few queries have a number
 
     months = [*asked_months(asked, texts)]
     yield from (one for one, has_others in months if has_others)
-    if not dates and not quarters and not months:
+    if not dates and not quarters and not months and not is_span:
         yield from _year_with_others(asked, texts)
     words = [word for typed in asked.split() if not days_of(word := typed.strip(_AROUND))]
     place = f"|{_PLACE}" if _ABOUT_RELEASES.search(asked) else ""

@@ -66,6 +66,11 @@ _ANY_YEAR = pattern(
     r"(?!\w|[./:-][0-9]|,? [12][0-9]{3}\b)",
     re.IGNORECASE,
 )
+_OPEN_SPAN = pattern(
+    r"\b(?:after|before|between|since|till?|until|ab|bis|nach|seit|vor|zwischen|apr[eè]s|avant|depuis|entre"
+    r"|jusqu\w*|antes|desde|despu[eé]s|hasta)\b",
+    re.IGNORECASE,
+)
 
 
 class Day(Struct, frozen=True, order=True):
@@ -195,3 +200,8 @@ def _numerals(number: int) -> list[str]:
 def _ordinal(number: int) -> str:
     ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th") if number // 10 != 1 else "th"
     return f"{number}{ending}"
+
+
+def is_open_span(asked: str) -> bool:
+    """Whether a query asks about all that came before, after or between something: others answer it too."""
+    return _OPEN_SPAN.search(asked) is not None

@@ -12,7 +12,7 @@ from itertools import chain
 
 from msgspec import Struct
 
-from concord.text.dates import MONTHS, dates_in, month_number, without_dates
+from concord.text.dates import MONTHS, dates_in, is_open_span, month_number, without_dates
 from concord.text.pattern import pattern
 
 _ACCENTED = str.maketrans({"a": "[aä]", "e": "[eé]", "u": "[uû]"})
@@ -30,9 +30,7 @@ _MONTH = pattern(
 )
 _YEAR = pattern(r"(?<![0-9])[12][0-9]{3}(?![0-9])")
 _SPAN = pattern(
-    r"\b(?:after|before|between|from|since|till?|until|ab|bis|nach|seit|vor|zwischen|apr[eè]s|avant|depuis|entre"
-    r"|jusqu\w*|antes|desde|despu[eé]s|hasta)\b"
-    rf"|\b(?:{_NAME})\.?(?:[ ][12][0-9]{{3}})?\s*(?:to|through|[-–])\s*(?:{_NAME})\b",
+    rf"\bfrom\b|\b(?:{_NAME})\.?(?:[ ][12][0-9]{{3}})?\s*(?:to|through|[-–])\s*(?:{_NAME})\b",
     re.IGNORECASE,
 )
 _MOST_DAYS = 31
@@ -92,7 +90,7 @@ def is_of(text: str, month: Month) -> bool:
 
 def is_span(asked: str) -> bool:
     """Whether a query asks about a time that a month begins or ends: since May 2025, April to May 2025."""
-    return _SPAN.search(asked) is not None
+    return is_open_span(asked) or _SPAN.search(asked) is not None
 
 
 @lru_cache(maxsize=256)
