@@ -185,3 +185,10 @@ def test_a_misspelt_word_is_asked_back_even_where_meaning_alone_was_searched():
 
 def test_an_answer_to_rely_on_has_no_suggestions():
     assert library().search("kubernetes deployment").suggestions == ()
+
+
+@pytest.mark.parametrize("typed", ["march 2025", "what changed in März"])
+def test_the_name_of_a_month_that_nothing_holds_is_not_taken_for_a_mistyped_word(typed: str):
+    kb = KnowledgeBase.open(store__url="memory://", embed__provider="none")
+    kb.note(Note("The match went on until night; what changed in the marzipan is not known.", title="Match"))
+    assert not any("mat" in one.casefold() for one in kb.search(typed, mode="fts5").suggestions if " " in one)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from concord.text.characters import folded
+from concord.text.dates import month_number
 from concord.text.slips import is_slip
 from concord.text.terms import word_match, written
 from concord.text.trust import warnings_about
@@ -55,8 +56,8 @@ def _is_found(word: str, query: Query, index: LexicalIndex) -> bool:
 
 
 def unknown_words(query: Query) -> list[str]:
-    """Return the words of a query that no chunk holds, of too many the longest."""
-    unknown = [word for word in query.words if not query.frequencies.get(word)]
+    """Return the words of a query that no chunk holds, of too many the longest; no month is mistyped."""
+    unknown = [word for word in query.words if not query.frequencies.get(word) and not month_number(word)]
     chosen = sorted(unknown, key=len, reverse=True)[:MAX_WORDS]
     return [word for word in unknown if word in chosen]
 
