@@ -23,9 +23,15 @@ def settle_supersession(source: Source, catalog: Catalog) -> bool:
     documents = list(catalog.documents(source.id))
     wanted = successors(documents, source.prefix)
     for group in batched(_otherwise(documents, wanted), RELABELLED_AT_ONCE):
-        # As they are now: somebody may have changed them since they were read.
-        current = [(catalog.document(one), new) for one, new in group]
-        catalog.update_documents([replace(one, superseded_by=new) for one, new in current if one])
+        # As they are now: somebody may have changed them since they were read, or superseded them by a note.
+        current = [(catalog.document(read.id), read, new) for read, new in group]
+        catalog.update_documents(
+            [
+                replace(one, superseded_by=new)
+                for one, read, new in current
+                if one and one.superseded_by == read.superseded_by
+            ]
+        )
     return any(declares(document.details) for document in documents)
 
 
@@ -40,10 +46,12 @@ def release_superseded(source: Source, catalog: Catalog, document_ids: Sequence[
         catalog.update_documents([replace(one, superseded_by=None) for one in group])
 
 
-def _otherwise(documents: Sequence[Document], wanted: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
+def _otherwise(
+    documents: Sequence[Document], wanted: Mapping[str, str]
+) -> Iterator[tuple[Document, str | None]]:
     """Yield what is superseded otherwise than it should be, and by what; what a note supersedes stays so."""
     own = {document.id for document in documents}
     for document in documents:
         now, then = document.superseded_by, wanted.get(document.id)
         if now != then and (now is None or now in own):
-            yield document.id, then
+            yield document, then
