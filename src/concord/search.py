@@ -67,7 +67,7 @@ def examine(request: Request, tools: SearchTools) -> Examined:
         rescued = rescue(request, mode, fusion, retrieved, tools)
         found = rescued.found
     with timings.stage("fuse"):
-        fused = fuse(fusion, found.ballots, found.context)
+        fused = fuse(fusion, found.ballots, found.context, found.blended)
         scores = rrf_scores(found.ballots, found.context.k)
         wanted = _above_threshold(fused.ranked, scores, request.threshold)
         kept = above_floor(wanted, rescued.floor, scores)
@@ -170,5 +170,5 @@ def _as_if_absent(
     """Return what was found, and its order, as if passages had not been there that are not shown."""
     if not left_out:
         return found, fused
-    present = replace(found, ballots=without(found.ballots, left_out))
+    present = found.with_ballots(without(found.ballots, left_out))
     return present, fuse(fusion, present.ballots, present.context)

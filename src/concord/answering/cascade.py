@@ -120,7 +120,7 @@ def _is_answerable(fusion: str, found: Retrieval, tools: SearchTools) -> bool:
 
     With a model that nobody fitted, a cosine above the weak cut stands in for the probability.
     """
-    fused = fuse(fusion, found.ballots, found.context)
+    fused = fuse(fusion, found.ballots, found.context, found.blended)
     signals = signals_of(found, fused, coverage=0.0)
     cuts = calibrate.cuts(tools.calibration)
     score = calibrate.confidence_score(tools.calibration, signals)
@@ -132,7 +132,7 @@ def _joined(found: Retrieval, votes: Poll) -> Retrieval:
     """Return what was found with a rung's votes added to it."""
     added = [vote for cast in votes.votes.values() for vote in cast]
     ballots = with_votes(found.ballots, added, cosine=_cosines(found, added)) if added else found.ballots
-    return replace(found, poll=merged(found.poll, votes), ballots=ballots)
+    return replace(found.with_ballots(ballots), poll=merged(found.poll, votes))
 
 
 def _cosines(found: Retrieval, added: Sequence[Candidate]) -> Mapping[ChunkId, float]:

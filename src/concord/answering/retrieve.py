@@ -27,7 +27,7 @@ from concord.ranking.definitions import asked_name
 from concord.ranking.plan import polled
 from concord.request_checks import Values
 from concord.text.characters import latin_share
-from concord.types import Candidate, ChunkId, Degraded, Filter, Mode, Query, Request, Source
+from concord.types import Candidate, ChunkId, Degraded, Filter, Mode, Query, Ranked, Request, Source
 
 if TYPE_CHECKING:
     from concord.answering.cosines import Cosines
@@ -51,6 +51,11 @@ class Retrieval(Struct, frozen=True):
     ballots: Ballots
     context: Context
     cosines: Cosines | None = None
+    blended: list[Ranked] | None = None  # the order of `blend`, where it has been made for these ballots
+
+    def with_ballots(self, ballots: Ballots) -> Retrieval:
+        """Return the same with other ballots."""
+        return replace(self, ballots=ballots, blended=None)
 
     @property
     def degraded(self) -> tuple[Degraded, ...]:
@@ -99,11 +104,12 @@ def retrieve(
             compared = _compared(voted, query, cosines)
             ballots = _completed(poll, voted, compared)
         ballots = _drawn_to_first_hits(ballots, context, compared)
-        ballots = _with_copies(ballots, context, compared)
+        blended = blend(ballots, context)
+        ballots = _with_copies(ballots, blended, compared)
         if compared and not query.filter.is_open and are_few(ballots):
             others = _unfiltered(asked, query, voted, cosines, context, deadline)
             context = replace(context, unfiltered=others)
-    return Retrieval(query, poll, ballots, context, cosines)
+    return Retrieval(query, poll, ballots, context, cosines, blended)
 
 
 def _is_option(store: Store, dashed: Dashed) -> bool:
@@ -269,9 +275,9 @@ def _drawn_to_first_hits(ballots: Ballots, context: Context, compared: Compariso
     return replace(ballots, drawn=compared.drawn_cosines(weights, DRAWN_STRENGTH))
 
 
-def _with_copies(ballots: Ballots, context: Context, compared: Comparison | None) -> Ballots:
-    """Tell which candidates are copies of the first hit."""
-    if compared is None or not ballots.votes:
+def _with_copies(ballots: Ballots, blended: Sequence[Ranked], compared: Comparison | None) -> Ballots:
+    """Tell which candidates are copies of the first hit; their order stays the same."""
+    if compared is None or not blended:
         return ballots
-    alike = compared.likeness(blend(ballots, context)[0].chunk_id)
+    alike = compared.likeness(blended[0].chunk_id)
     return replace(ballots, copies={one: cosine for one, cosine in alike.items() if cosine >= COPY})

@@ -33,9 +33,10 @@ class Fused(Struct, frozen=True):
     standing: dict[ChunkId, float]  # falling; the same whichever fusion made the order
 
 
-def fuse(name: str, ballots: Ballots, context: Context) -> Fused:
-    """Return the order of a fusion of the table; a blend is made once, whatever it is needed for."""
-    blended = blend(ballots, context)
+def fuse(name: str, ballots: Ballots, context: Context, blended: list[Ranked] | None = None) -> Fused:
+    """Return the order of a fusion of the table; `blended` is that of `blend`, where it is known already."""
+    if blended is None:
+        blended = blend(ballots, context)
     ranked = blended if name == "blend" else FUSIONS[name](ballots, context)
     return Fused(ranked, standings(blended, ballots, context))
 
