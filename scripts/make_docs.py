@@ -31,9 +31,10 @@ by [answer.schema.json](answer.schema.json).
 | exit status | means |
 |---|---|
 | 0 | found, or done |
-| 1 | nothing found |
+| 1 | nothing found; of `kb doctor`: something is wrong; of `kb models use`: not switched |
 | 2 | error: one line says what, one says what to do ([errors](errors.md)) |
-| 3 | finished, but some files failed; each is named with its reason |
+| 3 | finished, but some files failed, each named with its reason; of `kb models add`, `kb backfill` and \
+`kb migrate`: chunks are left without a vector |
 | 130 | interrupted; what was stored stays, and `kb sync` goes on from there |
 
 A reader that closes the pipe early (`kb search … | head -1`) is no error. Colours appear at a terminal only,

@@ -201,6 +201,27 @@ def test_the_command_tells_what_was_done(
     assert (told["documents"], told["unchanged"], told["embedded"], told["degraded"]) == (1, 1, 0, None)
 
 
+class Down(RecordingEmbedder):
+    """An embedder whose provider has gone since it was configured."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.fails_after = 0
+
+
+def test_the_command_ends_with_3_where_chunks_are_left_without_a_vector(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setitem(plugins.TABLES["embedders"], "down", "test_backfill:Down")
+    monkeypatch.setenv("KB_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("KB_EMBED_PROVIDER", "down")
+    write(tmp_path / "docs" / "a.md", "# A\n\nSome text.\n")
+    main(["add", str(tmp_path / "docs")])
+    capsys.readouterr()
+    assert main(["backfill"]) == 3
+    assert "1 chunks are left without a vector: the provider does not answer" in capsys.readouterr().err
+
+
 @pytest.mark.promise("E.cache.hit-rate")
 def test_stats_tell_how_much_the_cache_holds_and_how_often_it_helped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

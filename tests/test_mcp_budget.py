@@ -147,7 +147,7 @@ def test_the_text_says_what_the_structure_says():
         "docs/auth.md:12-31",
         "high",
         "| The first passage.",
-        "semantic (still loading)",
+        "without semantic: still loading",
         "answerable",
     ):
         assert told in reply.text

@@ -360,6 +360,19 @@ def test_adding_syncing_and_removing_can_be_repeated(tmp_path: Path):
     run(scene)
 
 
+def test_a_file_that_only_moved_is_told_of_by_sync(tmp_path: Path):
+    docs = write_docs(tmp_path / "docs")
+
+    async def scene() -> None:
+        async with in_process(tmp_path / "home") as client:
+            await call(client, "kb_add_source", path=str(docs))
+            (docs / "auth.md").rename(docs / "login.md")
+            synced = await client.call_tool("kb_sync", {})
+            assert "1 renamed, 2 unchanged" in said(synced)
+
+    run(scene)
+
+
 @pytest.mark.promise("freshness.own-writes")
 def test_a_generation_that_is_reached_is_answered_from_and_one_that_is_not_is_told_of(tmp_path: Path):
     async def scene() -> None:

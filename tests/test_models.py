@@ -392,7 +392,7 @@ def test_what_the_commands_say_names_the_models_and_what_to_do(
     assert "hashing/turned: embedded 30 chunks" in said.out
     assert "`kb models use turned`" in said.err
     assert "searches use hashing/turned now" in said.out
-    assert "no less than chance would explain" in said.err
+    assert "no less, or the difference may be chance" in said.err
     assert "✓ Removed model: hashing/hashing-256 (30 vectors)" in said.out
     assert main(["models", "use", "nobody"]) == 2
     assert "there are: hashing/turned" in capsys.readouterr().err

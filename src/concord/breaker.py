@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-LATE_S = 5.0  # without an answer count as a failure, unless the search itself allowed less
+LATE_S = 5.0  # without an answer count as a failure; more where search.deadline_ms allows more
 PROMPT_S = 1.0  # within which nearly everything answers that is well
 FAILURES = 3  # in a row: one may be a server that restarts, three are an outage
 
@@ -147,7 +147,8 @@ class Guarded:
     def fetch_ahead(self, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, Vector] | None:
         """Return the same, though nobody may need it: it counts neither as a success nor as a failure.
 
-        One search would count twice, and what answers would speak for what does not.
+        Counted, one search would count twice, and a vector store that answers would hide an embedder that
+        does not.
         """
         if not self._breaker.is_well():
             return None

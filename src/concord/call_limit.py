@@ -2,7 +2,7 @@
 
 That is said once, where a search begins, and known to all that it sets to work. Protocols have no word for
 it: only an adapter that asks a server needs to know, so that the server does not go on with what nobody waits
-for any more. Nothing is said where nothing may be cut off, as in a sync.
+for any more. A sync sets no limit: nothing of it may be cut off.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is set, and who set it: one way to resolve settings. Only this module reads the environment.
+"""What is set, and who set it: one way to resolve settings. Only this module reads them from the environment.
 
 A value comes from, weakest first: its default, `config.toml`, the environment (`search.default_top` is
 `KB_SEARCH_DEFAULT_TOP`), what the caller passed (a flag). A configuration file is read from the user's own

@@ -167,7 +167,7 @@ def _vectors(tools: DoctorTools) -> Iterator[Finding]:
     """Chunks that meaning cannot find."""
     store = tools.store()
     if not store.ledger.is_empty():
-        store.vectors.fetch([0])  # which says so where vectors are kept elsewhere than the settings say
+        store.vectors.fetch([0])  # raises where vectors are kept elsewhere than the settings say
     counts = store.catalog.counts()
     waiting = counts.chunks - counts.vectors
     if waiting > 0:

@@ -81,6 +81,9 @@ class Failure(Struct, frozen=True):
     reason: str
 
 
+FILE_COUNTS = ("added", "changed", "removed", "renamed", "unchanged")  # of a SyncReport
+
+
 class SyncReport(Struct, frozen=True):
     """What one sync did to one source."""
 

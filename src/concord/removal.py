@@ -1,4 +1,4 @@
-"""How is a knowledge base rid of a source? With all that came from it, and not of what is nowhere else."""
+"""How is a source removed? With all that came from it; notes, which exist nowhere else, only with `force`."""
 
 from __future__ import annotations
 

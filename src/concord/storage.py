@@ -536,7 +536,7 @@ class Store(Protocol):
     def glance(self) -> Glance:
         """Return all that a search has to know before it begins: a server is asked once.
 
-        What the generation counts is in what is read afterwards.
+        Later reads see all that had been written up to its generation.
 
         Raises:
             Unavailable: who keeps the vectors does not answer.
@@ -568,7 +568,7 @@ class Store(Protocol):
         ...
 
     def index_state(self) -> VectorIndexState | None:
-        """Return what becomes of the index of the active space's vectors; None where there never is one."""
+        """Return the state of the active space's vector index; None for a store that never builds one."""
         ...
 
     def close(self) -> None:

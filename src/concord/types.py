@@ -340,7 +340,7 @@ class Query(Struct, frozen=True):
     ef_search: int | None = None
     options: tuple[str, ...] = ()  # words whose dash excludes nothing, as in tar -xzf
     remaining: str = ""  # what is left of the text without what it excludes; empty where it excludes nothing
-    nothing_wanted: bool = False  # it excludes where it asks for nothing, so that it is read as words
+    nothing_wanted: bool = False  # it only excludes (-word), so its words are looked for instead
 
     @property
     def meaning(self) -> str:

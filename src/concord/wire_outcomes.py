@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
+from concord.outcomes import FILE_COUNTS
 from concord.text.urls import without_password
 from concord.wire import JsonObject, iso_time, json_object
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from concord.types import Feedback, Identity
     from concord.vector_move import VectorMove
 
-SUMMED = ("added", "changed", "removed", "renamed", "unchanged", "chunks", "embedded", "reused", "pending")
+SUMMED = (*FILE_COUNTS, "chunks", "embedded", "reused", "pending")
 
 
 def sync_report_to_json(report: SyncReport) -> JsonObject:

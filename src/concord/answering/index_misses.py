@@ -3,7 +3,7 @@
 An index of vectors is a graph that is walked from one place. Where topics lie far apart, a walk may end in
 the wrong one and bring back forty texts, none of which is among the nearest. Words find their texts without
 it, and how near those are is known as well: one that is nearer than the tenth of what meaning found, and that
-meaning did not find, was missed. An index that compares everything never gives that cause.
+meaning did not find, was missed. An index that compares everything misses nothing.
 """
 
 from __future__ import annotations

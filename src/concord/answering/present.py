@@ -100,7 +100,7 @@ def _lifted(hit: Hit, verdict: Verdict, look: Look) -> Json:
 
 def waiting_for_vectors(judgement: Judgement, found: Retrieval) -> list[Degraded]:
     """Say that words alone speak for some hits, because their vectors are yet to be made."""
-    # Who looked for meaning and came by none of them, as before the first vector, has seen as much.
+    # A missing cosine means a missing vector only where meaning was searched and vectors could be fetched.
     has_looked = "semantic" in found.poll.votes and any(map(str.isalnum, found.query.meaning))
     is_known = has_looked and not (found.cosines and found.cosines.degraded)
     waiting = sum(verdict.signals.cosine is None for verdict in judgement.verdicts) if is_known else 0

@@ -136,7 +136,7 @@ def _program(*, shared: bool) -> tuple[str, list[str]]:
     """Return the command that runs this very program, wherever the client starts it."""
     if "archive-v0" in Path(sys.prefix).parts:  # an environment of uvx, which may be gone tomorrow
         return shutil.which("uvx") or "uvx", ["--from", _origin(), "kb"]
-    script = Path(sys.executable).parent / ("kb.exe" if sys.platform == "win32" else "kb")
+    script = Path(sys.executable).parent / "kb"
     if script.exists() and not (shared and shutil.which("kb")):
         return str(script), []
     return "kb", []

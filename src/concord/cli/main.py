@@ -88,7 +88,7 @@ def kb(ctx: click.Context, store: str | None, org: str | None, debug: bool) -> N
     cited passages: one command, nothing to set up.
 
     Results go to stdout, everything else to stderr. Exit status: 0 found or done, 1 nothing found, 2 error,
-    3 finished but some files failed.
+    3 finished but some files failed or chunks are left to embed.
     """
     ctx.obj = Flags(store, org)
 

@@ -10,6 +10,7 @@ import click
 
 from concord.cli import output
 from concord.cli.command import Flags, command, group, opened
+from concord.cli.faults import SOME_FAILED
 from concord.cli.progress import progress_shown
 from concord.visible import one_line
 
@@ -71,7 +72,7 @@ def add(flags: Flags, provider: str, model: str, url: str, as_json: bool) -> int
         output.emit(f"{one_line(built.identity.name)}: {_made(built.embedding)} in {built.took_s:.1f} s")
         if not built.is_active and not built.embedding.pending:
             output.talk(f"searches still use the other model: `kb models use {built.identity.model}`")
-    return NOT_SWITCHED if built.embedding.pending > built.embedding.refused else 0
+    return SOME_FAILED if built.embedding.pending > built.embedding.refused else 0
 
 
 @command("use", "kb models use nomic-embed-text", "kb models use 2 --force", "kb models use 1 --json")
@@ -161,7 +162,7 @@ def backfill(flags: Flags, as_json: bool) -> int:
         )
         if done.pending:
             output.talk(f"{done.pending:,} chunks are left without a vector: {done.degraded}")
-    return NOT_SWITCHED if done.pending else 0
+    return SOME_FAILED if done.pending else 0
 
 
 def _list(flags: Flags, *, as_json: bool) -> None:
@@ -204,7 +205,7 @@ def _difference(comparison: ModelComparison) -> str:
     if not count:
         return "there was nothing to try: no document has a sentence to look for"
     after, before = comparison.after, comparison.before
-    verdict = "less, and not by chance" if comparison.is_worse else "no less than chance would explain"
+    verdict = "less, and not by chance" if comparison.is_worse else "no less, or the difference may be chance"
     return (
         f"{count} queries: {after.identity.name} finds {after.found:.0%} (MRR {after.mrr:.3f}),"
         f" {before.identity.name} {before.found:.0%} ({before.mrr:.3f}): {verdict}"

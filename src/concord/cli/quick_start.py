@@ -86,5 +86,4 @@ def _counted(one: str, several: str, number: int) -> str:
 
 
 def _system() -> str:
-    name: str = os.uname().sysname if hasattr(os, "uname") else _real("platform").system()
-    return name
+    return os.uname().sysname

@@ -11,6 +11,7 @@ from concord.cli import output
 from concord.cli.command import Flags, command, opened, tags_option
 from concord.cli.faults import SOME_FAILED
 from concord.cli.progress import progress_shown
+from concord.outcomes import FILE_COUNTS
 from concord.partly_read import sentence
 from concord.visible import one_line
 
@@ -159,8 +160,7 @@ def summary(report: SyncReport) -> str:
 
 
 def _first_line(report: SyncReport) -> str:
-    counts = ("added", "changed", "removed", "renamed", "unchanged")
-    done = [f"{getattr(report, name):,} {name}" for name in counts if getattr(report, name)]
+    done = [f"{getattr(report, name):,} {name}" for name in FILE_COUNTS if getattr(report, name)]
     what = ", ".join(done) or "nothing to index"
     return (
         f"{one_line(report.source.name)}: {what} · {report.chunks:,} chunks written in {report.took_s:.1f} s"

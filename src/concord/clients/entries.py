@@ -70,15 +70,13 @@ class Change(NamedTuple):
 
 def home(environment: Environment) -> Path:
     """Return the user's own folder."""
-    return Path(environment.get("HOME") or environment.get("USERPROFILE") or os.path.expanduser("~"))
+    return Path(environment.get("HOME") or os.path.expanduser("~"))
 
 
 def application_folder(environment: Environment, mac: str = "Library/Application Support") -> Path:
     """Return where programs with windows keep their settings on this platform."""
     if sys.platform == "darwin":
         return home(environment) / mac
-    if sys.platform == "win32":
-        return Path(environment.get("APPDATA") or home(environment) / "AppData/Roaming")
     return Path(environment.get("XDG_CONFIG_HOME") or home(environment) / ".config")
 
 

@@ -169,9 +169,9 @@ def isotonic(
 ) -> tuple[tuple[float, float], ...]:
     """Return points (promised, came true), both rising, over bins of equal weight.
 
-    They begin at nothing for nothing: below the first bin, too, less is promised for less. `inside` is
-    what cases weigh against others of their bin, where that differs: who is rarely asked can so have bins of
-    its own, and count for little in those that it shares.
+    They begin at nothing for nothing: below the first bin, too, less is promised for less. `inside` are
+    weights within a bin, if other than those that bins are formed by: a rare kind of query can then fill bins
+    of its own and count for little in those that it shares.
     """
     from scipy.optimize import isotonic_regression
 

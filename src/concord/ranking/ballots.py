@@ -60,7 +60,7 @@ def without(ballots: Ballots, gone: AbstractSet[ChunkId]) -> Ballots:
 
 
 def without_copies(ballots: Ballots) -> Ballots:
-    """Return the ballots without copies of the first hit: with whom it shares what it says."""
+    """Return the ballots without copies of the first hit, which would lower how far it stands out."""
     return without(ballots, ballots.copies.keys()) if ballots.copies else ballots
 
 

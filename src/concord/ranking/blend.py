@@ -13,8 +13,7 @@ from concord.ranking.plan import WEIGHTS
 from concord.ranking.share import Share, Shares, moments, ranked_by
 from concord.types import ChunkId, Ranked
 
-# How deep means and spreads look: a strategy proposes at least one more. All 40 order no set better, and what
-# was fitted with 39 then promises too much of code questions (ECE 0.056 instead of 0.053).
+# How deep means and spreads look: a strategy proposes at least one more. All 40 order no set better.
 POOL = 39
 FEW = 20  # candidates, below which they cannot tell what stands out
 LEAST_SEMANTIC = 0.1  # as where the query quotes

@@ -34,7 +34,8 @@ UNFITTED = Cuts()
 # What words vouch for by themselves, whatever meaning says: where the first hit has two words of a query or
 # more, all of them and in its order, 90 of 100 answers were right among link texts, and more elsewhere.
 VERBATIM_ANSWER = 0.85
-VERBATIM_HITS = 0.6  # of a hit that has the query so; link texts that many have, and 20 of 100 are right
+# Of one such hit. It falls with their number: of link texts that many pages have, 20 of 100 were right.
+VERBATIM_HITS = 0.6
 # How many times what hits promise together an answer may promise. With three times, one question in eight was
 # refused that a store of ten documents answers.
 TOGETHER = 6.0

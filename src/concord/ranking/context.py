@@ -12,7 +12,11 @@ SEMANTIC_WEIGHT = 0.6
 
 
 class BlendNumbers(Struct, frozen=True):
-    """The tuned numbers of a blend; `python -m benchmarks fusion` chooses them with each set left out."""
+    """The tuned numbers of a blend.
+
+    `python -m benchmarks fusion` shows which each of its sets would choose; the chats and other collections
+    of docs/quality.md had a say, too, and alone speak for `lead`.
+    """
 
     flat: float = 0.8  # semantic share where the lexical ballot is flat
     margin: float = 0.3  # what a lexical first that stands out takes off it

@@ -69,7 +69,7 @@ class SearchSignals(Struct, frozen=True):
     reads: float = 1.0  # how well the model reads the query's script
     known_words: float = 1.0  # share of the query's words that the model has whole
     standing_margin: float = 0.0  # of the candidate that stands highest above the tenth
-    discount: float = 1.0  # what chances are worth where what was asked for is nowhere, or is nothing
+    discount: float = 1.0  # factor on all probabilities: less than 1 where what was asked for is nowhere
 
 
 class HitSignals(Struct, frozen=True):

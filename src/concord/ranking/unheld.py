@@ -266,7 +266,7 @@ def _is_message(quoted: str, text: str) -> bool:
 
 
 def discount(query: Query, missing: Sequence[str], chunks: int) -> float:
-    """Return what chances are worth: all, but of a query that asks for nothing, or for what nothing holds."""
+    """Return the factor on all probabilities: less than 1 where what is asked for is nothing, or nowhere."""
     if query.words and not (query.phrases or query.entities) and all(map(is_stop_word, query.words)):
         return NOTHING_ASKED
     held = {word: holding for word, holding in query.frequencies.items() if holding}

@@ -60,7 +60,7 @@ class Parsed(Struct, frozen=True):
     words: tuple[str, ...] = ()  # the tokens `loose` looks for one by one: ask for the frequencies of these
     kept: tuple[Match, ...] = ()  # what `loose` looks for besides, however frequent: phrases and prefixes
     dropped: Match | None = None  # what `loose` excludes
-    nothing_wanted: bool = False  # it excludes where it asks for nothing, so that it was read as words
+    nothing_wanted: bool = False  # it only excludes (-word), so its words are looked for instead
 
 
 class Dashed(NamedTuple):
