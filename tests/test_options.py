@@ -157,6 +157,29 @@ def test_an_option_beside_its_command_is_found_where_that_describes_it(query: st
     assert titles(library(DUMPS).search(query, mode=mode))[:1] == [first]
 
 
+MIRROR = {
+    "mirror": "Options:\n\n--retry\n    Tries again.\n--count\n    Counts files.\n--dry-run\n    Copies none.",
+    "settings": "max_size is the setting for it: files that are larger are left out by mirror.",
+}
+
+
+@pytest.mark.parametrize(
+    "query", ["mirror --retry-count", "--retry-count", "what does mirror --retry-count do"]
+)
+def test_an_option_that_is_put_together_from_others_is_told_to_be_nowhere(query: str):
+    assert library(MIRROR).search(query).note == "nothing holds --retry-count"
+
+
+@pytest.mark.parametrize("query", ["mirror --retry", "--dry-run", "mirror --max-size", "mirror --retry=5"])
+def test_an_option_that_a_text_has_with_or_without_its_dashes_is_not(query: str):
+    assert "nothing holds" not in (library(MIRROR).search(query).note or "")
+
+
+def test_where_no_text_writes_options_none_is_missed():
+    shelf = {"one": "The retry happens after a count of three.", "two": "A mirror of the count."}
+    assert "nothing holds" not in (library(shelf).search("mirror --retry-count").note or "")
+
+
 def asked(text: str, *options: str) -> AskedOption | None:
     terms = parse(text, options).terms
     return asked_option(Query(text, terms, (), (), None, None, 10, 30, Filter(), options=options))

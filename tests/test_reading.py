@@ -365,3 +365,15 @@ def test_lines_that_end_before_they_begin_are_refused_with_what_was_likely_meant
 def test_a_citation_is_read_as_it_was_written(path: str, first: int, more: int):
     assert parse_citation(f"{path}:{first}-{first + more}") == Citation(path, (first, first + more), None)
     assert parse_citation(f"{path}:p{first}") == Citation(path, None, (first, first))
+
+
+def test_a_line_longer_than_a_passage_is_read_whole_and_explained_by_its_nearest_part(own: KnowledgeBase):
+    folder = Path(own.source("docs").source.path or "")
+    rules = " ".join(f"Rule {n}: everybody keeps locker {n} tidy." for n in range(400))
+    write(folder / "handbook.md", f"# Handbook\n\n{rules} The spare fuse is taped under the toolbox.\n")
+    own.sync()
+    hit = own.search("spare fuse under the toolbox", mode="fts5").hits[0]
+    assert hit.citation == "docs/handbook.md:3-3"
+    passage = own.get(hit.citation)
+    assert (passage.citation, hit.chunk.text in passage.text) == (hit.citation, True)
+    assert own.explain("spare fuse under the toolbox", hit.citation).chunk.id == hit.chunk.id

@@ -6,6 +6,7 @@ To the index `--amend` is the word amend, so `--fixup=amend:` holds it as well a
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from concord.text.pattern import pattern
@@ -16,6 +17,7 @@ MOST_WORDS = 8  # a longer query tells what happened, and an option was part of 
 MOST_BESIDE = 3  # that are more than "what does … do": docker compose up -d
 
 _OPTION = pattern(r"(--?[A-Za-z][\w-]*)(?:=\S*)?")
+_LONG = pattern(r"(?<![\w-])--[A-Za-z][\w-]+")
 _AROUND = "\"'`“”‘’()[],;:.!?"
 _ASKING = {
     "option", "flag", "switch", "argument", "parameter", "mean", "means", "meaning", "stand", "use", "used",
@@ -50,6 +52,21 @@ def asked_option(query: Query) -> AskedOption | None:
 def writes(option: str, text: str) -> bool:
     """Whether a text has an option with its dashes; in its own case, for -c and -C are two."""
     return option in text and re.search(_whole(option), text) is not None
+
+
+def long_option(query: Query, texts: Iterable[str]) -> str | None:
+    """Return the option of two dashes that a query asks for, if texts write others: they are about such."""
+    asked = asked_option(query)
+    if asked is None or not asked.option.startswith("--"):
+        return None
+    others = (one for text in texts for one in _LONG.findall(text))
+    return asked.option if any(one != asked.option for one in others) else None
+
+
+def names(option: str, text: str) -> bool:
+    """Whether a text has an option, with its dashes or as the name that a setting has: dry-run, dry_run."""
+    parts = map(re.escape, option.lstrip("-").split("-"))
+    return re.search(rf"(?<![^\W_])(?:no-)?{'[-_]?'.join(parts)}(?![^\W_])", text, re.IGNORECASE) is not None
 
 
 def describes(option: str, text: str) -> bool:

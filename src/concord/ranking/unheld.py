@@ -1,4 +1,4 @@
-"""Codes, dates, quarters, months, years, versions, identifiers and quotations of a query that no text holds.
+"""Codes, dates, versions, options, identifiers, quotations and the like of a query that no text holds.
 
 What is like it (INC-4713 for INC-4712, release 3.2 for 3.3, Q2 2024 for Q2 2023) is found and near, and is
 not it. A name of which no text has a word needs no rule: such words count against an answer in any case.
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from concord.ranking import rarity
 from concord.ranking.identifiers import shape
+from concord.ranking.options import long_option, names
 from concord.text.contains import contains
 from concord.text.dates import Day, dates_in, days_of, is_open_span, month_number, named_forms
 from concord.text.identifiers import is_version
@@ -115,7 +116,17 @@ def unheld(texts: Sequence[str], query: Query, holders: Holders) -> tuple[str, .
             and not _is_released(part, named[one], texts, holders)
         ),
         *(one[0] for one in _whole_releases(query.meaning, texts) if not _has_whole(one, texts, holders)),
+        *_options(query, texts, holders),
     )
+
+
+def _options(query: Query, texts: Sequence[str], holders: Holders) -> Iterator[str]:
+    """Yield the option that a query asks for, if nothing has it: to the index it is but its words."""
+    if "--" not in query.text:
+        return
+    option = long_option(query, texts)
+    if option and not any(names(option, text) for text in (*texts, *holders(word_match(option)))):
+        yield option
 
 
 def _is_held(part: str, texts: Sequence[str], holders: Holders) -> bool:
@@ -244,7 +255,7 @@ def _decisive(name: str, query: Query) -> str | None:
     Of `URL.copy_with` a text that defines it has the second part alone. In a sentence words joined by
     capitals are brands as well, which other texts spell otherwise (PostgreSQL, Postgres).
     """
-    if shape(name) != "sure":
+    if shape(name) != "sure" or name.startswith("-"):  # an option with a value of its own
         return None
     last = name.removesuffix("()").rpartition(".")[2].rpartition("::")[2]
     is_alone = query.text.strip() == name
