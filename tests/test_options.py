@@ -158,7 +158,7 @@ def test_an_option_beside_its_command_is_found_where_that_describes_it(query: st
 
 
 MIRROR = {
-    "mirror": "Options:\n\n--retry\n    Tries again.\n--count\n    Counts files.\n--dry-run\n    Copies none.",
+    "mirror": "Options:\n\n--retry\n    Tries again.\n--count\n    Counts.\n--dry-run\n    Copies none.",
     "settings": "max_size is the setting for it: files that are larger are left out by mirror.",
 }
 
