@@ -192,3 +192,23 @@ def test_the_name_of_a_month_that_nothing_holds_is_not_taken_for_a_mistyped_word
     kb = KnowledgeBase.open(store__url="memory://", embed__provider="none")
     kb.note(Note("The match went on until night; what changed in the marzipan is not known.", title="Match"))
     assert not any("mat" in one.casefold() for one in kb.search(typed, mode="fts5").suggestions if " " in one)
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("login Grafana", "no text has the word Grafana"),
+        ("who founded the login, and was it deprecated?", "no text has the words founded, deprecated"),
+        ("login token", None),
+        ("the login of my and your", None),  # stop words
+        ("login 4711 getGrafanaName", None),  # numbers and identifiers are told of otherwise, or not
+    ],
+)
+def test_words_that_no_text_has_are_named_where_others_are_found(query: str, told: str | None):
+    answer = library().search(query, mode="fts5")
+    assert answer.hits
+    assert answer.note == told
+
+
+def test_words_that_no_text_has_are_not_named_where_words_were_not_asked_for():
+    assert library().search("login Grafana", mode="semantic").note is None

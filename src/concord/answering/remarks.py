@@ -52,12 +52,28 @@ def _note(answer: Answer, rescued: Rescue, unheld: Sequence[str], tools: SearchT
     notes = [rung if answer.hits else _why_empty(answer, rescued.found, tools)]
     if unheld and answer.hits:
         notes.append(f"nothing holds {', '.join(unheld)}")
+    elif answer.hits and not rescued.rung:
+        notes.append(_absent(rescued.found))
     if rescued.found.query.nothing_wanted and rescued.found.query.chunks:
         notes.append(ONLY_EXCLUDES)
     if answer.hits:
         notes += [_what_is_excluded(rescued.found.query), _crowded(answer, rescued.found.query)]
     notes += [_what_is_unread(answer), _what_is_clamped(answer, tools)]
     return "; ".join(filter(None, notes)) or None
+
+
+def _absent(found: Retrieval) -> str | None:
+    """Say which words of the query no text has: they may be all that was asked, or another word for it.
+
+    That takes nothing from the confidence: of judged questions those with such words are answered as often.
+    """
+    query = found.query
+    if not found.ballots.lexical or all(map(query.frequencies.get, query.words)):
+        return None
+    from concord.answering.suggest import absent_words  # late: most queries have none
+
+    words = absent_words(query)
+    return f"no text has the word{'s' * (len(words) > 1)} {', '.join(words)}" if words else None
 
 
 def _what_is_excluded(query: Query) -> str | None:

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 from concord.text.characters import folded
 from concord.text.dates import month_number
 from concord.text.slips import is_slip
+from concord.text.stopwords import is_stop_word
 from concord.text.terms import word_match, written
 from concord.text.trust import warnings_about
+from concord.text.unspaced import has_unspaced
 from concord.text.vowel_signs import MARKS
 from concord.types import ChunkId, Document, Query
 
@@ -27,6 +29,8 @@ MAX_WORDS = 4  # of one query that are looked up: who mistypes more has pasted s
 MAX_TEXT = 200  # characters of a query that is suggested again, put right
 MAX_TITLE = 80  # characters; a longer title is a text
 _TITLES = 3
+LEAST_LETTERS = 3  # of a word that is said to be nowhere
+_AROUND = ".,;:!?()[]\"'"
 
 # A word → words like it, with how many chunks hold each.
 LikeWords = Callable[[str], Sequence[tuple[str, int]]]
@@ -60,6 +64,18 @@ def unknown_words(query: Query) -> list[str]:
     unknown = [word for word in query.words if not query.frequencies.get(word) and not month_number(word)]
     chosen = sorted(unknown, key=len, reverse=True)[:MAX_WORDS]
     return [word for word in unknown if word in chosen]
+
+
+def absent_words(query: Query) -> list[str]:
+    """Return the words of a query that no chunk holds; no numbers, no identifiers, no parts of these."""
+    typed = {word.strip(_AROUND) for word in query.text.split()}
+    words = (word for word in unknown_words(query) if word in typed and word.isalpha())
+    plain = (word for word in words if word.islower() or word.istitle() or word.isupper())
+    return [
+        word
+        for word in plain
+        if len(word) >= LEAST_LETTERS and not is_stop_word(word) and not has_unspaced(word)
+    ]
 
 
 def related_titles(
