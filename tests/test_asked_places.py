@@ -1,0 +1,108 @@
+"""A query that names a file, or a line of one, shows what stands there first."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from concord import KnowledgeBase
+from concord.text.line_places import places_in
+from support.recorders import write
+from support.small_library import opened
+
+TRACEBACK = """Traceback (most recent call last):
+  File "/srv/app/main.py", line 3, in <module>
+    run()
+  File "/usr/lib/python3/site-packages/shop/client.py", line 77, in run
+    raise ValueError("no existing session")
+ValueError: no existing session"""
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("shop/client.py:311", [("shop/client.py", (311, 311))]),
+        ("docs/auth.md:12-31", [("docs/auth.md", (12, 31))]),
+        ("client.py:311:8: error: expected ;", [("client.py", (311, 311))]),
+        ("why does client.py#L311-L320 fail", [("client.py", (311, 320))]),
+        ("    at run (src/client.js:10:5)", [("src/client.js", (10, 10))]),
+        ("client.py, line 311", [("client.py", (311, 311))]),
+        ("what is on line 311 of client.py?", [("client.py", (311, 311))]),
+        (TRACEBACK, [("/usr/lib/python3/site-packages/shop/client.py", (77, 77)), ("/srv/app/main.py", (3, 3))]),
+        ("filter.d/exim-spam.conf", [("filter.d/exim-spam.conf", None)]),
+        ("`jail.conf`", [("jail.conf", None)]),
+        ("a ratio of 3.2:1", []),
+        ("at 12:30 with node.js", []),
+        ("http://localhost:8080/", []),
+        ("line 12", []),
+        ("what changed in jail.conf", []),
+    ],
+)
+def test_places_are_read_as_programs_and_people_write_them(text: str, named: list[tuple[str, object]]):
+    assert [(one.path, one.lines) for one in places_in(text)] == named
+
+
+@given(st.text(st.sampled_from("ab./\\:#L19 \n-"), max_size=200))
+def test_any_text_names_some_places_or_none(text: str):
+    assert all(one.lines is None or 0 <= one.lines[0] <= one.lines[1] for one in places_in(text))
+
+
+@pytest.mark.parametrize("part", ["a/", "a.", "x.py:", "line 1 ", "x.py:1 "])
+def test_a_long_text_is_looked_through_in_one_pass(part: str):
+    began = time.process_time()
+    places_in(part * 20_000)
+    assert time.process_time() - began < 5
+
+
+CLIENT = "".join(f"def step_{n}(session):\n    return session.send({n})\n\n\n" for n in range(120))
+
+
+@pytest.fixture
+def kb(tmp_path: Path) -> KnowledgeBase:
+    write(tmp_path / "code" / "shop" / "client.py", CLIENT)
+    write(tmp_path / "code" / "shop" / "__init__.py", '"""The client of the shop: shop, client, py."""\n')
+    write(tmp_path / "code" / "etc" / "jail.conf", "# bans whom filter.d/exim-spam.conf finds\nbantime = 10m\n")
+    write(tmp_path / "code" / "etc" / "filter.d" / "exim-spam.conf", "[Definition]\nfailregex = rejected\n")
+    made = opened("memory://")
+    made.add(tmp_path / "code")
+    return made
+
+
+@pytest.mark.parametrize("mode", ["auto", "fts5", "hybrid"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "shop/client.py:301",
+        "code/shop/client.py:301-304",
+        "client.py line 301",
+        'File "/usr/lib/python3/site-packages/shop/client.py", line 301, in step_75',
+        "client.py#L301",
+    ],
+)
+def test_the_passage_that_has_the_line_comes_first(kb: KnowledgeBase, query: str, mode: str):
+    first = kb.search(query, mode=mode).hits[0]
+    assert first.document.path == "code/shop/client.py"
+    assert first.chunk.start_line <= 301 <= first.chunk.end_line
+
+
+def test_a_file_that_is_named_comes_before_what_mentions_it(kb: KnowledgeBase):
+    assert kb.search("filter.d/exim-spam.conf").hits[0].document.path == "code/etc/filter.d/exim-spam.conf"
+    assert kb.search("exim-spam.conf").hits[0].document.path == "code/etc/filter.d/exim-spam.conf"
+
+
+def test_a_place_that_is_not_there_or_is_filtered_out_changes_nothing(kb: KnowledgeBase):
+    for query in ("shop/client.py:99999", "nowhere.py:3"):
+        assert "place" not in kb.search(query).strategies_matched
+    held = kb.search("shop/client.py:301", path="code/etc/**").hits
+    assert {hit.document.path for hit in held} <= {"code/etc/jail.conf", "code/etc/filter.d/exim-spam.conf"}
+    assert "place" not in kb.search("shop/client.py:301", type="markdown").strategies_matched
+
+
+def test_why_it_comes_first_is_explained(kb: KnowledgeBase):
+    (first, *_) = kb.search("shop/client.py:301", explain=True).hits
+    assert first.explanation is not None
+    assert first.explanation["lifted_for"] == "place"
