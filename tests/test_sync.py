@@ -472,14 +472,18 @@ SAMPLES = {
     "orchard.json": '{"east": {"trees": [' + ", ".join(['{"name": "pear"}'] * 120) + "]}}",
     "JUMP": "Jump\n====\n\nIt prints:\n\n-----------------\nfoo.c:2:9: puts()\n-----------------\n",
     "trees.md": "# Trees\n\n| name | colour |\n|---|---|\n" + "| pear | green as grass |\n" * 80,
+    "plum.md": "# A *sweet* `plum` [of ours](plum.md) {#plum}\n\nIt is blue.\n",
     "fruit.html": "<h1>Fruit</h1><nav>Home</nav><p>It is sweet.</p><h2>Pears</h2><p>Green.</p>",
 }
+# By READER_VERSION: the beginning of a digest of the samples' chunks, since 4 with their titles, since 5 with
+# plum.md.
 CUT = {
     1: "804aec44",
     2: "b615438d",
     3: "46719439",
     4: "d5c2f9cd",
-}  # by READER_VERSION: the beginning of a digest of the samples' chunks, since 4 with their titles
+    5: "edac0858",
+}
 
 
 def test_who_changes_how_files_are_read_or_cut_raises_the_reader_version(bench: SyncBench, tmp_path: Path):
