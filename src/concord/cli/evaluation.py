@@ -14,8 +14,8 @@ from concord.cli.command import Flags, command, opened
 
 if TYPE_CHECKING:
     from concord.quality.evaluate import Evaluation
-    from concord.quality.latency import Latency
     from concord.quality.opinions import Review
+    from concord.quality.percentiles import Latency
     from concord.quality.refit import Refit
     from concord.quality.reliability import LabelPrecision, Promises
 

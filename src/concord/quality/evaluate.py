@@ -21,7 +21,8 @@ from concord.answering.retrieve import retrieve
 from concord.answering.tools import SearchTools
 from concord.protocols import Progress
 from concord.quality.collection import Collection, Qrels
-from concord.quality.latency import Latency, by_mode, percentiles, warm_up
+from concord.quality.latency import by_mode, warm_up
+from concord.quality.percentiles import Latency, percentiles
 from concord.quality.reliability import Answerability, Gibberish, Promises, answerability, gibberish, promises
 from concord.ranking.fuse import FUSION_OF, FUSIONS
 from concord.request_checks import MAX_TOP, checked_values

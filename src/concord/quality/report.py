@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from concord.quality.latency import SAMPLE, Latency
+from concord.quality.latency import SAMPLE
+from concord.quality.percentiles import Latency
 from concord.quality.reliability import LabelPrecision, Reliability
 
 if TYPE_CHECKING:
