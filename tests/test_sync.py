@@ -89,9 +89,8 @@ def test_a_changed_file_is_replaced_and_keeps_its_document(bench: SyncBench, doc
 
 def test_a_save_within_the_same_tick_is_not_missed(bench: SyncBench, docs: Path):
     """Two saves so close that size and time are equal: the first sync must not trust what it saw."""
-    write(
-        docs / "alpha.md", "# Alpha\n\nIt is about grapes.\n", days_old=-0.01
-    )  # so that no slow machine makes it old
+    # In the future, so that no slow machine makes it old.
+    write(docs / "alpha.md", "# Alpha\n\nIt is about grapes.\n", days_old=-0.01)
     moment = (docs / "alpha.md").stat().st_mtime_ns
     bench.add(docs)
     (docs / "alpha.md").write_bytes(b"# Alpha\n\nIt is about quince.\n")

@@ -19,9 +19,8 @@ from concord.types import Extracted, Json
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+\S")
 _UNDERLINE = re.compile(r" {0,3}(?:=++|-{2,}+)[ \t]*+$")
-_NOT_A_PARAGRAPH = re.compile(
-    r"\s*(?:[-+>|<]|\*(?!\*{0,2}\w)|\d+[.)]|$)"
-)  # what a line of dashes underlines to no heading
+# What a line of dashes underlines to no heading.
+_NOT_A_PARAGRAPH = re.compile(r"\s*(?:[-+>|<]|\*(?!\*{0,2}\w)|\d+[.)]|$)")
 _HTML_HEADING = re.compile(r"\s*<h1\b[^>]*>(.+?)</h1>", re.IGNORECASE)
 _SEARCHED_LINES = 200  # a document without a heading up there has no title of its own
 _SEARCHED_WIDTH = 1_000  # no title is longer, with the addresses of its links

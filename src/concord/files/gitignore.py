@@ -19,9 +19,8 @@ MAX_IGNORE_BYTES = 1_000_000
 
 _WILD = re.compile(r"[*?\[\\]")
 _BRACKET = re.compile(r"\[([!^]?)(\]?(?:\[:\w+:\]|\\.|[^\]\\])*+)\]", re.DOTALL)
-_BRACKET_ITEM = re.compile(
-    r"\[:(\w+):\]|(\\.|.)(?:-(\\.|[^\]]))?", re.DOTALL
-)  # a class, a character, a range
+# A class, a character, a range.
+_BRACKET_ITEM = re.compile(r"\[:(\w+):\]|(\\.|.)(?:-(\\.|[^\]]))?", re.DOTALL)
 _CLASSES = {
     "alpha": "a-zA-Z",
     "digit": "0-9",

@@ -38,9 +38,8 @@ MODES = ("bm25", "semantic", *FUSED)
 MEASURES = ("nDCG@10", "R@5", "R@10", "R@100", "RR", "P@1")
 NONSENSE = ("asdf qwer zxcv", "xkcvb wqpfg zzyzx", "qwertzuiop asdfghjkl", "lkjh mnbv poiu trewq")
 
-UNHURRIED_MS = (
-    60_000.0  # quality is measured here: a strategy that is late on a busy machine shall still vote
-)
+# Quality is measured here: a strategy that is late on a busy machine shall still vote.
+UNHURRIED_MS = 60_000.0
 
 Run = dict[str, dict[str, float]]  # query → document → score
 
