@@ -31,6 +31,8 @@ LOGS = {
         ("features of anchor v7.9.2", ("anchor", "7.9.2 (2026-01-02)", "Features")),
         ("anchor version 8.0.1 bug fixes", ("anchor", "8.0.1 (2026-01-02)", "Bug Fixes")),
         ("winch 8.0.1 features", ("winch", "8.0.1 (2026-01-02)", "Features")),
+        ("anchor `8.0.0` bug fixes", ("anchor", "8.0.0 (2026-01-02)", "Bug Fixes")),
+        ("winch “8.0.1” features", ("winch", "8.0.1 (2026-01-02)", "Features")),
         ("winch 9.0 bug fixes", ("winch", "9.0.2 (2026-01-02)", "Bug Fixes")),
     ],
 )

@@ -124,9 +124,8 @@ def test_a_vector_store_that_breaks_down_within_a_query_leaves_an_answer(kb: Kno
         if route != "query":
             return result
         shim.status = 500
-        return {
-            "points": [{**each, "vector": None} for each in result["points"]]
-        }  # or nothing is left to ask
+        # Without its vectors, or nothing is left to ask.
+        return {"points": [{**each, "vector": None} for each in result["points"]]}
 
     shim.mangle = break_after_the_votes
     answer = ask(kb)

@@ -19,7 +19,19 @@ further_on = partial(heading_at, begins_document=False)
 FAQ = "# FAQ\n\n## One?\n\nfirst\n\n## Two?\n\nsecond\n\n### Part\n\nthird\n\n## Three?\n\nfourth"
 LINES = st.lists(
     st.sampled_from(
-        ["# A", "## B", "## `C` ##", "### D", "## E*e*", "words", "more words", "```", "#no", ""]
+        [
+            "# A",
+            "## B",
+            "## `C` ##",
+            "### D",
+            "## E*e*",
+            "## [F](f.md)",
+            "words",
+            "more words",
+            "```",
+            "#no",
+            "",
+        ]
     ),
     max_size=25,
 )
@@ -77,7 +89,7 @@ def test_what_no_heading_stands_above_has_none_in_a_listing_that_goes_on():
         "here, and no heading at all",
         "before\n\n## One\n\nthe first",
         "## One\n\n```sh\n# a comment\nhere\n```",
-        "## [One](a.md)\n\nfirst\n\n## Two\n\nhere",
+        "## <a id='one'></a>\n\nfirst\n\n## Two\n\nhere",
         "## One\n\n<!--\n# Two\n-->\n\nhere",
         "## One\n\n#Two\n\nhere",
         "### Part\n\nof another\n\n## Two\n\nhere",
@@ -87,6 +99,11 @@ def test_what_no_heading_stands_above_has_none_in_a_listing_that_goes_on():
 )
 def test_where_it_cannot_be_told_the_heading_that_the_chunk_carries_stays(text: str):
     assert at_start(text, max(0, text.find("here")), ("Top", "One")) == ("Top", "One")
+
+
+def test_headings_with_links_and_code_in_them_are_read_as_the_chunk_carries_them():
+    text = "## [One](a.md)\n\nfirst\n\n## `two()` of *them* {#two}\n\nhere"
+    assert at_start(text, text.index("here"), ("Top", "One")) == ("Top", "two() of them")
 
 
 def test_a_chunk_that_carries_something_else_keeps_it():

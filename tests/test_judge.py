@@ -224,6 +224,7 @@ SETTINGS = {
         ("set_user_name()", "set_user_name()"),
         ("URL.copy_without", "URL.copy_without"),
         ("fetchGroup", "fetchGroup"),
+        ("night __slots__ shift", "__slots__"),
     ],
 )
 def test_an_identifier_that_nothing_holds_is_not_answered_by_one_that_is_like_it(query: str, unheld: str):

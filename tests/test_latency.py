@@ -13,7 +13,8 @@ from concord.answering.tools import SearchTools
 from concord.embedders.hashing import HashingEmbedder
 from concord.quality.collection import read_collection
 from concord.quality.evaluate import MODES, evaluate
-from concord.quality.latency import SAMPLE, by_mode, percentiles
+from concord.quality.latency import SAMPLE, by_mode
+from concord.quality.percentiles import percentiles
 from concord.strategies.semantic import Semantic
 from concord.types import Vector
 from support.judged import things
@@ -91,3 +92,12 @@ def test_no_percentile_lies_beyond_what_was_measured():
     assert percentiles([5.0, 1.0, 3.0, 2.0, 4.0]) == {"p50": 3.0, "p95": pytest.approx(4.8)}
     assert percentiles([2.0]) == {"p50": 2.0, "p95": 2.0}
     assert percentiles([]) == {}
+
+
+def test_a_server_tells_of_its_calls_by_the_same_percentiles():
+    from concord.mcp.server_state import Latencies
+
+    calls = Latencies()
+    for took_ms in (5.0, 1.0, 3.0, 2.0, 4.0):
+        calls.add("kb_search", took_ms)
+    assert calls.summary() == {"kb_search": {"calls": 5, "p50": 3.0, "p95": 4.8}}

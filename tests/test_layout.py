@@ -10,8 +10,8 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "src" / "concord"
 
 GROUND = {
-    "batches", "call_limit", "config", "errors", "outcomes", "plugins", "protocols", "settings", "storage",
-    "types",
+    "batches", "call_limit", "config", "durable", "errors", "outcomes", "plugins", "protocols", "settings",
+    "storage", "types",
 }  # fmt: skip
 PURE = {"text", "ranking"}
 ENGINES = {"native", "onnx_models"}  # what adapters around outside libraries share

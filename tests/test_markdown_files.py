@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from concord.extractors.markdown import MarkdownExtractor
 from concord.text.front_matter import split_front_matter
+from concord.text.markdown import read_markdown
 from concord.types import Extracted
 
 
@@ -90,7 +91,7 @@ def test_any_front_matter_leaves_as_many_lines_as_there_were(block: str):
 @pytest.mark.parametrize(
     ("text", "title"),
     [
-        ("intro\n\n## The `code` *and* **bold** [link](u) ##\n", "The code *and* bold link"),
+        ("intro\n\n## The `code` *and* **bold** [link](u) ##\n", "The code and bold link"),
         ("Title\n=====\n", "Title"),
         ("```\n# comment\n```\n\n# Real\n", "Real"),
         ("~~~~\n```\n# no\n~~~~\n# Yes", "Yes"),
@@ -107,8 +108,54 @@ def test_the_first_heading_is_the_title_where_nothing_else_is(text: str, title: 
     assert markdown(text).title == title
 
 
+HEADINGS = {
+    "A *great* tool": "A great tool",
+    "**Bold**, ***both*** and **bold with *more* in it**": "Bold, both and bold with more in it",
+    "An _old_ way and __two words__": "An old way and two words",
+    "The `--amend` option and ``a ` b``": "The --amend option and a ` b",
+    "Why `2*3*4` and `__init__`": "Why 2*3*4 and __init__",
+    "2 * 3 * 4": "2 * 3 * 4",
+    "__init__, snake_case_name and _private": "__init__, snake_case_name and _private",
+    "f(*args, **kwargs)": "f(*args, **kwargs)",
+    "See [the guide](https://example.com/a_(b).html) and [this][ref]": "See the guide and this",
+    "![Logo](logo.svg) Concord [![build](https://a.example/b.svg)](https://a.example)": "Logo Concord build",
+    "Set up {#set-up}": "Set up",
+    "Set up { .wide #set-up }": "Set up",
+    "A {name} to be filled in": "A {name} to be filled in",
+    "Five \\* stars, 1 < 2 and 3 > 2": "Five * stars, 1 < 2 and 3 > 2",
+    "Line<br>break <a id='x'></a>": "Linebreak",
+    "The ` key": "The ` key",
+    "Learning C# #": "Learning C#",
+    f"Status [![of all]({'long/' * 60})]({'address/' * 60})": "Status of all",
+    "word " * 60: ("word " * 60)[:199],
+}
+
+
+@pytest.mark.parametrize(("raw", "words"), HEADINGS.items())
+def test_a_title_has_the_words_of_the_first_heading_whatever_marks_they_have(raw: str, words: str):
+    for text in (f"# {raw}\n\ntext\n", f"{raw.removesuffix(' #')}\n===\n\ntext\n"):
+        extracted = markdown(text)
+        (section,) = read_markdown(extracted.text)
+        assert (extracted.title, section.heading) == (words, (words,))
+
+
+@given(st.text(alphabet="*_`[]()<>!\\{#}ab1 ", max_size=40))
+@settings(deadline=None, max_examples=300)
+def test_no_marks_make_a_title_another_than_the_first_heading(raw: str):
+    text = f"# a{raw}\n"
+    assert [markdown(text).title] == [words for section in read_markdown(text) for words in section.heading]
+
+
+def test_headings_of_many_marks_are_read_quickly():
+    lines = "\n".join(f"# {mark * 500}" for mark in ("*a", "_a ", "`", "[", "[](", "<a", "`a``", "{#") * 50)
+    start = process_time()
+    markdown(lines)
+    read_markdown(lines)
+    assert process_time() - start < 5
+
+
 def test_headings_of_many_spaces_are_read_quickly():
     lines = (f"# v1.{n}{' ' * 390}x" for n in range(200))
     start = process_time()
-    assert markdown("\n".join(["# 1.0.0", *lines])).title is None
+    assert markdown("\n".join(["# 1.0.0", *lines, "# 0.9.0"])).title is None
     assert process_time() - start < 5

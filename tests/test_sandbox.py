@@ -21,6 +21,7 @@ import pytest
 from concord.errors import Damaged, Encrypted, NotIndexable, TooLarge, UnknownName
 from concord.extractors.reader import SandboxedReader
 from concord.extractors.sandbox import Sandbox, WorkerLimits
+from concord.types import Extracted
 
 SOURCE = str(Path(__file__).parent.parent / "src")
 
@@ -34,7 +35,7 @@ class Echo:
         print("a library that prints")
         os.write(1, b"and one that writes to the descriptor")
         return Extracted(data.decode(), "pdf", title=name, tags=("a", "b"), details={"n": [1, None, "ä"]},
-                         page_starts=(0, 3), file_lines=(1, 7), language="python")
+                         page_starts=(0, 3), file_lines=(1, 7), language="python", body_start=len(data) // 2)
 
 class Locked:
     def extract(self, data, name):
@@ -143,6 +144,14 @@ def test_an_answer_comes_back_whole_whatever_a_library_prints(sandbox: Sandbox):
     assert (extracted.text, extracted.type, extracted.title) == ("fünf", "pdf", "a.x")
     assert (extracted.tags, extracted.details) == (("a", "b"), {"n": [1, None, "ä"]})
     assert (extracted.page_starts, extracted.file_lines, extracted.language) == ((0, 3), (1, 7), "python")
+    assert extracted.body_start == 2
+
+
+def test_no_field_of_an_answer_is_lost_on_its_way(sandbox: Sandbox):
+    extracted, empty = sandbox.extract("echo", b"fine", "a.x"), Extracted("", "text")
+    assert [
+        name for name in Extracted.__struct_fields__ if getattr(extracted, name) == getattr(empty, name)
+    ] == []
 
 
 def test_one_worker_serves_many_files_and_large_ones(sandbox: Sandbox):
@@ -288,7 +297,15 @@ def test_nothing_is_imported_from_the_working_folder(
 
 @pytest.mark.parametrize(
     "answer",
-    [{"text": 5}, {"type": "exe"}, {"tags": [1]}, {"details": []}, {"page_starts": ["a"]}, {"title": 1.5}],
+    [
+        {"text": 5},
+        {"type": "exe"},
+        {"tags": [1]},
+        {"details": []},
+        {"page_starts": ["a"]},
+        {"title": 1.5},
+        {"body_start": 2},
+    ],
 )
 def test_an_answer_of_the_wrong_shape_is_not_believed(sandbox: Sandbox, answer: dict[str, object]):
     with pytest.raises(Damaged, match="nonsense"):

@@ -17,9 +17,10 @@ from msgspec.structs import replace
 
 from concord import document_groups, ingest
 from concord.errors import NotFound, NotIndexable, Unreadable
-from concord.files.file_times import may_be_another, read_unchanging
+from concord.files.file_times import may_be_another
 from concord.files.freshness import Files
 from concord.files.memos import Memo, read_memo, write_memo
+from concord.files.opening import read_unchanging
 from concord.files.walk import Found
 from concord.sources import register
 from concord.text.chunk import ChunkSize
@@ -88,9 +89,8 @@ def test_a_changed_file_is_replaced_and_keeps_its_document(bench: SyncBench, doc
 
 def test_a_save_within_the_same_tick_is_not_missed(bench: SyncBench, docs: Path):
     """Two saves so close that size and time are equal: the first sync must not trust what it saw."""
-    write(
-        docs / "alpha.md", "# Alpha\n\nIt is about grapes.\n", days_old=-0.01
-    )  # so that no slow machine makes it old
+    # In the future, so that no slow machine makes it old.
+    write(docs / "alpha.md", "# Alpha\n\nIt is about grapes.\n", days_old=-0.01)
     moment = (docs / "alpha.md").stat().st_mtime_ns
     bench.add(docs)
     (docs / "alpha.md").write_bytes(b"# Alpha\n\nIt is about quince.\n")
@@ -472,14 +472,18 @@ SAMPLES = {
     "orchard.json": '{"east": {"trees": [' + ", ".join(['{"name": "pear"}'] * 120) + "]}}",
     "JUMP": "Jump\n====\n\nIt prints:\n\n-----------------\nfoo.c:2:9: puts()\n-----------------\n",
     "trees.md": "# Trees\n\n| name | colour |\n|---|---|\n" + "| pear | green as grass |\n" * 80,
+    "plum.md": "# A *sweet* `plum` [of ours](plum.md) {#plum}\n\nIt is blue.\n",
     "fruit.html": "<h1>Fruit</h1><nav>Home</nav><p>It is sweet.</p><h2>Pears</h2><p>Green.</p>",
 }
+# By READER_VERSION: the beginning of a digest of the samples' chunks, since 4 with their titles, since 5 with
+# plum.md.
 CUT = {
     1: "804aec44",
     2: "b615438d",
     3: "46719439",
     4: "d5c2f9cd",
-}  # by READER_VERSION: the beginning of a digest of the samples' chunks, since 4 with their titles
+    5: "edac0858",
+}
 
 
 def test_who_changes_how_files_are_read_or_cut_raises_the_reader_version(bench: SyncBench, tmp_path: Path):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from concord.errors import BadValue, NotFound, Unreadable, UsageError
-from concord.files.gitignore import open_regular
+from concord.files.opening import open_regular
 from concord.files.walk import Found, Skipped, walk
 from support.failing_folder import fail_listing
 from support.walked import found, plant

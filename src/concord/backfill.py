@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from concord.batches import batched
 from concord.document_groups import GROUP_DOCUMENTS
 from concord.embedding import EMBED_BATCH, text_key, vectors_for
 from concord.errors import Unavailable
@@ -70,11 +71,11 @@ def _labels(document: Document) -> _Labels:
 
 
 def _reindex_words(catalog: Catalog, document_ids: list[str], progress: Progress) -> int:
-    changed = 0
-    for at in range(0, len(document_ids), GROUP_DOCUMENTS):
-        group = document_ids[at : at + GROUP_DOCUMENTS]
+    changed = done = 0
+    for group in batched(document_ids, GROUP_DOCUMENTS):
         changed += catalog.reindex(group)
-        progress("words", at + len(group), len(document_ids))
+        done += len(group)
+        progress("words", done, len(document_ids))
     return changed
 
 
@@ -86,8 +87,8 @@ def _reindex_vectors(
         _forget_unknown(store)
         space = store.spaces.of(embedder.identity)
         space.prepare(embedder.identity)
-        for texts in _batches(store.catalog, labels):
-            done = _revector(texts, store, space, embedder, done)
+        for texts in batched(_texts(store.catalog, labels), EMBED_BATCH):
+            done = _revector(dict(texts), store, space, embedder, done)
             seen += len(texts)
             progress("vectors", seen, done.chunks)
     except Unavailable as fault:
@@ -102,17 +103,11 @@ def _forget_unknown(store: Store) -> None:
             store.vectors.delete_source(source.id)
 
 
-def _batches(catalog: Catalog, labels: Mapping[str, _Labels]) -> Iterator[dict[ChunkId, str]]:
-    """Yield the embeddable texts of all chunks, a few at a time; documents may change or go meanwhile."""
-    texts: dict[ChunkId, str] = {}
+def _texts(catalog: Catalog, labels: Mapping[str, _Labels]) -> Iterator[tuple[ChunkId, str]]:
+    """Yield the embeddable texts of all chunks; documents may change or go meanwhile."""
     for document_id, (title, tags) in labels.items():
         for chunk in catalog.chunks_of(document_id):
-            texts[chunk.id] = embeddable_text(title, chunk.heading, chunk.text, tags)
-            if len(texts) == EMBED_BATCH:
-                yield texts
-                texts = {}
-    if texts:
-        yield texts
+            yield chunk.id, embeddable_text(title, chunk.heading, chunk.text, tags)
 
 
 def _revector(

@@ -160,6 +160,14 @@ def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
     return f"did you mean {meant}?" if meant else otherwise
 
 
+def shown(value: object, most: int = 60) -> str:
+    """Return what somebody gave, quoted, for a sentence that has to stay readable."""
+    if isinstance(value, str):
+        return repr(value if len(value) <= most else value[:most] + "…")
+    text = repr(value)
+    return text if len(text) <= most else text[:most] + "…"
+
+
 def wrong_dimension(identity: Identity, got: int) -> EmbedderDown:
     """Return the error for a model whose vectors have another dimension than it is known for."""
     return EmbedderDown(

@@ -22,9 +22,10 @@ from concord.batches import batched
 from concord.document_groups import Group, Prepared
 from concord.embedding import EmbeddingReport, embed_pending, with_embedding
 from concord.errors import BadValue, ExtractionError, MissingExtra, NotFound, NotIndexable, UnknownName
-from concord.files.file_times import may_be_another, read_unchanging, settled_mtime
+from concord.files.file_times import may_be_another, settled_mtime
 from concord.files.memos import Memo, read_memo, write_memo
 from concord.files.mounts import check_disk, mount_point
+from concord.files.opening import read_unchanging
 from concord.files.saved import Saved, saved_files
 from concord.files.textless import Textless, readers
 from concord.files.unchanged import is_as_indexed
@@ -41,7 +42,7 @@ from concord.types import Document, Extracted, FileState, Filter, Source
 
 SLOW_BYTES = 1 << 20  # a file so large may take seconds to read: nobody waits for it
 # Raised when the same files give other texts or chunks: the next sync then reads them all again.
-READER_VERSION = 4
+READER_VERSION = 5
 BAD_FILE = (ExtractionError, MissingExtra, UnknownName, BadValue)  # faults of one file: the run goes on
 
 

@@ -26,8 +26,7 @@ from concord.protocols import Progress
 from concord.same_stores import plain, verify
 from concord.storage import Store
 from concord.types import Chunk, ChunkId, Counts, Document, Identity, Piece, Source, Vector
-
-VECTORS = 512  # moved at once
+from concord.vector_move import MOVED_AT_ONCE
 
 
 class Migration(Struct, frozen=True):
@@ -228,7 +227,7 @@ def _copy_vectors(identity: Identity, origin: Store, target: Store, progress: Pr
     mine, theirs = origin.spaces.of(identity), target.spaces.of(identity)
     theirs.prepare(identity)
     after, done, total = 0, 0, theirs.count_pending()
-    while window := theirs.pending(after, VECTORS):
+    while window := theirs.pending(after, MOVED_AT_ONCE):
         after = window[-1].chunk_id
         here = _counterparts([waiting.chunk_id for waiting in window], origin, target)
         found = mine.fetch(list(here.values()))
@@ -252,7 +251,7 @@ def _copy_cache(origin: Store, target: Store, progress: Progress) -> int:
     """Copy what is remembered of texts, also of those that are no longer indexed; return how many."""
     copied = 0
     for identity, entries in groupby(origin.cache.entries(), key=lambda entry: entry[0]):
-        for batch in batched(entries, VECTORS):
+        for batch in batched(entries, MOVED_AT_ONCE):
             _remember(identity, {key: vector for _, key, vector in batch}, target)
             copied += len(batch)
             progress("cache", copied, None)
@@ -267,7 +266,7 @@ def _remember(identity: Identity, vectors: Mapping[bytes, Vector], target: Store
 
 def _copy_what_was_noted(origin: Store, target: Store) -> None:
     """Copy how often documents were read, and opinions on results."""
-    for group in batched(origin.catalog.documents(), VECTORS):
+    for group in batched(origin.catalog.documents(), MOVED_AT_ONCE):
         if accesses := origin.journal.accesses([document.id for document in group]):
             target.journal.put_accesses(accesses)
     known = set(target.journal.feedback())

@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from concord.durable import replace_file
 from concord.errors import BadValue, NotFound
 from concord.notes import KeptNote, Note, slug
 from concord.text.front_matter import split_front_matter
@@ -183,7 +184,7 @@ def _write_file(notes: list[KeptNote], path: Path) -> int:
         text = json.dumps([note_to_json(kept) for kept in notes], ensure_ascii=False, indent=1) + "\n"
     else:
         text = "".join(f"{_json(note_to_json(kept))}\n" for kept in notes)
-    _replace(path, text)
+    _write(path, text)
     return len(notes)
 
 
@@ -191,16 +192,15 @@ def _write_folder(notes: Iterable[KeptNote], folder: Path) -> int:
     count = 0
     for kept in notes:
         digest = hashlib.sha256(kept.id.encode("utf-8", "replace")).hexdigest()
-        _replace(folder / f"{slug(kept.note.title or '')}-{digest[:12]}.md", note_to_markdown(kept))
+        path = folder / f"{slug(kept.note.title or '')}-{digest[:12]}.md"
+        _write(path, note_to_markdown(kept), wait=False)  # they may be thousands
         count += 1
     return count
 
 
-def _replace(path: Path, text: str) -> None:
+def _write(path: Path, text: str, *, wait: bool = True) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
-    partial.write_bytes(text.encode("utf-8", "surrogatepass"))
-    os.replace(partial, path)
+    replace_file(path, text.encode("utf-8", "surrogatepass"), wait=wait)
 
 
 def _json(value: Json) -> str:

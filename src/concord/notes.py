@@ -18,6 +18,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from concord.batches import batched
+from concord.document_groups import GROUP_DOCUMENTS
 from concord.errors import BadValue, NotFound
 from concord.files.file_times import storable_ns
 from concord.protocols import Embedder
@@ -27,10 +28,10 @@ from concord.sources import notes_source
 from concord.storage import Catalog, Store
 from concord.text.assemble import NoteText, note_text
 from concord.text.chunk import ChunkSize, chunk
-from concord.text.clean import clean, without_lone_surrogates
+from concord.text.clean import clean
+from concord.text.surrogates import without_lone_surrogates
 from concord.types import Document, Extracted, Json, Piece, Source
 
-GROUP = 64  # notes stored in one transaction
 _LISTS = ("tags", "highlights", "aliases")
 _OWN_ID = re.compile(r"[0-9a-f]{16}")
 
@@ -154,7 +155,7 @@ def store_notes(notes: Sequence[KeptNote], tools: NoteTools) -> Imported:
     made = {kept.id: _described(kept, texts[kept.id], source) for kept in notes}
     made = {id: _placed(document, known.get(id), made, catalog) for id, document in made.items()}
     changed = [document for document in made.values() if not _is_same(document, known.get(document.id))]
-    for group in batched(changed, GROUP):
+    for group in batched(changed, GROUP_DOCUMENTS):
         catalog.put_documents((document, _pieces(texts[document.id], tools)) for document in group)
     added = sum(document.id not in known for document in changed)
     return Imported(added, len(changed) - added, len(made) - len(changed))

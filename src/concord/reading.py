@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from concord.errors import BadValue, NotFound
+from concord.errors import BadValue, NotFound, shown
 from concord.files.freshness import Files
 from concord.outcomes import Passage
 from concord.sources import holder
 from concord.storage import Catalog
 from concord.text.citation import Citation, cite, page_span, parse_citation
 from concord.types import Chunk, Document, Source
+
+_SHOWN = 200  # characters of a reference: a path may be long
 
 
 class Located(NamedTuple):
@@ -124,7 +126,7 @@ def _check_order(reference: str, citation: Citation) -> None:
     if first > last:
         page = "p" if citation.pages else ""
         raise BadValue(
-            f"{_brief(reference)} ends before it begins", hint=f"{citation.path}:{page}{last}-{first}"
+            f"{shown(reference, _SHOWN)} ends before it begins", hint=f"{citation.path}:{page}{last}-{first}"
         )
 
 
@@ -145,17 +147,12 @@ def _documents_at(path: str, catalog: Catalog) -> list[Document]:
 def _only(found: Sequence[Document], path: str) -> Document:
     if not found:
         raise NotFound(
-            f"nothing indexed is called {_brief(path)}", hint="`kb list SOURCE` shows what is indexed"
+            f"nothing indexed is called {shown(path, _SHOWN)}", hint="`kb list SOURCE` shows what is indexed"
         )
     if len(found) > 1:
         some = ", ".join(document.path for document in found[:5])
-        raise BadValue(f"{_brief(path)} fits {len(found)} documents", hint=f"say which: {some}")
+        raise BadValue(f"{shown(path, _SHOWN)} fits {len(found)} documents", hint=f"say which: {some}")
     return found[0]
-
-
-def _brief(text: str, most: int = 200) -> str:
-    """Return what somebody typed, quoted, for a sentence that has to stay readable."""
-    return repr(text if len(text) <= most else text[:most] + "…")
 
 
 def _meant(chunks: Sequence[Chunk], citation: Citation, chunk_id: int | None) -> list[int]:
@@ -178,7 +175,7 @@ def _nothing_there(
         fault = "holds no text" if citation.pages[0] <= last else fault
         whole, read = _run(1, last), _pages_with_text(chunks)
         extent = f"pages {whole}" if read == whole else f"pages {whole}, text on {read}"
-    return NotFound(f"{_brief(reference)} {fault}", hint=f"{citation.path} has {extent}")
+    return NotFound(f"{shown(reference, _SHOWN)} {fault}", hint=f"{citation.path} has {extent}")
 
 
 def _pages_with_text(chunks: Sequence[Chunk]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.errors import BadValue, did_you_mean
+from concord.errors import BadValue, did_you_mean, shown
 from concord.types import DOCUMENT_TYPES, MODES, DocumentType, Mode, Request
 
 _TEXT = ((str,), "text")
@@ -35,7 +35,6 @@ _FIELDS: Mapping[str, tuple[tuple[type, ...], str]] = {  # what each may be, bes
     "min_generation": _COUNT,
     "explain": _SWITCH,
 }
-_SHOWN = 60  # characters of a value that is refused
 MAX_TOP = 1000
 
 
@@ -176,6 +175,4 @@ def _is_moment(seconds: float) -> bool:
 
 
 def _refused(name: str, value: object, wanted: str) -> BadValue:
-    shown = repr(value)
-    shown = shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"
-    return BadValue(f"{name} cannot be {shown}", hint=f"give {wanted}")
+    return BadValue(f"{name} cannot be {shown(value)}", hint=f"give {wanted}")

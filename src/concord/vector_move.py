@@ -20,7 +20,7 @@ from concord.storage import OutsideVectors, Store
 from concord.text.assemble import embeddable_text
 from concord.types import Home, Identity
 
-VECTORS = 512  # moved at once
+MOVED_AT_ONCE = 512  # vectors
 _UNFINISHED = "some vectors are yet to be made in the new place, by `kb sync` or `kb models add`"
 
 
@@ -78,7 +78,7 @@ def _change_home(store: Store, new: OutsideVectors | None) -> None:
 def _refill(identity: Identity, store: Store) -> None:
     """Give the chunks of a space the vectors that the cache has for them; the others wait for its model."""
     space, after = store.spaces.of(identity), 0
-    while window := space.pending(after, VECTORS):
+    while window := space.pending(after, MOVED_AT_ONCE):
         after = window[-1].chunk_id
         keys = {one.chunk_id: text_key(embeddable_text(*astuple(one)[1:])) for one in window}
         known = store.cache.get(identity, list(set(keys.values())))

@@ -21,10 +21,8 @@ from concord.strategies.lexical import ExactWords, RelaxedWords
 from concord.strategies.semantic import Semantic
 from concord.types import Chunk, ChunkId, Document, Query, Ranked, Request, Survivor
 
-UNHURRIED = {
-    "search__prefix_ms": 60_000,
-    "search__partial_ms": 60_000,
-}  # a busy machine must not fail a test
+# A busy machine must not fail a test.
+UNHURRIED = {"search__prefix_ms": 60_000, "search__partial_ms": 60_000}
 
 NOTES = {
     "Kubernetes": "A Kubernetes deployment rolls out containers one after the other.",

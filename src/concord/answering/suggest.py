@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from concord.ranking.words import bare_words
 from concord.text.characters import folded
 from concord.text.dates import month_number
 from concord.text.slips import is_slip
@@ -30,7 +31,6 @@ MAX_TEXT = 200  # characters of a query that is suggested again, put right
 MAX_TITLE = 80  # characters; a longer title is a text
 _TITLES = 3
 LEAST_LETTERS = 3  # of a word that is said to be nowhere
-_AROUND = ".,;:!?()[]\"'"
 
 # A word → words like it, with how many chunks hold each.
 LikeWords = Callable[[str], Sequence[tuple[str, int]]]
@@ -68,7 +68,7 @@ def unknown_words(query: Query) -> list[str]:
 
 def absent_words(query: Query) -> list[str]:
     """Return the words of a query that no chunk holds; no numbers, no identifiers, no parts of these."""
-    typed = {word.strip(_AROUND) for word in query.text.split()}
+    typed = {*bare_words(query.text)}
     words = (word for word in unknown_words(query) if word in typed and word.isalpha())
     plain = (word for word in words if word.islower() or word.istitle() or word.isupper())
     return [

@@ -14,12 +14,10 @@ from concord.cli.command import Flags, command, opened
 
 if TYPE_CHECKING:
     from concord.quality.evaluate import Evaluation
-    from concord.quality.latency import Latency
     from concord.quality.opinions import Review
     from concord.quality.refit import Refit
     from concord.quality.reliability import LabelPrecision, Promises
 
-LATENCY = ("p50 ms", "p95 ms")
 _folder = click.Path(path_type=Path)
 
 
@@ -135,6 +133,7 @@ def _write(found: Evaluation, run: Path | None, report: Path | None) -> None:
 
 def _sections(found: Evaluation) -> Iterator[str]:
     from concord.quality.latency import SAMPLE
+    from concord.quality.tables import LATENCY, milliseconds, mode_table
 
     yield (
         f"{found.name}: {found.documents:,} documents, {found.chunks:,} chunks, "
@@ -143,17 +142,8 @@ def _sections(found: Evaluation) -> Iterator[str]:
         f"latency of auto, over all of them: p50 {found.latency_ms['p50']:.1f} ms, "
         f"p95 {found.latency_ms['p95']:.1f} ms"
     )
-    measures = list(found.measures["auto"])
     yield f"by mode; times are of at most {SAMPLE} queries, asked once more in each\n" + output.table(
-        ("mode", *measures, *LATENCY),
-        [
-            (
-                mode,
-                *(f"{values[name]:.4f}" for name in measures),
-                *_milliseconds(found.latency_by_mode.get(mode, {})),
-            )
-            for mode, values in found.measures.items()
-        ],
+        *mode_table(found.measures, found.latency_by_mode)
     )
     modes = list(found.measures)
     yield "nDCG@10 by query type, and how long auto takes\n" + output.table(
@@ -163,16 +153,12 @@ def _sections(found: Evaluation) -> Iterator[str]:
                 kind,
                 f"{count:,}",
                 *(f"{found.by_kind[kind][mode]['nDCG@10']:.4f}" for mode in modes),
-                *_milliseconds(found.latency_by_kind[kind]),
+                *milliseconds(found.latency_by_kind[kind]),
             )
             for kind, count in found.kinds.items()
         ],
     )
     yield from _confidence(found)
-
-
-def _milliseconds(latency: Latency) -> list[str]:
-    return [f"{latency[name]:.1f}" if latency else "-" for name in ("p50", "p95")]
 
 
 def _feedback(judged: Review) -> Iterator[str]:
@@ -186,6 +172,8 @@ def _feedback(judged: Review) -> Iterator[str]:
 
 
 def _confidence(found: Evaluation) -> Iterator[str]:
+    from concord.quality.tables import answerability_table
+
     uncalibrated = "" if found.calibrated else " (uncalibrated: scores are stand-ins, not probabilities)"
     yield f"confidence{uncalibrated}\n" + output.table(
         ("", "n", "ECE", "by chance", "Brier"), [*_reliability_rows(found.promises)]
@@ -198,20 +186,7 @@ def _confidence(found: Evaluation) -> Iterator[str]:
         f"the median of own queries is {found.gibberish.own_median:.3f}"
     )
     if found.answerability:
-        yield "answerability\n" + output.table(
-            ("queries of", "n", "AUROC", "refused", "own answered", "of these refused"),
-            [
-                (
-                    name,
-                    f"{one.foreign:,}",
-                    f"{one.auroc:.3f}",
-                    f"{one.foreign_flagged:.1%}",
-                    f"{one.own:,}",
-                    f"{one.own_flagged:.1%}",
-                )
-                for name, one in found.answerability.items()
-            ],
-        )
+        yield "answerability\n" + output.table(*answerability_table(found.answerability))
 
 
 def _reliability_rows(promises: Promises) -> Iterator[tuple[str, ...]]:

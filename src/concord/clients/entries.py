@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any, Literal, NamedTuple
 from msgspec import Struct
 
 from concord.clients import jsonc, toml_table
+from concord.durable import replace_file
 from concord.errors import BadValue, UnknownName, did_you_mean
 
 Scope = Literal["user", "project"]
@@ -272,15 +272,4 @@ def _write(path: Path, text: str) -> None:
     """Put a file in its place in one step; where the name is a link, what it leads to is replaced."""
     target = path.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
-    mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with open(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, mode)
-        os.replace(temporary, target)
-    except OSError:
-        os.unlink(temporary)
-        raise
+    replace_file(target, text.encode(), mode=0o600)

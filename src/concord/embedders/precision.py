@@ -17,6 +17,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from concord.durable import replace_file
 from concord.embedders.runtime import TextEncoder
 from concord.onnx_models import runtime
 from concord.types import Vector
@@ -76,9 +77,7 @@ def recall(path: Path) -> Trial | None:
 
 def remember(path: Path, trial: Trial) -> None:
     """Keep a trial. Raises OSError where nothing can be kept."""
-    partial = path.with_name(f"{path.name}.{time.monotonic_ns()}")
-    partial.write_text(json.dumps(asdict(trial)), "utf-8")
-    partial.replace(path)
+    replace_file(path, json.dumps(asdict(trial)).encode())
 
 
 def machine() -> str:

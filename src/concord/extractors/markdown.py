@@ -8,22 +8,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from concord.extractors.plain import MAX_TITLE, readable
+from concord.extractors.plain import readable
 from concord.text.clean import clean
 from concord.text.front_matter import split_front_matter
+from concord.text.heading_words import heading_words, line_words
 from concord.text.releases import is_title
 from concord.text.successors import status_of
 from concord.types import Extracted, Json
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(\S.*)")
-_UNDERLINE = re.compile(r" {0,3}(?:=+|-{2,})[ \t]*$")
-_NOT_A_PARAGRAPH = re.compile(r"\s*(?:[-*+>|<]|\d+[.)]|$)")  # what a line of dashes underlines to no heading
-_LINK = re.compile(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])")
+_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+\S")
+_UNDERLINE = re.compile(r" {0,3}(?:=++|-{2,}+)[ \t]*+$")
+# What a line of dashes underlines to no heading.
+_NOT_A_PARAGRAPH = re.compile(r"\s*(?:[-+>|<]|\*(?!\*{0,2}\w)|\d+[.)]|$)")
 _HTML_HEADING = re.compile(r"\s*<h1\b[^>]*>(.+?)</h1>", re.IGNORECASE)
-_MARKS = re.compile(r"<[^>]{1,200}>|`+|\*{2,3}|\{#[\w-]+\}")  # underscores stay: __init__ is no emphasis
 _SEARCHED_LINES = 200  # a document without a heading up there has no title of its own
-_SEARCHED_WIDTH = 400  # no title is longer, and the patterns take the square of a line full of spaces
+_SEARCHED_WIDTH = 1_000  # no title is longer, with the addresses of its links
 
 
 class MarkdownExtractor:
@@ -77,20 +77,10 @@ def _toggle(fence: str, mark: str) -> str:
 
 
 def _heading(line: str, before: str) -> str:
-    if found := _HEADING.match(line):
-        return _unmarked(_unclosed(found[1].rstrip()))
+    if _HEADING.match(line):
+        return line_words(line)
     if found := _HTML_HEADING.match(line):
-        return _unmarked(found[1])
+        return heading_words(found[1])
     if _UNDERLINE.match(line) and not _NOT_A_PARAGRAPH.match(before):
-        return _unmarked(before)
+        return heading_words(before)
     return ""
-
-
-def _unclosed(heading: str) -> str:
-    """Return a heading without the marks that close it; those of a word (C#) stay."""
-    bare = heading.rstrip("#")
-    return bare if not bare or bare[-1].isspace() else heading
-
-
-def _unmarked(heading: str) -> str:
-    return " ".join(_MARKS.sub("", _LINK.sub(r"\1", heading[:MAX_TITLE])).split())

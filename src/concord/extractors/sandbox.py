@@ -14,14 +14,15 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from concord import errors
 from concord.extractors.worker import REPLY, REQUEST
-from concord.types import DOCUMENT_TYPES, Extracted
+from concord.types import Extracted
 
 
 class WorkerLimits(NamedTuple):
@@ -41,6 +42,7 @@ DEFAULT_LIMITS = WorkerLimits()
 _BOOT = "import sys; sys.path.append(sys.argv[1]); from concord.extractors.worker import main; main()"
 _PACKAGE_HOME = str(Path(__file__).parents[2])
 
+_NONSENSE = "its reader answered nonsense"
 _FAULTS: dict[str, type[errors.KBError]] = {
     fault.__name__: fault
     for fault in (
@@ -225,36 +227,12 @@ def _extracted(reply: dict[str, Any]) -> Extracted:
         fault = _FAULTS.get(str(reply["error"]), errors.Damaged)
         hint = reply.get("hint")
         raise fault(str(reply.get("message")), hint=None if hint is None else str(hint))
-    if reply.keys() != _SHAPE.keys() or not all(fits(reply[field]) for field, fits in _SHAPE.items()):
-        raise errors.Damaged(_NONSENSE)
-    lists = {field: tuple(reply[field]) for field in ("tags", "page_starts", "file_lines")}
-    return Extracted(**{**reply, **lists})
-
-
-def _is_text(value: Any) -> bool:
     try:
-        return isinstance(value, str) and len(value.encode()) >= 0
-    except UnicodeEncodeError:  # half a surrogate pair: no store can keep it
-        return False
-
-
-def _is_text_or_none(value: Any) -> bool:
-    return value is None or _is_text(value)
-
-
-def _is_numbers(value: Any) -> bool:
-    return isinstance(value, list) and all(type(item) is int for item in value)
-
-
-# What an answer must look like before anything is made of it.
-_SHAPE: dict[str, Callable[[Any], bool]] = {
-    "text": _is_text,
-    "type": DOCUMENT_TYPES.__contains__,
-    "title": _is_text_or_none,
-    "tags": lambda value: isinstance(value, list) and all(map(_is_text, value)),
-    "details": lambda value: isinstance(value, dict) and _is_text(json.dumps(value, ensure_ascii=False)),
-    "page_starts": _is_numbers,
-    "file_lines": _is_numbers,
-    "language": _is_text_or_none,
-}
-_NONSENSE = "its reader answered nonsense"
+        json.dumps(reply, ensure_ascii=False).encode()  # not half a surrogate pair: no store can keep it
+        extracted = msgspec.convert(reply, Extracted)
+    except (ValueError, RecursionError) as nonsense:
+        raise errors.Damaged(_NONSENSE) from nonsense
+    is_whole = reply.keys() == set(Extracted.__struct_fields__)
+    if not is_whole or not 0 <= extracted.body_start <= len(extracted.text):
+        raise errors.Damaged(_NONSENSE)
+    return extracted

@@ -22,7 +22,6 @@ from concord.types import Extracted
 
 REQUEST = struct.Struct(">IQ")  # lengths of the header and of the file, which follow
 REPLY = struct.Struct(">Q")  # length of the answer, which follows
-FIELDS = ("text", "type", "title", "tags", "details", "page_starts", "file_lines", "language")
 
 
 def main() -> None:
@@ -88,7 +87,7 @@ def _answer(header: dict[str, Any], data: bytes, loaded: dict[str, Extractor]) -
 
 
 def _as_json(extracted: Extracted) -> dict[str, Any]:
-    return {field: getattr(extracted, field) for field in FIELDS}
+    return {field: getattr(extracted, field) for field in Extracted.__struct_fields__}
 
 
 def _limit_memory(above_now: int) -> None:

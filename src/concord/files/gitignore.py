@@ -6,22 +6,21 @@ walk's affair. A name is looked up in sets made of the patterns' last parts; few
 
 from __future__ import annotations
 
-import errno
 import os
 import re
-import stat
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
+
+from concord.files.opening import open_regular
 
 IGNORE_FILES = (".gitignore", ".kbignore")  # both git's syntax; within a folder the later has the last word
 MAX_IGNORE_BYTES = 1_000_000
 
 _WILD = re.compile(r"[*?\[\\]")
 _BRACKET = re.compile(r"\[([!^]?)(\]?(?:\[:\w+:\]|\\.|[^\]\\])*+)\]", re.DOTALL)
-_BRACKET_ITEM = re.compile(
-    r"\[:(\w+):\]|(\\.|.)(?:-(\\.|[^\]]))?", re.DOTALL
-)  # a class, a character, a range
+# A class, a character, a range.
+_BRACKET_ITEM = re.compile(r"\[:(\w+):\]|(\\.|.)(?:-(\\.|[^\]]))?", re.DOTALL)
 _CLASSES = {
     "alpha": "a-zA-Z",
     "digit": "0-9",
@@ -258,16 +257,3 @@ def _lines(folder: str, name: str) -> Sequence[str]:
     except OSError:
         return ()
     return data.decode("utf-8-sig", "replace").replace("\r\n", "\n").split("\n")
-
-
-def open_regular(path: str, flags: int) -> int:
-    """Open a regular file and nothing else: no link is followed, no pipe waited for. An opener for `open`.
-
-    Raises:
-        OSError: it cannot be opened, or is something else.
-    """
-    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(errno.EINVAL, "not a regular file", path)
-    return descriptor

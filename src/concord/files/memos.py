@@ -21,9 +21,8 @@ class Memo(Struct, frozen=True):
     readers: list[str] = field(default_factory=list)  # who was asked for text
     textless: dict[str, Entry] = field(default_factory=dict)  # by path within the source
     chunking: list[int] = field(default_factory=list, name="cut")  # what decides which chunks a file has
-    chunking_since: float = field(
-        default=0.0, name="cut_since"
-    )  # what was indexed before is chunked otherwise
+    # What was indexed before is chunked otherwise.
+    chunking_since: float = field(default=0.0, name="cut_since")
     declares: bool = False  # whether a file says that another has replaced it, or that it has replaced one
 
 

@@ -9,13 +9,12 @@ from typing import Any
 from mcp_types import CallToolResult, TextContent
 from pydantic import ValidationError
 
-from concord.errors import BadValue, KBError, nearest
+from concord.errors import BadValue, KBError, nearest, shown
 from concord.mcp.wording import for_tools
 
 log = logging.getLogger(__name__)
 
 MOST_NAMED = 5  # arguments complained about at once
-MOST_SHOWN = 60  # characters of a wrong value repeated in the message
 
 
 def refused(fault: KBError) -> CallToolResult:
@@ -55,9 +54,4 @@ def _problem(tool: str, one: Any, known: Sequence[str]) -> str:
         meant = nearest(name, known)
         return f"{tool} has no argument {name!r}" + (f", did you mean {meant!r}?" if meant else "")
     said = str(one["msg"]).removeprefix("Input ")
-    return f"{name!r} {said[:1].lower()}{said[1:]}, not {_shown(one['input'])}"
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "…"
+    return f"{name!r} {said[:1].lower()}{said[1:]}, not {shown(one['input'])}"

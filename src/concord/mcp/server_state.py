@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import statistics
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -18,6 +17,7 @@ from msgspec import Struct, field
 from concord.errors import DeadlinePassed
 from concord.mcp.bases import Bases
 from concord.mcp.jobs import Jobs
+from concord.quality.percentiles import percentiles
 from concord.types import Document
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ class Latencies:
 
     def summary(self) -> dict[str, dict[str, float]]:
         """Return for each tool how many calls are remembered, the median and the 95th percentile."""
-        return {tool: _quantiles(sorted(took)) for tool, took in self._took_ms.items()}
+        return {tool: _summary(took) for tool, took in self._took_ms.items()}
 
 
 class RecentNote:
@@ -130,6 +130,5 @@ def _hand_over(loop: asyncio.AbstractEventLoop, done: asyncio.Future[T], give: C
         loop.call_soon_threadsafe(lambda: None if done.done() else give())
 
 
-def _quantiles(took: list[float]) -> dict[str, float]:
-    at_95 = took[min(len(took) - 1, round(len(took) * 0.95))]
-    return {"calls": len(took), "p50": round(statistics.median(took), 2), "p95": round(at_95, 2)}
+def _summary(took: Collection[float]) -> dict[str, float]:
+    return {"calls": len(took), **{name: round(ms, 2) for name, ms in percentiles(took).items()}}

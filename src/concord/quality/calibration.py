@@ -31,12 +31,12 @@ def save_calibration(calibration: Calibration, identity: Identity, folder: Path)
     Raises:
         BadValue: the folder cannot be written to.
     """
+    from concord.durable import replace_file  # late: a search only reads
+
     path = Path(_path(str(folder), identity))
-    partial = path.with_suffix(".partial")
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # a store may be made in it later
-        partial.write_text(json.dumps(dump(calibration), indent=1) + "\n", encoding="utf-8")
-        os.replace(partial, path)
+        replace_file(path, (json.dumps(dump(calibration), indent=1) + "\n").encode())
     except OSError as fault:
         raise BadValue(f"cannot write {path}: {fault}", hint="make room, or set KB_HOME elsewhere") from fault
     _read.cache_clear()  # two fits within one tick of the clock are of the same time

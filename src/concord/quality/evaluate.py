@@ -21,7 +21,8 @@ from concord.answering.retrieve import retrieve
 from concord.answering.tools import SearchTools
 from concord.protocols import Progress
 from concord.quality.collection import Collection, Qrels
-from concord.quality.latency import Latency, by_mode, percentiles, warm_up
+from concord.quality.latency import by_mode, warm_up
+from concord.quality.percentiles import Latency, percentiles
 from concord.quality.reliability import Answerability, Gibberish, Promises, answerability, gibberish, promises
 from concord.ranking.fuse import FUSION_OF, FUSIONS
 from concord.request_checks import MAX_TOP, checked_values
@@ -37,9 +38,8 @@ MODES = ("bm25", "semantic", *FUSED)
 MEASURES = ("nDCG@10", "R@5", "R@10", "R@100", "RR", "P@1")
 NONSENSE = ("asdf qwer zxcv", "xkcvb wqpfg zzyzx", "qwertzuiop asdfghjkl", "lkjh mnbv poiu trewq")
 
-UNHURRIED_MS = (
-    60_000.0  # quality is measured here: a strategy that is late on a busy machine shall still vote
-)
+# Quality is measured here: a strategy that is late on a busy machine shall still vote.
+UNHURRIED_MS = 60_000.0
 
 Run = dict[str, dict[str, float]]  # query → document → score
 

@@ -5,18 +5,16 @@ The model is loaded before, and no query's vector is remembered from another mod
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from statistics import median, quantiles
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from concord.answering.tools import SearchTools
 from concord.protocols import Progress
+from concord.quality.percentiles import Latency, percentiles
 from concord.search import search
 from concord.types import Mode, Request
-
-Latency = Mapping[str, float]  # p50 and p95, in milliseconds; nothing where nothing was asked
 
 SAMPLE = 50  # queries asked in each mode: a median holds, and six modes take seconds
 
@@ -74,14 +72,6 @@ def _ask(text: str, tools: SearchTools, deadline_ms: float, way: Way) -> float:
 def _forget_queries(tools: SearchTools) -> None:
     if tools.similarity:
         tools.similarity.forget()
-
-
-def percentiles(took_ms: Iterable[float]) -> Latency:
-    """Return the median and the 95th percentile, neither beyond what was measured."""
-    known = sorted(took_ms)
-    if len(known) < 2:
-        return dict.fromkeys(("p50", "p95"), known[0]) if known else {}
-    return {"p50": median(known), "p95": quantiles(known, n=20, method="inclusive")[-1]}
 
 
 def _spread(texts: Sequence[str]) -> Sequence[str]:

@@ -76,9 +76,8 @@ class Gibberish(Struct, frozen=True):
     own_median: float  # of top hits
 
 
-Judged = tuple[
-    Judgement, Sequence[bool]
-]  # what was said of an answer, and of each hit whether it is relevant
+# What was said of an answer, and of each hit whether it is relevant.
+Judged = tuple[Judgement, Sequence[bool]]
 
 
 def promises(judged: Sequence[Judged]) -> Promises:

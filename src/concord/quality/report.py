@@ -5,17 +5,18 @@ The plots are SVG written here: two of squares and lines are not worth a plottin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from concord.quality.latency import SAMPLE, Latency
+from concord.quality.latency import SAMPLE
+from concord.quality.percentiles import Latency
 from concord.quality.reliability import LabelPrecision, Reliability
+from concord.quality.tables import answerability_table, mode_table
 
 if TYPE_CHECKING:
     from concord.quality.evaluate import Evaluation
 
-LATENCY = ("p50 ms", "p95 ms")
 SIZE, EDGE = 260, 34  # of a plot, in pixels: the square of data, and what its axes need
 
 STYLE = """
@@ -37,10 +38,10 @@ def page(evaluation: Evaluation, made: str) -> str:
         f"{_took(e.latency_ms)}.</p>",
         f"<p>Measured with the model {escape(e.model or 'none')} by {escape(made)}.</p>",
         "<h2>Rankings</h2>",
-        _measures_table(e.measures, e.latency_by_mode),
+        _table(*mode_table(e.measures, e.latency_by_mode)),
         f"<p>The times of the modes are those of at most {SAMPLE} queries, asked in each of them.</p>",
         *(
-            f"<h3>{kind} queries ({count:,})</h3>{_measures_table(e.by_kind[kind])}"
+            f"<h3>{kind} queries ({count:,})</h3>{_table(*mode_table(e.by_kind[kind]))}"
             f"<p>In auto, one takes {_took(e.latency_by_kind[kind])}.</p>"
             for kind, count in e.kinds.items()
         ),
@@ -55,7 +56,7 @@ def page(evaluation: Evaluation, made: str) -> str:
         _labels_table("answer (in its first three hits)", e.promises.answer_labels),
         "<h2>Knowing what is not there</h2>",
         _nonsense(e),
-        _answerability_table(e),
+        _table(*answerability_table(e.answerability)) if e.answerability else "",
     ]
     head = f"<title>Search quality on {escape(e.name)}</title><style>{STYLE}</style>"
     return f'<!doctype html><html lang="en"><meta charset="utf-8">{head}{"".join(body)}</html>\n'
@@ -116,24 +117,6 @@ def _took(latency: Latency) -> str:
     return f"{latency['p50']:.1f} ms at the median and {latency['p95']:.1f} ms at the 95th percentile"
 
 
-def _measures_table(
-    measures: Mapping[str, Mapping[str, float]], latencies: Mapping[str, Latency] | None = None
-) -> str:
-    names = list(next(iter(measures.values()), {}))
-    rows = (
-        [mode, *(f"{values[name]:.4f}" for name in names), *_times(mode, latencies)]
-        for mode, values in measures.items()
-    )
-    return _table(["mode", *names, *(LATENCY if latencies else ())], rows)
-
-
-def _times(mode: str, latencies: Mapping[str, Latency] | None) -> list[str]:
-    """Return a mode's cells; dashes for one that nobody could ask."""
-    if not latencies:
-        return []
-    return [f"{latencies[mode][name]:.1f}" if mode in latencies else "-" for name in ("p50", "p95")]
-
-
 def _labels_table(of: str, labels: Sequence[LabelPrecision]) -> str:
     return _table(
         [f"label of the {of}", "n", "right"],
@@ -147,24 +130,6 @@ def _nonsense(evaluation: Evaluation) -> str:
         f"<p>Of {found.n} queries of random letters the best hit scores {found.highest:.3f}; "
         f"the collection's own queries have {found.own_median:.3f} at the median.</p>"
     )
-
-
-def _answerability_table(evaluation: Evaluation) -> str:
-    if not evaluation.answerability:
-        return ""
-    heads = ["queries of", "n", "AUROC", "refused", "own answered", "of these refused"]
-    rows = (
-        [
-            name,
-            f"{found.foreign:,}",
-            f"{found.auroc:.3f}",
-            f"{found.foreign_flagged:.1%}",
-            f"{found.own:,}",
-            f"{found.own_flagged:.1%}",
-        ]
-        for name, found in evaluation.answerability.items()
-    )
-    return _table(heads, rows)
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from concord.ranking.lift import lifted
+from concord.ranking.words import bare_words
 from concord.text.contains import contains
 from concord.text.dates import days_of
 from concord.text.identifiers import is_version
@@ -27,7 +28,6 @@ SECTION_LIFT = 1.0  # besides, for a section below it that the query names: befo
 INSTEAD_LIFT = 1.0  # for what stands under it, where the first stands under another
 
 _LONGEST_TITLE = 40  # characters of a line that may name a section
-_AROUND = ".,;:!?()[]\"'"
 _CALLED = {"release", "version", "v"}
 # A title that ends in a version, or goes on with its date; the number of a chapter (1.2 Setup) does not.
 _OF_A_RELEASE = pattern(r"(?<![\w.])v?\d+(?:\.\w+)+\]?[ \t]*(?:$|[(\[/–—,-]|\d{4}-|released)", re.MULTILINE)
@@ -69,7 +69,7 @@ def with_release_first(
 
 def _versions(asked: str) -> Iterator[tuple[str, str]]:
     """Yield the versions in a query, each with the name before it, or nothing where none is."""
-    words = [word for typed in asked.split() if (word := typed.strip(_AROUND)).casefold() not in _CALLED]
+    words = [word for word in bare_words(asked) if word.casefold() not in _CALLED]
     for before, word in pairwise(["", *words]):
         if is_version(word) and not days_of(word):
             yield word.lstrip("vV"), before if before.isalpha() and not is_stop_word(before) else ""

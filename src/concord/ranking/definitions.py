@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from concord.ranking.identifiers import shape
+from concord.ranking.words import STOPS
 from concord.text.pattern import pattern
 from concord.text.symbols import defines
 from concord.types import Survivor
@@ -39,7 +40,6 @@ _BEFORE_OWNER = {"in", "of", "from"}
 MOST_WORDS = 8
 _PARTS = pattern(r"\.|::|->|#")
 _WHOLE_NAME = pattern(_NAME.format("whole"))
-_AROUND = "\"'`“”‘’,;:.!?"
 
 
 class AskedName(NamedTuple):
@@ -92,7 +92,7 @@ def asked_name(text: str) -> AskedName | None:
 
 def _asked_about(words: Sequence[str]) -> AskedName | None:
     """Return the one sure name in what else only asks for it, with what it is in: what does X do in Y?"""
-    bare = [word.strip(_AROUND) for word in words]
+    bare = [word.strip(STOPS) for word in words]
     told = [at for at, word in enumerate(bare) if word.lower() not in _ABOUT]
     if not 1 <= len(told) <= 2:
         return None

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from concord.ranking.duplicates import Likeness
+from concord.ranking.lift import stretched
 from concord.types import Ranked
 
 # Less word overlap than this is sharing a subject: nDCG@10 is 0.4307 where it counts, 0.4353 where not.
@@ -21,7 +22,8 @@ def mmr(ranked: Sequence[Ranked], likeness: Likeness, limit: int, trade: float) 
     Relevance is the score stretched to [0, 1] within the list: a fused score near 0.016 would leave λ without
     meaning, and similarity would decide alone.
     """
-    relevance = _stretched([one.score for one in ranked])
+    scores = [one.score for one in ranked]
+    relevance = stretched(scores, min(scores[:STRETCH], default=0.0))
     ids = [one.chunk_id for one in ranked]
     nearest = [0.0] * len(ranked)
     compared = [0] * len(ranked)  # with so many of those that are picked
@@ -42,11 +44,6 @@ def mmr(ranked: Sequence[Ranked], likeness: Likeness, limit: int, trade: float) 
         remaining.remove(best)
         picked.append(best)
     return [_moved(ranked[was], was + 1, now) for now, was in enumerate(picked, start=1)]
-
-
-def _stretched(scores: Sequence[float]) -> list[float]:
-    low, high = min(scores[:STRETCH], default=0.0), max(scores, default=0.0)
-    return [(score - low) / (high - low) if high > low else 1.0 for score in scores]
 
 
 def _moved(one: Ranked, was: int, now: int) -> Ranked:

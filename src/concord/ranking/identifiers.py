@@ -30,7 +30,7 @@ _CODE = pattern(
     r"|</?[A-Za-z][\w-]*/?>"  # <div>
     r"|0[xX][0-9A-Fa-f]+"
 )
-_SNAKE = pattern(r"_*[^\W_]+(?:_+[^\W_]+)+_*|__[^\W_]+__")
+SNAKE = pattern(r"_*[^\W_]+(?:_+[^\W_]+)+_*|__[^\W_]+__")
 _CAMEL = pattern(
     r"[a-z]+[0-9]*(?:[A-Z]+[a-z0-9]+)+[A-Z]*"  # getUserName, parseHTMLPage, fetchAsJSON
     r"|[a-z]{4,}[A-Z]{2,}"  # userID; shorter heads are biology and brands: mRNA, cDNA, macOS, gRPC
@@ -57,7 +57,7 @@ _VERSION = pattern(
 # CVE-2024-1234, ISO-8601
 _NUMBERED_CODE = pattern(r"[A-Z]{2}[A-Z0-9]*(?:-[0-9]{2,}){2,}|[A-Z]{2,}-[0-9]{3,}")
 _SEGMENTS = pattern(r"[^\W_]+(?:[-.][^\W_]+)*")  # x86-64, COVID-19, python3.12
-_SURE = (_CODE, _SNAKE, _CAMEL, _DOTTED, _ADDRESS, _PATH, _VERSION, _NUMBERED_CODE)
+_SURE = (_CODE, SNAKE, _CAMEL, _DOTTED, _ADDRESS, _PATH, _VERSION, _NUMBERED_CODE)
 _HASH = pattern(r"[0-9a-f]{7,64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _RUNS = pattern(r"[0-9]+|[^\W\d_]+")
 

@@ -16,8 +16,7 @@ QUESTION_WORDS = _listed(
     """
     how why what when where who which whom whose how-to howto
     wie warum wieso weshalb wann wo wer wen wem wessen welche welcher welches welchen welchem woher wohin
-    wofür
-    womit worin woraus wovon wodurch woran worauf wozu wobei wonach
+    wofür womit worin woraus wovon wodurch woran worauf wozu wobei wonach
     pourquoi quand où qui que quoi quel quelle quels quelles combien lequel laquelle qu est-ce
     cómo qué cuándo dónde quién quiénes cuál cuáles cuánto cuántos cuánta cuántas
     como quando onde quem qual quais quanto quantos
@@ -59,10 +58,10 @@ FRAME_OPENERS = _listed(
     can could do does explain give hello hey hi i i'd i'm please show tell we we'd will would
     bitte erklär erkläre erklären hallo ich kannst können könnten könntest nenne nennen sag sage sagen verrat
     verrate verraten weiss weisst weiß weißt wissen würden würdest zeig zeige zeigen
-    bonjour dis dis-moi dis-nous dites dites-moi dites-nous est-ce explique-moi explique-nous expliquez-moi
-    expliquez-nous indique-moi indique-nous indiquez-moi indiquez-nous j'aimerais je montre-moi montre-nous
-    montrez-moi montrez-nous peux-tu pourrais-tu pourriez-vous pouvez-vous s'il sais-tu salut savez-vous tu
-    vous
+    bonjour dis dis-moi dis-nous dites dites-moi dites-nous est-ce explique-moi explique-nous
+    expliquez-moi expliquez-nous indique-moi indique-nous indiquez-moi indiquez-nous j'aimerais je
+    montre-moi montre-nous montrez-moi montrez-nous peux-tu pourrais-tu pourriez-vous pouvez-vous s'il
+    sais-tu salut savez-vous tu vous
     alguien dígame dime explícame explíqueme hola indícame me muéstrame muéstreme necesito podría podrían
     podrías por puede pueden puedes querría quiero quisiera sabe sabes
     """
@@ -97,8 +96,7 @@ CONCEPT_WORDS = _listed(
 METRIC_WORDS = _listed(
     """
     price prices cost costs revenue revenues profit profits budget budgets salary salaries wage wages income
-    earnings fee fees expense expenses turnover gdp population percentage percent latency throughput
-    headcount
+    earnings fee fees expense expenses turnover gdp population percentage percent latency throughput headcount
     version versions release releases
     preis preise kosten umsatz gewinn gehalt bevölkerung prix coût coûts salaire precio precios coste costo
     ingresos salario población preço preços custo receita prezzo цена стоимость выручка население зарплата
@@ -122,22 +120,15 @@ UNSPACED_METRICS = (
 FUNCTION_WORDS = _listed(
     """
     a an the this that these those there here it its i i'm i've my me we our you your he his she her they
-    their them
-    and or but nor not no yes if then else than as at by for from in into of off on onto out over to under
-    up with
-    without about after before between during until since while because so such very more most less least
-    few many
-    much some any each every all both either neither other another same own only just also too again once
-    ever
-    is are was were be been being am do does did done has have had having can could should would will shall
-    may
-    might must let please
+    their them and or but nor not no yes if then else than as at by for from in into of off on onto out over
+    to under up with without about after before between during until since while because so such very more
+    most less least few many much some any each every all both either neither other another same own only just
+    also too again once ever is are was were be been being am do does did done has have had having can could
+    should would will shall may might must let please
     der die das den dem des ein eine einen einem einer eines und oder aber nicht kein keine ist sind war mit
-    für von
-    vom zu zum zur im am auf aus bei nach über unter ich du er sie es wir ihr mein meine
-    le la les un une des du de et ou mais ne pas est sont avec pour dans sur par ce cette ces mon ma mes je
-    tu il
-    elle nous vous ils elles l d j m t s n c qu
+    für von vom zu zum zur im am auf aus bei nach über unter ich du er sie es wir ihr mein meine
+    le la les un une des du de et ou mais ne pas est sont avec pour dans sur par ce cette ces mon ma mes je tu
+    il elle nous vous ils elles l d j m t s n c qu
     el los las una unos unas y o pero no es son con para por en del al su sus mi mis
     il lo gli uno ed è di da
     os um uma e não são com do da dos das
@@ -150,12 +141,9 @@ FUNCTION_WORDS = _listed(
 OPENERS = _listed(
     """
     add allow build change check clone configure connect convert create debug delete deploy design disable
-    download
-    enable export find fix get give implement import improve install learn list make manage migrate monitor
-    move
-    open optimize query read remove rename replace reset restart restore return run search send set setup
-    show start
-    stop switch tell test tune uninstall update upgrade upload use using write latest
+    download enable export find fix get give implement import improve install learn list make manage migrate
+    monitor move open optimize query read remove rename replace reset restart restore return run search send
+    set setup show start stop switch tell test tune uninstall update upgrade upload use using write latest
     """
 )
 
@@ -177,20 +165,15 @@ FIRST_NAMES = _listed("will may")  # that ask or allow, too
 # Spelled with capitals inside by their owners. They are names like Python or Docker, not identifiers.
 BRANDS = _listed(
     """
-    javascript typescript coffeescript github gitlab bitbucket gitops devops devsecops mlops youtube
-    linkedin paypal
-    powerpoint powershell wordpress whatsapp facebook tiktok airbnb macbook imac iphone ipad ipod icloud
-    itunes
-    airpods airtag ebay jquery tensorflow pytorch numpy scipy openai chatgpt deepmind fastapi graphql
-    postgresql
-    mysql sqlite mongodb dynamodb mariadb couchdb influxdb clickhouse elasticsearch opensearch bigquery
-    redshift
-    cloudformation cloudfront openshift openstack openssl openssh websocket websockets webassembly webgl
-    opengl
-    intellij pycharm phpstorm rubymine autocad photoshop bluetooth wifi playstation xbox mastercard fedex
-    nvidia
-    latex bibtex phd mckinsey mcdonald macos langchain llamaindex huggingface node.js vue.js next.js nuxt.js
-    react.js express.js angular.js three.js d3.js nest.js socket.io asp.net vb.net ado.net
+    javascript typescript coffeescript github gitlab bitbucket gitops devops devsecops mlops youtube linkedin
+    paypal powerpoint powershell wordpress whatsapp facebook tiktok airbnb macbook imac iphone ipad ipod
+    icloud itunes airpods airtag ebay jquery tensorflow pytorch numpy scipy openai chatgpt deepmind fastapi
+    graphql postgresql mysql sqlite mongodb dynamodb mariadb couchdb influxdb clickhouse elasticsearch
+    opensearch bigquery redshift cloudformation cloudfront openshift openstack openssl openssh websocket
+    websockets webassembly webgl opengl intellij pycharm phpstorm rubymine autocad photoshop bluetooth wifi
+    playstation xbox mastercard fedex nvidia latex bibtex phd mckinsey mcdonald macos langchain llamaindex
+    huggingface node.js vue.js next.js nuxt.js react.js express.js angular.js three.js d3.js nest.js socket.io
+    asp.net vb.net ado.net
     """
 )
 
@@ -209,11 +192,9 @@ DESIGNATORS = _listed(
 COUNTED = _listed(
     """
     chapter section figure fig table page step part level day week month year lesson unit volume appendix
-    phase
-    episode season grade class group type version release number no question item row line column slide
-    top january february march april may june july august september october november december jan feb mar
-    apr jun
-    jul aug sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday
+    phase episode season grade class group type version release number no question item row line column slide
+    top january february march april may june july august september october november december jan feb mar apr
+    jun jul aug sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday
     """
 )
 
@@ -221,20 +202,15 @@ COUNTED = _listed(
 UNITS = _listed(
     """
     % percent ‰ kg kilograms grams mg µg lb lbs pounds oz tons tonnes km kilometers kilometres meters metres
-    cm mm nm µm
-    miles mi ft feet inch inches yards acres hectares l ml litres liters gallons kb mb gb tb pb kib mib gib
-    tib bits
-    bytes bit byte hz khz mhz ghz ms µs ns sec secs second seconds min mins minute minutes hour hours hr hrs
-    day days
-    week weeks month months year years decades centuries kw mw gw kwh wh watt watts volt volts mah amp amps
-    rpm fps px
-    dpi kbps mbps gbps mph kmh °c °f °k celsius fahrenheit kelvin degrees usd eur gbp chf dollars dollar
-    euros euro
-    cents yen yuan rupees million billion trillion thousand hundred dozen times people persons users
-    employees
-    items rows columns requests calories kcal kj bar psi db kg/m³ km/h m/s
-    jahre jahren tage tagen stunden minuten sekunden prozent meter kilometer ans jours heures minutes años
-    días horas
+    cm mm nm µm miles mi ft feet inch inches yards acres hectares l ml litres liters gallons kb mb gb tb pb
+    kib mib gib tib bits bytes bit byte hz khz mhz ghz ms µs ns sec secs second seconds min mins minute
+    minutes hour hours hr hrs day days week weeks month months year years decades centuries kw mw gw kwh wh
+    watt watts volt volts mah amp amps rpm fps px dpi kbps mbps gbps mph kmh °c °f °k celsius fahrenheit
+    kelvin degrees usd eur gbp chf dollars dollar euros euro cents yen yuan rupees million billion trillion
+    thousand hundred dozen times people persons users employees items rows columns requests calories kcal kj
+    bar psi db kg/m³ km/h m/s
+    jahre jahren tage tagen stunden minuten sekunden prozent meter kilometer
+    ans jours heures minutes años días horas
     лет дней часов минут рублей км кг
     """
 )

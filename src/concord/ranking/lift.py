@@ -1,6 +1,6 @@
 """How is a chunk moved up in an order that is there already? By a share of how far apart its scores are.
 
-So a lift means the same whichever fusion made the scores.
+So a lift means the same whichever fusion made the scores, and so does a score that is stretched.
 """
 
 from __future__ import annotations
@@ -20,6 +20,12 @@ def lifted(ranked: Sequence[Ranked], shares: Mapping[ChunkId, float]) -> list[Ra
         replace(one, score=one.score + reach * shares[one.chunk_id]) if one.chunk_id in shares else one
         for one in ranked
     )
+
+
+def stretched(scores: Sequence[float], low: float) -> list[float]:
+    """Bring scores to [0, 1], from `low` to the best of them: each fusion has a scale of its own."""
+    high = max(scores, default=low)
+    return [(score - low) / (high - low) if high > low else 1.0 for score in scores]
 
 
 def score_range(ranked: Sequence[Ranked]) -> float:

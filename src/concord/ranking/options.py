@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from concord.ranking.words import AROUND, bare_words
 from concord.text.pattern import pattern
 from concord.types import Query
 
@@ -18,7 +19,6 @@ MOST_BESIDE = 3  # that are more than "what does … do": docker compose up -d
 
 _OPTION = pattern(r"(--?[A-Za-z][\w-]*)(?:=\S*)?")
 _LONG = pattern(r"(?<![\w-])--[A-Za-z][\w-]+")
-_AROUND = "\"'`“”‘’()[],;:.!?"
 _ASKING = {
     "option", "flag", "switch", "argument", "parameter", "mean", "means", "meaning", "stand", "use", "used",
 }  # fmt: skip
@@ -38,13 +38,13 @@ def asked_option(query: Query) -> AskedOption | None:
     """
     if "-" not in query.text:  # most queries
         return None
-    words = [word.strip(_AROUND) for word in query.text.split()]
+    words = bare_words(query.text)
     if len(words) > MOST_WORDS:
         return None
     options = [found[1] for word in words if (found := _OPTION.fullmatch(word)) and _is_asked(word, query)]
     if len(options) != 1:
         return None
-    terms = (term.strip(_AROUND) for term in query.terms)
+    terms = (term.strip(AROUND) for term in query.terms)
     beside = tuple(term for term in terms if _is_beside(term, options[0]))
     return AskedOption(options[0], beside) if len(beside) <= MOST_BESIDE else None
 

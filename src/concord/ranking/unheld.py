@@ -13,8 +13,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from concord.ranking import rarity
-from concord.ranking.identifiers import shape
+from concord.ranking.identifiers import SNAKE, shape
 from concord.ranking.options import long_option, names
+from concord.ranking.words import AROUND, bare_words
 from concord.text.contains import contains
 from concord.text.dates import Day, dates_in, days_of, is_open_span, month_number, named_forms
 from concord.text.identifiers import is_version
@@ -52,7 +53,6 @@ MESSAGE_SHARE = 0.6  # of its words that a text has in their order, if it is one
 _ENDS_IN_NUMBER = pattern(r"[^/<>]*[0-9][A-Za-z]{0,2}")
 _NUMBERED = pattern(r"[A-Z][A-Za-z]*-[0-9]{2,}|[0-9]{4}-[0-9]{2}-[0-9]{2}")  # BUG-89, 2024-03-05
 _LETTERED = pattern(r"(?P<letters>[A-Z]{1,3})(?P<digits>[0-9]{3,})")  # E1042, ST012: as many digits as others
-_SNAKE = pattern(r"_*[^\W_]+(?:_+[^\W_]+)+_*")
 # Who asks about releases has a word such as these; another release stands at such a place, as in a heading.
 _ABOUT_RELEASES = pattern(
     r"\b(?:added|breaking|(?:bug)?fix(?:ed|es)?|change[ds]?|changelog|deprecated|features?|improvements?|migrat\w+"
@@ -92,7 +92,6 @@ _ASKED_YEAR = pattern(
 _YEAR = pattern(r"(?<![\w.,:$€£#/])(?:19|20)[0-9]{2}(?![\w%]|[.,:]\w)")
 _DIGITS = pattern("[0-9]+")
 _BEGINNING = 5  # letters that names of one thing share: PostgreSQL, Postgres
-_AROUND = ".,;:!?()[]\"'"
 
 Holders = Callable[[Match | None], Sequence[str]]  # some texts of the store that match
 
@@ -169,7 +168,7 @@ def _name(version: str, asked: str, texts: Sequence[str]) -> str | None:
 
     Where none has, its changelog may not say whose it is.
     """
-    words = [word.strip(_AROUND) for word in asked.split()]
+    words = bare_words(asked)
     before = words[: words.index(version)] if version in words else []
     while before and _ABOUT_RELEASES.fullmatch(before[-1]):
         before.pop()
@@ -193,7 +192,7 @@ def _whole_releases(asked: str, texts: Sequence[str]) -> Iterator[re.Match[str]]
     about = _ABOUT_RELEASES.search(asked)
     for found in _WHOLE.finditer(asked):
         name, after = found["name"], found["after"] or ""
-        is_alone = asked.strip(f" {_AROUND}") == found[0] and not name.isupper()
+        is_alone = asked.strip(f" {AROUND}") == found[0] and not name.isupper()
         is_counted = after and not is_stop_word(after) and not _ABOUT_RELEASES.fullmatch(after)
         is_name = not name.islower() and not is_stop_word(name) and not month_number(name)
         is_other = any(one.fullmatch(name) for one in (_ABOUT_RELEASES, _PART, _COUNTED))
@@ -259,7 +258,7 @@ def _decisive(name: str, query: Query) -> str | None:
         return None
     last = name.removesuffix("()").rpartition(".")[2].rpartition("::")[2]
     is_alone = query.text.strip() == name
-    if _SNAKE.fullmatch(last) or is_alone and last.isalpha() and shape(last) == "sure":
+    if SNAKE.fullmatch(last) or is_alone and last.isalpha() and shape(last) == "sure":
         return last
     return name if _ENDS_IN_NUMBER.fullmatch(name) else None
 
@@ -319,7 +318,7 @@ def _with_others(asked: str, texts: Sequence[str]) -> Iterator[str]:
     yield from (one for one, has_others in months if has_others)
     if not dates and not quarters and not months and not is_span:
         yield from _year_with_others(asked, texts)
-    words = [word for typed in asked.split() if not days_of(word := typed.strip(_AROUND))]
+    words = [word for word in bare_words(asked) if not days_of(word)]
     place = f"|{_PLACE}" if _ABOUT_RELEASES.search(asked) else ""
     for before, word in dict.fromkeys(pairwise(["", *words])):
         if _NUMBERED.fullmatch(word):

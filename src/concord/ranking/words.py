@@ -17,6 +17,9 @@ from concord.text.unspaced import UNSPACED
 
 READ_CHARS = 4000  # a query shows its kind early; the rest of a pasted page would only cost time
 
+STOPS = "\"'`“”‘’,;:.!?"  # around a word; brackets may be part of one: getconn()
+AROUND = STOPS + "()[]"
+
 _QUOTES = '"“”„‟«»‹›「」『』＂`'
 _OPENING = _QUOTES + "'‘’([{¿¡*,;:!?…–—（"
 _CLOSING = _QUOTES + "'‘’)]}*,;:!?….。，！？、；：）–—"
@@ -44,6 +47,11 @@ def words(text: str) -> list[Word]:
     parts = text.split() if is_near(text) else _by_script().findall(text)
     found = map(_word, parts)
     return [word for word in found if any(map(str.isalnum, word.text)) or word.text in _LONE_UNITS]
+
+
+def bare_words(text: str) -> list[str]:
+    """Return what white space divides, without what a sentence puts around it; its dashes stay."""
+    return [typed.strip(AROUND) for typed in text.split()]
 
 
 def plain(text: str) -> str:

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from concord.batches import batched
 from concord.config import Paths
 from concord.errors import BadValue, Unavailable
 from concord.native import native_code
@@ -91,8 +92,7 @@ class CrossEncoder:
             asked = _cut(encodable(query), model)
         by_length = sorted(texts, key=lambda chunk_id: len(texts[chunk_id]))  # so that little is padding
         scores: dict[ChunkId, float] = {}
-        for start in range(0, len(by_length), _BATCH_PAIRS):
-            batch = by_length[start : start + _BATCH_PAIRS]
+        for batch in batched(by_length, _BATCH_PAIRS):
             pairs = [(asked, encodable(texts[chunk_id])) for chunk_id in batch]
             with native_code():
                 scores.update(zip(batch, self._probabilities(model, pairs), strict=True))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
+from concord.ranking.lift import stretched
 from concord.types import ChunkId, Ranked
 
 
@@ -19,14 +20,9 @@ def weighed(ranked: Sequence[Ranked], scores: Mapping[ChunkId, float], weight: f
     if not known or not weight:
         return list(ranked)
     average = sum(known) / len(known)
+    fused = [one.score for one in ranked]
     blended = [
-        replace(one, score=weight * scores.get(one.chunk_id, average) + (1 - weight) * fused)
-        for one, fused in zip(ranked, _stretched([one.score for one in ranked]), strict=True)
+        replace(one, score=weight * scores.get(one.chunk_id, average) + (1 - weight) * own)
+        for one, own in zip(ranked, stretched(fused, min(fused)), strict=True)
     ]
     return sorted(blended, key=lambda one: -one.score)  # stable: what ties stays in its order
-
-
-def _stretched(scores: Sequence[float]) -> list[float]:
-    """Bring fused scores to [0, 1] within their list: each fusion has a scale of its own."""
-    low, high = min(scores), max(scores)
-    return [(score - low) / (high - low) if high > low else 1.0 for score in scores]

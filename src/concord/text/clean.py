@@ -11,13 +11,13 @@ from collections.abc import Sequence
 
 from concord.text.furniture import without_furniture
 from concord.text.reflow import goes_on, reflowed, vocabulary_of
+from concord.text.surrogates import without_lone_surrogates
 
 # Control characters but tab and newline, byte order marks and halves of surrogate pairs.
 _ODD = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")
 _TERMINAL_CODES = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\n]*+(?:\x07|\x1b\\))")
 # Form feeds and other separators: between two words they are a space, elsewhere nothing.
 _SEPARATING = re.compile(r"(?<=[^\s\x00-\x1f])[\x0b\x0c\x1c-\x1f\x85]+(?=[^\s\x00-\x1f])")
-_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 _LIGATURES = {
     0xFB00: "ff",
@@ -52,13 +52,7 @@ def _without_odd_characters(text: str) -> str:
     if "\x1b" in text:
         text = _TERMINAL_CODES.sub("", text)
     text = _SEPARATING.sub(" ", text)
-    text = without_lone_surrogates(text)
-    return _ODD.sub("", text)
-
-
-def without_lone_surrogates(text: str) -> str:
-    """Return a text that has a UTF-8 form: half a surrogate pair becomes the replacement character."""
-    return _LONE_SURROGATE.sub("\ufffd", text)
+    return _ODD.sub("", without_lone_surrogates(text))
 
 
 def clean_pages(pages: Sequence[str]) -> tuple[str, tuple[int, ...]]:

@@ -60,9 +60,8 @@ def _read(block: re.Match[str]) -> dict[str, Json] | None:
 def _load_yaml(text: str) -> Any:
     import yaml  # 15 ms, and many trees have no front matter
 
-    if _nests_deeply(
-        text
-    ):  # libyaml recurses in C, where too deep is a crash, and its time grows with the square
+    # libyaml recurses in C, where too deep is a crash, and its time grows with the square.
+    if _nests_deeply(text):
         raise ValueError("nested more deeply than front matter is")
     try:
         return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))

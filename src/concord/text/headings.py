@@ -20,8 +20,6 @@ MARKDOWN_TYPES = ("markdown", "html", "note", "office")  # documents whose text 
 _FENCES = ("```", "~~~")
 _FRONT_MATTER = ("---", "+++")  # as the first line: a # below it begins a comment
 _DEEPEST = 6
-_LEFT_OUT = str.maketrans("", "", "`*")  # of a title
-_UNREAD = frozenset("[]<>\\{}")  # links, tags and escapes: what is left of them takes a real reader
 
 
 def shared(paths: Sequence[Heading]) -> Heading:
@@ -41,7 +39,7 @@ def heading_at(text: str, at: int, carried: Heading, *, begins_document: bool) -
     above = _above(carried, [path for _, path in found])
     if not here or above is None:
         return carried
-    from concord.text.releases import release_of  # late: few passages have headings inside
+    from concord.text.releases import release_of
 
     outer = len(above) - (release_of(above) is not None)  # whose sections may have its level
     if outer >= _level(text[found[0][0] :]):
@@ -69,8 +67,10 @@ def _common(one: Heading, other: Heading) -> Heading:
 def _paths(text: str) -> list[tuple[int, Heading]]:
     """Return where the headings of a chunk stand, with their paths.
 
-    None where one of them is not plain, or above the first: what else that is under is not in the chunk.
+    None where one of them has no words, or is above the first: what else that is under is not in the chunk.
     """
+    from concord.text.heading_words import line_words  # late: few passages have headings inside
+
     found: list[tuple[int, Heading]] = []
     outer: list[tuple[int, str]] = []
     fence, start, first = "", 0, 0
@@ -79,8 +79,8 @@ def _paths(text: str) -> list[tuple[int, Heading]]:
         if mark in _FENCES or mark == fence or (not start and line.rstrip() in _FRONT_MATTER):
             fence = "" if mark == fence else fence or mark
         elif not fence and (level := _level(line)):
-            title, first = _title(line), first or level
-            if level < first or not title or not _UNREAD.isdisjoint(title):
+            title, first = line_words(line), first or level
+            if level < first or not title:
                 return []
             outer = [*(one for one in outer if one[0] < level), (level, title)]
             found.append((start, tuple(one for _, one in outer)))
@@ -91,12 +91,6 @@ def _paths(text: str) -> list[tuple[int, Heading]]:
 def _level(line: str) -> int:
     hashes = len(line) - len(line.lstrip("#"))
     return hashes if hashes <= _DEEPEST and line[hashes : hashes + 1] == " " else 0
-
-
-def _title(line: str) -> str:
-    raw = line.strip().lstrip("#")
-    bare = raw.rstrip("#")
-    return " ".join((bare if bare[-1:] == " " else raw).split()).translate(_LEFT_OUT)
 
 
 def _above(carried: Heading, paths: Sequence[Heading]) -> Heading | None:

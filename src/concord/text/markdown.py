@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
+from concord.text.heading_words import heading_words, line_words
 from concord.text.outline import Block, Kind, Section, open_section
 from concord.text.releases import Rank, heading_ranks
 
@@ -23,7 +24,6 @@ _ITEM = 0.15
 _WITHIN_ITEM = 0.25
 
 _LONGEST_SETEXT = 2  # lines: more of them above dashes are a paragraph above a rule
-_LONGEST_TITLE = 200  # characters
 
 _BLOCK_TAGS = (
     "address article aside base blockquote body center dd details dialog dir div dl dt fieldset figcaption "
@@ -48,9 +48,6 @@ _SETEXT = re.compile(r" {0,3}(?:=+|-+)[ \t]*$")
 _DELIMITER_ROW = re.compile(r"\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?$")
 _FENCE = re.compile(r"(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)?(`{3,}|~{3,})")
 _RAW_HTML = re.compile(r"<(?:(?P<comment>!--)|(?P<tag>pre|script|style|textarea)\b)", re.IGNORECASE)
-
-_LINK = re.compile(r"!?\[([^\]\[]*)\](?:\([^()]*\)|\[[^\]\[]*\])")
-_MARKS = re.compile(r"<[^<>]+>|[`*]+|\\(?=[!-/:-@\[-`{-~])|\{[:#.][^{}]*\}$")
 
 
 class _Lines(NamedTuple):
@@ -100,14 +97,7 @@ def _reluctance(lines: Sequence[str], before: _Lines | None, block: _Lines) -> f
 
 def _title(lines: Sequence[str]) -> str:
     """Return a heading's words without its marks."""
-    if len(lines) == 1:
-        raw = lines[0].strip().lstrip("#")
-        bare = raw.rstrip("#")
-        raw = bare if bare[-1:] in ("", " ", "\t") else raw
-    else:
-        raw = " ".join(line.strip() for line in lines[:-1])
-    words = " ".join(raw[: 2 * _LONGEST_TITLE].split())
-    return _MARKS.sub("", _LINK.sub(r"\1", words)).strip()[:_LONGEST_TITLE]
+    return line_words(lines[0]) if len(lines) == 1 else heading_words(" ".join(lines[:-1]))
 
 
 def _blocks(lines: Sequence[str], index: int) -> Iterator[_Lines]:

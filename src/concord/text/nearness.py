@@ -160,9 +160,8 @@ def _edits_to(asked: Typed, token: str) -> int | None:
     edits = _edits_between(asked, token)
     if edits is not None:
         return edits
-    if (
-        asked.word in f"{token}e"
-    ):  # stemming takes off a final e: database holds base, though databas does not
+    # Stemming takes off a final e: database holds base, though databas does not.
+    if asked.word in f"{token}e":
         is_long = len(asked.word) >= MIN_PART
         return BEGINS if token.startswith(asked.word) else CONTAINS if is_long else None
     return UNSURE if _begins_nearly(asked, token) else None

@@ -8,12 +8,11 @@ from __future__ import annotations
 from itertools import takewhile
 from typing import NamedTuple
 
+from concord.text.column_names import are_names
 from concord.text.pattern import pattern
 
 _BETWEEN_CELLS = pattern(r"(?<!\\)\|")
 _RULE_MARKS = frozenset("|:- \t")
-_NUMBER = pattern(r"[-+(]?[$€£]?\d[\d.,:/ -]*+[%)]?")
-_YEAR = pattern(r"(?:19|20)\d\d")
 
 
 class Row(NamedTuple):
@@ -49,8 +48,7 @@ def _is_rule(line: str) -> bool:
 
 
 def _names(row: str) -> list[str]:
-    """Return the cells of a row that names columns: numbers name none, but years do."""
+    """Return the cells of a row, if they name columns."""
     cells = [cell.strip() for cell in _BETWEEN_CELLS.split(row.strip().strip("|"))]
     named = [cell for cell in cells if cell]
-    are_values = any(_NUMBER.fullmatch(one) and not _YEAR.fullmatch(one) for one in named)
-    return [] if are_values or len(cells) < 2 else named
+    return named if len(cells) > 1 and are_names(named) else []

@@ -14,6 +14,7 @@ from itertools import groupby, islice, pairwise
 from operator import itemgetter
 from typing import Literal, NamedTuple
 
+from concord.text.column_names import are_names_in_data
 from concord.text.outline import Block, Heading, Section
 
 _SEPARATORS = ",;\t|"  # of the fields of a row
@@ -21,8 +22,6 @@ _SEARCHED_ROWS = 10  # for the names of the columns: a title or a comment may st
 _MAX_NAMES = 400  # characters of a heading: more would hide what a short row says
 # A quote that nothing closes reads on to the end, once: after it only pairs of quotes are left.
 _ROW_ENDS = {one: re.compile(rf'(?:(?<=[\n{one}])|\A)"[^"]*+(?:""[^"]*+)*+"|\n') for one in _SEPARATORS}
-_NUMBER = re.compile(r"[-+(]?[$€£]?\d[\d.,:/ -]*+[%)]?(?:[eE][-+]?\d+)?")
-_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 
 # The second and third are strings; what is not closed ends with its line, or crafted texts would be read
 # again from each of their quotes. JSON has no comments, but JSON5 and the settings of many tools do.
@@ -87,7 +86,7 @@ def _names(rows: Iterator[str], separator: str) -> list[str]:
         if not row.startswith("#"):
             fields = _fields(row, separator)
             if len(fields) > 1:
-                return [one for one in fields if one] if _are_names(fields) else []
+                return [one for one in fields if one] if are_names_in_data(fields) else []
     return []
 
 
@@ -97,13 +96,6 @@ def _fields(row: str, separator: str) -> list[str]:
     except csv.Error:  # a field of more than 128 kB
         return []
     return [" ".join(field.split()) for field in read]
-
-
-def _are_names(fields: Sequence[str]) -> bool:
-    """Whether these name columns: each another, no numbers but years in their order, at most one missing."""
-    numbers = [field for field in fields if _NUMBER.fullmatch(field)]
-    are_years = len(numbers) > 1 and all(map(_YEAR.fullmatch, numbers)) and numbers == sorted(numbers)
-    return len({*fields}) == len(fields) and (not numbers or are_years)
 
 
 def names_line(names: Sequence[str]) -> str:

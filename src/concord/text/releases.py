@@ -36,9 +36,8 @@ _RELEASE = pattern(
 )
 _YEAR = pattern(r"\b(?:19|20)\d\d\b")
 _NUMBER_ALONE = pattern(r"\[?\d+\.\d+\.\d+(?:-[\w.]+)?\]?")  # of two parts it would be a chapter's
-_NAMED = pattern(
-    r"[\w-]+[ ]v?\d+(?:\.\w+)+[ ]\([^()]*\b(?:19|20)\d\d\b[^()]*\)"
-)  # twisted 26.4.0 (2026-04-13)
+# twisted 26.4.0 (2026-04-13)
+_NAMED = pattern(r"[\w-]+[ ]v?\d+(?:\.\w+)+[ ]\([^()]*\b(?:19|20)\d\d\b[^()]*\)")
 # What may stand above the first: a release with its motto, or what is yet to be one.
 _LIKE_A_RELEASE = pattern(
     r"\W*(?:(?:version|release)[ ]+)?v?\d+(?:\.\w+)+\]?(?:$|[ ]?[(\[/–—,:-])"

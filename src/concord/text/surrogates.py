@@ -1,8 +1,22 @@
-"""Half a character: file names and JSON may hold lone surrogates, and UTF-8 has no form for one."""
+"""Half a character: file names and JSON may hold lone surrogates, and UTF-8 has no form for one.
+
+What is kept has the replacement character instead, which says that something is lost there and is no sign
+of a sentence. What is only sent or shown has a question mark, as names of files have in a terminal. Either is
+one character for another, so that offsets stay.
+"""
 
 from __future__ import annotations
 
+from concord.text.pattern import pattern
+
+_LONE = pattern(r"[\ud800-\udfff]")
+
+
+def without_lone_surrogates(text: str) -> str:
+    """Return a text that can be kept."""
+    return text if text.isascii() else _LONE.sub("\ufffd", text)
+
 
 def encodable(text: str) -> str:
-    """Return a text that has a UTF-8 form; a lone surrogate becomes a question mark, so offsets stay."""
+    """Return a text that can be sent."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()

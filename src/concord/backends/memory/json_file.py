@@ -17,13 +17,13 @@ from typing import Any
 import msgspec
 
 from concord.backends.columns import columns_of
-from concord.backends.durable import sync_to_disk
 from concord.backends.file_identity import file_identity
 from concord.backends.file_locks import file_lock
 from concord.backends.memory.bm25 import InvertedIndex
 from concord.backends.memory.shelves import Held, Shelves
 from concord.backends.memory.store import MemoryStore
 from concord.backends.organisations_beside import organisations_beside
+from concord.durable import replace_file
 from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
 from concord.text.organisations import check_org
 from concord.types import Access, Chunk, ChunkId, Document, Feedback, Home, Identity, Source, Vector
@@ -293,18 +293,8 @@ def _is_unicode(document: Document) -> bool:
 
 def _write(path: Path, data: bytes) -> _Signature | None:
     """Replace a file by another, all or nothing, also when the power fails."""
-    draft = path.with_name(f"{path.name}.{os.getpid()}.draft")
     with _told(path):
-        try:
-            with open(draft, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(draft, path)
-        except OSError:
-            draft.unlink(missing_ok=True)
-            raise
-        sync_to_disk(path.parent)  # where the name leads to the new file now
+        replace_file(path, data)
     return _signature(path)
 
 

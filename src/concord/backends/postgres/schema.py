@@ -210,6 +210,7 @@ BEGIN
 END $$;
 CREATE TRIGGER {name} AFTER {event} EXECUTE FUNCTION {name}();
 """
+# Of a document, that filters ask for.
 _LABELS = (
     "source",
     "path",
@@ -217,7 +218,7 @@ _LABELS = (
     "tags",
     "mtime_ns",
     "superseded_by",
-)  # of a document, that filters ask for
+)
 _OLD, _NEW = (", ".join(f"{row}.{field}" for field in _LABELS) for row in ("old", "new"))
 LEDGER = (
     """

@@ -268,9 +268,8 @@ class QdrantOutsideVectors:
         operations = owner.relabelled(alive.values())
         if gone := [i for i in chunk_ids if i not in alive]:
             operations.append(owner.deleted(gone))
-        if identity.dimension in self._names or self._find(
-            identity.dimension
-        ):  # else no vector was ever sent
+        # Else no vector was ever sent.
+        if identity.dimension in self._names or self._find(identity.dimension):
             with self.connection.client() as client:
                 client.batch_update_points(self._names[identity.dimension], operations, wait=True)
 

@@ -14,10 +14,10 @@ from contextlib import contextmanager, suppress
 
 import apsw
 
-from concord.backends.durable import sync_to_disk
 from concord.backends.sqlite import schema
 from concord.backends.sqlite.connections import Connection, Readers, closed_on_failure, snapshot
 from concord.backends.sqlite.faults import DAMAGE, translated
+from concord.durable import sync_to_disk
 from concord.errors import BackendDown, BadValue, CorruptStore
 from concord.protocols import Progress
 

@@ -24,7 +24,7 @@ def new_file(database: str, key: int) -> str:
 
 def seal(path: str, version: int, vectors: int, alive: int) -> GraphRow:
     """See a finished file to the disk, and return how it is known again."""
-    from concord.backends.durable import sync_to_disk  # late, as all that only a build needs
+    from concord.durable import sync_to_disk  # late, as all that only a build needs
 
     for one in (path, os.path.dirname(path)):
         sync_to_disk(one)
