@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from concord.answering.cascade import rescue
 from concord.answering.deadline import Deadline
 from concord.answering.judge import JUDGED, Judgement, first_judged, judge
-from concord.answering.passages import diverse, first_of, read_present, reordered
+from concord.answering.passages import among_first, diverse, read_present, reordered
 from concord.answering.present import hits_of, with_evidence, with_explanations, with_freshness
 from concord.answering.remarks import with_remarks
 from concord.answering.retrieve import Retrieval, retrieve
@@ -74,7 +74,7 @@ def examine(request: Request, tools: SearchTools) -> Examined:
     with timings.stage("read"):
         files = Files(glance.sources, tools.store.catalog.memo)
         survivors, left_out, deleted = read_present(kept, found.query, tools.store, files)
-        read = first_of(kept, survivors)
+        read = among_first(kept, survivors)
     with timings.stage("rerank"):
         look = second_look(survivors, found.query, tools.reranker, deadline.left_ms())
         survivors = reordered(survivors, look.ranked)
