@@ -22,7 +22,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from benchmarks.measure import Cost, Row, at_least, at_most, cost_of, elapsed_ms, milliseconds, p95_ms, sized
-from benchmarks.synthetic import cache_folder, write_markdown
+from benchmarks.synthetic import write_markdown
 from concord import plugins
 from concord.embedders.hashing import HashingEmbedder
 from concord.knowledge import KnowledgeBase
@@ -170,7 +170,7 @@ def _frozen(url: str) -> Row:
             catalog = kb.store.catalog
             catalog.put_source(Source("ledger", "ledger", None, "notes", "ledger"))
             catalog.put_documents(_document(number) for number in range(1000))
-            vectors = HashingEmbedder({}, cache_folder())
+            vectors = HashingEmbedder({}, kb.settings.paths)
             pending = kb.store.vectors.pending(0, 1000)
             kb.store.vectors.put((one.chunk_id, vectors.embed_query(one.text)) for one in pending)
             _ask(kb, 0)  # which imports what it needs

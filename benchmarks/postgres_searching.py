@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import count
-from pathlib import Path
 from statistics import mean
 from typing import Any
 
@@ -109,7 +108,7 @@ class BareStatements:
 
     def __init__(self, url: str, kb: KnowledgeBase) -> None:
         self._kb = kb
-        self._embedder = BundledEmbedder({}, Path(kb.settings.paths.cache))
+        self._embedder = BundledEmbedder({}, kb.settings.paths)
         self._vectors: dict[str, Vector] = {}
         self._connection = psycopg.connect(url, autocommit=True)
         register_vectors(self._connection)

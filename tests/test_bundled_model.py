@@ -25,6 +25,7 @@ from concord.embedders.runtime import batches
 from concord.embedders.token_starts import ByteLevelStarts
 from concord.embedders.tokenizer import ModelTokenizer
 from concord.errors import EmbedderDown
+from support.folders import cached_in
 
 Floats = NDArray[np.float64]
 
@@ -52,7 +53,7 @@ def plain(tokenizer: ModelTokenizer) -> Floats:
 
 
 def opened(cache: Path, wish: str) -> BundledEmbedder:
-    return BundledEmbedder({"embed.precision": wish}, cache)
+    return BundledEmbedder({"embed.precision": wish}, cached_in(cache))
 
 
 def matrix(embedder: BundledEmbedder, texts: list[str]) -> Floats:
@@ -269,8 +270,10 @@ def test_without_a_place_to_write_the_model_is_built_in_memory(tmp_path: Path, p
 
 def test_processes_that_build_at_once_all_get_a_whole_model(tmp_path: Path):
     script = (
-        "import sys; from pathlib import Path; from concord.embedders.bundled import BundledEmbedder\n"
-        "embedder = BundledEmbedder({'embed.precision': 'exact', 'embed.threads': 1}, Path(sys.argv[1]))\n"
+        "import sys; from concord.config import Paths\n"
+        "from concord.embedders.bundled import BundledEmbedder\n"
+        "options = {'embed.precision': 'exact', 'embed.threads': 1}\n"
+        "embedder = BundledEmbedder(options, Paths('', sys.argv[1], ''))\n"
         "sys.stdout.write(embedder.embed_query('same').hex())"
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(bundled.__file__).parents[2])}
@@ -339,9 +342,9 @@ def test_a_machine_without_a_verdict_tries_again(copied: Path):
 
 EMBED = """
 import os, sys
-from pathlib import Path
+from concord.config import Paths
 from concord.embedders.bundled import BundledEmbedder
-assert BundledEmbedder({"embed.precision": "exact"}, Path(sys.argv[1])).embed_query("anything")
+assert BundledEmbedder({"embed.precision": "exact"}, Paths("", sys.argv[1], "")).embed_query("anything")
 print(os.environ.get("ORT_DISABLE_TELEMETRY"))
 """
 _KEEPS_IT_QUIET = {"CI", "ORT_DISABLE_TELEMETRY", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"}

@@ -32,13 +32,13 @@ from concord.ranking.features import (
     ANSWER_FEATURES,
     HIT_FEATURES,
     TENTH,
+    FamilyScores,
     HitSignals,
-    Leg,
     SearchSignals,
     answer_features,
+    family_scores,
     hit_features,
     hit_signals,
-    leg,
     search_signals,
     with_documents,
 )
@@ -92,7 +92,7 @@ def gathered():
 
 def test_a_search_is_summed_up_from_its_ballots():
     _, _, search = gathered()
-    expected = Leg(count=2, top=0.8, tenth=0.75, median=0.75, mean=0.775, spread=0.025)
+    expected = FamilyScores(count=2, top=0.8, tenth=0.75, median=0.75, mean=0.775, spread=0.025)
     assert asdict(search.semantic) == pytest.approx(asdict(expected))
     assert (search.lexical.top, search.lexical.count, search.exact) == (8.0, 2, 1)
     assert (search.overlap, search.shared_rank) == (0.1, 2)
@@ -114,10 +114,10 @@ def test_features_have_the_values_their_names_promise():
 
 
 def test_what_few_have_found_falls_to_nothing_by_the_tenth_place():
-    assert leg([8.0, 6.0]).fall == 1.0
-    assert leg([8.0, *[6.0] * 9]).fall == pytest.approx(0.25)
-    assert leg([8.0] * 10).fall == 0.0
-    assert leg([]).fall == leg([0.0]).fall == 0.0
+    assert family_scores([8.0, 6.0]).fall == 1.0
+    assert family_scores([8.0, *[6.0] * 9]).fall == pytest.approx(0.25)
+    assert family_scores([8.0] * 10).fall == 0.0
+    assert family_scores([]).fall == family_scores([0.0]).fall == 0.0
 
 
 def test_a_search_knows_how_far_its_first_candidate_stands_above_the_tenth():
@@ -174,9 +174,9 @@ def test_a_search_that_found_nothing_has_finite_features():
 
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.floats(-1e6, 1e6), max_size=30))
-def test_a_leg_is_the_same_in_any_order(values: list[float]):
-    one = leg(values)
-    assert one == leg(reversed(values))
+def test_the_scores_of_a_family_are_the_same_in_any_order(values: list[float]):
+    one = family_scores(values)
+    assert one == family_scores(reversed(values))
     assert math.isfinite(one.z(one.top))
     assert one.count == len(values)
 

@@ -31,6 +31,7 @@ from concord.strategies.lexical import ExactWords, RelaxedWords
 from concord.strategies.query_vectors import MOST_TOKENS, QueryVectors
 from concord.types import Candidate, Family, Query, Request, Vector
 from concord.worker_threads import run_within
+from support.folders import NOWHERE
 from support.small_library import library, understood
 
 TESTS = Path(__file__).parent
@@ -321,7 +322,7 @@ class Windowed(HashingEmbedder):
 @pytest.mark.parametrize("window", [64, 512, 32_768])
 @pytest.mark.parametrize("text", ["login token " * 20_000, "登录令牌" * 30_000, " " * 100_000 + "login"])
 def test_of_a_long_query_the_model_reads_no_more_than_fits_its_window(window: int, text: str):
-    embedder = Windowed({}, Path())
+    embedder = Windowed({}, NOWHERE)
     embedder.asked, embedder.max_tokens = [], window
     vectors = QueryVectors(embedder)
     assert vectors.vector(text) == vectors.vector(text)
@@ -333,7 +334,7 @@ def test_of_a_long_query_the_model_reads_no_more_than_fits_its_window(window: in
 
 @pytest.mark.parametrize("text", ["login", "how does a login end? " * 15])
 def test_a_query_that_fits_is_read_whole(text: str):
-    embedder = Windowed({}, Path())
+    embedder = Windowed({}, NOWHERE)
     embedder.asked = []
     QueryVectors(embedder).vector(text)
     assert embedder.asked == [text]

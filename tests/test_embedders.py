@@ -24,6 +24,7 @@ from concord.errors import BadValue, EmbedderDown, KBError
 from concord.protocols import Embedder
 from concord.types import Vector
 from support.embedding_server import EmbeddingServer, numbers, serving
+from support.folders import NOWHERE, cached_in
 
 Open = Callable[[], Embedder]
 REMOTE = {"ollama": "", "openai": "/v1"}
@@ -63,7 +64,7 @@ def own_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def server(cache: Path) -> Iterator[EmbeddingServer]:
     """A server over the bundled model, in the dialects of Ollama and OpenAI."""
-    with serving("bundled", cache) as made:
+    with serving("bundled", cached_in(cache)) as made:
         yield made
 
 
@@ -73,7 +74,7 @@ def embedder(request: pytest.FixtureRequest, cache: Path, own_model: Path) -> It
     if request.param in REMOTE:
         url = request.getfixturevalue("server").url + REMOTE[request.param]
         options |= {"embed.model": "granite", "embed.url": url, "embed.timeout_s": 60}
-    opened: Embedder = plugins.load("embedders", request.param)(options, cache)
+    opened: Embedder = plugins.load("embedders", request.param)(options, cached_in(cache))
     yield opened
     opened.close()
 
@@ -161,9 +162,9 @@ def test_a_closed_embedder_opens_again_when_it_is_used(embedder: Embedder):
 def test_opening_and_counting_tokens_start_no_model_runtime(name: str, cache: Path, own_model: Path):
     script = """
 import sys
-from pathlib import Path
 from concord import plugins
-embedder = plugins.load("embedders", sys.argv[1])({"embed.model": sys.argv[3]}, Path(sys.argv[2]))
+from concord.config import Paths
+embedder = plugins.load("embedders", sys.argv[1])({"embed.model": sys.argv[3]}, Paths("", sys.argv[2], ""))
 assert embedder.identity.dimension and embedder.max_tokens > 9
 assert len(embedder.token_starts("three little words")) == 3
 assert "onnxruntime" not in sys.modules
@@ -175,8 +176,8 @@ assert sys.argv[1] != "hashing" or not {"numpy", "tokenizers"} & set(sys.modules
 
 
 def test_a_directory_with_the_bundled_network_gives_the_bundled_vectors(own_model: Path, cache: Path):
-    own = plugins.load("embedders", "onnx")({"embed.model": str(own_model)}, cache)
-    ours = bundled.BundledEmbedder({"embed.precision": "exact"}, cache)
+    own = plugins.load("embedders", "onnx")({"embed.model": str(own_model)}, cached_in(cache))
+    ours = bundled.BundledEmbedder({"embed.precision": "exact"}, cached_in(cache))
     assert cosine(own.embed_query(AUTH), ours.embed_query(AUTH)) == pytest.approx(1, abs=1e-5)
     assert list(own.token_starts(AUTH)) == list(ours.token_starts(AUTH))
 
@@ -202,7 +203,8 @@ def make_model(home: Path, output: str = "last_hidden_state", extra_input: str =
 
 
 def open_model(home: Path) -> Embedder:
-    opened: Embedder = plugins.load("embedders", "onnx")({"embed.model": str(home), "embed.threads": 1}, home)
+    options = {"embed.model": str(home), "embed.threads": 1}
+    opened: Embedder = plugins.load("embedders", "onnx")(options, NOWHERE)
     return opened
 
 
@@ -326,18 +328,18 @@ def test_a_damaged_directory_says_what_is_wrong_and_what_to_do(
 def test_a_model_that_is_no_directory_is_refused(tmp_path: Path):
     for name in ("", str(tmp_path / "missing")):
         with pytest.raises(BadValue) as raised:
-            plugins.load("embedders", "onnx")({"embed.model": name}, tmp_path)
+            plugins.load("embedders", "onnx")({"embed.model": name}, NOWHERE)
         assert "embed.model" in str(raised.value.hint)
 
 
 def test_a_model_is_found_by_its_name_and_called_by_it_wherever_it_lies(tmp_path: Path):
     paths = find_paths({"KB_HOME": str(tmp_path / "home"), "HF_HUB_CACHE": str(tmp_path / "hub")})
-    given = {"embed.model": "org/tiny", "paths": paths}
+    given = {"embed.model": "org/tiny"}
     with pytest.raises(BadValue) as raised:
-        plugins.load("embedders", "onnx")(given, tmp_path)
+        plugins.load("embedders", "onnx")(given, paths)
     for place in ("home/data/models/org/tiny", "hub/models--org--tiny"):
         assert str(tmp_path / place) in raised.value.message
     home = make_model(tmp_path / "hub/models--org--tiny/snapshots/0123abc")
-    found = plugins.load("embedders", "onnx")(given, tmp_path)
+    found = plugins.load("embedders", "onnx")(given, paths)
     assert found.identity.model.startswith("tiny-")
     assert found.embed_query("east") == open_model(home).embed_query("east")

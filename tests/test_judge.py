@@ -105,7 +105,7 @@ def test_what_is_found_below_many_excluded_passages_is_shown():
         assert titles(answer) == ["Crumble"], mode
 
 
-def test_what_is_excluded_is_not_what_the_query_means(tmp_path: Path):
+def test_what_is_excluded_is_not_what_the_query_means():
     kb = library()
     vectors: list[str] = []
 
@@ -114,7 +114,7 @@ def test_what_is_excluded_is_not_what_the_query_means(tmp_path: Path):
             vectors.append(text)
             return super().embed_query(text)
 
-    semantic = Semantic(kb.store.vectors, Noting({}, tmp_path))
+    semantic = Semantic(kb.store.vectors, Noting({}, kb.settings.paths))
     for asked in ("backups kept -kubernetes", 'backups NOT "one after the other" kept', "backups kept"):
         query = understood(kb, asked)
         assert semantic.candidates(query)

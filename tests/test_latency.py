@@ -17,6 +17,7 @@ from concord.quality.latency import SAMPLE, by_mode
 from concord.quality.percentiles import percentiles
 from concord.strategies.semantic import Semantic
 from concord.types import Vector
+from support.folders import NOWHERE
 from support.judged import things
 
 pytestmark = pytest.mark.slow
@@ -26,7 +27,7 @@ class Counting(HashingEmbedder):
     """Notes which queries it is asked to embed."""
 
     def __init__(self) -> None:
-        super().__init__({}, Path())
+        super().__init__({}, NOWHERE)
         self.queries: list[str] = []
 
     def embed_query(self, text: str) -> Vector:

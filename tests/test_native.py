@@ -11,13 +11,14 @@ import pytest
 
 import concord
 from concord.embedders.bundled import BundledEmbedder
+from support.folders import cached_in
 
 MODEL = """
 import sys, threading
-from pathlib import Path
+from concord.config import Paths
 from concord.embedders.bundled import BundledEmbedder
 
-embedder = BundledEmbedder({"embed.precision": "exact"}, Path(sys.argv[1]))
+embedder = BundledEmbedder({"embed.precision": "exact"}, Paths("", sys.argv[1], ""))
 embedded = threading.Event()
 
 def embed_for_ever():
@@ -60,7 +61,7 @@ def run(script: str, *args: Path) -> tuple[int, str, str]:
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("cache")
-    BundledEmbedder({"embed.precision": "exact"}, made).warm()
+    BundledEmbedder({"embed.precision": "exact"}, cached_in(made)).warm()
     return made
 
 

@@ -66,7 +66,7 @@ def test_a_sound_store_has_no_findings(store: PostgresStore):
 def test_damage_is_found_and_put_right(store: PostgresStore, check: str):
     before, counts = found(store), store.catalog.counts()
     with psycopg.connect(server_url(), autocommit=True) as administrator:
-        administrator.execute(DAMAGE[check].format(org=store._connections.org))
+        administrator.execute(DAMAGE[check].format(org=store.org))
     findings = faults(store)
     assert check in {finding.fault for finding in findings}
     assert all(finding.is_repairable and "--fix" in finding.hint for finding in findings)
@@ -82,7 +82,7 @@ def test_damage_is_found_and_put_right(store: PostgresStore, check: str):
 def test_building_the_words_anew_changes_no_score(store: PostgresStore):
     before = found(store)
     with psycopg.connect(server_url(), autocommit=True) as administrator:
-        administrator.execute("DELETE FROM kb_postings WHERE org = %s", (store._connections.org,))
+        administrator.execute("DELETE FROM kb_postings WHERE org = %s", (store.org,))
     store.repair(faults(store))
     assert found(store) == before
     put(store, "docs/new.md", "shared again")

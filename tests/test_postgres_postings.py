@@ -35,7 +35,7 @@ def test_many_small_writes_are_merged_and_found_as_before(store: PostgresStore, 
 
     def rows(table: str) -> int:
         statement = f"SELECT count(*) FROM {table} WHERE org = %s"
-        return int(administrator.execute(statement, (store._connections.org,)).fetchone()[0])
+        return int(administrator.execute(statement, (store.org,)).fetchone()[0])
 
     many = upkeep._MANY + 4
     for n in range(many):
@@ -53,9 +53,7 @@ def test_many_small_writes_are_merged_and_found_as_before(store: PostgresStore, 
         2 * many - 20,
         {"w3": 0, "w15": 1, "shared": many - 10},
     )
-    stale = administrator.execute(
-        "SELECT stale FROM kb_orgs WHERE key = %s", (store._connections.org,)
-    ).fetchone()
+    stale = administrator.execute("SELECT stale FROM kb_orgs WHERE key = %s", (store.org,)).fetchone()
     assert stale == (0,)
     assert rows("kb_gone") == 0
 
@@ -74,7 +72,7 @@ def test_a_folder_that_gets_and_loses_tags_has_its_postings_rewritten_once_not_f
         rewritten = "SELECT count(DISTINCT xmin::text) FROM kb_postings WHERE org = %s"
 
         def writes() -> int:
-            return int(administrator.execute(rewritten, (store._connections.org,)).fetchone()[0])
+            return int(administrator.execute(rewritten, (store.org,)).fetchone()[0])
 
         kb.add(tmp_path / "docs")
         assert writes() == 1

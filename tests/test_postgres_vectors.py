@@ -90,7 +90,7 @@ def plan(store: PostgresStore, filter: Filter) -> str:
         allowed = store.vectors._scope(connection, filter, state)
         values = {
             "vector": Embedding(point(random.Random())),
-            "org": store._connections.org,
+            "org": store.org,
             "space": 1,
             **allowed.values,
         }
@@ -166,7 +166,7 @@ def test_a_store_that_was_migrated_has_its_vectors_indexed_and_its_segments_merg
     assert moving.migrate(origin, store, silent, lock_wait_s=1).counts.vectors == 3
     assert indexes(administrator, 6) != []
     segments = "SELECT count(*) FROM kb_segments WHERE org = %s"
-    assert administrator.execute(segments, (store._connections.org,)).fetchone() == (1,)
+    assert administrator.execute(segments, (store.org,)).fetchone() == (1,)
 
 
 def test_a_sync_leaves_many_vectors_indexed(tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch):

@@ -66,7 +66,7 @@ def test_vectors_that_come_while_they_are_moved_are_forgotten_too(store: Postgre
     work = [lambda: embed(store, [(a, unit(1, 0, 0, 0))]), lambda: store.ledger.move("http://elsewhere")]
     threads = [threading.Thread(target=each) for each in work]
     with administrator.transaction():  # the vector cannot be written yet, though its space is held
-        own = (store._connections.org, a)
+        own = (store.org, a)
         administrator.execute("SELECT FROM kb_chunks WHERE org = %s AND id = %s FOR UPDATE", own)
         for number, thread in enumerate(threads, 1):
             thread.start()

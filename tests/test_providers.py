@@ -21,6 +21,7 @@ from concord.errors import BadValue, EmbedderDown, TextsRefused
 from concord.knowledge import KnowledgeBase
 from concord.types import Identity
 from support.embedding_server import WINDOW, EmbeddingServer, numbers, serving
+from support.folders import NOWHERE, cached_in
 from support.recorders import write
 
 Open = Callable[..., RemoteEmbedder]
@@ -47,7 +48,7 @@ def opened() -> Iterator[Open]:
     def open_one(provider: str, **options: Any) -> RemoteEmbedder:
         given = {"embed.timeout_s": 20.0, "embed.batch": 10, "embed.concurrency": 2}
         given |= {f"embed.{key}": value for key, value in options.items()}
-        made.append(plugins.load("embedders", provider)(given, Path()))
+        made.append(plugins.load("embedders", provider)(given, NOWHERE))
         return made[-1]
 
     yield open_one
@@ -61,7 +62,7 @@ def remote(server: EmbeddingServer, provider: str, opened: Open) -> Open:
 
 
 def expected(*texts: str) -> list[Any]:
-    made = HashingEmbedder({}, Path()).embed_documents(texts)
+    made = HashingEmbedder({}, NOWHERE).embed_documents(texts)
     return [pytest.approx(numbers(vector), abs=1e-6) for vector in made]
 
 
@@ -430,7 +431,7 @@ def test_the_bundled_model_behind_a_server_gives_the_vectors_that_it_gives_here(
 ):
     cache = tmp_path_factory.getbasetemp() / "bundled"
     texts = ["Users log in with a password.", "Beat the butter with sugar.", "日本語"]
-    with serving("bundled", cache) as server:
+    with serving("bundled", cached_in(cache)) as server:
         remote = opened(dialect, url=server.url + PATHS[dialect], model="granite", timeout_s=60)
         here = [numbers(vector) for vector in server.embedder.embed_documents(texts)]
         assert [numbers(vector) for vector in remote.embed_documents(texts)] == [

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
-from concord import worker_threads
+import concord
 from concord.worker_threads import MOST_IDLE, WorkerThreads, run_within
 
 BOUND_S = 60
@@ -53,13 +57,28 @@ def test_after_a_burst_no_more_threads_stay_than_are_useful():
     assert len(one._idle) == MOST_IDLE
 
 
+FORKS = """
+import os
+from concord import worker_threads
+
+gate = worker_threads.closed_gate()
+worker_threads.start(gate.release)
+gate.acquire()
+while not worker_threads._workers._idle:  # its thread has done that, and waits for more
+    pass
+child = os.fork()
+if not child:
+    os._exit(0 if worker_threads.run_within(lambda: "done", {wait_ms}) == "done" else 1)
+raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
 def test_a_forked_process_has_threads_of_its_own():
-    before = worker_threads._workers
-    worker_threads._start_anew()
-    assert worker_threads._workers is not before
-    done = threading.Event()
-    worker_threads.start(done.set)
-    assert done.wait(BOUND_S)
+    # In a process of its own, which has no other threads that could hold a lock while it is forked.
+    script = FORKS.format(wait_ms=BOUND_S * 1000)
+    environment = {**os.environ, "PYTHONPATH": str(Path(concord.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, timeout=2 * BOUND_S, check=False)
+    assert done.returncode == 0
 
 
 def test_a_budget_may_be_as_long_or_short_as_it_likes():

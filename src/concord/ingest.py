@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from concord.batches import batched
-from concord.document_groups import Group, Prepared
+from concord.document_groups import UPDATED_AT_ONCE, Group, Prepared
 from concord.embedding import EmbeddingReport, embed_pending, with_embedding
 from concord.errors import BadValue, ExtractionError, MissingExtra, NotFound, NotIndexable, UnknownName
 from concord.files.file_times import may_be_another, settled_mtime
@@ -32,7 +32,6 @@ from concord.files.unchanged import is_as_indexed
 from concord.files.walk import Found, Skipped, count_unlike, walk_source
 from concord.outcomes import SyncReport
 from concord.protocols import Embedder, FileReader, Progress
-from concord.sources import RELABELLED_AT_ONCE
 from concord.storage import Catalog, Store
 from concord.supersession import release_superseded, settle_supersession
 from concord.sync_tally import Tally
@@ -192,7 +191,7 @@ class _Run:
         chunking = self.tools.limits.chunking_key()
         if self.memo.chunking != chunking:
             since = time.time() if self.known else 0.0
-            self._note(replace(self.memo, chunking=chunking, chunking_since=since))
+            self._keep_memo(replace(self.memo, chunking=chunking, chunking_since=since))
 
     def label_documents(self) -> None:
         """Give the source's tags to documents that were stored before it had them."""
@@ -205,7 +204,7 @@ class _Run:
             for document in catalog.documents(self.source.id)
             if not set(wanted) <= set(document.tags)
         )
-        for group in batched(changed, RELABELLED_AT_ONCE):
+        for group in batched(changed, UPDATED_AT_ONCE):
             catalog.update_documents(group)
 
     def compare_files(self) -> None:
@@ -250,7 +249,7 @@ class _Run:
     def supersede(self) -> None:
         """Have documents superseded by those that files say have replaced them."""
         if self.memo.declares and not settle_supersession(self.source, self.tools.store.catalog):
-            self._note(replace(self.memo, declares=False))
+            self._keep_memo(replace(self.memo, declares=False))
 
     def count_unlike_files(self) -> None:
         """Where the source's patterns match no file at all, report how many they leave out: a slip."""
@@ -271,9 +270,9 @@ class _Run:
             declares=self.memo.declares,
         )
         if self.is_whole and memo != self.memo:
-            self._note(memo)
+            self._keep_memo(memo)
 
-    def _note(self, memo: Memo) -> None:
+    def _keep_memo(self, memo: Memo) -> None:
         self.memo = memo
         self.tools.store.catalog.put_memo(self.source.id, write_memo(memo))
 
@@ -344,7 +343,8 @@ class _Run:
         if not pieces:
             raise NotIndexable("no text")
         if not self.memo.declares and declares(document.details):
-            self._note(replace(self.memo, declares=True))  # before it is stored: a run may be interrupted
+            # Before it is stored: a run may be interrupted.
+            self._keep_memo(replace(self.memo, declares=True))
         self.group.add(Prepared(document, pieces, "changed" if state else "added"))
 
     def _restat(self, state: FileState, read: _Read) -> None:

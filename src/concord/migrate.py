@@ -1,4 +1,4 @@
-"""Moving to another store, top to bottom: refuse → sources → documents → vectors → cache → notes → verify.
+"""Moving to another store, top to bottom: refuse → sources → documents → vectors → cache → journal → verify.
 
 Nothing is embedded again, and the origin is only read. A document and its chunks arrive in one transaction,
 and vectors go to chunks that have none, so a run that was killed is taken up by the next one: what is there
@@ -68,7 +68,7 @@ def migrate(origin: Store, target: Store, progress: Progress, *, lock_wait_s: fl
         for space in origin.spaces.all():
             _copy_vectors(space.identity, origin, target, progress)
         cached = _copy_cache(origin, target, progress)
-        _copy_what_was_noted(origin, target)
+        _copy_journal(origin, target)
         checksum = verify(origin, target, progress)
         _mark_finished(origin, target)
     target.tend(progress)
@@ -264,7 +264,7 @@ def _remember(identity: Identity, vectors: Mapping[bytes, Vector], target: Store
         target.cache.put(identity, missing)
 
 
-def _copy_what_was_noted(origin: Store, target: Store) -> None:
+def _copy_journal(origin: Store, target: Store) -> None:
     """Copy how often documents were read, and opinions on results."""
     for group in batched(origin.catalog.documents(), MOVED_AT_ONCE):
         if accesses := origin.journal.accesses([document.id for document in group]):

@@ -40,12 +40,12 @@ class Sought(NamedTuple):
         return ", ".join(map(str, self.places))
 
 
-def find_model(name: str, paths: Paths | None) -> Sought:
+def find_model(name: str, paths: Paths) -> Sought:
     """Look for a model: a directory, or a name under our own `models` and in Hugging Face's cache."""
     given = Path(os.path.expanduser(name))  # pathlib's own raises for a stranger's ~
     if name and given.is_dir():
         return Sought(given, ())
-    if paths is None or not _NAME.fullmatch(name):
+    if not _NAME.fullmatch(name):
         return Sought(None, (given,) if name else ())
     own, hub = Path(paths.models, name), Path(paths.hub, f"models--{name.replace('/', '--')}")
     whole = (home for home in (own, *_snapshots(hub)) if not model_file(home)[1])

@@ -226,15 +226,13 @@ class Parts:
     def new_embedder(self, recipe: Mapping[str, Any], dimension: int = 0) -> Embedder:
         """Open an embedder that nobody else uses; whoever asked closes it."""
         options = {key: self.settings[key] for key in self.settings if key.startswith("embed.")}
-        options |= {**recipe, "embed.dimension": dimension, "paths": self.settings.paths}
+        options |= {**recipe, "embed.dimension": dimension}
         if recipe.get("embed.url", options["embed.url"]) != self.settings["embed.url"]:
             options["embed.key"] = ""  # it belongs to the server that the settings name, and to no other
         return self._made(options["embed.provider"], options)
 
     def _made(self, provider: str, options: Mapping[str, Any]) -> Embedder:
-        from pathlib import Path  # late: 5 ms, which a search by words need not pay
-
-        made: Embedder = plugins.load("embedders", provider)(options, Path(self.settings.paths.cache))
+        made: Embedder = plugins.load("embedders", provider)(options, self.settings.paths)
         return made
 
     def _active_space(self) -> Space | None:

@@ -1,4 +1,4 @@
-"""Do two stores hold the same? All of it is compared: sources, documents, chunks, vectors, what was noted."""
+"""Do two stores hold the same? All of it is compared: sources, documents, chunks, vectors, journals."""
 
 from __future__ import annotations
 

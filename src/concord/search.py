@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from concord.answering.cascade import rescue
 from concord.answering.deadline import Deadline
 from concord.answering.judge import JUDGED, Judgement, first_judged, judge
-from concord.answering.passages import UNSEEN, diverse, first_of, read_present, reordered
-from concord.answering.present import hits_of, waiting_for_vectors, with_explanations, with_freshness
+from concord.answering.passages import among_first, diverse, read_present, reordered
+from concord.answering.present import hits_of, with_evidence, with_explanations, with_freshness
 from concord.answering.remarks import with_remarks
 from concord.answering.retrieve import Retrieval, retrieve
 from concord.answering.second_look import second_look
@@ -29,7 +29,7 @@ from concord.ranking.ballots import without
 from concord.ranking.floor import above_floor
 from concord.ranking.fuse import Fused, fuse, rrf_scores
 from concord.request_checks import checked_values
-from concord.types import Answer, ChunkId, Glance, Hit, Json, Ranked, Request, Survivor
+from concord.types import Answer, ChunkId, Glance, Json, Ranked, Request, Survivor
 
 if TYPE_CHECKING:
     from concord.storage import Store
@@ -74,7 +74,7 @@ def examine(request: Request, tools: SearchTools) -> Examined:
     with timings.stage("read"):
         files = Files(glance.sources, tools.store.catalog.memo)
         survivors, left_out, deleted = read_present(kept, found.query, tools.store, files)
-        read = first_of(kept, survivors)
+        read = among_first(kept, survivors)
     with timings.stage("rerank"):
         look = second_look(survivors, found.query, tools.reranker, deadline.left_ms())
         survivors = reordered(survivors, look.ranked)
@@ -86,42 +86,22 @@ def examine(request: Request, tools: SearchTools) -> Examined:
         survivors = diverse(survivors, found.query, several, tools.settings["search.diversity"])
     with timings.stage("judge"):
         present, order = _as_if_absent(left_out, found, fused, fusion)
-        judgement = judge(survivors, present, order, tools, rescued.rung, look.close, read, look.asked)
+        judgement = judge(survivors, read, present, order, look, rescued.rung, tools)
         survivors, judgement = survivors[:limit], first_judged(judgement, limit)
     with timings.stage("present"):
-        width = tools.settings["search.snippet_width"]
-        hits = hits_of(survivors, judgement, found.query, scores, glance.sources, width, rescued.sought)
-        hits = hits if deleted is None else with_freshness(hits, files)
-        hits = (
-            with_explanations(hits, judgement, found, fusion, tools, look, usage) if request.explain else hits
-        )
-    answer = Answer(
-        request=request,
-        mode=mode,
-        hits=hits,
-        total_hits=len(fused.ranked),
-        fusion=fusion,
-        org=tools.org,
-        generation=glance.generation,
-        query_kind=found.query.kind,
-        confidence=judgement.label,
-        confidence_score=judgement.confidence_score,
-        answerable=judgement.answerable,
-        calibrated=judgement.is_fitted,
-        strategies_matched=_matched(hits, tools),
-        degraded=(
-            *found.degraded,
-            *look.degraded,
-            *([UNSEEN] if deleted is None else []),
-            *waiting_for_vectors(judgement, found),
-            *([tools.absent] if tools.absent else []),
-        ),
-        omitted={"deleted": deleted or 0, "below_threshold": len(fused.ranked) - len(wanted)},
-        sought=rescued.sought,
-        timings_ms={**found.poll.timings_ms, **timings.ms},
-    )
+        hits = hits_of(survivors, judgement, rescued, scores, glance.sources, tools)
+        if deleted is not None:
+            hits = with_freshness(hits, files)
+        if request.explain:
+            hits = with_explanations(hits, judgement, found, fusion, tools, look, usage)
+    total = len(fused.ranked)
+    omitted = {"deleted": deleted or 0, "below_threshold": total - len(wanted)}
+    answer = Answer(request, mode, hits, total, fusion, tools.org, glance.generation, omitted=omitted)
+    answer = with_evidence(answer, judgement, rescued, look, tools, is_disk_mute=deleted is None)
     answer = with_remarks(answer, rescued, judgement.unheld, tools)
-    return Examined(replace(answer, search_time_ms=timings.total_ms()), judgement, retrieved)
+    took = {**found.poll.timings_ms, **timings.ms}
+    answer = replace(answer, timings_ms=took, search_time_ms=timings.total_ms())
+    return Examined(answer, judgement, retrieved)
 
 
 def _glance_without_space(store: Store) -> Glance:
@@ -155,13 +135,6 @@ def _lifted_by_usage(
 
     lift = lift_by_usage(survivors, tools.store)
     return reordered(survivors, lift.ranked), lift.reasons
-
-
-def _matched(hits: Sequence[Hit], tools: SearchTools) -> tuple[str, ...]:
-    """Return who has found the hits: strategies in their own order, then rungs of the cascade."""
-    found_by = {name for hit in hits for name in hit.found_by}
-    known = [strategy.name for strategy in tools.strategies if strategy.name in found_by]
-    return (*known, *sorted(found_by.difference(known)))
 
 
 def _as_if_absent(

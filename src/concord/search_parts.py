@@ -79,8 +79,9 @@ class SearchParts:
         return opened
 
     def _new_reranker(self, provider: str) -> Reranker:
-        options = {**self._settings, "paths": self._settings.paths}
-        made: Reranker = plugins.load("rerankers", provider)(options, self._similarity)
+        made: Reranker = plugins.load("rerankers", provider)(
+            self._settings, self._settings.paths, self._similarity
+        )
         return made
 
     def _similarity(self, text: str, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, float]:

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 NOTES_NAME = "notes"
 UNREAD = -1  # a modification time that no file has: the next sync reads the file, whatever its own says
 EVERY_FILE = ("**",)  # patterns that take back those given before
-# Documents that get other tags in one transaction: an index rewrites what it has of a word once for all of
-# them, and others who write wait for as long.
-RELABELLED_AT_ONCE = 1000
 TRIES = 3  # to store a source while others store theirs
 
 
@@ -108,7 +105,8 @@ def _take_back(labels: set[str], source: Source, catalog: Catalog) -> None:
 
     A file may give itself the same tag, and only the file knows.
     """
-    from concord.batches import batched  # late: only a change of tags needs it
+    from concord.batches import batched  # late: only a change of tags needs them
+    from concord.document_groups import UPDATED_AT_ONCE
 
     def kept(tags: Sequence[str]) -> tuple[str, ...]:
         return tuple(tag for tag in tags if tag not in labels)
@@ -120,7 +118,7 @@ def _take_back(labels: set[str], source: Source, catalog: Catalog) -> None:
         for document in catalog.documents(source.id)
         if labels.intersection(document.tags)
     )
-    for group in batched(changed, RELABELLED_AT_ONCE):
+    for group in batched(changed, UPDATED_AT_ONCE):
         catalog.update_documents(group)
 
 

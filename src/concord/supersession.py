@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from concord.batches import batched
-from concord.sources import RELABELLED_AT_ONCE
+from concord.document_groups import UPDATED_AT_ONCE
 from concord.storage import Catalog
 from concord.text.successors import declares, successors
 from concord.types import Document, Source
@@ -22,7 +22,7 @@ def settle_supersession(source: Source, catalog: Catalog) -> bool:
     """Have documents superseded as the files of their source say; return whether any of them says so."""
     documents = list(catalog.documents(source.id))
     wanted = successors(documents, source.prefix)
-    for group in batched(_otherwise(documents, wanted), RELABELLED_AT_ONCE):
+    for group in batched(_otherwise(documents, wanted), UPDATED_AT_ONCE):
         # As they are now: somebody may have changed them since they were read, or superseded them by a note.
         current = [(catalog.document(read.id), read, new) for read, new in group]
         catalog.update_documents(
@@ -42,7 +42,7 @@ def release_superseded(source: Source, catalog: Catalog, document_ids: Sequence[
     take that back.
     """
     freed = [old for one in document_ids for old in catalog.superseded(one) if old.source_id == source.id]
-    for group in batched(freed, RELABELLED_AT_ONCE):
+    for group in batched(freed, UPDATED_AT_ONCE):
         catalog.update_documents([replace(one, superseded_by=None) for one in group])
 
 

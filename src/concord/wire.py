@@ -182,7 +182,7 @@ def _answer(answer: Answer, results: Sequence[JsonObject]) -> JsonObject:
         "search_time_ms": round(answer.search_time_ms, 3),
         "timings_ms": {stage: round(took, 3) for stage, took in answer.timings_ms.items()},
         "results": results,
-        "agreement_scores": _agreement(results),
+        "agreement_scores": agreement_scores(results),
     }
 
 
@@ -221,14 +221,28 @@ def _result(hit: Hit, *, explain: bool) -> JsonObject:
     return {**wire, "explanation": hit.explanation} if explain else wire
 
 
-def _agreement(results: Iterable[JsonObject]) -> dict[str, float]:
+def agreement_scores(results: Iterable[JsonObject]) -> dict[str, float]:
+    """Return how far strategies agree on each of some results, by its chunk."""
     return {one["chunk_id"]: one["agreement"] for one in results if one["agreement"] is not None}
+
+
+def frame_of(wire: JsonObject) -> JsonObject:
+    """Return all of an answer that is sent when there are no results."""
+    return {**wire, "results": [], "agreement_scores": {}}
+
+
+def with_left_out(note: str | None, sentence: str, left_out: int) -> str | None:
+    """Return a note that tells how many results did not fit, if any did not."""
+    if not left_out:
+        return note
+    said = sentence.format(left_out)
+    return f"{note}; {said}" if note else said
 
 
 def _fit(wire: JsonObject, texts: Sequence[str], max_bytes: int) -> None:
     """Keep what the budget packs, though never less than the best result."""
     results = wire["results"]
-    frame = _size({**wire, "results": [], "agreement_scores": {}}) + LEFT_OUT_BYTES
+    frame = _size(frame_of(wire)) + LEFT_OUT_BYTES
     packed = choose(
         Costs(
             (frame,),
@@ -240,14 +254,12 @@ def _fit(wire: JsonObject, texts: Sequence[str], max_bytes: int) -> None:
     kept = results[: max(1, packed.kept)]
     for place in packed.whole:
         kept[place]["text"] = texts[place]
-    if len(kept) < len(results):
-        left_out, note = LEFT_OUT.format(len(results) - len(kept)), wire["note"]
-        wire |= {
-            "results": kept,
-            "returned": len(kept),
-            "note": f"{note}; {left_out}" if note else left_out,
-            "agreement_scores": _agreement(kept),
-        }
+    wire |= {
+        "results": kept,
+        "returned": len(kept),
+        "note": with_left_out(wire["note"], LEFT_OUT, len(results) - len(kept)),
+        "agreement_scores": agreement_scores(kept),
+    }
 
 
 def _size(value: Any) -> int:

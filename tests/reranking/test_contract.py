@@ -19,14 +19,15 @@ from concord.protocols import Reranker
 from concord.rerankers.weighing import weighed
 from concord.types import ChunkId
 from reranking.tiny_model import FUSED, QUERY, TEXTS, options, ranking
+from support.folders import NOWHERE
 
 WILD = ["", " ", "\0", "\ud800", "[SEP] [CLS]", "?!", "日本語", "login " * 5000]
 
 Open = Callable[[float], Reranker]
 
 
-def cosines_of(texts: Mapping[ChunkId, str], home: Path):
-    embedder = HashingEmbedder({}, home)
+def cosines_of(texts: Mapping[ChunkId, str]):
+    embedder = HashingEmbedder({}, NOWHERE)
 
     def similarity(query: str, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, float]:
         asked = np.frombuffer(embedder.embed_query(query), "<f4")
@@ -40,8 +41,8 @@ def cosines_of(texts: Mapping[ChunkId, str], home: Path):
 def open_reranker(request: pytest.FixtureRequest, model: Path) -> Open:
     """Opens a reranker with a weight."""
     part = plugins.load("rerankers", request.param)
-    similarity = cosines_of(TEXTS, model)
-    return lambda weight: part(options(weight, model), similarity)
+    similarity = cosines_of(TEXTS)
+    return lambda weight: part(options(weight, model), NOWHERE, similarity)
 
 
 def test_the_same_chunks_come_back_best_first_with_their_votes(open_reranker: Open):
@@ -97,7 +98,9 @@ def test_opening_a_reranker_loads_nothing_heavy(name: str, model: Path):
     script = """
 import sys
 from concord import plugins
-plugins.load("rerankers", sys.argv[1])({"rerank.weight": 0.5, "rerank.model": sys.argv[2]}, None)
+from concord.config import Paths
+options = {"rerank.weight": 0.5, "rerank.model": sys.argv[2]}
+plugins.load("rerankers", sys.argv[1])(options, Paths("", "", ""), None)
 assert not {"onnxruntime", "numpy", "tokenizers"} & set(sys.modules)
 """
     path = str(Path(plugins.__file__).parent.parent)

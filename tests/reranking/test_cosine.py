@@ -9,10 +9,11 @@ import pytest
 from concord.rerankers.cosine import CosineReranker
 from concord.types import ChunkId
 from reranking.tiny_model import QUERY, options, ranking
+from support.folders import NOWHERE
 
 
 def by_cosine(cosines: Mapping[ChunkId, float], weight: float = 0.5) -> dict[ChunkId, float]:
-    reranker = CosineReranker(options(weight), lambda query, chunk_ids: cosines)
+    reranker = CosineReranker(options(weight), NOWHERE, lambda query, chunk_ids: cosines)
     return {one.chunk_id: one.score for one in reranker.rerank(QUERY, ranking({1: 0.3, 2: 0.2, 3: 0.1}), {})}
 
 

@@ -15,10 +15,11 @@ from concord.errors import BadValue, KBError, Unavailable
 from concord.onnx_models import read_window
 from concord.rerankers.cross_encoder import CrossEncoder
 from reranking.tiny_model import DOUBT, FUSED, QUERY, TEXTS, make_model, options, ranking, sigmoid, spoilt
+from support.folders import NOWHERE
 
 
 def probability(home: Path, query: str, text: str) -> float:
-    return CrossEncoder(options(1.0, home)).rerank(query, ranking({1: 1.0}), {1: text})[0].score
+    return CrossEncoder(options(1.0, home), NOWHERE).rerank(query, ranking({1: 1.0}), {1: text})[0].score
 
 
 @pytest.mark.parametrize(
@@ -86,12 +87,12 @@ def test_text_that_spells_a_special_token_does_not_end_the_passage(model: Path):
 def test_more_chunks_than_one_batch_are_scored_each_by_its_own_text(model: Path):
     texts = {i: " ".join(["month"] * (20 - i) + ["login"] * (i % 2)) for i in range(1, 14)}
     ranked = ranking(dict.fromkeys(texts, 1.0))
-    better = CrossEncoder(options(1.0, model)).rerank("login", ranked, texts)
+    better = CrossEncoder(options(1.0, model), NOWHERE).rerank("login", ranked, texts)
     assert [one.chunk_id % 2 for one in better] == [1] * 7 + [0] * 6
 
 
 def test_many_threads_may_ask_at_once(model: Path):
-    reranker = CrossEncoder(options(0.5, model))
+    reranker = CrossEncoder(options(0.5, model), NOWHERE)
     expected, found = reranker.rerank(QUERY, FUSED, TEXTS), []
     asking = [
         threading.Thread(target=lambda: found.append(reranker.rerank(QUERY, FUSED, TEXTS))) for _ in range(6)
@@ -120,7 +121,7 @@ def test_many_threads_may_ask_at_once(model: Path):
 def test_a_model_that_is_none_says_what_is_wrong_and_what_to_do(
     tmp_path: Path, make: Callable[[Path], object], kind: type[KBError], said: str
 ):
-    reranker = CrossEncoder(options(0.5, make(tmp_path)))
+    reranker = CrossEncoder(options(0.5, make(tmp_path)), NOWHERE)
     with pytest.raises(kind) as fault:
         reranker.rerank(QUERY, FUSED, TEXTS)
     assert said in fault.value.message

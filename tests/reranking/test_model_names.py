@@ -23,7 +23,7 @@ def paths(tmp_path: Path) -> Paths:
 
 
 def by_name(tmp_path: Path, name: str = NAME) -> list[Ranked]:
-    return CrossEncoder({**options(1.0, name), "paths": paths(tmp_path)}).rerank(QUERY, FUSED, TEXTS)
+    return CrossEncoder(options(1.0, name), paths(tmp_path)).rerank(QUERY, FUSED, TEXTS)
 
 
 @pytest.mark.promise("B.rerank.cross-encoder")
@@ -36,7 +36,7 @@ def test_a_model_is_found_by_its_name_where_models_are_kept(
     if below:
         (home / below).mkdir()
         (home / "model.onnx").rename(home / below / "model.onnx")
-    assert by_name(tmp_path) == CrossEncoder(options(1.0, model)).rerank(QUERY, FUSED, TEXTS)
+    assert by_name(tmp_path) == CrossEncoder(options(1.0, model), paths(tmp_path)).rerank(QUERY, FUSED, TEXTS)
 
 
 def test_of_several_versions_the_current_one_is_taken_if_it_is_whole(tmp_path: Path):

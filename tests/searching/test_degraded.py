@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from concord import plugins
+from concord.config import Paths
 from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, BadValue, EmbedderDown
 from concord.knowledge import KnowledgeBase
@@ -100,7 +101,7 @@ def test_a_store_keeps_to_the_model_of_its_vectors_whatever_is_configured_later(
 
 
 class Gone(HashingEmbedder):
-    def __init__(self, options: object, cache_dir: Path) -> None:
+    def __init__(self, options: object, paths: Paths) -> None:
         raise BadValue("the model's folder is gone", hint="put it back")
 
 

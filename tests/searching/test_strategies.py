@@ -13,6 +13,7 @@ from concord.embedders.hashing import HashingEmbedder
 from concord.strategies.query_vectors import CACHE_ENTRIES, CACHE_SECONDS, QueryVectors
 from concord.types import Vector
 from searching.pages import BACKENDS, opened, paths, plant
+from support.folders import NOWHERE
 from support.recorders import write
 
 
@@ -56,7 +57,7 @@ class Counting(HashingEmbedder):
 
 @pytest.mark.promise("002.cache")
 def test_query_vectors_are_kept_for_a_minute_fifty_of_them():
-    embedder = Counting({}, Path())
+    embedder = Counting({}, NOWHERE)
     embedder.queries = []
     now = [0.0]
     vectors = QueryVectors(embedder, clock=lambda: now[0])

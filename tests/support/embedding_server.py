@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 from concord import plugins
+from concord.config import Paths
 from concord.protocols import Embedder
 from concord.types import Vector
+from support.folders import NOWHERE
 
 WINDOW = 2000  # characters, so that a test can be too long for it without being long
 
@@ -150,9 +151,9 @@ class _Talk(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving(provider: str = "hashing", cache: Path = Path(), port: int = 0) -> Iterator[EmbeddingServer]:
+def serving(provider: str = "hashing", paths: Paths = NOWHERE, port: int = 0) -> Iterator[EmbeddingServer]:
     """Serve an embedder's vectors for the block."""
-    embedder: Embedder = plugins.load("embedders", provider)({}, cache)
+    embedder: Embedder = plugins.load("embedders", provider)({}, paths)
     with EmbeddingServer(embedder, port) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()

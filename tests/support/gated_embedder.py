@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
+from concord.config import Paths
 from concord.embedders.hashing import HashingEmbedder
 from concord.types import Vector
 
@@ -31,8 +31,8 @@ class GatedEmbedder(HashingEmbedder):
     loading = Gate()
     working = Gate()
 
-    def __init__(self, options: Mapping[str, Any], cache_dir: Path) -> None:
-        super().__init__(options, cache_dir)
+    def __init__(self, options: Mapping[str, Any], paths: Paths) -> None:
+        super().__init__(options, paths)
         self.is_warm = False
 
     @classmethod

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from concord import ingest, plugins
 from concord.backends.memory.store import MemoryStore
+from concord.config import Paths
 from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, EmbedderDown
 from concord.extractors.reader import SandboxedReader
@@ -19,6 +20,7 @@ from concord.sources import register
 from concord.storage import Catalog, EmbeddingCache, Journal, LexicalIndex, Store, VectorIndex, VectorSpaces
 from concord.text.chunk import ChunkSize
 from concord.types import Chunk, Extracted, Glance, Source, Vector
+from support.folders import NOWHERE
 
 SIZE = ChunkSize.for_target(40, overlap=0)
 A_DAY = 86_400
@@ -45,8 +47,8 @@ class RecordingReader:
 class RecordingEmbedder(HashingEmbedder):
     """The hashing embedder, which remembers what it embedded and breaks down when it is told to."""
 
-    def __init__(self, options: Mapping[str, Any] | None = None, cache_dir: Path = Path()) -> None:
-        super().__init__(options or {}, cache_dir)
+    def __init__(self, options: Mapping[str, Any] | None = None, paths: Paths = NOWHERE) -> None:
+        super().__init__(options or {}, paths)
         self.texts: list[str] = []
         self.calls: list[int] = []
         self.fails_after: int | None = None  # texts

@@ -6,7 +6,7 @@ for the table and `ranking.calibrate` for what was fitted.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.answering.retrieve import Retrieval
+from concord.answering.second_look import Look
 from concord.answering.tools import SearchTools
 from concord.ranking import calibrate, rarity
 from concord.ranking.agreement import (
@@ -76,24 +77,22 @@ class Judgement(Struct, frozen=True):
 
 def judge(
     survivors: Sequence[Survivor],
+    read: Sequence[Survivor],
     found: Retrieval,
     fused: Fused,
-    tools: SearchTools,
+    look: Look,
     rung: Rung | None,
-    close: Mapping[ChunkId, float],
-    read: Sequence[Survivor],
-    asked: Collection[ChunkId] = (),
+    tools: SearchTools,
 ) -> Judgement:
     """Judge the hits of an answer; `fused` is the whole order they come from.
 
-    `close` tells how close the query's words stand in each text. Hits that only a rung of the cascade has
-    found get that rung's label. `read` are passages to look at for what nothing holds, and `asked` those that
-    were lifted because they are what was asked for.
+    `read` are passages to look at for what nothing holds. Hits that only a rung of the cascade has found get
+    that rung's label.
     """
     texts = [f"{survivor.document.title}\n{survivor.chunk.text}" for survivor in survivors]
     placed = [_with_place(one.chunk, one.document) for one in read]
     missing = unheld(placed, found.query, partial(_holders, query=found.query, store=tools.store))
-    signals, hits = _evidence(survivors, texts, found, fused, close)
+    signals, hits = _evidence(survivors, texts, found, fused, look.close)
     signals = replace(signals, discount=discount(found.query, missing, found.query.chunks))
     calibration, cuts = tools.calibration, calibrate.cuts(tools.calibration)
     is_unread = found.context.model_reads < calibrate.HALF_READ
@@ -101,8 +100,8 @@ def judge(
         _verdict(survivor, hit, found.query, signals, calibration, rung, unread=is_unread)
         for survivor, hit in zip(survivors, hits, strict=True)
     )
-    if asked:
-        verdicts = with_lifted(verdicts, [one.ranked.chunk_id in asked for one in survivors], cuts)
+    if look.asked:
+        verdicts = with_lifted(verdicts, [one.ranked.chunk_id in look.asked for one in survivors], cuts)
     relevances = [verdict.relevance for verdict in verdicts]
     score = calibrate.confidence_score(calibration, signals, relevances) if survivors else 0.0
     is_fitted = calibration is not None and all(hit.cosine is not None for hit in hits[:1])

@@ -57,7 +57,7 @@ def read_present(
     return survivors, left_out, deleted
 
 
-def first_of(kept: Sequence[Ranked], survivors: Sequence[Survivor]) -> list[Survivor]:
+def among_first(kept: Sequence[Ranked], survivors: Sequence[Survivor]) -> list[Survivor]:
     """Return which of the first passages came through: the same, however many results are asked for."""
     first = {one.chunk_id for one in kept[:STRETCH]}
     return [survivor for survivor in survivors if survivor.ranked.chunk_id in first]

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
+from concord.answering.cascade import Rescue
 from concord.answering.judge import Judgement, Verdict
-from concord.answering.passages import cited, unless_disk_hangs
+from concord.answering.passages import UNSEEN, cited, unless_disk_hangs
 from concord.answering.retrieve import Retrieval
 from concord.answering.second_look import Look
 from concord.answering.tools import SearchTools
@@ -17,25 +18,24 @@ from concord.ranking.agreement import agreement
 from concord.text.headings import MARKDOWN_TYPES, heading_at
 from concord.text.snippet import Excerpt, excerpt
 from concord.text.symbols import symbol_at
-from concord.types import Chunk, ChunkId, Degraded, Hit, Json, Query, Source, Survivor
+from concord.types import Answer, Chunk, ChunkId, Degraded, Hit, Json, Source, Survivor
 
 
 def hits_of(
     survivors: Sequence[Survivor],
     judgement: Judgement,
-    query: Query,
+    rescued: Rescue,
     scores: Mapping[ChunkId, float],
     sources: Sequence[Source],
-    width: int,
-    sought: Sequence[str],
+    tools: SearchTools,
 ) -> tuple[Hit, ...]:
-    """Return the hits, best first, each with a snippet of at most so many characters.
+    """Return the hits, best first, each with a snippet, also of what a rung looked for besides the words.
 
-    `scores` are those of reciprocal rank fusion, whatever made the order; `sought` is what was looked for
-    besides the words as typed, which a snippet shows as well.
+    `scores` are those of reciprocal rank fusion, whatever made the order.
     """
+    query, width = rescued.found.query, tools.settings["search.snippet_width"]
     by_id = {source.id: source for source in sources}
-    words = [*query.terms, *(word for phrase in query.phrases for word in phrase.split()), *sought]
+    words = [*query.terms, *(word for phrase in query.phrases for word in phrase.split()), *rescued.sought]
     worths = rarity.worths(query.chunks, query.frequencies)
     return tuple(
         _hit(
@@ -98,7 +98,44 @@ def _lifted(hit: Hit, verdict: Verdict, look: Look) -> Json:
     return None if sign is None else {"for": sign, "from": verdict.raised_from, "to": verdict.relevance}
 
 
-def waiting_for_vectors(judgement: Judgement, found: Retrieval) -> list[Degraded]:
+def with_evidence(
+    answer: Answer,
+    judgement: Judgement,
+    rescued: Rescue,
+    look: Look,
+    tools: SearchTools,
+    *,
+    is_disk_mute: bool,
+) -> Answer:
+    """Return an answer that tells how sure it is, who found it, and what failed or was late."""
+    found = rescued.found
+    return replace(
+        answer,
+        query_kind=found.query.kind,
+        confidence=judgement.label,
+        confidence_score=judgement.confidence_score,
+        answerable=judgement.answerable,
+        calibrated=judgement.is_fitted,
+        strategies_matched=_matched(answer.hits, tools),
+        degraded=(
+            *found.degraded,
+            *look.degraded,
+            *([UNSEEN] if is_disk_mute else []),
+            *_waiting_for_vectors(judgement, found),
+            *([tools.absent] if tools.absent else []),
+        ),
+        sought=rescued.sought,
+    )
+
+
+def _matched(hits: Sequence[Hit], tools: SearchTools) -> tuple[str, ...]:
+    """Return who has found the hits: strategies in their own order, then rungs of the cascade."""
+    found_by = {name for hit in hits for name in hit.found_by}
+    known = [strategy.name for strategy in tools.strategies if strategy.name in found_by]
+    return (*known, *sorted(found_by.difference(known)))
+
+
+def _waiting_for_vectors(judgement: Judgement, found: Retrieval) -> list[Degraded]:
     """Say that words alone speak for some hits, because their vectors are yet to be made."""
     # A missing cosine means a missing vector only where meaning was searched and vectors could be fetched.
     has_looked = "semantic" in found.poll.votes and any(map(str.isalnum, found.query.meaning))

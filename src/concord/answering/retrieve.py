@@ -24,7 +24,7 @@ from concord.ranking.ballots import Ballots, merge_votes
 from concord.ranking.blend import POOL, are_few, blend
 from concord.ranking.context import Context
 from concord.ranking.definitions import asked_name
-from concord.ranking.plan import polled
+from concord.ranking.plan import LEXICAL_STRATEGIES, polled
 from concord.request_checks import Values
 from concord.text.characters import latin_share
 from concord.types import Candidate, ChunkId, Degraded, Filter, Mode, Query, Ranked, Request, Source
@@ -95,21 +95,7 @@ def retrieve(
     if values.mode == "semantic" and query.chunks:
         _refuse_without_meaning(poll, tools.absent)
     with timings.stage("complete"):
-        voted = _voted(poll, query)
-        compared = _compared(voted, query, cosines)
-        context = _context(query, tools, _code_share(voted, tools))  # while vectors are fetched
-        ballots = _completed(poll, voted, compared)
-        if ballots.semantic and (more := _found_by_more_effort(ballots, asked, query, poll, deadline)):
-            poll, voted = more, _voted(more, query)
-            compared = _compared(voted, query, cosines)
-            ballots = _completed(poll, voted, compared)
-        ballots = _drawn_to_first_hits(ballots, context, compared)
-        blended = blend(ballots, context)
-        ballots = _with_copies(ballots, blended, compared)
-        if compared and not query.filter.is_open and are_few(ballots):
-            others = _unfiltered(asked, query, voted, cosines, context, deadline)
-            context = replace(context, unfiltered=others)
-    return Retrieval(query, poll, ballots, context, cosines, blended)
+        return _with_both_scores(poll, asked, query, cosines, tools, deadline)
 
 
 def _is_option(store: Store, dashed: Dashed) -> bool:
@@ -130,6 +116,32 @@ def _cosines(tools: SearchTools, deadline: Deadline) -> Cosines | None:
     return Cosines(tools.similarity, deadline)
 
 
+def _with_both_scores(
+    poll: Poll,
+    asked: Sequence[Strategy],
+    query: Query,
+    cosines: Cosines | None,
+    tools: SearchTools,
+    deadline: Deadline,
+) -> Retrieval:
+    """Return what the strategies found with both scores of every candidate, and what the fusions may know."""
+    voted = _voted(poll, query)
+    compared = _compared(voted, query, cosines)
+    context = _context(query, tools, _code_share(voted, tools))  # while vectors are fetched
+    ballots = _completed(poll, voted, compared)
+    if ballots.semantic and (more := _found_by_more_effort(ballots, asked, query, poll, deadline)):
+        poll, voted = more, _voted(more, query)
+        compared = _compared(voted, query, cosines)
+        ballots = _completed(poll, voted, compared)
+    ballots = _drawn_to_first_hits(ballots, context, compared)
+    blended = blend(ballots, context)
+    ballots = _with_copies(ballots, blended, compared)
+    if compared and not query.filter.is_open and are_few(ballots):
+        others = _unfiltered(asked, query, voted, cosines, context, deadline)
+        context = replace(context, unfiltered=others)
+    return Retrieval(query, poll, ballots, context, cosines, blended)
+
+
 def _found_by_more_effort(
     ballots: Ballots, asked: Sequence[Strategy], query: Query, poll: Poll, deadline: Deadline
 ) -> Poll | None:
@@ -143,8 +155,9 @@ def _refuse_without_words(poll: Poll, mode: Mode) -> None:
 
     And when one search for words failed and nothing was found besides: that would pass for nothing there.
     """
-    broken = [d for d in poll.degraded if d.strategy.startswith("fts_")]
-    if mode != "semantic" and (len(broken) == 2 or (broken and not any(poll.votes.values()))):
+    broken = [one for one in poll.degraded if one.strategy in LEXICAL_STRATEGIES]
+    are_all_broken = len(broken) == len(LEXICAL_STRATEGIES)
+    if mode != "semantic" and (are_all_broken or (broken and not any(poll.votes.values()))):
         raise BackendDown(
             f"the knowledge base cannot be searched by words: {broken[0].reason}",
             hint="ask again with a longer --deadline-ms; `kb stats` tells whether the store is well",

@@ -15,6 +15,7 @@ from concord.errors import EmbedderDown
 from concord.types import Identity, Vector
 
 if TYPE_CHECKING:
+    from concord.config import Paths
     from concord.embedders.runtime import TextEncoder
 
 MODEL = "granite-embedding-30m-english"
@@ -35,8 +36,8 @@ class BundledEmbedder:
     identity = Identity(provider="bundled", model=MODEL, dimension=384, prefix_version="")
     max_tokens = WINDOW - _SPECIAL_TOKENS
 
-    def __init__(self, options: Mapping[str, Any], cache_dir: Path) -> None:
-        self._options, self._cache_dir = options, cache_dir
+    def __init__(self, options: Mapping[str, Any], paths: Paths) -> None:
+        self._options, self._cache_dir = options, Path(paths.cache)
         self._tokenizer = ModelTokenizer(lambda: pack_file.read_tokenizer(pack_path()))
         self._starts = ByteLevelStarts(self._tokenizer)
 

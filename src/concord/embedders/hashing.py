@@ -13,10 +13,12 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from concord.types import Identity, Vector
+
+if TYPE_CHECKING:
+    from concord.config import Paths
 
 DIMENSION = 256
 _WORD = re.compile(r"\w+")
@@ -36,7 +38,7 @@ class HashingEmbedder:
     overflowed = 0
     is_warm = True  # there is nothing to load
 
-    def __init__(self, options: Mapping[str, Any], cache_dir: Path) -> None:
+    def __init__(self, options: Mapping[str, Any], paths: Paths) -> None:
         """Take what every embedder is given; nothing of it is needed."""
 
     def token_starts(self, text: str) -> Sequence[int]:

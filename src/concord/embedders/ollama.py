@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from concord.embedders.http import Refused, Server
 from concord.embedders.remote import Dialect, RemoteEmbedder
 from concord.errors import EmbedderDown
+
+if TYPE_CHECKING:
+    from concord.config import Paths
 
 URL = "http://127.0.0.1:11434"
 MODEL = "nomic-embed-text"
@@ -16,7 +18,7 @@ _LATEST = ":latest"  # the tag that a name without one means
 _NOT_FOUND = 404
 
 
-def open_ollama(options: Mapping[str, Any], cache_dir: Path) -> RemoteEmbedder:
+def open_ollama(options: Mapping[str, Any], paths: Paths) -> RemoteEmbedder:
     """Open Ollama; reads `embed.model`, `embed.url`, `embed.timeout_s` and `embed.keep_alive`."""
     model = str(options.get("embed.model") or MODEL).removesuffix(_LATEST)
     keep_alive = _keep_alive(options.get("embed.keep_alive"))

@@ -42,11 +42,11 @@ class Card(Struct, frozen=True):
 
 
 class OnnxEmbedder:
-    """Reads `embed.model` (directory or name), `embed.threads` (0: one for each core) and `paths`."""
+    """Reads `embed.model` (directory or name) and `embed.threads` (0: one for each core)."""
 
-    def __init__(self, options: Mapping[str, Any], cache_dir: Path) -> None:
+    def __init__(self, options: Mapping[str, Any], paths: Paths) -> None:
         given = str(options.get("embed.model") or "")
-        self._home = _directory(given, options.get("paths"))
+        self._home = _directory(given, paths)
         self._name = Path(
             os.path.expanduser(given)
         ).name  # not that of the directory, which may be a version's
@@ -139,7 +139,7 @@ def read_card(home: Path) -> Card:
     )
 
 
-def _directory(name: str, paths: Paths | None) -> Path:
+def _directory(name: str, paths: Paths) -> Path:
     sought = find_model(name, paths)
     if sought.directory is None:
         looked = f": looked in {sought.told}" if sought.places else ""

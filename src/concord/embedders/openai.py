@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from concord.embedders.http import Refused, Server
 from concord.embedders.remote import Dialect, RemoteEmbedder
 from concord.errors import BadValue, EmbedderDown
 
+if TYPE_CHECKING:
+    from concord.config import Paths
+
 URL = "http://127.0.0.1:8080/v1"  # where llama.cpp's server is by default
 _KEY_REFUSED = (401, 403)
 
 
-def open_openai(options: Mapping[str, Any], cache_dir: Path) -> RemoteEmbedder:
+def open_openai(options: Mapping[str, Any], paths: Paths) -> RemoteEmbedder:
     """Open a server; reads `embed.model`, `embed.url`, `embed.key` and `embed.timeout_s`."""
     model = str(options.get("embed.model") or "")
     if not model:

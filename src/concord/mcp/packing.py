@@ -11,7 +11,14 @@ from concord.budget import BYTES_PER_TOKEN, Costs, Packed, choose, cut_to_bytes,
 from concord.mcp import render
 from concord.mcp.wording import for_tools
 from concord.types import Answer
-from concord.wire import JsonObject, answer_to_json
+from concord.wire import (
+    AGREEMENT_BYTES,
+    JsonObject,
+    agreement_scores,
+    answer_to_json,
+    frame_of,
+    with_left_out,
+)
 
 LEFT_OUT = "{} more results did not fit into the token budget: raise max_tokens, or narrow the query"
 LEFT_OUT_BYTES = len(LEFT_OUT) + 16  # the sentence, its number, and what joins it to another note
@@ -48,18 +55,17 @@ def _in_tool_words(answer: Answer) -> Answer:
 
 
 def _costs(wire: JsonObject, results: Sequence[JsonObject], texts: Sequence[str]) -> Costs:
-    frame = {**wire, "results": [], "agreement_scores": {}}
     head = utf8_length(render.answer_head({**wire, "returned": len(results)}, len(results)))
     left_out = LEFT_OUT_BYTES if len(wire["results"]) > 1 else 0  # the only one is not left out
     return Costs(
-        (json_length(frame) + left_out, head + left_out),
+        (json_length(frame_of(wire)) + left_out, head + left_out),
         [_entry(one) for one in results],
         [_whole(one, text) for one, text in zip(results, texts, strict=True)],
     )
 
 
 def _entry(one: JsonObject) -> tuple[int, int]:
-    agreement = len(one["chunk_id"]) + 30  # its line in agreement_scores: the id, a number, punctuation
+    agreement = len(one["chunk_id"]) + AGREEMENT_BYTES
     return json_length(one) + 2 + agreement, utf8_length(render.result(one, one["snippet"])) + 1
 
 
@@ -111,24 +117,17 @@ def _filled(wire: JsonObject, results: Sequence[JsonObject], texts: Sequence[str
     wire |= {
         "results": kept,
         "returned": len(kept),
-        "note": _note(wire["note"], len(results) - len(kept)),
-        "agreement_scores": {o["chunk_id"]: o["agreement"] for o in kept if o["agreement"] is not None},
+        "note": with_left_out(wire["note"], LEFT_OUT, len(results) - len(kept)),
+        "agreement_scores": agreement_scores(kept),
     }
     bodies = [render.result(one, one["text"] or one["snippet"]) for one in kept]
     return Reply(wire, "\n".join([render.answer_head(wire, len(results)), *bodies]))
 
 
-def _note(note: str | None, left_out: int) -> str | None:
-    if not left_out:
-        return note
-    said = LEFT_OUT.format(left_out)
-    return f"{note}; {said}" if note else said
-
-
 def _slim_frame(wire: JsonObject, max_bytes: int) -> None:
     """Shorten what is not evidence, when a small budget or a long query leaves little room for evidence."""
-    frame, head = {**wire, "results": [], "agreement_scores": {}}, render.answer_head(wire, wire["returned"])
-    if max(json_length(frame), utf8_length(head)) <= max_bytes // FRAME_SHARE:
+    head = render.answer_head(wire, wire["returned"])
+    if max(json_length(frame_of(wire)), utf8_length(head)) <= max_bytes // FRAME_SHARE:
         return
     wire["timings_ms"] = {}
     _shorten_frame(wire, query=120, suggestions=2, said=160)

@@ -197,17 +197,17 @@ def usual(sets: Sequence[JudgedSet]) -> tuple[float, float] | None:
 
     Only where enough is found; every set weighs the same.
     """
-    own = [*filter(None, (_leg(held.own) for held in sets))]
-    foreign = [*filter(None, (_leg(held.foreign) for held in sets))]
+    own = [*filter(None, (_mean_and_spread(held.own) for held in sets))]
+    foreign = [*filter(None, (_mean_and_spread(held.foreign) for held in sets))]
     if not own:
         return None
-    mean = np.mean([np.mean([leg[0] for leg in legs]) for legs in (own, foreign or own)])
-    return round(float(mean), 4), round(float(np.mean([leg[1] for leg in own])), 4)
+    mean = np.mean([np.mean([mean for mean, _ in side]) for side in (own, foreign or own)])
+    return round(float(mean), 4), round(float(np.mean([spread for _, spread in own])), 4)
 
 
-def _leg(outcomes: Sequence[Outcome]) -> tuple[float, float] | None:
-    legs = [one.judgement.signals.semantic for one in outcomes]
-    found = [(leg.mean, leg.spread) for leg in legs if leg.count >= POOL]
+def _mean_and_spread(outcomes: Sequence[Outcome]) -> tuple[float, float] | None:
+    scores = [one.judgement.signals.semantic for one in outcomes]
+    found = [(one.mean, one.spread) for one in scores if one.count >= POOL]
     if not found:
         return None
     mean, spread = np.mean(found, axis=0)

@@ -7,7 +7,7 @@ from another. So what stands under a release that is asked for comes before what
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from concord.ranking.lift import lifted
@@ -47,24 +47,19 @@ def with_release_first(
     places = {one.ranked.chunk_id: _place(one) for one in survivors}
     under = {one for version, name in versions.items() for one in _under(version, name, places)}
     others = {*tokenize(asked)}.difference(*(tokenize(f"{name} {one}") for one, name in versions.items()))
-    shares: dict[ChunkId, float] = {}
-    sections: set[ChunkId] = set()
-    for one in survivors:
-        if (chunk_id := one.ranked.chunk_id) in under:
-            is_section = _has_section(one, others)
-            shares[chunk_id] = UNDER_LIFT + SECTION_LIFT * is_section
-            sections |= {chunk_id} if is_section else set()
-        elif any(_begins_with(version).search(one.chunk.text) for version in versions):
-            shares[chunk_id] = HELD_LIFT
-    order = lifted(ranked, shares)
-    first = order[0].chunk_id if order else None
-    is_another = first is not None and first not in under and _OF_A_RELEASE.search(places[first])
-    order = lifted(order, dict.fromkeys(under, INSTEAD_LIFT)) if is_another else order
-    names = [name for name in versions.values() if name]
-    is_sure = {
-        one for one in sections or under if not names or any(contains(places[one], name) for name in names)
+    sections = {
+        one.ranked.chunk_id for one in survivors if one.ranked.chunk_id in under and _has_section(one, others)
     }
-    return order, is_sure
+    holding = {one.ranked.chunk_id for one in survivors if _holds_any(versions, one.chunk.text)}
+    shares = {
+        **dict.fromkeys(holding, HELD_LIFT),
+        **dict.fromkeys(under, UNDER_LIFT),
+        **dict.fromkeys(sections, UNDER_LIFT + SECTION_LIFT),
+    }
+    order = lifted(ranked, shares)
+    if _is_of_another(order, under, places):
+        order = lifted(order, dict.fromkeys(under, INSTEAD_LIFT))
+    return order, _named(sections or under, [*filter(None, versions.values())], places)
 
 
 def _versions(asked: str) -> Iterator[tuple[str, str]]:
@@ -89,6 +84,21 @@ def _under(version: str, name: str, places: Mapping[ChunkId, str]) -> set[ChunkI
     named = {one: place for one, place in places.items() if name and contains(place, name)} or places
     exact = {one for one, place in named.items() if _exactly(version).search(place)}
     return exact or {one for one, place in named.items() if _begins_with(version).search(place)}
+
+
+def _is_of_another(order: Sequence[Ranked], under: set[ChunkId], places: Mapping[ChunkId, str]) -> bool:
+    """Whether what is first stands under a release that was not asked for."""
+    first = order[0].chunk_id if order else None
+    return first is not None and first not in under and _OF_A_RELEASE.search(places[first]) is not None
+
+
+def _named(under: set[ChunkId], names: Sequence[str], places: Mapping[ChunkId, str]) -> set[ChunkId]:
+    """Return what stands under one of some names, or all where none was asked for."""
+    return {one for one in under if not names or any(contains(places[one], name) for name in names)}
+
+
+def _holds_any(versions: Iterable[str], text: str) -> bool:
+    return any(_begins_with(version).search(text) for version in versions)
 
 
 def _exactly(version: str) -> re.Pattern[str]:

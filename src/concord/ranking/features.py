@@ -1,7 +1,7 @@
 """What does a search tell about a hit, and about whether it found anything at all? Numbers with names.
 
 A calibration names the features it was fitted on, so one more here is one more row in a table and changes no
-model that does not name it. A leg that did not vote leaves its features at 0 and says so in `…_voted`.
+model that does not name it. A family that did not vote leaves its features at 0 and says so in `…_voted`.
 
 Only the first of each ballot are looked at, and a hit's standing is what one fusion gives it whichever
 ordered the hits: what is thought of them depends on neither the order nor how many were asked for. A hit is
@@ -28,7 +28,7 @@ TENTH = 0.8
 DEPTH = 10  # how deep margins and overlap look: the default number of results
 
 
-class Leg(Struct, frozen=True):
+class FamilyScores(Struct, frozen=True):
     """The scores of one family's candidates, summed up."""
 
     count: int = 0
@@ -39,7 +39,7 @@ class Leg(Struct, frozen=True):
     spread: float = 0.0
 
     def z(self, score: float) -> float:
-        """How many standard deviations a score stands above the leg's mean; 0 where the leg has no spread."""
+        """How many standard deviations a score stands above the family's mean; 0 where it has no spread."""
         return (score - self.mean) / self.spread if self.spread > 1e-9 else 0.0
 
     @property
@@ -56,8 +56,8 @@ class SearchSignals(Struct, frozen=True):
     unknown: float = 0.0  # share of them that no chunk holds
     max_bm25: float = 0.0  # the most the query could score
     coverage: float = 0.0  # share of the query's terms, by idf, in the first hit
-    lexical: Leg = Leg()
-    semantic: Leg = Leg()
+    lexical: FamilyScores = FamilyScores()
+    semantic: FamilyScores = FamilyScores()
     exact: int = 0  # chunks that hold every term
     overlap: float = 0.0  # of the two ballots' first ten
     shared_rank: int | None = None  # the least depth at which both ballots name the same chunk
@@ -113,8 +113,8 @@ def search_signals(
         unknown=unknown,
         max_bm25=max_bm25,
         coverage=coverage,
-        lexical=leg(ballots.bm25[chunk_id] for chunk_id in first_of(ballots.lexical, POOL)),
-        semantic=leg(ballots.cosine[chunk_id] for chunk_id in first_of(ballots.semantic, POOL)),
+        lexical=family_scores(ballots.bm25[chunk_id] for chunk_id in first_of(ballots.lexical, POOL)),
+        semantic=family_scores(ballots.cosine[chunk_id] for chunk_id in first_of(ballots.semantic, POOL)),
         exact=len(whole(ballots)),
         overlap=_overlap(ballots),
         shared_rank=_shared_rank(ballots),
@@ -182,13 +182,13 @@ def with_documents(hits: Sequence[HitSignals], documents: Sequence[str]) -> list
     return [known[at] for at in range(len(hits))]
 
 
-def leg(scores: Iterable[float]) -> Leg:
+def family_scores(scores: Iterable[float]) -> FamilyScores:
     """Sum up a family's scores, in any order."""
     falling = sorted(scores, reverse=True)
     if not falling:
-        return Leg()
+        return FamilyScores()
     mean = math.fsum(falling) / len(falling)
-    return Leg(
+    return FamilyScores(
         count=len(falling),
         top=falling[0],
         tenth=falling[min(DEPTH, len(falling)) - 1],

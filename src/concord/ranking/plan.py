@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from concord.types import Family, Mode, QueryKind
 
-STRATEGIES = ("fts_exact", "fts_relaxed", "semantic")  # the order in which they are always named
+LEXICAL_STRATEGIES = ("fts_exact", "fts_relaxed")
+STRATEGIES = (*LEXICAL_STRATEGIES, "semantic")  # the order in which they are always named
 
 
 class Weights(Struct, frozen=True):

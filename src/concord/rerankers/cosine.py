@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from concord.rerankers.weighing import weighed
 from concord.types import ChunkId, Ranked
+
+if TYPE_CHECKING:
+    from concord.config import Paths
 
 Similarity = Callable[[str, Sequence[ChunkId]], Mapping[ChunkId, float]]
 
@@ -16,7 +19,7 @@ class CosineReranker:
 
     name = "cosine"
 
-    def __init__(self, options: Mapping[str, Any], similarity: Similarity) -> None:
+    def __init__(self, options: Mapping[str, Any], paths: Paths, similarity: Similarity) -> None:
         self._weight = float(options["rerank.weight"])
         self._similarity = similarity
 

@@ -57,14 +57,14 @@ class _Model(NamedTuple):
 
 
 class CrossEncoder:
-    """Reads `rerank.model`, `rerank.weight`, `embed.threads` and `paths`. May be used by several threads."""
+    """Reads `rerank.model`, `rerank.weight` and `embed.threads`. May be used by several threads."""
 
     name = "cross_encoder"
 
-    def __init__(self, options: Mapping[str, Any], similarity: object = None) -> None:
+    def __init__(self, options: Mapping[str, Any], paths: Paths, similarity: object = None) -> None:
         self._weight = float(options["rerank.weight"])
         self._home = str(options.get("rerank.model") or "")
-        self._paths: Paths | None = options.get("paths")
+        self._paths = paths
         self._threads = int(options.get("embed.threads") or 0) or physical_cores()
         self._loading = threading.Lock()
         self._loaded: _Model | None = None
@@ -111,7 +111,7 @@ class CrossEncoder:
             return self._loaded
 
 
-def _load(home: str, paths: Paths | None, threads: int) -> _Model:
+def _load(home: str, paths: Paths, threads: int) -> _Model:
     if not home:
         raise BadValue("rerank.model does not say where the cross-encoder is", hint=_HINT)
     sought = find_model(home, paths)

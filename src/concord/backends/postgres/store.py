@@ -32,6 +32,7 @@ class PostgresStore:
     path = None  # the server has its own files
 
     def __init__(self, location: Location, org: int, options: Mapping[str, Any] | None = None) -> None:
+        self.org = org  # the key of its row
         self._connections = Connections(location, org, options)
         locks = Locks(self._connections)
         self.catalog = PostgresCatalog(self._connections, locks)
@@ -68,8 +69,7 @@ class PostgresStore:
         """Return which rows of which server these are, by whatever name it was reached."""
         from concord.backends.postgres.unique_id import find_unique_id  # no search needs to load it
 
-        org = self._connections.org
-        return self._connections.read(lambda connection: find_unique_id(connection, org))
+        return self._connections.read(lambda connection: find_unique_id(connection, self.org))
 
     def glance(self) -> Glance:
         """Return the generation, the sources by name, the active space and the types, in one trip.
