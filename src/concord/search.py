@@ -62,6 +62,7 @@ def examine(request: Request, tools: SearchTools) -> Examined:
     timings, deadline = Timings(), Deadline(values.deadline_ms)
     glance = tools.glance or _glance_without_space(tools.store)
     retrieved = retrieve(request, values, tools, glance.sources, deadline, timings)
+    retrieved = _with_place(retrieved, tools.store)
     tools = _uncalibrated_if_mute(tools, retrieved)
     with timings.stage("cascade"):
         rescued = rescue(request, mode, fusion, retrieved, tools)
@@ -70,13 +71,13 @@ def examine(request: Request, tools: SearchTools) -> Examined:
         fused = fuse(fusion, found.ballots, found.context, found.blended)
         scores = rrf_scores(found.ballots, found.context.k)
         wanted = _above_threshold(fused.ranked, scores, request.threshold)
-        kept = above_floor(wanted, rescued.floor, scores)
+        kept = _before_all(found.place, above_floor(wanted, rescued.floor, scores))
     with timings.stage("read"):
         files = Files(glance.sources, tools.store.catalog.memo)
         survivors, left_out, deleted = read_present(kept, found.query, tools.store, files)
         read = among_first(kept, survivors)
     with timings.stage("rerank"):
-        look = second_look(survivors, found.query, tools.reranker, deadline.left_ms())
+        look = second_look(survivors, found.query, tools.reranker, deadline.left_ms(), found.place)
         survivors = reordered(survivors, look.ranked)
     with timings.stage("usage"):
         survivors, usage = _lifted_by_usage(survivors, tools)
@@ -110,6 +111,20 @@ def _glance_without_space(store: Store) -> Glance:
     Where vectors are kept outside, `store.glance()` would ask there too.
     """
     return Glance(store.catalog.generation(), store.catalog.sources())
+
+
+def _with_place(found: Retrieval, store: Store) -> Retrieval:
+    """Return what was found with the passage that the query points to, by a file and a line of it."""
+    if "." not in found.query.text:
+        return found
+    from concord.answering.asked_place import with_place  # late: few queries name a file
+
+    return with_place(found, store.catalog)
+
+
+def _before_all(place: ChunkId | None, ranked: Sequence[Ranked]) -> Sequence[Ranked]:
+    """Return an order that begins with what the query points to, so that it is read."""
+    return ranked if place is None else sorted(ranked, key=lambda one: one.chunk_id != place)
 
 
 def _uncalibrated_if_mute(tools: SearchTools, found: Retrieval) -> SearchTools:

@@ -5,49 +5,54 @@ What is at a place need hold no word of the query, so that no strategy would fin
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import islice
 
 from msgspec.structs import replace
 
 from concord.answering.retrieve import Retrieval
-from concord.ranking.ballots import with_votes
+from concord.ranking.ballots import Ballots, with_votes
 from concord.storage import Catalog
 from concord.text.citation import Citation
 from concord.text.line_places import places_in
-from concord.types import Candidate, Chunk, ChunkId, Document, Filter
+from concord.types import Candidate, Chunk, ChunkId, Document, Filter, Query
 
 STRATEGY = "place"  # what such a passage is found by
 MOST_LOOKED = 8  # times that a path is looked up for one query
 
 
-def asked_passage(found: Retrieval, catalog: Catalog) -> ChunkId | None:
-    """Return the passage at the place that a query names, if there is one that may be found."""
-    if found.query.filter.path is not None:
-        return None
-    looked = 0
-    for place in places_in(found.query.text):
-        for path in _ends(place.path):
-            if looked == MOST_LOOKED:
-                return None
-            looked += 1
-            documents = [one for one in catalog.documents_at(path) if _is_let(one, found.query.filter, catalog)]
-            if len(documents) == 1 and (chunk := _chunk_at(place, catalog.chunks_of(documents[0].id))):
-                return chunk.id
-            if documents:  # of a shorter path there are as many, or more
-                break
-    return None
-
-
-def with_passage(found: Retrieval, chunk_id: ChunkId) -> Retrieval:
-    """Return what was found with a passage that counts as found, behind all others."""
-    ballots = found.ballots
-    if chunk_id in ballots.votes:
+def with_place(found: Retrieval, catalog: Catalog) -> Retrieval:
+    """Return what was found with the passage that the query points to, which then counts as found."""
+    place = None if found.query.filter.path else _passage(found.query, catalog)
+    if place is None:
         return found
-    vote = Candidate(chunk_id, STRATEGY, "lexical", found.query.candidates + 1, 0.0)
-    near = found.cosines.compare(found.query.meaning, [vote]).cosines() if found.cosines and ballots.semantic else {}
-    joined = with_votes(ballots, [vote], cosine=near)
+    if place not in found.ballots.votes:
+        found = found.with_ballots(_with_vote(found, place))
+    return replace(found, place=place)
+
+
+def _with_vote(found: Retrieval, place: ChunkId) -> Ballots:
+    ballots, vote = found.ballots, Candidate(place, STRATEGY, "lexical", found.query.candidates + 1, 0.0)
+    near: Mapping[ChunkId, float] = {}
+    if found.cosines and ballots.semantic:
+        near = found.cosines.compare(found.query.meaning, [vote]).cosines()
     drawn = {**ballots.drawn, **near} if ballots.drawn else {}
-    return found.with_ballots(replace(joined, drawn=drawn, copies=ballots.copies))
+    return replace(with_votes(ballots, [vote], cosine=near), drawn=drawn, copies=ballots.copies)
+
+
+def _passage(query: Query, catalog: Catalog) -> ChunkId | None:
+    """Return the passage at a place that a query names, if there is one that may be found."""
+    paths = ((place, end) for place in places_in(query.text) for end in _ends(place.path))
+    unknown: set[Citation] = set()
+    for place, path in islice(paths, MOST_LOOKED):
+        if place in unknown:
+            continue
+        documents = [one for one in catalog.documents_at(path) if _is_let(one, query.filter, catalog)]
+        if len(documents) == 1 and (chunk := _chunk_at(place, catalog.chunks_of(documents[0].id))):
+            return chunk.id
+        if documents:  # of a shorter path there are as many, or more
+            unknown.add(place)
+    return None
 
 
 def _ends(path: str) -> Iterator[str]:
@@ -67,4 +72,6 @@ def _chunk_at(place: Citation, chunks: list[Chunk]) -> Chunk | None:
     if place.lines is None:
         return chunks[0] if chunks else None
     line = place.lines[0]
-    return next((chunk for chunk in chunks if chunk.start_line <= line <= chunk.end_line), None)
+    before = [chunk for chunk in chunks if chunk.start_line <= line]  # it may be an empty line after one
+    holding = (chunk for chunk in before if line <= chunk.end_line)
+    return next(holding, before[-1]) if before and line <= chunks[-1].end_line else None

@@ -52,6 +52,7 @@ class Retrieval(Struct, frozen=True):
     context: Context
     cosines: Cosines | None = None
     blended: list[Ranked] | None = None  # the order of `blend`, where it has been made for these ballots
+    place: ChunkId | None = None  # what stands where the query points to: a line of a file
 
     def with_ballots(self, ballots: Ballots) -> Retrieval:
         """Return the same with other ballots."""

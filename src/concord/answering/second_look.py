@@ -30,10 +30,11 @@ if TYPE_CHECKING:
 
 LEAST_QUESTION_WORDS = 3  # with fewer, one of which is a stop word, a text has them in their order by chance
 DEFINITION_BOOST = 1.1  # of the range of scores: before all that only mention what a name alone asks for
+POINTED_AT_BOOST = 3.0  # for what stands where the query points to, before whatever else is lifted
 PLACE_BOOST = 0.5  # for a definition in a place about what the name is of: pg_dump, of pg_dump -j
 
 
-Asked = Literal["release", "definition", "option"]
+Asked = Literal["release", "definition", "option", "place"]
 
 
 class Look(Struct, frozen=True):
@@ -54,13 +55,22 @@ class Look(Struct, frozen=True):
 
 
 def second_look(
-    survivors: Sequence[Survivor], query: Query, reranker: Reranker | None, budget_ms: float
+    survivors: Sequence[Survivor],
+    query: Query,
+    reranker: Reranker | None,
+    budget_ms: float,
+    place: ChunkId | None = None,
 ) -> Look:
-    """Order the chunks whose texts have been read; the reranker may take as long as `budget_ms`."""
+    """Order the chunks whose texts have been read; the reranker may take as long as `budget_ms`.
+
+    `place` is what stands where the query points to.
+    """
     defining = _defining(survivors, query)
     close = _closeness(survivors, defining, query)
     texts = {one.ranked.chunk_id: one.chunk.text for one in survivors}
     lifted, asked = _lifted(survivors, texts, close, defining, query)
+    if place in texts:
+        lifted, asked = lift.lifted(lifted, {place: POINTED_AT_BOOST}), {**asked, place: "place"}
     if reranker is None or not lifted:
         return Look(lifted, close=close, asked=asked)
     return replace(_reranked(lifted, texts, query.meaning, reranker, budget_ms), close=close, asked=asked)

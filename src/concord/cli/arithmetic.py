@@ -18,6 +18,7 @@ _SIGNS = {
     "release": "of the release that is asked for",
     "definition": "where the name is defined that is asked for",
     "option": "where the option is described that is asked for",
+    "place": "at the place that the query names",
 }
 
 Told = Mapping[str, Any]
