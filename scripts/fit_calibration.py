@@ -33,6 +33,7 @@ from concord.text.characters import is_latin
 from concord.types import Identity, Request, silent
 
 WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
+NOTHING = 0.002  # of nDCG@10: what helps that little in one script may harm in another, as it did in Korean
 EMPTY = Logistic((), (), 0.0, (), ())
 
 
@@ -58,8 +59,9 @@ def _with_scripts(knowledge: KnowledgeBase, identity: Identity, names: list[str]
     if not strange:
         return known
     found = [_by_weight(knowledge, collection) for collection in strange]
-    best = max(WEIGHTS, key=lambda weight: (round(mean(one[weight] for one in found), 3), -weight))
-    return replace(known, other_scripts=best)
+    gained = {weight: mean(one[weight] for one in found) for weight in WEIGHTS}
+    enough = max(gained.values()) - NOTHING
+    return replace(known, other_scripts=min(weight for weight in WEIGHTS if gained[weight] >= enough))
 
 
 def _by_weight(knowledge: KnowledgeBase, collection: Collection) -> dict[float, float]:

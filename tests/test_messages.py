@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from concord.ranking.messages import with_bare_values
+from concord.ranking.messages import with_bare_values, without_modules
 from support.small_library import library, titles, understood
 
 BOOKS = {
@@ -53,3 +53,32 @@ def test_a_message_is_found_and_vouched_for_whatever_its_values_are():
         assert (query.phrases, query.kind == "exact_quote") == ((), False)
         assert (titles(answer)[0], answer.note) == ("Faults", None)
         assert understood(kb, 'error "connection reset"').phrases == ("connection reset",)
+
+
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        ("paramiko.ssh_exception.SSHException: No session", "SSHException: No session"),
+        ("java.lang.IllegalStateException: closed", "IllegalStateException: closed"),
+        (
+            "at 10:00 django.db.utils.OperationalError: no such table",
+            "at 10:00 OperationalError: no such table",
+        ),
+        ("ValueError: bad value", "ValueError: bad value"),
+        ("what is os.path.join: a function", "what is os.path.join: a function"),
+        ("django.db.utils.OperationalError", "django.db.utils.OperationalError"),
+    ],
+)
+def test_the_exception_of_a_message_is_called_as_where_it_is_raised(typed: str, read: str):
+    assert without_modules(typed) == read
+
+
+def test_a_message_with_the_module_of_its_exception_finds_what_raises_it():
+    shelf = library(
+        {
+            "channel": 'if closed:\n    raise SSHException("No existing session")',
+            "ssh_exception": "class SSHException of paramiko.ssh_exception: paramiko, ssh, exception.",
+        }
+    )
+    answer = shelf.search("paramiko.ssh_exception.SSHException: No existing session", mode="fts5")
+    assert titles(answer)[0] == "channel"

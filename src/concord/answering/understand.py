@@ -47,7 +47,7 @@ def interpret(
     Raises:
         NotFound: no source of that name, or none that holds the path.
     """
-    text = _with_bare_values(unframed(request.text))
+    text = _with_bare_values(_without_modules(unframed(request.text)))
     parsed = parse(text)
     excludes = parsed.excluded or parsed.nothing_wanted
     options = tuple(one.word for one in dashed(text) if is_option(one)) if excludes else ()
@@ -71,6 +71,15 @@ def interpret(
         nothing_wanted=parsed.nothing_wanted,
     )
     return query, parsed
+
+
+def _without_modules(text: str) -> str:
+    """Return a pasted message without the modules of its exception; any other query as it is."""
+    if ": " not in text or "." not in text:
+        return text
+    from concord.ranking.messages import without_modules  # late: few queries are messages
+
+    return without_modules(text)
 
 
 def _with_bare_values(text: str) -> str:

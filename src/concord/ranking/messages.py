@@ -20,6 +20,13 @@ _MESSAGE = pattern(
     re.IGNORECASE,
 )
 _WORD = pattern(r"\S*\w\S*")
+# paramiko.ssh_exception.SSHException: … · java.lang.IllegalStateException: …
+_MODULES = pattern(r"\b(?:[A-Za-z_]\w{0,60}\.){1,12}(?=[A-Z]\w{0,80}(?:Error|Exception|Warning|Fault): )")
+
+
+def without_modules(text: str) -> str:
+    """Return a message whose exception is called as where it is raised; its module is where it is defined."""
+    return _MODULES.sub("", text)
 
 
 def with_bare_values(text: str) -> str:
