@@ -212,3 +212,18 @@ def test_words_that_no_text_has_are_named_where_others_are_found(query: str, tol
 
 def test_words_that_no_text_has_are_not_named_where_words_were_not_asked_for():
     assert library().search("login Grafana", mode="semantic").note is None
+
+
+@pytest.mark.parametrize(
+    ("query", "meant"),
+    [
+        ("login stetings", "login settings"),
+        ("login schedluing", "login scheduling"),
+        ("Tseting the login", "testing the login"),
+    ],
+)
+def test_two_letters_that_changed_places_are_put_right_though_the_rest_is_found(query: str, meant: str):
+    shelf = library({"Login": "The login has settings.", "Other": "Testing and scheduling of the login."})
+    answer = shelf.search(query, mode="fts5")
+    assert answer.hits
+    assert answer.suggestions[0].lower() == meant

@@ -67,13 +67,17 @@ def _absent(found: Retrieval) -> str | None:
 
     That takes nothing from the confidence: of judged questions those with such words are answered as often.
     """
-    query = found.query
-    if not found.ballots.lexical or all(map(query.frequencies.get, query.words)):
+    if not _lacks_words(found):
         return None
     from concord.answering.suggest import absent_words  # late: most queries have none
 
-    words = absent_words(query)
+    words = absent_words(found.query)
     return f"no text has the word{'s' * (len(words) > 1)} {', '.join(words)}" if words else None
+
+
+def _lacks_words(found: Retrieval) -> bool:
+    """Whether some words of the query were found, and others are nowhere."""
+    return bool(found.ballots.lexical) and not all(map(found.query.frequencies.get, found.query.words))
 
 
 def _what_is_excluded(query: Query) -> str | None:
@@ -108,12 +112,14 @@ def _crowded(answer: Answer, query: Query) -> str | None:
 def _suggested(answer: Answer, rescued: Rescue, tools: SearchTools) -> tuple[str, ...]:
     """Return suggestions for an answer that needs them: empty, guessed from parts of words, or unlikely.
 
+    And for any query with a word that no text has, because it may be mistyped.
+
     With a model that nobody fitted, an answer that holds none of the words is taken for unlikely.
     """
     found = rescued.found
     is_likely = bool(found.ballots.lexical) if answer.answerable is None else answer.answerable
     is_sound = answer.hits and is_likely and rescued.rung != "partial"
-    if is_sound or not found.query.chunks:
+    if is_sound and not _lacks_words(found) or not found.query.chunks:
         return ()
     from concord.answering.suggest import (  # late: most answers need none
         suggested_words,

@@ -30,6 +30,7 @@ MAX_WORDS = 4  # of one query that are looked up: who mistypes more has pasted s
 MAX_TEXT = 200  # characters of a query that is suggested again, put right
 MAX_TITLE = 80  # characters; a longer title is a text
 _TITLES = 3
+LEAST_SWAPPED, MOST_SWAPPED = 5, 20  # letters of a word in which two may have changed places
 LEAST_LETTERS = 3  # of a word that is said to be nowhere
 
 # A word → words like it, with how many chunks hold each.
@@ -49,9 +50,24 @@ def suggestions(text: str, words: Mapping[str, Sequence[str]], titles: Sequence[
 def suggested_words(query: Query, near: LikeWords, index: LexicalIndex) -> dict[str, list[str]]:
     """Return, for each word that nothing holds, words like it that stand in what the filter lets through."""
     return {
-        written(word): [written(like) for like, _ in near(word) if _is_found(like, query, index)]
+        written(word): [written(like) for like in _like(word, near, index) if _is_found(like, query, index)]
         for word in unknown_words(query)
     }
+
+
+def _like(word: str, near: LikeWords, index: LexicalIndex) -> dict[str, None]:
+    """Return words like one: first those that differ in two letters changing places.
+
+    The index keeps stems, and such a slip may change what the stem is: stetings has none of settings.
+    """
+    swapped = [
+        word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+        for at in range(len(word) - 1 if LEAST_SWAPPED <= len(word) <= MOST_SWAPPED else 0)
+        if word[at] != word[at + 1]
+    ]
+    held = index.frequencies(swapped, None)[1] if swapped else {}
+    known = sorted((one for one in swapped if held.get(one)), key=lambda one: -held[one])
+    return dict.fromkeys([*known, *(like for like, _ in near(word))])
 
 
 def _is_found(word: str, query: Query, index: LexicalIndex) -> bool:
