@@ -119,7 +119,7 @@ def _suggested(answer: Answer, rescued: Rescue, tools: SearchTools) -> tuple[str
     found = rescued.found
     is_likely = bool(found.ballots.lexical) if answer.answerable is None else answer.answerable
     is_sound = answer.hits and is_likely and rescued.rung != "partial"
-    if is_sound and not _lacks_words(found) or not found.query.chunks:
+    if is_sound and (rescued.rung or not _lacks_words(found)) or not found.query.chunks:
         return ()
     from concord.answering.suggest import (  # late: most answers need none
         suggested_words,

@@ -55,19 +55,17 @@ def suggested_words(query: Query, near: LikeWords, index: LexicalIndex) -> dict[
     }
 
 
-def _like(word: str, near: LikeWords, index: LexicalIndex) -> dict[str, None]:
-    """Return words like one: first those that differ in two letters changing places.
+def _like(word: str, near: LikeWords, index: LexicalIndex) -> list[str]:
+    """Return words like one; if none is what was meant, those in which two letters changed their places.
 
     The index keeps stems, and such a slip may change what the stem is: stetings has none of settings.
     """
-    swapped = [
-        word[:at] + word[at + 1] + word[at] + word[at + 2 :]
-        for at in range(len(word) - 1 if LEAST_SWAPPED <= len(word) <= MOST_SWAPPED else 0)
-        if word[at] != word[at + 1]
-    ]
-    held = index.frequencies(swapped, None)[1] if swapped else {}
-    known = sorted((one for one in swapped if held.get(one)), key=lambda one: -held[one])
-    return dict.fromkeys([*known, *(like for like, _ in near(word))])
+    like = [one for one, _ in near(word)]
+    if _meant(word, like) or not LEAST_SWAPPED <= len(word) <= MOST_SWAPPED:
+        return like
+    swapped = [word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in range(len(word) - 1)]
+    held = index.frequencies(swapped)[1]
+    return [*like, *sorted((one for one in swapped if held.get(one)), key=lambda one: -held[one])]
 
 
 def _is_found(word: str, query: Query, index: LexicalIndex) -> bool:
