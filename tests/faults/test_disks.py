@@ -63,6 +63,21 @@ def test_a_disk_without_room_is_said_in_one_line_and_the_next_run_completes_the_
     completes(reference, home)
 
 
+@pytest.mark.promise("A.faults.full-or-failing-disk")
+def test_a_store_on_a_full_disk_is_searched_and_writing_says_that_it_is_full(
+    reference: Reference, home: Path, env: dict[str, str]
+):
+    def no_room() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
+
+    env = env | {"PYTHONDONTWRITEBYTECODE": "1"}
+    assert run("add", reference.folder, env=env)[0] == 0
+    status, out, err = run("search", "thing1", "--fts-only", env=env, before=no_room)
+    assert (status, ".md" in out) == (0, True), err
+    status, _, err = run("note", "remember this", env=env, before=no_room)
+    assert (status, "the disk is full" in err) == (2, True), err
+
+
 AS_NOBODY = """
 import os, sys
 from concord.cli.main import main

@@ -16,7 +16,7 @@ from functools import cache
 import apsw
 
 from concord.backends.globs import glob_matches
-from concord.backends.sqlite.faults import translated
+from concord.backends.sqlite.faults import lacks_room, translated
 from concord.backends.sqlite.location import Location
 from concord.backends.sqlite.opened_file import FileId, OpenedFile
 from concord.errors import BackendDown, MissingExtra
@@ -200,6 +200,10 @@ def open_to_read(location: Location) -> Connection:
         connection = _open_shared(location)
     except (apsw.CantOpenError, apsw.ReadOnlyError):
         connection = _open_frozen(location)
+    except apsw.IOError as fault:
+        if not lacks_room(fault):
+            raise
+        connection = _open_frozen(location)
     return _with_functions(connection)
 
 
@@ -253,15 +257,15 @@ def _kb_glob(*values: apsw.SQLiteValue) -> bool:
 
 
 def _open_frozen(location: Location) -> Connection:
-    """Open a file whose folder cannot be written, so that the usual shared memory cannot be made.
+    """Open a file beside which nothing can be written, so that the usual shared memory cannot be made.
 
     That is safe while nobody writes: a log beside the file means that somebody does or did.
     """
     log = f"{location.path}-wal"
     if os.path.exists(log) and os.path.getsize(log):
         raise BackendDown(
-            f"{location.path} is read-only and has changes that are not written back yet",
-            hint="let a process that may write there open and close it once",
+            f"{location.path} cannot be written and has changes that are not written back yet",
+            hint="free some space, or let a process that may write there open and close it once",
         )
     quoted = location.path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI

@@ -20,6 +20,11 @@ def translated(path: str) -> AbstractContextManager[None]:
     return sql_faults.translated(apsw.Error, _EXPLANATIONS, path)
 
 
+def lacks_room(fault: Exception) -> bool:
+    """Whether a disk is so full that not even shared memory can be laid out beside a store."""
+    return getattr(fault, "extendedresult", None) == apsw.SQLITE_IOERR_SHMSIZE
+
+
 def _busy(fault: Exception, path: str) -> KBError:
     return StoreBusy(f"another process keeps {path} locked", hint="wait for it to finish, then try again")
 
@@ -44,6 +49,8 @@ def _full(fault: Exception, path: str) -> KBError:
 def _io(fault: Exception, path: str) -> KBError:
     if os.path.isdir(path):
         return _folder(path)
+    if lacks_room(fault):
+        return _full(fault, path)
     return BackendDown(
         f"the disk fails under {path}: {fault}", hint="nothing was lost: check the disk and try again"
     )
