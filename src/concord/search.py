@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from concord.answering.asked_for import defines_missing
 from concord.answering.cascade import rescue
 from concord.answering.deadline import Deadline
 from concord.answering.judge import JUDGED, Judgement, first_judged, judge
-from concord.answering.passages import UNSEEN, diverse, first_of, read_present, reordered
+from concord.answering.passages import UNSEEN, diverse, first_of, read_further, read_present, reordered
 from concord.answering.present import hits_of, waiting_for_vectors, with_explanations, with_freshness
 from concord.answering.remarks import with_remarks
 from concord.answering.retrieve import Retrieval, retrieve
@@ -75,6 +76,8 @@ def examine(request: Request, tools: SearchTools) -> Examined:
         files = Files(glance.sources, tools.store.catalog.memo)
         survivors, left_out, deleted = read_present(kept, found.query, tools.store, files)
         read = first_of(kept, survivors)
+        if is_missing := defines_missing(survivors, found.query):
+            survivors += read_further(kept, survivors, is_missing, found.query, tools.store, files)
     with timings.stage("rerank"):
         look = second_look(survivors, found.query, tools.reranker, deadline.left_ms())
         survivors = reordered(survivors, look.ranked)
@@ -90,7 +93,9 @@ def examine(request: Request, tools: SearchTools) -> Examined:
         survivors, judgement = survivors[:limit], first_judged(judgement, limit)
     with timings.stage("present"):
         width = tools.settings["search.snippet_width"]
-        hits = hits_of(survivors, judgement, found.query, scores, glance.sources, width, rescued.sought)
+        hits = hits_of(
+            survivors, judgement, found.query, scores, glance.sources, width, rescued.sought, look.lines
+        )
         hits = hits if deleted is None else with_freshness(hits, files)
         hits = (
             with_explanations(hits, judgement, found, fusion, tools, look, usage) if request.explain else hits

@@ -28,11 +28,13 @@ def hits_of(
     sources: Sequence[Source],
     width: int,
     sought: Sequence[str],
+    lines: Mapping[ChunkId, int],
 ) -> tuple[Hit, ...]:
     """Return the hits, best first, each with a snippet of at most so many characters.
 
     `scores` are those of reciprocal rank fusion, whatever made the order; `sought` is what was looked for
-    besides the words as typed, which a snippet shows as well.
+    besides the words as typed, which a snippet shows as well; `lines` are those that hits were lifted for, by
+    where they begin, which it shows before all.
     """
     by_id = {source.id: source for source in sources}
     words = [*query.terms, *(word for phrase in query.phrases for word in phrase.split()), *sought]
@@ -44,7 +46,14 @@ def hits_of(
             verdict,
             by_id[survivor.document.source_id],
             scores,
-            excerpt(survivor.chunk.text, words, width, worths, is_table=_begins_table(survivor)),
+            excerpt(
+                survivor.chunk.text,
+                words,
+                width,
+                worths,
+                is_table=_begins_table(survivor),
+                line=lines.get(survivor.chunk.id),
+            ),
         )
         for rank, (survivor, verdict) in enumerate(zip(survivors, judgement.verdicts, strict=True), 1)
     )
