@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from concord.ranking.definitions import asked_name
-from concord.text.term_lines import explains
+from concord import KnowledgeBase
+from concord.ranking.definitions import asked_names
+from concord.text.term_lines import explained_at
 from support.recorders import write
 from support.small_library import library, opened, titles
 
@@ -29,12 +31,34 @@ from support.small_library import library, opened, titles
         ("what does subprocess.run do", "run", ("subprocess",)),
         ("what does parse_args do in argparse", "parse_args", ("argparse",)),
         ("default of http2.max_streams in nginx", "max_streams", ("http2", "nginx")),
+        ("what does wait_for return", "wait_for", ()),
+        ("which exceptions does wait_for raise?", "wait_for", ()),
+        ("wait_for parameters", "wait_for", ()),
+        ("how does wait_for work", "wait_for", ()),
+        ("wait_for(x, timeout=max(1, n))", "wait_for", ()),
+        ("connect(host, port=22)", "connect", ()),
+        ("where is WAIT_MS set", "WAIT_MS", ()),
+        ("KeepAlive=", "KeepAlive", ()),
+        ("what does Type= do", "Type", ()),
+        ("asyncio python wait_for", "wait_for", ("asyncio",)),
+        ("tasks.py wait_for", "wait_for", ("tasks.py",)),
+        ("tasks.py connect", "connect", ("tasks.py",)),
+        ("where is bantime configured?", "bantime", ()),
+        ("default bantime", "bantime", ()),
+        ("what is the default value of port", "port", ()),
+        ("[nginx-http-auth] jail", "nginx-http-auth", ("jail",)),
     ],
 )
 def test_a_query_asks_for_the_definition_of_one_name(query: str, name: str, owners: tuple[str, ...]):
-    asked = asked_name(query)
-    assert asked is not None
+    (asked,) = asked_names(query)
     assert (asked.name, asked.owners) == (name, owners)
+
+
+@pytest.mark.parametrize(
+    "query", ["wait_for|add_int", "wait_for add_int", "wait_for and add_int", "wait_for vs add_int?"]
+)
+def test_a_query_may_ask_for_several_names(query: str):
+    assert [asked.name for asked in asked_names(query)] == ["wait_for", "add_int"]
 
 
 @pytest.mark.parametrize(
@@ -44,16 +68,17 @@ def test_a_query_asks_for_the_definition_of_one_name(query: str, name: str, owne
         "how is it defined",
         "3.2",
         "what does open do",  # no word of prose
-        "default value of port",
+        "what does open return",
+        "open parameters",
         "what does wal_level mean for max_wal_senders",  # two
-        "max_connections reached after restart",  # more is asked for
-        "postgresql max_connections",
+        "max_connections reached after the last restart",  # more is asked for
+        "is wait_for faster than add_int",
         "what does 3.2.1 do",
         "what does --jobs do",
     ],
 )
 def test_a_query_that_asks_for_more_or_for_a_word_asks_for_no_definition(query: str):
-    assert asked_name(query) is None
+    assert asked_names(query) == ()
 
 
 @pytest.mark.parametrize(
@@ -71,10 +96,16 @@ def test_a_query_that_asks_for_more_or_for_a_word_asks_for_no_definition(query: 
         "wait_for (integer)\n\nHow long.",
         "wait_for\n\nHow long.",
         "`wait_for`:\n    How long.",
+        "       wait_for\n           How long.",
+        "       wait_for=\n           How long.",
+        "OPTIONS\n       wait_all=, wait_for=seconds\n              How long.",
     ],
 )
 def test_a_line_whose_term_is_a_name_explains_it(entry: str):
-    assert explains("wait_for", f"Much is said before.\n\n{entry}\n\nMore.")
+    text = f"Much is said before.\n\n{entry}\n\nMore."
+    at = explained_at("wait_for", text)
+    assert at is not None
+    assert "wait_for" in text[at:].partition("\n")[0]
 
 
 @pytest.mark.parametrize(
@@ -92,23 +123,26 @@ def test_a_line_whose_term_is_a_name_explains_it(entry: str):
         "wait_for(x)\n\nMore.",
         "first\nwait_for\nlast",
         "The last line:\n\nwait_for\n",
+        "    which is why\n    wait_for\n        is indented",
+        "    An example:\n\n        wait_for=3\n\n    Mind the number.",
     ],
 )
 def test_a_line_that_mentions_a_name_explains_it_not(text: str):
-    assert not explains("wait_for", text)
+    assert explained_at("wait_for", text) is None
 
 
 def test_on_a_web_page_a_term_has_its_parameters():
     page = "Before.\n\nasync asyncio.wait_for(aw, timeout)\n\nWaits."
-    assert explains("wait_for", page, is_page=True)
-    assert not explains("wait_for", page)
+    assert explained_at("wait_for", page, is_page=True) == page.index("async")
+    assert explained_at("wait_for", page) is None
 
 
 @pytest.mark.parametrize(
-    "text", ["\n" * 20_000 + "x_y", ".. data:: " + "a." * 20_000 + "x_y_", "x_y_" * 20_000]
+    "text",
+    ["\n" * 20_000 + "x_y", ".. data:: " + "a." * 20_000 + "x_y_", "x_y_" * 20_000, "a, " * 20_000 + "x_y"],
 )
 def test_a_long_text_is_read_in_one_pass(text: str):
-    assert not explains("x_y", text)
+    assert explained_at("x_y", text) is None
 
 
 SETTINGS = {
@@ -144,3 +178,69 @@ def test_of_entries_of_one_name_that_of_its_owner_comes_first():
     }
     for query in ("subprocess.run", "what does subprocess.run do"):
         assert titles(library(pages).search(query))[:1] == ["subprocess"]
+
+
+NAMED = """\
+class Message:
+    def add_int(self, number):
+        \"\"\"Take the number.\"\"\"
+        self.packet.write(number)
+
+    def add_bytes(self, block):
+        \"\"\"Take the block, whatever is in it.\"\"\"
+        self.packet.write(block)
+"""
+# Many hold the parts of the names, and their neighbours' words, but not the names.
+NOISE = "# what does it return, which exceptions raise: add one int, bytes to add, parameters\n\n\n"
+
+
+@pytest.fixture(scope="module", params=["memory", "sqlite"])
+def code(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
+    root = tmp_path_factory.mktemp("code")
+    write(root / "wire" / "message.py", NAMED)
+    write(
+        root / "wire" / "calls.py", "m.add_bytes(what, does, return)\nm.add_bytes(raise_, parameters)\n" * 3
+    )
+    for number in range(60):
+        write(root / "wire" / f"other_{number}.py", NOISE * (1 + number % 3) + f"number = {number}\n")
+    with opened("memory://" if request.param == "memory" else root) as kb:
+        kb.add(root / "wire")
+        yield kb
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "add_bytes",
+        "add_bytes(b, timeout=3)",
+        "wire python add_bytes",
+        "what does add_bytes return",
+        "which exceptions does add_bytes raise",
+        "add_bytes parameters",
+        "message.py add_bytes",
+        "where is add_bytes defined",
+        "add_bytes|add_int",
+        "add_bytes and add_int",
+    ],
+)
+def test_a_definition_comes_first_whatever_words_ask_for_it_and_its_line_is_shown(
+    code: KnowledgeBase, query: str
+):
+    first = code.search(query, mode="fts5").hits[0]
+    assert first.document.path == "wire/message.py"
+    assert "def add_bytes" in first.snippet
+
+
+def test_words_beside_a_name_that_are_not_of_its_place_ask_for_something_else(code: KnowledgeBase):
+    answer = code.search("add_bytes neighbours", mode="fts5", explain=True)
+    assert all(hit.explanation["lifted"] is None for hit in answer.hits)
+
+
+def test_a_definition_far_down_is_read_though_the_best_passages_have_none(tmp_path: Path):
+    for number in range(30):
+        write(tmp_path / "code" / f"use_{number}.py", f"value(MAX_PACKET, {number})\n" * 3)
+    write(tmp_path / "code" / "limits.py", "MAX_PACKET = 7\n" + "x = y\n" * 60)
+    with opened(tmp_path) as kb:
+        kb.add(tmp_path / "code")
+        first = kb.search("value of MAX_PACKET", mode="fts5", top=3).hits[0]
+    assert (first.document.path, "MAX_PACKET = 7" in first.snippet) == ("code/limits.py", True)

@@ -6,7 +6,8 @@ import pytest
 
 from concord.answering.options import MAX_BUNDLE, is_option
 from concord.answering.remarks import ONLY_EXCLUDES
-from concord.ranking.options import AskedOption, asked_option, describes, writes
+from concord.ranking.options import AskedOption, asked_option, writes
+from concord.text.option_lines import description
 from concord.text.parse import Dashed, parse
 from concord.types import Filter, Query
 from support.small_library import library, titles
@@ -222,14 +223,16 @@ def test_other_queries_ask_for_no_option(query: str):
     ],
 )
 def test_a_line_that_begins_with_an_option_describes_it(text: str):
-    assert describes("--count", f"Options\n{text}\nmore")
+    found = description("--count", f"Options\n{text}\nmore")
+    assert found is not None
+    assert found.start == len("Options\n")
 
 
 @pytest.mark.parametrize(
     "text", ["use --count here", "--max-count", "--count-only", "---count", "count", "--Count", "a, --count"]
 )
 def test_a_line_that_mentions_an_option_or_begins_with_another_describes_it_not(text: str):
-    assert not describes("--count", text)
+    assert description("--count", text) is None
 
 
 def test_a_text_writes_an_option_only_with_its_dashes_and_whole():
@@ -238,7 +241,55 @@ def test_a_text_writes_an_option_only_with_its_dashes_and_whole():
 
 
 def test_a_line_of_dashes_is_read_in_one_pass():
-    assert not describes("--x", "-" * 20_000 + "x --x")
+    assert description("--x", "-" * 20_000 + "x --x") is None
+
+
+RSYNC = """\
+       --dirs, -d
+              Directories are  transferred,  as they are by the --files-from option or the
+              --list-only  option  (including an implied --list-only usage) if
+              --recursive wasn't specified; --list-only it is.
+
+"""
+ENTRY = """\
+       --list-only
+              The source files are listed.
+"""
+SUMMARY = "       --list-only              list the files, list-only\n       --dirs   no\n"
+
+
+@pytest.mark.parametrize(
+    ("surer", "other"),
+    [
+        (ENTRY, SUMMARY),
+        (ENTRY, RSYNC),
+        (SUMMARY, RSYNC),
+        ("--list-only\n\nLists them.", SUMMARY),
+        ("`--list-only`\n:   Lists them.", RSYNC),
+        ("### --list-only\n\nLists them.", SUMMARY),
+        (ENTRY, "An example:\n\n    --list-only=now\n\nMind the word."),
+    ],
+)
+def test_an_entry_describes_an_option_more_surely_than_a_summary_and_that_than_a_sentence(
+    surer: str, other: str
+):
+    entry, mention = description("--list-only", surer), description("--list-only", other)
+    both = description("--list-only", f"{other}\n\n{surer}")
+    assert entry is not None
+    assert mention is not None
+    assert both is not None
+    assert entry.sureness > mention.sureness
+    assert both.start == len(other) + 2
+
+
+@pytest.mark.parametrize("query", ["--list-only", "rsync --list-only", "what does rsync --list-only do"])
+@pytest.mark.parametrize("mode", ["auto", "fts5"])
+def test_the_entry_of_an_option_comes_first_and_is_shown(query: str, mode: str):
+    filler = "              More is said of all this, and of what it does to files and directories.\n" * 9
+    pages = {"rsync dirs": RSYNC * 3, "rsync": filler + "\n" + ENTRY + filler, "rsync summary": SUMMARY}
+    first = library(pages).search(query, mode=mode).hits[0]
+    assert first.document.title == "rsync"
+    assert "--list-only The source files are listed." in first.snippet
 
 
 def test_a_long_word_is_no_bundle_of_letters(shelves):

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from concord.backends.sqlite.match import to_match
 from concord.text.contains import contains
-from concord.text.parse import MAX_TERMS, dashed, parse, prune
+from concord.text.parse import MAX_NAMES, MAX_TERMS, dashed, parse, prune
 from concord.text.terms import index_terms, phrase_match, sought, tokenize, word_match
-from concord.types import AllOf, Match, Phrase, Without, Word
+from concord.types import AllOf, AnyOf, Match, Phrase, Without, Word
 
 _PIECES = """
     the cat dogs "big dogs" AND OR NOT and ( ) (( )) -cat -"a b" - -- cat* * " “ ” “q w” C++ don't foo-bar
@@ -367,3 +367,24 @@ def test_a_version_is_looked_for_as_a_whole_besides_its_numbers(version: str):
     parsed = parse(f"changes in coreutils {version}")
     assert parsed.words == ("changes", "coreutils", "8", "32")
     assert [one for match in parsed.kept for one in sought(match)][-1] == "8 32"
+
+
+def test_names_of_several_parts_are_looked_for_as_a_whole_besides_their_parts():
+    parsed = parse("where is add_bytes|put_int(x) called from __main__ with MAX_TRY_COUNT and getName")
+    assert {"add", "bytes", "put", "int"} <= set(parsed.words)
+    assert [one for match in parsed.kept for one in sought(match)] == [
+        "add bytes",
+        "put int",
+        "MAX TRY COUNT",
+    ]
+    assert prune(parsed, lambda word: False) == AnyOf(
+        (Phrase("add bytes"), Phrase("put int"), Phrase("MAX TRY COUNT"))
+    )
+
+
+def test_words_of_prose_are_looked_for_apart_alone():
+    assert parse("how do I keep state-of-the-art e.g. node.js and/or PostgreSQL up to date").kept == ()
+
+
+def test_of_many_names_only_some_are_looked_for_as_a_whole():
+    assert len(parse(" ".join(f"a_{n}" for n in range(60))).kept) == MAX_NAMES

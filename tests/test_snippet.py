@@ -59,6 +59,21 @@ def test_more_words_are_shown_rather_than_a_rarer_one():
     assert "value is three" in excerpt(text, [*rare], WIDTH, rare).text
 
 
+@pytest.mark.parametrize("before", [0, 3, 400])
+def test_the_line_that_was_asked_for_is_shown_and_most_of_what_follows(before: int):
+    above, line = "pool.acquire(pool, acquire)\n" * before, "    def acquire(self):\n"
+    text = f"{above}{line}        return self.first\n{'        pool.acquire()' * 40}"
+    shown = excerpt(text, ["pool", "acquire"], WIDTH, line=len(above))
+    assert "def acquire(self): return self.first pool.acquire()" in shown.text
+    assert len(shown.text) <= WIDTH + 2
+    assert shown.at == len(above)
+
+
+def test_a_line_that_was_asked_for_may_be_longer_than_a_snippet():
+    text = f"first\n{'word ' * 200}\nlast"
+    assert excerpt(text, ["last"], WIDTH, line=6).text.startswith(("word", "…word"))
+
+
 def test_of_a_table_the_row_is_shown_and_not_the_names_of_its_columns():
     stores = "store,city,manager\n" + "".join(f"ST{n},Town{n},Name{n}\n" for n in range(40))
     words = ["store", "manager", "Town30"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from concord.text.symbols import defines, definitions_in, symbol_at
+from concord.text.symbols import defined_at, definitions_in, symbol_at
 from support.recorders import write
 from support.small_library import opened
 
@@ -76,7 +76,7 @@ def test_names_that_the_chunk_carries_and_defines_are_not_said_twice():
 )
 def test_definitions_of_many_languages_are_seen(line: str, name: str):
     assert [one.name for one in definitions_in(f"x = 1\n{line}\n")] == [name]
-    assert defines(name, line)
+    assert defined_at(name, f"x = 1\n{line}\n") == 6
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_other_lines_define_nothing(line: str):
 
 
 def test_a_name_that_is_only_called_is_not_defined():
-    assert not defines("getconn", "def putconn(self):\n    self.getconn()\n")
+    assert defined_at("getconn", "def putconn(self):\n    self.getconn()\n") is None
 
 
 POOL = '''\

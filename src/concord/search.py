@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from concord.answering.asked_for import defines_missing
 from concord.answering.cascade import rescue
 from concord.answering.deadline import Deadline
 from concord.answering.judge import JUDGED, Judgement, first_judged, judge
-from concord.answering.passages import among_first, diverse, read_present, reordered
+from concord.answering.passages import among_first, diverse, read_further, read_present, reordered
 from concord.answering.present import hits_of, with_evidence, with_explanations, with_freshness
 from concord.answering.remarks import with_remarks
 from concord.answering.retrieve import Retrieval, retrieve
@@ -76,6 +77,8 @@ def examine(request: Request, tools: SearchTools) -> Examined:
         files = Files(glance.sources, tools.store.catalog.memo)
         survivors, left_out, deleted = read_present(kept, found.query, tools.store, files)
         read = among_first(kept, survivors)
+        if is_missing := defines_missing(survivors, found.query):
+            survivors += read_further(kept, survivors, is_missing, found.query, tools.store, files)
     with timings.stage("rerank"):
         look = second_look(survivors, found.query, tools.reranker, deadline.left_ms(), found.place)
         survivors = reordered(survivors, look.ranked)
@@ -90,7 +93,7 @@ def examine(request: Request, tools: SearchTools) -> Examined:
         judgement = judge(survivors, read, present, order, look, rescued.rung, tools)
         survivors, judgement = survivors[:limit], first_judged(judgement, limit)
     with timings.stage("present"):
-        hits = hits_of(survivors, judgement, rescued, scores, glance.sources, tools)
+        hits = hits_of(survivors, judgement, rescued, scores, glance.sources, tools, look.lines)
         if deleted is not None:
             hits = with_freshness(hits, files)
         if request.explain:

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from concord.storage import Store
+from concord.text.parse import parse
 from concord.text.terms import word_match
 from concord.types import AllOf, AnyOf, ChunkId, Filter, Match, Phrase, Piece, Scored, Without, Word
 from contract.stored import EVERYTHING, document, put
@@ -51,6 +52,21 @@ def test_scores_are_positive_fall_and_ties_go_by_id(store: Store):
     scored = store.lexical.search(AnyOf(words("alpha", "gamma")), EVERYTHING, 10)
     assert [each.chunk_id for each in scored] == [same[1], same[0], same[2]]
     assert scored[0].score > scored[1].score == scored[2].score > 0
+
+
+def test_who_has_a_name_whole_comes_before_who_has_its_parts_alone(store: Store):
+    apart, whole, turned = put(
+        store,
+        "docs/a.md",
+        "Bytes that we add, lengths of bytes, and what we add.",
+        "message.add_bytes(block) and other words that stand here to make it longer",
+        "bytes_add(block) is another",
+    )
+    put(store, "docs/b.md", *(f"Nothing of the kind, number {n}" for n in range(9)))
+    match = parse("where is add_bytes called").loose
+    assert match is not None
+    assert ids(store, match)[0] == whole
+    assert {apart, turned} <= set(ids(store, match))
 
 
 def test_accents_and_case_do_not_matter(store: Store):

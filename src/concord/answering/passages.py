@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 READ_PER_RESULT = 2  # texts read for each result asked for: duplicates, diversity and NOT choose among them
+READ_FURTHER = 100  # texts read besides where none of the best defines the name that was asked for
 FILES_MS = 250.0  # how long files may keep silent: they take a millisecond, unless a disk does not answer
 # How many such waits in a row, while further files keep answering: the machine is busy, not the disk gone.
 FILES_WAITS = 4
@@ -55,6 +56,22 @@ def read_present(
         if len({survivor.chunk.text for survivor in survivors}) >= query.limit:
             break
     return survivors, left_out, deleted
+
+
+def read_further(
+    kept: Sequence[Ranked],
+    survivors: Sequence[Survivor],
+    is_wanted: Callable[[Survivor], bool],
+    query: Query,
+    store: Store,
+    files: Files,
+) -> list[Survivor]:
+    """Return those passages that were not among the best, but are wanted all the same."""
+    read = {one.ranked.chunk_id for one in survivors}
+    rest = [one for one in kept if one.chunk_id not in read][:READ_FURTHER]
+    found = [one for one in _without_excluded(_read(rest, store, files), query) if is_wanted(one)]
+    left = unless_disk_hangs(partial(_with_files, found, files), files, [one.document for one in found])
+    return found if left is None else left
 
 
 def among_first(kept: Sequence[Ranked], survivors: Sequence[Survivor]) -> list[Survivor]:

@@ -28,10 +28,12 @@ def hits_of(
     scores: Mapping[ChunkId, float],
     sources: Sequence[Source],
     tools: SearchTools,
+    lines: Mapping[ChunkId, int],
 ) -> tuple[Hit, ...]:
     """Return the hits, best first, each with a snippet, also of what a rung looked for besides the words.
 
-    `scores` are those of reciprocal rank fusion, whatever made the order.
+    `scores` are those of reciprocal rank fusion, whatever made the order; `lines` are those that hits were
+    lifted for, by where they begin, which a snippet shows before all.
     """
     query, width = rescued.found.query, tools.settings["search.snippet_width"]
     by_id = {source.id: source for source in sources}
@@ -44,7 +46,14 @@ def hits_of(
             verdict,
             by_id[survivor.document.source_id],
             scores,
-            excerpt(survivor.chunk.text, words, width, worths, is_table=_begins_table(survivor)),
+            excerpt(
+                survivor.chunk.text,
+                words,
+                width,
+                worths,
+                is_table=_begins_table(survivor),
+                line=lines.get(survivor.chunk.id),
+            ),
         )
         for rank, (survivor, verdict) in enumerate(zip(survivors, judgement.verdicts, strict=True), 1)
     )

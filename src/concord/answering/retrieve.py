@@ -23,7 +23,7 @@ from concord.ranking import rarity
 from concord.ranking.ballots import Ballots, merge_votes
 from concord.ranking.blend import POOL, are_few, blend
 from concord.ranking.context import Context
-from concord.ranking.definitions import asked_name
+from concord.ranking.definitions import asked_names
 from concord.ranking.plan import LEXICAL_STRATEGIES, polled
 from concord.request_checks import Values
 from concord.text.characters import latin_share
@@ -261,7 +261,7 @@ def _context(query: Query, tools: SearchTools, code_share: float) -> Context:
 
 def _is_name(query: Query) -> bool:
     """Whether a query is one word, which among source code is a name whatever its case."""
-    return len(query.text.split()) == 1 and asked_name(query.text) is not None
+    return len(query.text.split()) == 1 and bool(asked_names(query.text))
 
 
 def _readable(text: str, calibration: Calibration | None) -> float:

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.answering.understand import is_literal
+from concord.answering.asked_for import Asked, Defining, defining, describing
 from concord.errors import reason_of
 from concord.ranking import lift, proximity, rarity
-from concord.ranking.definitions import asked_name, is_definition
 from concord.ranking.entities import boost, mentioned
-from concord.ranking.options import WRITTEN_BOOST, asked_option, describes, writes
+from concord.ranking.options import WRITTEN_BOOST, asked_option, writes
 from concord.text.contains import contains
 from concord.text.stopwords import significant
 from concord.types import ChunkId, Degraded, Json, Query, Ranked, Survivor
@@ -29,12 +28,7 @@ if TYPE_CHECKING:
     from concord.protocols import Reranker
 
 LEAST_QUESTION_WORDS = 3  # with fewer, one of which is a stop word, a text has them in their order by chance
-DEFINITION_BOOST = 1.1  # of the range of scores: before all that only mention what a name alone asks for
-POINTED_AT_BOOST = 3.0  # for what stands where the query points to, before whatever else is lifted
-PLACE_BOOST = 0.5  # for a definition in a place about what the name is of: pg_dump, of pg_dump -j
-
-
-Asked = Literal["release", "definition", "option", "place"]
+POINTED_AT_BOOST = 3.0  # of the range of scores: what stands where the query points to, before all else
 
 
 class Look(Struct, frozen=True):
@@ -46,6 +40,7 @@ class Look(Struct, frozen=True):
     reranker: str | None = None
     close: Mapping[ChunkId, float] = {}  # how close the query's words stand in each text
     asked: Mapping[ChunkId, Asked] = {}  # what was lifted because it is what was asked for, and by which sign
+    lines: Mapping[ChunkId, int] = {}  # where in each text the line begins that it was lifted for
 
     def explain(self, chunk_id: ChunkId) -> Json:
         """Return what the reranker made of a chunk's score; None where nobody reranked."""
@@ -65,29 +60,28 @@ def second_look(
 
     `place` is what stands where the query points to.
     """
-    defining = _defining(survivors, query)
-    close = _closeness(survivors, defining, query)
+    named = defining(survivors, query)
+    close = _closeness(survivors, named, query)
     texts = {one.ranked.chunk_id: one.chunk.text for one in survivors}
-    lifted, asked = _lifted(survivors, texts, close, defining, query)
+    look = _lifted(survivors, texts, close, named, query)
     if place in texts:
-        lifted, asked = lift.lifted(lifted, {place: POINTED_AT_BOOST}), {**asked, place: "place"}
-    if reranker is None or not lifted:
-        return Look(lifted, close=close, asked=asked)
-    return replace(_reranked(lifted, texts, query.meaning, reranker, budget_ms), close=close, asked=asked)
+        first = lift.lifted(look.ranked, {place: POINTED_AT_BOOST})
+        look = replace(look, ranked=first, asked={**look.asked, place: "place"})
+    if reranker is None or not look.ranked:
+        return look
+    better = _reranked(look.ranked, texts, query.meaning, reranker, budget_ms)
+    return replace(better, close=look.close, asked=look.asked, lines=look.lines)
 
 
 def _lifted(
     survivors: Sequence[Survivor],
     texts: Mapping[ChunkId, str],
     close: Mapping[ChunkId, float],
-    defining: Mapping[ChunkId, float],
+    named: Mapping[ChunkId, Defining],
     query: Query,
-) -> tuple[list[Ranked], dict[ChunkId, Asked]]:
-    """Lift what has the words of the query close together, what names and what defines what it asks for.
-
-    Return the order, and which passages are what was asked for.
-    """
-    asked_for: dict[ChunkId, Asked] = dict.fromkeys(defining, "definition")
+) -> Look:
+    """Lift what has the words of the query close together, what names and what defines what it asks for."""
+    asked_for: dict[ChunkId, Asked] = dict.fromkeys(named, "definition")
     # A whole question is rare, however common its words are. Without its mark it may be the text of a link.
     is_rare = _is_question(query) and query.text.rstrip().endswith("?")
     rareness = 1.0 if is_rare else rarity.rareness(query.chunks, query.frequencies)
@@ -101,31 +95,11 @@ def _lifted(
         asked_for |= dict.fromkeys(under, "release")
     if asked := asked_option(query):
         lifted = boost(lifted, {i for i, text in texts.items() if writes(asked.option, text)}, WRITTEN_BOOST)
-        describing = [one for one in survivors if describes(asked.option, one.chunk.text)]
-        defining = _by_place(describing, asked.beside)
-        asked_for |= {
-            one: "option" for one, by in defining.items() if by > DEFINITION_BOOST or not asked.beside
-        }
-    return lift.lifted(lifted, defining), asked_for
-
-
-def _defining(survivors: Sequence[Survivor], query: Query) -> dict[ChunkId, float]:
-    """Return what defines the name that a query asks for, and its lift; words alone make no heading of it."""
-    asked = asked_name(query.text)
-    if asked is None:
-        return {}
-    in_words = asked.is_sure or is_literal(query)
-    known = [one for one in survivors if in_words or one.document.type == "code"]
-    return _by_place([one for one in known if is_definition(one, asked)], asked.owners)
-
-
-def _by_place(survivors: Sequence[Survivor], words: Sequence[str]) -> dict[ChunkId, float]:
-    """Return by how much to lift what defines something: more in a place that is about words beside it."""
-    from concord.ranking.places import share_in_place  # late: few queries ask for a name or an option
-
-    return {
-        one.ranked.chunk_id: DEFINITION_BOOST + PLACE_BOOST * share_in_place(words, one) for one in survivors
-    }
+        named = describing(survivors, asked)
+        asked_for |= {chunk_id: "option" for chunk_id, one in named.items() if one.is_asked}
+    lifted = lift.lifted(lifted, {chunk_id: one.lift for chunk_id, one in named.items()})
+    lines = {chunk_id: one.line for chunk_id, one in named.items() if one.line is not None}
+    return Look(lifted, close=close, asked=asked_for, lines=lines)
 
 
 def _closeness(

@@ -1,4 +1,4 @@
-"""Which name does a query ask for the definition of, and where is it defined?"""
+"""Which names does a query ask for the definitions of, and where are they defined?"""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import NamedTuple
 from concord.ranking.identifiers import shape
 from concord.ranking.words import STOPS
 from concord.text.pattern import pattern
-from concord.text.symbols import defines
+from concord.text.symbols import defined_at
 from concord.types import Survivor
 
-_NAME = r"(?P<{}>[^\W\d][\w$]*(?:(?:\.|::|->|#)[^\W\d][\w$]*)*[?!]?(?:\(\))?)"
+_NAME = r"(?P<{}>[^\W\d][\w$]*(?:(?:\.|::|->|#)[^\W\d][\w$]*)*[?!]?(?:\(\)|=)?)"
 _KIND = r"(?:def|class|func|function|fn|fun|method|struct|interface|enum|trait|macro)"
 _ASKED = pattern(
     rf"{_NAME.format('alone')}"
@@ -24,6 +24,15 @@ _ASKED = pattern(
     rf"|{_NAME.format('before')}\s+(?:definition|implementation|signature|source)",
     re.IGNORECASE,
 )
+# What asks for a value alone: of a word of prose, only where a line gives it one.
+_ASKED_VALUE = pattern(
+    rf"where\s+(?:is|are)\s+(?:the\s+)?{_NAME.format('set')}\s+(?:configured|set|assigned|specified)\s*\?*"
+    r"|(?:what\s+is\s+)?(?:the\s+)?(?:default(?:\s+value)?|value)(?:\s+(?:of|for))?(?:\s+the)?\s+"
+    rf"{_NAME.format('valued')}\s*\?*"
+    rf"|{_NAME.format('before')}\s+(?:default(?:\s+value)?|value)",
+    re.IGNORECASE,
+)
+_CALL = pattern(rf"{_NAME.format('called')}\([^()]*(?:\([^()]*\)[^()]*)*\);?")  # connect(host, timeout=3)
 # One of these is in whatever else asks for a definition: most queries are answered without the pattern.
 _ASKING = {
     "def", "class", "func", "function", "fn", "fun", "method", "struct", "interface", "enum", "trait",
@@ -32,11 +41,29 @@ _ASKING = {
 # Words around a name that ask what it is, and for nothing else.
 _ABOUT = {
     "a", "an", "the", "of", "for", "in", "is", "are", "what", "which", "does", "do", "mean", "means",
-    "meaning", "default", "defaults", "value", "setting", "option", "parameter", "argument", "variable",
-    "attribute", "property", "field", "type", "config", "configuration", "function", "method", "class",
-    "purpose", "explain", "describe", "description", "documentation", "docs", "reference",
+    "meaning", "default", "defaults", "value", "values", "setting", "option", "parameter", "parameters",
+    "argument", "arguments", "args", "params", "variable", "constant", "attribute", "property", "field",
+    "type", "types", "config", "configuration", "function", "method", "class", "signature", "purpose",
+    "explain", "describe", "description", "documentation", "docs", "docstring", "reference", "how", "work",
+    "works", "return", "returns", "returned", "raise", "raises", "throw", "throws", "exception",
+    "exceptions", "take", "takes", "accept", "accepts", "where", "defined", "declared", "implemented",
+    "configured", "set", "assigned", "specified", "section",
 }  # fmt: skip
+# What a name is written in tells nothing of where it is defined.
+_LANGUAGES = {
+    "python", "java", "javascript", "js", "typescript", "go", "golang", "rust", "ruby", "php", "perl", "c",
+    "c++", "c#", "kotlin", "swift", "scala", "bash", "shell", "sql", "code", "library", "package", "module",
+}  # fmt: skip
+_BETWEEN_NAMES = {"and", "or", "vs", "versus", "difference", "between", "compare", "&", "+", "/", ""}
 _BEFORE_OWNER = {"in", "of", "from"}
+MOST_NAMES = 4  # that are asked for at once
+MOST_BESIDE = 3  # words that tell where a name is defined
+_FILE = pattern(  # transport.py; os.walk is a name
+    r"[\w-]+\.(?:pyi?|[cm]?[jt]sx?|go|rs|java|kt|scala|[ch](?:pp|xx|c|h)?|cs|rb|php|p[lm]|lua|jl|swift|exs?|erl"
+    r"|hs|ml|sh|bash|sql|tf|vue|s?css|conf|cfg|ini|toml|ya?ml|json|env|properties|service)"
+)
+_SECTION = pattern(r"\[+([\w.-]+)\]+")  # of a file of settings
+_BREAKS = pattern(r"[\s|]+")
 MOST_WORDS = 8
 _PARTS = pattern(r"\.|::|->|#")
 _WHOLE_NAME = pattern(_NAME.format("whole"))
@@ -47,6 +74,8 @@ class AskedName(NamedTuple):
 
     written: str
     within: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()  # words that must be its place's, or else something else is asked for
+    is_value: bool = False  # only what gives it a value is asked for
 
     @property
     def name(self) -> str:
@@ -56,7 +85,7 @@ class AskedName(NamedTuple):
     @property
     def owners(self) -> tuple[str, ...]:
         """What the name belongs to: pool, of pool.acquire()."""
-        return (*self._parts()[:-1], *self.within)
+        return (*self._parts()[:-1], *self.within, *self.beside)
 
     @property
     def is_qualified(self) -> bool:
@@ -66,55 +95,113 @@ class AskedName(NamedTuple):
     @property
     def is_sure(self) -> bool:
         """Whether it can only be a name, whatever words are around it."""
-        return shape(self.written) == "sure"
+        return _is_sure(self.written)
 
     def _parts(self) -> list[str]:
-        return _PARTS.split(self.written.removesuffix("()"))
+        return _PARTS.split(self.written.removesuffix("()").removesuffix("="))
 
 
-def asked_name(text: str) -> AskedName | None:
-    """Return the name whose definition a query asks for, if it asks for nothing else.
+def asked_names(text: str) -> tuple[AskedName, ...]:
+    """Return the names whose definitions a query asks for, if it asks for nothing else.
 
     It is a name alone, whatever its case, or with words that ask for it; or what can only be a name, with
-    words that ask what it is.
+    words that ask what it is or where; or several of these.
     """
+    text = text.strip()
     words = text.split()
     if len(words) == 1 and words[0].removesuffix("()").isidentifier():
-        return AskedName(words[0])  # most names, read without a regular expression
+        return (AskedName(words[0]),)  # most names, read without a regular expression
     if len(words) > MOST_WORDS:
-        return None
+        return ()
+    if "[" in text and (section := _asked_section(words)):
+        return section
+    if text.endswith((")", ");")) and (found := _CALL.fullmatch(text)):
+        return (AskedName(found["called"] + "()"),)
     if len(words) == 1 or not _ASKING.isdisjoint(map(str.lower, words)):
-        found = _ASKED.fullmatch(text.strip())
+        found = _ASKED.fullmatch(text)
         if name := next((part for part in found.groupdict().values() if part), None) if found else None:
-            return AskedName(name)
-    return _asked_about(words)
+            return (AskedName(name),)
+    return _asked_about(_BREAKS.split(text)) or _asked_value(text, words)
 
 
-def _asked_about(words: Sequence[str]) -> AskedName | None:
-    """Return the one sure name in what else only asks for it, with what it is in: what does X do in Y?"""
+def _asked_about(words: Sequence[str]) -> tuple[AskedName, ...]:
+    """Return the sure names in what else only asks for them, with what they are in: what does X do in Y?"""
     bare = [word.strip(STOPS) for word in words]
-    told = [at for at, word in enumerate(bare) if word.lower() not in _ABOUT]
-    if not 1 <= len(told) <= 2:
-        return None
-    names = [at for at in told if shape(bare[at]) == "sure" and _WHOLE_NAME.fullmatch(bare[at])]
-    owners = [at for at in told if at not in names]
-    if len(names) != 1 or any(at == 0 or bare[at - 1].lower() not in _BEFORE_OWNER for at in owners):
-        return None
-    return AskedName(bare[names[0]], tuple(bare[at] for at in owners))
+    names = list(dict.fromkeys(word for word in bare if _is_sure(word) and _WHOLE_NAME.fullmatch(word)))
+    names = [word for word in names if not _FILE.fullmatch(word)] or names
+    others = [at for at, word in enumerate(bare) if word not in names]
+    if len(names) > 1:
+        are_alone = all(bare[at].lower() in _BETWEEN_NAMES for at in others)
+        return tuple(map(AskedName, names)) if are_alone and len(names) <= MOST_NAMES else ()
+    told = [at for at in others if bare[at].lower() not in _ABOUT]
+    within = [at for at in told if at and bare[at - 1].lower() in _BEFORE_OWNER]
+    beside = [bare[at] for at in told if at not in within and bare[at].lower() not in _LANGUAGES]
+    if not names or len(within) > 1 or len(beside) > MOST_BESIDE:
+        return ()
+    if len(told) == len(beside) == 1 and _FILE.fullmatch(names[0]) and _WHOLE_NAME.fullmatch(beside[0]):
+        return (AskedName(beside[0], beside=(names[0],)),)  # transport.py connect
+    return (AskedName(names[0], tuple(bare[at] for at in within), tuple(beside)),)
+
+
+def _asked_section(words: Sequence[str]) -> tuple[AskedName, ...]:
+    """Return the section of a file of settings that is asked for, and what else its place is about."""
+    sections = [found[1] for word in words if (found := _SECTION.fullmatch(word))]
+    beside = tuple(word for word in words if not _SECTION.fullmatch(word) and word.lower() not in _ABOUT)
+    if len(sections) != 1 or len(beside) > MOST_BESIDE:
+        return ()
+    return (AskedName(sections[0], beside=beside, is_value=True),)
+
+
+def _asked_value(text: str, words: Sequence[str]) -> tuple[AskedName, ...]:
+    """Return the word of which only the value is asked for: "default bantime", "where is port set"."""
+    found = _ASKED_VALUE.fullmatch(text) if len(words) > 1 else None
+    name = next((part for part in found.groupdict().values() if part), None) if found else None
+    return (AskedName(name, is_value=True),) if name and name.lower() not in _ABOUT else ()
+
+
+def _is_sure(word: str) -> bool:
+    return shape(word.removesuffix("=")) == "sure" or word.endswith("=") and len(word) > 1
 
 
 def is_definition(survivor: Survivor, asked: AskedName) -> bool:
     """Whether a passage defines a name: code where that begins, what stands under it, or its entry.
 
+    Where words beside it are to tell where, it does so only in a place about all of them.
+    """
+    if asked.beside:
+        from concord.ranking.places import share_in_place  # late: few queries ask for a name
+
+        if share_in_place(asked.beside, survivor) < 1:
+            return False
+    return _is_under(survivor, asked) or defining_line(survivor, asked) is not None
+
+
+def _is_under(survivor: Survivor, asked: AskedName) -> bool:
+    is_told = survivor.document.type not in ("code", "data") and not asked.is_value
+    return is_told and asked.name in survivor.chunk.heading[-1:]
+
+
+def defining_line(survivor: Survivor, asked: AskedName) -> int | None:
+    """Return where in a passage the line begins that defines a name, gives it its value or explains it."""
+    from concord.text.assignments import assigned_at, set_at  # late, all: few queries ask for a name
+
+    text, name, kind = survivor.chunk.text, asked.name, survivor.document.type
+    if kind == "code":
+        found = None if asked.is_value else defined_at(name, text)
+        return assigned_at(name, text) if found is None else found
+    if kind == "data":
+        return set_at(name, text)
+    return None if asked.is_value else _entry(survivor, asked)
+
+
+def _entry(survivor: Survivor, asked: AskedName) -> int | None:
+    """Return where a name has its entry.
+
     Many have an entry for run: that of subprocess.run stands in a place about subprocess.
     """
-    text, name = survivor.chunk.text, asked.name
-    if survivor.document.type == "code":
-        return defines(name, text)
-    if name in survivor.chunk.heading[-1:]:
-        return True
     from concord.ranking.places import share_in_place  # late, both: few queries ask for a name
-    from concord.text.term_lines import explains
+    from concord.text.term_lines import explained_at
 
-    is_entry = explains(name, text, is_page=survivor.document.type == "html")
-    return is_entry and (not asked.is_qualified or share_in_place(asked.owners, survivor) > 0)
+    at = explained_at(asked.name, survivor.chunk.text, is_page=survivor.document.type == "html")
+    is_elsewhere = asked.is_qualified and not share_in_place(asked.owners, survivor)
+    return None if is_elsewhere else at

@@ -69,14 +69,6 @@ def names(option: str, text: str) -> bool:
     return re.search(rf"(?<![^\W_])(?:no-)?{'[-_]?'.join(parts)}(?![^\W_])", text, re.IGNORECASE) is not None
 
 
-def describes(option: str, text: str) -> bool:
-    """Whether a line of a text begins with an option, or with others and a comma before it: -c, --count."""
-    if option not in text:
-        return False
-    begins = r"^(?:[ \t]*\.\.[ \t]+(?:\w+:)?option::)?[^\w\n]*(?:-[^,\n]{1,40},[ \t]*)*"
-    return re.search(begins + _whole(option), text, re.MULTILINE) is not None
-
-
 def _is_asked(word: str, query: Query) -> bool:
     """Whether a word with a dash is looked for: nobody excludes by two dashes, or a single letter."""
     return word.startswith("--") or len(word.partition("=")[0]) == 2 or word[1:] in query.options

@@ -22,6 +22,7 @@ _SYMBOL_NAMES = {"c++": "cplusplus", "g++": "gplusplus", "c#": "csharp", "f#": "
 
 
 _VERSION = pattern(r"[vV]?[0-9]+(?:\.[0-9]+)+")
+_JOINED = pattern(r"[^\W_]+(?:_+[^\W_]+)+")
 
 
 class _Patterns(Struct, frozen=True):
@@ -80,6 +81,11 @@ def symbols_in(text: str) -> list[str]:
 def symbol_name(word: str) -> str | None:
     """Return the spelled-out name of a word like C++."""
     return _SYMBOL_NAMES.get(word.lower())
+
+
+def joined_names(word: str) -> list[str]:
+    """Return the names in a word whose parts are joined by underscores: both of add_int|add_bytes(x)."""
+    return _JOINED.findall(word) if "_" in word else []
 
 
 def version_number(word: str) -> str | None:

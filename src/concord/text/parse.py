@@ -25,7 +25,7 @@ from concord.text.expression import (
     read,
     tokens_of,
 )
-from concord.text.identifiers import is_version
+from concord.text.identifiers import is_version, joined_names
 from concord.text.pattern import pattern
 from concord.text.quarters import quarters_in
 from concord.text.stopwords import is_stop_word, significant
@@ -36,11 +36,13 @@ from concord.text.terms import (
     form_matches,
     loose_match,
     loose_words,
+    phrase_match,
     quarter_matches,
 )
 from concord.types import Match, Without
 
 MAX_TERMS = 64  # that one query looks for: a pasted page is told apart by its longest words, and stays fast
+MAX_NAMES = 16  # that are looked for as a whole among loose words: a phrase takes longer than a word
 MAX_DASHED = 4  # words that are looked up for being options: each takes a search
 _LONGEST_WORD = 30  # longer ones are data, and come last when terms are chosen
 _MAX_COMPOSED = 256  # composing takes quadratic time in a run of combining marks, so no longer word is
@@ -58,7 +60,7 @@ class Parsed(Struct, frozen=True):
     exact: Match | None  # None when nothing in the query can be searched by words
     loose: Match | None
     words: tuple[str, ...] = ()  # the tokens `loose` looks for one by one: ask for the frequencies of these
-    kept: tuple[Match, ...] = ()  # what `loose` looks for besides, however frequent: phrases and prefixes
+    kept: tuple[Match, ...] = ()  # what `loose` looks for besides, however frequent: phrases, prefixes, names
     dropped: Match | None = None  # what `loose` excludes
     nothing_wanted: bool = False  # it only excludes (-word), so its words are looked for instead
 
@@ -172,6 +174,7 @@ def _parsed(node: Node | None) -> Parsed:
     whole = [token for token in node.asked if token.kind == "phrase" or token.is_prefix or _is_whole(token)]
     kept = [match for token in whole if (match := match_of(token))]
     kept += [match for _, match in _dates(terms)]
+    kept += _names(term for term in terms if term not in begun)
     return Parsed(
         terms=tuple(terms),
         phrases=tuple(phrases),
@@ -187,6 +190,12 @@ def _parsed(node: Node | None) -> Parsed:
 def _is_whole(token: Token) -> bool:
     """Whether a word is a version or a date: the numbers of 8.32 say little apart."""
     return token.kind == "word" and (is_version(token.text) or bool(days_of(token.text)))
+
+
+def _names(terms: Iterable[str]) -> list[Match]:
+    """Return the names of several parts: of wait_for, wait and for stand in many texts, but apart."""
+    names = dict.fromkeys(name for term in terms for name in joined_names(term))
+    return [match for name in list(names)[:MAX_NAMES] if (match := phrase_match(name))]
 
 
 def _words_of(phrases: Iterable[str]) -> list[str]:

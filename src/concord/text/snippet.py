@@ -71,15 +71,19 @@ def excerpt(
     worths: Mapping[str, float] = _UNCOUNTED,
     *,
     is_table: bool = False,
+    line: int | None = None,
 ) -> Excerpt:
     """Return the part of a text, `width` characters at most, that has most of the words closest together.
 
     Of several it is that with the word of the highest worth. White space is collapsed, edges fall between
     words, and an ellipsis stands where text was left out: front matter too, unless it has more of the words
     than any place below it. The names of a table's columns are shown for themselves only if nothing else is:
-    who asks for the price of something asks for its row.
+    who asks for the price of something asks for its row. Where the `line` is known that was asked for, it is
+    that which begins there.
     """
     flat = " ".join(text.split())
+    if line is not None:
+        return Excerpt(_of_line(text, flat, line, width), line)
     places = _places(flat, _targets(tuple(words)))
     by_stem = {stem(form): worth for word, worth in worths.items() for form in folded(word)}
     first = _body_start(text)
@@ -95,6 +99,17 @@ def excerpt(
         return Excerpt(flat, at)
     shown = _window(flat, span, width, first)
     return Excerpt(_with_names(shown, text, flat, span, width) if places and "|" in text else shown, at)
+
+
+def _of_line(text: str, flat: str, line: int, width: int) -> str:
+    """Return the part of a text that has the line which begins at an offset, and most of what follows it."""
+    if len(flat) <= width:
+        return flat
+    above, whole = " ".join(text[:line].split()), " ".join(text[line:].lstrip().partition("\n")[0].split())
+    start = len(above) + 1 if above else 0
+    span = _Span(1, start, start + min(len(whole), width))
+    shown = _window(flat, span, width, 0)
+    return _with_names(shown, text, flat, span, width) if "|" in text else shown
 
 
 def _with_names(shown: str, text: str, flat: str, span: _Span, width: int) -> str:

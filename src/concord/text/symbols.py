@@ -57,9 +57,11 @@ def definitions_in(text: str) -> Iterator[Definition]:
         yield Definition(found.start(), len(found["indent"].expandtabs()), name)
 
 
-def defines(name: str, text: str) -> bool:
-    """Whether the definition of a name begins in a piece of code."""
-    return name in text and any(one.name == name for one in definitions_in(text))
+def defined_at(name: str, text: str) -> int | None:
+    """Return where in a piece of code the line begins that defines a name; None where none does."""
+    if name not in text:
+        return None
+    return next((one.start for one in definitions_in(text) if one.name == name), None)
 
 
 def symbol_at(text: str, at: int, carried: Heading) -> Heading:

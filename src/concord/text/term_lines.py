@@ -1,7 +1,8 @@
 """Is a name the term of a line, as manuals explain it: in a directive, a list of definitions or a table?
 
-`.. function:: mod.name(`, `* **name** (string) …`, `` - `name`: … ``, `| name | … |`, and a paragraph of its
-own with what is said of it below, which is how the terms of an HTML page's lists arrive here.
+`.. function:: mod.name(`, `* **name** (string) …`, `` - `name`: … ``, `| name | … |`, a paragraph of its own
+with what is said of it below, which is how the terms of an HTML page's lists arrive here, and `name=` above
+what is further in, as manuals have it that are set as plain text.
 """
 
 from __future__ import annotations
@@ -19,9 +20,13 @@ _MODIFIERS = r"(?:(?:class|exception|async|static|classmethod|staticmethod|prope
 _OWNERS = r"(?:\w+(?:\.|::|->|#))*"
 
 
-def explains(name: str, text: str, *, is_page: bool = False) -> bool:
-    """Whether a name is the term of a line; with parameters only on a page: elsewhere that is a call."""
-    return name in text and _term(name, is_page).search(text) is not None
+def explained_at(name: str, text: str, *, is_page: bool = False) -> int | None:
+    """Return where the line begins of which a name is the term; None where it is of none.
+
+    It has parameters only on a page: elsewhere that is a call.
+    """
+    found = _term(name, is_page).search(text) if name in text else None
+    return text.rfind("\n", 0, text.index(name, found.start())) + 1 if found else None
 
 
 @lru_cache(maxsize=16)
@@ -37,4 +42,10 @@ def _term(name: str, is_page: bool) -> re.Pattern[str]:
     parameters = r"(?:\([^\n]*)?" if is_page else r"(?:\(\))?"
     kind = r"(?:[ \t]\([^()\n]*\))?:{0,2}[ \t]*"
     paragraph = rf"(?:\A|^[ \t]*\n){_MODIFIERS}{_MARKS}*{whole}{parameters}{_MARKS}*{kind}\n\s*\S"
-    return re.compile(f"{directive}|{item}|{cell}|{paragraph}", re.MULTILINE)
+    others = r"[\w-]+(?:=[\w-]*)?"
+    above = r"(?:\A|^[ \t]*\n|^[A-Z][A-Z ]*\n)"
+    manual = (
+        rf"{above}(?P<indent>[ \t]*+){_MARKS}*(?:{others},[ \t]+)*{last}(?:=[\w-]*)?(?:,[ \t]+{others})*"
+        rf"{_MARKS}*[ \t]*\n(?P=indent)[ \t]+\S"
+    )
+    return re.compile(f"{directive}|{item}|{cell}|{paragraph}|{manual}", re.MULTILINE)
