@@ -35,6 +35,16 @@ from concord.extractors.formats import Format, Refusal, detect
         ("letter.DOCX", b"PK\3\4\0", "word", "office", None),
         ("sums.xlsx", b"PK\3\4\0", "excel", "office", None),
         ("offer.eml", b"From: a", "mail", "office", None),
+        ("letter", b"From 10:00 on\nwe are closed: all of us.\n", "text", "text", None),
+        ("git.1", b'.\\" comment\n.TH GIT 1\n', "manual", "markdown", None),
+        ("CMS.3SSL", b".TH CMS 3ssl\n", "manual", "markdown", None),
+        ("ssh.mdoc", b".Dd $Mdocdate$\n", "manual", "markdown", None),
+        ("long.8", b'.\\" licence\n' * 700, "manual", "markdown", None),
+        ("syslog.1", b"Nov 17 10:00:00 host sshd: .TH\n", "text", "text", None),
+        ("poem.1", b"'tis the season\n", "text", "text", None),
+        ("dots.2", b"... and\n.SH ell\n", "text", "text", None),
+        ("notes-1.2", b"words", "text", "text", None),
+        ("page.man", b"formatted already", "text", "text", None),
     ],
 )
 def test_a_format_is_known_by_name_then_by_content(

@@ -473,12 +473,14 @@ SAMPLES = {
     "JUMP": "Jump\n====\n\nIt prints:\n\n-----------------\nfoo.c:2:9: puts()\n-----------------\n",
     "trees.md": "# Trees\n\n| name | colour |\n|---|---|\n" + "| pear | green as grass |\n" * 80,
     "fruit.html": "<h1>Fruit</h1><nav>Home</nav><p>It is sweet.</p><h2>Pears</h2><p>Green.</p>",
+    "pear.1": ".TH PEAR 1\n.SH NAME\npear \\- fruit\n.SH OPTIONS\n.TP\n\\fB\\-\\-ripe\\fR\nEat it.\n",
 }
 CUT = {
     1: "804aec44",
     2: "b615438d",
     3: "46719439",
     4: "d5c2f9cd",
+    5: "558aa181",
 }  # by READER_VERSION: the beginning of a digest of the samples' chunks, since 4 with their titles
 
 

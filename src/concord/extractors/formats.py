@@ -26,6 +26,7 @@ class Refusal(NamedTuple):
 
 MARKDOWN = Format("markdown", "markdown")
 NOTEBOOK = Format("notebook", "markdown")
+MANUAL = Format("manual", "markdown")
 TEXT = Format("text", "text")
 DATA = Format("text", "data")
 TABLE = Format("text", "data", "csv")
@@ -162,6 +163,13 @@ _HTML_HEAD = re.compile(
     rb"\s*+(?:<\?xml[^>]*+>\s*+)?(?:(?><!--.*?-->)\s*+)*+<(?:!doctype\s+html|html)\b",
     re.IGNORECASE | re.DOTALL,
 )
+# git.1, ssh.1ssl, perl.3pm … but so are numbered many files that are something else. A page begins with a
+# request or a comment, and has a title, a section, or nothing but comments that far.
+_MANUAL_EXTENSION = re.compile(r"[0-9][a-z]{0,9}|n|l|man|mdoc|mandoc|roff|nroff|troff")
+_ROFF_COMMENT = rb"[.']?[ \t]*+\\[\"#]|'{3}"
+_MANUAL_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*+(?:%b|[.'][ \t]*+[A-Za-z]{2}\b)" % _ROFF_COMMENT)
+_MANUAL_MACRO = re.compile(rb"^[.'][ \t]*+(?:TH|Dd|Dt|SH|Sh|so)[ \t]++\S", re.MULTILINE)
+_ALL_COMMENTS = re.compile(rb"(?:(?:[.']?[ \t\r]*+|(?:%b)[^\n]*+)\n)++" % _ROFF_COMMENT)
 _PDF_HEAD = b"%PDF-"  # Acrobat, and so everybody, allows rubbish before it in the first kilobyte
 _PDF_HEAD_WITHIN = 1024
 
@@ -177,6 +185,8 @@ def detect(name: str, head: bytes) -> Format | Refusal:
         return Refusal("unsupported format")
     if looks_binary(head):
         return Refusal("binary")
+    if _MANUAL_EXTENSION.fullmatch(extension(name)) and _is_manual(head):
+        return MANUAL
     return known or _by_content(head)
 
 
@@ -205,6 +215,13 @@ def _by_content(head: bytes) -> Format:
     if _HTML_HEAD.match(head):
         return HTML
     return DATA if head.lstrip().startswith(b"<?xml") else TEXT
+
+
+def _is_manual(head: bytes) -> bool:
+    if not _MANUAL_START.match(head):
+        return False
+    whole_lines = head[: head.rfind(b"\n") + 1]
+    return bool(_MANUAL_MACRO.search(head) or _ALL_COMMENTS.fullmatch(whole_lines))
 
 
 def _interpreted(shebang: str) -> str | None:

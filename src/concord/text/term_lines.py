@@ -1,7 +1,8 @@
 """Is a name the term of a line, as manuals explain it: in a directive, a list of definitions or a table?
 
 `.. function:: mod.name(`, `* **name** (string) …`, `` - `name`: … ``, `| name | … |`, and a paragraph of its
-own with what is said of it below, which is how the terms of an HTML page's lists arrive here.
+own with what is said of it below, which is how the terms of an HTML page's lists arrive here. Those of a
+manual page have it on the next line, indented, and may have arguments: `olddir directory`.
 """
 
 from __future__ import annotations
@@ -37,4 +38,5 @@ def _term(name: str, is_page: bool) -> re.Pattern[str]:
     parameters = r"(?:\([^\n]*)?" if is_page else r"(?:\(\))?"
     kind = r"(?:[ \t]\([^()\n]*\))?:{0,2}[ \t]*"
     paragraph = rf"(?:\A|^[ \t]*\n){_MODIFIERS}{_MARKS}*{whole}{parameters}{_MARKS}*{kind}\n\s*\S"
-    return re.compile(f"{directive}|{item}|{cell}|{paragraph}", re.MULTILINE)
+    entry = rf"(?:\A|^[ \t]*\n){whole}[ \t]+[^\s:][^\n:]{{0,60}}\n {{2,3}}\S"
+    return re.compile(f"{directive}|{item}|{cell}|{paragraph}|{entry}", re.MULTILINE)
