@@ -36,6 +36,7 @@ PDF = Format("pdf", "pdf", risky=True)
 WORD = Format("word", "office", risky=True)
 EXCEL = Format("excel", "office", risky=True)
 MAIL = Format("mail", "office", risky=True)
+MAILBOX = Format("mailbox", "office", risky=True)
 
 _BINARY = (PDF, WORD, EXCEL)  # which their names tell, whatever their first bytes look like
 
@@ -52,6 +53,7 @@ _BY_FORMAT = {
     WORD: "docx docm dotx",
     EXCEL: "xlsx xlsm xltx",
     MAIL: "eml",
+    MAILBOX: "mbox mbx",
 }
 
 _BY_LANGUAGE = {
@@ -170,6 +172,11 @@ _ROFF_COMMENT = rb"[.']?[ \t]*+\\[\"#]|'{3}"
 _MANUAL_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*+(?:%b|[.'][ \t]*+[A-Za-z]{2}\b)" % _ROFF_COMMENT)
 _MANUAL_MACRO = re.compile(rb"^[.'][ \t]*+(?:TH|Dd|Dt|SH|Sh|so)[ \t]++\S", re.MULTILINE)
 _ALL_COMMENTS = re.compile(rb"(?:(?:[.']?[ \t\r]*+|(?:%b)[^\n]*+)\n)++" % _ROFF_COMMENT)
+# Mail programs keep mailboxes without a suffix: "From - Mon Mar  3 10:00:00 2025" or less, then two headers.
+_MAILBOX_HEAD = re.compile(
+    rb"From (?:[^\n]{1,300}:\d\d [^\n]{0,60}|\r?)\n"
+    rb"(?:[A-Za-z][!-9;-~]{0,75}:[^\n]*+\n(?:[ \t][^\n]*+\n)*+){2}"
+)
 _PDF_HEAD = b"%PDF-"  # Acrobat, and so everybody, allows rubbish before it in the first kilobyte
 _PDF_HEAD_WITHIN = 1024
 
@@ -214,6 +221,8 @@ def _by_content(head: bytes) -> Format:
         return PDF
     if _HTML_HEAD.match(head):
         return HTML
+    if _MAILBOX_HEAD.match(head):
+        return MAILBOX
     return DATA if head.lstrip().startswith(b"<?xml") else TEXT
 
 
