@@ -18,7 +18,6 @@ class ManPage(Requests):
         super().__init__(source)
         self._wanted: Callable[[str, int], None] | None = None  # a heading or a term: what the next line says
         self._address = ""
-        self._option_end = ""
 
     def put(self, text: str, number: int, *, joins: bool = False, joins_next: bool = False) -> None:
         """Take what a line shows, as a heading or a term where one is awaited."""

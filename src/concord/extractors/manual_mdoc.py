@@ -36,7 +36,6 @@ class MdocPage(Requests):
         self._head_number = 0
         self._reference: list[str] | None = None
         self._rows: list[tuple[list[str], int]] = []
-        self._arguments: list[str] = []  # of a function that .Fo has begun
 
     def take(self, line: RoffLine) -> None:
         """Take one line: macros that are not listed are words within a line, or not known at all."""
