@@ -35,6 +35,18 @@ from concord.extractors.formats import Format, Refusal, detect
         ("letter.DOCX", b"PK\3\4\0", "word", "office", None),
         ("sums.xlsx", b"PK\3\4\0", "excel", "office", None),
         ("offer.eml", b"From: a", "mail", "office", None),
+        ("list.mbox", b"From a", "mailbox", "office", None),
+        ("Inbox", b"From - Mon Mar  3 10:00:00 2025\r\nX-UIDL: 1\r\nFrom: a\r\n", "mailbox", "office", None),
+        ("letter", b"From 10:00 on\nwe are closed: all of us.\n", "text", "text", None),
+        ("git.1", b'.\\" comment\n.TH GIT 1\n', "manual", "markdown", None),
+        ("CMS.3SSL", b".TH CMS 3ssl\n", "manual", "markdown", None),
+        ("ssh.mdoc", b".Dd $Mdocdate$\n", "manual", "markdown", None),
+        ("long.8", b'.\\" licence\n' * 700, "manual", "markdown", None),
+        ("syslog.1", b"Nov 17 10:00:00 host sshd: .TH\n", "text", "text", None),
+        ("poem.1", b"'tis the season\n", "text", "text", None),
+        ("dots.2", b"... and\n.SH ell\n", "text", "text", None),
+        ("notes-1.2", b"words", "text", "text", None),
+        ("page.man", b"formatted already", "text", "text", None),
     ],
 )
 def test_a_format_is_known_by_name_then_by_content(
@@ -43,7 +55,7 @@ def test_a_format_is_known_by_name_then_by_content(
     form = detect(name, head)
     assert isinstance(form, Format)
     assert (form.extractor, form.type, form.language) == (extractor, kind, language)
-    assert form.risky == (extractor in ("html", "pdf", "word", "excel", "mail"))
+    assert form.risky == (extractor in ("html", "pdf", "word", "excel", "mail", "mailbox"))
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,8 @@ from concord.extractors.code import CodeExtractor
 from concord.extractors.excel import ExcelExtractor
 from concord.extractors.html import HtmlExtractor
 from concord.extractors.mail import MailExtractor
+from concord.extractors.mailbox import MailboxExtractor
+from concord.extractors.manual import ManualExtractor
 from concord.extractors.markdown import MarkdownExtractor
 from concord.extractors.notebook import NotebookExtractor
 from concord.extractors.pdf import PdfExtractor
@@ -68,6 +70,8 @@ EXTRACTORS: Sequence[Callable[..., Extractor]] = (
     WordExtractor,
     ExcelExtractor,
     MailExtractor,
+    MailboxExtractor,
+    ManualExtractor,
 )
 READERS: Sequence[Callable[..., FileReader]] = (SandboxedReader,)
 RERANKERS: Sequence[Callable[..., Reranker]] = (CosineReranker, CrossEncoder)

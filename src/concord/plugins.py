@@ -44,6 +44,8 @@ TABLES: dict[str, dict[str, str]] = {
         "word": "concord.extractors.word:WordExtractor",
         "excel": "concord.extractors.excel:ExcelExtractor",
         "mail": "concord.extractors.mail:MailExtractor",
+        "mailbox": "concord.extractors.mailbox:MailboxExtractor",
+        "manual": "concord.extractors.manual:ManualExtractor",
     },
     "readers": {
         "files": "concord.extractors.reader:SandboxedReader",

@@ -26,6 +26,7 @@ class Refusal(NamedTuple):
 
 MARKDOWN = Format("markdown", "markdown")
 NOTEBOOK = Format("notebook", "markdown")
+MANUAL = Format("manual", "markdown")
 TEXT = Format("text", "text")
 DATA = Format("text", "data")
 TABLE = Format("text", "data", "csv")
@@ -35,6 +36,7 @@ PDF = Format("pdf", "pdf", risky=True)
 WORD = Format("word", "office", risky=True)
 EXCEL = Format("excel", "office", risky=True)
 MAIL = Format("mail", "office", risky=True)
+MAILBOX = Format("mailbox", "office", risky=True)
 
 _BINARY = (PDF, WORD, EXCEL)  # which their names tell, whatever their first bytes look like
 
@@ -51,6 +53,7 @@ _BY_FORMAT = {
     WORD: "docx docm dotx",
     EXCEL: "xlsx xlsm xltx",
     MAIL: "eml",
+    MAILBOX: "mbox mbx",
 }
 
 _BY_LANGUAGE = {
@@ -162,6 +165,18 @@ _HTML_HEAD = re.compile(
     rb"\s*+(?:<\?xml[^>]*+>\s*+)?(?:(?><!--.*?-->)\s*+)*+<(?:!doctype\s+html|html)\b",
     re.IGNORECASE | re.DOTALL,
 )
+# git.1, ssh.1ssl, perl.3pm … but so are numbered many files that are something else. A page begins with a
+# request or a comment, and has a title, a section, or nothing but comments that far.
+_MANUAL_EXTENSION = re.compile(r"[0-9][a-z]{0,9}|n|l|man|mdoc|mandoc|roff|nroff|troff")
+_ROFF_COMMENT = rb"[.']?[ \t]*+\\[\"#]|'{3}"
+_MANUAL_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*+(?:%b|[.'][ \t]*+[A-Za-z]{2}\b)" % _ROFF_COMMENT)
+_MANUAL_MACRO = re.compile(rb"^[.'][ \t]*+(?:TH|Dd|Dt|SH|Sh|so)[ \t]++\S", re.MULTILINE)
+_ALL_COMMENTS = re.compile(rb"(?:(?:[.']?[ \t\r]*+|(?:%b)[^\n]*+)\n)++" % _ROFF_COMMENT)
+# Mail programs keep mailboxes without a suffix: "From - Mon Mar  3 10:00:00 2025" or less, then two headers.
+_MAILBOX_HEAD = re.compile(
+    rb"From (?:[^\n]{1,300}:\d\d [^\n]{0,60}|\r?)\n"
+    rb"(?:[A-Za-z][!-9;-~]{0,75}:[^\n]*+\n(?:[ \t][^\n]*+\n)*+){2}"
+)
 _PDF_HEAD = b"%PDF-"  # Acrobat, and so everybody, allows rubbish before it in the first kilobyte
 _PDF_HEAD_WITHIN = 1024
 
@@ -177,6 +192,8 @@ def detect(name: str, head: bytes) -> Format | Refusal:
         return Refusal("unsupported format")
     if looks_binary(head):
         return Refusal("binary")
+    if _MANUAL_EXTENSION.fullmatch(extension(name)) and _is_manual(head):
+        return MANUAL
     return known or _by_content(head)
 
 
@@ -204,7 +221,16 @@ def _by_content(head: bytes) -> Format:
         return PDF
     if _HTML_HEAD.match(head):
         return HTML
+    if _MAILBOX_HEAD.match(head):
+        return MAILBOX
     return DATA if head.lstrip().startswith(b"<?xml") else TEXT
+
+
+def _is_manual(head: bytes) -> bool:
+    if not _MANUAL_START.match(head):
+        return False
+    whole_lines = head[: head.rfind(b"\n") + 1]
+    return bool(_MANUAL_MACRO.search(head) or _ALL_COMMENTS.fullmatch(whole_lines))
 
 
 def _interpreted(shebang: str) -> str | None:

@@ -20,6 +20,7 @@ from concord.types import Extracted, Json
 MAX_BYTES = 10_000_000
 MAX_DEPTH = 5_000  # the parser's time grows with the depth's square: 5,000 take 0.1 s, 100,000 take 25 s
 MAX_TAGS = 30
+_TOO_LARGE = f"is larger than {MAX_BYTES // 1_000_000} MB, the limit for HTML"
 MAX_LAYOUT_DEPTH = 10  # tables inside tables inside tables: nobody's data
 
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w:.-]{2,40})", re.IGNORECASE)
@@ -54,11 +55,9 @@ class HtmlExtractor:
             Damaged: elements nested beyond all measure.
         """
         if len(data) > MAX_BYTES:
-            raise TooLarge(f"is larger than {MAX_BYTES // 1_000_000} MB, the limit for HTML")
+            raise TooLarge(_TOO_LARGE)
         source = with_plain_newlines(decode(data, _declared(data)))
-        if _depth(source) > MAX_DEPTH:
-            raise Damaged(f"nests elements more than {MAX_DEPTH} deep")
-        page = LexborHTMLParser(source)
+        page = _parsed(source)
         lines = _content(page)
         return Extracted(
             text=_cleaned(lines),
@@ -68,6 +67,24 @@ class HtmlExtractor:
             details=_details(page),
             file_lines=_file_lines(lines, SourceLines(source)),
         )
+
+
+def markdown_of(source: str) -> str:
+    """Return the content of a page that is part of something else, whose lines nobody cites.
+
+    Raises:
+        TooLarge: more characters than a page has.
+        Damaged: elements nested beyond all measure.
+    """
+    if len(source) > MAX_BYTES:
+        raise TooLarge(_TOO_LARGE)
+    return _cleaned(_content(_parsed(source)))
+
+
+def _parsed(source: str) -> LexborHTMLParser:
+    if _depth(source) > MAX_DEPTH:
+        raise Damaged(f"nests elements more than {MAX_DEPTH} deep")
+    return LexborHTMLParser(source)
 
 
 def _declared(data: bytes) -> str | None:

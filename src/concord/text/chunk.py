@@ -100,8 +100,14 @@ def _groups(
     """Return runs of neighbouring sections, each of which is cut by itself."""
     if _is_json(extracted):
         return _with_what_follows(sections, tokens, size)
-    groups = _joined(sections, tokens, size, is_code=extracted.type == "code")
+    across = extracted.type == "code" or _is_short(extracted, tokens, size)
+    groups = _joined(sections, tokens, size, is_code=extracted.type == "code", across_headings=across)
     return _without_scraps(groups, tokens, size) if extracted.type == "html" else groups
+
+
+def _is_short(extracted: Extracted, tokens: Tokens, size: ChunkSize) -> bool:
+    """Whether a document is one thing, whatever its headings: a note of a few lines; no two mails are."""
+    return extracted.language != "mbox" and tokens.before(len(extracted.text)) <= size.target // 2
 
 
 def _with_what_follows(
@@ -121,11 +127,9 @@ def _with_what_follows(
 
 
 def _joined(
-    sections: Sequence[Section], tokens: Tokens, size: ChunkSize, *, is_code: bool
+    sections: Sequence[Section], tokens: Tokens, size: ChunkSize, *, is_code: bool, across_headings: bool
 ) -> Iterator[list[Section]]:
     """Yield runs of neighbouring sections that together are one chunk, or one section that may be several."""
-    # A note of a few lines is one thing, whatever its headings.
-    across_headings = is_code or tokens.between(0, sections[-1].end) <= size.target // 2
     group: list[Section] = []
     length = 0
     for section in sections:

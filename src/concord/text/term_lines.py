@@ -2,7 +2,8 @@
 
 `.. function:: mod.name(`, `* **name** (string) …`, `` - `name`: … ``, `| name | … |`, a paragraph of its own
 with what is said of it below, which is how the terms of an HTML page's lists arrive here, and `name=` above
-what is further in, as manuals have it that are set as plain text.
+what is further in, as manuals have it that are set as plain text. Terms of a manual page may have arguments:
+`olddir directory`.
 """
 
 from __future__ import annotations
@@ -48,4 +49,5 @@ def _term(name: str, is_page: bool) -> re.Pattern[str]:
         rf"{above}(?P<indent>[ \t]*+){_MARKS}*(?:{others},[ \t]+)*{last}(?:=[\w-]*)?(?:,[ \t]+{others})*"
         rf"{_MARKS}*[ \t]*\n(?P=indent)[ \t]+\S"
     )
-    return re.compile(f"{directive}|{item}|{cell}|{paragraph}|{manual}", re.MULTILINE)
+    entry = rf"(?:\A|^[ \t]*\n){whole}[ \t]+[^\s:][^\n:]{{0,60}}\n {{2,3}}\S"
+    return re.compile(f"{directive}|{item}|{cell}|{paragraph}|{manual}|{entry}", re.MULTILINE)
