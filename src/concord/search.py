@@ -113,7 +113,7 @@ def examine(request: Request, tools: SearchTools) -> Examined:
             *found.degraded,
             *look.degraded,
             *([UNSEEN] if deleted is None else []),
-            *waiting_for_vectors(judgement, found),
+            *waiting_for_vectors(judgement, found, tools.store),
             *([tools.absent] if tools.absent else []),
         ),
         omitted={"deleted": deleted or 0, "below_threshold": len(fused.ranked) - len(wanted)},

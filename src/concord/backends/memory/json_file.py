@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from concord.backends.birthplaces import file_birthplace
 from concord.backends.columns import columns_of
 from concord.backends.durable import sync_to_disk
 from concord.backends.file_identity import file_identity
@@ -52,6 +53,7 @@ class Saved(msgspec.Struct):
     cached: list[tuple[Identity, bytes, Vector]] = []
     home: str = ""
     key: str = ""
+    birthplace: str = ""
     left: list[Home] = []
     unsettled: dict[int, ChunkId] = {}
     accesses: dict[str, Access] = {}
@@ -69,6 +71,7 @@ _SAME = [
     "cache_misses",
     "home",
     "key",
+    "birthplace",
     "left",
     "unsettled",
     "last_turn",
@@ -128,6 +131,11 @@ class JsonShelves(Shelves, kw_only=True):
             yield
         finally:
             self.depth -= 1
+
+    def here(self) -> str:
+        """Return the folder and the name: each change is a new file."""
+        folder = file_birthplace(str(self.path.parent))
+        return folder and f"{folder}/{self.path.name}"
 
     def catch_up(self) -> None:
         """Read the file, unless it is the one that was read or written last."""

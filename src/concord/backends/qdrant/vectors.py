@@ -145,6 +145,7 @@ class QdrantVectors:
             BackendDown: Qdrant does not answer; nothing has been deleted, and it can be tried again.
         """
         identity = self.identity()
+        self._ledger.own()  # of a copy, nothing is there
         if identity is None or self._known.count_pending(source_id) == self._catalog.counts(source_id).chunks:
             return 0
         home = self._outside.claim()
@@ -159,6 +160,7 @@ class QdrantVectors:
         Raises:
             BackendDown: Qdrant does not answer.
         """
+        self._ledger.own()  # of a copy, nothing is there
         identity, home = self.identity(), self._outside.found_home()
         if identity and home and self._known.count_pending() < self._catalog.counts().chunks:
             self._delete(self._outside.owner(home, identity).mine(), identity)
