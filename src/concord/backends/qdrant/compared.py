@@ -45,10 +45,9 @@ def compare(outside: QdrantOutsideVectors, home: Home, identity: Identity) -> Co
 def _point_chunks(outside: QdrantOutsideVectors, home: Home, identity: Identity) -> Iterator[ChunkId]:
     from concord.backends.qdrant.points import chunk_of
 
-    name, mine = outside.collection(identity.dimension), outside.owner(home, identity).mine()
-    offset = None
+    mine, offset = outside.owner(home, identity).mine(), None
     while True:
-        with outside.connection.client() as client:
+        with outside.asking(identity.dimension) as (client, name):
             records, offset = client.scroll(
                 name, mine, limit=PAGE, offset=offset, with_payload=False, with_vectors=False
             )

@@ -7,7 +7,7 @@ store's ledger until Qdrant has been told; every write and every search tells it
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from concord.backends.qdrant.compared import compare
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 TOLD = 256  # changes in a request
 TOLD_REQUESTS = 4  # that one call may spend on telling Qdrant what changed; the rest can wait
+_REFUSALS = (400, 404)  # of who has no such collection, or one of another size
 COSINE = "Cosine"  # the one distance whose scores are what every store returns
 TELL_WAIT_S = 0.2  # for another process that tells: whoever does not wait checks what it finds anyway
 
@@ -121,9 +122,9 @@ class QdrantOutsideVectors:
         if (home := self.found_home()) is None:
             return
         for identity in self._filled():
-            owner, name = self.owner(home, identity), self.collection(identity.dimension)
+            owner = self.owner(home, identity)
             for part in batched(compare(self, home, identity).strays, TOLD):
-                with self.connection.client() as client:
+                with self.asking(identity.dimension) as (client, name):
                     client.batch_update_points(name, [owner.deleted(part)], wait=True)
 
     def owner(self, home: Home, identity: Identity) -> Owner:
@@ -160,14 +161,36 @@ class QdrantOutsideVectors:
             raise kept_by_another(home.url) if home.is_anothers else kept_elsewhere(home.url, self.home)
         return None
 
-    def collection(self, dimension: int) -> str:
-        """Return the collection for vectors of a dimension.
+    @contextmanager
+    def asking(self, dimension: int) -> Iterator[tuple[QdrantClient, str]]:
+        """Lend the client for the block, and the name of the collection for vectors of a dimension.
+
+        Where Qdrant refuses what is asked of it, another collection may have that name by now, and ours
+        another: it is looked for anew the next time.
 
         Raises:
-            BackendDown: the one that is there compares otherwise than by cosine.
+            BackendDown: Qdrant does not answer, or has no such collection.
         """
-        if dimension not in self._names and not self._find(dimension):
-            self._refuse_other_distances(dimension)
+        name = self._collection(dimension)
+        try:
+            with self.connection.client() as client:
+                yield client, name
+        except BackendDown as fault:
+            if getattr(fault.__cause__, "status_code", None) in _REFUSALS:
+                self._names.pop(dimension, None)
+            raise
+
+    def has_collection(self, dimension: int) -> bool:
+        """Whether there is a collection for vectors of a dimension, as far as this process knows, or asks.
+
+        Raises:
+            BackendDown: Qdrant does not answer.
+        """
+        return dimension in self._names or self._find(dimension)
+
+    def _collection(self, dimension: int) -> str:
+        if not self.has_collection(dimension):
+            self._refuse_others(dimension)
             return self._base  # Qdrant will say that it is not there
         return self._names[dimension]
 
@@ -219,11 +242,17 @@ class QdrantOutsideVectors:
                     self._names[dimension] = name
         return dimension in self._names
 
-    def _refuse_other_distances(self, dimension: int) -> None:
-        """Refuse a collection that would do but for its distance: what it calls near may be what is far."""
+    def _refuse_others(self, dimension: int) -> None:
+        """Refuse a collection of another size, or of another distance: what it calls near may be far."""
         with self.connection.client() as client:
             shape = _shape(client, self._base) if client.collection_exists(self._base) else None
-        if shape and shape[0] == dimension:
+        if shape and shape[0] != dimension:
+            raise BackendDown(
+                f"the collection {self._base} at {self.connection.url} is of {shape[0]} dimensions, and none"
+                f" is there for the {dimension} of these vectors: `kb migrate` sends them again",
+                hint="nothing is embedded anew for that",
+            )
+        if shape:
             raise BackendDown(
                 f"the collection {self._base} at {self.connection.url} compares by {shape[1]},"
                 f" not by {COSINE}",
@@ -294,11 +323,9 @@ class QdrantOutsideVectors:
         operations = owner.relabelled(alive.values())
         if gone := [i for i in chunk_ids if i not in alive]:
             operations.append(owner.deleted(gone))
-        if identity.dimension in self._names or self._find(
-            identity.dimension
-        ):  # else no vector was ever sent
-            with self.connection.client() as client:
-                client.batch_update_points(self._names[identity.dimension], operations, wait=True)
+        if self.has_collection(identity.dimension):  # else no vector was ever sent
+            with self.asking(identity.dimension) as (client, name):
+                client.batch_update_points(name, operations, wait=True)
 
 
 def _shape(client: QdrantClient, name: str) -> tuple[int, str] | None:

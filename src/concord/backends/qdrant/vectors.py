@@ -166,8 +166,7 @@ class QdrantVectors:
             self._delete(self._outside.owner(home, identity).mine(), identity)
 
     def _delete(self, condition: models.Filter, identity: Identity) -> None:
-        name = self._outside.collection(identity.dimension)
-        with self._connection.client() as client:
+        with self._outside.asking(identity.dimension) as (client, name):
             client.delete(name, condition, wait=True)
 
     def _upsert(
@@ -185,8 +184,7 @@ class QdrantVectors:
             )
             for chunk, document, vector in batch
         ]
-        name = self._outside.collection(identity.dimension)
-        with self._connection.client() as client:
+        with self._outside.asking(identity.dimension) as (client, name):
             client.upsert(name, points, wait=True)
         self._ledger.mark(identity, [chunk.id for chunk, _, _ in batch])
 
@@ -246,8 +244,7 @@ class QdrantVectors:
 
         is_exact = self._connection.is_local  # and would warn that no effort is asked of it
         params = models.SearchParams(hnsw_ef=max(ef_search, k)) if ef_search and not is_exact else None
-        name = self._outside.collection(len(vector))
-        with self._connection.client() as client:
+        with self._outside.asking(len(vector)) as (client, name):
             points = client.query_points(
                 name,
                 query=vector,
@@ -267,8 +264,7 @@ class QdrantVectors:
     def _retrieve(self, point_ids: Sequence[str], dimension: int) -> Iterator[tuple[ChunkId, Vector]]:
         from concord.backends.qdrant.points import chunk_of
 
-        name = self._outside.collection(dimension)
-        with self._connection.client() as client:
+        with self._outside.asking(dimension) as (client, name):
             records = client.retrieve(name, point_ids, with_payload=False, with_vectors=True)
         for record in records:
             yield chunk_of(record.id), self._received(record.vector, dimension)
