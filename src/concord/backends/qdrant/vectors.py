@@ -166,8 +166,13 @@ class QdrantVectors:
             self._delete(self._outside.owner(home, identity).mine(), identity)
 
     def _delete(self, condition: models.Filter, identity: Identity) -> None:
-        with self._outside.asking(identity.dimension) as (client, name):
-            client.delete(name, condition, wait=True)
+        """Delete points; those of a collection that somebody dropped are gone already."""
+        try:
+            with self._outside.asking(identity.dimension) as (client, name):
+                client.delete(name, condition, wait=True)
+        except BackendDown:
+            if self._outside.has_collection(identity.dimension):
+                raise
 
     def _upsert(
         self, home: Home, identity: Identity, batch: Sequence[tuple[Chunk, Document, Vector]]
