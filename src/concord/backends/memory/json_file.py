@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +156,9 @@ class JsonShelves(Shelves, kw_only=True):
             cached=[(identity, key, vector) for (identity, key), vector in self.cached.items()],
             **same,
         )
-        self.seen = _write(self.path, _encoded(saved))
+        data = _encoded(saved)
+        _sweep_drafts(self.path)
+        self.seen = _write(self.path, data)
 
     def _fill(self, saved: Saved) -> None:
         for name in _SAME:
@@ -297,6 +299,14 @@ def _is_unicode(document: Document) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def _sweep_drafts(path: Path) -> None:
+    """Delete what processes that were killed have left: it is our turn to write, so nobody is at a draft."""
+    with suppress(OSError):  # it is somebody else's, or the folder cannot be listed: writing tells
+        for draft in path.parent.glob(f"{path.name}.*.draft"):
+            if draft.name.removeprefix(f"{path.name}.").removesuffix(".draft").isdecimal():
+                draft.unlink(missing_ok=True)
 
 
 def _write(path: Path, data: bytes) -> _Signature | None:
