@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
 import threading
 from contextlib import closing
 from pathlib import Path
@@ -209,3 +212,29 @@ def test_of_many_words_only_those_that_begin_alike_or_are_one_slip_away_are_look
 
 def similar(store: JsonStore, word: str) -> list[str]:
     return [found for found, _ in store.lexical.similar_words(word, 5)]
+
+
+KILLED_WHILE_WRITING = """
+import os, signal, sys
+from concord.backends.memory.json_file import JsonStore
+
+store = JsonStore.open(sys.argv[1], "default")
+os.fsync = lambda file: os.kill(os.getpid(), signal.SIGKILL)  # the file is written, and not in its place yet
+store.catalog.put_memo("docs", "lost")
+"""
+
+
+def test_what_a_process_left_that_was_killed_while_writing_goes_with_the_next_change(folder: Path):
+    store = opened(folder)
+    put(store, "docs/a.md", "alpha")
+    done = subprocess.run([sys.executable, "-c", KILLED_WHILE_WRITING, f"json://{folder}"], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert len(list(folder.iterdir())) > 1
+    kept = folder / "default.json.old.draft"  # whatever it is, no store of ours calls a draft so
+    kept.touch()
+    store.catalog.put_memo("docs", "memo")
+    assert sorted(path.name for path in folder.iterdir() if "lock" not in path.name) == [
+        "default.json",
+        "default.json.old.draft",
+    ]
+    assert opened(folder).catalog.memo("docs") == "memo"

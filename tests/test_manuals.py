@@ -13,9 +13,9 @@ from concord.extractors.manual import ManualExtractor
 from concord.extractors.markdown_lines import names
 from concord.extractors.reader import SandboxedReader
 from concord.extractors.roff_escapes import Escapes
-from concord.ranking.options import describes
 from concord.text.chunk import chunk
-from concord.text.term_lines import explains
+from concord.text.option_lines import description
+from concord.text.term_lines import explained_at
 from concord.types import Extracted
 from support.kb_command import Kb
 
@@ -133,12 +133,12 @@ def test_its_title_is_its_name_as_it_spells_it_and_what_it_says_of_itself():
 
 def test_options_and_words_have_entries_that_begin_with_them():
     text = manual(ROTATE).text
-    assert describes("--force", text)
-    assert describes("-f", text)
-    assert not describes("--verbose", text)  # spoken of within a sentence
-    assert explains("copytruncate", text)
-    assert explains("olddir", text)
-    assert not explains("Logs", text)
+    assert description("--force", text)
+    assert description("-f", text)
+    assert not description("--verbose", text)  # spoken of within a sentence
+    assert explained_at("copytruncate", text) is not None
+    assert explained_at("olddir", text) is not None
+    assert explained_at("Logs", text) is None
 
 
 def test_chunks_stand_under_the_sections_of_the_page():

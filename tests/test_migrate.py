@@ -117,6 +117,28 @@ def texts(store: Store, filter: Filter) -> list[tuple[str, float]]:
     return sorted((read[each.chunk_id][0].text, round(each.score, 5)) for each in found)
 
 
+@pytest.mark.parametrize("target", STORES)
+def test_a_copy_that_is_read_from_is_brought_up_to_date_and_keeps_what_was_read_there(
+    folder: Path, target: str
+):
+    here, there = opened("sqlite", folder / "here"), opened(target, folder / "there")
+    fill(here, 5)
+    moved(here, there)
+    there.journal.record_access(["docs/002.md", "docs/003.md"], 9.0)
+    here.journal.record_access(["docs/001.md"], 8.0)
+    put(here, "docs/new.md", "a new one")
+    for _ in range(2):
+        moved(here, there)
+        read = there.journal.accesses(["docs/001.md", "docs/002.md", "docs/003.md"])
+        assert read == {
+            "docs/001.md": Access(2, 8.0),
+            "docs/002.md": Access(3, 9.0),
+            "docs/003.md": Access(1, 9.0),
+        }
+    for store in (here, there):
+        store.close()
+
+
 class Killed(BaseException):
     """As a kill: nothing may catch it."""
 

@@ -410,6 +410,42 @@ def test_a_collection_that_somebody_dropped_is_filled_again(store: Store, shim: 
     assert ids(store) == [a]
 
 
+def test_a_process_that_only_searches_finds_its_collection_under_another_name(
+    store: Store, shim: QdrantShim, tmp_path: Path
+):
+    (a,) = put(store, "docs/a.md", "a")
+    embed(store, [(a, NORTH)])
+    shim.answer("DELETE", f"/collections/{COLLECTION}", None)
+    shim.answer("PUT", f"/collections/{COLLECTION}", {"vectors": {"size": 8, "distance": "Cosine"}})
+    with pytest.raises(BackendDown, match="400"):
+        ids(store)
+    with pytest.raises(BackendDown, match="is of 8 dimensions, .* `kb migrate`"):
+        ids(store)
+    other = opened(shim, tmp_path)
+    embed(other, [(a, NORTH)])
+    other.close()
+    assert sorted(shim.shards) == [COLLECTION, f"{COLLECTION}_4"]
+    assert ids(store) == [a]
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_what_was_in_a_collection_that_somebody_dropped_need_not_be_deleted(
+    shim: QdrantShim, tmp_path: Path, is_known: bool
+):
+    store = opened(shim, tmp_path)
+    embed(store, [(chunk_id, NORTH) for chunk_id in put(store, "docs/a.md", "a", "b")])
+    if not is_known:
+        store.close()
+        store = opened(shim, tmp_path)
+    shim.answer("DELETE", f"/collections/{COLLECTION}", None)
+    assert store.vectors.delete_source("docs") == 2
+    store.catalog.remove_source("docs")
+    store.tend(silent)
+    assert store.ledger.unsettled(1) == []
+    assert COLLECTION not in shim.shards
+    store.close()
+
+
 @pytest.fixture
 def stranger() -> Iterator[str]:
     """The address of a web server that is no Qdrant."""

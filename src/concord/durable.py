@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+_DRAFT = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.draft", re.DOTALL)
 
 
 def replace_file(path: str | os.PathLike[str], data: bytes, *, mode: int = 0o666, wait: bool = True) -> None:
@@ -35,6 +37,17 @@ def replace_file(path: str | os.PathLike[str], data: bytes, *, mode: int = 0o666
             os.unlink(draft)  # which is not there any more, unless something failed
     if wait:
         sync_to_disk(folder)  # where the name leads to the new file now
+
+
+def sweep_drafts(path: str | os.PathLike[str]) -> None:
+    """Delete what killed processes have left beside a file; only for who knows that nobody writes it now."""
+    folder, name = os.path.split(os.path.abspath(path))
+    with suppress(OSError):  # it is somebody else's, or the folder cannot be listed: writing tells
+        drafts = [
+            one for one in os.listdir(folder) if (found := _DRAFT.fullmatch(one)) and found["name"] == name
+        ]
+        for draft in drafts:
+            os.unlink(os.path.join(folder, draft))
 
 
 def sync_to_disk(path: str | os.PathLike[str]) -> None:

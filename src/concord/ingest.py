@@ -115,6 +115,7 @@ def _as_stored(source: Source, catalog: Catalog) -> Source:
 
 
 def _embed_source(source: Source, tools: SyncTools) -> EmbeddingReport:
+    tools.store.ledger.own()  # before it is asked what waits: a copy of a store has sent nothing yet
     counts = tools.store.catalog.counts(source.id)
     if counts.chunks == counts.vectors:
         return EmbeddingReport()

@@ -23,7 +23,7 @@ from concord.document_groups import is_full
 from concord.errors import BadValue, NotFound, ReadOnlyStore
 from concord.files.memos import finished_at, finished_copy, unfinished_copy
 from concord.protocols import Progress
-from concord.same_stores import plain, verify
+from concord.same_stores import merged, plain, verify
 from concord.storage import Store
 from concord.types import Chunk, ChunkId, Counts, Document, Identity, Piece, Source, Vector
 from concord.vector_move import MOVED_AT_ONCE
@@ -265,10 +265,10 @@ def _remember(identity: Identity, vectors: Mapping[bytes, Vector], target: Store
 
 
 def _copy_journal(origin: Store, target: Store) -> None:
-    """Copy how often documents were read, and opinions on results."""
+    """Copy how often documents were read, unless they are read more there, and opinions on results."""
     for group in batched(origin.catalog.documents(), MOVED_AT_ONCE):
         if accesses := origin.journal.accesses([document.id for document in group]):
-            target.journal.put_accesses(accesses)
+            target.journal.put_accesses(merged(accesses, target.journal.accesses([*accesses])))
     known = set(target.journal.feedback())
     for opinion in origin.journal.feedback():
         if opinion not in known:

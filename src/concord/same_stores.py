@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import mul
 from typing import Any, NamedTuple, NoReturn
 
@@ -17,7 +17,7 @@ from concord.document_groups import GROUP_DOCUMENTS
 from concord.errors import StoreError
 from concord.protocols import Progress
 from concord.storage import Store
-from concord.types import Chunk, ChunkId, Counts, Document, Identity, Vector
+from concord.types import Access, Chunk, ChunkId, Counts, Document, Identity, Vector
 
 SAME_DIRECTION = 1 - 1e-5  # a store may normalise a vector again, which changes its last bits
 DECIMALS = 3  # of a time: the clocks of stores are not all as fine
@@ -31,6 +31,20 @@ def plain(noun: Struct) -> dict[str, Any]:
     return {
         name: round(value, DECIMALS) if isinstance(value, float) else value for name, value in fields.items()
     }
+
+
+def merged(accesses: Mapping[str, Access], others: Mapping[str, Access]) -> dict[str, Access]:
+    """Return what two stores know of how often documents were read: the more, and the later, of both.
+
+    A copy that is read has accesses of its own. Added up, those that it came with would count again with
+    every migration.
+    """
+    both = {
+        one: Access(max(a.times, b.times), max(a.last_at, b.last_at))
+        for one, a in accesses.items()
+        if (b := others.get(one))
+    }
+    return {**others, **accesses, **both}
 
 
 def verify(origin: Store, target: Store, progress: Progress) -> str:
@@ -68,8 +82,8 @@ class _Copy(NamedTuple):
 def _verified(group: Sequence[Document], origin: Store, target: Store) -> bytes:
     """Return the checksums of documents that are the same in both stores, with their chunks and vectors."""
     here, there = ([_read(document.id, store) for document in group] for store in (origin, target))
-    ids = [document.id for document in group]
-    if origin.journal.accesses(ids) != target.journal.accesses(ids):
+    read_here, read_there = (store.journal.accesses([one.id for one in group]) for store in (origin, target))
+    if merged(read_here, read_there) != read_there:
         _differ("how often documents were read")
     for document, a, b in zip(group, here, there, strict=True):
         if a.checksum != b.checksum:

@@ -339,6 +339,14 @@ class OutsideVectors(Protocol):
         """Tell the vector store outside what has changed in the catalog; while nobody answers, that waits."""
         ...
 
+    def sweep(self) -> None:
+        """Delete what the store has sent there and does not know any more, as after an older state came back.
+
+        Raises:
+            BackendDown: nobody answers.
+        """
+        ...
+
     def clear(self, key: str) -> None:
         """Delete all that the store has sent there under a key, in every space.
 
@@ -374,12 +382,23 @@ class Ledger(Protocol):
         """Keep vectors there from now on: every chunk is pending in every space, and nothing is unsettled.
 
         Where vectors were sent until now is written down as left. With another home comes another key, so
-        that what was left cannot be taken for what is sent now, even if both are one home after all.
+        that what was left cannot be taken for what is sent now, even if both are one home after all. So it
+        does in a copy, for whom all that was sent so far is another store's.
+        """
+        ...
+
+    def own(self) -> Home:
+        """Return where the vectors are kept, under a key of this store: in a copy, `move` to the same home.
+
+        A store whose key is of a time when nobody wrote down whose it is takes it for its own.
         """
         ...
 
     def left(self) -> list[Home]:
-        """Return the homes that vectors were moved away from and still lie in, the oldest first."""
+        """Return the homes that vectors were moved away from and still lie in, the oldest first.
+
+        Those that came along when a store was copied are another's.
+        """
         ...
 
     def forget(self, home: Home) -> None:

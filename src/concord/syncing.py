@@ -127,6 +127,7 @@ class Syncing:
 
     def _embed_notes(self, source: Source, *, embed: bool, progress: Progress) -> SyncReport:
         started = time.monotonic()
+        self._parts.store.ledger.own()
         done = embed_pending(
             self._parts.store, self._parts.embedder if embed else None, progress, source_id=source.id
         )

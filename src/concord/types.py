@@ -244,6 +244,7 @@ class Home(Struct, frozen=True):
 
     url: str  # empty: in the store itself
     key: str  # tells what this store has sent there from all else; another with every home it moves to
+    is_anothers: bool = False  # this is a copy: the store that it was made of sends under that key, or did
 
 
 class Filter(Struct, frozen=True):

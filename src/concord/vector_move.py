@@ -22,6 +22,7 @@ from concord.types import Home, Identity
 
 MOVED_AT_ONCE = 512  # vectors
 _UNFINISHED = "some vectors are yet to be made in the new place, by `kb sync` or `kb models add`"
+_ANOTHERS = "this store is a copy, and the one that it was made of may need it"
 
 
 class LeftBehind(Struct, frozen=True):
@@ -69,8 +70,10 @@ def _change_home(store: Store, new: OutsideVectors | None) -> None:
     if new:
         for space in store.spaces.all():
             new.reach(space.identity.dimension)
-        if ledger.home().url == url:
+        home = ledger.home()
+        if home.url == url and not home.is_anothers:
             new.tend()  # all is sent again, but what is gone from here would be there for ever
+            new.sweep()
     if new or ledger.home().url:
         ledger.move(url)
 
@@ -90,9 +93,10 @@ def _clear(store: Store, tools: VectorMoveTools) -> Iterator[LeftBehind]:
     left = store.ledger.left()
     missing = _missing(store, tools.new) if left else None
     for home in left:
-        if why := missing or _why_not_cleared(home, tools):
+        why = missing or (_ANOTHERS if home.is_anothers else _why_not_cleared(home, tools))
+        if why:
             yield LeftBehind(home, why)
-        else:
+        if why in (None, _ANOTHERS):  # of another's, who is told of it once can look whether it is needed
             store.ledger.forget(home)
 
 

@@ -185,6 +185,21 @@ def retrieve(shim: QdrantShim, name: str, body: Any) -> Any:
     return [{"id": str(each.id), "vector": each.vector, "payload": each.payload} for each in found]
 
 
+def scroll(shim: QdrantShim, name: str, body: Any) -> Any:
+    request = edge.ScrollRequest(
+        limit=body["limit"],
+        offset=body.get("offset"),
+        filter=filter_of(body["filter"]),
+        with_payload=body.get("with_payload"),
+        with_vector=body.get("with_vector"),
+    )
+    found, further = shim.shards[name][0].scroll(request)
+    return {
+        "points": [{"id": str(each.id)} for each in found],
+        "next_page_offset": None if further is None else str(further),
+    }
+
+
 def count(shim: QdrantShim, name: str, body: Any) -> Any:
     asked = filter_of(body["filter"]) if body.get("filter") else None
     return {"count": shim.shards[name][0].count(edge.CountRequest(exact=True, filter=asked))}
@@ -202,6 +217,7 @@ ROUTES: list[tuple[str, str, Callable[[QdrantShim, str, Any], Any]]] = [
     ("POST", "/collections/([^/]+)/points/batch", batch),
     ("POST", "/collections/([^/]+)/points/query", query),
     ("POST", "/collections/([^/]+)/points", retrieve),
+    ("POST", "/collections/([^/]+)/points/scroll", scroll),
     ("POST", "/collections/([^/]+)/points/count", count),
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -19,6 +20,9 @@ from concord.text.headings import MARKDOWN_TYPES, heading_at
 from concord.text.snippet import Excerpt, excerpt
 from concord.text.symbols import symbol_at
 from concord.types import Answer, Chunk, ChunkId, Degraded, Hit, Json, Source, Survivor
+
+if TYPE_CHECKING:
+    from concord.storage import Store
 
 
 def hits_of(
@@ -130,7 +134,7 @@ def with_evidence(
             *found.degraded,
             *look.degraded,
             *([UNSEEN] if is_disk_mute else []),
-            *_waiting_for_vectors(judgement, found),
+            *_waiting_for_vectors(judgement, found, tools.store),
             *([tools.absent] if tools.absent else []),
         ),
         sought=rescued.sought,
@@ -144,14 +148,19 @@ def _matched(hits: Sequence[Hit], tools: SearchTools) -> tuple[str, ...]:
     return (*known, *sorted(found_by.difference(known)))
 
 
-def _waiting_for_vectors(judgement: Judgement, found: Retrieval) -> list[Degraded]:
-    """Say that words alone speak for some hits, because their vectors are yet to be made."""
+def _waiting_for_vectors(judgement: Judgement, found: Retrieval, store: Store) -> list[Degraded]:
+    """Say that words alone speak for some hits, because their vectors are yet to be made, or were lost."""
     # A missing cosine means a missing vector only where meaning was searched and vectors could be fetched.
     has_looked = "semantic" in found.poll.votes and any(map(str.isalnum, found.query.meaning))
     is_known = has_looked and not (found.cosines and found.cosines.degraded)
     waiting = sum(verdict.signals.cosine is None for verdict in judgement.verdicts) if is_known else 0
+    if not waiting:
+        return []
     what = "1 passage found has" if waiting == 1 else f"{waiting} passages found have"
-    return [Degraded("vectors", f"{what} no vector yet: `kb sync` makes them")] if waiting else []
+    counts = store.catalog.counts()
+    if counts.vectors < counts.chunks:
+        return [Degraded("vectors", f"{what} no vector yet: `kb sync` makes them")]
+    return [Degraded("vectors", f"{what} no vector any more: `kb doctor` says what helps")]
 
 
 def _hit(

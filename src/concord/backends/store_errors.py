@@ -77,6 +77,15 @@ def none_anywhere(asked: str) -> VectorsElsewhere:
     )
 
 
+def kept_by_another(home: str) -> VectorsElsewhere:
+    """Say that what lies outside was sent by the store that this one is a copy of."""
+    return VectorsElsewhere(
+        f"the vectors in {home} are those of the store that this one was copied from:"
+        " `kb sync` sends its own",
+        hint="nothing is embedded anew for that",
+    )
+
+
 def kept_elsewhere(home: str, asked: str) -> VectorsElsewhere:
     """Say that a store's vectors are in one place, and looked for in another."""
     kept, wanted = (url or "the store itself" for url in (home, asked))

@@ -91,9 +91,8 @@ def _vectors(knowledge: KnowledgeBase, as_json: bool) -> int:
         if done.pending:
             output.talk(f"{done.pending:,} chunks are left ({done.degraded or 'no model'}): `kb sync`")
     for left in moved.left:
-        output.talk(
-            f"what was sent to {left.home.url} is still there, with its texts: {left.why}\n"
-            "  the next `kb migrate` tries again to delete it; by hand, delete the points there whose"
-            f" `store` is {left.home.key}"
-        )
+        output.talk(f"what was sent to {left.home.url} is still there, with its texts: {left.why}")
+        again = "the next `kb migrate` tries again to delete it; by hand,"
+        when = "where that is gone," if left.home.is_anothers else again
+        output.talk(f"  {when} delete the points there whose `store` is {left.home.key}")
     return SOME_FAILED if done.pending else 0

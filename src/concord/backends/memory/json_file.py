@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from concord.backends.birthplaces import file_birthplace
 from concord.backends.columns import columns_of
 from concord.backends.file_identity import file_identity
 from concord.backends.file_locks import file_lock
@@ -23,7 +24,7 @@ from concord.backends.memory.bm25 import InvertedIndex
 from concord.backends.memory.shelves import Held, Shelves
 from concord.backends.memory.store import MemoryStore
 from concord.backends.organisations_beside import organisations_beside
-from concord.durable import replace_file
+from concord.durable import replace_file, sweep_drafts
 from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
 from concord.text.organisations import check_org
 from concord.types import Access, Chunk, ChunkId, Document, Feedback, Home, Identity, Source, Vector
@@ -52,6 +53,7 @@ class Saved(msgspec.Struct):
     cached: list[tuple[Identity, bytes, Vector]] = []
     home: str = ""
     key: str = ""
+    birthplace: str = ""
     left: list[Home] = []
     unsettled: dict[int, ChunkId] = {}
     accesses: dict[str, Access] = {}
@@ -69,6 +71,7 @@ _SAME = [
     "cache_misses",
     "home",
     "key",
+    "birthplace",
     "left",
     "unsettled",
     "last_turn",
@@ -129,6 +132,11 @@ class JsonShelves(Shelves, kw_only=True):
         finally:
             self.depth -= 1
 
+    def here(self) -> str:
+        """Return the folder and the name: each change is a new file."""
+        folder = file_birthplace(str(self.path.parent))
+        return folder and f"{folder}/{self.path.name}"
+
     def catch_up(self) -> None:
         """Read the file, unless it is the one that was read or written last."""
         signature = _signature(self.path)
@@ -148,7 +156,9 @@ class JsonShelves(Shelves, kw_only=True):
             cached=[(identity, key, vector) for (identity, key), vector in self.cached.items()],
             **same,
         )
-        self.seen = _write(self.path, _encoded(saved))
+        data = _encoded(saved)
+        sweep_drafts(self.path)  # it is our turn to write
+        self.seen = _write(self.path, data)
 
     def _fill(self, saved: Saved) -> None:
         for name in _SAME:

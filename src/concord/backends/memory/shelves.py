@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
+from concord.backends.birthplaces import is_copied
 from concord.backends.columns import Columns
 from concord.backends.globs import glob_matches
 from concord.backends.memory.bm25 import InvertedIndex
@@ -56,6 +58,7 @@ class Shelves(Struct):
     cache_misses: int = 0
     home: str = ""  # where vectors are kept when not here
     key: str = ""
+    birthplace: str = ""  # of the key
     left: list[Home] = field(default_factory=list)  # where vectors were kept before, and still lie
     unsettled: dict[int, ChunkId] = field(default_factory=dict)  # turn → what changed and was not told there
     last_turn: int = 0
@@ -99,14 +102,26 @@ class Shelves(Struct):
             self.last_turn += 1
             self.unsettled[self.last_turn] = chunk_id
 
+    def here(self) -> str:
+        """Return what tells where this is from wherever it is copied to: memory is not."""
+        return ""
+
+    def kept_at(self) -> Home:
+        """Return where vectors are kept."""
+        return Home(self.home, self.key, bool(self.home) and is_copied(self.birthplace, self.here()))
+
     def move_home(self, url: str) -> None:
         """Forget all vectors, in every space, and keep those that come in another home."""
         import secrets  # late: hardly anybody does
 
-        if url != self.home:
-            if self.home and (self.unsettled or any(held.vectors for held in self.spaces.values())):
-                self.left.append(Home(self.home, self.key))
+        old = self.kept_at()
+        if url != old.url or old.is_anothers:
+            if old.url and (self.unsettled or any(held.vectors for held in self.spaces.values())):
+                self.left.append(old)
+            if old.is_anothers:
+                self.left = [replace(one, is_anothers=True) for one in self.left]
             self.key = secrets.token_hex(8) if url else self.key
+        self.birthplace = self.here()
         for held in self.spaces.values():
             held.vectors.clear()
         self.unsettled.clear()

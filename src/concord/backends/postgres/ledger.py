@@ -10,10 +10,13 @@ import json
 import secrets
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from functools import cached_property
 from typing import Any
 
+from msgspec.structs import astuple, replace
 from psycopg import Cursor
 
+from concord.backends.birthplaces import is_copied
 from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.filters import ALLOWED, CHUNKS, condition
 from concord.backends.postgres.hnsw import drop_if_emptied
@@ -21,10 +24,11 @@ from concord.backends.postgres.locks import Locks
 from concord.backends.postgres.rows import loaded, stored
 from concord.backends.postgres.schema import vector_table
 from concord.backends.postgres.space_rows import find_space, lock_spaces
+from concord.backends.postgres.unique_id import find_birthplace
 from concord.backends.store_errors import kept_elsewhere
 from concord.types import ChunkId, Filter, Home, Identity
 
-_HOME = "SELECT home, home_key FROM kb_orgs WHERE key = %s"
+_HOME = "SELECT home, home_key, birthplace FROM kb_orgs WHERE key = %s"
 _HOME_URL = "SELECT home FROM kb_orgs WHERE key = %s"
 _IS_EMPTY = """
 SELECT NOT EXISTS (
@@ -38,10 +42,12 @@ INSERT INTO kb_pending SELECT s.org, s.key, c.id
 FROM kb_spaces AS s JOIN kb_chunks AS c ON c.org = s.org WHERE s.org = %s ON CONFLICT DO NOTHING"""
 _MOVE = """
 UPDATE kb_orgs SET home = %(url)s, left_behind = %(left)s,
-    home_key = CASE WHEN %(url)s NOT IN ('', home) THEN %(key)s ELSE home_key END
+    home_key = %(key)s, birthplace = %(here)s
 WHERE key = %(org)s"""
+_OWN = "UPDATE kb_orgs SET birthplace = %s WHERE key = %s"
 _WAS = """
-SELECT o.home, o.home_key, o.left_behind, EXISTS (SELECT FROM kb_unsettled AS u WHERE u.org = o.key)
+SELECT o.home, o.home_key, o.birthplace, o.left_behind,
+    EXISTS (SELECT FROM kb_unsettled AS u WHERE u.org = o.key)
 FROM kb_orgs AS o WHERE o.key = %s"""
 _LEFT = "SELECT left_behind FROM kb_orgs WHERE key = %s"
 _REMEMBER_LEFT = "UPDATE kb_orgs SET left_behind = %s WHERE key = %s"
@@ -64,8 +70,25 @@ class PostgresLedger:
 
     def home(self) -> Home:
         """Return where the vectors are kept."""
-        ((url, key),) = self._rows(_HOME, (self._org,))
-        return Home(url, key)
+        ((url, key, drawn_in),) = self._rows(_HOME, (self._org,))
+        return _home(url, key, drawn_in, self._here) if url else Home(url, key)
+
+    def own(self) -> Home:
+        """Return where the vectors are kept, under a key of these rows: in a copy, all is sent again."""
+        ((url, key, drawn_in),) = self._rows(_HOME, (self._org,))
+        if not url or (drawn_in and not is_copied(drawn_in, self._here)):
+            return Home(url, key)
+        if drawn_in:
+            self.move(url)
+        else:
+            with self._connections.transaction() as connection:
+                connection.execute(_OWN, (self._here, self._org))
+        return self.home()
+
+    @cached_property
+    def _here(self) -> str:
+        """Where these rows are; only asked for while vectors are kept outside."""
+        return self._connections.read(lambda connection: find_birthplace(connection, self._org))
 
     def is_empty(self) -> bool:
         """Whether no chunk has a vector in any space, wherever they are kept."""
@@ -75,7 +98,7 @@ class PostgresLedger:
         """Keep vectors there from now on: every chunk is pending in every space, and nothing is unsettled."""
         with self._connections.transaction() as connection:
             lock_spaces(connection, self._org)
-            deleted = _move_home(connection, self._org, url)
+            deleted = _move_home(connection, self._org, url, self._here)
         with self._connections.session() as connection:
             for table, count in deleted.items():
                 drop_if_emptied(connection, table, count)
@@ -166,7 +189,7 @@ def claim(connection: Connection, org: int) -> None:
         lock_spaces(connection, org)
         if not _is_empty(connection, org):
             check_here(connection, org)
-        _move_home(connection, org, "")
+        _move_home(connection, org, "", find_birthplace(connection, org))
 
 
 def _home_url(connection: Connection, org: int) -> str:
@@ -178,15 +201,18 @@ def _is_empty(connection: Connection, org: int) -> bool:
     return connection.execute(_IS_EMPTY, (org,)).fetchone() == (True,)
 
 
-def _move_home(connection: Connection, org: int, url: str) -> dict[str, int]:
+def _move_home(connection: Connection, org: int, url: str, here: str) -> dict[str, int]:
     """Forget all vectors, in every space, and keep those that come in another home; it is our turn to change.
 
     Returns how many were deleted from each table.
     """
-    ((home, key, written, is_unsettled),) = connection.execute(_WAS, (org,)).fetchall()
-    left = _homes(written)
-    if home not in ("", url) and (is_unsettled or not _is_empty(connection, org)):
-        left.append(Home(home, key))
+    ((home, key, drawn_in, written, is_unsettled),) = connection.execute(_WAS, (org,)).fetchall()
+    old, left = _home(home, key, drawn_in, here), _homes(written)
+    is_left = old.url and (old.url != url or old.is_anothers)
+    if is_left and (is_unsettled or not _is_empty(connection, org)):
+        left.append(old)
+    if old.is_anothers:
+        left = [replace(one, is_anothers=True) for one in left]
     dimensions = {dimension for (dimension,) in connection.execute(_LOCK_EVERY_SPACE, (org,)).fetchall()}
     connection.execute("DELETE FROM kb_unsettled WHERE org = %s", (org,))
     tables = [vector_table(dimension) for dimension in dimensions if dimension]
@@ -194,14 +220,19 @@ def _move_home(connection: Connection, org: int, url: str) -> dict[str, int]:
         table: connection.execute(f"DELETE FROM {table} WHERE org = %s", (org,)).rowcount for table in tables
     }
     connection.execute(_ALL_WAIT, (org,))
-    values = {"url": url, "key": secrets.token_hex(8), "left": _written(left)}
+    drawn = secrets.token_hex(8) if url and (old.url != url or old.is_anothers) else key
+    values = {"url": url, "key": drawn, "here": here, "left": _written(left)}
     connection.execute(_MOVE, {"org": org, **values})
     return deleted
 
 
+def _home(url: str, key: str, drawn_in: str, here: str) -> Home:
+    return Home(url, key, bool(url) and is_copied(drawn_in, here))
+
+
 def _homes(written: str) -> list[Home]:
-    return [Home(url, key) for url, key in json.loads(written)]
+    return [Home(*home) for home in json.loads(written)]
 
 
 def _written(homes: Sequence[Home]) -> str:
-    return json.dumps([(home.url, home.key) for home in homes])
+    return json.dumps([astuple(home) for home in homes])

@@ -283,6 +283,9 @@ END $$;
 # Where vectors were kept before, and still lie: a list of URLs and keys.
 LEFT_BEHIND = "ALTER TABLE kb_orgs ADD COLUMN left_behind text NOT NULL DEFAULT '[]'"
 
+# Where `home_key` was drawn: dumps and templates carry it to other databases.
+BIRTHPLACE = "ALTER TABLE kb_orgs ADD COLUMN birthplace text NOT NULL DEFAULT ''"
+
 
 def vector_table(dimension: int) -> str:
     """Return the name of the table of vectors of a dimension; its index is called the same with `_hnsw`."""

@@ -6,14 +6,16 @@ store's ledger until Qdrant has been told; every write and every search tells it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from concord.backends.qdrant.compared import compare
 from concord.backends.qdrant.connection import Connection, without_secrets
 from concord.backends.qdrant.spaces import QdrantSpaces
 from concord.backends.qdrant.vectors import WRITE_WAIT_S, QdrantVectors
-from concord.backends.store_errors import kept_elsewhere
+from concord.backends.store_errors import kept_by_another, kept_elsewhere
+from concord.batches import batched
 from concord.errors import BackendDown, MissingExtra, StoreBusy
 from concord.outcomes import Finding
 from concord.types import Chunk, ChunkId, Document, Home, Identity
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 TOLD = 256  # changes in a request
 TOLD_REQUESTS = 4  # that one call may spend on telling Qdrant what changed; the rest can wait
+_REFUSALS = (400, 404)  # of who has no such collection, or one of another size
 COSINE = "Cosine"  # the one distance whose scores are what every store returns
 TELL_WAIT_S = 0.2  # for another process that tells: whoever does not wait checks what it finds anyway
 
@@ -74,32 +77,55 @@ class QdrantOutsideVectors:
         self.make_collection(dimension)
 
     def check(self) -> list[Finding]:
-        """Compare how many vectors of the active space Qdrant has with how many it has acknowledged.
+        """Compare the vectors that Qdrant has, one by one, with those that it has acknowledged.
 
         While it has none, see at least that it answers: who keeps the first note would have to find out.
         """
-        home, space = self.store.ledger.home(), self.store.spaces.active()
-        is_here = home.url == self.home and space is not None
-        marked = self.store.catalog.counts().vectors if is_here else 0
+        home = self.store.ledger.home()
+        is_mine = home.url == self.home and not home.is_anothers
         try:
-            there = self._count(home, space.identity) if space and marked else self._answers()
+            return [*self._lost_or_stray(home)] if is_mine and self._filled() else self._answers()
         except BackendDown as fault:
             return [Finding("outside", fault.message, fault.hint or "")]
-        if there >= marked:  # more may wait to be deleted
-            return []
-        said = f"{self.home} holds {there:,} vectors of the {marked:,} that were sent there"
-        return [Finding("outside", said, "`kb migrate` sends all of them again")]
 
-    def _count(self, home: Home, identity: Identity) -> int:
-        name, mine = self.collection(identity.dimension), self.owner(home, identity).mine()
-        with self.connection.client() as client:
-            return client.count(name, count_filter=mine, exact=True).count
+    def _lost_or_stray(self, home: Home) -> Iterator[Finding]:
+        for identity in self._filled():
+            compared = compare(self, home, identity)
+            if compared.found < compared.marked:
+                said = f"holds {compared.found:,} vectors of the {compared.marked:,} that were sent there"
+                yield Finding("outside", f"{self.home} {said}", "`kb migrate` sends all of them again")
+            if compared.strays:
+                said = f"holds {len(compared.strays):,} vectors of passages that this store does not know"
+                hint = (
+                    "an older state of the store was put back: `kb migrate` deletes them, and sends its own"
+                )
+                yield Finding("outside", f"{self.home} {said}", hint)
 
-    def _answers(self) -> int:
-        """Return that none is there, if anybody answers."""
+    def _filled(self) -> list[Identity]:
+        """Return whose vectors were sent."""
+        chunks, spaces = self.store.catalog.counts().chunks, self.store.spaces
+        known = [space.identity for space in spaces.all()]
+        return [identity for identity in known if spaces.of(identity).count_pending() < chunks]
+
+    def _answers(self) -> list[Finding]:
+        """Find nothing, if anybody answers."""
         with self.connection.client() as client:
             client.collection_exists(self._base)
-        return 0
+        return []
+
+    def sweep(self) -> None:
+        """Delete the points of chunks that the store does not know, though it has sent them.
+
+        Raises:
+            BackendDown: Qdrant does not answer.
+        """
+        if (home := self.found_home()) is None:
+            return
+        for identity in self._filled():
+            owner = self.owner(home, identity)
+            for part in batched(compare(self, home, identity).strays, TOLD):
+                with self.asking(identity.dimension) as (client, name):
+                    client.batch_update_points(name, [owner.deleted(part)], wait=True)
 
     def owner(self, home: Home, identity: Identity) -> Owner:
         """Return whose points those of a space are."""
@@ -114,34 +140,57 @@ class QdrantOutsideVectors:
             VectorsElsewhere: there are.
         """
         ledger = self.store.ledger
-        home = ledger.home()
+        home = ledger.own()
         if home.url != self.home:
             if not ledger.is_empty():
                 raise kept_elsewhere(home.url, self.home)
             ledger.move(self.home)
-        return ledger.home()
+            return ledger.home()
+        return home
 
     def found_home(self) -> Home | None:
         """Return the home when it is here, None while there is nothing to find anywhere.
 
         Raises:
-            VectorsElsewhere: the store has vectors in another home.
+            VectorsElsewhere: the store has vectors in another home, or none of its own, being a copy.
         """
         home = self.store.ledger.home()
-        if home.url == self.home:
+        if home.url == self.home and not home.is_anothers:
             return home
         if not self.store.ledger.is_empty():
-            raise kept_elsewhere(home.url, self.home)
+            raise kept_by_another(home.url) if home.is_anothers else kept_elsewhere(home.url, self.home)
         return None
 
-    def collection(self, dimension: int) -> str:
-        """Return the collection for vectors of a dimension.
+    @contextmanager
+    def asking(self, dimension: int) -> Iterator[tuple[QdrantClient, str]]:
+        """Lend the client for the block, and the name of the collection for vectors of a dimension.
+
+        Where Qdrant refuses what is asked of it, another collection may have that name by now, and ours
+        another: it is looked for anew the next time.
 
         Raises:
-            BackendDown: the one that is there compares otherwise than by cosine.
+            BackendDown: Qdrant does not answer, or has no such collection.
         """
-        if dimension not in self._names and not self._find(dimension):
-            self._refuse_other_distances(dimension)
+        name = self._collection(dimension)
+        try:
+            with self.connection.client() as client:
+                yield client, name
+        except BackendDown as fault:
+            if getattr(fault.__cause__, "status_code", None) in _REFUSALS:
+                self._names.pop(dimension, None)
+            raise
+
+    def has_collection(self, dimension: int) -> bool:
+        """Whether there is a collection for vectors of a dimension, as far as this process knows, or asks.
+
+        Raises:
+            BackendDown: Qdrant does not answer.
+        """
+        return dimension in self._names or self._find(dimension)
+
+    def _collection(self, dimension: int) -> str:
+        if not self.has_collection(dimension):
+            self._refuse_others(dimension)
             return self._base  # Qdrant will say that it is not there
         return self._names[dimension]
 
@@ -193,11 +242,17 @@ class QdrantOutsideVectors:
                     self._names[dimension] = name
         return dimension in self._names
 
-    def _refuse_other_distances(self, dimension: int) -> None:
-        """Refuse a collection that would do but for its distance: what it calls near may be what is far."""
+    def _refuse_others(self, dimension: int) -> None:
+        """Refuse a collection of another size, or of another distance: what it calls near may be far."""
         with self.connection.client() as client:
             shape = _shape(client, self._base) if client.collection_exists(self._base) else None
-        if shape and shape[0] == dimension:
+        if shape and shape[0] != dimension:
+            raise BackendDown(
+                f"the collection {self._base} at {self.connection.url} is of {shape[0]} dimensions, and none"
+                f" is there for the {dimension} of these vectors: `kb migrate` sends them again",
+                hint="nothing is embedded anew for that",
+            )
+        if shape:
             raise BackendDown(
                 f"the collection {self._base} at {self.connection.url} compares by {shape[1]},"
                 f" not by {COSINE}",
@@ -207,7 +262,7 @@ class QdrantOutsideVectors:
     def tend(self) -> None:
         """Tell Qdrant all that has changed; one that is down, or that others write to, is told later."""
         home = self.store.ledger.home()
-        if home.url == self.home:
+        if home.url == self.home and not home.is_anothers:
             with suppress(BackendDown, MissingExtra, StoreBusy):
                 self.settle(home)
 
@@ -268,10 +323,9 @@ class QdrantOutsideVectors:
         operations = owner.relabelled(alive.values())
         if gone := [i for i in chunk_ids if i not in alive]:
             operations.append(owner.deleted(gone))
-        # Else no vector was ever sent.
-        if identity.dimension in self._names or self._find(identity.dimension):
-            with self.connection.client() as client:
-                client.batch_update_points(self._names[identity.dimension], operations, wait=True)
+        if self.has_collection(identity.dimension):  # else no vector was ever sent
+            with self.asking(identity.dimension) as (client, name):
+                client.batch_update_points(name, operations, wait=True)
 
 
 def _shape(client: QdrantClient, name: str) -> tuple[int, str] | None:

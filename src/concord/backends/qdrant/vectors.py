@@ -145,6 +145,7 @@ class QdrantVectors:
             BackendDown: Qdrant does not answer; nothing has been deleted, and it can be tried again.
         """
         identity = self.identity()
+        self._ledger.own()  # of a copy, nothing is there
         if identity is None or self._known.count_pending(source_id) == self._catalog.counts(source_id).chunks:
             return 0
         home = self._outside.claim()
@@ -159,14 +160,19 @@ class QdrantVectors:
         Raises:
             BackendDown: Qdrant does not answer.
         """
+        self._ledger.own()  # of a copy, nothing is there
         identity, home = self.identity(), self._outside.found_home()
         if identity and home and self._known.count_pending() < self._catalog.counts().chunks:
             self._delete(self._outside.owner(home, identity).mine(), identity)
 
     def _delete(self, condition: models.Filter, identity: Identity) -> None:
-        name = self._outside.collection(identity.dimension)
-        with self._connection.client() as client:
-            client.delete(name, condition, wait=True)
+        """Delete points; those of a collection that somebody dropped are gone already."""
+        try:
+            with self._outside.asking(identity.dimension) as (client, name):
+                client.delete(name, condition, wait=True)
+        except BackendDown:
+            if self._outside.has_collection(identity.dimension):
+                raise
 
     def _upsert(
         self, home: Home, identity: Identity, batch: Sequence[tuple[Chunk, Document, Vector]]
@@ -183,8 +189,7 @@ class QdrantVectors:
             )
             for chunk, document, vector in batch
         ]
-        name = self._outside.collection(identity.dimension)
-        with self._connection.client() as client:
+        with self._outside.asking(identity.dimension) as (client, name):
             client.upsert(name, points, wait=True)
         self._ledger.mark(identity, [chunk.id for chunk, _, _ in batch])
 
@@ -244,8 +249,7 @@ class QdrantVectors:
 
         is_exact = self._connection.is_local  # and would warn that no effort is asked of it
         params = models.SearchParams(hnsw_ef=max(ef_search, k)) if ef_search and not is_exact else None
-        name = self._outside.collection(len(vector))
-        with self._connection.client() as client:
+        with self._outside.asking(len(vector)) as (client, name):
             points = client.query_points(
                 name,
                 query=vector,
@@ -265,8 +269,7 @@ class QdrantVectors:
     def _retrieve(self, point_ids: Sequence[str], dimension: int) -> Iterator[tuple[ChunkId, Vector]]:
         from concord.backends.qdrant.points import chunk_of
 
-        name = self._outside.collection(dimension)
-        with self._connection.client() as client:
+        with self._outside.asking(dimension) as (client, name):
             records = client.retrieve(name, point_ids, with_payload=False, with_vectors=True)
         for record in records:
             yield chunk_of(record.id), self._received(record.vector, dimension)

@@ -17,6 +17,7 @@ import apsw
 from concord.backends.sqlite import schema
 from concord.backends.sqlite.connections import Connection, Readers, closed_on_failure, snapshot
 from concord.backends.sqlite.faults import DAMAGE, translated
+from concord.backends.sqlite.ledger import part_from_original
 from concord.durable import sync_to_disk
 from concord.errors import BackendDown, BadValue, CorruptStore
 from concord.protocols import Progress
@@ -42,6 +43,8 @@ def write_backup(readers: Readers, path: str, progress: Progress) -> None:
         with closed_on_failure(target):
             _copy(source, target, progress)
             _check_sound(target, path)
+            with target:
+                part_from_original(target)
         target.close()
 
 

@@ -11,6 +11,9 @@ import json
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
+from msgspec.structs import astuple, replace
+
+from concord.backends.birthplaces import COPY, file_birthplace, is_copied
 from concord.backends.file_locks import file_lock
 from concord.backends.sql_values import list_column
 from concord.backends.sqlite.connections import Connection, Readers, Writer
@@ -40,6 +43,7 @@ CREATE TABLE kb_unsettled (
 ) STRICT"""
 _HOME = "SELECT value FROM kb_vec_meta WHERE key = 'home'"
 _KEY = "SELECT value FROM kb_vec_meta WHERE key = 'key'"
+_BIRTHPLACE = "SELECT value FROM kb_vec_meta WHERE key = 'birthplace'"
 _LEFT = "SELECT value FROM kb_vec_meta WHERE key = 'left'"
 _HAS_UNSETTLED = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'kb_unsettled')"
 _MARK = "DELETE FROM kb_pending WHERE space = ? AND chunk IN (SELECT value FROM json_each(?))"
@@ -65,7 +69,19 @@ class SQLiteLedger:
     def home(self) -> Home:
         """Return where the vectors are kept."""
         with self._readers.connection() as connection:
-            return Home(home_url(connection), connection.execute(_KEY).get or "")
+            return _home(connection)
+
+    def own(self) -> Home:
+        """Return where the vectors are kept, under a key of this file: in a copy, all is sent again."""
+        with self._readers.connection() as connection:
+            home, is_known = _home(connection), connection.execute(_BIRTHPLACE).get
+        if not home.url or (is_known and not home.is_anothers):
+            return home
+        with self._writer.transaction() as connection:
+            if _home(connection).is_anothers:
+                move_home(connection, home.url)
+            connection.execute(_REMEMBER, ("birthplace", _here(connection)))
+        return self.home()
 
     def is_empty(self) -> bool:
         """Whether no chunk has a vector in any space, wherever they are kept."""
@@ -163,11 +179,22 @@ def claim(connection: Connection) -> None:
         move_home(connection, "")
 
 
+def part_from_original(connection: Connection) -> None:
+    """Make of a copy a store of its own: nothing that was sent outside is its, and everything waits."""
+    if url := home_url(connection):
+        connection.execute(_REMEMBER, ("birthplace", COPY))
+        move_home(connection, url)
+        connection.execute(_REMEMBER, ("birthplace", COPY))  # which it may be copied from again, and again
+
+
 def move_home(connection: Connection, url: str) -> None:
     """Forget all vectors, in every space, and keep those that come in another home."""
-    old = Home(home_url(connection), connection.execute(_KEY).get or "")
-    if old.url and old.url != url and not (_is_empty(connection) and _is_settled(connection)):
+    old = _home(connection)
+    is_left = old.url and (old.url != url or old.is_anothers)
+    if is_left and not (_is_empty(connection) and _is_settled(connection)):
         _remember_left(connection, [*_left(connection), old])
+    if old.is_anothers:
+        _remember_left(connection, [replace(one, is_anothers=True) for one in _left(connection)])
     for key, identity in list(connection.execute(_NAMED_SPACES)):
         made_by = identity_of(identity)
         assert made_by is not None  # rows without one are not selected
@@ -179,18 +206,30 @@ def move_home(connection: Connection, url: str) -> None:
     if url:
         import secrets  # late: a search by words draws no lots
 
-        key = old.key if old.url == url else secrets.token_hex(8)
-        connection.executemany(_REMEMBER, (("home", url), ("key", key)))
+        key = old.key if old.url == url and not old.is_anothers else secrets.token_hex(8)
+        drawn = (("home", url), ("key", key), ("birthplace", _here(connection)))
+        connection.executemany(_REMEMBER, drawn)
         connection.execute(_UNSETTLED)
         connection.execute("".join(f"CREATE TRIGGER {name} {body};" for name, body in _TRIGGERS.items()))
 
 
+def _home(connection: Connection) -> Home:
+    url, key = home_url(connection), connection.execute(_KEY).get or ""
+    return Home(
+        url, key, bool(url) and is_copied(connection.execute(_BIRTHPLACE).get or "", _here(connection))
+    )
+
+
+def _here(connection: Connection) -> str:
+    return file_birthplace(connection.filename)
+
+
 def _left(connection: Connection) -> list[Home]:
-    return [Home(url, key) for url, key in json.loads(connection.execute(_LEFT).get or "[]")]
+    return [Home(*home) for home in json.loads(connection.execute(_LEFT).get or "[]")]
 
 
 def _remember_left(connection: Connection, homes: Sequence[Home]) -> None:
-    written = json.dumps([(home.url, home.key) for home in homes])
+    written = json.dumps([astuple(home) for home in homes])
     connection.execute(_REMEMBER, ("left", written))
 
 

@@ -1,0 +1,255 @@
+"""Copies of a store with vectors in Qdrant: what lies there is the original's, and they send their own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from concord import KnowledgeBase, Note
+from concord.cli.main import main
+from concord.storage import Store
+from support.recorders import write
+from support.small_library import secluded
+
+pytest.importorskip("qdrant_client", reason="pip install 'concord-kb[qdrant]'")
+pytest.importorskip("qdrant_edge", reason="pip install qdrant-edge-py")
+
+from support.qdrant_shim import QdrantShim
+
+COLLECTION = "conduit_kb"
+
+
+def filled(folder: Path, url: str, vectors: str) -> KnowledgeBase:
+    """A knowledge base of three files, with its vectors in Qdrant."""
+    for n in range(3):
+        write(folder / "docs" / f"{n}.md", f"# Page {n}\n\nThe heron number {n} waits.\n")
+    made = secluded(folder, url, vectors__url=vectors)
+    made.add(folder / "docs")
+    return made
+
+
+def keys(shim: QdrantShim, collection: str = COLLECTION) -> dict[str, int]:
+    """How many points there are under each key."""
+    import qdrant_edge as edge
+
+    found: dict[str, int] = {}
+    request = edge.ScrollRequest(limit=1000, with_payload=True, with_vector=False)
+    for record in shim.shards[collection][0].scroll(request)[0]:
+        key = str((record.payload or {})["store"])
+        found[key] = found.get(key, 0) + 1
+    return found
+
+
+def fetched(store: Store) -> int:
+    """How many chunks have a vector that can be fetched."""
+    every = [chunk.id for one in store.catalog.documents() for chunk in store.catalog.chunks_of(one.id)]
+    return len(store.vectors.fetch(every))
+
+
+def backed_up(folder: Path, original: KnowledgeBase) -> str:
+    original.backup(folder / "copy.db")
+    return f"sqlite://{folder}/copy.db"
+
+
+def file_copied(folder: Path, original: KnowledgeBase) -> str:
+    original.close()
+    (folder / "copied").mkdir()
+    shutil.copy2(folder / "store" / "default.db", folder / "copied" / "default.db")
+    return f"sqlite://{folder}/copied"
+
+
+def folder_copied(folder: Path, original: KnowledgeBase) -> str:
+    shutil.copytree(folder / "json", folder / "copied")
+    return f"json://{folder}/copied"
+
+
+WAYS: dict[str, tuple[str, Callable[[Path, KnowledgeBase], str]]] = {
+    "kb backup": ("sqlite://{}/store", backed_up),
+    "cp": ("sqlite://{}/store", file_copied),
+    "cp -r": ("json://{}/json", folder_copied),
+}
+
+
+@pytest.fixture(params=WAYS)
+def pair(request: pytest.FixtureRequest, shim: QdrantShim, tmp_path: Path) -> Iterator[tuple[str, str]]:
+    """The URLs of a knowledge base and of a copy of it."""
+    url, copied = WAYS[request.param]
+    original = url.format(tmp_path)
+    with filled(tmp_path, original, shim.url) as made:
+        made.search("heron")
+        yield original, copied(tmp_path, made)
+
+
+@pytest.fixture
+def template(owned: str, administrator: Any, shim: QdrantShim, tmp_path: Path) -> Iterator[tuple[str, str]]:
+    """The same on a server, where a database was the template of another."""
+    name = owned.partition("?")[0].rpartition("/")[2]
+    with filled(tmp_path, owned, shim.url):
+        pass
+    administrator.execute(f"CREATE DATABASE {name}_staging OWNER {name} TEMPLATE {name}")
+    yield owned, owned.replace(f"/{name}?", f"/{name}_staging?")
+    administrator.execute(f"DROP DATABASE {name}_staging WITH (FORCE)")
+
+
+def check_apart(original: str, copy: str, shim: QdrantShim, folder: Path) -> None:
+    ((key, sent),) = keys(shim).items()
+    assert sent == 3
+    with secluded(folder, copy, vectors__url=shim.url) as clone:
+        answer = clone.search("heron waits")
+        assert answer.hits
+        assert any("kb sync" in one.reason for one in answer.degraded)
+        clone.sync()
+        assert clone.search("heron waits", mode="semantic").degraded == ()
+        assert (fetched(clone.store), clone.stats().pending) == (3, 0)
+        assert sorted(keys(shim).values()) == [3, 3]
+        clone.remove("docs")
+        assert keys(shim) == {key: 3}
+    with secluded(folder, original, vectors__url=shim.url) as first:
+        assert first.doctor().findings == ()
+        assert first.search("heron waits", mode="semantic").degraded == ()
+        assert first.store.ledger.home().key == key
+        assert fetched(first.store) == 3
+
+
+def test_a_copy_sends_its_own_and_what_it_removes_is_its_own(
+    pair: tuple[str, str], shim: QdrantShim, tmp_path: Path
+):
+    check_apart(*pair, shim, tmp_path)
+
+
+def test_a_database_made_of_a_template_sends_its_own_as_well(
+    template: tuple[str, str], shim: QdrantShim, tmp_path: Path
+):
+    check_apart(*template, shim, tmp_path)
+
+
+def test_a_copy_from_which_a_source_is_removed_at_once_deletes_nothing_there(
+    pair: tuple[str, str], shim: QdrantShim, tmp_path: Path
+):
+    before = keys(shim)
+    with secluded(tmp_path, pair[1], vectors__url=shim.url) as clone:
+        clone.remove("docs")
+    assert keys(shim) == before
+
+
+def test_a_copy_whose_vectors_move_elsewhere_leaves_the_originals_and_tells_of_them_once(
+    pair: tuple[str, str], shim: QdrantShim, tmp_path: Path
+):
+    before = keys(shim)
+    with secluded(tmp_path, pair[1], vectors__url=shim.url, vectors__collection="other_kb") as clone:
+        (left,) = clone.migrate_vectors().left
+        assert {left.home.key} == before.keys()
+        assert "copy" in left.why
+        assert clone.migrate_vectors().left == ()
+        assert clone.search("heron waits", mode="semantic").degraded == ()
+    assert keys(shim) == before
+    assert [*keys(shim, "other_kb").values()] == [3]
+
+
+def test_what_a_copy_left_to_its_original_is_told_with_the_key_to_delete_it_by(
+    shim: QdrantShim, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    with filled(tmp_path, f"sqlite://{tmp_path}/store", shim.url) as made:
+        copy = backed_up(tmp_path, made)
+    (key,) = keys(shim)
+    monkeypatch.setenv("KB_HOME", str(tmp_path))
+    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
+    monkeypatch.setenv("KB_VECTORS_URL", shim.url)
+    capsys.readouterr()
+    assert main(["--store", copy, "migrate"]) == 0
+    told = capsys.readouterr().err
+    assert f"\n  where that is gone, delete the points there whose `store` is {key}" in told
+    assert "tries again" not in told
+
+
+def put_back(copy: Path, folder: Path) -> None:
+    """Restore a backup as docs/moving.md says."""
+    for file in (folder / "store").glob("default.db*"):
+        file.unlink()
+    shutil.copy(copy, folder / "store" / "default.db")
+
+
+def a_day_later(folder: Path, kb: KnowledgeBase) -> None:
+    """Delete a file, and add one about something else."""
+    (folder / "docs" / "1.md").unlink()
+    write(folder / "docs" / "new.md", "# Zebra\n\nThe zebra grazes.\n")
+    kb.sync()
+
+
+def test_a_backup_that_was_put_back_has_all_its_vectors_after_a_sync_and_none_of_a_lost_future(
+    shim: QdrantShim, tmp_path: Path
+):
+    url = f"sqlite://{tmp_path}/store"
+    with filled(tmp_path, url, shim.url) as kb:
+        backed_up(tmp_path, kb)
+        a_day_later(tmp_path, kb)
+    put_back(tmp_path / "copy.db", tmp_path)
+    write(tmp_path / "docs" / "1.md", "# Page 1\n\nThe heron number 1 waits.\n")
+    (tmp_path / "docs" / "new.md").unlink()
+    with secluded(tmp_path, url, vectors__url=shim.url) as kb:
+        assert kb.stats().pending == 3
+        assert [one.fault for one in kb.doctor().findings if one.fault not in ("disk", "memory")] == [
+            "embedding"
+        ]
+        kb.sync()
+        kb.note(Note("Bananas are yellow."), embed=False)  # under the number that the zebra had
+        found = kb.search("The zebra grazes.", mode="semantic").hits
+        assert sorted(hit.document.path for hit in found) == ["docs/0.md", "docs/1.md", "docs/2.md"]
+        assert (fetched(kb.store), kb.stats().pending) == (3, 1)
+
+
+def test_an_older_state_that_came_back_unnoticed_is_found_by_the_doctor_and_mended(
+    shim: QdrantShim, tmp_path: Path
+):
+    url, file = f"sqlite://{tmp_path}/store", tmp_path / "store" / "default.db"
+    filled(tmp_path, url, shim.url).close()
+    shutil.copyfile(file, tmp_path / "yesterday")
+    with secluded(tmp_path, url, vectors__url=shim.url) as kb:
+        a_day_later(tmp_path, kb)
+    shutil.copyfile(tmp_path / "yesterday", file)  # as a disk that is set back: still the same file
+    write(tmp_path / "docs" / "1.md", "# Page 1\n\nThe heron number 1 waits.\n")
+    (tmp_path / "docs" / "new.md").unlink()
+    with secluded(tmp_path, url, vectors__url=shim.url) as kb:
+        lost, stray = (one for one in kb.doctor().findings if one.fault == "outside")
+        assert "holds 2 vectors of the 3" in lost.message
+        assert "1 vectors of passages that this store does not know" in stray.message
+        assert "kb migrate" in lost.hint
+        (said,) = kb.search("heron number 1 waits").degraded
+        assert "kb doctor" in said.reason
+        kb.migrate_vectors()
+        assert [one for one in kb.doctor().findings if one.fault == "outside"] == []
+    assert [*keys(shim).values()] == [3]
+
+
+def test_a_store_that_was_moved_is_still_the_original(shim: QdrantShim, tmp_path: Path):
+    filled(tmp_path, f"sqlite://{tmp_path}/store", shim.url).close()
+    before = keys(shim)
+    os.rename(tmp_path / "store", tmp_path / "moved")
+    with secluded(tmp_path, f"sqlite://{tmp_path}/moved", vectors__url=shim.url) as kb:
+        kb.sync()
+        assert kb.search("heron waits", mode="semantic").degraded == ()
+    assert keys(shim) == before
+
+
+def test_a_store_of_before_goes_on_and_its_copies_are_known_from_then_on(shim: QdrantShim, tmp_path: Path):
+    url, file = f"sqlite://{tmp_path}/store", tmp_path / "store" / "default.db"
+    filled(tmp_path, url, shim.url).close()
+    with closing(apsw.Connection(str(file))) as connection:
+        connection.execute("DELETE FROM kb_vec_meta WHERE key = 'birthplace'")
+    before = keys(shim)
+    with secluded(tmp_path, url, vectors__url=shim.url) as kb:
+        assert kb.search("heron waits", mode="semantic").degraded == ()
+        kb.sync()
+        assert not kb.store.ledger.home().is_anothers
+        assert kb.stats().pending == 0
+        assert keys(shim) == before
+        copy = file_copied(tmp_path, kb)
+    with secluded(tmp_path, copy, vectors__url=shim.url) as clone:
+        assert clone.store.ledger.home().is_anothers
