@@ -15,6 +15,7 @@ import psycopg
 from psycopg_pool import ConnectionPool
 
 from concord.backends.postgres.bounded import GRACE_S, Bounded
+from concord.backends.postgres.connection_errors import is_full
 from concord.backends.postgres.faults import is_lost, translated
 from concord.backends.postgres.location import Location
 from concord.backends.postgres.vector_form import register_vectors
@@ -132,8 +133,14 @@ class Connections:
     def _make_sure(self) -> None:
         """After a loss, ask the server before the pool: a refusal takes no time, the pool would wait."""
         if self._is_doubtful.is_set():
-            connect(self.location).close()
-            self._pool.drain()  # those that died with the server are replaced; asking them might take long
+            try:
+                connect(self.location).close()
+            except psycopg.OperationalError as fault:
+                if not is_full(fault):
+                    raise
+                self._pool.check()  # it answers: those that live stay ours, whoever else wants their places
+            else:
+                self._pool.drain()  # those that died with the server are replaced; asking them may take long
             self._is_doubtful.clear()
 
     def _configure(self, connection: Bounded) -> None:
