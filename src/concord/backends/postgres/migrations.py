@@ -64,6 +64,11 @@ def _left_behind(connection: Connection) -> None:
     connection.execute(schema.LEFT_BEHIND)
 
 
+def _any_query(connection: Connection) -> None:
+    """Opinions on queries of any length."""
+    connection.execute(schema.ANY_QUERY)
+
+
 def _refuse_old_pgvector(connection: Connection) -> None:
     """Refuse a pgvector whose graph cannot be walked on until a filter has let enough through."""
     version = str(_value(connection, "SELECT extversion FROM pg_extension WHERE extname = 'vector'"))
@@ -84,6 +89,7 @@ STEPS: tuple[Callable[[Connection], None], ...] = (
     _plain_postings,
     _types,
     _left_behind,
+    _any_query,
 )
 VERSION = len(STEPS)
 
