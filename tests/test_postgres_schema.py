@@ -19,7 +19,7 @@ from concord.backends.globs import glob_matches
 from concord.cli.main import main
 from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew, StoreError
 from concord.types import Feedback, Piece, silent
-from contract.stored import put
+from contract.stored import embed, put, unit
 from support.postgres_server import server_url
 from support.recorders import write
 
@@ -179,6 +179,24 @@ def test_a_password_is_in_no_message():
     assert "localhost:1" in refusal.value.message
     assert refusal.value.hint
     assert "hunter2" not in f"{refusal.value.message} {refusal.value.hint}"
+
+
+def test_a_pgvector_where_the_role_does_not_look_is_refused_before_anything_is_made(
+    owned: str, administrator: Any
+):
+    name = psycopg.conninfo.conninfo_to_dict(owned)["user"]
+    with psycopg.connect(owned.replace(f"{name}:@", "postgres:@"), autocommit=True) as connection:
+        connection.execute("DROP EXTENSION vector; CREATE SCHEMA apart; CREATE EXTENSION vector SCHEMA apart")
+        with pytest.raises(StoreError, match="apart") as refusal:
+            PostgresStore.open(owned, "default")
+        assert "search_path" in (refusal.value.hint or "")
+        assert connection.execute("SELECT to_regclass('kb_schema')").fetchone() == (None,)
+        connection.execute(f"GRANT USAGE ON SCHEMA apart TO {name}")
+    administrator.execute(f'ALTER ROLE {name} SET search_path = "$user", public, apart')
+    with closing(PostgresStore.open(owned, "default")) as made:
+        (a,) = put(made, "docs/a.md", "text")
+        embed(made, [(a, unit(1, 0, 0, 0))])
+        assert made.vectors.fetch([a]) == {a: unit(1, 0, 0, 0)}
 
 
 def test_a_pgvector_that_is_too_old_is_refused(database: str, monkeypatch: pytest.MonkeyPatch):

@@ -16,7 +16,11 @@ _LOCK = 0x6B62636F  # one migration at a time, whoever starts it
 
 OLDEST_PGVECTOR = (0, 8)
 
-_IS_KNOWN = "SELECT to_regclass('kb_schema') IS NOT NULL"
+# With the schema of an extension whose type is not found by its name alone, as our statements call it.
+_IS_KNOWN = """
+SELECT to_regclass('kb_schema') IS NOT NULL, (
+    SELECT n.nspname FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
+    WHERE e.extname = 'vector' AND to_regtype('vector') IS NULL)"""
 _MAKE_KNOWN = "CREATE TABLE kb_schema (version integer NOT NULL); INSERT INTO kb_schema VALUES (0)"
 _FOREIGN = "SELECT to_regclass('kb_chunks') IS NOT NULL"
 _PUT_ORG = "INSERT INTO kb_orgs (name) VALUES (%s) ON CONFLICT (name) DO NOTHING"
@@ -126,7 +130,10 @@ def _migrate(connection: Bounded, location: Location) -> None:
 
 
 def _version(connection: Connection, location: Location) -> int:
-    if not _value(connection, _IS_KNOWN):
+    is_known, hidden_in = connection.execute(_IS_KNOWN).fetchone() or (False, None)
+    if hidden_in is not None:
+        raise _hidden_pgvector(hidden_in, location)
+    if not is_known:
         return 0
     version = int(_value(connection, "SELECT version FROM kb_schema"))
     if version > VERSION:
@@ -135,6 +142,14 @@ def _version(connection: Connection, location: Location) -> int:
             hint="pip install --upgrade concord-kb",
         )
     return version
+
+
+def _hidden_pgvector(where: str, location: Location) -> StoreError:
+    return StoreError(
+        f"PostgreSQL at {location.server} has pgvector in the schema {where}, where the role does not look",
+        hint=f"let an administrator run GRANT USAGE ON SCHEMA {where} TO the role, and ALTER ROLE … SET"
+        f' search_path = "$user", public, {where}; or ALTER EXTENSION vector SET SCHEMA public',
+    )
 
 
 def _refuse_foreign(connection: Connection, location: Location) -> None:
