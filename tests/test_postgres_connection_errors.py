@@ -111,6 +111,7 @@ def test_too_many_connections_are_no_reason_to_start_anything_again(administrato
 def test_a_lost_connection_is_done_without_where_no_other_is_to_be_had(owned: str, administrator: Any):
     name = psycopg.conninfo.conninfo_to_dict(owned)["user"]
     with closing(PostgresStore.open(owned, "default")) as store:
+        assert store.catalog.sources() == []
         with ExitStack() as all_at_once:
             lent = [all_at_once.enter_context(store._connections.session()) for _ in range(3)]
             first = lent[0].info.backend_pid

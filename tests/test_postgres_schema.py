@@ -100,7 +100,8 @@ def test_opinions_are_still_there_and_still_one_a_query_after_a_migration(
     given = Feedback("docs/a.md", "docs/a.md:1-1", "good", "login", 1.0)
     monkeypatch.setattr(migrations, "STEPS", migrations.STEPS[:7])
     monkeypatch.setattr(migrations, "VERSION", 7)
-    PostgresStore.open(database, "default").close()
+    with closing(PostgresStore.open(database, "default")) as old:
+        assert old.catalog.sources() == []
     with psycopg.connect(database) as connection:
         values = "'login', 'docs/a.md', 'docs/a.md:1-1', 'good', 1"
         connection.execute(f"INSERT INTO kb_feedback SELECT key, {values} FROM kb_orgs")

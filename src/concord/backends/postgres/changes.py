@@ -213,7 +213,7 @@ def _write_documents(connection: Connection, org: int, documents: Sequence[Docum
 def _too_long(path: str) -> BadValue:
     return BadValue(
         f"PostgreSQL cannot keep a path of {len(path.encode(errors='replace'))} bytes: {path[:80]}…",
-        hint="2,600 bytes fit: move the file up some folders or leave it out (exclude), or keep it in SQLite",
+        hint="2,600 bytes fit: move the file up some folders, or name it in .kbignore",
     )
 
 

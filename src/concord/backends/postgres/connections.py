@@ -27,6 +27,7 @@ logging.getLogger("psycopg").setLevel(logging.ERROR)
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 T = TypeVar("T")
+Org = int | Callable[[], int]  # the key of an organisation, or what gives it one
 
 # A search asks at most four things at once and a sync holds two connections; a server has 100 by default.
 MOST_CONNECTIONS = 12
@@ -48,9 +49,9 @@ def connect(location: Location) -> Bounded:
 class Connections:
     """The pool of one store."""
 
-    def __init__(self, location: Location, org: int, options: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, location: Location, org: Org, options: Mapping[str, Any] | None = None) -> None:
         self.location = location
-        self.org = org  # the key of the organisation: every statement names it
+        self._org = org
         # What building an index may use; None leaves it to the server.
         self.index_memory_mb: int | None = options["store.index_memory_mb"] if options else None
         # What most searches allow: a connection that begins with it need not be told.
@@ -66,6 +67,18 @@ class Connections:
             configure=self._configure,
             open=True,
         )
+
+    @property
+    def org(self) -> int:
+        """The key of the organisation: every statement names it."""
+        if callable(self._org):
+            self._org = self._org()
+        return self._org
+
+    @property
+    def has_org(self) -> bool:
+        """Whether the organisation has a key; whoever asks for one that has none gives it one."""
+        return not callable(self._org)
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """Return what a piece of reading comes to; it is done again when a connection had died unnoticed."""

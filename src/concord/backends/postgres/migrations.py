@@ -98,8 +98,8 @@ STEPS: tuple[Callable[[Connection], None], ...] = (
 VERSION = len(STEPS)
 
 
-def bring_up_to_date(location: Location) -> int:
-    """Make the database usable for an organisation and return the organisation's key.
+def bring_up_to_date(location: Location) -> int | None:
+    """Make the database usable and return the organisation's key; None when it has never kept anything.
 
     Raises:
         SchemaTooNew: a newer program wrote it.
@@ -111,6 +111,17 @@ def bring_up_to_date(location: Location) -> int:
         if _version(connection, location) < VERSION:
             _migrate(connection, location)
         return _org(connection, location.org)
+
+
+def make_org(location: Location) -> int:
+    """Return the key of an organisation, which gets one now unless it has."""
+    with translated(location.server), connect(location) as connection:
+        with connection.transaction():
+            connection.execute(_PUT_ORG, (location.org,))
+            connection.execute(_PUT_SPACE, {"name": location.org})
+        made = _org(connection, location.org)
+    assert made is not None
+    return made
 
 
 def _migrate(connection: Bounded, location: Location) -> None:
@@ -160,15 +171,9 @@ def _refuse_foreign(connection: Connection, location: Location) -> None:
         )
 
 
-def _org(connection: Connection, name: str) -> int:
+def _org(connection: Connection, name: str) -> int | None:
     found = connection.execute(_ORG, (name,)).fetchone()
-    if found is None:
-        with connection.transaction():
-            connection.execute(_PUT_ORG, (name,))
-            connection.execute(_PUT_SPACE, {"name": name})
-        found = connection.execute(_ORG, (name,)).fetchone()
-    assert found is not None
-    return int(found[0])
+    return int(found[0]) if found else None
 
 
 def _value(connection: Connection, statement: str) -> Any:
