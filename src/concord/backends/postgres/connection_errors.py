@@ -48,7 +48,9 @@ def _explanation(said: str) -> Callable[[str, str], KBError]:
 def crowded(said: str, server: str) -> KBError:
     """Say that there are as many connections as there may be."""
     return StoreBusy(
-        f"all connections to PostgreSQL at {server} are in use", hint="wait a moment, then try again"
+        f"all connections to PostgreSQL at {server} are in use",
+        hint="wait a moment, then try again; if that never helps, the role is allowed too few: whoever writes"
+        " needs 2 at once (ALTER ROLE … CONNECTION LIMIT)",
     )
 
 
