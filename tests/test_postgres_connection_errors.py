@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import Any
 
 import pytest
 
+from concord.call_limit import limited_to
 from concord.errors import BackendDown, BadValue, KBError, StoreBusy, StoreError
+from contract.stored import put
 from support.postgres_server import fresh_org, server_url, shared_server
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
@@ -106,6 +108,34 @@ def test_too_many_connections_are_no_reason_to_start_anything_again(administrato
     assert type(error) is StoreBusy
     assert "in use" in error.message
     assert "wait" in (error.hint or "")
+
+
+def test_where_waiting_cannot_help_it_is_told_how_many_connections_writing_needs(
+    owned: str, administrator: Any
+):
+    name = psycopg.conninfo.conninfo_to_dict(owned)["user"]
+    with closing(PostgresStore.open(owned, "default")) as store:
+        assert store.catalog.sources() == []
+        administrator.execute(f"ALTER ROLE {name} CONNECTION LIMIT 1")
+        with store.catalog.sync_lock("docs", wait_s=0), limited_to(1.0), pytest.raises(StoreBusy) as refused:
+            store.catalog.sources()
+    assert "needs 2" in (refused.value.hint or "")
+    administrator.execute(f"ALTER ROLE {name} CONNECTION LIMIT 2")
+    with closing(PostgresStore.open(owned, "default")) as store, store.catalog.sync_lock("docs", wait_s=0):
+        assert put(store, "docs/a.md", "text") == [1]
+
+
+def test_a_lost_connection_is_done_without_where_no_other_is_to_be_had(owned: str, administrator: Any):
+    name = psycopg.conninfo.conninfo_to_dict(owned)["user"]
+    with closing(PostgresStore.open(owned, "default")) as store:
+        assert store.catalog.sources() == []
+        with ExitStack() as all_at_once:
+            lent = [all_at_once.enter_context(store._connections.session()) for _ in range(3)]
+            first = lent[0].info.backend_pid
+        administrator.execute(f"ALTER ROLE {name} CONNECTION LIMIT 3")
+        assert administrator.execute("SELECT pg_terminate_backend(%s, 30000)", (first,)).fetchone() == (True,)
+        with closing(psycopg.connect(owned)):  # somebody else takes the place
+            assert [store.catalog.sources() for _ in range(9)] == [[]] * 9
 
 
 def test_a_server_that_is_starting_is_not_ready_yet():

@@ -12,7 +12,7 @@ import pytest
 
 from concord.cli.main import main
 from concord.embedders.hashing import HashingEmbedder
-from concord.errors import BackendDown, EmbedderDown
+from concord.errors import BackendDown, EmbedderDown, StoreBusy
 from concord.knowledge import KnowledgeBase
 from concord.storage import Store
 from concord.types import Vector, Word
@@ -225,6 +225,59 @@ def test_a_search_without_its_server_is_an_error_and_not_an_empty_answer(server:
         answer = kb.search("text")
         assert answer.hits
         assert answer.degraded == ()
+
+
+@pytest.fixture
+def impatient(owned: str, administrator: Any) -> str:
+    """The URL of a database whose server ends the connections of its owner as soon as they are idle."""
+    name = psycopg.conninfo.conninfo_to_dict(owned)["user"]
+    PostgresStore.open(owned, "default").close()
+    administrator.execute(f"ALTER ROLE {name} SET idle_session_timeout = '200ms'")
+    return owned
+
+
+def wait_until_ended(administrator: Any, process: int) -> None:
+    """Return when the server has ended a connection."""
+    running = "SELECT pg_sleep(0.01) FROM pg_stat_activity WHERE pid = %s"
+    bound = f"SELECT clock_timestamp() + interval '{BOUND_S} s'"
+    (ends,) = administrator.execute(bound).fetchone()
+    while administrator.execute(running, (process,)).fetchall():
+        assert administrator.execute("SELECT clock_timestamp() < %s", (ends,)).fetchone() == (True,)
+
+
+def process_of(store: PostgresStore) -> int:
+    with store._connections.session() as connection:
+        return int(connection.info.backend_pid)
+
+
+def test_a_connection_that_was_idle_for_too_long_is_not_even_noticed_by_readers(
+    impatient: str, administrator: Any
+):
+    with closing(PostgresStore.open(impatient, "default")) as store:
+        wait_until_ended(administrator, process_of(store))
+        assert store.catalog.sources() == []
+
+
+def test_a_lock_is_kept_for_as_long_as_its_holder_is_at_work_elsewhere(impatient: str, administrator: Any):
+    with closing(PostgresStore.open(impatient, "default")) as store:
+        with store.catalog.sync_lock("docs", wait_s=0), closing(psycopg.connect(impatient)) as idle:
+            wait_until_ended(administrator, idle.info.backend_pid)
+            with (
+                closing(PostgresStore.open(impatient, "default")) as other,
+                pytest.raises(StoreBusy),
+                other.catalog.sync_lock("docs", wait_s=0),
+            ):
+                pass
+        wait_until_ended(administrator, process_of(store))  # as any other, when the lock is free
+
+
+def test_a_lock_that_was_lost_on_the_way_is_told(
+    store: PostgresStore, administrator: Any, caplog: pytest.LogCaptureFixture
+):
+    with store.catalog.sync_lock("docs", wait_s=0):
+        holders = "SELECT pg_terminate_backend(pid, 30000) FROM pg_locks WHERE locktype = 'advisory'"
+        assert administrator.execute(holders).fetchall() == [(True,)]
+    assert "kb sync" in caplog.text
 
 
 def test_who_waited_for_a_connection_in_vain_does_not_wait_again():

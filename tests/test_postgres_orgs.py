@@ -213,7 +213,7 @@ def test_every_organisation_is_answered_as_if_it_were_alone_where_one_graph_has_
     monkeypatch.setattr(upkeep, "INDEX_FROM", 1)
     monkeypatch.setattr(upkeep, "_MANY", 2)
     monkeypatch.setattr(scope, "ALWAYS_EXACT", 0)
-    monkeypatch.setattr(scope, "NARROW_SHARE", 0.0)
+    monkeypatch.setattr(scope, "MOST_EXACT", 0)
     own = admitted(database)
     pairs = opened(database, own, own)
     for store in pairs[0]:  # whose tables they are makes the index

@@ -12,6 +12,7 @@ from concord import KnowledgeBase, Note
 from concord.cli.main import main
 from concord.errors import BackendDown, StoreError
 from concord.outcomes import Finding, VectorIndexState
+from support.kb_command import Kb
 from support.postgres_server import fresh_org
 from support.recorders import write
 from support.small_library import secluded
@@ -144,6 +145,21 @@ def test_whoever_lacks_a_right_is_told_which_and_for_what(owner: KnowledgeBase, 
     with pytest.raises(StoreError, match="permission denied for table kb_orgs") as refusal:
         PostgresStore.open(as_role(owned, role), "default")
     assert "GRANT SELECT, INSERT, UPDATE, DELETE ON kb_orgs" in (refusal.value.hint or "")
+
+
+def test_who_mistypes_an_organisation_is_told_so_and_leaves_nothing_behind(
+    owner: KnowledgeBase, owned: str, role: str, kb: Kb
+):
+    """Whether or not the role may write."""
+    with psycopg.connect(owned) as connection:
+        connection.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role}")
+    for url in (owned, as_role(owned, role)):
+        told = kb("--store", url, "--org", "mistyped", "search", "anything")
+        assert told.status == 2
+        assert "'mistyped' has nothing" in told.err
+    with psycopg.connect(as_role(owned, "postgres")) as connection:
+        named = "SELECT count(*) FROM kb_orgs WHERE name = 'mistyped'"
+        assert connection.execute(named).fetchone() == (0,)
 
 
 def test_what_a_role_without_rights_for_the_vectors_keeps_is_kept_once_and_says_so(

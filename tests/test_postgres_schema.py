@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import shlex
 import threading
@@ -12,12 +13,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from concord.backends.globs import glob_matches
 from concord.cli.main import main
 from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew, StoreError
-from concord.types import Piece, silent
-from contract.stored import put
+from concord.types import Feedback, Piece, silent
+from contract.stored import embed, put, unit
 from support.postgres_server import server_url
 from support.recorders import write
 
@@ -79,6 +81,35 @@ def test_a_database_of_the_first_schema_is_brought_up_to_date_with_all_that_it_h
         made.ledger.move("http://elsewhere")
         made.catalog.delete_documents(["docs/a.md"])
         assert [chunk_id for _, chunk_id in made.ledger.unsettled(9)] == [a]
+
+
+def test_a_path_that_no_index_has_room_for_is_named(database: str):
+    chance = random.Random(5)
+    path = "docs/deep-" + "/".join(f"{chance.getrandbits(800):x}" for _ in range(20))  # not to be compressed
+    with closing(PostgresStore.open(database, "default")) as made:
+        put(made, "docs/a.md", "text")
+        with pytest.raises(BadValue, match="docs/deep-") as refusal:
+            put(made, path, "text")
+        assert str(len(path)) in refusal.value.message
+        assert refusal.value.hint
+
+
+def test_opinions_are_still_there_and_still_one_a_query_after_a_migration(
+    database: str, monkeypatch: pytest.MonkeyPatch
+):
+    given = Feedback("docs/a.md", "docs/a.md:1-1", "good", "login", 1.0)
+    monkeypatch.setattr(migrations, "STEPS", migrations.STEPS[:7])
+    monkeypatch.setattr(migrations, "VERSION", 7)
+    with closing(PostgresStore.open(database, "default")) as old:
+        assert old.catalog.sources() == []
+    with psycopg.connect(database) as connection:
+        values = "'login', 'docs/a.md', 'docs/a.md:1-1', 'good', 1"
+        connection.execute(f"INSERT INTO kb_feedback SELECT key, {values} FROM kb_orgs")
+    monkeypatch.undo()
+    with closing(PostgresStore.open(database, "default")) as made:
+        assert made.journal.feedback() == [given]
+        made.journal.record_feedback(replace(given, opinion="bad"))
+        assert made.journal.feedback() == [replace(given, opinion="bad")]
 
 
 def test_a_type_is_noted_whoever_writes_the_document(database: str):
@@ -149,6 +180,24 @@ def test_a_password_is_in_no_message():
     assert "localhost:1" in refusal.value.message
     assert refusal.value.hint
     assert "hunter2" not in f"{refusal.value.message} {refusal.value.hint}"
+
+
+def test_a_pgvector_where_the_role_does_not_look_is_refused_before_anything_is_made(
+    owned: str, administrator: Any
+):
+    name = psycopg.conninfo.conninfo_to_dict(owned)["user"]
+    with psycopg.connect(owned.replace(f"{name}:@", "postgres:@"), autocommit=True) as connection:
+        connection.execute("DROP EXTENSION vector; CREATE SCHEMA apart; CREATE EXTENSION vector SCHEMA apart")
+        with pytest.raises(StoreError, match="apart") as refusal:
+            PostgresStore.open(owned, "default")
+        assert "search_path" in (refusal.value.hint or "")
+        assert connection.execute("SELECT to_regclass('kb_schema')").fetchone() == (None,)
+        connection.execute(f"GRANT USAGE ON SCHEMA apart TO {name}")
+    administrator.execute(f'ALTER ROLE {name} SET search_path = "$user", public, apart')
+    with closing(PostgresStore.open(owned, "default")) as made:
+        (a,) = put(made, "docs/a.md", "text")
+        embed(made, [(a, unit(1, 0, 0, 0))])
+        assert made.vectors.fetch([a]) == {a: unit(1, 0, 0, 0)}
 
 
 def test_a_pgvector_that_is_too_old_is_refused(database: str, monkeypatch: pytest.MonkeyPatch):

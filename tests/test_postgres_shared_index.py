@@ -16,7 +16,7 @@ from contract.stored import EVERYTHING, IDENTITY, put
 from support.postgres_server import walks
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
-from concord.backends.postgres import upkeep  # noqa: E402
+from concord.backends.postgres import scope, upkeep  # noqa: E402
 from concord.backends.postgres.store import PostgresStore  # noqa: E402
 
 Points = NDArray[np.float32]
@@ -51,10 +51,12 @@ def fill(store: Store, path: str, points: Points) -> list[ChunkId]:
     return ids
 
 
-def recall(store: Store, ids: Sequence[ChunkId], points: Points, filter: Filter) -> float:
+def recall(
+    store: Store, ids: Sequence[ChunkId], points: Points, filter: Filter, queries: Points | None = None
+) -> float:
     """Return which share of the ten that are nearest is among the candidates of a search."""
     hits = 0
-    for query in asked_between(points):
+    for query in asked_between(points) if queries is None else queries:
         nearest = {ids[place] for place in np.argsort(-(points @ query))[:10]}
         found = store.vectors.search(query.tobytes(), filter, CANDIDATES)
         hits += len(nearest & {one.chunk_id for one in found})
@@ -72,6 +74,59 @@ def test_the_vectors_of_another_organisation_on_the_way_take_nothing_from_the_ne
         fill(other, "docs/a.md", topic(OTHER, 0.1))
         other.tend(silent)
         assert recall(own, ids, points, EVERYTHING) >= 0.95
+
+
+def cloud(axis: int, size: int, seed: int) -> Points:
+    """Return points of a topic that are about as far from each other as from another topic's."""
+    return unit_rows(np.eye(64)[axis] + 0.12 * np.random.default_rng(seed).standard_normal((size, 64)))
+
+
+SOME, OTHERS, ELSEWHERE = cloud(0, 1800, 1), cloud(1, 3000, 2), cloud(1, QUERIES, 3)
+
+
+def test_who_asks_about_what_only_another_organisation_has_is_shown_the_nearest_of_their_own(database: str):
+    with (
+        closing(PostgresStore.open(database, "own")) as own,
+        closing(PostgresStore.open(database, "other")) as other,
+    ):
+        ids = fill(own, "docs/a.md", SOME)
+        fill(other, "docs/a.md", OTHERS)
+        other.tend(silent)
+        assert recall(own, ids, SOME, EVERYTHING, ELSEWHERE) == 1
+        before = walks(own, DIMENSION)
+        assert recall(own, ids, SOME, EVERYTHING, SOME[:QUERIES]) >= 0.95
+        assert walks(own, DIMENSION) > before
+
+
+def test_who_asks_about_what_a_filter_leaves_out_is_shown_the_nearest_of_the_rest(
+    database: str, monkeypatch: pytest.MonkeyPatch
+):
+    docs = Filter(source_id="docs")
+    with closing(PostgresStore.open(database, "default")) as store:
+        ids = fill(store, "docs/a.md", SOME)
+        fill(store, "code/a.py", OTHERS)
+        store.tend(silent)
+        assert recall(store, ids, SOME, docs, ELSEWHERE) == 1
+        assert walks(store, DIMENSION) == 0  # as few are compared
+        monkeypatch.setattr(scope, "MOST_EXACT", 0)
+        with closing(PostgresStore.open(database, "default")) as other:
+            assert recall(other, ids, SOME, docs, ELSEWHERE) == 1
+            assert walks(other, DIMENSION) > 0
+
+
+def test_where_too_many_are_left_to_compare_a_walk_that_went_astray_is_made_with_more_effort(
+    database: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(scope, "MOST_EXACT", 0)
+    monkeypatch.setattr(scope, "MOST_COMPARED", len(SOME) - 1)
+    with closing(PostgresStore.open(database, "default")) as store:
+        ids = fill(store, "docs/a.md", SOME)
+        fill(store, "code/a.py", OTHERS)
+        store.tend(silent)
+        docs = Filter(source_id="docs")
+        assert recall(store, ids, SOME, docs, ELSEWHERE) >= 0.9
+        for query in ELSEWHERE:
+            assert len(store.vectors.search(query.tobytes(), docs, CANDIDATES)) == CANDIDATES
 
 
 def has_index(store: PostgresStore) -> bool:

@@ -94,9 +94,13 @@ def plan(store: PostgresStore, filter: Filter) -> str:
             "space": 1,
             **allowed.values,
         }
-        store.vectors._ask_state(connection, more=vectors._EFFORT, effort="64")
+        store.vectors._ask_state(connection, more=vectors._EFFORT, effort="64", scanned="20000")
         statement = vectors._NEAREST.format(
-            sent="NULL", table="kb_vectors_24", allowed=allowed.each, order=vectors._WALKED.format(limit=10)
+            sent="NULL",
+            passed="0",
+            table="kb_vectors_24",
+            allowed=allowed.each,
+            order=vectors._WALKED.format(limit=10),
         )
         return "\n".join(line for (line,) in connection.execute("EXPLAIN " + statement, values))
 
@@ -218,7 +222,11 @@ def test_an_index_that_somebody_else_has_just_built_is_not_built_again(
 
 @pytest.mark.promise("002.hnsw")
 @pytest.mark.parametrize("filter", [EVERYTHING, Filter(tags=("half",))], ids=str)
-def test_many_vectors_are_indexed_when_a_sync_ends_and_the_index_answers(many: PostgresStore, filter: Filter):
+def test_many_vectors_are_indexed_when_a_sync_ends_and_the_index_answers(
+    many: PostgresStore, filter: Filter, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(scope, "MOST_EXACT", 0)
+    monkeypatch.setattr(many.vectors, "_scopes", scope.Scopes(many._connections.org))
     assert "kb_vectors_24_hnsw" in plan(many, filter)
     chance = random.Random(8)
     allowed = set(range(1, POINTS + 1)) if filter.is_open else set(range(2, POINTS + 1, 2))
@@ -249,6 +257,7 @@ def test_a_filter_that_was_asked_before_sees_what_others_have_changed_since(
 ):
     monkeypatch.setattr(upkeep, "INDEX_FROM", 1)
     monkeypatch.setattr(scope, "ALWAYS_EXACT", always_exact)
+    monkeypatch.setattr(scope, "MOST_EXACT", always_exact)
     filter = Filter(tags=("hot",))
     with (
         closing(PostgresStore.open(database, "default")) as store,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 from msgspec.structs import replace
 
 from concord.storage import Store
@@ -43,6 +45,15 @@ def test_the_last_opinion_on_a_document_for_a_query_counts(store: Store):
     for feedback in (first, other, unasked, replace(first, opinion="bad", at=4.0)):
         store.journal.record_feedback(feedback)
     assert store.journal.feedback() == [other, unasked, replace(first, opinion="bad", at=4.0)]
+
+
+def test_a_query_that_is_judged_may_be_a_pasted_page(store: Store):
+    chance = random.Random(5)
+    page = "".join(chr(chance.randrange(32, 0x2000)) for _ in range(20_000))  # nothing to be compressed
+    given = Feedback("docs/a.md", "docs/a.md:1-1", "good", page, 1.0)
+    for feedback in (given, replace(given, query=page + "s"), replace(given, opinion="bad")):
+        store.journal.record_feedback(feedback)
+    assert store.journal.feedback() == [replace(given, opinion="bad"), replace(given, query=page + "s")]
 
 
 def test_opinions_outlive_their_documents(store: Store):

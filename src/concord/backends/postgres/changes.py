@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from psycopg.errors import UniqueViolation
+from psycopg.errors import ProgramLimitExceeded, UniqueViolation
 
 from concord.backends.columns import Columns, columns_of
 from concord.backends.postgres.chunk_changes import Group, labels_of, put_chunks, stored_labels
@@ -27,7 +27,7 @@ from concord.backends.postgres.rows import document_values, loaded, source_value
 from concord.backends.sql_values import list_of
 from concord.backends.store_errors import name_taken, no_document, no_source, path_taken
 from concord.backends.supersession import rerouted
-from concord.errors import NotFound
+from concord.errors import BadValue, NotFound
 from concord.types import ChunkId, Document, Piece, Source
 
 _LOCK_ORG = "SELECT last_chunk FROM kb_orgs WHERE key = %s FOR UPDATE"
@@ -206,6 +206,15 @@ def _write_documents(connection: Connection, org: int, documents: Sequence[Docum
             cursor.executemany(_PUT_DOCUMENT, rows)
     except UniqueViolation as fault:
         raise path_taken(*(row["path"] for row in rows)) from fault
+    except ProgramLimitExceeded as fault:  # of a row of an index: a third of a page
+        raise _too_long(max((document.path for document in documents), key=len)) from fault
+
+
+def _too_long(path: str) -> BadValue:
+    return BadValue(
+        f"PostgreSQL cannot keep a path of {len(path.encode(errors='replace'))} bytes: {path[:80]}…",
+        hint="2,600 bytes fit: move the file up some folders, or name it in .kbignore",
+    )
 
 
 def _delete_documents(connection: Connection, org: int, asked: list[str]) -> int:

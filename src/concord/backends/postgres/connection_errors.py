@@ -26,17 +26,31 @@ def why_refused(fault: Exception, server: str) -> KBError | None:
             f"the URL of PostgreSQL at {server} is wrong: {wrong[1]}",
             hint="check what follows the database in store.url",
         )
+    said = _said(fault)
+    return _explanation(said)(said, server) if said else None
+
+
+def is_full(fault: Exception) -> bool:
+    """Whether a server that runs has refused a connection, as far as its language tells: it has enough."""
+    said = _said(fault)
+    return bool(said) and _explanation(said) in (crowded, _refusing)
+
+
+def _said(fault: Exception) -> str:
     said = _SAID.search(str(fault)) if _CONNECTING in str(fault) else None
-    if said is None:
-        return None
-    explain = next((explain for words, explain in _EXPLANATIONS if words.search(said[1])), _refusing)
-    return explain(said[1], server)
+    return said[1] if said else ""
+
+
+def _explanation(said: str) -> Callable[[str, str], KBError]:
+    return next((explain for words, explain in _EXPLANATIONS if words.search(said)), _refusing)
 
 
 def crowded(said: str, server: str) -> KBError:
     """Say that there are as many connections as there may be."""
     return StoreBusy(
-        f"all connections to PostgreSQL at {server} are in use", hint="wait a moment, then try again"
+        f"all connections to PostgreSQL at {server} are in use",
+        hint="wait a moment, then try again; if that never helps, the role is allowed too few: whoever writes"
+        " needs 2 at once (ALTER ROLE … CONNECTION LIMIT)",
     )
 
 

@@ -15,6 +15,7 @@ import psycopg
 from psycopg_pool import ConnectionPool
 
 from concord.backends.postgres.bounded import GRACE_S, Bounded
+from concord.backends.postgres.connection_errors import is_full
 from concord.backends.postgres.faults import is_lost, translated
 from concord.backends.postgres.location import Location
 from concord.backends.postgres.vector_form import register_vectors
@@ -26,6 +27,7 @@ logging.getLogger("psycopg").setLevel(logging.ERROR)
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 T = TypeVar("T")
+Org = int | Callable[[], int]  # the key of an organisation, or what gives it one
 
 # A search asks at most four things at once and a sync holds two connections; a server has 100 by default.
 MOST_CONNECTIONS = 12
@@ -47,9 +49,9 @@ def connect(location: Location) -> Bounded:
 class Connections:
     """The pool of one store."""
 
-    def __init__(self, location: Location, org: int, options: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, location: Location, org: Org, options: Mapping[str, Any] | None = None) -> None:
         self.location = location
-        self.org = org  # the key of the organisation: every statement names it
+        self._org = org
         # What building an index may use; None leaves it to the server.
         self.index_memory_mb: int | None = options["store.index_memory_mb"] if options else None
         # What most searches allow: a connection that begins with it need not be told.
@@ -65,6 +67,18 @@ class Connections:
             configure=self._configure,
             open=True,
         )
+
+    @property
+    def org(self) -> int:
+        """The key of the organisation: every statement names it."""
+        if callable(self._org):
+            self._org = self._org()
+        return self._org
+
+    @property
+    def has_org(self) -> bool:
+        """Whether the organisation has a key; whoever asks for one that has none gives it one."""
+        return not callable(self._org)
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """Return what a piece of reading comes to; it is done again when a connection had died unnoticed."""
@@ -132,8 +146,14 @@ class Connections:
     def _make_sure(self) -> None:
         """After a loss, ask the server before the pool: a refusal takes no time, the pool would wait."""
         if self._is_doubtful.is_set():
-            connect(self.location).close()
-            self._pool.drain()  # those that died with the server are replaced; asking them might take long
+            try:
+                connect(self.location).close()
+            except psycopg.OperationalError as fault:
+                if not is_full(fault):
+                    raise
+                self._pool.check()  # it answers: those that live stay ours, whoever else wants their places
+            else:
+                self._pool.drain()  # those that died with the server are replaced; asking them may take long
             self._is_doubtful.clear()
 
     def _configure(self, connection: Bounded) -> None:

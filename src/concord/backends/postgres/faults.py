@@ -16,6 +16,7 @@ from concord.call_limit import limit_ms
 from concord.errors import BackendDown, BadValue, CorruptStore, KBError, StoreBusy, StoreError
 
 _DENIED = re.compile(r"permission denied for (table|schema) (\S+)")
+_ENDED = (errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow, errors.IdleSessionTimeout)
 _AGAIN = "nothing was lost: start it again or check the network, then repeat the command"
 
 
@@ -30,7 +31,7 @@ def translated(server: str) -> AbstractContextManager[None]:
 
 def is_lost(fault: BaseException) -> bool:
     """Whether a fault means that the connection is gone, not that a statement was refused."""
-    if isinstance(fault, errors.AdminShutdown | errors.CrashShutdown | errors.CannotConnectNow):
+    if isinstance(fault, _ENDED):
         return True
     if isinstance(fault, Unanswered | PoolTimeout):  # to ask again would take as long again
         return False

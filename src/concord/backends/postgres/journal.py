@@ -22,7 +22,7 @@ ON CONFLICT (org, document) DO UPDATE SET count = excluded.count, last_at = excl
 _ACCESSES = "SELECT document, count, last_at FROM kb_accesses WHERE org = %s AND document = ANY(%s)"
 _RECORD_FEEDBACK = """
 INSERT INTO kb_feedback (org, document_id, citation, opinion, query, at) VALUES (%s, %s, %s, %s, %s, %s)
-ON CONFLICT (org, query, document_id) DO UPDATE
+ON CONFLICT (org, kb_hash(query), document_id) DO UPDATE
 SET citation = excluded.citation, opinion = excluded.opinion, at = excluded.at"""
 _FEEDBACK = """
 SELECT document_id, citation, opinion, query, at FROM kb_feedback WHERE org = %s

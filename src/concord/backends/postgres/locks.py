@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import threading
 import time
 from collections.abc import Iterator
@@ -15,6 +16,15 @@ from concord.backends.store_errors import locked
 
 # Between two tries. Most locks are held for moments or for minutes.
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 0.5
+
+# Whoever holds a lock works on other connections: this one is idle, which a server may be set to take ill.
+_TRY = "SELECT pg_try_advisory_lock(%s), set_config('idle_session_timeout', '0', false)"
+
+_LOG = logging.getLogger(__name__)
+_LOST = (
+    "the connection that kept other processes out was lost on the way, so that one may have written the same:"
+    " run `kb sync` once more"
+)
 
 
 class Locks:
@@ -45,8 +55,11 @@ class Locks:
                 raise locked(doing)
             try:
                 yield
-            finally:
+            except BaseException:
                 self._release(key, holder)
+                raise
+            if not self._release(key, holder):
+                _LOG.warning(_LOST)
 
     @contextmanager
     def _using(self) -> Iterator[None]:
@@ -82,17 +95,19 @@ class Locks:
                 return None
             connection = self._borrowed()
             with self._connections.watching(connection):
-                asked = connection.execute("SELECT pg_try_advisory_lock(%s)", (key,))
-            if asked.fetchone() != (True,):
+                taken, _ = connection.execute(_TRY, (key,)).fetchone() or (False, "")
+            if not taken:
                 return None
             self._held.add(key)
             return connection
 
-    def _release(self, key: int, holder: Connection) -> None:
+    def _release(self, key: int, holder: Connection) -> bool:
+        """Let go of a lock; return whether it was ours until now."""
         with self._turn:
             self._held.discard(key)
             with suppress(psycopg.Error):  # a connection that is lost has let go already
-                holder.execute("SELECT pg_advisory_unlock(%s)", (key,))
+                return holder.execute("SELECT pg_advisory_unlock(%s)", (key,)).fetchone() == (True,)
+            return False
 
     def _borrowed(self) -> Connection:
         """Return the connection of all locks: another one after it was lost, and its locks with it."""
@@ -102,6 +117,9 @@ class Locks:
         return self._connection
 
     def _give_back(self) -> None:
+        if self._connection is not None:
+            with suppress(psycopg.Error):
+                self._connection.execute("RESET idle_session_timeout")
         self._connection = None
         self._lent.close()
 

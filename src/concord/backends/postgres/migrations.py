@@ -16,7 +16,11 @@ _LOCK = 0x6B62636F  # one migration at a time, whoever starts it
 
 OLDEST_PGVECTOR = (0, 8)
 
-_IS_KNOWN = "SELECT to_regclass('kb_schema') IS NOT NULL"
+# With the schema of an extension whose type is not found by its name alone, as our statements call it.
+_IS_KNOWN = """
+SELECT to_regclass('kb_schema') IS NOT NULL, (
+    SELECT n.nspname FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
+    WHERE e.extname = 'vector' AND to_regtype('vector') IS NULL)"""
 _MAKE_KNOWN = "CREATE TABLE kb_schema (version integer NOT NULL); INSERT INTO kb_schema VALUES (0)"
 _FOREIGN = "SELECT to_regclass('kb_chunks') IS NOT NULL"
 _PUT_ORG = "INSERT INTO kb_orgs (name) VALUES (%s) ON CONFLICT (name) DO NOTHING"
@@ -69,6 +73,11 @@ def _birthplace(connection: Connection) -> None:
     connection.execute(schema.BIRTHPLACE)
 
 
+def _any_query(connection: Connection) -> None:
+    """Opinions on queries of any length."""
+    connection.execute(schema.ANY_QUERY)
+
+
 def _refuse_old_pgvector(connection: Connection) -> None:
     """Refuse a pgvector whose graph cannot be walked on until a filter has let enough through."""
     version = str(_value(connection, "SELECT extversion FROM pg_extension WHERE extname = 'vector'"))
@@ -90,12 +99,13 @@ STEPS: tuple[Callable[[Connection], None], ...] = (
     _types,
     _left_behind,
     _birthplace,
+    _any_query,
 )
 VERSION = len(STEPS)
 
 
-def bring_up_to_date(location: Location) -> int:
-    """Make the database usable for an organisation and return the organisation's key.
+def bring_up_to_date(location: Location) -> int | None:
+    """Make the database usable and return the organisation's key; None when it has never kept anything.
 
     Raises:
         SchemaTooNew: a newer program wrote it.
@@ -107,6 +117,17 @@ def bring_up_to_date(location: Location) -> int:
         if _version(connection, location) < VERSION:
             _migrate(connection, location)
         return _org(connection, location.org)
+
+
+def make_org(location: Location) -> int:
+    """Return the key of an organisation, which gets one now unless it has."""
+    with translated(location.server), connect(location) as connection:
+        with connection.transaction():
+            connection.execute(_PUT_ORG, (location.org,))
+            connection.execute(_PUT_SPACE, {"name": location.org})
+        made = _org(connection, location.org)
+    assert made is not None
+    return made
 
 
 def _migrate(connection: Bounded, location: Location) -> None:
@@ -126,7 +147,10 @@ def _migrate(connection: Bounded, location: Location) -> None:
 
 
 def _version(connection: Connection, location: Location) -> int:
-    if not _value(connection, _IS_KNOWN):
+    is_known, hidden_in = connection.execute(_IS_KNOWN).fetchone() or (False, None)
+    if hidden_in is not None:
+        raise _hidden_pgvector(hidden_in, location)
+    if not is_known:
         return 0
     version = int(_value(connection, "SELECT version FROM kb_schema"))
     if version > VERSION:
@@ -137,6 +161,14 @@ def _version(connection: Connection, location: Location) -> int:
     return version
 
 
+def _hidden_pgvector(where: str, location: Location) -> StoreError:
+    return StoreError(
+        f"PostgreSQL at {location.server} has pgvector in the schema {where}, where the role does not look",
+        hint=f"let an administrator run GRANT USAGE ON SCHEMA {where} TO the role, and ALTER ROLE … SET"
+        f' search_path = "$user", public, {where}; or ALTER EXTENSION vector SET SCHEMA public',
+    )
+
+
 def _refuse_foreign(connection: Connection, location: Location) -> None:
     if _value(connection, _FOREIGN):
         raise CorruptStore(
@@ -145,15 +177,9 @@ def _refuse_foreign(connection: Connection, location: Location) -> None:
         )
 
 
-def _org(connection: Connection, name: str) -> int:
+def _org(connection: Connection, name: str) -> int | None:
     found = connection.execute(_ORG, (name,)).fetchone()
-    if found is None:
-        with connection.transaction():
-            connection.execute(_PUT_ORG, (name,))
-            connection.execute(_PUT_SPACE, {"name": name})
-        found = connection.execute(_ORG, (name,)).fetchone()
-    assert found is not None
-    return int(found[0])
+    return int(found[0]) if found else None
 
 
 def _value(connection: Connection, statement: str) -> Any:

@@ -287,6 +287,16 @@ LEFT_BEHIND = "ALTER TABLE kb_orgs ADD COLUMN left_behind text NOT NULL DEFAULT 
 BIRTHPLACE = "ALTER TABLE kb_orgs ADD COLUMN birthplace text NOT NULL DEFAULT ''"
 
 
+# A row of an index has room for a third of a page, and a query may be a pasted one. The hash is the same for
+# as long as the database is there, although PostgreSQL cannot know: its encoding does not change.
+ANY_QUERY = """
+CREATE FUNCTION kb_hash(given text) RETURNS bytea LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$ SELECT sha256(convert_to(given, 'UTF8')) $$;
+ALTER TABLE kb_feedback DROP CONSTRAINT kb_feedback_pkey;
+CREATE UNIQUE INDEX kb_feedback_once ON kb_feedback (org, kb_hash(query), document_id);
+"""
+
+
 def vector_table(dimension: int) -> str:
     """Return the name of the table of vectors of a dimension; its index is called the same with `_hnsw`."""
     return f"kb_vectors_{dimension:d}"

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
 from typing import Any
 
 from concord.backends.postgres.cache import PostgresCache
 from concord.backends.postgres.catalog import PostgresCatalog
-from concord.backends.postgres.connections import Connections
+from concord.backends.postgres.connections import Connections, Org
 from concord.backends.postgres.journal import PostgresJournal
 from concord.backends.postgres.ledger import PostgresLedger
 from concord.backends.postgres.lexical import PostgresLexical
 from concord.backends.postgres.location import Location, locate
 from concord.backends.postgres.locks import Locks
-from concord.backends.postgres.migrations import bring_up_to_date
+from concord.backends.postgres.migrations import bring_up_to_date, make_org
 from concord.backends.postgres.spaces import SPACE_COLUMNS, PostgresSpaces, active_of, spaces_of
 from concord.backends.postgres.upkeep import tidy_up
 from concord.backends.postgres.vectors import PostgresVectors
@@ -31,17 +32,9 @@ class PostgresStore:
 
     path = None  # the server has its own files
 
-    def __init__(self, location: Location, org: int, options: Mapping[str, Any] | None = None) -> None:
-        self.org = org  # the key of its row
+    def __init__(self, location: Location, org: Org, options: Mapping[str, Any] | None = None) -> None:
         self._connections = Connections(location, org, options)
-        locks = Locks(self._connections)
-        self.catalog = PostgresCatalog(self._connections, locks)
-        self.lexical = PostgresLexical(self._connections)
-        self.vectors = PostgresVectors(self._connections)
-        self.spaces = PostgresSpaces(self._connections)
-        self.cache = PostgresCache(self._connections)
-        self.ledger = PostgresLedger(self._connections, locks)
-        self.journal = PostgresJournal(self._connections)
+        self._locks = Locks(self._connections)
         self._seen: tuple[int, list[Source]] | None = None  # the sources of a generation
 
     @classmethod
@@ -54,12 +47,55 @@ class PostgresStore:
             BackendDown: the server does not answer.
         """
         location = locate(url, org)
-        return cls(location, bring_up_to_date(location), options)
+        key = bring_up_to_date(location)
+        return cls(location, partial(make_org, location) if key is None else key, options)
+
+    @property
+    def org(self) -> int:
+        """The key of the organisation's row."""
+        return self._connections.org
 
     @property
     def is_begun(self) -> bool:
-        """Whether the organisation has ever changed anything: its row is made when it is first opened."""
-        return self.catalog.generation() > 0
+        """Whether the organisation has ever changed anything: its row is made when a part is first used."""
+        return self._connections.has_org and self.catalog.generation() > 0
+
+    # Each part is made when it is first asked for, and the organisation's row with it.
+
+    @cached_property
+    def catalog(self) -> PostgresCatalog:
+        """Sources, documents and chunks."""
+        return PostgresCatalog(self._connections, self._locks)
+
+    @cached_property
+    def lexical(self) -> PostgresLexical:
+        """The index of words."""
+        return PostgresLexical(self._connections)
+
+    @cached_property
+    def vectors(self) -> PostgresVectors:
+        """The vectors of the active space."""
+        return PostgresVectors(self._connections)
+
+    @cached_property
+    def spaces(self) -> PostgresSpaces:
+        """The vectors of each model."""
+        return PostgresSpaces(self._connections)
+
+    @cached_property
+    def cache(self) -> PostgresCache:
+        """Embeddings that were made before."""
+        return PostgresCache(self._connections)
+
+    @cached_property
+    def ledger(self) -> PostgresLedger:
+        """What is known of vectors outside."""
+        return PostgresLedger(self._connections, self._locks)
+
+    @cached_property
+    def journal(self) -> PostgresJournal:
+        """What was read and what was judged."""
+        return PostgresJournal(self._connections)
 
     def others(self) -> list[str]:
         """Return nobody: policies hide organisations from each other."""

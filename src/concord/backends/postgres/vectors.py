@@ -24,6 +24,8 @@ from concord.types import FLOAT_BYTES, ChunkId, Filter, Identity, Pending, Score
 
 Cursor = psycopg.Cursor[tuple[Any, ...]]
 
+MOST_EF_SEARCH = 200
+_OVER_FETCHED = 4  # times what is wanted: the nearest of these were found up to 1.4 times as often
 EF_SEARCH = 64  # where nobody asks for another: recall@10 is above 0.95 (benchmarks/bench_postgres.py)
 _FETCHED_AT_ONCE = 10_000  # vectors in one value, which may have a gigabyte: 16,000 dimensions fit
 
@@ -41,17 +43,22 @@ _IS_ACTIVE, _IS_BOUND = "s.is_active", "s.identity = %(identity)s"
 _EXACT = "(v.embedding <=> %(vector)s) + 0.0, v.chunk LIMIT %(limit)s"
 _WALKED = "v.embedding <=> %(vector)s LIMIT {limit:d}"  # planned for this limit: an unknown one looks large
 _NEAREST = """
-SELECT array_agg(n.chunk), array_agg(n.distance), {sent} FROM (
+SELECT array_agg(n.chunk), array_agg(n.distance), {sent}, {passed} FROM (
     SELECT v.chunk, v.embedding <=> %(vector)s AS distance, v.embedding FROM {table} AS v
     WHERE v.org = %(org)s AND v.space = %(space)s AND {allowed} ORDER BY {order}
 ) AS n"""
 _WITH_VECTORS, _WITHOUT_VECTORS = "string_agg(vector_send(n.embedding), '')", "NULL::bytea"
+# Vectors that the graph has led to, also those that a policy or a filter then hid, as the server counts them
+# for its statistics: since some moment before the transaction, so only the difference of two tells anything.
+_PASSED = "coalesce(pg_stat_get_xact_tuples_fetched(to_regclass({index})), 0)"
 # How the graph is walked in the rest of a transaction; asked with the state, it takes no time of its own. In
 # strict order, what is nearer than something walked past is lost, be that another organisation's: where four
 # collections shared the graph, 22 of 150 searches missed all the nearest ten. So order comes afterwards.
-_EFFORT = """,
+_EFFORT = f""",
     set_config('hnsw.ef_search', %(effort)s, true), set_config('hnsw.iterative_scan', 'relaxed_order', true),
-    set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)"""
+    set_config('hnsw.max_scan_tuples', %(scanned)s, true),
+    set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
+    {_PASSED.format(index="'kb_vectors_' || s.dimension || '_hnsw'")}"""
 
 # Of a model that has no space, every chunk waits.
 _WAITING = """
@@ -128,6 +135,17 @@ class _Wanted(NamedTuple):
     limit: int
     ef_search: int
     with_vectors: bool
+
+    def with_all_effort(self) -> _Wanted:
+        """Return the same for a walk that looks further than it must."""
+        return self._replace(limit=_OVER_FETCHED * self.limit, ef_search=MOST_EF_SEARCH)
+
+
+class _Walked(NamedTuple):
+    """What the graph has led to, and whether that may be other than the nearest: it led past much else."""
+
+    found: list[Scored]
+    is_astray: bool
 
 
 class PostgresVectors:
@@ -267,7 +285,7 @@ class PostgresVectors:
 
     def _state(self, connection: Connection, locked: str = "") -> _State | None:
         """Return what there is of the space that this index is about; None when there is no such space."""
-        return _state_of(self._ask_state(connection, locked))
+        return _state_of(self._ask_state(connection, locked).fetchone())
 
     def _ask_state(self, connection: Connection, locked: str = "", more: str = "", **values: Any) -> Cursor:
         statement = _STATE.format(which=self._which, more=more) + locked
@@ -287,10 +305,10 @@ class PostgresVectors:
     def _search(self, connection: Connection, wanted: _Wanted) -> list[Scored]:
         vector, filter, limit = wanted.vector, wanted.filter, wanted.limit
         values: dict[str, Any] = {"vector": Embedding(vector), "limit": limit, "org": self._org}
-        walk = partial(self._walk, connection, wanted, values)
-        seen, found = self._seen, None
+        walk = partial(self._walk, connection, values)
+        seen, walked = self._seen, None
         if seen is not None and _is_walked(seen, filter, vector):
-            state, found = walk(seen, open_scope(filter, seen.chunks).each)
+            state, walked = walk(wanted, seen, open_scope(filter, seen.chunks))
         else:
             state = self._seen = self._state(connection)
         if state is None:
@@ -302,24 +320,33 @@ class PostgresVectors:
         scope = self._scope(connection, filter, state)
         values |= scope.values
         if state.is_indexed and not scope.is_narrow(state.table_size):
-            found = walk(state, scope.each)[1] if found is None else found
-            if found is not None and len(found) == min(limit, scope.size):
-                return _in_order(found)
+            walked = walk(wanted, state, scope)[1] if walked is None else walked
+            if walked and walked.is_astray and not scope.is_comparable:
+                walked = walk(wanted.with_all_effort(), state, scope)[1]
+            elif walked and walked.is_astray:
+                walked = None
+            if walked and len(walked.found) >= min(limit, scope.size):
+                return _in_order(walked.found)[:limit]
         statement = _nearest(wanted, state, scope.together, _EXACT)
         compared = connection.cursor(binary=True).execute(statement, {**values, "space": state.space})
-        return _in_order(_scored(compared, state.dimension))
+        return _in_order(_scored(compared.fetchone(), state.dimension))
 
     def _walk(
-        self, connection: Connection, wanted: _Wanted, values: Mapping[str, Any], seen: _State, allowed: str
-    ) -> tuple[_State | None, list[Scored] | None]:
+        self, connection: Connection, values: Mapping[str, Any], wanted: _Wanted, seen: _State, scope: Scope
+    ) -> tuple[_State | None, _Walked | None]:
         """Walk the graph and look at the state anew, in one trip; nothing is found if that is another now."""
-        statement = _nearest(wanted, seen, allowed, _WALKED.format(limit=wanted.limit))
+        in_view = wanted.limit + wanted.ef_search, seen.table_size
+        effort = {"effort": str(wanted.ef_search), "scanned": str(scope.most_scanned(*in_view))}
+        statement = _nearest(wanted, seen, scope.each, _WALKED.format(limit=wanted.limit))
         with connection.pipeline():
-            now = self._ask_state(connection, more=_EFFORT, effort=str(wanted.ef_search))
+            asked = self._ask_state(connection, more=_EFFORT, **effort)
             walked = connection.cursor(binary=True).execute(statement, {**values, "space": seen.space})
+        now, row = asked.fetchone(), walked.fetchone()
         state = self._seen = _state_of(now)
-        is_there = state is not None and state.is_like(seen)
-        return state, _scored(walked, seen.dimension or 0) if is_there else None
+        if not (now and row and state and state.is_like(seen)):
+            return state, None
+        is_astray = row[-1] - now[-1] > scope.most_passed(*in_view)
+        return state, _Walked(_scored(row, seen.dimension or 0), is_astray)
 
     def _scope(self, connection: Connection, filter: Filter, state: _State) -> Scope:
         if filter.is_open:
@@ -331,9 +358,11 @@ class PostgresVectors:
 
 def _nearest(wanted: _Wanted, state: _State, allowed: str, order: str) -> str:
     """Return the statement that finds the nearest, in an order that decides how."""
+    table = vector_table(state.dimension or 0)
     return _NEAREST.format(
         sent=_WITH_VECTORS if wanted.with_vectors else _WITHOUT_VECTORS,
-        table=vector_table(state.dimension or 0),
+        passed=_PASSED.format(index=f"'{table}_hnsw'"),
+        table=table,
         allowed=allowed,
         order=order,
     )
@@ -343,9 +372,9 @@ def _in_order(found: list[Scored]) -> list[Scored]:
     return sorted(found, key=lambda one: (-one.score, one.chunk_id))
 
 
-def _scored(cursor: Cursor, dimension: int) -> list[Scored]:
+def _scored(row: tuple[Any, ...] | None, dimension: int) -> list[Scored]:
     """Return what was found, about nearest first."""
-    ids, distances, sent = cursor.fetchone() or (None, None, None)
+    ids, distances, sent, _ = row or (None, None, None, 0)
     if not ids:
         return []
     vectors = from_wire(sent, dimension) if sent else [b""] * len(ids)
@@ -362,8 +391,7 @@ def _stored(cursor: Cursor) -> int | None:
     return int(number) if is_here else None
 
 
-def _state_of(cursor: Cursor) -> _State | None:
-    row = cursor.fetchone()
+def _state_of(row: tuple[Any, ...] | None) -> _State | None:
     return _State(*row[: len(_State._fields)]) if row else None
 
 
