@@ -258,6 +258,41 @@ def test_a_note_is_kept_at_once_while_the_model_is_cold_and_embedded_later(
     run(scene)
 
 
+def test_a_note_is_answered_when_it_is_kept_however_long_its_vectors_take(
+    tmp_path: Path, gated: type[GatedEmbedder]
+):
+    async def scene() -> None:
+        async with in_process(tmp_path / "home", limit_s=5.0, embed__provider="gated") as client:
+            await call(client, "kb_add_source", path=str(write_docs(tmp_path / "docs")))
+            while not (await call(client, "kb_stats"))["health"]["model_warm"]:
+                await anyio.lowlevel.checkpoint()
+            gated.close_gates(working=True)
+            kept = [await call(client, "kb_note", content=text) for text in ("An ibis. " * 9000, "A kite.")]
+            found = await call(client, "kb_search", query="kite", mode="fts5")
+            assert [one["document_id"] for one in found["results"]] == [kept[1]["document_id"]]
+            assert (await call(client, "kb_stats"))["pending"]
+            gated.working.open.set()
+            while (await call(client, "kb_stats"))["pending"]:
+                await anyio.lowlevel.checkpoint()
+
+    run(scene)
+
+
+def test_a_short_note_is_found_by_meaning_as_soon_as_it_is_answered(
+    tmp_path: Path, gated: type[GatedEmbedder]
+):
+    async def scene() -> None:
+        async with in_process(tmp_path / "home", embed__provider="gated") as client:
+            await call(client, "kb_add_source", path=str(write_docs(tmp_path / "docs")))
+            while not (await call(client, "kb_stats"))["health"]["model_warm"]:
+                await anyio.lowlevel.checkpoint()
+            kept = await call(client, "kb_note", content="The ibis is a bird.")
+            found = await call(client, "kb_search", query="ibis bird", mode="semantic")
+            assert found["results"][0]["document_id"] == kept["document_id"]
+
+    run(scene)
+
+
 def searching_by(quick: Callable[..., Reply]) -> list[Row]:
     """Return the tools with another one for searches."""
     return [row._replace(quick=quick) if row.name == "kb_search" else row for row in TOOLS]

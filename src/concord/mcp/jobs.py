@@ -93,6 +93,10 @@ class Job:
         if behind and not behind.waiting:
             behind.cancel()
 
+    def wait(self, seconds: float) -> None:
+        """Wait for the result, if it comes by then."""
+        wait_for_futures([self.result], seconds)
+
     def join(self, seconds: float) -> None:
         """Wait for the thread to end."""
         self._thread.join(seconds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -35,8 +36,11 @@ if TYPE_CHECKING:
     from concord.protocols import Progress
     from concord.types import Document, Source
 
+log = logging.getLogger(__name__)
+
 LISTED_BYTES = given.DEFAULT_TOKENS * BYTES_PER_TOKEN // 2  # of JSON; the text of the same is shorter
 MOST_LISTED = 200  # looked at for one page: more than ever fit
+EMBED_S = 1.0  # for which a note that is kept waits to be found by meaning, too: a short one takes far less
 MOST_FAILURES = 20  # named in a report; the rest are counted
 
 
@@ -104,13 +108,13 @@ def _size(reply: Reply) -> int:
 
 
 def note(state: ServerState, kb: KnowledgeBase, asked: given.NoteArguments) -> Reply:
-    """Keep a note; its vectors follow in the background while the model is cold."""
+    """Keep a note; its vectors follow in the background, and are waited for where they are made at once."""
     with state.notes.turn((kb.org, asked.model_dump_json())) as recent:
         if recent.document is None or not _still_says(kb, recent.document):
-            is_warm = kb.is_warm
-            recent.document = kb.note(_note(asked), supersedes=asked.supersedes, embed=is_warm)
-            if not is_warm:
-                state.jobs.start_or_join(_plan_embedding(kb, recent.document.source_id))
+            recent.document = kb.note(_note(asked), supersedes=asked.supersedes, embed=False)
+            embedding = state.jobs.start_or_join(_plan_embedding(kb, recent.document.source_id))
+            if kb.is_warm:
+                embedding.wait(EMBED_S)
         return _kept(kb, recent.document, asked.supersedes)
 
 
@@ -294,10 +298,12 @@ def _note(asked: given.NoteArguments) -> Note:
 
 
 def _plan_embedding(kb: KnowledgeBase, notes_id: str) -> Plan:
-    """Plan to embed notes that were kept without waiting for the model."""
+    """Plan to embed notes that are kept already."""
 
     def work(progress: Progress) -> JsonObject:
-        kb.sync([notes_id], progress=progress)
+        for report in kb.sync([notes_id], progress=progress):
+            if report.degraded:
+                log.warning("notes are kept but not embedded: %s", report.degraded)
         return {}
 
     return Plan(("embed notes", kb.org), "embedding notes", work, Extent(kb.org, notes_id))
