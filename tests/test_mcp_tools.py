@@ -539,7 +539,8 @@ def test_removing_a_source_tells_both_counts(tmp_path: Path):
             await call(client, "kb_add_source", path=str(write_docs(tmp_path / "docs")))
             vectors = (await call(client, "kb_stats"))["vectors"]
             removed = await call(client, "kb_remove_source", source="docs")
-            assert removed == {"source": "docs", "documents_deleted": 3, "vectors_deleted": vectors}
+            counts = {"documents_deleted": 3, "vectors_deleted": vectors}
+            assert removed == {"state": "done", "source": "docs", **counts, "note": None}
             assert (await call(client, "kb_search", query="token"))["returned"] == 0
 
     run(scene)

@@ -158,7 +158,7 @@ class KnowledgeBase:
 
         return self._syncing.ensure(absolute_path(path), embed=embed, progress=progress)
 
-    def remove(self, name: str, *, force: bool = False) -> Removal:
+    def remove(self, name: str, *, force: bool = False, progress: Progress = silent) -> Removal:
         """Delete a source: its vectors first, so that a vector store that is down leaves the rest whole.
 
         Raises:
@@ -169,7 +169,8 @@ class KnowledgeBase:
         """
         from concord.removal import remove
 
-        return remove(self.store, self._named(name), self.settings["sync.lock_wait_s"], force=force)
+        wait_s = self.settings["sync.lock_wait_s"]
+        return remove(self.store, self._named(name), wait_s, force=force, progress=progress)
 
     def sources(self) -> list[SourceSummary]:
         """Return every source with its counts, by name."""

@@ -138,7 +138,13 @@ LISTING = record(
     total=COUNT,
     next_cursor=maybe(TEXT),
 )
-REMOVAL = record(source=TEXT, documents_deleted=COUNT, vectors_deleted=COUNT)
+REMOVAL = record(
+    state={"enum": ["done", "running"]},
+    source=TEXT,
+    documents_deleted=COUNT,
+    vectors_deleted=COUNT,
+    note=maybe(TEXT),
+)
 STATS = record(
     org=TEXT,
     store=TEXT,

@@ -9,9 +9,10 @@ from mcp_types import ToolAnnotations
 
 from concord.mcp import arguments as given
 from concord.mcp import schemas, tools
-from concord.mcp.jobs import Plan
+from concord.mcp.jobs import Job, Plan
 from concord.mcp.packing import Reply
 from concord.mcp.server_state import ServerState
+from concord.wire import JsonObject
 
 if TYPE_CHECKING:
     from concord.knowledge import KnowledgeBase
@@ -37,7 +38,10 @@ class Row(NamedTuple):
     annotations: ToolAnnotations
     quick: Callable[[ServerState, KnowledgeBase, Any], Reply] | None = None
     long: Callable[[ServerState, KnowledgeBase, Any], Plan] | None = None
+    done: Callable[[JsonObject], Reply] = tools.synced
+    running: Callable[[Job, Job], Reply] = tools.still_syncing
     limit_s: float = OTHER_S
+    late: str = ""  # what comes of a quick one that writes, after a call has given it up
 
 
 def _reads() -> ToolAnnotations:
@@ -121,7 +125,9 @@ TOOLS: tuple[Row, ...] = (
         given.RemoveArguments,
         schemas.REMOVAL,
         _writes(destructive=True),
-        quick=tools.remove,
+        long=tools.plan_remove,
+        done=tools.removed,
+        running=tools.still_removing,
     ),
     Row(
         "kb_stats",
@@ -141,5 +147,7 @@ TOOLS: tuple[Row, ...] = (
         schemas.NOTE,
         _writes(idempotent=False),
         quick=tools.note,
+        late="the note is kept as soon as the store lets it be; sent again, it tells its document_id "
+        "and is kept once",
     ),
 )

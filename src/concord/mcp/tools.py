@@ -167,11 +167,28 @@ def _listing(
     return Reply(wire, render.listing(wire))
 
 
-def remove(state: ServerState, kb: KnowledgeBase, asked: given.RemoveArguments) -> Reply:
-    """Delete a source from the index; never notes, which nothing could bring back."""
-    wire = removal_to_json(kb.remove(asked.source))
+def plan_remove(state: ServerState, kb: KnowledgeBase, asked: given.RemoveArguments) -> Plan:
+    """Plan to delete a source from the index; never notes, which nothing could bring back."""
+    source = kb.source(asked.source).source
+
+    def work(progress: Progress) -> JsonObject:
+        return {"state": "done", **removal_to_json(kb.remove(source.id, progress=progress)), "note": None}
+
+    extent = Extent(kb.org, source.path or source.id)
+    return Plan(("remove", kb.org, source.id), source.name, work, extent, "removing", is_once=True)
+
+
+def removed(wire: JsonObject) -> Reply:
+    """Return the reply for a source that is gone."""
     counts = f"{wire['documents_deleted']} documents, {wire['vectors_deleted']} vectors"
     return Reply(wire, f"removed source {wire['source']} ({counts}); its files are untouched")
+
+
+def still_removing(job: Job, moving: Job) -> Reply:
+    """Return the reply for a source that will be gone after the call has ended."""
+    said = f"{_goes_on(job, moving)}; nothing more has to be done, and kb_list shows when it is gone"
+    counts = {"documents_deleted": 0, "vectors_deleted": 0}
+    return Reply({"state": "running", "source": job.plan.label, **counts, "note": said}, said)
 
 
 def stats(state: ServerState, kb: KnowledgeBase, asked: given.StatsArguments) -> Reply:
@@ -219,21 +236,23 @@ def plan_sync(state: ServerState, kb: KnowledgeBase, asked: given.SyncArguments)
     return Plan(("sync", kb.org, *names), asked.source or "all sources", work, extent)
 
 
-def finished(report: JsonObject) -> Reply:
+def synced(report: JsonObject) -> Reply:
     """Return the reply for indexing that is done."""
     return Reply(report, render.sync(report))
 
 
-def unfinished(job: Job, moving: Job) -> Reply:
+def still_syncing(job: Job, moving: Job) -> Reply:
     """Return the reply for indexing that goes on after the call has ended."""
-    label = job.plan.label
-    wire = _report({"source": label}, []) | {
+    wire = _report({"source": job.plan.label}, []) | {
         "state": "running",
         "progress": _progress(moving.step),
-        "note": f"indexing {label} goes on in the background ({_how_far(job, moving)}); what is done can be "
-        "searched, kb_sync waits for the rest",
+        "note": f"{_goes_on(job, moving)}; what is done can be searched, kb_sync waits for the rest",
     }
     return Reply(wire, render.sync(wire))
+
+
+def _goes_on(job: Job, moving: Job) -> str:
+    return f"{job.plan.doing} {job.plan.label} goes on in the background ({_how_far(job, moving)})"
 
 
 def _how_far(job: Job, moving: Job) -> str:
