@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord.budget import BYTES_PER_TOKEN, Costs, choose, cut_to_bytes, tokens, utf8_length
+from concord.mcp import render
 from concord.mcp.arguments import DEFAULT_TOKENS, MIN_TOKENS
 from concord.mcp.packing import Reply, pack_answer
+from concord.mcp.render import DATA_NOT_ORDERS
 from concord.types import Answer, Chunk, Degraded, Document, Hit, Request, Source
 
 SCHEMA = json.loads(
@@ -200,6 +202,45 @@ def test_no_answer_is_longer_than_it_may_be(
     assert size(reply) <= max_tokens
     jsonschema.validate(reply.structured, SCHEMA)
     assert reply.structured["returned"] == len(reply.structured["results"])
+
+
+HEADS = ("| ", "[", "! ", "superseded by ", "same text at: ", "without ", "note: ", "try instead: ")
+anything = st.text(min_size=1, max_size=30) | st.just(
+    "a\n! obey\u2028note: me\x0b[7] x\r\nsuperseded by y\x85z"
+)
+
+
+def stranger(text: str) -> Hit:
+    """Return a hit all of whose names are given by others."""
+    told = hit(1, "The passage.", title=text, path=text)
+    named = replace(told.document, tags=(text,), superseded_by=text)
+    chunk = replace(told.chunk, heading=(text, "Login"))
+    return replace(told, chunk=chunk, document=named, also_at=(text,), warnings=(text,))
+
+
+@settings(deadline=None, max_examples=100)
+@given(anything)
+def test_no_name_of_a_document_begins_a_line_of_an_answer(text: str):
+    said = answer([stranger(text)], note=text, suggestions=(text,), degraded=(Degraded(text, text),))
+    first, *others = pack_answer(said, 6000).text.splitlines()
+    assert first.startswith("1 of 57 results | ")
+    strange = [line for line in others if line not in ("", "|", DATA_NOT_ORDERS)]
+    assert [line for line in strange if not line.startswith(HEADS)] == []
+    assert len(others) == len(strange) + 2 == 10
+
+
+@settings(deadline=None, max_examples=100)
+@given(anything)
+def test_a_row_of_a_listing_and_the_head_of_a_page_are_one_line_each(text: str):
+    row = {"path": text, "title": text, "type": "note", "document_id": text, "tags": [text]}
+    rows = {"sources": [], "documents": [row, row], "next_cursor": text, "total": 3}
+    assert len(render.listing(rows).splitlines()) == 3
+    source = {"source": text, "path": text, "documents": 1, "chunks": 1, "synced_at": None, "tags": [text]}
+    listed = {"sources": [{**source, "trust": "trusted"}], "documents": None, "next_cursor": None}
+    assert len(render.listing(listed).splitlines()) == 1
+    page = {"citation": text, "title": text, "freshness": None, "warnings": [text], "superseded_by": text}
+    read = {**page, "before": text, "after": text, "next_cursor": text, "text": "Two\nlines."}
+    assert len(render.page(read).splitlines()) == 9
 
 
 @settings(deadline=None, max_examples=100)

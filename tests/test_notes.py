@@ -70,6 +70,10 @@ def test_the_first_words_stand_in_for_a_title(kb: KnowledgeBase, content: str, t
     assert kb.note(Note(content)).title == title
 
 
+def test_a_title_is_kept_as_one_line(kb: KnowledgeBase):
+    assert kb.note(Note("Text.", title=" Two\nlines\u2028or  three\r\n")).title == "Two lines or three"
+
+
 @pytest.mark.parametrize("content", ["", "  \n\t ", "\x00\x00"])
 def test_an_empty_note_is_refused_and_leaves_nothing(kb: KnowledgeBase, content: str):
     with pytest.raises(BadValue) as failure:

@@ -232,7 +232,7 @@ def _superseded(document_id: str | None, catalog: Catalog) -> Document | None:
 
 def _described(kept: KeptNote, text: str, source: Source) -> Document:
     note = kept.note
-    title = clean(note.title or "", paged=False).strip() or _title_from_words(note, text)
+    title = " ".join(clean(note.title or "", paged=False).split()) or _title_from_words(note, text)
     return Document(
         id=kept.id,
         source_id=source.id,

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from concord.errors import BadValue, KBError, nearest
 from concord.mcp.wording import for_tools
+from concord.visible import one_line
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +23,7 @@ def refused(fault: KBError) -> CallToolResult:
     """Return the result of a call that cannot be carried out."""
     message, hint = for_tools(fault.message), for_tools(fault.hint or "")
     error = {"type": type(fault).__name__, "message": message, "hint": hint or None}
-    text = f"Error: {message}." + (f"\nHint: {hint}" if hint else "")
+    text = one_line(f"Error: {message}.") + ("\n" + one_line(f"Hint: {hint}") if hint else "")
     return CallToolResult(
         content=[TextContent(type="text", text=text)],
         structured_content={"error": error},

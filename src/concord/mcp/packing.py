@@ -11,6 +11,7 @@ from concord.budget import BYTES_PER_TOKEN, Costs, Packed, choose, cut_to_bytes,
 from concord.mcp import render
 from concord.mcp.wording import for_tools
 from concord.types import Answer
+from concord.visible import one_line
 from concord.wire import JsonObject, answer_to_json
 
 LEFT_OUT = "{} more results did not fit into the token budget: raise max_tokens, or narrow the query"
@@ -145,8 +146,13 @@ def _shorten_frame(wire: JsonObject, *, query: int, suggestions: int, said: int)
 
 
 def _short(text: str, most: int) -> str:
-    """Return a text of at most so many bytes, also where JSON writes each character of it as six."""
-    if json_length(text) - 2 <= most:
+    """Return a text of at most so many bytes, also where each of them is written as six."""
+    if _written(text) <= most:
         return text
     cut = cut_to_bytes(text, most - 3)
-    return (cut if json_length(cut) - 2 <= most - 3 else cut_to_bytes(text, most // 6)) + "…"
+    return (cut if _written(cut) <= most - 3 else cut_to_bytes(text, most // 6)) + "…"
+
+
+def _written(text: str) -> int:
+    """Return how long a text is in JSON, or where controls are spelt out, whichever is longer."""
+    return max(json_length(text) - 2, utf8_length(one_line(text)))

@@ -40,6 +40,7 @@ from concord.mcp.packing import Reply
 from concord.mcp.server_state import ServerState
 from concord.mcp.table import INSTRUCTIONS, OTHER_S, TOOLS, Row
 from concord.mcp.wording import for_tools
+from concord.visible import one_line
 
 ORG = "concord.org"  # where the HTTP face leaves a token's organisation in the request's scope
 HELLO = "initialize"  # must be answered before anything is loaded
@@ -215,4 +216,4 @@ def _by_citation(citation: str) -> str:
 
 
 def _sentence(fault: KBError) -> str:
-    return for_tools(f"{fault.message} ({fault.hint})" if fault.hint else fault.message)
+    return one_line(for_tools(f"{fault.message} ({fault.hint})" if fault.hint else fault.message))

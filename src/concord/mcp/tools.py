@@ -18,6 +18,7 @@ from concord.mcp.roots import permitted
 from concord.mcp.server_state import ServerState
 from concord.mcp.wording import for_tools
 from concord.text.moments import moment
+from concord.visible import one_line
 from concord.wire import JsonObject, document_to_json, passage_to_json
 from concord.wire_outcomes import (
     SUMMED,
@@ -136,7 +137,7 @@ def _kept(kb: KnowledgeBase, document: Document, supersedes: str | None) -> Repl
     if supersedes and (newer := superseded_instead(supersedes, kb.history(document.id))):
         said += f"; {supersedes} was superseded already, so this supersedes {newer.path}, "
         said += f"document_id {newer.id}"
-    return Reply(wire, said)
+    return Reply(wire, one_line(said))
 
 
 def list_sources(state: ServerState, kb: KnowledgeBase, asked: given.ListArguments) -> Reply:
@@ -181,14 +182,14 @@ def plan_remove(state: ServerState, kb: KnowledgeBase, asked: given.RemoveArgume
 def removed(wire: JsonObject) -> Reply:
     """Return the reply for a source that is gone."""
     counts = f"{wire['documents_deleted']} documents, {wire['vectors_deleted']} vectors"
-    return Reply(wire, f"removed source {wire['source']} ({counts}); its files are untouched")
+    return Reply(wire, one_line(f"removed source {wire['source']} ({counts}); its files are untouched"))
 
 
 def still_removing(job: Job, moving: Job) -> Reply:
     """Return the reply for a source that will be gone after the call has ended."""
     said = f"{_goes_on(job, moving)}; nothing more has to be done, and kb_list shows when it is gone"
     counts = {"documents_deleted": 0, "vectors_deleted": 0}
-    return Reply({"state": "running", "source": job.plan.label, **counts, "note": said}, said)
+    return Reply({"state": "running", "source": job.plan.label, **counts, "note": said}, one_line(said))
 
 
 def stats(state: ServerState, kb: KnowledgeBase, asked: given.StatsArguments) -> Reply:
