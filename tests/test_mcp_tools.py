@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -510,6 +511,22 @@ def test_a_folder_that_is_gone_is_told_in_the_words_of_tools(tmp_path: Path):
                 "reason": f"{docs} is not there any more; put it back, or kb_remove_source with source"
                 " 'my docs'; its index is kept until then",
             }
+
+    run(scene)
+
+
+def test_a_store_that_is_deleted_is_begun_anew_as_the_hint_says(tmp_path: Path):
+    docs = str(write_docs(tmp_path / "docs"))
+
+    async def scene() -> None:
+        async with in_process(tmp_path / "home") as client:
+            await call(client, "kb_add_source", path=docs)
+            shutil.rmtree(tmp_path / "home")
+            hint = "put it back, or begin a new one: restart this program, then kb_add_source"
+            assert hint in await refusal(client, "kb_stats")
+            assert hint in await refusal(client, "kb_add_source", path=docs)
+        async with in_process(tmp_path / "home") as client:
+            assert (await call(client, "kb_add_source", path=docs))["added"] == 3
 
     run(scene)
 
