@@ -507,8 +507,15 @@ def test_a_note_can_be_found_read_and_superseded(kb: Kb):
     assert kb("search", "vault", "--include-superseded", "--json").json["returned"] == 2
     assert f"superseded by {run.json['document_id']}" in kb("get", old).err
     late = kb("note", "the vault opens at noon", "--supersedes", old)
-    assert f"{old} was superseded already" in late.err
+    assert f"({old}) was superseded already" in late.err
     assert run.json["document_id"] in late.err
+
+
+def test_a_note_supersedes_what_a_citation_names(kb: Kb, docs: Path):
+    kb("add", str(docs), "--no-embed")
+    best = kb("search", "installation of git", "--fts-only", "--json").json["results"][0]
+    (new,) = kb("note", "git is installed", "--supersedes", best["citation"], "--no-embed").out.split()
+    assert new in kb("get", best["citation"]).err
 
 
 def test_a_superseded_result_says_by_what_it_was_superseded(kb: Kb):

@@ -296,8 +296,21 @@ def test_a_note_that_supersedes_an_old_id_says_which_newer_one_it_replaces(tmp_p
             newer = await client.call_tool("kb_note", sent)
             assert "superseded already" not in said(newer)
             newest = await client.call_tool("kb_note", {"content": "Deploy on Sundays.", "supersedes": old})
-            assert f"{old} was superseded already" in said(newest)
+            assert f"{old}, was superseded already" in said(newest)
             assert (newer.structured_content or {})["document_id"] in said(newest)
+
+    run(scene)
+
+
+@pytest.mark.parametrize("named_by", ["citation", "path", "document_id"])
+def test_what_a_note_supersedes_is_named_as_a_search_names_it(tmp_path: Path, named_by: str):
+    async def scene() -> None:
+        async with in_process(tmp_path / "home") as client:
+            await call(client, "kb_add_source", path=str(write_docs(tmp_path / "docs")))
+            (found,) = (await call(client, "kb_search", query="session token", mode="fts5"))["results"]
+            new = await call(client, "kb_note", content="No session token.", supersedes=found[named_by])
+            (now,) = (await call(client, "kb_search", query="session token", mode="fts5"))["results"]
+            assert now["document_id"] == new["document_id"]
 
     run(scene)
 
@@ -592,7 +605,7 @@ def test_removing_a_source_tells_both_counts(tmp_path: Path):
         ("kb_remove_source", {"source": "nowhere"}, "no source called 'nowhere'"),
         ("kb_list", {"source": "nowhere"}, "no source called 'nowhere'"),
         ("kb_note", {"content": "   "}, "needs some text"),
-        ("kb_note", {"content": "x", "supersedes": "none"}, "no document 'none'"),
+        ("kb_note", {"content": "x", "supersedes": "none"}, "nothing indexed is called 'none'"),
         ("kb_note", {"content": "x", "fields": {"mood": "good"}}, "no argument 'fields.mood'"),
         ("kb_stats", {"verbose": True}, "no argument 'verbose'"),
     ],

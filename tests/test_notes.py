@@ -130,7 +130,7 @@ def test_a_note_can_supersede_a_file_and_that_survives_its_changes(kb: Knowledge
 
 
 def test_superseding_what_does_not_exist_is_refused_and_keeps_nothing(kb: KnowledgeBase):
-    with pytest.raises(NotFound, match="to supersede"):
+    with pytest.raises(NotFound, match="nothing indexed is called"):
         kb.note(Note("text"), supersedes="nothing")
     assert kb.stats().counts.documents == 0
 

@@ -204,6 +204,17 @@ class KnowledgeBase:
         """Return a document by its id; None when there is none."""
         return self.store.catalog.document(document_id)
 
+    def document_named(self, reference: str) -> Document:
+        """Return the document that a citation, a path or an id stands for.
+
+        Raises:
+            NotFound: nothing of that name is indexed.
+            BadValue: the name fits several documents.
+        """
+        from concord.reading import find_document
+
+        return find_document(reference, self.store.catalog)
+
     def documents(self, name: str | None = None) -> Iterator[Document]:
         """Yield documents by path, all or one source's."""
         source = self._named(name) if name else None
@@ -323,10 +334,10 @@ class KnowledgeBase:
         return give_feedback(reference, opinion, query, catalog, journal, time.time())
 
     def note(self, note: Note | str, *, supersedes: str | None = None, embed: bool = True) -> Document:
-        """Keep a note, or a text as one.
+        """Keep a note, or a text as one; what it supersedes is named by its id, path or citation.
 
         Raises:
-            BadValue: it is empty, or no text.
+            BadValue: it is empty, or no text; or what it supersedes may be one of several documents.
             NotFound: the document it supersedes does not exist.
         """
         from concord.notes import Note, save_note

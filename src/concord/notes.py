@@ -21,7 +21,7 @@ from concord.batches import batched
 from concord.errors import BadValue, NotFound
 from concord.files.file_times import storable_ns
 from concord.protocols import Embedder
-from concord.reading import joined
+from concord.reading import find_document, joined
 from concord.request_checks import several
 from concord.sources import notes_source
 from concord.storage import Catalog, Store
@@ -78,12 +78,12 @@ def save_note(note: Note, tools: NoteTools, *, supersedes: str | None = None) ->
 
     Raises:
         BadValue: there is nothing in it.
-        NotFound: the document it supersedes does not exist.
+        NotFound: the document it supersedes, by id, path or citation, does not exist.
     """
     catalog = tools.store.catalog
     note = _with_lists(note)
     text = _text(note)
-    old = _superseded(supersedes, catalog)
+    old = None if supersedes is None else find_document(supersedes, catalog)
     source = notes_source(catalog)
     document = _described(KeptNote(secrets.token_hex(8), note, time.time()), text, source)
     catalog.put_document(document, _pieces(text, tools))
@@ -172,10 +172,10 @@ def history(document: Document, catalog: Catalog) -> list[Document]:
     return list(reversed(found.values()))
 
 
-def superseded_instead(meant: str, kept: Sequence[Document]) -> Document | None:
+def superseded_instead(meant: Document, kept: Sequence[Document]) -> Document | None:
     """Return, of the history of a note just kept, what it superseded if that is newer than what was meant."""
     older = kept[-2] if len(kept) > 1 else None
-    return older if older and older.id != meant else None
+    return older if older and older.id != meant.id else None
 
 
 def _newest(document: Document, catalog: Catalog) -> Document:
@@ -217,17 +217,6 @@ def _with_lists(note: Note) -> Note:
 
 def _pieces(text: str, tools: NoteTools) -> list[Piece]:
     return chunk(Extracted(text, "markdown"), tools.tokenizer.token_starts, tools.size)
-
-
-def _superseded(document_id: str | None, catalog: Catalog) -> Document | None:
-    if document_id is None:
-        return None
-    old = catalog.document(document_id)
-    if old is None:
-        raise NotFound(
-            f"there is no document {document_id!r} to supersede", hint="search results give document_id"
-        )
-    return old
 
 
 def _described(kept: KeptNote, text: str, source: Source) -> Document:

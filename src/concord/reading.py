@@ -55,6 +55,16 @@ def locate(reference: str, catalog: Catalog, *, context: int = 0, whole: bool = 
     return Located(document, source, chunks, first, last, Files([source], catalog.memo))
 
 
+def find_document(reference: str, catalog: Catalog) -> Document:
+    """Return the document that a citation, a path, a document id or a chunk id names.
+
+    Raises:
+        NotFound: nothing of that name is indexed.
+        BadValue: the name fits several documents.
+    """
+    return _resolve(reference, catalog)[0]
+
+
 def joined(chunks: Sequence[Chunk]) -> str:
     """Return the text that neighbouring chunks cover, each character of it once and each line on its own."""
     text, furthest = chunks[0].text, chunks[0]

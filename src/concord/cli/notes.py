@@ -37,7 +37,9 @@ _FIELDS = ("title", "tags", "details", "summary", "context", "highlights", "alia
 @click.option("--context", metavar="S", help="Where it comes from or what it belongs to.")
 @click.option("--highlight", "highlights", metavar="S", multiple=True, help="A point to stress; repeatable.")
 @click.option("--alias", "aliases", metavar="S", multiple=True, help="Another name for it; repeatable.")
-@click.option("--supersedes", metavar="ID", help="The document that it replaces in searches.")
+@click.option(
+    "--supersedes", metavar="ID", help="The document that it replaces in searches: id, path or citation."
+)
 @click.option(
     "--edit", metavar="ID", help="Change this note in place: the text and the fields that are given."
 )
@@ -64,19 +66,28 @@ def note(flags: Flags, text: tuple[str, ...], as_json: bool, no_embed: bool, **g
         elif target is not None:
             _export(knowledge, target, as_json=as_json)
         else:
-            kept = _kept(knowledge, text, given, embed=not no_embed)
+            old = knowledge.document_named(given["supersedes"]) if given["supersedes"] is not None else None
+            kept = _kept(knowledge, text, given, old, embed=not no_embed)
             _show(kept, as_json=as_json)
-            _tell_what_is_newer(knowledge, kept, given["supersedes"])
+            _tell_what_is_newer(knowledge, kept, old)
 
 
-def _kept(knowledge: KnowledgeBase, text: tuple[str, ...], given: dict[str, Any], *, embed: bool) -> Document:
+def _kept(
+    knowledge: KnowledgeBase,
+    text: tuple[str, ...],
+    given: dict[str, Any],
+    old: Document | None,
+    *,
+    embed: bool,
+) -> Document:
     from concord.notes import Note
 
     fields = {name: given[name] for name in _given()}
     if "details" in fields:
         fields["details"] = _details(fields["details"])
     if given["edit"] is None:
-        return knowledge.note(Note(_content(text), **fields), supersedes=given["supersedes"], embed=embed)
+        supersedes = old.id if old else None
+        return knowledge.note(Note(_content(text), **fields), supersedes=supersedes, embed=embed)
     changes = {**fields, "content": _content(text)} if text else fields
     if not changes:
         refuse("there is nothing to change: give a text or a field")
@@ -99,11 +110,12 @@ def _show(document: Document, *, as_json: bool) -> None:
     output.talk(f"kept as {document.path}")
 
 
-def _tell_what_is_newer(knowledge: KnowledgeBase, kept: Document, meant: str | None) -> None:
+def _tell_what_is_newer(knowledge: KnowledgeBase, kept: Document, old: Document | None) -> None:
     from concord.notes import superseded_instead
 
-    if meant and (newer := superseded_instead(meant, knowledge.history(kept.id))):
-        output.talk(f"{meant} was superseded already: this supersedes {newer.path} ({newer.id})")
+    if old and (newer := superseded_instead(old, knowledge.history(kept.id))):
+        told = f"{old.path} ({old.id}) was superseded already"
+        output.talk(f"{told}: this supersedes {newer.path} ({newer.id})")
 
 
 def _import(knowledge: KnowledgeBase, source: str, *, embed: bool, as_json: bool) -> None:

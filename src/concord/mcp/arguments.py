@@ -153,7 +153,7 @@ class NoteArguments(Arguments):
     supersedes: str | None = Field(
         default=None,
         max_length=MAX_TEXT,
-        description="document_id of the note or document that this replaces.",
+        description="The note or document that this replaces: a citation, a path or a document_id.",
     )
 
 

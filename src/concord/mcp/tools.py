@@ -111,12 +111,13 @@ def _size(reply: Reply) -> int:
 def note(state: ServerState, kb: KnowledgeBase, asked: given.NoteArguments) -> Reply:
     """Keep a note; its vectors follow in the background, and are waited for where they are made at once."""
     with state.notes.turn((kb.org, asked.model_dump_json())) as recent:
+        old = kb.document_named(asked.supersedes) if asked.supersedes else None
         if recent.document is None or not _still_says(kb, recent.document):
-            recent.document = kb.note(_note(asked), supersedes=asked.supersedes, embed=False)
+            recent.document = kb.note(_note(asked), supersedes=old.id if old else None, embed=False)
             embedding = state.jobs.start_or_join(_plan_embedding(kb, recent.document.source_id))
             if kb.is_warm:
                 embedding.wait(EMBED_S)
-        return _kept(kb, recent.document, asked.supersedes)
+        return _kept(kb, recent.document, old)
 
 
 def _still_says(kb: KnowledgeBase, kept: Document) -> bool:
@@ -129,13 +130,15 @@ def _said(note: Document) -> tuple[str, str, tuple[str, ...], str | None]:
     return note.content_hash, note.title, note.tags, note.superseded_by
 
 
-def _kept(kb: KnowledgeBase, document: Document, supersedes: str | None) -> Reply:
+def _kept(kb: KnowledgeBase, document: Document, old: Document | None) -> Reply:
     from concord.notes import superseded_instead
 
     wire = {**_described(document), "generation": kb.generation}
     said = f"kept as {document.path}, document_id {document.id}"
-    if supersedes and (newer := superseded_instead(supersedes, kb.history(document.id))):
-        said += f"; {supersedes} was superseded already, so this supersedes {newer.path}, "
+    if old and (newer := superseded_instead(old, kb.history(document.id))):
+        said += (
+            f"; {old.path}, document_id {old.id}, was superseded already, so this supersedes {newer.path}, "
+        )
         said += f"document_id {newer.id}"
     return Reply(wire, one_line(said))
 
