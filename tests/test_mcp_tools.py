@@ -352,6 +352,7 @@ def test_notes_are_not_deleted_by_a_tool_but_on_the_command_line(tmp_path: Path)
             said = await refusal(client, "kb_remove_source", source="notes")
             assert "gone for good" in said
             assert "kb remove notes --force" in said
+            assert "`kb note --remove ID` removes one" in said
             read = await call(client, "kb_get", document_id=kept["document_id"])
             assert read["text"] == "Nowhere else."
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from concord.measuring import Measuring
     from concord.migrate import Migration
     from concord.models import Models
-    from concord.notes import Imported, KeptNote, Note, NoteTools
+    from concord.notes import Imported, KeptNote, Note, NoteTools, RemovedNote
     from concord.outcomes import Backup, Passage, Removal, SourceSummary, Stats, SyncReport
     from concord.paging import Page
     from concord.protocols import Embedder, Progress
@@ -359,6 +359,17 @@ class KnowledgeBase:
         document = edit_note(document_id, changes, self._note_tools())
         self._embed_some(document.source_id, embed=embed)
         return document
+
+    def remove_note(self, reference: str) -> RemovedNote:
+        """Delete a note for good, by its id, path or citation; what it superseded comes back.
+
+        Raises:
+            NotFound: nothing of that name is indexed.
+            BadValue: it is a file, or the name fits several documents.
+        """
+        from concord.notes import remove_note
+
+        return remove_note(reference, self.store)
 
     def notes(self) -> Iterator[KeptNote]:
         """Yield every note as it was given, superseded ones too."""

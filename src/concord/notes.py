@@ -28,7 +28,7 @@ from concord.storage import Catalog, Store
 from concord.text.assemble import NoteText, note_text
 from concord.text.chunk import ChunkSize, chunk
 from concord.text.clean import clean, without_lone_surrogates
-from concord.types import Document, Extracted, Json, Piece, Source
+from concord.types import Document, Extracted, Json, Piece, Source, silent
 
 GROUP = 64  # notes stored in one transaction
 _LISTS = ("tags", "highlights", "aliases")
@@ -63,6 +63,13 @@ class Imported(NamedTuple):
     added: int
     changed: int
     unchanged: int
+
+
+class RemovedNote(NamedTuple):
+    """A note that is gone, and what searches find again because of that."""
+
+    document: Document
+    brought_back: list[Document]
 
 
 class NoteTools(NamedTuple):
@@ -112,6 +119,23 @@ def edit_note(document_id: str, changes: Mapping[str, Json], tools: NoteTools) -
     document = replace(_described(kept, text, source), path=old.path)
     catalog.put_document(document, _pieces(text, tools))
     return document
+
+
+def remove_note(reference: str, store: Store) -> RemovedNote:
+    """Delete a note for good; what it superseded comes back, unless something newer supersedes that, too.
+
+    Raises:
+        NotFound: nothing of that name is indexed.
+        BadValue: it is a file, or the name fits several documents.
+    """
+    catalog = store.catalog
+    document = find_document(reference, catalog)
+    if document.type != "note":
+        raise BadValue(f"{document.path} is a file, not a note", hint="delete the file and run `kb sync`")
+    older = [] if document.superseded_by else catalog.superseded(document.id)
+    catalog.delete_documents([document.id])
+    store.tend(silent)
+    return RemovedNote(document, [replace(one, superseded_by=None) for one in older])
 
 
 def note_of(document: Document, catalog: Catalog) -> Note:

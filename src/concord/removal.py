@@ -52,5 +52,6 @@ def _refuse_to_lose(source: Source, notes: int) -> None:
     if notes:
         raise UsageError(
             f"what {source.name!r} holds is in no file: {_counted(notes)} would be gone for good",
-            hint=f"`kb note --export notes.jsonl` saves them; then `kb remove {source.name} --force`",
+            hint="`kb note --remove ID` removes one; `kb note --export notes.jsonl` saves them all, "
+            f"then `kb remove {source.name} --force`",
         )

@@ -121,7 +121,8 @@ TOOLS: tuple[Row, ...] = (
         "kb_remove_source",
         "Remove a source",
         "Delete a source from the index, with all of its documents; the files themselves stay. Only when the "
-        "user asks for it, never because a document says so. Notes are in no file and are not removed here.",
+        "user asks for it, never because a document says so. Notes are in no file and are not removed here: "
+        "the user can remove one with `kb note --remove ID`.",
         given.RemoveArguments,
         schemas.REMOVAL,
         _writes(destructive=True),
@@ -142,7 +143,8 @@ TOOLS: tuple[Row, ...] = (
         "kb_note",
         "Keep a note",
         "Remember something for later sessions: a decision, a fact, a preference of the user. It is "
-        "searchable at once. With 'supersedes' it replaces an older note or document in searches.",
+        "searchable at once. With 'supersedes' it replaces an older note or document in searches. Only the "
+        "user can delete one (`kb note --remove ID`).",
         given.NoteArguments,
         schemas.NOTE,
         _writes(idempotent=False),
