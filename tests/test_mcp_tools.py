@@ -585,6 +585,8 @@ def test_removing_a_source_tells_both_counts(tmp_path: Path):
         ("kb_search", {"query": ""}, "at least 1 character"),
         ("kb_search", {"query": 5}, "should be a valid string"),
         ("kb_search", {"query": ["a"]}, "should be a valid string"),
+        ("kb_search", {"query": "x", "tags": [""]}, "'tags.0' string should have at least 1 character"),
+        ("kb_search", {"query": "x", "tags": [None]}, "should be a valid string, not null"),
         ("kb_search", {"query": "x", "limit": 0}, "greater than or equal to 1"),
         ("kb_search", {"query": "x", "limit": 51}, "less than or equal to 50"),
         ("kb_search", {"query": "x", "limit": -1}, "greater than or equal to 1"),
@@ -633,6 +635,45 @@ def test_an_unknown_tool_is_a_protocol_error_that_lists_the_known_ones(tmp_path:
             with pytest.raises(MCPError, match="there is no tool 'kb_serch'; the tools are: kb_search"):
                 await client.call_tool("kb_serch", {"query": "x"})
             assert await call(client, "kb_stats")
+
+    run(scene)
+
+
+@pytest.mark.parametrize("tool", EIGHT)
+def test_null_stands_for_an_argument_that_is_not_given(tmp_path: Path, tool: str):
+    needed = {
+        "kb_search": {"query": "token"},
+        "kb_get": {"citation": "docs/auth.md"},
+        "kb_add_source": {"path": str(write_docs(tmp_path / "docs"))},
+        "kb_remove_source": {"source": "docs"},
+        "kb_note": {"content": "A note."},
+    }.get(tool, {})
+
+    async def scene() -> None:
+        async with in_process(tmp_path / "home") as client:
+            await call(client, "kb_add_source", path=str(tmp_path / "docs"))
+            await call(client, tool, **{**dict.fromkeys(EIGHT[tool]), **needed})
+            if needed:
+                (name,) = needed
+                assert f"needs {name!r}" in await refusal(client, tool, **{name: None})
+            if tool == "kb_note":
+                await call(client, tool, content="x", fields={"summary": None, "highlights": None})
+
+    run(scene)
+
+
+def test_a_list_of_one_may_be_given_as_it_is(tmp_path: Path):
+    write_docs(tmp_path / "docs")
+
+    async def scene() -> None:
+        async with in_process(tmp_path / "home") as client:
+            added = await call(
+                client, "kb_add_source", path=str(tmp_path / "docs"), patterns="auth*", tags="ops"
+            )
+            assert added["added"] == 1
+            assert (await call(client, "kb_search", query="token", tags="ops"))["returned"] == 1
+            await call(client, "kb_note", content="An ibis.", tags="bird", fields={"aliases": "wader"})
+            assert (await call(client, "kb_search", query="wader", tags=["bird"]))["returned"] == 1
 
     run(scene)
 

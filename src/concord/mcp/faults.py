@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Sequence
 from typing import Any
@@ -60,5 +61,5 @@ def _problem(tool: str, one: Any, known: Sequence[str]) -> str:
 
 
 def _shown(value: Any) -> str:
-    text = repr(value)
+    text = json.dumps(value) if value is None or isinstance(value, bool) else repr(value)
     return text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "…"
