@@ -80,11 +80,22 @@ def test_the_default_answer_stays_under_2500_tokens():
 @pytest.mark.promise("mcp.budget.best-first")
 def test_the_best_passages_are_whole_before_weak_ones_have_snippets():
     reply = pack_answer(answer([hit(n, WORDS) for n in range(1, 11)]), DEFAULT_TOKENS)
-    whole = [one["rank"] for one in reply.structured["results"] if one["text"] is not None]
+    whole = [one["rank"] for one in reply.structured["results"] if "text" in one]
     assert whole == [1, 2]
-    assert [one["rank"] for one in reply.structured["results"]] == [1, 2, 3]
+    assert [one["rank"] for one in reply.structured["results"]] == [1, 2, 3, 4, 5, 6]
     assert "did not fit" in reply.structured["note"]
     assert "did not fit" in reply.text
+
+
+def test_a_result_has_what_a_model_reads_and_nothing_else():
+    first, *_, last = pack_answer(answer([hit(n, WORDS) for n in range(1, 7)]), DEFAULT_TOKENS).structured[
+        "results"
+    ]
+    assert ("text" in first, "snippet" in first) == (True, False)
+    assert ("text" in last, "snippet" in last) == (False, True)
+    told = {"rank", "path", "title", "score", "source", "type", "tags", "document_id", "citation", "file"}
+    assert set(last) - {"snippet"} == told | {"heading", "confidence", "found_by", "freshness"}
+    assert last["score"] == 0.1667
 
 
 def test_with_room_for_all_every_passage_is_whole_and_nothing_is_said_to_be_left_out():
@@ -96,7 +107,7 @@ def test_with_room_for_all_every_passage_is_whole_and_nothing_is_said_to_be_left
 def test_a_passage_that_is_too_long_leaves_its_room_to_shorter_ones():
     texts = ["x" * 50_000, "A short passage.", "Another one."]
     reply = pack_answer(answer([hit(n, text) for n, text in enumerate(texts, 1)]), DEFAULT_TOKENS)
-    assert [one["text"] for one in reply.structured["results"]] == [None, *texts[1:]]
+    assert [one.get("text") for one in reply.structured["results"]] == [None, *texts[1:]]
 
 
 def test_a_small_budget_still_holds_one_citation():

@@ -242,7 +242,9 @@ def test_a_note_is_found_at_once_by_its_words_and_by_its_fields(tmp_path: Path):
             result = await client.call_tool(
                 "kb_search", {"query": "rotates", "mode": "fts5", "include_superseded": True}
             )
-            told = {one["document_id"]: one["superseded_by"] for one in result.structured_content["results"]}
+            told = {
+                one["document_id"]: one.get("superseded_by") for one in result.structured_content["results"]
+            }
             assert told == {first["document_id"]: second["document_id"], second["document_id"]: None}
             assert said(result).count(f"\nsuperseded by {second['document_id']}\n") == 1
 

@@ -16,6 +16,9 @@ from concord.wire import JsonObject, answer_to_json
 
 LEFT_OUT = "{} more results did not fit into the token budget: raise max_tokens, or narrow the query"
 LEFT_OUT_BYTES = len(LEFT_OUT) + 16  # the sentence, its number, and what joins it to another note
+# Of a result: what the citation says already, or what tells how the order came about and not what was found.
+FOR_PEOPLE = ("chunk_id", "start_line", "end_line", "agreement", "best_rank", "scores", "moved_from")
+SCORE_DECIMALS = 4
 FRAME_SHARE = 3  # a frame over a third of the budget is cut down, so that there is room for results
 
 
@@ -30,6 +33,7 @@ def pack_answer(answer: Answer, max_tokens: int) -> Reply:
     """Return an answer of at most `max_tokens` tokens in either form."""
     max_bytes = max_tokens * BYTES_PER_TOKEN
     wire = answer_to_json(_in_tool_words(answer))
+    wire |= {"timings_ms": {}, "agreement_scores": {}}
     results, texts = wire["results"], [one["text"] for one in wire["results"]]
     for one in results:
         one["text"] = None
@@ -49,7 +53,7 @@ def _in_tool_words(answer: Answer) -> Answer:
 
 
 def _costs(wire: JsonObject, results: Sequence[JsonObject], texts: Sequence[str]) -> Costs:
-    frame = {**wire, "results": [], "agreement_scores": {}}
+    frame = {**wire, "results": []}
     head = utf8_length(render.answer_head({**wire, "returned": len(results)}, len(results)))
     left_out = LEFT_OUT_BYTES if len(wire["results"]) > 1 else 0  # the only one is not left out
     return Costs(
@@ -60,13 +64,25 @@ def _costs(wire: JsonObject, results: Sequence[JsonObject], texts: Sequence[str]
 
 
 def _entry(one: JsonObject) -> tuple[int, int]:
-    agreement = len(one["chunk_id"]) + 30  # its line in agreement_scores: the id, a number, punctuation
-    return json_length(one) + 2 + agreement, utf8_length(render.result(one, one["snippet"])) + 1
+    return json_length(_lean(one)) + 2, utf8_length(render.result(one, one["snippet"])) + 1
 
 
 def _whole(one: JsonObject, text: str) -> tuple[int, int]:
     more = utf8_length(render.quoted(text)) - utf8_length(render.quoted(one["snippet"]))
-    return json_length(text) - json_length(None), more
+    return json_length({"text": text}) - json_length({"snippet": one["snippet"]}), more
+
+
+def _lean(one: JsonObject) -> JsonObject:
+    """Return a result with what a model reads: no empty values, and the snippet only without the text."""
+    said = {key: value for key, value in one.items() if key not in FOR_PEOPLE and value not in (None, [])}
+    if "text" in said:
+        said.pop("snippet", None)
+    said["score"] = round(one["score"], SCORE_DECIMALS)
+    if one["passage_score"] == one["score"]:
+        del said["passage_score"]
+    else:
+        said["passage_score"] = round(one["passage_score"], SCORE_DECIMALS)
+    return said
 
 
 def _shortened_best(
@@ -100,7 +116,6 @@ def _bare(one: JsonObject) -> JsonObject:
         "tags": [],
         "heading": [],
         "also_at": [],
-        "scores": dict.fromkeys(one["scores"]),
     }
 
 
@@ -110,10 +125,9 @@ def _filled(wire: JsonObject, results: Sequence[JsonObject], texts: Sequence[str
         for i, one in enumerate(results[: packed.kept])
     ]
     wire |= {
-        "results": kept,
+        "results": [_lean(one) for one in kept],
         "returned": len(kept),
         "note": _note(wire["note"], len(results) - len(kept)),
-        "agreement_scores": {o["chunk_id"]: o["agreement"] for o in kept if o["agreement"] is not None},
     }
     bodies = [render.result(one, one["text"] or one["snippet"]) for one in kept]
     return Reply(wire, "\n".join([render.answer_head(wire, len(results)), *bodies]))
@@ -128,10 +142,9 @@ def _note(note: str | None, left_out: int) -> str | None:
 
 def _slim_frame(wire: JsonObject, max_bytes: int) -> None:
     """Shorten what is not evidence, when a small budget or a long query leaves little room for evidence."""
-    frame, head = {**wire, "results": [], "agreement_scores": {}}, render.answer_head(wire, wire["returned"])
+    frame, head = {**wire, "results": []}, render.answer_head(wire, wire["returned"])
     if max(json_length(frame), utf8_length(head)) <= max_bytes // FRAME_SHARE:
         return
-    wire["timings_ms"] = {}
     _shorten_frame(wire, query=120, suggestions=2, said=160)
 
 

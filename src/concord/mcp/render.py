@@ -161,7 +161,7 @@ def _document(row: Wire) -> str:
 
 
 def _tags(row: Wire) -> str:
-    return "tags: " + ", ".join(row["tags"]) if row["tags"] else ""
+    return "tags: " + ", ".join(row["tags"]) if row.get("tags") else ""
 
 
 def _doubt(row: Wire) -> str:

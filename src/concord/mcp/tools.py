@@ -39,7 +39,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-LISTED_BYTES = given.DEFAULT_TOKENS * BYTES_PER_TOKEN // 2  # of JSON; the text of the same is shorter
+# Of JSON, which is the longer form; the rest of the budget is for what frames the list.
+LISTED_BYTES = given.DEFAULT_TOKENS * BYTES_PER_TOKEN * 7 // 8
+SAME_FOR_ALL = ("source", "indexed_at")  # or nearly
 MOST_LISTED = 200  # looked at for one page: more than ever fit
 EMBED_S = 1.0  # for which a note that is kept waits to be found by meaning, too: a short one takes far less
 MOST_FAILURES = 20  # named in a report; the rest are counted
@@ -152,7 +154,7 @@ def list_sources(state: ServerState, kb: KnowledgeBase, asked: given.ListArgumen
         return _listing(listed, None, len(rows), more)
     summary = kb.source(asked.source)
     following = (one for one in kb.documents(asked.source) if one.path > after)
-    rows = [_described(one, summary.source) for one in islice(following, MOST_LISTED)]
+    rows = [_row(one, summary.source) for one in islice(following, MOST_LISTED)]
     listed, more = _that_fit(rows, "path")
     return _listing([source_to_json(summary)], listed, summary.counts.documents, more)
 
@@ -291,6 +293,12 @@ def _described(document: Document, source: Source | None = None) -> JsonObject:
     """Return what a document is, without its details and fields: they may be of any length."""
     wire = document_to_json(document, source)
     return {key: value for key, value in wire.items() if key not in ("details", "fields")}
+
+
+def _row(document: Document, source: Source) -> JsonObject:
+    """Return what a document is, without what is the same for all of a source or not there."""
+    wire = _described(document, source)
+    return {key: value for key, value in wire.items() if key not in SAME_FOR_ALL and value not in (None, [])}
 
 
 def _that_fit(rows: list[JsonObject], name: str) -> tuple[list[JsonObject], str | None]:
