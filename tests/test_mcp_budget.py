@@ -98,6 +98,18 @@ def test_a_result_has_what_a_model_reads_and_nothing_else():
     assert last["score"] == 0.1667
 
 
+def test_where_no_word_was_found_a_few_snippets_and_a_next_step_do():
+    hits = [hit(n, WORDS) for n in range(1, 11)]
+    unsure = {"answerable": False, "strategies_matched": ("semantic",)}
+    reply = pack_answer(answer(hits, **unsure), DEFAULT_TOKENS)
+    assert [("snippet" in one, "text" in one) for one in reply.structured["results"]] == [(True, False)] * 3
+    assert "kb_list shows what there is" in reply.text
+    assert "raise max_tokens" not in reply.text
+    assert "raise max_tokens" not in pack_answer(answer(hits, **unsure), MIN_TOKENS).text
+    by_words = pack_answer(answer(hits, answerable=False), DEFAULT_TOKENS)
+    assert by_words.structured["returned"] > 3
+
+
 def test_with_room_for_all_every_passage_is_whole_and_nothing_is_said_to_be_left_out():
     reply = pack_answer(answer([hit(n, "A short passage.") for n in range(1, 4)]), 10_000)
     assert [one["text"] for one in reply.structured["results"]] == ["A short passage."] * 3

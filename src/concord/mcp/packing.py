@@ -18,7 +18,12 @@ LEFT_OUT = "{} more results did not fit into the token budget: raise max_tokens,
 LEFT_OUT_BYTES = len(LEFT_OUT) + 16  # the sentence, its number, and what joins it to another note
 # Of a result: what the citation says already, or what tells how the order came about and not what was found.
 FOR_PEOPLE = ("chunk_id", "start_line", "end_line", "agreement", "best_rank", "scores", "moved_from")
+WORD_STRATEGIES = "fts_"  # how the names of those begin that look for words
 SCORE_DECIMALS = 4
+MOST_GUESSES = 3  # results shown where the answer is probably not among them
+NEXT_STEP = (
+    "no result holds these words; try others, kb_list shows what there is, kb_add_source adds a folder"
+)
 FRAME_SHARE = 3  # a frame over a third of the budget is cut down, so that there is room for results
 
 
@@ -32,7 +37,8 @@ class Reply(NamedTuple):
 def pack_answer(answer: Answer, max_tokens: int) -> Reply:
     """Return an answer of at most `max_tokens` tokens in either form."""
     max_bytes = max_tokens * BYTES_PER_TOKEN
-    wire = answer_to_json(_in_tool_words(answer))
+    is_guess = _is_guess(answer)
+    wire = answer_to_json(_in_tool_words(_guessed(answer) if is_guess else answer))
     wire |= {"timings_ms": {}, "agreement_scores": {}}
     results, texts = wire["results"], [one["text"] for one in wire["results"]]
     for one in results:
@@ -41,7 +47,21 @@ def pack_answer(answer: Answer, max_tokens: int) -> Reply:
     packed = choose(_costs(wire, results, texts), max_bytes)
     if results and not packed.kept:
         packed = _shortened_best(wire, results, texts, max_bytes)
+    if is_guess:
+        results, packed = results[: packed.kept], packed._replace(whole=frozenset())
     return _filled(wire, results, texts, packed)
+
+
+def _is_guess(answer: Answer) -> bool:
+    """Whether only meaning found something, and what it found is probably no answer."""
+    by_words = any(name.startswith(WORD_STRATEGIES) for name in answer.strategies_matched)
+    return answer.answerable is False and bool(answer.hits) and not by_words
+
+
+def _guessed(answer: Answer) -> Answer:
+    """Return the best few results, with what to do instead of reading on."""
+    note = f"{answer.note}; {NEXT_STEP}" if answer.note else NEXT_STEP
+    return replace(answer, hits=answer.hits[:MOST_GUESSES], note=note)
 
 
 def _in_tool_words(answer: Answer) -> Answer:
