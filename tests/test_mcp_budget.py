@@ -100,12 +100,12 @@ def test_a_result_has_what_a_model_reads_and_nothing_else():
 
 def test_where_no_word_was_found_a_few_snippets_and_a_next_step_do():
     hits = [hit(n, WORDS) for n in range(1, 11)]
-    unsure = {"answerable": False, "strategies_matched": ("semantic",)}
-    reply = pack_answer(answer(hits, **unsure), DEFAULT_TOKENS)
+    unsure = answer(hits, answerable=False, strategies_matched=("semantic",))
+    reply = pack_answer(unsure, DEFAULT_TOKENS)
     assert [("snippet" in one, "text" in one) for one in reply.structured["results"]] == [(True, False)] * 3
     assert "kb_list shows what there is" in reply.text
     assert "raise max_tokens" not in reply.text
-    assert "raise max_tokens" not in pack_answer(answer(hits, **unsure), MIN_TOKENS).text
+    assert "raise max_tokens" not in pack_answer(unsure, MIN_TOKENS).text
     by_words = pack_answer(answer(hits, answerable=False), DEFAULT_TOKENS)
     assert by_words.structured["returned"] > 3
 

@@ -404,6 +404,8 @@ def test_a_generation_that_is_reached_is_answered_from_and_one_that_is_not_is_to
             assert f"not yet at {generation + 100}" in early["note"]
             assert "generation" in {one["strategy"] for one in early["degraded"]}
             assert early["returned"] == 1
+            asked = {"query": "herons", "min_generation": generation + 100, "deadline_ms": 400}
+            assert said(await client.call_tool("kb_search", asked)).count("not yet at") == 1
 
     run(scene)
 
@@ -676,6 +678,26 @@ def test_a_list_of_one_may_be_given_as_it_is(tmp_path: Path):
             assert (await call(client, "kb_search", query="token", tags="ops"))["returned"] == 1
             await call(client, "kb_note", content="An ibis.", tags="bird", fields={"aliases": "wader"})
             assert (await call(client, "kb_search", query="wader", tags=["bird"]))["returned"] == 1
+
+    run(scene)
+
+
+def test_what_is_not_there_or_was_passed_over_is_told_with_what_to_do(tmp_path: Path):
+    docs = write_docs(tmp_path / "docs")
+    (docs / "empty.md").touch()
+    (docs / "photo.raw").write_bytes(bytes(range(256)))
+
+    async def scene() -> None:
+        async with in_process(tmp_path / "home") as client:
+            empty = await client.call_tool("kb_search", {"query": "token"})
+            assert "without semantic: nothing is indexed yet: kb_add_source" in said(empty)
+            taken = await refusal(client, "kb_add_source", path=str(docs), name="notes")
+            assert "'notes' is what your notes are called" in taken
+            added = await client.call_tool("kb_add_source", {"path": str(docs)})
+            skipped = (added.structured_content or {})["skipped"]
+            assert skipped
+            assert all(f"{count} {why}" in said(added) for why, count in skipped.items())
+            assert "did you mean 'query'?\n" in await refusal(client, "kb_search", qery="x")
 
     run(scene)
 

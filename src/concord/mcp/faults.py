@@ -24,7 +24,9 @@ def refused(fault: KBError) -> CallToolResult:
     """Return the result of a call that cannot be carried out."""
     message, hint = for_tools(fault.message), for_tools(fault.hint or "")
     error = {"type": type(fault).__name__, "message": message, "hint": hint or None}
-    text = one_line(f"Error: {message}.") + ("\n" + one_line(f"Hint: {hint}") if hint else "")
+    text = one_line(f"Error: {message}" + ("" if message.endswith("?") else ".")) + (
+        "\n" + one_line(f"Hint: {hint}") if hint else ""
+    )
     return CallToolResult(
         content=[TextContent(type="text", text=text)],
         structured_content={"error": error},

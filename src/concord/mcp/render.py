@@ -27,7 +27,12 @@ def answer_head(answer: Wire, found: int) -> str:
     count = _count(answer) if found else "no results"
     doubt = "uncalibrated" if found and answer["calibrated"] is False else ""
     lines = [" | ".join(_known([count, *_trust(answer, doubt), f"generation {answer['generation']}"]))]
-    lines += [f"without {one['strategy']}: {one['reason']}" for one in answer["degraded"]]
+    told = answer["note"] or ""
+    lines += [
+        f"without {one['strategy']}: {one['reason']}"
+        for one in answer["degraded"]
+        if not one["reason"] or one["reason"] not in told
+    ]
     if answer["note"]:
         lines.append(f"note: {answer['note']}")
     if answer["suggestions"]:
@@ -74,6 +79,8 @@ def sync(report: Wire) -> str:
     lines = [f"{report['source'] or 'all sources'}: " + (", ".join(counts) or "nothing to do")]
     if report["state"] == "running":
         lines = [report["note"]]
+    if report["skipped"]:
+        lines.append("skipped: " + ", ".join(f"{count} {why}" for why, count in report["skipped"].items()))
     lines += [f"failed: {one['path']} ({one['reason']})" for one in report["failed"]]
     if report["failed_total"] > len(report["failed"]):
         lines.append(f"… and {report['failed_total'] - len(report['failed'])} more failed")

@@ -111,7 +111,7 @@ TOOLS: tuple[Row, ...] = (
         "kb_sync",
         "Bring sources up to date",
         "Index what is new or changed in the sources and forget what was deleted. Use it when a result is "
-        "'changed' or 'deleted', or after files were edited. Safe to repeat: it goes on where it stopped.",
+        "'changed', or after files were edited. Safe to repeat: it goes on where it stopped.",
         given.SyncArguments,
         schemas.SYNC,
         _writes(),
