@@ -153,6 +153,12 @@ def test_a_file_is_not_removed_as_a_note_nor_is_what_is_not_there(kb: KnowledgeB
     assert kb.stats().counts.documents == 1
 
 
+def test_a_name_that_is_no_text_names_nothing(kb: KnowledgeBase):
+    kb.note(Note("text"))
+    with pytest.raises(NotFound, match="nothing indexed is called"):
+        kb.get("a\udcff")
+
+
 def test_superseding_what_does_not_exist_is_refused_and_keeps_nothing(kb: KnowledgeBase):
     with pytest.raises(NotFound, match="nothing indexed is called"):
         kb.note(Note("text"), supersedes="nothing")

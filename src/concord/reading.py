@@ -12,6 +12,7 @@ from concord.outcomes import Passage
 from concord.sources import holder
 from concord.storage import Catalog
 from concord.text.citation import Citation, cite, page_span, parse_citation
+from concord.text.surrogates import encodable
 from concord.types import Chunk, Document, Source
 
 
@@ -115,6 +116,8 @@ def passage_of(located: Located) -> Passage:
 
 def _resolve(reference: str, catalog: Catalog) -> tuple[Document, Citation, int | None]:
     reference = reference.strip()
+    if reference != encodable(reference):  # bytes that are no text: nothing is kept under such a name
+        _only([], reference)
     if document := catalog.document(reference):
         return document, Citation(document.path), None
     if reference.isdecimal() and len(reference) < 19 and (read := catalog.read([int(reference)])):
