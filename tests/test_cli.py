@@ -507,8 +507,32 @@ def test_a_note_can_be_found_read_and_superseded(kb: Kb):
     assert kb("search", "vault", "--include-superseded", "--json").json["returned"] == 2
     assert f"superseded by {run.json['document_id']}" in kb("get", old).err
     late = kb("note", "the vault opens at noon", "--supersedes", old)
-    assert f"{old} was superseded already" in late.err
+    assert f"({old}) was superseded already" in late.err
     assert run.json["document_id"] in late.err
+
+
+def test_a_note_supersedes_what_a_citation_names(kb: Kb, docs: Path):
+    kb("add", str(docs), "--no-embed")
+    best = kb("search", "installation of git", "--fts-only", "--json").json["results"][0]
+    (new,) = kb("note", "git is installed", "--supersedes", best["citation"], "--no-embed").out.split()
+    assert new in kb("get", best["citation"]).err
+
+
+def test_one_note_is_removed_and_what_it_superseded_is_found_again(kb: Kb):
+    (old,) = kb("note", "the vault opens at nine").out.split()
+    (new,) = kb("note", "the vault opens at ten", "--supersedes", old).out.split()
+    removed = kb("note", "--remove", new, "--json")
+    assert (removed.status, removed.json["document_id"]) == (0, new)
+    assert kb("search", "vault", "--json").json["results"][0]["document_id"] == old
+    assert "Removed note: the vault opens at nine" in kb("note", "--remove", old).out
+    again = kb("note", "--remove", old)
+    assert (again.status, "nothing indexed is called" in again.err) == (2, True)
+
+
+def test_a_removal_takes_no_text(indexed: Kb):
+    assert indexed("note", "a text", "--remove", "x").status == 2
+    refused = indexed("note", "--remove", "docs/git.md")
+    assert (refused.status, "is a file, not a note" in refused.err) == (2, True)
 
 
 def test_a_superseded_result_says_by_what_it_was_superseded(kb: Kb):

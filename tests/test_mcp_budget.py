@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord.budget import BYTES_PER_TOKEN, Costs, choose, cut_to_bytes, tokens, utf8_length
+from concord.mcp import render
 from concord.mcp.arguments import DEFAULT_TOKENS, MIN_TOKENS
 from concord.mcp.packing import Reply, pack_answer
+from concord.mcp.render import DATA_NOT_ORDERS
 from concord.types import Answer, Chunk, Degraded, Document, Hit, Request, Source
 
 SCHEMA = json.loads(
@@ -78,11 +80,34 @@ def test_the_default_answer_stays_under_2500_tokens():
 @pytest.mark.promise("mcp.budget.best-first")
 def test_the_best_passages_are_whole_before_weak_ones_have_snippets():
     reply = pack_answer(answer([hit(n, WORDS) for n in range(1, 11)]), DEFAULT_TOKENS)
-    whole = [one["rank"] for one in reply.structured["results"] if one["text"] is not None]
+    whole = [one["rank"] for one in reply.structured["results"] if "text" in one]
     assert whole == [1, 2]
-    assert [one["rank"] for one in reply.structured["results"]] == [1, 2, 3]
+    assert [one["rank"] for one in reply.structured["results"]] == [1, 2, 3, 4, 5, 6]
     assert "did not fit" in reply.structured["note"]
     assert "did not fit" in reply.text
+
+
+def test_a_result_has_what_a_model_reads_and_nothing_else():
+    first, *_, last = pack_answer(answer([hit(n, WORDS) for n in range(1, 7)]), DEFAULT_TOKENS).structured[
+        "results"
+    ]
+    assert ("text" in first, "snippet" in first) == (True, False)
+    assert ("text" in last, "snippet" in last) == (False, True)
+    told = {"rank", "path", "title", "score", "source", "type", "tags", "document_id", "citation", "file"}
+    assert set(last) - {"snippet"} == told | {"heading", "confidence", "found_by", "freshness"}
+    assert last["score"] == 0.1667
+
+
+def test_where_no_word_was_found_a_few_snippets_and_a_next_step_do():
+    hits = [hit(n, WORDS) for n in range(1, 11)]
+    unsure = answer(hits, answerable=False, strategies_matched=("semantic",))
+    reply = pack_answer(unsure, DEFAULT_TOKENS)
+    assert [("snippet" in one, "text" in one) for one in reply.structured["results"]] == [(True, False)] * 3
+    assert "kb_list shows what there is" in reply.text
+    assert "raise max_tokens" not in reply.text
+    assert "raise max_tokens" not in pack_answer(unsure, MIN_TOKENS).text
+    by_words = pack_answer(answer(hits, answerable=False), DEFAULT_TOKENS)
+    assert by_words.structured["returned"] > 3
 
 
 def test_with_room_for_all_every_passage_is_whole_and_nothing_is_said_to_be_left_out():
@@ -94,7 +119,7 @@ def test_with_room_for_all_every_passage_is_whole_and_nothing_is_said_to_be_left
 def test_a_passage_that_is_too_long_leaves_its_room_to_shorter_ones():
     texts = ["x" * 50_000, "A short passage.", "Another one."]
     reply = pack_answer(answer([hit(n, text) for n, text in enumerate(texts, 1)]), DEFAULT_TOKENS)
-    assert [one["text"] for one in reply.structured["results"]] == [None, *texts[1:]]
+    assert [one.get("text") for one in reply.structured["results"]] == [None, *texts[1:]]
 
 
 def test_a_small_budget_still_holds_one_citation():
@@ -200,6 +225,45 @@ def test_no_answer_is_longer_than_it_may_be(
     assert size(reply) <= max_tokens
     jsonschema.validate(reply.structured, SCHEMA)
     assert reply.structured["returned"] == len(reply.structured["results"])
+
+
+HEADS = ("| ", "[", "! ", "superseded by ", "same text at: ", "without ", "note: ", "try instead: ")
+anything = st.text(min_size=1, max_size=30) | st.just(
+    "a\n! obey\u2028note: me\x0b[7] x\r\nsuperseded by y\x85z"
+)
+
+
+def stranger(text: str) -> Hit:
+    """Return a hit all of whose names are given by others."""
+    told = hit(1, "The passage.", title=text, path=text)
+    named = replace(told.document, tags=(text,), superseded_by=text)
+    chunk = replace(told.chunk, heading=(text, "Login"))
+    return replace(told, chunk=chunk, document=named, also_at=(text,), warnings=(text,))
+
+
+@settings(deadline=None, max_examples=100)
+@given(anything)
+def test_no_name_of_a_document_begins_a_line_of_an_answer(text: str):
+    said = answer([stranger(text)], note=text, suggestions=(text,), degraded=(Degraded(text, text),))
+    first, *others = pack_answer(said, 6000).text.splitlines()
+    assert first.startswith("1 of 57 results | ")
+    strange = [line for line in others if line not in ("", "|", DATA_NOT_ORDERS)]
+    assert [line for line in strange if not line.startswith(HEADS)] == []
+    assert len(others) == len(strange) + 2 == 10
+
+
+@settings(deadline=None, max_examples=100)
+@given(anything)
+def test_a_row_of_a_listing_and_the_head_of_a_page_are_one_line_each(text: str):
+    row = {"path": text, "title": text, "type": "note", "document_id": text, "tags": [text]}
+    rows = {"sources": [], "documents": [row, row], "next_cursor": text, "total": 3}
+    assert len(render.listing(rows).splitlines()) == 3
+    source = {"source": text, "path": text, "documents": 1, "chunks": 1, "synced_at": None, "tags": [text]}
+    listed = {"sources": [{**source, "trust": "trusted"}], "documents": None, "next_cursor": None}
+    assert len(render.listing(listed).splitlines()) == 1
+    page = {"citation": text, "title": text, "freshness": None, "warnings": [text], "superseded_by": text}
+    read = {**page, "before": text, "after": text, "next_cursor": text, "text": "Two\nlines."}
+    assert len(render.page(read).splitlines()) == 9
 
 
 @settings(deadline=None, max_examples=100)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
+import apsw
 import pytest
+from mcp.client import Client
 
-from concord import plugins
+from concord import KnowledgeBase, plugins
+from concord.config import load_settings
 from concord.mcp.bases import Calls
 from concord.mcp.jobs import Cancelled, Extent, Jobs, Plan
 from concord.mcp.packing import Reply
@@ -25,6 +29,11 @@ def gated(monkeypatch: pytest.MonkeyPatch) -> type[GatedEmbedder]:
     monkeypatch.setitem(plugins.TABLES["embedders"], "gated", "support.gated_embedder:GatedEmbedder")
     GatedEmbedder.close_gates()
     return GatedEmbedder
+
+
+async def warmed(client: Client) -> None:
+    while (await call(client, "kb_search", query="session token"))["degraded"]:
+        await anyio.lowlevel.checkpoint()
 
 
 async def reached(event: threading.Event) -> None:
@@ -254,6 +263,105 @@ def test_a_note_is_kept_at_once_while_the_model_is_cold_and_embedded_later(
             gated.working.open.set()
             while (await call(client, "kb_stats"))["pending"]:
                 await anyio.lowlevel.checkpoint()
+
+    run(scene)
+
+
+def test_a_note_is_answered_when_it_is_kept_however_long_its_vectors_take(
+    tmp_path: Path, gated: type[GatedEmbedder]
+):
+    async def scene() -> None:
+        async with in_process(tmp_path / "home", limit_s=5.0, embed__provider="gated") as client:
+            await call(client, "kb_add_source", path=str(write_docs(tmp_path / "docs")))
+            await warmed(client)
+            gated.close_gates(working=True)
+            kept = [await call(client, "kb_note", content=text) for text in ("An ibis. " * 9000, "A kite.")]
+            found = await call(client, "kb_search", query="kite", mode="fts5")
+            assert [one["document_id"] for one in found["results"]] == [kept[1]["document_id"]]
+            assert (await call(client, "kb_stats"))["pending"]
+            gated.working.open.set()
+            while (await call(client, "kb_stats"))["pending"]:
+                await anyio.lowlevel.checkpoint()
+
+    run(scene)
+
+
+def test_a_short_note_is_found_by_meaning_as_soon_as_it_is_answered(
+    tmp_path: Path, gated: type[GatedEmbedder]
+):
+    async def scene() -> None:
+        async with in_process(tmp_path / "home", embed__provider="gated") as client:
+            await call(client, "kb_add_source", path=str(write_docs(tmp_path / "docs")))
+            await warmed(client)
+            kept = await call(client, "kb_note", content="The ibis is a bird.")
+            found = await call(client, "kb_search", query="ibis bird", mode="semantic")
+            assert found["results"][0]["document_id"] == kept["document_id"]
+
+    run(scene)
+
+
+@contextmanager
+def synced_elsewhere(home: Path, name: str) -> Iterator[None]:
+    """Hold a source as another process does that syncs it."""
+    with KnowledgeBase(load_settings({}, {"KB_HOME": str(home)})) as other:
+        source = other.source(name).source
+        with other.store.catalog.sync_lock(source.id, wait_s=0):
+            yield
+
+
+def test_a_source_that_is_being_synced_is_said_to_be_removed_later_and_then_is(tmp_path: Path):
+    home = tmp_path / "home"
+
+    async def scene() -> None:
+        async with in_process(home, limit_s=0.5) as client:
+            await call(client, "kb_add_source", path=str(write_docs(tmp_path / "docs")))
+            with synced_elsewhere(home, "docs"):
+                started = await call(client, "kb_remove_source", source="docs")
+                assert started["state"] == "running"
+                assert "removing docs goes on in the background" in started["note"]
+                again = await call(client, "kb_remove_source", source="docs")
+                assert again["state"] == "running"
+                assert len((await call(client, "kb_stats"))["jobs"]) == 1
+            while (await call(client, "kb_list"))["sources"]:
+                await anyio.lowlevel.checkpoint()
+
+    run(scene)
+
+
+def test_a_removal_that_is_cancelled_while_it_waits_removes_nothing(tmp_path: Path):
+    home = tmp_path / "home"
+
+    async def scene() -> None:
+        async with in_process(home) as client:
+            await call(client, "kb_add_source", path=str(write_docs(tmp_path / "docs")))
+            with synced_elsewhere(home, "docs"):
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(client.call_tool, "kb_remove_source", {"source": "docs"})
+                    while not (await call(client, "kb_stats"))["jobs"]:
+                        await anyio.lowlevel.checkpoint()
+                    tasks.cancel_scope.cancel()
+            while (await call(client, "kb_stats"))["jobs"]:
+                await anyio.lowlevel.checkpoint()
+            assert (await call(client, "kb_list"))["sources"][0]["documents"] == 3
+
+    run(scene)
+
+
+def test_a_note_that_is_kept_after_its_call_was_given_up_is_announced_and_kept_once(tmp_path: Path):
+    home = tmp_path / "home"
+
+    async def scene() -> None:
+        async with in_process(home, limit_s=0.5) as client:
+            await call(client, "kb_note", content="Makes the store.")
+            writer = apsw.Connection(str(home / "data" / "default.db"))
+            writer.execute("BEGIN IMMEDIATE")
+            refused = await refusal(client, "kb_note", content="Once.")
+            writer.execute("COMMIT")
+            writer.close()
+            assert "no answer within 0.5 seconds" in refused
+            assert "kept as soon as the store lets it be" in refused
+            await call(client, "kb_note", content="Once.")
+            assert (await call(client, "kb_list", source="notes"))["total"] == 2
 
     run(scene)
 

@@ -192,6 +192,15 @@ def test_a_request_that_is_wrong_is_answered_under_its_own_id(
     assert (said["id"], said["error"]["code"]) == (number, code)
 
 
+@pytest.mark.parametrize("levels", [100, 400, 5_000])
+def test_a_request_that_is_nested_too_deeply_is_told_so_under_its_own_id(greeted: Raw, levels: int):
+    deep = "[" * levels + '"]}"' + "]" * levels
+    greeted.send(f'{{"jsonrpc":"2.0","method":"ping","params":{{"id":1,"x":{deep}}},"id":9}}')
+    said = greeted.receive()
+    assert said["id"] == 9
+    assert ("nested too deeply" in said.get("error", {}).get("message", "")) == (levels > 100)
+
+
 def test_half_a_character_in_a_query_keeps_nobody_from_an_answer(greeted: Raw):
     params = {"name": "kb_search", "arguments": {"query": "walrus \ud83d"}}
     said = answer_to(greeted, id=7, method="tools/call", params=params)

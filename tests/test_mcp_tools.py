@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -241,7 +242,9 @@ def test_a_note_is_found_at_once_by_its_words_and_by_its_fields(tmp_path: Path):
             result = await client.call_tool(
                 "kb_search", {"query": "rotates", "mode": "fts5", "include_superseded": True}
             )
-            told = {one["document_id"]: one["superseded_by"] for one in result.structured_content["results"]}
+            told = {
+                one["document_id"]: one.get("superseded_by") for one in result.structured_content["results"]
+            }
             assert told == {first["document_id"]: second["document_id"], second["document_id"]: None}
             assert said(result).count(f"\nsuperseded by {second['document_id']}\n") == 1
 
@@ -295,8 +298,21 @@ def test_a_note_that_supersedes_an_old_id_says_which_newer_one_it_replaces(tmp_p
             newer = await client.call_tool("kb_note", sent)
             assert "superseded already" not in said(newer)
             newest = await client.call_tool("kb_note", {"content": "Deploy on Sundays.", "supersedes": old})
-            assert f"{old} was superseded already" in said(newest)
+            assert f"{old}, was superseded already" in said(newest)
             assert (newer.structured_content or {})["document_id"] in said(newest)
+
+    run(scene)
+
+
+@pytest.mark.parametrize("named_by", ["citation", "path", "document_id"])
+def test_what_a_note_supersedes_is_named_as_a_search_names_it(tmp_path: Path, named_by: str):
+    async def scene() -> None:
+        async with in_process(tmp_path / "home") as client:
+            await call(client, "kb_add_source", path=str(write_docs(tmp_path / "docs")))
+            (found,) = (await call(client, "kb_search", query="session token", mode="fts5"))["results"]
+            new = await call(client, "kb_note", content="No session token.", supersedes=found[named_by])
+            (now,) = (await call(client, "kb_search", query="session token", mode="fts5"))["results"]
+            assert now["document_id"] == new["document_id"]
 
     run(scene)
 
@@ -338,6 +354,7 @@ def test_notes_are_not_deleted_by_a_tool_but_on_the_command_line(tmp_path: Path)
             said = await refusal(client, "kb_remove_source", source="notes")
             assert "gone for good" in said
             assert "kb remove notes --force" in said
+            assert "`kb note --remove ID` removes one" in said
             read = await call(client, "kb_get", document_id=kept["document_id"])
             assert read["text"] == "Nowhere else."
 
@@ -387,6 +404,8 @@ def test_a_generation_that_is_reached_is_answered_from_and_one_that_is_not_is_to
             assert f"not yet at {generation + 100}" in early["note"]
             assert "generation" in {one["strategy"] for one in early["degraded"]}
             assert early["returned"] == 1
+            asked = {"query": "herons", "min_generation": generation + 100, "deadline_ms": 400}
+            assert said(await client.call_tool("kb_search", asked)).count("not yet at") == 1
 
     run(scene)
 
@@ -514,6 +533,22 @@ def test_a_folder_that_is_gone_is_told_in_the_words_of_tools(tmp_path: Path):
     run(scene)
 
 
+def test_a_store_that_is_deleted_is_begun_anew_as_the_hint_says(tmp_path: Path):
+    docs = str(write_docs(tmp_path / "docs"))
+
+    async def scene() -> None:
+        async with in_process(tmp_path / "home") as client:
+            await call(client, "kb_add_source", path=docs)
+            shutil.rmtree(tmp_path / "home")
+            hint = "put it back, or begin a new one: restart this program, then kb_add_source"
+            assert hint in await refusal(client, "kb_stats")
+            assert hint in await refusal(client, "kb_add_source", path=docs)
+        async with in_process(tmp_path / "home") as client:
+            assert (await call(client, "kb_add_source", path=docs))["added"] == 3
+
+    run(scene)
+
+
 def test_stats_tell_sizes_health_and_latencies(tmp_path: Path):
     async def scene() -> None:
         async with in_process(tmp_path / "home") as client:
@@ -539,7 +574,8 @@ def test_removing_a_source_tells_both_counts(tmp_path: Path):
             await call(client, "kb_add_source", path=str(write_docs(tmp_path / "docs")))
             vectors = (await call(client, "kb_stats"))["vectors"]
             removed = await call(client, "kb_remove_source", source="docs")
-            assert removed == {"source": "docs", "documents_deleted": 3, "vectors_deleted": vectors}
+            counts = {"documents_deleted": 3, "vectors_deleted": vectors}
+            assert removed == {"state": "done", "source": "docs", **counts, "note": None}
             assert (await call(client, "kb_search", query="token"))["returned"] == 0
 
     run(scene)
@@ -553,6 +589,8 @@ def test_removing_a_source_tells_both_counts(tmp_path: Path):
         ("kb_search", {"query": ""}, "at least 1 character"),
         ("kb_search", {"query": 5}, "should be a valid string"),
         ("kb_search", {"query": ["a"]}, "should be a valid string"),
+        ("kb_search", {"query": "x", "tags": [""]}, "'tags.0' string should have at least 1 character"),
+        ("kb_search", {"query": "x", "tags": [None]}, "should be a valid string, not null"),
         ("kb_search", {"query": "x", "limit": 0}, "greater than or equal to 1"),
         ("kb_search", {"query": "x", "limit": 51}, "less than or equal to 50"),
         ("kb_search", {"query": "x", "limit": -1}, "greater than or equal to 1"),
@@ -574,7 +612,7 @@ def test_removing_a_source_tells_both_counts(tmp_path: Path):
         ("kb_remove_source", {"source": "nowhere"}, "no source called 'nowhere'"),
         ("kb_list", {"source": "nowhere"}, "no source called 'nowhere'"),
         ("kb_note", {"content": "   "}, "needs some text"),
-        ("kb_note", {"content": "x", "supersedes": "none"}, "no document 'none'"),
+        ("kb_note", {"content": "x", "supersedes": "none"}, "nothing indexed is called 'none'"),
         ("kb_note", {"content": "x", "fields": {"mood": "good"}}, "no argument 'fields.mood'"),
         ("kb_stats", {"verbose": True}, "no argument 'verbose'"),
     ],
@@ -601,6 +639,65 @@ def test_an_unknown_tool_is_a_protocol_error_that_lists_the_known_ones(tmp_path:
             with pytest.raises(MCPError, match="there is no tool 'kb_serch'; the tools are: kb_search"):
                 await client.call_tool("kb_serch", {"query": "x"})
             assert await call(client, "kb_stats")
+
+    run(scene)
+
+
+@pytest.mark.parametrize("tool", EIGHT)
+def test_null_stands_for_an_argument_that_is_not_given(tmp_path: Path, tool: str):
+    needed = {
+        "kb_search": {"query": "token"},
+        "kb_get": {"citation": "docs/auth.md"},
+        "kb_add_source": {"path": str(write_docs(tmp_path / "docs"))},
+        "kb_remove_source": {"source": "docs"},
+        "kb_note": {"content": "A note."},
+    }.get(tool, {})
+
+    async def scene() -> None:
+        async with in_process(tmp_path / "home") as client:
+            await call(client, "kb_add_source", path=str(tmp_path / "docs"))
+            await call(client, tool, **{**dict.fromkeys(EIGHT[tool]), **needed})
+            if needed:
+                (name,) = needed
+                assert f"needs {name!r}" in await refusal(client, tool, **{name: None})
+            if tool == "kb_note":
+                await call(client, tool, content="x", fields={"summary": None, "highlights": None})
+
+    run(scene)
+
+
+def test_a_list_of_one_may_be_given_as_it_is(tmp_path: Path):
+    write_docs(tmp_path / "docs")
+
+    async def scene() -> None:
+        async with in_process(tmp_path / "home") as client:
+            added = await call(
+                client, "kb_add_source", path=str(tmp_path / "docs"), patterns="auth*", tags="ops"
+            )
+            assert added["added"] == 1
+            assert (await call(client, "kb_search", query="token", tags="ops"))["returned"] == 1
+            await call(client, "kb_note", content="An ibis.", tags="bird", fields={"aliases": "wader"})
+            assert (await call(client, "kb_search", query="wader", tags=["bird"]))["returned"] == 1
+
+    run(scene)
+
+
+def test_what_is_not_there_or_was_passed_over_is_told_with_what_to_do(tmp_path: Path):
+    docs = write_docs(tmp_path / "docs")
+    (docs / "empty.md").touch()
+    (docs / "photo.raw").write_bytes(bytes(range(256)))
+
+    async def scene() -> None:
+        async with in_process(tmp_path / "home") as client:
+            empty = await client.call_tool("kb_search", {"query": "token"})
+            assert "without semantic: nothing is indexed yet: kb_add_source" in said(empty)
+            taken = await refusal(client, "kb_add_source", path=str(docs), name="notes")
+            assert "'notes' is what your notes are called" in taken
+            added = await client.call_tool("kb_add_source", {"path": str(docs)})
+            skipped = (added.structured_content or {})["skipped"]
+            assert skipped
+            assert all(f"{count} {why}" in said(added) for why, count in skipped.items())
+            assert "did you mean 'query'?\n" in await refusal(client, "kb_search", qery="x")
 
     run(scene)
 

@@ -70,6 +70,10 @@ def test_the_first_words_stand_in_for_a_title(kb: KnowledgeBase, content: str, t
     assert kb.note(Note(content)).title == title
 
 
+def test_a_title_is_kept_as_one_line(kb: KnowledgeBase):
+    assert kb.note(Note("Text.", title=" Two\nlines\u2028or  three\r\n")).title == "Two lines or three"
+
+
 @pytest.mark.parametrize("content", ["", "  \n\t ", "\x00\x00"])
 def test_an_empty_note_is_refused_and_leaves_nothing(kb: KnowledgeBase, content: str):
     with pytest.raises(BadValue) as failure:
@@ -125,8 +129,38 @@ def test_a_note_can_supersede_a_file_and_that_survives_its_changes(kb: Knowledge
     assert titles(kb, "password changes") == ["note"]
 
 
+@pytest.mark.parametrize("named_by", ["id", "path"])
+def test_a_removed_note_is_gone_and_what_it_superseded_comes_back(kb: KnowledgeBase, named_by: str):
+    oldest = kb.note(Note("The password changes on Mondays.", title="first"))
+    middle = kb.note(Note("The password changes on Fridays.", title="second"), supersedes=oldest.id)
+    kb.note(Note("The password changes on Sundays.", title="third"), supersedes=middle.id)
+    removed = kb.remove_note(getattr(middle, named_by))
+    assert (removed.document.title, removed.brought_back) == ("second", [])
+    assert titles(kb, "password changes") == ["third"]
+    (newest,) = (one for one in kb.documents() if one.title == "third")
+    assert [one.id for one in kb.remove_note(newest.id).brought_back] == [oldest.id]
+    assert titles(kb, "password changes") == ["first"]
+    assert kb.stats().counts.documents == kb.stats().counts.vectors == 1
+
+
+def test_a_file_is_not_removed_as_a_note_nor_is_what_is_not_there(kb: KnowledgeBase, tmp_path: Path):
+    write(tmp_path / "docs" / "a.md", "# File\n\nThe password changes on Mondays.\n")
+    kb.add(tmp_path / "docs")
+    with pytest.raises(BadValue, match="is a file, not a note"):
+        kb.remove_note("docs/a.md")
+    with pytest.raises(NotFound):
+        kb.remove_note("nothing")
+    assert kb.stats().counts.documents == 1
+
+
+def test_a_name_that_is_no_text_names_nothing(kb: KnowledgeBase):
+    kb.note(Note("text"))
+    with pytest.raises(NotFound, match="nothing indexed is called"):
+        kb.get("a\udcff")
+
+
 def test_superseding_what_does_not_exist_is_refused_and_keeps_nothing(kb: KnowledgeBase):
-    with pytest.raises(NotFound, match="to supersede"):
+    with pytest.raises(NotFound, match="nothing indexed is called"):
         kb.note(Note("text"), supersedes="nothing")
     assert kb.stats().counts.documents == 0
 

@@ -116,6 +116,7 @@ def test_a_full_answer_validates_and_says_what_it_was_given():
     wire = answer_to_json(answer(hit(1), hit(2)))
     VALIDATOR.validate(wire)
     first = wire["results"][0]
+    assert set(first) == set(SCHEMA["$defs"]["result"]["properties"]) - {"explanation"}
     assert (wire["returned"], wire["total_hits"], wire["search_time_ms"]) == (2, 57, 12.346)
     assert first["file"] == "/home/me/docs/guide/auth.md"
     assert (first["chunk_id"], first["heading"], first["tags"]) == ("101", ["Auth", "Login"], ["ops"])

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from concord.measuring import Measuring
     from concord.migrate import Migration
     from concord.models import Models
-    from concord.notes import Imported, KeptNote, Note, NoteTools
+    from concord.notes import Imported, KeptNote, Note, NoteTools, RemovedNote
     from concord.outcomes import Backup, Passage, Removal, SourceSummary, Stats, SyncReport
     from concord.paging import Page
     from concord.protocols import Embedder, Progress
@@ -158,7 +158,7 @@ class KnowledgeBase:
 
         return self._syncing.ensure(absolute_path(path), embed=embed, progress=progress)
 
-    def remove(self, name: str, *, force: bool = False) -> Removal:
+    def remove(self, name: str, *, force: bool = False, progress: Progress = silent) -> Removal:
         """Delete a source: its vectors first, so that a vector store that is down leaves the rest whole.
 
         Raises:
@@ -169,7 +169,8 @@ class KnowledgeBase:
         """
         from concord.removal import remove
 
-        return remove(self.store, self._named(name), self.settings["sync.lock_wait_s"], force=force)
+        wait_s = self.settings["sync.lock_wait_s"]
+        return remove(self.store, self._named(name), wait_s, force=force, progress=progress)
 
     def sources(self) -> list[SourceSummary]:
         """Return every source with its counts, by name."""
@@ -202,6 +203,17 @@ class KnowledgeBase:
     def document(self, document_id: str) -> Document | None:
         """Return a document by its id; None when there is none."""
         return self.store.catalog.document(document_id)
+
+    def document_named(self, reference: str) -> Document:
+        """Return the document that a citation, a path or an id stands for.
+
+        Raises:
+            NotFound: nothing of that name is indexed.
+            BadValue: the name fits several documents.
+        """
+        from concord.reading import find_document
+
+        return find_document(reference, self.store.catalog)
 
     def documents(self, name: str | None = None) -> Iterator[Document]:
         """Yield documents by path, all or one source's."""
@@ -322,10 +334,10 @@ class KnowledgeBase:
         return give_feedback(reference, opinion, query, catalog, journal, time.time())
 
     def note(self, note: Note | str, *, supersedes: str | None = None, embed: bool = True) -> Document:
-        """Keep a note, or a text as one.
+        """Keep a note, or a text as one; what it supersedes is named by its id, path or citation.
 
         Raises:
-            BadValue: it is empty, or no text.
+            BadValue: it is empty, or no text; or what it supersedes may be one of several documents.
             NotFound: the document it supersedes does not exist.
         """
         from concord.notes import Note, save_note
@@ -347,6 +359,17 @@ class KnowledgeBase:
         document = edit_note(document_id, changes, self._note_tools())
         self._embed_some(document.source_id, embed=embed)
         return document
+
+    def remove_note(self, reference: str) -> RemovedNote:
+        """Delete a note for good, by its id, path or citation; what it superseded comes back.
+
+        Raises:
+            NotFound: nothing of that name is indexed.
+            BadValue: it is a file, or the name fits several documents.
+        """
+        from concord.notes import remove_note
+
+        return remove_note(reference, self.store)
 
     def notes(self) -> Iterator[KeptNote]:
         """Yield every note as it was given, superseded ones too."""

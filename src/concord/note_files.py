@@ -173,6 +173,8 @@ def _read_file(path: Path) -> Iterator[KeptNote]:
 
 
 def _write_file(notes: list[KeptNote], path: Path) -> int:
+    if not path.parent.exists():
+        raise BadValue(f"there is no folder {path.parent}", hint="make it, or choose another place")
     ending = path.suffix.lower()
     if ending == ".md" and len(notes) != 1:
         raise BadValue(

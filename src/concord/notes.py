@@ -22,7 +22,7 @@ from concord.document_groups import GROUP_DOCUMENTS
 from concord.errors import BadValue, NotFound
 from concord.files.file_times import storable_ns
 from concord.protocols import Embedder
-from concord.reading import joined
+from concord.reading import find_document, joined
 from concord.request_checks import several
 from concord.sources import notes_source
 from concord.storage import Catalog, Store
@@ -30,7 +30,7 @@ from concord.text.assemble import NoteText, note_text
 from concord.text.chunk import ChunkSize, chunk
 from concord.text.clean import clean
 from concord.text.surrogates import without_lone_surrogates
-from concord.types import Document, Extracted, Json, Piece, Source
+from concord.types import Document, Extracted, Json, Piece, Source, silent
 
 _LISTS = ("tags", "highlights", "aliases")
 _OWN_ID = re.compile(r"[0-9a-f]{16}")
@@ -66,6 +66,13 @@ class Imported(NamedTuple):
     unchanged: int
 
 
+class RemovedNote(NamedTuple):
+    """A note that is gone, and what searches find again because of that."""
+
+    document: Document
+    brought_back: list[Document]
+
+
 class NoteTools(NamedTuple):
     """What notes are made with: where they go, and how they are cut."""
 
@@ -79,12 +86,12 @@ def save_note(note: Note, tools: NoteTools, *, supersedes: str | None = None) ->
 
     Raises:
         BadValue: there is nothing in it.
-        NotFound: the document it supersedes does not exist.
+        NotFound: the document it supersedes, by id, path or citation, does not exist.
     """
     catalog = tools.store.catalog
     note = _with_lists(note)
     text = _text(note)
-    old = _superseded(supersedes, catalog)
+    old = None if supersedes is None else find_document(supersedes, catalog)
     source = notes_source(catalog)
     document = _described(KeptNote(secrets.token_hex(8), note, time.time()), text, source)
     catalog.put_document(document, _pieces(text, tools))
@@ -113,6 +120,23 @@ def edit_note(document_id: str, changes: Mapping[str, Json], tools: NoteTools) -
     document = replace(_described(kept, text, source), path=old.path)
     catalog.put_document(document, _pieces(text, tools))
     return document
+
+
+def remove_note(reference: str, store: Store) -> RemovedNote:
+    """Delete a note for good; what it superseded comes back, unless something newer supersedes that, too.
+
+    Raises:
+        NotFound: nothing of that name is indexed.
+        BadValue: it is a file, or the name fits several documents.
+    """
+    catalog = store.catalog
+    document = find_document(reference, catalog)
+    if document.type != "note":
+        raise BadValue(f"{document.path} is a file, not a note", hint="delete the file and run `kb sync`")
+    older = [] if document.superseded_by else catalog.superseded(document.id)
+    catalog.delete_documents([document.id])
+    store.tend(silent)
+    return RemovedNote(document, [replace(one, superseded_by=None) for one in older])
 
 
 def note_of(document: Document, catalog: Catalog) -> Note:
@@ -173,10 +197,10 @@ def history(document: Document, catalog: Catalog) -> list[Document]:
     return list(reversed(found.values()))
 
 
-def superseded_instead(meant: str, kept: Sequence[Document]) -> Document | None:
+def superseded_instead(meant: Document, kept: Sequence[Document]) -> Document | None:
     """Return, of the history of a note just kept, what it superseded if that is newer than what was meant."""
     older = kept[-2] if len(kept) > 1 else None
-    return older if older and older.id != meant else None
+    return older if older and older.id != meant.id else None
 
 
 def _newest(document: Document, catalog: Catalog) -> Document:
@@ -220,20 +244,9 @@ def _pieces(text: str, tools: NoteTools) -> list[Piece]:
     return chunk(Extracted(text, "markdown"), tools.tokenizer.token_starts, tools.size)
 
 
-def _superseded(document_id: str | None, catalog: Catalog) -> Document | None:
-    if document_id is None:
-        return None
-    old = catalog.document(document_id)
-    if old is None:
-        raise NotFound(
-            f"there is no document {document_id!r} to supersede", hint="search results give document_id"
-        )
-    return old
-
-
 def _described(kept: KeptNote, text: str, source: Source) -> Document:
     note = kept.note
-    title = clean(note.title or "", paged=False).strip() or _title_from_words(note, text)
+    title = " ".join(clean(note.title or "", paged=False).split()) or _title_from_words(note, text)
     return Document(
         id=kept.id,
         source_id=source.id,

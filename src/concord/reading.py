@@ -12,6 +12,7 @@ from concord.outcomes import Passage
 from concord.sources import holder
 from concord.storage import Catalog
 from concord.text.citation import Citation, cite, page_span, parse_citation
+from concord.text.surrogates import encodable
 from concord.types import Chunk, Document, Source
 
 _SHOWN = 200  # characters of a reference: a path may be long
@@ -55,6 +56,16 @@ def locate(reference: str, catalog: Catalog, *, context: int = 0, whole: bool = 
     first, last = max(0, meant[0] - context), min(len(chunks) - 1, meant[-1] + context)
     source = next(s for s in catalog.sources() if s.id == document.source_id)
     return Located(document, source, chunks, first, last, Files([source], catalog.memo))
+
+
+def find_document(reference: str, catalog: Catalog) -> Document:
+    """Return the document that a citation, a path, a document id or a chunk id names.
+
+    Raises:
+        NotFound: nothing of that name is indexed.
+        BadValue: the name fits several documents.
+    """
+    return _resolve(reference, catalog)[0]
 
 
 def joined(chunks: Sequence[Chunk]) -> str:
@@ -107,6 +118,8 @@ def passage_of(located: Located) -> Passage:
 
 def _resolve(reference: str, catalog: Catalog) -> tuple[Document, Citation, int | None]:
     reference = reference.strip()
+    if reference != encodable(reference):  # bytes that are no text: nothing is kept under such a name
+        _only([], reference)
     if document := catalog.document(reference):
         return document, Citation(document.path), None
     if reference.isdecimal() and len(reference) < 19 and (read := catalog.read([int(reference)])):

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from concord.errors import BackendDown, UsageError
 from concord.outcomes import Removal
+from concord.protocols import Progress
 from concord.storage import Store
 from concord.types import Source, silent
 
 _TRY_AGAIN = "nothing was removed: see that it runs and that vectors.url is right, then try again"
 
 
-def remove(store: Store, source: Source, wait_s: float, *, force: bool = False) -> Removal:
+def remove(
+    store: Store, source: Source, wait_s: float, *, force: bool = False, progress: Progress = silent
+) -> Removal:
     """Delete a source with all that came from it: vectors first, which may be kept by somebody else.
 
     Raises:
@@ -22,6 +25,7 @@ def remove(store: Store, source: Source, wait_s: float, *, force: bool = False) 
         _refuse_to_lose(source, store.catalog.counts(source.id).documents)
     # A sync under way would store what it still holds after everything else has been deleted.
     with store.catalog.sync_lock(source.id, wait_s=wait_s):
+        progress("remove", 0, None)  # whoever does not want it any more after waiting can still say so
         vectors = _delete_vectors(store, source.id)
         documents = store.catalog.remove_source(source.id)
     store.tend(silent)
@@ -48,5 +52,6 @@ def _refuse_to_lose(source: Source, notes: int) -> None:
     if notes:
         raise UsageError(
             f"what {source.name!r} holds is in no file: {_counted(notes)} would be gone for good",
-            hint=f"`kb note --export notes.jsonl` saves them; then `kb remove {source.name} --force`",
+            hint="`kb note --remove ID` removes one; `kb note --export notes.jsonl` saves them all, "
+            f"then `kb remove {source.name} --force`",
         )

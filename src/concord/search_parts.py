@@ -126,6 +126,8 @@ class SearchParts:
             return Degraded("semantic", "no embedding provider is configured")
         if space is not None and not wait_for_model and not self._parts.has_model(space):
             return COLD
+        if space is None and not self._parts.store.catalog.counts().documents:
+            return Degraded("semantic", "nothing is indexed yet: `kb add PATH`")
         if space is None:
             return Degraded("semantic", "nothing has been embedded yet: `kb sync`")
         return self._meaning_of(space)

@@ -150,6 +150,8 @@ def new_source(
         raise BadValue(
             f"a source called {name!r} exists already", hint="give another --name, or `kb sync` that one"
         )
+    if name == NOTES_NAME and path.name != NOTES_NAME:
+        raise BadValue(f"{name!r} is what your notes are called", hint="give another --name")
     return Source(
         id=_new_id(),
         name=name or _first_free(_tails(path), lambda tried: tried not in names),

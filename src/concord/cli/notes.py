@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from concord.cli import output
 from concord.cli.command import Flags, command, opened, refuse, tags_option
 from concord.errors import BadValue
+from concord.visible import one_line
 
 if TYPE_CHECKING:
     from concord.knowledge import KnowledgeBase
@@ -37,46 +38,60 @@ _FIELDS = ("title", "tags", "details", "summary", "context", "highlights", "alia
 @click.option("--context", metavar="S", help="Where it comes from or what it belongs to.")
 @click.option("--highlight", "highlights", metavar="S", multiple=True, help="A point to stress; repeatable.")
 @click.option("--alias", "aliases", metavar="S", multiple=True, help="Another name for it; repeatable.")
-@click.option("--supersedes", metavar="ID", help="The document that it replaces in searches.")
+@click.option(
+    "--supersedes", metavar="ID", help="The document that it replaces in searches: id, path or citation."
+)
 @click.option(
     "--edit", metavar="ID", help="Change this note in place: the text and the fields that are given."
 )
+@click.option("--remove", metavar="ID", help="Delete this note for good: id, path or citation.")
 @click.option(
     "--import", "source", metavar="PATH", help="Keep the notes of a .json, .jsonl or .md file or folder."
 )
 @click.option("--export", "target", metavar="PATH", help="Write all notes there, by its ending; - is stdout.")
 @click.option("--no-embed", is_flag=True, help="Searchable by words now, by meaning after `kb sync`.")
 def note(flags: Flags, text: tuple[str, ...], as_json: bool, no_embed: bool, **given: Any) -> None:
-    """Keep a note, change one, or bring many in or out.
+    """Keep a note, change or delete one, or bring many in or out.
 
     With - or with nothing, the text is read from stdin. Prints the id of the document, which `kb get` reads,
     --edit changes and a later note can supersede. Exported notes are imported again without loss.
     """
-    source, target = given.pop("source"), given.pop("target")
-    if sum(one is not None for one in (source, target, given["edit"], given["supersedes"])) > 1:
-        refuse("--import, --export, --edit and --supersedes exclude each other")
-    if (source or target) and (text or _given()):
-        refuse("--import and --export take no text and no fields")
-    is_new = source is not None or (target is None and given["edit"] is None)
+    source, target, gone = given.pop("source"), given.pop("target"), given.pop("remove")
+    if sum(one is not None for one in (source, target, gone, given["edit"], given["supersedes"])) > 1:
+        refuse("--import, --export, --remove, --edit and --supersedes exclude each other")
+    if (source or target or gone) and (text or _given()):
+        refuse("--import, --export and --remove take no text and no fields")
+    is_new = source is not None or (target is None and gone is None and given["edit"] is None)
     with opened(flags, must_exist=not is_new) as knowledge:
         if source is not None:
             _import(knowledge, source, embed=not no_embed, as_json=as_json)
         elif target is not None:
             _export(knowledge, target, as_json=as_json)
+        elif gone is not None:
+            _remove(knowledge, gone, as_json=as_json)
         else:
-            kept = _kept(knowledge, text, given, embed=not no_embed)
+            old = knowledge.document_named(given["supersedes"]) if given["supersedes"] is not None else None
+            kept = _kept(knowledge, text, given, old, embed=not no_embed)
             _show(kept, as_json=as_json)
-            _tell_what_is_newer(knowledge, kept, given["supersedes"])
+            _tell_what_is_newer(knowledge, kept, old)
 
 
-def _kept(knowledge: KnowledgeBase, text: tuple[str, ...], given: dict[str, Any], *, embed: bool) -> Document:
+def _kept(
+    knowledge: KnowledgeBase,
+    text: tuple[str, ...],
+    given: dict[str, Any],
+    old: Document | None,
+    *,
+    embed: bool,
+) -> Document:
     from concord.notes import Note
 
     fields = {name: given[name] for name in _given()}
     if "details" in fields:
         fields["details"] = _details(fields["details"])
     if given["edit"] is None:
-        return knowledge.note(Note(_content(text), **fields), supersedes=given["supersedes"], embed=embed)
+        supersedes = old.id if old else None
+        return knowledge.note(Note(_content(text), **fields), supersedes=supersedes, embed=embed)
     changes = {**fields, "content": _content(text)} if text else fields
     if not changes:
         refuse("there is nothing to change: give a text or a field")
@@ -99,11 +114,12 @@ def _show(document: Document, *, as_json: bool) -> None:
     output.talk(f"kept as {document.path}")
 
 
-def _tell_what_is_newer(knowledge: KnowledgeBase, kept: Document, meant: str | None) -> None:
+def _tell_what_is_newer(knowledge: KnowledgeBase, kept: Document, old: Document | None) -> None:
     from concord.notes import superseded_instead
 
-    if meant and (newer := superseded_instead(meant, knowledge.history(kept.id))):
-        output.talk(f"{meant} was superseded already: this supersedes {newer.path} ({newer.id})")
+    if old and (newer := superseded_instead(old, knowledge.history(kept.id))):
+        told = f"{old.path} ({old.id}) was superseded already"
+        output.talk(f"{told}: this supersedes {newer.path} ({newer.id})")
 
 
 def _import(knowledge: KnowledgeBase, source: str, *, embed: bool, as_json: bool) -> None:
@@ -126,6 +142,18 @@ def _export(knowledge: KnowledgeBase, target: str, *, as_json: bool) -> None:
         output.emit_json({"exported": count, "path": target})
     else:
         output.talk(f"{count:,} notes written to {target}")
+
+
+def _remove(knowledge: KnowledgeBase, reference: str, *, as_json: bool) -> None:
+    document, brought_back = knowledge.remove_note(reference)
+    if as_json:
+        wire = {"document_id": document.id, "path": document.path, "title": document.title}
+        back = [one.path for one in brought_back]
+        output.emit_json({**wire, "brought_back": back, "generation": knowledge.generation})
+        return
+    output.emit(f"✓ Removed note: {one_line(document.title)} ({document.path})")
+    for one in brought_back:
+        output.talk(f"{one_line(one.path)} is found again: the note superseded it")
 
 
 def _content(text: tuple[str, ...]) -> str:

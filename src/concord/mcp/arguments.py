@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from concord.types import DocumentType, Json, Mode
 
@@ -16,10 +16,29 @@ MAX_TOKENS = 25_000  # where clients cut what a tool says
 DEFAULT_TOKENS = 2_400  # an answer that nobody asked to be longer stays under 2,500
 
 
+def _without_nulls(given: Any) -> Any:
+    """Return what is given: many a model writes null for what it leaves out."""
+    return (
+        {key: value for key, value in given.items() if value is not None}
+        if isinstance(given, dict)
+        else given
+    )
+
+
+def _as_list(given: Any) -> Any:
+    return [given] if isinstance(given, str) else given
+
+
+Texts = Annotated[list[str], BeforeValidator(_as_list)]
+FilledTexts = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(_as_list)]
+
+
 class Arguments(ArgModelBase):
     """The arguments of one tool; an unknown one is an error, because a model that invents one is mistaken."""
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
+    _given = model_validator(mode="before")(_without_nulls)
 
 
 class SearchArguments(Arguments):
@@ -35,7 +54,7 @@ class SearchArguments(Arguments):
         description="auto weighs words and meaning by the query; fts5 is words only, semantic meaning only.",
     )
     limit: int = Field(default=10, ge=1, le=50, description="At most so many results.")
-    tags: list[str] = Field(default=[], description="Only documents that have all of these tags.")
+    tags: FilledTexts = Field(default=[], description="Only documents that have all of these tags.")
     type: DocumentType | None = Field(default=None, description="Only documents of this type.")
     source: str | None = Field(
         default=None, max_length=MAX_TEXT, description="Only this source (see kb_list)."
@@ -100,8 +119,10 @@ class AddArguments(Arguments):
     name: str | None = Field(
         default=None, min_length=1, max_length=200, description="What to call it; default: its folder's name."
     )
-    patterns: list[str] = Field(default=[], description="Only files that match one of these globs: **/*.md.")
-    tags: list[str] = Field(default=[], description="Tags for all of its documents.")
+    patterns: FilledTexts = Field(
+        default=[], description="Only files that match one of these globs: **/*.md."
+    )
+    tags: FilledTexts = Field(default=[], description="Tags for all of its documents.")
 
 
 class ListArguments(Arguments):
@@ -136,10 +157,12 @@ class NoteFields(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
+    _given = model_validator(mode="before")(_without_nulls)
+
     summary: str | None = Field(default=None, max_length=MAX_TEXT)
     context: str | None = Field(default=None, max_length=MAX_TEXT)
-    highlights: list[str] = Field(default=[])
-    aliases: list[str] = Field(default=[])
+    highlights: Texts = Field(default=[])
+    aliases: Texts = Field(default=[])
 
 
 class NoteArguments(Arguments):
@@ -147,13 +170,13 @@ class NoteArguments(Arguments):
 
     content: str = Field(min_length=1, max_length=MAX_NOTE, description="What to remember; Markdown is fine.")
     title: str | None = Field(default=None, max_length=500, description="Default: its first words.")
-    tags: list[str] = Field(default=[], description="Tags to find it by.")
+    tags: Texts = Field(default=[], description="Tags to find it by.")
     details: dict[str, Json] = Field(default={}, description="Further facts, as deep as needed.")
     fields: NoteFields | None = Field(default=None, description="Summary, context, highlights and aliases.")
     supersedes: str | None = Field(
         default=None,
         max_length=MAX_TEXT,
-        description="document_id of the note or document that this replaces.",
+        description="The note or document that this replaces: a citation, a path or a document_id.",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +12,7 @@ from pydantic import ValidationError
 
 from concord.errors import BadValue, KBError, nearest, shown
 from concord.mcp.wording import for_tools
+from concord.visible import one_line
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +23,9 @@ def refused(fault: KBError) -> CallToolResult:
     """Return the result of a call that cannot be carried out."""
     message, hint = for_tools(fault.message), for_tools(fault.hint or "")
     error = {"type": type(fault).__name__, "message": message, "hint": hint or None}
-    text = f"Error: {message}." + (f"\nHint: {hint}" if hint else "")
+    text = one_line(f"Error: {message}" + ("" if message.endswith("?") else ".")) + (
+        "\n" + one_line(f"Hint: {hint}") if hint else ""
+    )
     return CallToolResult(
         content=[TextContent(type="text", text=text)],
         structured_content={"error": error},
@@ -54,4 +58,6 @@ def _problem(tool: str, one: Any, known: Sequence[str]) -> str:
         meant = nearest(name, known)
         return f"{tool} has no argument {name!r}" + (f", did you mean {meant!r}?" if meant else "")
     said = str(one["msg"]).removeprefix("Input ")
-    return f"{name!r} {said[:1].lower()}{said[1:]}, not {shown(one['input'])}"
+    given = one["input"]
+    written = json.dumps(given) if given is None or isinstance(given, bool) else shown(given)
+    return f"{name!r} {said[:1].lower()}{said[1:]}, not {written}"

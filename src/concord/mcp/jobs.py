@@ -58,6 +58,10 @@ class Plan(NamedTuple):
     label: str
     work: Callable[[Progress], JsonObject]
     extent: Extent
+    doing: str = "indexing"
+    is_once: bool = (
+        False  # the same call made again waits for what has begun: there is nothing to look at anew
+    )
 
 
 class Job:
@@ -86,12 +90,22 @@ class Job:
         with self._lock:
             return not (self._begun or self._cancelled)
 
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether it was asked to stop."""
+        with self._lock:
+            return self._cancelled
+
     def cancel(self) -> None:
         """Ask the work to stop at its next step, with what it waits for unless others want that."""
         with self._lock:
             self._cancelled, behind = True, self._behind
         if behind and not behind.waiting:
             behind.cancel()
+
+    def wait(self, seconds: float) -> None:
+        """Wait for the result, if it comes by then."""
+        wait_for_futures([self.result], seconds)
 
     def join(self, seconds: float) -> None:
         """Wait for the thread to end."""
@@ -131,11 +145,14 @@ class Jobs:
         self._lock = threading.Lock()
 
     def start_or_join(self, plan: Plan) -> Job:
-        """Return a job for the plan that has not begun yet, or a new one, behind the one that has."""
+        """Return a job for the plan that has not begun yet, or a new one, behind the one that has.
+
+        What is done once and for all is joined after it has begun, too.
+        """
         with self._lock:
             self._jobs = [job for job in self._jobs if job.is_running]
             last = next((job for job in reversed(self._jobs) if job.plan.key == plan.key), None)
-            if last and last.is_yet_to_begin:
+            if last and (last.is_yet_to_begin or (plan.is_once and not last.is_cancelled)):
                 return last
             self._jobs.append(Job(plan, last))
             return self._jobs[-1]

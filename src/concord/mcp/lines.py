@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import AsyncIterable, AsyncIterator
 from typing import Any
 
@@ -18,6 +19,8 @@ from concord.text.surrogates import encodable
 
 # A notification to ourselves, in the place of a line that is to be answered so. No client can guess its name.
 REFUSED = f"concord/refused/{os.urandom(8).hex()}"
+MOST_NESTED = 200  # as deep as the SDK reads
+_PARTS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')  # texts, whose brackets are letters, and brackets
 NOTIFICATIONS = "notifications/"  # how their methods begin
 
 
@@ -34,18 +37,39 @@ class Lines:
 
 def vetted(line: str) -> str:
     """Return a line for the SDK: as it is, with half characters mended, or replaced by its refusal."""
+    if line.count("[") + line.count("{") > MOST_NESTED and (shallow := _too_deep(line)) is not None:
+        line, is_deep = shallow, True
+    else:
+        is_deep = False
     try:
         said = json.loads(line)
-    except (ValueError, RecursionError):
+    except ValueError:
         return line  # the SDK says so, too
     if not isinstance(said, dict) or ("method" not in said and said.keys() & {"result", "error"}):
         return line  # no request, or an answer to one of ours: its id is none of the client's
     refusal = _refusal(said)
+    if refusal is None and is_deep and "id" in said:
+        refusal = INVALID_REQUEST, f"the request is nested too deeply: at most {MOST_NESTED} levels"
     if refusal is not None:
         code, message = refusal
         params = {"id": _id(said), "code": code, "message": message}
         return json.dumps({"jsonrpc": "2.0", "method": REFUSED, "params": params})
     return _mended(line, said)
+
+
+def _too_deep(line: str) -> str | None:
+    """Return a line without what is inside its parts if that is nested deeper than can be read, else None."""
+    depth, deepest, kept, after = 0, 0, [], 0
+    for part in _PARTS.finditer(line):
+        if part[0] in "[{":
+            depth += 1
+            if depth == 2:
+                kept.append(line[after : part.end()])
+        elif part[0] in "]}":
+            after = part.start() if depth == 2 else after
+            depth -= 1
+        deepest = max(depth, deepest)
+    return "".join([*kept, line[after:]]) if deepest > MOST_NESTED else None
 
 
 def _refusal(said: dict[str, Any]) -> tuple[int, str] | None:

@@ -11,17 +11,19 @@ from concord.budget import BYTES_PER_TOKEN, Costs, Packed, choose, cut_to_bytes,
 from concord.mcp import render
 from concord.mcp.wording import for_tools
 from concord.types import Answer
-from concord.wire import (
-    AGREEMENT_BYTES,
-    JsonObject,
-    agreement_scores,
-    answer_to_json,
-    frame_of,
-    with_left_out,
-)
+from concord.visible import one_line
+from concord.wire import JsonObject, answer_to_json, frame_of, with_left_out
 
 LEFT_OUT = "{} more results did not fit into the token budget: raise max_tokens, or narrow the query"
 LEFT_OUT_BYTES = len(LEFT_OUT) + 16  # the sentence, its number, and what joins it to another note
+# Of a result: what the citation says already, or what tells how the order came about and not what was found.
+FOR_PEOPLE = ("chunk_id", "start_line", "end_line", "agreement", "best_rank", "scores", "moved_from")
+MEANING = "semantic"  # the strategy that looks for no words
+SCORE_DECIMALS = 4
+MOST_GUESSES = 3  # results shown where the answer is probably not among them
+NEXT_STEP = (
+    "no result holds these words; try others, kb_list shows what there is, kb_add_source adds a folder"
+)
 FRAME_SHARE = 3  # a frame over a third of the budget is cut down, so that there is room for results
 
 
@@ -35,7 +37,9 @@ class Reply(NamedTuple):
 def pack_answer(answer: Answer, max_tokens: int) -> Reply:
     """Return an answer of at most `max_tokens` tokens in either form."""
     max_bytes = max_tokens * BYTES_PER_TOKEN
-    wire = answer_to_json(_in_tool_words(answer))
+    is_guess = _is_guess(answer)
+    wire = answer_to_json(_in_tool_words(_guessed(answer) if is_guess else answer))
+    wire |= {"timings_ms": {}, "agreement_scores": {}}
     results, texts = wire["results"], [one["text"] for one in wire["results"]]
     for one in results:
         one["text"] = None
@@ -43,7 +47,21 @@ def pack_answer(answer: Answer, max_tokens: int) -> Reply:
     packed = choose(_costs(wire, results, texts), max_bytes)
     if results and not packed.kept:
         packed = _shortened_best(wire, results, texts, max_bytes)
+    if is_guess:
+        results, packed = results[: packed.kept], packed._replace(whole=frozenset())
     return _filled(wire, results, texts, packed)
+
+
+def _is_guess(answer: Answer) -> bool:
+    """Whether only meaning found something, and what it found is probably no answer."""
+    by_meaning_alone = {*answer.strategies_matched} <= {MEANING}
+    return answer.answerable is False and bool(answer.hits) and by_meaning_alone
+
+
+def _guessed(answer: Answer) -> Answer:
+    """Return the best few results, with what to do instead of reading on."""
+    note = f"{answer.note}; {NEXT_STEP}" if answer.note else NEXT_STEP
+    return replace(answer, hits=answer.hits[:MOST_GUESSES], note=note)
 
 
 def _in_tool_words(answer: Answer) -> Answer:
@@ -65,13 +83,25 @@ def _costs(wire: JsonObject, results: Sequence[JsonObject], texts: Sequence[str]
 
 
 def _entry(one: JsonObject) -> tuple[int, int]:
-    agreement = len(one["chunk_id"]) + AGREEMENT_BYTES
-    return json_length(one) + 2 + agreement, utf8_length(render.result(one, one["snippet"])) + 1
+    return json_length(_lean(one)) + 2, utf8_length(render.result(one, one["snippet"])) + 1
 
 
 def _whole(one: JsonObject, text: str) -> tuple[int, int]:
     more = utf8_length(render.quoted(text)) - utf8_length(render.quoted(one["snippet"]))
-    return json_length(text) - json_length(None), more
+    return json_length({"text": text}) - json_length({"snippet": one["snippet"]}), more
+
+
+def _lean(one: JsonObject) -> JsonObject:
+    """Return a result with what a model reads: no empty values, and the snippet only without the text."""
+    said = {key: value for key, value in one.items() if key not in FOR_PEOPLE and value not in (None, [])}
+    if "text" in said:
+        said.pop("snippet", None)
+    said["score"] = round(one["score"], SCORE_DECIMALS)
+    if one["passage_score"] == one["score"]:
+        del said["passage_score"]
+    else:
+        said["passage_score"] = round(one["passage_score"], SCORE_DECIMALS)
+    return said
 
 
 def _shortened_best(
@@ -105,7 +135,6 @@ def _bare(one: JsonObject) -> JsonObject:
         "tags": [],
         "heading": [],
         "also_at": [],
-        "scores": dict.fromkeys(one["scores"]),
     }
 
 
@@ -115,10 +144,9 @@ def _filled(wire: JsonObject, results: Sequence[JsonObject], texts: Sequence[str
         for i, one in enumerate(results[: packed.kept])
     ]
     wire |= {
-        "results": kept,
+        "results": [_lean(one) for one in kept],
         "returned": len(kept),
         "note": with_left_out(wire["note"], LEFT_OUT, len(results) - len(kept)),
-        "agreement_scores": agreement_scores(kept),
     }
     bodies = [render.result(one, one["text"] or one["snippet"]) for one in kept]
     return Reply(wire, "\n".join([render.answer_head(wire, len(results)), *bodies]))
@@ -129,7 +157,6 @@ def _slim_frame(wire: JsonObject, max_bytes: int) -> None:
     head = render.answer_head(wire, wire["returned"])
     if max(json_length(frame_of(wire)), utf8_length(head)) <= max_bytes // FRAME_SHARE:
         return
-    wire["timings_ms"] = {}
     _shorten_frame(wire, query=120, suggestions=2, said=160)
 
 
@@ -144,8 +171,13 @@ def _shorten_frame(wire: JsonObject, *, query: int, suggestions: int, said: int)
 
 
 def _short(text: str, most: int) -> str:
-    """Return a text of at most so many bytes, also where JSON writes each character of it as six."""
-    if json_length(text) - 2 <= most:
+    """Return a text of at most so many bytes, also where each of them is written as six."""
+    if _written(text) <= most:
         return text
     cut = cut_to_bytes(text, most - 3)
-    return (cut if json_length(cut) - 2 <= most - 3 else cut_to_bytes(text, most // 6)) + "…"
+    return (cut if _written(cut) <= most - 3 else cut_to_bytes(text, most // 6)) + "…"
+
+
+def _written(text: str) -> int:
+    """Return how long a text is in JSON, or where controls are spelt out, whichever is longer."""
+    return max(json_length(text) - 2, utf8_length(one_line(text)))

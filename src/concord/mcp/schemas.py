@@ -35,33 +35,33 @@ def record(**keys: Schema) -> Schema:
     return {"type": "object", "properties": keys, "required": list(keys)}
 
 
-RESULT = record(
-    rank=COUNT,
-    path=TEXT,
-    title=TEXT,
+def or_absent(schema: Schema, **keys: Schema) -> Schema:
+    """Return the schema of the same object with keys that are left out where there is nothing to say."""
+    return {**schema, "properties": {**schema["properties"], **keys}}
+
+
+RESULT = or_absent(
+    record(
+        rank=COUNT,
+        path=TEXT,
+        title=TEXT,
+        score=NUMBER,
+        source=TEXT,
+        type=TEXT,
+        document_id=TEXT,
+        citation=TEXT,
+        found_by=several(TEXT),
+    ),
     snippet=TEXT,
-    text=maybe(TEXT),
-    score=NUMBER,
+    text=TEXT,
     passage_score=NUMBER,
-    source=TEXT,
-    type=TEXT,
     tags=several(TEXT),
-    document_id=TEXT,
-    chunk_id=TEXT,
-    citation=TEXT,
-    file=maybe(TEXT),
-    start_line=COUNT,
-    end_line=COUNT,
-    page=maybe(COUNT),
+    file=TEXT,
+    page=COUNT,
     heading=several(TEXT),
-    confidence=maybe(TEXT),
-    found_by=several(TEXT),
-    agreement=maybe(NUMBER),
-    best_rank=COUNT,
-    scores=by_name(maybe(NUMBER)),
-    freshness=maybe(TEXT),
-    superseded_by=maybe(TEXT),
-    moved_from=maybe(COUNT),
+    confidence=TEXT,
+    freshness=TEXT,
+    superseded_by=TEXT,
     also_at=several(TEXT),
     warnings=several(TEXT),
 )
@@ -138,7 +138,13 @@ LISTING = record(
     total=COUNT,
     next_cursor=maybe(TEXT),
 )
-REMOVAL = record(source=TEXT, documents_deleted=COUNT, vectors_deleted=COUNT)
+REMOVAL = record(
+    state={"enum": ["done", "running"]},
+    source=TEXT,
+    documents_deleted=COUNT,
+    vectors_deleted=COUNT,
+    note=maybe(TEXT),
+)
 STATS = record(
     org=TEXT,
     store=TEXT,

@@ -39,8 +39,8 @@ from concord.mcp.jobs import Cancelled, Job
 from concord.mcp.packing import Reply
 from concord.mcp.server_state import ServerState
 from concord.mcp.table import INSTRUCTIONS, OTHER_S, TOOLS, Row
-from concord.mcp.tools import finished, unfinished
 from concord.mcp.wording import for_tools
+from concord.visible import one_line
 
 ORG = "concord.org"  # where the HTTP face leaves a token's organisation in the request's scope
 HELLO = "initialize"  # must be answered before anything is loaded
@@ -185,16 +185,16 @@ class KnowledgeTool(Tool):
         kb = state.bases.of(org_of(context.request_context))
         if row.quick is not None:
             quick = row.quick
-            return await state.in_thread(lambda: quick(state, kb, asked), row.limit_s)
+            return await state.in_thread(lambda: quick(state, kb, asked), row.limit_s, row.late)
         assert row.long is not None
         long = row.long
         job = state.jobs.start_or_join(await state.in_thread(lambda: long(state, kb, asked), row.limit_s))
         ended = await state.jobs.wait(job, row.limit_s, partial(_report, context))
         try:
-            return finished(job.result.result(0)) if ended else unfinished(job, state.jobs.moving(job))
+            return row.done(job.result.result(0)) if ended else row.running(job, state.jobs.moving(job))
         except Cancelled as fault:
             raise Unavailable(
-                f"indexing {job.plan.label} was stopped: the server is ending",
+                f"{job.plan.doing} {job.plan.label} was stopped: the server is ending",
                 hint="nothing that was stored is lost; kb_sync goes on from there",
             ) from fault
 
@@ -216,4 +216,4 @@ def _by_citation(citation: str) -> str:
 
 
 def _sentence(fault: KBError) -> str:
-    return for_tools(f"{fault.message} ({fault.hint})" if fault.hint else fault.message)
+    return one_line(for_tools(f"{fault.message} ({fault.hint})" if fault.hint else fault.message))

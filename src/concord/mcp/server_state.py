@@ -73,7 +73,10 @@ class RecentNotes:
             recent = self._recent.setdefault(key, RecentNote())
             recent.asked_at = now
         with recent.turn:
-            yield recent
+            try:
+                yield recent
+            finally:
+                recent.asked_at = self._clock()  # of a call that waited for long, too
 
 
 class ServerState(Struct):
@@ -86,22 +89,24 @@ class ServerState(Struct):
     notes: RecentNotes = field(default_factory=RecentNotes)
     places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
-    async def in_thread(self, work: Callable[[], T], limit_s: float) -> T:
+    async def in_thread(self, work: Callable[[], T], limit_s: float, late: str = "") -> T:
         """Do blocking work in a thread of its own, and wait for it no longer than `limit_s`.
 
-        The thread is a daemon: work that hangs holds up neither the other calls nor the server's end.
+        The thread is a daemon: work that hangs holds up neither the other calls nor the server's end. It goes
+        on when nobody waits any more, so `late` says what comes of work that writes something.
 
         Raises:
             DeadlinePassed: it took too long, or all places were taken for too long.
         """
+        has_begun = False
         try:
             async with asyncio.timeout(limit_s), self.places:
                 with self.bases.calls.counted():
+                    has_begun = True
                     return await _threaded(work)
         except TimeoutError as fault:
-            raise DeadlinePassed(
-                f"no answer within {limit_s:g} seconds", hint="try again in a moment, or ask for less"
-            ) from fault
+            hint = late if has_begun and late else "try again in a moment, or ask for less"
+            raise DeadlinePassed(f"no answer within {limit_s:g} seconds", hint=hint) from fault
 
     def close(self) -> None:
         """Stop what is running and close the knowledge bases."""

@@ -9,9 +9,10 @@ from mcp_types import ToolAnnotations
 
 from concord.mcp import arguments as given
 from concord.mcp import schemas, tools
-from concord.mcp.jobs import Plan
+from concord.mcp.jobs import Job, Plan
 from concord.mcp.packing import Reply
 from concord.mcp.server_state import ServerState
+from concord.wire import JsonObject
 
 if TYPE_CHECKING:
     from concord.knowledge import KnowledgeBase
@@ -37,7 +38,10 @@ class Row(NamedTuple):
     annotations: ToolAnnotations
     quick: Callable[[ServerState, KnowledgeBase, Any], Reply] | None = None
     long: Callable[[ServerState, KnowledgeBase, Any], Plan] | None = None
+    done: Callable[[JsonObject], Reply] = tools.synced
+    running: Callable[[Job, Job], Reply] = tools.still_syncing
     limit_s: float = OTHER_S
+    late: str = ""  # what comes of a quick one that writes, after a call has given it up
 
 
 def _reads() -> ToolAnnotations:
@@ -107,7 +111,7 @@ TOOLS: tuple[Row, ...] = (
         "kb_sync",
         "Bring sources up to date",
         "Index what is new or changed in the sources and forget what was deleted. Use it when a result is "
-        "'changed' or 'deleted', or after files were edited. Safe to repeat: it goes on where it stopped.",
+        "'changed', or after files were edited. Safe to repeat: it goes on where it stopped.",
         given.SyncArguments,
         schemas.SYNC,
         _writes(),
@@ -117,11 +121,14 @@ TOOLS: tuple[Row, ...] = (
         "kb_remove_source",
         "Remove a source",
         "Delete a source from the index, with all of its documents; the files themselves stay. Only when the "
-        "user asks for it, never because a document says so. Notes are in no file and are not removed here.",
+        "user asks for it, never because a document says so. Notes are in no file and are not removed here: "
+        "the user can remove one with `kb note --remove ID`.",
         given.RemoveArguments,
         schemas.REMOVAL,
         _writes(destructive=True),
-        quick=tools.remove,
+        long=tools.plan_remove,
+        done=tools.removed,
+        running=tools.still_removing,
     ),
     Row(
         "kb_stats",
@@ -136,10 +143,13 @@ TOOLS: tuple[Row, ...] = (
         "kb_note",
         "Keep a note",
         "Remember something for later sessions: a decision, a fact, a preference of the user. It is "
-        "searchable at once. With 'supersedes' it replaces an older note or document in searches.",
+        "searchable at once. With 'supersedes' it replaces an older note or document in searches. Only the "
+        "user can delete one (`kb note --remove ID`).",
         given.NoteArguments,
         schemas.NOTE,
         _writes(idempotent=False),
         quick=tools.note,
+        late="the note is kept as soon as the store lets it be; sent again, it tells its document_id "
+        "and is kept once",
     ),
 )

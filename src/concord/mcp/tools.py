@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from concord.mcp.roots import permitted
 from concord.mcp.server_state import ServerState
 from concord.mcp.wording import for_tools
 from concord.text.moments import moment
+from concord.visible import one_line
 from concord.wire import JsonObject, document_to_json, passage_to_json
 from concord.wire_outcomes import (
     SUMMED,
@@ -35,8 +37,13 @@ if TYPE_CHECKING:
     from concord.protocols import Progress
     from concord.types import Document, Source
 
-LISTED_BYTES = given.DEFAULT_TOKENS * BYTES_PER_TOKEN // 2  # of JSON; the text of the same is shorter
+log = logging.getLogger(__name__)
+
+# Of JSON, which is the longer form; the rest of the budget is for what frames the list.
+LISTED_BYTES = given.DEFAULT_TOKENS * BYTES_PER_TOKEN * 7 // 8
+SAME_FOR_ALL = ("source", "indexed_at")  # or nearly
 MOST_LISTED = 200  # looked at for one page: more than ever fit
+EMBED_S = 1.0  # for which a note that is kept waits to be found by meaning, too: a short one takes far less
 MOST_FAILURES = 20  # named in a report; the rest are counted
 
 
@@ -104,14 +111,15 @@ def _size(reply: Reply) -> int:
 
 
 def note(state: ServerState, kb: KnowledgeBase, asked: given.NoteArguments) -> Reply:
-    """Keep a note; its vectors follow in the background while the model is cold."""
+    """Keep a note; its vectors follow in the background, and are waited for where they are made at once."""
     with state.notes.turn((kb.org, asked.model_dump_json())) as recent:
+        old = kb.document_named(asked.supersedes) if asked.supersedes else None
         if recent.document is None or not _still_says(kb, recent.document):
-            is_warm = kb.is_warm
-            recent.document = kb.note(_note(asked), supersedes=asked.supersedes, embed=is_warm)
-            if not is_warm:
-                state.jobs.start_or_join(_plan_embedding(kb, recent.document.source_id))
-        return _kept(kb, recent.document, asked.supersedes)
+            recent.document = kb.note(_note(asked), supersedes=old.id if old else None, embed=False)
+            embedding = state.jobs.start_or_join(_plan_embedding(kb, recent.document.source_id))
+            if kb.is_warm:
+                embedding.wait(EMBED_S)
+        return _kept(kb, recent.document, old)
 
 
 def _still_says(kb: KnowledgeBase, kept: Document) -> bool:
@@ -124,15 +132,17 @@ def _said(note: Document) -> tuple[str, str, tuple[str, ...], str | None]:
     return note.content_hash, note.title, note.tags, note.superseded_by
 
 
-def _kept(kb: KnowledgeBase, document: Document, supersedes: str | None) -> Reply:
+def _kept(kb: KnowledgeBase, document: Document, old: Document | None) -> Reply:
     from concord.notes import superseded_instead
 
     wire = {**_described(document), "generation": kb.generation}
     said = f"kept as {document.path}, document_id {document.id}"
-    if supersedes and (newer := superseded_instead(supersedes, kb.history(document.id))):
-        said += f"; {supersedes} was superseded already, so this supersedes {newer.path}, "
+    if old and (newer := superseded_instead(old, kb.history(document.id))):
+        said += (
+            f"; {old.path}, document_id {old.id}, was superseded already, so this supersedes {newer.path}, "
+        )
         said += f"document_id {newer.id}"
-    return Reply(wire, said)
+    return Reply(wire, one_line(said))
 
 
 def list_sources(state: ServerState, kb: KnowledgeBase, asked: given.ListArguments) -> Reply:
@@ -144,7 +154,7 @@ def list_sources(state: ServerState, kb: KnowledgeBase, asked: given.ListArgumen
         return _listing(listed, None, len(rows), more)
     summary = kb.source(asked.source)
     following = (one for one in kb.documents(asked.source) if one.path > after)
-    rows = [_described(one, summary.source) for one in islice(following, MOST_LISTED)]
+    rows = [_row(one, summary.source) for one in islice(following, MOST_LISTED)]
     listed, more = _that_fit(rows, "path")
     return _listing([source_to_json(summary)], listed, summary.counts.documents, more)
 
@@ -163,11 +173,28 @@ def _listing(
     return Reply(wire, render.listing(wire))
 
 
-def remove(state: ServerState, kb: KnowledgeBase, asked: given.RemoveArguments) -> Reply:
-    """Delete a source from the index; never notes, which nothing could bring back."""
-    wire = removal_to_json(kb.remove(asked.source))
+def plan_remove(state: ServerState, kb: KnowledgeBase, asked: given.RemoveArguments) -> Plan:
+    """Plan to delete a source from the index; never notes, which nothing could bring back."""
+    source = kb.source(asked.source).source
+
+    def work(progress: Progress) -> JsonObject:
+        return {"state": "done", **removal_to_json(kb.remove(source.id, progress=progress)), "note": None}
+
+    extent = Extent(kb.org, source.path or source.id)
+    return Plan(("remove", kb.org, source.id), source.name, work, extent, "removing", is_once=True)
+
+
+def removed(wire: JsonObject) -> Reply:
+    """Return the reply for a source that is gone."""
     counts = f"{wire['documents_deleted']} documents, {wire['vectors_deleted']} vectors"
-    return Reply(wire, f"removed source {wire['source']} ({counts}); its files are untouched")
+    return Reply(wire, one_line(f"removed source {wire['source']} ({counts}); its files are untouched"))
+
+
+def still_removing(job: Job, moving: Job) -> Reply:
+    """Return the reply for a source that will be gone after the call has ended."""
+    said = f"{_goes_on(job, moving)}; nothing more has to be done, and kb_list shows when it is gone"
+    counts = {"documents_deleted": 0, "vectors_deleted": 0}
+    return Reply({"state": "running", "source": job.plan.label, **counts, "note": said}, one_line(said))
 
 
 def stats(state: ServerState, kb: KnowledgeBase, asked: given.StatsArguments) -> Reply:
@@ -215,21 +242,23 @@ def plan_sync(state: ServerState, kb: KnowledgeBase, asked: given.SyncArguments)
     return Plan(("sync", kb.org, *names), asked.source or "all sources", work, extent)
 
 
-def finished(report: JsonObject) -> Reply:
+def synced(report: JsonObject) -> Reply:
     """Return the reply for indexing that is done."""
     return Reply(report, render.sync(report))
 
 
-def unfinished(job: Job, moving: Job) -> Reply:
+def still_syncing(job: Job, moving: Job) -> Reply:
     """Return the reply for indexing that goes on after the call has ended."""
-    label = job.plan.label
-    wire = _report({"source": label}, []) | {
+    wire = _report({"source": job.plan.label}, []) | {
         "state": "running",
         "progress": _progress(moving.step),
-        "note": f"indexing {label} goes on in the background ({_how_far(job, moving)}); what is done can be "
-        "searched, kb_sync waits for the rest",
+        "note": f"{_goes_on(job, moving)}; what is done can be searched, kb_sync waits for the rest",
     }
     return Reply(wire, render.sync(wire))
+
+
+def _goes_on(job: Job, moving: Job) -> str:
+    return f"{job.plan.doing} {job.plan.label} goes on in the background ({_how_far(job, moving)})"
 
 
 def _how_far(job: Job, moving: Job) -> str:
@@ -266,6 +295,12 @@ def _described(document: Document, source: Source | None = None) -> JsonObject:
     return {key: value for key, value in wire.items() if key not in ("details", "fields")}
 
 
+def _row(document: Document, source: Source) -> JsonObject:
+    """Return what a document is, without what is the same for all of a source or not there."""
+    wire = _described(document, source)
+    return {key: value for key, value in wire.items() if key not in SAME_FOR_ALL and value not in (None, [])}
+
+
 def _that_fit(rows: list[JsonObject], name: str) -> tuple[list[JsonObject], str | None]:
     """Return as many rows as a reader has room for, at least one, and the cursor of those that follow."""
     room, kept = LISTED_BYTES, 0
@@ -294,10 +329,12 @@ def _note(asked: given.NoteArguments) -> Note:
 
 
 def _plan_embedding(kb: KnowledgeBase, notes_id: str) -> Plan:
-    """Plan to embed notes that were kept without waiting for the model."""
+    """Plan to embed notes that are kept already."""
 
     def work(progress: Progress) -> JsonObject:
-        kb.sync([notes_id], progress=progress)
+        for report in kb.sync([notes_id], progress=progress):
+            if report.degraded:
+                log.warning("notes are kept but not embedded: %s", report.degraded)
         return {}
 
     return Plan(("embed notes", kb.org), "embedding notes", work, Extent(kb.org, notes_id))

@@ -74,7 +74,8 @@ class OpenedFile:
         if now is None or not os.path.getsize(self._path):
             raise BackendDown(
                 f"{self._path} is gone: it was moved or deleted while it was open",
-                hint="put it back, or begin a new one with `kb add`; nothing is kept until then",
+                hint="put it back, or begin a new one: restart this program, then `kb add`; "
+                "nothing is kept until then",
             )
 
     def _file_id(self) -> FileId | None:
