@@ -20,6 +20,7 @@ from msgspec.structs import astuple, replace
 
 from benchmarks.development import QUERIES, TRAIN, folder, present
 from benchmarks.measure import Row, absent, at_least
+from concord.answering.request_checks import checked_values
 from concord.answering.retrieve import retrieve
 from concord.cli.output import table
 from concord.knowledge import KnowledgeBase
@@ -29,7 +30,6 @@ from concord.ranking.ballots import Ballots
 from concord.ranking.blend import blend
 from concord.ranking.context import BLEND, BlendNumbers, Context
 from concord.ranking.fuse import FUSIONS
-from concord.request_checks import checked_values
 from concord.types import ChunkId, Request, silent
 
 GRID = [

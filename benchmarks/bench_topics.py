@@ -18,10 +18,10 @@ from benchmarks.copying import copy_store
 from benchmarks.development import folder, present
 from benchmarks.measure import Row, absent
 from benchmarks.synthetic import Floats
+from concord.answering.request_checks import checked_values
 from concord.answering.retrieve import retrieve
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import read_collection
-from concord.request_checks import checked_values
 from concord.search_parts import SearchParts
 from concord.types import ChunkId, Filter, Request, silent
 

@@ -14,9 +14,9 @@ from benchmarks.measure import Row, at_least, cost_of, sized
 from benchmarks.postgres_lab import ORG, VECTORS, points, session
 from benchmarks.synthetic import BATCH, SEED, batches_of_texts, documents_of
 from concord.backends.postgres.store import PostgresStore
-from concord.document_groups import GROUP_CHUNKS
 from concord.embedders.bundled import BundledEmbedder
-from concord.embedding import EMBED_BATCH
+from concord.indexing.document_groups import GROUP_CHUNKS
+from concord.indexing.embedding import EMBED_BATCH
 from concord.storage import Store
 from concord.types import Document, Piece, Source, silent
 

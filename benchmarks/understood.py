@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from concord.answering.request_checks import checked_values
 from concord.answering.retrieve import retrieve
 from concord.answering.tools import SearchTools
 from concord.knowledge import KnowledgeBase
-from concord.request_checks import checked_values
 from concord.types import Query, Request
 
 

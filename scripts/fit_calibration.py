@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.development import QUERIES, SETS, TRAIN, folder, judged, measured, present
 
+from concord.answering.request_checks import checked_values
 from concord.answering.retrieve import retrieve
 from concord.answering.tools import SearchTools
 from concord.knowledge import KnowledgeBase
@@ -28,7 +29,6 @@ from concord.quality.fitting import fit
 from concord.ranking.agreement import Cuts
 from concord.ranking.blend import blend
 from concord.ranking.calibrate import Calibration, Logistic, model_key
-from concord.request_checks import checked_values
 from concord.text.characters import is_latin
 from concord.types import Identity, Request, silent
 

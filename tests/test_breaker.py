@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import pytest
 
-from concord.breaker import FAILURES, PROMPT_S, Breaker, Guarded
+from concord.answering.breaker import FAILURES, PROMPT_S, Breaker, Guarded
 from concord.errors import BackendDown, Unavailable
 from concord.strategies.semantic import Fetched
 from concord.types import Candidate, ChunkId, Family, Query, Vector

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import astuple
 
+from concord.answering.request_checks import checked_values
 from concord.answering.understand import interpret
 from concord.config import load_settings
 from concord.ranking.classify import classify
@@ -14,7 +15,6 @@ from concord.ranking.entities import MAX_ENTITIES, boost, entities, mentioned
 from concord.ranking.identifiers import shape
 from concord.ranking.plan import WEIGHTS, multipliers, polled
 from concord.ranking.words import READ_CHARS
-from concord.request_checks import checked_values
 from concord.types import QueryKind, Ranked, Request
 
 KINDS: dict[QueryKind, str] = {

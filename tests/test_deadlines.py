@@ -16,15 +16,15 @@ from msgspec.structs import replace
 
 import concord
 from concord import KnowledgeBase, Note, plugins
+from concord.answering.breaker import FAILURES
 from concord.answering.deadline import Deadline
 from concord.answering.poll import Polling, poll
+from concord.answering.request_checks import checked_values
 from concord.answering.retrieve import retrieve
 from concord.answering.tools import SearchTools
-from concord.breaker import FAILURES
 from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, BadValue, DeadlinePassed, EmbedderDown, Unavailable, UsageError
 from concord.protocols import Strategy
-from concord.request_checks import checked_values
 from concord.search import search
 from concord.storage import LexicalIndex
 from concord.strategies.lexical import ExactWords, RelaxedWords

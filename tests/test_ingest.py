@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from concord import document_groups, embedding
 from concord.errors import BackendDown, BadValue, DeadlinePassed, ExtractionError, MissingExtra, ModelMismatch
 from concord.extractors.reader import SandboxedReader
+from concord.indexing import document_groups, embedding
 from concord.knowledge import KnowledgeBase
 from concord.outcomes import Failure
 from concord.types import Counts, Extracted, Filter, Identity, PartlyRead, Word

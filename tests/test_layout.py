@@ -17,11 +17,9 @@ PURE = {"text", "ranking"}
 ENGINES = {"native", "onnx_models"}  # what adapters around outside libraries share
 ADAPTERS = {"extractors", "embedders", "rerankers", "strategies", "backends"}
 PIPELINES = {
-    "answering", "backfill", "backup", "breaker", "budget", "clients", "doctor", "document_groups",
-    "embedding", "feedback", "files", "ingest", "migrate", "model_trial", "models", "note_files", "notes",
-    "outside_vectors", "paging", "partly_read", "quality", "reading", "removal",
-    "request_checks", "same_stores", "search", "sources", "stats", "supersession", "sync_tally",
-    "vector_move", "vetting", "visible", "worker_threads",
+    "answering", "backfill", "clients", "doctor", "feedback", "files", "indexing", "ingest", "model_trial",
+    "models", "moving", "note_files", "notes", "outside_vectors", "quality", "reading", "removal", "search",
+    "showing", "sources", "stats", "visible", "worker_threads",
 }  # fmt: skip
 LIBRARY = {"knowledge", "leaving", "measuring", "parts", "search_parts", "syncing", "wire", "wire_outcomes"}
 FACES = {"cli", "mcp"}

@@ -15,9 +15,9 @@ from concord.cli.main import main
 from concord.config import load_settings
 from concord.errors import BackendDown, BadValue, ModelMismatch, StoreError
 from concord.files.memos import Memo, finished_at, finished_copy, read_memo, unfinished_copy, write_memo
-from concord.migrate import migrate
+from concord.moving.migrate import migrate
+from concord.moving.same_stores import verify
 from concord.parts import Parts
-from concord.same_stores import verify
 from concord.storage import Store
 from concord.types import Access, Feedback, Filter
 from contract.stored import IDENTITY, document, pieces, put, unit

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord.backends.memory.store import MemoryStore
-from concord.embedding import embed_pending
 from concord.errors import BadValue, NotFound, UsageError
+from concord.indexing.embedding import embed_pending
 from concord.knowledge import KnowledgeBase
 from concord.notes import Note, NoteTools, save_note
 from concord.text.chunk import ChunkSize

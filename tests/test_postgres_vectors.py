@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from concord import KnowledgeBase, document_groups
-from concord import migrate as moving
+from concord import KnowledgeBase
 from concord.backends.memory.store import MemoryStore
 from concord.config import load_settings
 from concord.errors import BadValue, VectorsElsewhere
+from concord.indexing import document_groups
+from concord.moving import migrate as moving
 from concord.parts import Parts
 from concord.types import Filter, Scored, silent
 from contract.stored import EVERYTHING, IDENTITY, document, embed, faults, pieces, put, source, unit

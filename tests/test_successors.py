@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from concord import document_groups
+from concord.indexing import document_groups
 from concord.sources import register
 from concord.text.successors import declares, status_of, successors
 from concord.types import Document, Filter, Json, Word

@@ -15,13 +15,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from concord import document_groups, ingest
+from concord import ingest
 from concord.errors import NotFound, NotIndexable, Unreadable
 from concord.files.file_times import may_be_another
 from concord.files.freshness import Files
 from concord.files.memos import Memo, read_memo, write_memo
 from concord.files.opening import read_unchanging
 from concord.files.walk import Found
+from concord.indexing import document_groups
 from concord.sources import register
 from concord.text.chunk import ChunkSize
 from concord.types import Document, Filter, Word

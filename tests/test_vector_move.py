@@ -11,11 +11,11 @@ import pytest
 
 from concord import KnowledgeBase, Note
 from concord.cli.main import main
-from concord.embedding import text_key
 from concord.errors import BackendDown, EmbedderDown
+from concord.indexing.embedding import text_key
+from concord.moving.vector_move import VectorMove
 from concord.storage import Store
 from concord.text.assemble import embeddable_text
-from concord.vector_move import VectorMove
 from contract.stored import IDENTITY, unit
 from support.small_library import secluded
 

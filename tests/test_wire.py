@@ -14,12 +14,13 @@ from msgspec.structs import replace
 
 from concord import KnowledgeBase
 from concord.backfill import Backfill
-from concord.budget import BYTES_PER_TOKEN
-from concord.embedding import EmbeddingReport
-from concord.migrate import Migration
+from concord.indexing.embedding import EmbeddingReport
 from concord.models import Built, Switch
+from concord.moving.migrate import Migration
+from concord.moving.vector_move import VectorMove
 from concord.notes import Note
 from concord.outcomes import Backup, Failure, Passage, Removal, SourceSummary, Stats, SyncReport
+from concord.showing.budget import BYTES_PER_TOKEN
 from concord.text.urls import without_password
 from concord.types import (
     MODES,
@@ -34,7 +35,6 @@ from concord.types import (
     Request,
     Source,
 )
-from concord.vector_move import VectorMove
 from concord.wire import (
     answer_to_json,
     document_to_json,

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from concord.batches import batched
-from concord.document_groups import GROUP_DOCUMENTS
-from concord.embedding import EMBED_BATCH, text_key, vectors_for
 from concord.errors import Unavailable
+from concord.indexing.document_groups import GROUP_DOCUMENTS
+from concord.indexing.embedding import EMBED_BATCH, text_key, vectors_for
 from concord.notes import NoteTools, kept_notes, store_notes
 from concord.protocols import Embedder, Progress
 from concord.storage import Catalog, Store, VectorIndex

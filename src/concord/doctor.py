@@ -13,12 +13,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from concord.embedding import embed_pending
 from concord.errors import KBError, Unreadable
 from concord.files.freshness import Files
 from concord.files.memos import read_memo
 from concord.files.mounts import check_disk
 from concord.files.walk import Skipped, walk_source
+from concord.indexing.embedding import embed_pending
 from concord.outcomes import CheckName, FaultName, Finding, SyncReport
 from concord.protocols import Embedder, Progress
 from concord.storage import Store

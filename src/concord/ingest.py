@@ -19,8 +19,6 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from concord.batches import batched
-from concord.document_groups import UPDATED_AT_ONCE, Group, Prepared
-from concord.embedding import EmbeddingReport, embed_pending, with_embedding
 from concord.errors import BadValue, ExtractionError, MissingExtra, NotFound, NotIndexable, UnknownName
 from concord.files.file_times import may_be_another, settled_mtime
 from concord.files.memos import Memo, read_memo, write_memo
@@ -30,11 +28,13 @@ from concord.files.saved import Saved, saved_files
 from concord.files.textless import Textless, readers
 from concord.files.unchanged import is_as_indexed
 from concord.files.walk import Found, Skipped, count_unlike, walk_source
+from concord.indexing.document_groups import UPDATED_AT_ONCE, Group, Prepared
+from concord.indexing.embedding import EmbeddingReport, embed_pending, with_embedding
+from concord.indexing.supersession import release_superseded, settle_supersession
+from concord.indexing.sync_tally import Tally
 from concord.outcomes import SyncReport
 from concord.protocols import Embedder, FileReader, Progress
 from concord.storage import Catalog, Store
-from concord.supersession import release_superseded, settle_supersession
-from concord.sync_tally import Tally
 from concord.text.chunk import ChunkSize, chunk
 from concord.text.successors import declares
 from concord.types import Document, Extracted, FileState, Filter, Source

@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from concord.backfill import Backfill
     from concord.doctor import Diagnosis
     from concord.measuring import Measuring
-    from concord.migrate import Migration
     from concord.models import Models
+    from concord.moving.migrate import Migration
+    from concord.moving.vector_move import VectorMove
     from concord.notes import Imported, KeptNote, Note, NoteTools, RemovedNote
     from concord.outcomes import Backup, Passage, Removal, SourceSummary, Stats, SyncReport
-    from concord.paging import Page
     from concord.protocols import Embedder, Progress
+    from concord.showing.paging import Page
     from concord.storage import Store
     from concord.syncing import Scope, Syncing
-    from concord.vector_move import VectorMove
 
 
 def _pipeline(request: Request) -> Callable[[Request, SearchTools], Answer]:
@@ -106,7 +106,7 @@ class KnowledgeBase:
             NotFound: there is nothing at `path`.
             UsageError: it may not be indexed, the name is taken, or no file is like the patterns.
         """
-        from concord.request_checks import several
+        from concord.answering.request_checks import several
         from concord.sources import absolute_path, register
 
         source = register(
@@ -127,7 +127,7 @@ class KnowledgeBase:
         Raises:
             NotFound: no source of a given name.
         """
-        from concord.request_checks import several
+        from concord.answering.request_checks import several
 
         known = self.store.catalog.sources()
         chosen = [self._named(name) for name in several("names", names)] or known
@@ -141,7 +141,7 @@ class KnowledgeBase:
         Raises:
             NotFound: no source of a given name.
         """
-        from concord.request_checks import several
+        from concord.answering.request_checks import several
 
         chosen = [self._named(name).id for name in several("names", names)]
         return self._syncing.watch(chosen, embed=embed, stop=stop or Event())
@@ -227,16 +227,16 @@ class KnowledgeBase:
             UsageError: the request cannot be carried out as asked.
             Unavailable: words, or meaning where only that was asked for, cannot be searched now.
         """
-        from concord.request_checks import requested
+        from concord.answering.request_checks import requested
 
         return self.ask(requested(text, options), wait_for_model=wait_for_model)
 
     def ask(self, request: Request, *, wait_for_model: bool = True) -> Answer:
         """Answer a request; without waiting for the model, words alone answer for as long as it is cold."""
+        from concord.answering.request_checks import checked, checked_values
         from concord.call_limit import limited_to
-        from concord.request_checks import checked, checked_values
         from concord.search_parts import COLD, SearchParts
-        from concord.vetting import with_warnings
+        from concord.showing.vetting import with_warnings
 
         request = checked(request)
         with limited_to(checked_values(request, self.settings).deadline_ms):
@@ -255,7 +255,7 @@ class KnowledgeBase:
             UsageError: the request cannot be carried out as asked.
         """
         from concord.answering.progressive import progressive
-        from concord.request_checks import checked, chosen_mode, requested
+        from concord.answering.request_checks import checked, chosen_mode, requested
 
         request = checked(requested(text, options))
         return progressive(request, chosen_mode(request, self.settings), self.ask)
@@ -268,8 +268,8 @@ class KnowledgeBase:
             UsageError: the request cannot be carried out as asked.
         """
         from concord.answering.explaining import explain_passage
+        from concord.answering.request_checks import checked, checked_values, requested
         from concord.call_limit import limited_to
-        from concord.request_checks import checked, checked_values, requested
         from concord.search_parts import SearchParts
 
         request = checked(requested(text, options))
@@ -307,7 +307,7 @@ class KnowledgeBase:
             NotFound: nothing of that name is indexed, or it has changed since the cursor was given.
             BadValue: the name fits several documents, or the cursor is none of ours.
         """
-        from concord import paging
+        from concord.showing import paging
 
         if cursor is not None:
             return paging.next_page(cursor, self.store.catalog, max_bytes=max_bytes)
@@ -420,7 +420,7 @@ class KnowledgeBase:
 
     def _embed_some(self, source_id: str | None, *, embed: bool) -> None:
         """Embed what waits, once it is kept: that this fails is no reason to call it not kept."""
-        from concord.embedding import embed_pending
+        from concord.indexing.embedding import embed_pending
 
         if not embed:
             return
@@ -463,7 +463,7 @@ class KnowledgeBase:
             BadValue: that store holds something else, is this one, or is none that keeps anything.
             StoreError: the copy is not the same, because something changed meanwhile.
         """
-        from concord.migrate import migrate
+        from concord.moving.migrate import migrate
 
         check_lasting(to, vectors or "")
         elsewhere = self.settings.replaced(store__url=to, vectors__url=vectors or "", org=org or self.org)
@@ -478,7 +478,7 @@ class KnowledgeBase:
             CorruptStore: the store is damaged; an older copy stays.
             BackendDown: the file cannot be written.
         """
-        from concord.backup import back_up
+        from concord.moving.backup import back_up
 
         return back_up(self.store, path, progress)
 
@@ -491,7 +491,7 @@ class KnowledgeBase:
             BadValue: nothing would be kept there.
             BackendDown: nobody answers there; nothing has changed.
         """
-        from concord.vector_move import VectorMoveTools, move_vectors
+        from concord.moving.vector_move import VectorMoveTools, move_vectors
 
         check_lasting(self.settings["vectors.url"])
         tools = VectorMoveTools(self.parts.outside, self.parts.outside_at)

@@ -90,7 +90,7 @@ class Measuring:
     @contextmanager
     def indexed_apart(self, collection: Collection, progress: Progress) -> Iterator[SearchTools]:
         """Index a collection apart from the knowledge base, and yield what it is searched with."""
-        from concord.embedding import embed_pending
+        from concord.indexing.embedding import embed_pending
         from concord.quality.collection import complete, index_collection, settings_apart
 
         identity, recipe = self._parts.model_identity, self._parts.recipe()

@@ -12,8 +12,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from concord.embedding import EmbeddingReport, embed_space
 from concord.errors import BadValue, EmbedderDown, NotFound
+from concord.indexing.embedding import EmbeddingReport, embed_space
 from concord.model_trial import Contender, KnownItem, ModelComparison, compare, known_items, recorded_items
 from concord.protocols import Embedder, Progress
 from concord.storage import Store

@@ -21,6 +21,7 @@ from concord.answering.judge import JUDGED, Judgement, first_judged, judge
 from concord.answering.passages import among_first, diverse, read_further, read_present, reordered
 from concord.answering.present import hits_of, with_evidence, with_explanations, with_freshness
 from concord.answering.remarks import with_remarks
+from concord.answering.request_checks import checked_values
 from concord.answering.retrieve import Retrieval, retrieve
 from concord.answering.second_look import second_look
 from concord.answering.timings import Timings
@@ -29,7 +30,6 @@ from concord.files.freshness import Files
 from concord.ranking.ballots import without
 from concord.ranking.floor import above_floor
 from concord.ranking.fuse import Fused, fuse, rrf_scores
-from concord.request_checks import checked_values
 from concord.types import Answer, ChunkId, Glance, Json, Ranked, Request, Survivor
 
 if TYPE_CHECKING:

@@ -157,7 +157,7 @@ class SearchParts:
         return semantic
 
     def _guarded_semantic(self, identity: Identity, embedder: Embedder) -> Semantic:
-        from concord.breaker import LATE_S, Breaker, Guarded
+        from concord.answering.breaker import LATE_S, Breaker, Guarded
 
         if self._parts.outside:
             self._parts.outside.warm()  # now, so that no search's deadline pays for it

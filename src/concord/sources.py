@@ -106,7 +106,7 @@ def _take_back(labels: set[str], source: Source, catalog: Catalog) -> None:
     A file may give itself the same tag, and only the file knows.
     """
     from concord.batches import batched  # late: only a change of tags needs them
-    from concord.document_groups import UPDATED_AT_ONCE
+    from concord.indexing.document_groups import UPDATED_AT_ONCE
 
     def kept(tags: Sequence[str]) -> tuple[str, ...]:
         return tuple(tag for tag in tags if tag not in labels)

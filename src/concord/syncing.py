@@ -12,11 +12,11 @@ from threading import Event
 from msgspec import Struct
 
 from concord import ingest
-from concord.embedding import embed_pending, with_embedding
 from concord.errors import NotFound, ReadOnlyStore, StoreBusy, Unavailable, Unreadable
 from concord.files.unchanged import is_unchanged
 from concord.files.walk import leaves_out
 from concord.files.watch import WatchTools, watch
+from concord.indexing.embedding import embed_pending, with_embedding
 from concord.outcomes import Failure, SyncReport
 from concord.parts import Parts
 from concord.protocols import Progress

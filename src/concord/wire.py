@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from concord.budget import BYTES_PER_TOKEN, Costs, choose
+from concord.showing.budget import BYTES_PER_TOKEN, Costs, choose
 from concord.text.surrogates import encodable
 from concord.visible import json_text
 

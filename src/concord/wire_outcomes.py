@@ -15,10 +15,11 @@ from concord.wire import JsonObject, iso_time, json_object
 if TYPE_CHECKING:
     from concord.backfill import Backfill
     from concord.doctor import Diagnosis
-    from concord.embedding import EmbeddingReport
-    from concord.migrate import Migration
+    from concord.indexing.embedding import EmbeddingReport
     from concord.model_trial import ModelComparison, ModelResult
     from concord.models import Built, ModelState, Switch
+    from concord.moving.migrate import Migration
+    from concord.moving.vector_move import VectorMove
     from concord.outcomes import (
         Backup,
         CacheUsage,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from concord.quality.refit import Refit
     from concord.quality.reliability import Promises, Reliability
     from concord.types import Feedback, Identity
-    from concord.vector_move import VectorMove
 
 SUMMED = (*FILE_COUNTS, "chunks", "embedded", "reused", "pending")
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from concord.answering.request_checks import checked_values
 from concord.answering.retrieve import retrieve
 from concord.knowledge import KnowledgeBase
 from concord.notes import Note
-from concord.request_checks import checked_values
 from concord.types import Request
 from concord.wire import answer_to_json
 from searching.pages import PAGES, opened, plant

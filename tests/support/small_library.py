@@ -10,13 +10,13 @@ import pytest
 from msgspec.structs import replace
 
 from concord import KnowledgeBase, Note
+from concord.answering.request_checks import checked_values
 from concord.answering.retrieve import retrieve
 from concord.answering.tools import SearchTools
 from concord.config import load_settings
 from concord.protocols import Strategy
 from concord.ranking.agreement import Cuts
 from concord.ranking.calibrate import Calibration, Logistic
-from concord.request_checks import checked_values
 from concord.strategies.lexical import ExactWords, RelaxedWords
 from concord.strategies.semantic import Semantic
 from concord.types import Chunk, ChunkId, Document, Query, Ranked, Request, Survivor

@@ -7,8 +7,8 @@ import time
 from msgspec.structs import replace
 
 from concord.answering.deadline import Deadline
+from concord.answering.request_checks import checked_values
 from concord.answering.tools import SearchTools
-from concord.request_checks import checked_values
 from concord.search import search
 from concord.storage import Catalog
 from concord.types import Answer, Degraded, Request

@@ -16,6 +16,7 @@ from concord.answering.deadline import Deadline
 from concord.answering.passages import indexed
 from concord.answering.poll import Poll, poll
 from concord.answering.reasons import Known, Overlap, Placed, Stage, StrategyRank, WordFound, reason
+from concord.answering.request_checks import checked_values
 from concord.answering.retrieve import Retrieval
 from concord.answering.tools import SearchTools
 from concord.answering.understand import prune_limit
@@ -24,7 +25,6 @@ from concord.ranking.ballots import Ballots, with_votes
 from concord.ranking.fuse import FUSIONS, rrf
 from concord.ranking.plan import STRATEGIES, polled
 from concord.reading import Located, locate
-from concord.request_checks import checked_values
 from concord.search import examine
 from concord.text.citation import cite
 from concord.text.contains import contains

@@ -10,7 +10,7 @@ from concord.answering.cascade import RUNG_STRATEGIES, Rescue, budget_ms
 from concord.answering.retrieve import Retrieval
 from concord.answering.tools import SearchTools
 from concord.answering.understand import MAX_EF_SEARCH
-from concord.partly_read import partly_read, sentence
+from concord.indexing.partly_read import partly_read, sentence
 from concord.ranking.agreement import Rung
 from concord.ranking.fuse import rrf
 from concord.text.contains import contains

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from concord.answering.deadline import Deadline
 from concord.answering.poll import Poll, Polling
+from concord.answering.request_checks import Values
 from concord.answering.timings import Timings
 from concord.answering.tools import SearchTools
 from concord.answering.understand import interpret, is_literal, with_frequencies
@@ -25,7 +26,6 @@ from concord.ranking.blend import POOL, are_few, blend
 from concord.ranking.context import Context
 from concord.ranking.definitions import asked_names
 from concord.ranking.plan import LEXICAL_STRATEGIES, polled
-from concord.request_checks import Values
 from concord.text.characters import latin_share
 from concord.types import Candidate, ChunkId, Degraded, Filter, Mode, Query, Ranked, Request, Source
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from concord.answering.request_checks import Values
 from concord.ranking.classify import classify
 from concord.ranking.entities import entities
 from concord.ranking.frames import unframed
 from concord.ranking.options import asked_option
-from concord.request_checks import Values
 from concord.text.parse import Dashed, Parsed, dashed, parse, prune
 from concord.text.spellings import other_spellings
 from concord.text.terms import with_spellings

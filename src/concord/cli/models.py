@@ -15,7 +15,7 @@ from concord.cli.progress import progress_shown
 from concord.visible import one_line
 
 if TYPE_CHECKING:
-    from concord.embedding import EmbeddingReport
+    from concord.indexing.embedding import EmbeddingReport
     from concord.model_trial import ModelComparison, ModelResult
     from concord.models import ModelState
 

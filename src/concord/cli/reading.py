@@ -8,8 +8,8 @@ import click
 
 from concord.cli import output
 from concord.cli.command import Flags, command, opened, refuse
+from concord.indexing.partly_read import partly_read, sentence
 from concord.outcomes import Passage
-from concord.partly_read import partly_read, sentence
 from concord.visible import lines
 
 

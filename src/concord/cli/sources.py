@@ -11,8 +11,8 @@ from concord.cli import output
 from concord.cli.command import Flags, command, opened, tags_option
 from concord.cli.faults import SOME_FAILED
 from concord.cli.progress import progress_shown
+from concord.indexing.partly_read import sentence
 from concord.outcomes import FILE_COUNTS
-from concord.partly_read import sentence
 from concord.visible import one_line
 
 if TYPE_CHECKING:

@@ -7,9 +7,17 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from concord.budget import BYTES_PER_TOKEN, Costs, Packed, choose, cut_to_bytes, json_length, utf8_length
 from concord.mcp import render
 from concord.mcp.wording import for_tools
+from concord.showing.budget import (
+    BYTES_PER_TOKEN,
+    Costs,
+    Packed,
+    choose,
+    cut_to_bytes,
+    json_length,
+    utf8_length,
+)
 from concord.types import Answer
 from concord.visible import one_line
 from concord.wire import JsonObject, answer_to_json, frame_of, with_left_out

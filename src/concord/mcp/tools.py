@@ -7,7 +7,6 @@ import time
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from concord.budget import BYTES_PER_TOKEN, json_length, utf8_length
 from concord.errors import BadValue
 from concord.mcp import arguments as given
 from concord.mcp import render
@@ -17,6 +16,7 @@ from concord.mcp.packing import Reply, pack_answer
 from concord.mcp.roots import permitted
 from concord.mcp.server_state import ServerState
 from concord.mcp.wording import for_tools
+from concord.showing.budget import BYTES_PER_TOKEN, json_length, utf8_length
 from concord.text.moments import moment
 from concord.visible import one_line
 from concord.wire import JsonObject, document_to_json, passage_to_json
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from concord.knowledge import KnowledgeBase
     from concord.notes import Note
     from concord.outcomes import SyncReport
-    from concord.paging import Page
     from concord.protocols import Progress
+    from concord.showing.paging import Page
     from concord.types import Document, Source
 
 log = logging.getLogger(__name__)
@@ -88,7 +88,7 @@ def get(state: ServerState, kb: KnowledgeBase, asked: given.GetArguments) -> Rep
 
 
 def _page(page: Page) -> Reply:
-    from concord.vetting import passage_warnings
+    from concord.showing.vetting import passage_warnings
 
     wire = {
         **passage_to_json(page.passage),

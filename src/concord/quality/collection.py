@@ -14,8 +14,8 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from concord.config import Resolved, Settings
-from concord.embedding import EmbeddingReport
 from concord.errors import BadValue, EmbedderDown, NotFound
+from concord.indexing.embedding import EmbeddingReport
 from concord.protocols import Embedder, Progress
 from concord.storage import Store
 from concord.text.chunk import ChunkSize, chunk

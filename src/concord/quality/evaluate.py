@@ -17,6 +17,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from concord.answering.judge import Judgement
+from concord.answering.request_checks import MAX_TOP, checked_values
 from concord.answering.retrieve import retrieve
 from concord.answering.tools import SearchTools
 from concord.protocols import Progress
@@ -25,7 +26,6 @@ from concord.quality.latency import by_mode, warm_up
 from concord.quality.percentiles import Latency, percentiles
 from concord.quality.reliability import Answerability, Gibberish, Promises, answerability, gibberish, promises
 from concord.ranking.fuse import FUSION_OF, FUSIONS
-from concord.request_checks import MAX_TOP, checked_values
 from concord.search import Examined, examine
 from concord.types import ChunkId, QueryKind, Request
 

@@ -19,14 +19,14 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from concord.batches import batched
-from concord.document_groups import is_full
 from concord.errors import BadValue, NotFound, ReadOnlyStore
 from concord.files.memos import finished_at, finished_copy, unfinished_copy
+from concord.indexing.document_groups import is_full
+from concord.moving.same_stores import merged, plain, verify
+from concord.moving.vector_move import MOVED_AT_ONCE
 from concord.protocols import Progress
-from concord.same_stores import merged, plain, verify
 from concord.storage import Store
 from concord.types import Chunk, ChunkId, Counts, Document, Identity, Piece, Source, Vector
-from concord.vector_move import MOVED_AT_ONCE
 
 
 class Migration(Struct, frozen=True):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from concord.document_groups import Stored
+from concord.indexing.document_groups import Stored
+from concord.indexing.partly_read import partly_read
 from concord.outcomes import Failure, SyncReport
-from concord.partly_read import partly_read
 from concord.types import PartlyRead, Source
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from concord.batches import batched
-from concord.document_groups import UPDATED_AT_ONCE
+from concord.indexing.document_groups import UPDATED_AT_ONCE
 from concord.storage import Catalog
 from concord.text.successors import declares, successors
 from concord.types import Document, Source

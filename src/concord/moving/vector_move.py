@@ -13,8 +13,8 @@ from contextlib import closing
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from concord.embedding import EmbeddingReport, embed_pending, text_key
 from concord.errors import KBError
+from concord.indexing.embedding import EmbeddingReport, embed_pending, text_key
 from concord.protocols import Embedder, Progress
 from concord.storage import OutsideVectors, Store
 from concord.text.assemble import embeddable_text

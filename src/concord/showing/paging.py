@@ -16,10 +16,10 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.budget import cut_to_bytes, utf8_length
 from concord.errors import BadValue, NotFound
 from concord.outcomes import Passage
 from concord.reading import Located, gap, joined, locate, passage_of
+from concord.showing.budget import cut_to_bytes, utf8_length
 from concord.storage import Catalog
 from concord.types import Chunk
 

@@ -13,8 +13,8 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from concord.batches import batched
-from concord.document_groups import GROUP_DOCUMENTS
 from concord.errors import StoreError
+from concord.indexing.document_groups import GROUP_DOCUMENTS
 from concord.protocols import Progress
 from concord.storage import Store
 from concord.types import Access, Chunk, ChunkId, Counts, Document, Identity, Vector

@@ -1,0 +1,1 @@
+"""The steps by which `ingest.py` makes something searchable, and what other writers share with it."""
