@@ -244,7 +244,8 @@ def stranger(text: str) -> Hit:
 @settings(deadline=None, max_examples=100)
 @given(anything)
 def test_no_name_of_a_document_begins_a_line_of_an_answer(text: str):
-    said = answer([stranger(text)], note=text, suggestions=(text,), degraded=(Degraded(text, text),))
+    late = Degraded(text, f"late: {text}")
+    said = answer([stranger(text)], note=text, suggestions=(text,), degraded=(late,))
     first, *others = pack_answer(said, 6000).text.splitlines()
     assert first.startswith("1 of 57 results | ")
     strange = [line for line in others if line not in ("", "|", DATA_NOT_ORDERS)]

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from concord.ranking.words import bare_words
 from concord.text.characters import folded
 from concord.text.dates import month_number
+from concord.text.quarters import quarters_in
 from concord.text.slips import is_slip
-from concord.text.stopwords import is_stop_word
+from concord.text.stopwords import OTHERS, is_stop_word
 from concord.text.terms import word_match, written
 from concord.text.trust import warnings_about
 from concord.text.unspaced import has_unspaced
@@ -81,15 +82,25 @@ def unknown_words(query: Query) -> list[str]:
 
 
 def absent_words(query: Query) -> list[str]:
-    """Return the words of a query that no chunk holds; no numbers, no identifiers, no parts of these."""
-    typed = {*bare_words(query.text)}
+    """Return the words of a query that no chunk holds; no numbers, no identifiers, no parts of these.
+
+    A quarter is found in whatever form it is written, so that its words may well stand nowhere.
+    """
+    quarters = (one.written for one in quarters_in(query.text)) if _has_digit(query.text) else ()
+    typed = {*bare_words(query.text)}.difference(*(one.split() for one in quarters))
     words = (word for word in unknown_words(query) if word in typed and word.isalpha())
     plain = (word for word in words if word.islower() or word.istitle() or word.isupper())
-    return [
-        word
-        for word in plain
-        if len(word) >= LEAST_LETTERS and not is_stop_word(word) and not has_unspaced(word)
-    ]
+    return [word for word in plain if len(word) >= LEAST_LETTERS and not _says_nothing(word)]
+
+
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdigit, text))
+
+
+def _says_nothing(word: str) -> bool:
+    """Whether a word is one of those that hold sentences together, or of a script that divides no words."""
+    is_common = is_stop_word(word) or any(word.lower() in language for language in OTHERS)
+    return is_common or has_unspaced(word)
 
 
 def related_titles(
