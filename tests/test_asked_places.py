@@ -84,6 +84,7 @@ def test_the_passage_that_has_the_line_comes_first(kb: KnowledgeBase, query: str
     first = kb.search(query, mode=mode).hits[0]
     assert first.document.path == "code/shop/client.py"
     assert first.chunk.start_line <= 301 <= first.chunk.end_line
+    assert "def step_75" in first.snippet
 
 
 def test_a_file_that_is_named_comes_before_what_mentions_it(kb: KnowledgeBase):
@@ -99,7 +100,8 @@ def test_a_place_that_is_not_there_or_is_filtered_out_changes_nothing(kb: Knowle
     assert "place" not in kb.search("shop/client.py:301", type="markdown").strategies_matched
 
 
-def test_why_it_comes_first_is_explained(kb: KnowledgeBase):
+def test_why_it_comes_first_is_explained_and_it_is_vouched_for(kb: KnowledgeBase):
     (first, *_) = kb.search("shop/client.py:301", explain=True).hits
+    assert (first.score, first.confidence) >= (0.9, "high")
     assert first.explanation is not None
     assert first.explanation["lifted"]["for"] == "place"

@@ -22,7 +22,7 @@ from concord.answering.passages import among_first, diverse, read_further, read_
 from concord.answering.present import hits_of, with_evidence, with_explanations, with_freshness
 from concord.answering.remarks import with_remarks
 from concord.answering.request_checks import checked_values
-from concord.answering.retrieve import Retrieval, retrieve
+from concord.answering.retrieve import Place, Retrieval, retrieve
 from concord.answering.second_look import second_look
 from concord.answering.timings import Timings
 from concord.answering.tools import SearchTools
@@ -125,9 +125,9 @@ def _with_place(found: Retrieval, store: Store) -> Retrieval:
     return with_place(found, store.catalog)
 
 
-def _before_all(place: ChunkId | None, ranked: Sequence[Ranked]) -> Sequence[Ranked]:
+def _before_all(place: Place | None, ranked: Sequence[Ranked]) -> Sequence[Ranked]:
     """Return an order that begins with what the query points to, so that it is read."""
-    return ranked if place is None else sorted(ranked, key=lambda one: one.chunk_id != place)
+    return ranked if place is None else sorted(ranked, key=lambda one: one.chunk_id != place.chunk_id)
 
 
 def _uncalibrated_if_mute(tools: SearchTools, found: Retrieval) -> SearchTools:

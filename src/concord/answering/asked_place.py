@@ -10,7 +10,7 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from concord.answering.retrieve import Retrieval
+from concord.answering.retrieve import Place, Retrieval
 from concord.ranking.ballots import Ballots, with_votes
 from concord.storage import Catalog
 from concord.text.citation import Citation
@@ -26,13 +26,13 @@ def with_place(found: Retrieval, catalog: Catalog) -> Retrieval:
     place = None if found.query.filter.path else _passage(found.query, catalog)
     if place is None:
         return found
-    if place not in found.ballots.votes:
-        found = found.with_ballots(_with_vote(found, place))
+    if place.chunk_id not in found.ballots.votes:
+        found = found.with_ballots(_with_vote(found, place.chunk_id))
     return replace(found, place=place)
 
 
-def _with_vote(found: Retrieval, place: ChunkId) -> Ballots:
-    ballots, vote = found.ballots, Candidate(place, STRATEGY, "lexical", found.query.candidates + 1, 0.0)
+def _with_vote(found: Retrieval, chunk_id: ChunkId) -> Ballots:
+    ballots, vote = found.ballots, Candidate(chunk_id, STRATEGY, "lexical", found.query.candidates + 1, 0.0)
     near: Mapping[ChunkId, float] = {}
     if found.cosines and ballots.semantic:
         near = found.cosines.compare(found.query.meaning, [vote]).cosines()
@@ -40,7 +40,7 @@ def _with_vote(found: Retrieval, place: ChunkId) -> Ballots:
     return replace(with_votes(ballots, [vote], cosine=near), drawn=drawn, copies=ballots.copies)
 
 
-def _passage(query: Query, catalog: Catalog) -> ChunkId | None:
+def _passage(query: Query, catalog: Catalog) -> Place | None:
     """Return the passage at a place that a query names, if there is one that may be found."""
     paths = ((place, end) for place in places_in(query.text) for end in _ends(place.path))
     unknown: set[Citation] = set()
@@ -49,7 +49,7 @@ def _passage(query: Query, catalog: Catalog) -> ChunkId | None:
             continue
         documents = [one for one in catalog.documents_at(path) if _is_let(one, query.filter, catalog)]
         if len(documents) == 1 and (chunk := _chunk_at(place, catalog.chunks_of(documents[0].id))):
-            return chunk.id
+            return Place(chunk.id, place.lines[0] if place.lines else None)
         if documents:  # of a shorter path there are as many, or more
             unknown.add(place)
     return None

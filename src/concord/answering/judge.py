@@ -49,6 +49,9 @@ if TYPE_CHECKING:
     from concord.storage import Store
 
 JUDGED = calibrate.TEN  # hits that what was asked for is compared with
+# Of 200 generated queries that name a line or a file 196 had first what stands there.
+POINTED_AT: float = 0.9
+POINTED_AT_LABEL: Label = "high"
 MOST_HOLDERS = 20  # texts that are looked at for something that none of the found ones holds
 
 
@@ -102,6 +105,10 @@ def judge(
     )
     if look.asked:
         verdicts = with_lifted(verdicts, [one.ranked.chunk_id in look.asked for one in survivors], cuts)
+    verdicts = tuple(
+        _pointed_at(verdict) if found.place and survivor.chunk.id == found.place.chunk_id else verdict
+        for survivor, verdict in zip(survivors, verdicts, strict=True)
+    )
     relevances = [verdict.relevance for verdict in verdicts]
     score = calibrate.confidence_score(calibration, signals, relevances) if survivors else 0.0
     is_fitted = calibration is not None and all(hit.cosine is not None for hit in hits[:1])
@@ -140,6 +147,19 @@ def _raised(own: Verdict, below: Sequence[Verdict], cuts: Cuts) -> Verdict:
         passage=max(one.passage for one in (own, *below)) if best > own.relevance else own.passage,
         label=best_label([cap(label(own.evidence), best, cuts), *(one.label for one in below)]),
         raised_from=own.relevance if best > own.relevance else None,
+    )
+
+
+def _pointed_at(own: Verdict) -> Verdict:
+    """Return a verdict on what stands where the query points to, which no evidence tells."""
+    if own.relevance >= POINTED_AT:
+        return own
+    return replace(
+        own,
+        relevance=POINTED_AT,
+        passage=POINTED_AT,
+        label=best_label([own.label, POINTED_AT_LABEL]),
+        raised_from=own.relevance,
     )
 
 

@@ -43,6 +43,13 @@ DRAWN_STRENGTH = 0.6  # how strongly they draw it: better on four of five collec
 CODE_SEARCH = 0.5  # share of candidates from which a search is one of source code
 
 
+class Place(Struct, frozen=True):
+    """What stands where a query points to: a passage, and the line of its file if one is named."""
+
+    chunk_id: ChunkId
+    line: int | None = None
+
+
 class Retrieval(Struct, frozen=True):
     """What the strategies found, before any of it is put in order."""
 
@@ -52,7 +59,7 @@ class Retrieval(Struct, frozen=True):
     context: Context
     cosines: Cosines | None = None
     blended: list[Ranked] | None = None  # the order of `blend`, where it has been made for these ballots
-    place: ChunkId | None = None  # what stands where the query points to: a line of a file
+    place: Place | None = None  # where the query points to
 
     def with_ballots(self, ballots: Ballots) -> Retrieval:
         """Return the same with other ballots."""

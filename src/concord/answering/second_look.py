@@ -25,6 +25,7 @@ from concord.types import ChunkId, Degraded, Json, Query, Ranked, Survivor
 from concord.worker_threads import run_within
 
 if TYPE_CHECKING:
+    from concord.answering.retrieve import Place
     from concord.protocols import Reranker
 
 LEAST_QUESTION_WORDS = 3  # with fewer, one of which is a stop word, a text has them in their order by chance
@@ -54,7 +55,7 @@ def second_look(
     query: Query,
     reranker: Reranker | None,
     budget_ms: float,
-    place: ChunkId | None = None,
+    place: Place | None = None,
 ) -> Look:
     """Order the chunks whose texts have been read; the reranker may take as long as `budget_ms`.
 
@@ -64,13 +65,27 @@ def second_look(
     close = _closeness(survivors, named, query)
     texts = {one.ranked.chunk_id: one.chunk.text for one in survivors}
     look = _lifted(survivors, texts, close, named, query)
-    if place in texts:
-        first = lift.lifted(look.ranked, {place: POINTED_AT_BOOST})
-        look = replace(look, ranked=first, asked={**look.asked, place: "place"})
+    if place:
+        look = _with_place_first(look, survivors, place)
     if reranker is None or not look.ranked:
         return look
     better = _reranked(look.ranked, texts, query.meaning, reranker, budget_ms)
     return replace(better, close=look.close, asked=look.asked, lines=look.lines)
+
+
+def _with_place_first(look: Look, survivors: Sequence[Survivor], place: Place) -> Look:
+    """Return a look in which what stands where the query points to comes before all else."""
+    chunk = next((one.chunk for one in survivors if one.chunk.id == place.chunk_id), None)
+    if chunk is None:
+        return look
+    above = 0 if place.line is None else max(0, place.line - chunk.start_line)
+    line = len("".join(chunk.text.splitlines(keepends=True)[:above]))
+    return replace(
+        look,
+        ranked=lift.lifted(look.ranked, {chunk.id: POINTED_AT_BOOST}),
+        asked={**look.asked, chunk.id: "place"},
+        lines={**look.lines, chunk.id: line} if above else look.lines,
+    )
 
 
 def _lifted(

@@ -92,9 +92,8 @@ def _relevance(told: Told, cosine: float | None) -> Iterator[str]:
 
 def _lifted(told: Told) -> str:
     """Return why a result was lifted, and its score if that is of a result that it was put before."""
-    score = (
-        f"; score {told['to']:.4f}, as the best that it was put before" if told["from"] is not None else ""
-    )
+    why = "as such a place" if told["for"] == "place" else "as the best that it was put before"
+    score = f"; score {told['to']:.4f}, {why}" if told["from"] is not None else ""
     return f"lifted: it is {_SIGNS[told['for']]}{score}"
 
 
