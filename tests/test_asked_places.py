@@ -34,6 +34,10 @@ ValueError: no existing session"""
         (TRACEBACK, [("/usr/lib/shop/client.py", (77, 77)), ("/srv/app/main.py", (3, 3))]),
         ("filter.d/exim-spam.conf", [("filter.d/exim-spam.conf", None)]),
         ("`jail.conf`", [("jail.conf", None)]),
+        ("app/[id].tsx:2", [("app/[id].tsx", (2, 2))]),
+        ("why does example.com:80 refuse TLS", []),  # a port
+        ("Node.js", []),
+        ("how do I roll this out? auth.md:1 only has an example of it", []),  # mentioned in a question
         ("a ratio of 3.2:1", []),
         ("at 12:30 with node.js", []),
         ("http://localhost:8080/", []),
@@ -105,3 +109,14 @@ def test_why_it_comes_first_is_explained_and_it_is_vouched_for(kb: KnowledgeBase
     assert (first.score, first.confidence) >= (0.9, "high")
     assert first.explanation is not None
     assert first.explanation["lifted"]["for"] == "place"
+
+
+def test_a_place_that_the_query_excludes_is_not_pointed_at(kb: KnowledgeBase):
+    answer = kb.search("bantime NOT shop/client.py:301")
+    assert answer.hits[0].document.path == "code/etc/jail.conf"
+
+
+def test_a_path_that_begins_elsewhere_is_found_by_its_end(kb: KnowledgeBase):
+    deep = "/home/u/work/team/product/backend/service/app/main/src/shop/client.py:301"
+    assert kb.search(deep).hits[0].document.path == "code/shop/client.py"
+    assert "place" not in kb.search("/usr/lib/other/client.py:301").strategies_matched

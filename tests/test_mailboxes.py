@@ -150,3 +150,9 @@ def test_a_mailbox_is_found_by_what_it_says_encoded_or_not(kb: Kb, tmp_path: Pat
     (hit,) = kb("search", "Walrossplan", "--fts-only", "--json").json["results"]
     assert (hit["path"], hit["heading"]) == ("mail/list.mbox", ["Budget für das Frühjahr"])
     assert "international" not in kb("get", hit["citation"]).out
+
+
+def test_a_sentence_that_begins_with_from_parts_no_message():
+    said = b"From a Mon Mar  3 10:00:00 2025\nSubject: s\n\nhi\n\nFrom the office at 10:30\nNote: bring it\n"
+    text = MailboxExtractor().extract(said, "a.mbox").text
+    assert "From the office at 10:30\nNote: bring it" in text

@@ -82,3 +82,8 @@ def test_a_message_with_the_module_of_its_exception_finds_what_raises_it():
     )
     answer = shelf.search("paramiko.ssh_exception.SSHException: No existing session", mode="fts5")
     assert titles(answer)[0] == "channel"
+
+
+def test_a_list_of_many_releases_is_no_question_about_one_of_them():
+    pasted = " ".join(f"release 3.{n}.7" for n in range(2000))
+    assert library(BOOKS).search(pasted, mode="fts5").hits == ()

@@ -343,3 +343,13 @@ def test_a_text_is_kept_as_a_note_and_what_is_no_text_is_refused():
         assert (kept.type, kb.search("gate code").hits[0].document.id) == ("note", kept.id)
         with pytest.raises(BadValue, match="the content of a note is None"):
             kb.note(Note(cast("str", None)))
+
+
+def test_a_bare_number_names_no_note(tmp_path: Path):
+    with KnowledgeBase.open(store__url="memory://", embed__provider="hashing") as kb:
+        kept = kb.note(Note("one"))
+        (chunk,) = kb.store.catalog.chunks_of(kept.id)
+        with pytest.raises(NotFound):
+            kb.remove_note(str(chunk.id))
+        with pytest.raises(NotFound):
+            kb.note(Note("two"), supersedes=str(chunk.id))

@@ -295,3 +295,16 @@ def test_the_entry_of_an_option_comes_first_and_is_shown(query: str, mode: str):
 def test_a_long_word_is_no_bundle_of_letters(shelves):
     assert is_option(Dashed("tar", "xzfx"[:MAX_BUNDLE]), shelves.store)
     assert not is_option(Dashed("tar", "xzfxz"), shelves.store)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--format={" + "|".join("abcdefgh" * 8) + "}  The format of the output.",
+        "--format" + "[[" * 3000,
+        "--," * 20_000 + " --format",
+    ],
+)
+def test_the_values_of_an_option_are_read_in_one_pass(line: str):
+    assert description("--other", line + " --other") is None
+    description("--format", line)

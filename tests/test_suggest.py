@@ -227,3 +227,9 @@ def test_two_letters_that_changed_places_are_put_right_though_the_rest_is_found(
     answer = shelf.search(query, mode="fts5")
     assert answer.hits
     assert answer.suggestions[0].lower() == meant
+
+
+@pytest.mark.parametrize("query", ["login email", "login wifi", "login configuration", "login office"])
+def test_a_word_that_a_text_spells_with_hyphens_or_ligatures_is_not_called_absent(query: str):
+    shelf = library({"Login": "The login by e-mail and Wi-Fi: its configu\u00adration is in the o\ufb03ce."})
+    assert shelf.search(query, mode="fts5").note is None

@@ -7,6 +7,7 @@ import re
 from contextlib import suppress
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+_LONGEST = 200  # bytes of a name; a system allows 255
 _DRAFT = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.draft", re.DOTALL)
 
 
@@ -19,8 +20,9 @@ def replace_file(path: str | os.PathLike[str], data: bytes, *, mode: int = 0o666
     Raises:
         OSError: it cannot be written; what was there still is.
     """
-    folder, name = os.path.split(os.path.abspath(path))
-    draft = os.path.join(folder, f".{name}.{os.urandom(4).hex()}.draft")
+    path = os.path.realpath(path)  # what a link leads to is replaced, not the link
+    folder, name = os.path.split(path)
+    draft = os.path.join(folder, f".{_brief(name)}.{os.urandom(4).hex()}.draft")
     known = _mode_of(path)
     try:
         with open(os.open(draft, _NEW, mode if known is None else known), "wb") as file:
@@ -36,18 +38,17 @@ def replace_file(path: str | os.PathLike[str], data: bytes, *, mode: int = 0o666
         with suppress(OSError):
             os.unlink(draft)  # which is not there any more, unless something failed
     if wait:
-        sync_to_disk(folder)  # where the name leads to the new file now
+        with suppress(OSError):  # it is in its place; not every disk, or everybody, can ask for more
+            sync_to_disk(folder)  # where the name leads to the new file now
 
 
 def sweep_drafts(path: str | os.PathLike[str]) -> None:
     """Delete what killed processes have left beside a file; only for who knows that nobody writes it now."""
-    folder, name = os.path.split(os.path.abspath(path))
+    folder, name = os.path.split(os.path.realpath(path))
     with suppress(OSError):  # it is somebody else's, or the folder cannot be listed: writing tells
-        drafts = [
-            one for one in os.listdir(folder) if (found := _DRAFT.fullmatch(one)) and found["name"] == name
-        ]
-        for draft in drafts:
-            os.unlink(os.path.join(folder, draft))
+        for one in os.listdir(folder):
+            if (found := _DRAFT.fullmatch(one)) and found["name"] == _brief(name):
+                os.unlink(os.path.join(folder, one))
 
 
 def sync_to_disk(path: str | os.PathLike[str]) -> None:
@@ -57,6 +58,11 @@ def sync_to_disk(path: str | os.PathLike[str]) -> None:
         os.fsync(opened)
     finally:
         os.close(opened)
+
+
+def _brief(name: str) -> str:
+    """Return as much of a name as leaves room for what a draft's has besides."""
+    return os.fsdecode(os.fsencode(name)[:_LONGEST])
 
 
 def _mode_of(path: str | os.PathLike[str]) -> int | None:

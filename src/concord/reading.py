@@ -59,13 +59,13 @@ def locate(reference: str, catalog: Catalog, *, context: int = 0, whole: bool = 
 
 
 def find_document(reference: str, catalog: Catalog) -> Document:
-    """Return the document that a citation, a path, a document id or a chunk id names.
+    """Return the document that a citation, a path or a document id names; a bare number names none.
 
     Raises:
         NotFound: nothing of that name is indexed.
         BadValue: the name fits several documents.
     """
-    return _resolve(reference, catalog)[0]
+    return _resolve(reference, catalog, are_numbers_chunks=False)[0]
 
 
 def joined(chunks: Sequence[Chunk]) -> str:
@@ -116,13 +116,16 @@ def passage_of(located: Located) -> Passage:
     )
 
 
-def _resolve(reference: str, catalog: Catalog) -> tuple[Document, Citation, int | None]:
+def _resolve(
+    reference: str, catalog: Catalog, *, are_numbers_chunks: bool = True
+) -> tuple[Document, Citation, int | None]:
     reference = reference.strip()
     if reference != encodable(reference):  # bytes that are no text: nothing is kept under such a name
         _only([], reference)
     if document := catalog.document(reference):
         return document, Citation(document.path), None
-    if reference.isdecimal() and len(reference) < 19 and (read := catalog.read([int(reference)])):
+    is_chunk = are_numbers_chunks and reference.isdecimal() and len(reference) < 19
+    if is_chunk and (read := catalog.read([int(reference)])):
         ((chunk, document),) = read.values()
         return document, Citation(document.path), chunk.id
     citation = parse_citation(reference)

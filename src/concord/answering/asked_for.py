@@ -10,6 +10,7 @@ from msgspec import Struct
 from concord.answering.understand import is_literal
 from concord.ranking.definitions import AskedName, asked_names, defining_line, is_definition
 from concord.ranking.options import AskedOption
+from concord.text.contains import contains
 from concord.types import ChunkId, Query, Survivor
 
 DEFINITION_BOOST = 1.1  # of the range of scores: before all that only mention what a name alone asks for
@@ -30,7 +31,7 @@ class Defining(Struct, frozen=True):
 def defining(survivors: Sequence[Survivor], query: Query) -> dict[ChunkId, Defining]:
     """Return what defines the names that a query asks for."""
     found: dict[ChunkId, Defining] = {}
-    for asked in asked_names(query.text):
+    for asked in _names(survivors, query):
         found |= {
             one.ranked.chunk_id: _defining(one, asked) for one in survivors if _defines(one, asked, query)
         }
@@ -42,11 +43,20 @@ def defines_missing(survivors: Sequence[Survivor], query: Query) -> Callable[[Su
 
     None where no name is missing. A word of prose is none if neither code nor settings are among them.
     """
-    names = asked_names(query.text)
+    names = _names(survivors, query)
     if not any(asked.is_sure or asked.is_value for asked in names):
         names = names if any(map(_has_names, survivors)) else ()
     missing = [one for one in names if not any(_defines(survivor, one, query) for survivor in survivors)]
     return (lambda one: any(_defines(one, asked, query) for asked in missing)) if missing else None
+
+
+def _names(survivors: Sequence[Survivor], query: Query) -> tuple[AskedName, ...]:
+    """Return the names that a query asks for; words that a text has as they were asked are no name."""
+    names = asked_names(query.text)
+    if not names or " " not in query.text or any(one.is_sure for one in names):
+        return names
+    prose = (one.chunk.text for one in survivors if not _has_names(one))
+    return () if any(contains(text, query.meaning) for text in prose) else names
 
 
 def _defines(survivor: Survivor, asked: AskedName, query: Query) -> bool:

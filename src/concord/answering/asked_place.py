@@ -5,8 +5,8 @@ What is at a place need hold no word of the query, so that no strategy would fin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import islice
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
 
 from msgspec.structs import replace
 
@@ -18,7 +18,7 @@ from concord.text.line_places import places_in
 from concord.types import Candidate, Chunk, ChunkId, Document, Filter, Query
 
 STRATEGY = "place"  # what such a passage is found by
-MOST_LOOKED = 8  # times that a path is looked up for one query
+MOST_LOOKED = 8  # places of one query
 
 
 def with_place(found: Retrieval, catalog: Catalog) -> Retrieval:
@@ -42,23 +42,26 @@ def _with_vote(found: Retrieval, chunk_id: ChunkId) -> Ballots:
 
 def _passage(query: Query, catalog: Catalog) -> Place | None:
     """Return the passage at a place that a query names, if there is one that may be found."""
-    paths = ((place, end) for place in places_in(query.text) for end in _ends(place.path))
-    unknown: set[Citation] = set()
-    for place, path in islice(paths, MOST_LOOKED):
-        if place in unknown:
-            continue
-        documents = [one for one in catalog.documents_at(path) if _is_let(one, query.filter, catalog)]
-        if len(documents) == 1 and (chunk := _chunk_at(place, catalog.chunks_of(documents[0].id))):
+    for place in places_in(query.meaning)[:MOST_LOOKED]:
+        known = [one for one in _documents(place.path, catalog) if _is_let(one, query.filter, catalog)]
+        chunk = _chunk_at(place, catalog.chunks_of(known[0].id)) if len(known) == 1 else None
+        if chunk:
             return Place(chunk.id, place.lines[0] if place.lines else None)
-        if documents:  # of a shorter path there are as many, or more
-            unknown.add(place)
     return None
 
 
-def _ends(path: str) -> Iterator[str]:
-    """Yield a path and, as it may begin elsewhere than ours, its shorter and shorter ends."""
+def _documents(path: str, catalog: Catalog) -> list[Document]:
+    """Return what a path may be of: it may begin elsewhere than ours, but its end is the same."""
     parts = [part for part in path.split("/") if part not in ("", ".", "..", "~")]
-    return ("/".join(parts[start:]) for start in range(len(parts)))
+    found = catalog.documents_at("/".join(parts[-2:])) if parts else []
+    alike = [_shared(one.path.split("/"), parts) for one in found]
+    return [one for one, shared in zip(found, alike, strict=True) if shared == max(alike)]
+
+
+def _shared(ours: Sequence[str], parts: Sequence[str]) -> int:
+    """Return how many of the last parts of two paths are the same."""
+    pairs = zip(reversed(ours), reversed(parts), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _is_let(document: Document, filter: Filter, catalog: Catalog) -> bool:

@@ -53,7 +53,7 @@ def _note(answer: Answer, rescued: Rescue, unheld: Sequence[str], tools: SearchT
     if unheld and answer.hits:
         notes.append(f"nothing holds {', '.join(unheld)}")
     elif answer.hits and not rescued.rung:
-        notes.append(_absent(rescued.found))
+        notes.append(_absent(rescued.found, answer))
     if rescued.found.query.nothing_wanted and rescued.found.query.chunks:
         notes.append(ONLY_EXCLUDES)
     if answer.hits:
@@ -62,16 +62,17 @@ def _note(answer: Answer, rescued: Rescue, unheld: Sequence[str], tools: SearchT
     return "; ".join(filter(None, notes)) or None
 
 
-def _absent(found: Retrieval) -> str | None:
+def _absent(found: Retrieval, answer: Answer) -> str | None:
     """Say which words of the query no text has: they may be all that was asked, or another word for it.
 
     That takes nothing from the confidence: of judged questions those with such words are answered as often.
     """
     if not _lacks_words(found):
         return None
-    from concord.answering.suggest import absent_words  # late: most queries have none
+    from concord.answering.suggest import absent_words, is_spelt_otherwise  # late: most queries have none
 
-    words = absent_words(found.query)
+    texts = [hit.chunk.text for hit in answer.hits]
+    words = [word for word in absent_words(found.query) if not is_spelt_otherwise(word, texts)]
     return f"no text has the word{'s' * (len(words) > 1)} {', '.join(words)}" if words else None
 
 

@@ -8,8 +8,9 @@ quotation, so a title that reads like an order, or comes from a source nobody vo
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
+from unicodedata import normalize
 
 from concord.ranking.words import bare_words
 from concord.text.characters import folded
@@ -32,6 +33,7 @@ MAX_TEXT = 200  # characters of a query that is suggested again, put right
 MAX_TITLE = 80  # characters; a longer title is a text
 _TITLES = 3
 LEAST_SWAPPED, MOST_SWAPPED = 5, 20  # letters of a word in which two may have changed places
+_HYPHENS = dict.fromkeys(map(ord, "-\u00ad\u2010\u2011"))
 LEAST_LETTERS = 3  # of a word that is said to be nowhere
 
 # A word → words like it, with how many chunks hold each.
@@ -91,6 +93,12 @@ def absent_words(query: Query) -> list[str]:
     words = (word for word in unknown_words(query) if word in typed and word.isalpha())
     plain = (word for word in words if word.islower() or word.istitle() or word.isupper())
     return [word for word in plain if len(word) >= LEAST_LETTERS and not _says_nothing(word)]
+
+
+def is_spelt_otherwise(word: str, texts: Iterable[str]) -> bool:
+    """Whether a text has a word with hyphens or ligatures in it, or as a part of a longer one."""
+    bare = word.casefold()
+    return any(bare in normalize("NFKC", text).casefold().translate(_HYPHENS) for text in texts)
 
 
 def _has_digit(text: str) -> bool:

@@ -20,7 +20,7 @@ from concord.types import Extracted
 # "From who Mon Mar  3 10:00:00 2025", or no more than "From" by Thunderbird, and then a header. Where a
 # message itself says so, it is written ">From".
 _SEPARATOR = re.compile(rb"^(From [^\n]*+)\n(?=>?[A-Za-z][!-9;-~]{0,75}:)", re.MULTILINE)
-_TIME = re.compile(rb"\d:\d\d\b")
+_TIME = re.compile(rb"\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b.*\d:\d\d.*\b\d{4}\b")
 _QUOTED_FROM = re.compile(rb"^>(?=>*From )", re.MULTILINE)
 _HEADING = re.compile(r"#{1,5} ")
 _MARKS = re.compile(r"^#+|[\\`*\[\]<>]")

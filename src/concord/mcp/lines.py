@@ -20,7 +20,8 @@ from concord.text.surrogates import encodable
 # A notification to ourselves, in the place of a line that is to be answered so. No client can guess its name.
 REFUSED = f"concord/refused/{os.urandom(8).hex()}"
 MOST_NESTED = 200  # as deep as the SDK reads
-_PARTS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')  # texts, whose brackets are letters, and brackets
+# Texts, whose brackets are letters, and brackets; a text that is never closed goes to the end.
+_PARTS = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 NOTIFICATIONS = "notifications/"  # how their methods begin
 
 

@@ -63,7 +63,10 @@ def pack_answer(answer: Answer, max_tokens: int) -> Reply:
 def _is_guess(answer: Answer) -> bool:
     """Whether only meaning found something, and what it found is probably no answer."""
     by_meaning_alone = {*answer.strategies_matched} <= {MEANING}
-    return answer.answerable is False and bool(answer.hits) and by_meaning_alone
+    were_words_asked = answer.mode != "semantic" and not any(
+        one.strategy.startswith("fts_") for one in answer.degraded
+    )
+    return answer.answerable is False and bool(answer.hits) and by_meaning_alone and were_words_asked
 
 
 def _guessed(answer: Answer) -> Answer:

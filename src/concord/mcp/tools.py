@@ -7,7 +7,7 @@ import time
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from concord.errors import BadValue
+from concord.errors import BadValue, KBError
 from concord.mcp import arguments as given
 from concord.mcp import render
 from concord.mcp.cursors import cursor_after, name_before
@@ -332,7 +332,12 @@ def _plan_embedding(kb: KnowledgeBase, notes_id: str) -> Plan:
     """Plan to embed notes that are kept already."""
 
     def work(progress: Progress) -> JsonObject:
-        for report in kb.sync([notes_id], progress=progress):
+        try:
+            reports = kb.sync([notes_id], progress=progress)
+        except KBError as fault:
+            log.warning("notes are kept but not embedded: %s", fault)
+            raise
+        for report in reports:
             if report.degraded:
                 log.warning("notes are kept but not embedded: %s", report.degraded)
         return {}

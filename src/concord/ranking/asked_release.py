@@ -27,6 +27,7 @@ UNDER_LIFT = 0.3  # for the number in a heading, the title or the path
 SECTION_LIFT = 1.0  # besides, for a section below it that the query names: before its other sections
 INSTEAD_LIFT = 1.0  # for what stands under it, where the first stands under another
 
+MOST_VERSIONS = 8  # who pastes more asks for none of them
 _LONGEST_TITLE = 40  # characters of a line that may name a section
 _CALLED = {"release", "version", "v"}
 # A title that ends in a version, or goes on with its date; the number of a chapter (1.2 Setup) does not.
@@ -42,7 +43,7 @@ def with_release_first(
     has one, or of that only the section that the query names.
     """
     versions = dict(_versions(asked)) if "." in asked else {}
-    if not versions:
+    if not 1 <= len(versions) <= MOST_VERSIONS:
         return ranked, set()
     places = {one.ranked.chunk_id: _place(one) for one in survivors}
     under = {one for version, name in versions.items() for one in _under(version, name, places)}

@@ -110,7 +110,8 @@ def confidence_score(
     much more than those of all together.
     """
     if calibration is None:
-        return search.discount * stand_in(search.first_cosine, share_of_bound(search.first_bm25, search))
+        first = stand_in(search.first_cosine, share_of_bound(search.first_bm25, search))
+        return max([search.discount * first, *relevances])
     found = probability(calibration.answer, answer_features(search, calibration.answer.features))
     found = min(found, _together(relevances := [*relevances]))
     found = max(found, VERBATIM_ANSWER if search.first_closeness == 1 else 0.0)

@@ -62,7 +62,7 @@ _FILE = pattern(  # transport.py; os.walk is a name
     r"[\w-]+\.(?:pyi?|[cm]?[jt]sx?|go|rs|java|kt|scala|[ch](?:pp|xx|c|h)?|cs|rb|php|p[lm]|lua|jl|swift|exs?|erl"
     r"|hs|ml|sh|bash|sql|tf|vue|s?css|conf|cfg|ini|toml|ya?ml|json|env|properties|service)"
 )
-_SECTION = pattern(r"\[+([\w.-]+)\]+")  # of a file of settings
+_SECTION = pattern(r"\[+([^\W\d][\w.-]*)\]+")  # of a file of settings
 _BREAKS = pattern(r"[\s|]+")
 MOST_WORDS = 8
 _PARTS = pattern(r"\.|::|->|#")
@@ -109,6 +109,7 @@ def asked_names(text: str) -> tuple[AskedName, ...]:
     """
     text = text.strip()
     words = text.split()
+    text = text.rstrip("? ") if len(words) > 1 else text
     if len(words) == 1 and words[0].removesuffix("()").isidentifier():
         return (AskedName(words[0]),)  # most names, read without a regular expression
     if len(words) > MOST_WORDS:

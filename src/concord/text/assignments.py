@@ -15,7 +15,7 @@ _MODIFIERS = (
     r"|const|constexpr|inline|extern|let|var|val|ENV|ARG|set|setenv)[ \t]+(?:-\w+[ \t]+)?)"
 )
 _TYPE = r"(?:[\w<>\[\]:.]+[ \t*&]+)?"  # of static final int LIMIT
-_ANNOTATED = r"[ \t]*:[ \t]*[^=\n]{1,80}"  # of limit: int = 3
+_ANNOTATED = r"[ \t]*+:[ \t]*+[^\s=][^=\n]{0,79}"  # of limit: int = 3
 _SIGN = r"[ \t]*[:?+]?=(?![=~>])"
 # Without spaces and before a comma it is an argument of a call: limit=3,
 _NO_ARGUMENT = r"(?:(?<=[ \t]=)[ \t]|(?![^\n]*,[ \t]*$))"
@@ -50,7 +50,7 @@ def _assignment(name: str) -> re.Pattern[str]:
     whole = rf"{re.escape(name)}(?![\w$])"
     indent = r"[ \t]*" if name.lstrip("_")[:1].isupper() else ""
     defined = rf"^[ \t]*#[ \t]*define[ \t]+{whole}"
-    declared = rf"^{indent}{_MODIFIERS}+{_TYPE}{whole}(?:{_ANNOTATED})?(?:[ \t]*[=;]|[ \t]+\S)"
+    declared = rf"^{indent}{_MODIFIERS}+{_TYPE}{whole}(?:{_ANNOTATED})?(?:[ \t]*+[=;]|[ \t]++\S)"
     several = rf"^{indent}[(\[]?(?:\w+,[ \t]*)*{whole}(?:,[ \t]*\w+)*[)\]]?{_SIGN}{_NO_ARGUMENT}"
     after_others = rf"^(?:\w+[ \t]*=[ \t]*)+{whole}{_SIGN}"
     annotated = rf"^[ \t]*{whole}{_ANNOTATED}=(?!=){_NO_ARGUMENT}"

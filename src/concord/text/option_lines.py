@@ -16,11 +16,11 @@ from concord.text.pattern import pattern
 
 ENTRY, LISTED, BEGUN = 1.0, 0.3, 0.0  # how surely a line is what describes an option
 
-_BEGINS = r"^(?:[ \t]*\.\.[ \t]+(?:\w+:)?option::)?[^\w\n]*(?:-[^,\n]{1,40},[ \t]*)*"
+_BEGINS = r"^(?:[ \t]*\.\.[ \t]+(?:\w+:)?option::)?[^\w\n]{0,60}(?:-[^,\n]{1,40},[ \t]*){0,8}"
 _INDENT = pattern(r"[ \t]*")
 # What else a term has: its value and its other names, as in --count=NUM, -c NUM, --count <n>.
 _TERM = pattern(
-    r"(?:[ \t]?[=\[<{(|][^\s,]*|,[ \t]*-[^\s,]+|[ \t][A-Z][A-Z0-9_-]+|[ \t][a-z]+(?=[ \t]*$))*"
+    r"(?:[ \t]?[=\[<{(|][^\s,]*+|,[ \t]*-[^\s,]+|[ \t][A-Z][A-Z0-9_-]+|[ \t][a-z]+(?=[ \t]*$))*"
     r"[`*]*:{0,2}[ \t]*$"
 )
 # Words that are set to both margins stand two spaces apart, too.

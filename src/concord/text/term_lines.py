@@ -16,7 +16,8 @@ _KINDS = (
     "|decoratormethod|option|envvar|confval|setting|module|member|macro|type|var|struct|union|enum|enumerator"
     "|describe|object|autofunction|autoclass|automethod|autoattribute|autodata|autoexception"
 )
-_MARKS = r"[*_`]"
+_MARKS = r"[*_`]{0,4}"
+_MARKED = r"[*_`]{1,4}"
 _MODIFIERS = r"(?:(?:class|exception|async|static|classmethod|staticmethod|property|abstract|final)[ \t]+)*"
 _OWNERS = r"(?:\w+(?:\.|::|->|#))*"
 
@@ -38,16 +39,16 @@ def _term(name: str, is_page: bool) -> re.Pattern[str]:
     # Up to three signatures stand below each other.
     directive = rf"^[ \t]*\.\.[ \t]+(?:\w+:)?(?:{_KINDS})::(?:[^\n]+\n){{0,2}}?[^\n(=]*?{last}"
     # A sign follows, or a type: "- `name` is faster", in a list of changes, explains nothing.
-    item = rf"^[ \t]*[*+-][ \t]+{_MARKS}+{whole}(?:\(\))?{_MARKS}*+[ \t]*(?:$|[-–—:(\[{{<=|,?*_`])"
-    cell = rf"^[ \t]*\|[ \t]*{_MARKS}*{whole}(?:\(\))?{_MARKS}*[ \t]*\|"
+    item = rf"^[ \t]*[*+-][ \t]+{_MARKED}{whole}(?:\(\))?{_MARKS}+[ \t]*(?:$|[-–—:(\[{{<=|,?*_`])"
+    cell = rf"^[ \t]*\|[ \t]*{_MARKS}{whole}(?:\(\))?{_MARKS}[ \t]*\|"
     parameters = r"(?:\([^\n]*)?" if is_page else r"(?:\(\))?"
     kind = r"(?:[ \t]\([^()\n]*\))?:{0,2}[ \t]*"
-    paragraph = rf"(?:\A|^[ \t]*\n){_MODIFIERS}{_MARKS}*{whole}{parameters}{_MARKS}*{kind}\n\s*\S"
+    paragraph = rf"(?:\A|^[ \t]*\n){_MODIFIERS}{_MARKS}{whole}{parameters}{_MARKS}{kind}\n\s*\S"
     others = r"[\w-]+(?:=[\w-]*)?"
     above = r"(?:\A|^[ \t]*\n|^[A-Z][A-Z ]*\n)"
     manual = (
-        rf"{above}(?P<indent>[ \t]*+){_MARKS}*(?:{others},[ \t]+)*{last}(?:=[\w-]*)?(?:,[ \t]+{others})*"
-        rf"{_MARKS}*[ \t]*\n(?P=indent)[ \t]+\S"
+        rf"{above}(?P<indent>[ \t]*+){_MARKS}(?:{others},[ \t]+)*{last}(?:=[\w-]*)?(?:,[ \t]+{others})*"
+        rf"{_MARKS}[ \t]*\n(?P=indent)[ \t]+\S"
     )
     entry = rf"(?:\A|^[ \t]*\n){whole}[ \t]+[^\s:][^\n:]{{0,60}}\n {{2,3}}\S"
     return re.compile(f"{directive}|{item}|{cell}|{paragraph}|{manual}|{entry}", re.MULTILINE)

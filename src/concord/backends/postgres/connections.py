@@ -71,9 +71,10 @@ class Connections:
     @property
     def org(self) -> int:
         """The key of the organisation: every statement names it."""
-        if callable(self._org):
-            self._org = self._org()
-        return self._org
+        org = self._org  # read once: another thread may get the key at the same time
+        if callable(org):
+            org = self._org = org()
+        return org
 
     @property
     def has_org(self) -> bool:

@@ -79,7 +79,7 @@ class PostgresLedger:
         if not url or (drawn_in and not is_copied(drawn_in, self._here)):
             return Home(url, key)
         if drawn_in:
-            self.move(url)
+            self._move(url, only_in_copy=True)
         else:
             with self._connections.transaction() as connection:
                 connection.execute(_OWN, (self._here, self._org))
@@ -96,8 +96,14 @@ class PostgresLedger:
 
     def move(self, url: str) -> None:
         """Keep vectors there from now on: every chunk is pending in every space, and nothing is unsettled."""
+        self._move(url)
+
+    def _move(self, url: str, *, only_in_copy: bool = False) -> None:
         with self._connections.transaction() as connection:
             lock_spaces(connection, self._org)
+            ((_, _, drawn_in),) = connection.execute(_HOME, (self._org,)).fetchall()
+            if only_in_copy and not is_copied(drawn_in, self._here):
+                return  # another process has just made it its own
             deleted = _move_home(connection, self._org, url, self._here)
         with self._connections.session() as connection:
             for table, count in deleted.items():
@@ -235,4 +241,5 @@ def _homes(written: str) -> list[Home]:
 
 
 def _written(homes: Sequence[Home]) -> str:
-    return json.dumps([astuple(home) for home in homes])
+    # A flag only where it is set: older versions read two values.
+    return json.dumps([astuple(home) if home.is_anothers else (home.url, home.key) for home in homes])

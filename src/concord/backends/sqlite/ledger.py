@@ -229,7 +229,8 @@ def _left(connection: Connection) -> list[Home]:
 
 
 def _remember_left(connection: Connection, homes: Sequence[Home]) -> None:
-    written = json.dumps([astuple(home) for home in homes])
+    # A flag only where it is set: older versions read two values.
+    written = json.dumps([astuple(home) if home.is_anothers else (home.url, home.key) for home in homes])
     connection.execute(_REMEMBER, ("left", written))
 
 
