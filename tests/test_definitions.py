@@ -244,3 +244,11 @@ def test_a_definition_far_down_is_read_though_the_best_passages_have_none(tmp_pa
         kb.add(tmp_path / "code")
         first = kb.search("value of MAX_PACKET", mode="fts5", top=3).hits[0]
     assert (first.document.path, "MAX_PACKET = 7" in first.snippet) == ("code/limits.py", True)
+
+
+def test_words_that_a_text_has_as_they_were_asked_are_no_name(tmp_path: Path):
+    write(tmp_path / "d" / "app.py", "income = 3\n\n\ndef income_of(it):\n    return income\n")
+    write(tmp_path / "d" / "income.md", "# Foundation\n\nThe source of income of the foundation are gifts.\n")
+    with opened("memory://") as kb:
+        kb.add(tmp_path / "d")
+        assert kb.search("source of income", mode="fts5").hits[0].document.path == "d/income.md"

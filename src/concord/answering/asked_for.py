@@ -51,9 +51,12 @@ def defines_missing(survivors: Sequence[Survivor], query: Query) -> Callable[[Su
 
 
 def _names(survivors: Sequence[Survivor], query: Query) -> tuple[AskedName, ...]:
-    """Return the names that a query asks for; words that a text has as they were asked are no name."""
+    """Return the names that a query asks for; words that a text has as they were asked are none.
+
+    Whoever asks for a value wants the line that sets it, whatever is said about it elsewhere.
+    """
     names = asked_names(query.text)
-    if not names or " " not in query.text or any(one.is_sure for one in names):
+    if not names or " " not in query.text or any(one.is_sure or one.is_value for one in names):
         return names
     prose = (one.chunk.text for one in survivors if not _has_names(one))
     return () if any(contains(text, query.meaning) for text in prose) else names
