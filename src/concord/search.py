@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.answering.asked_for import defines_missing
 from concord.answering.cascade import rescue
 from concord.answering.deadline import Deadline
 from concord.answering.judge import JUDGED, Judgement, first_judged, judge
@@ -30,6 +29,7 @@ from concord.files.freshness import Files
 from concord.ranking.ballots import without
 from concord.ranking.floor import above_floor
 from concord.ranking.fuse import Fused, fuse, rrf_scores
+from concord.ranking.named.definitions import defines_missing
 from concord.types import Answer, ChunkId, Glance, Json, Ranked, Request, Survivor
 
 if TYPE_CHECKING:

@@ -40,6 +40,7 @@ from concord.ranking.features import (
     with_documents,
 )
 from concord.ranking.fuse import Fused
+from concord.ranking.named.kinds import Found
 from concord.ranking.plan import STRATEGIES, is_ours
 from concord.ranking.unheld import discount, unheld
 from concord.text.contains import contains
@@ -94,7 +95,7 @@ def judge(
     """
     texts = [f"{survivor.document.title}\n{survivor.chunk.text}" for survivor in survivors]
     placed = [_with_place(one.chunk, one.document) for one in read]
-    missing = unheld(placed, found.query, partial(_holders, query=found.query, store=tools.store))
+    missing = unheld(Found(found.query, placed, partial(_holders, query=found.query, store=tools.store)))
     signals, hits = _evidence(survivors, texts, found, fused, look.close)
     signals = replace(signals, discount=discount(found.query, missing, found.query.chunks))
     calibration, cuts = tools.calibration, calibrate.cuts(tools.calibration)

@@ -18,13 +18,13 @@ from concord.answering.poll import Poll, Polling
 from concord.answering.request_checks import Values
 from concord.answering.timings import Timings
 from concord.answering.tools import SearchTools
-from concord.answering.understand import interpret, is_literal, with_frequencies
+from concord.answering.understand import interpret, with_frequencies
 from concord.errors import BackendDown, DeadlinePassed, Unavailable
 from concord.ranking import rarity
 from concord.ranking.ballots import Ballots, merge_votes
 from concord.ranking.blend import POOL, are_few, blend
 from concord.ranking.context import Context
-from concord.ranking.definitions import asked_names
+from concord.ranking.named.asked_names import asked_names, is_literal
 from concord.ranking.plan import LEXICAL_STRATEGIES, polled
 from concord.text.characters import latin_share
 from concord.types import Candidate, ChunkId, Degraded, Filter, Mode, Query, Ranked, Request, Source

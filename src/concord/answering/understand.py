@@ -11,7 +11,6 @@ from concord.answering.request_checks import Values
 from concord.ranking.classify import classify
 from concord.ranking.entities import entities
 from concord.ranking.frames import unframed
-from concord.ranking.options import asked_option
 from concord.text.parse import Dashed, Parsed, dashed, parse, prune
 from concord.text.spellings import other_spellings
 from concord.text.terms import with_spellings
@@ -159,10 +158,3 @@ def _glob(path: str | None, sources: Sequence[Source], is_folder: Callable[[str]
     from concord.answering.asked_paths import asked_glob  # late: most searches name no path
 
     return asked_glob(path, sources, is_folder)
-
-
-def is_literal(query: Query) -> bool:
-    """Whether the query is to be found as it stands: it quotes, or it is one identifier or option."""
-    is_single = len(query.text.split()) == 1
-    is_name = query.kind == "entity" or asked_option(query) is not None
-    return query.kind == "exact_quote" or is_single and is_name

@@ -1,4 +1,4 @@
-"""Which names does a query ask for the definitions of, and where are they defined?"""
+"""Which names does a query ask for the definitions of, and is it to be found just as it stands?"""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from concord.ranking.identifiers import shape
+from concord.ranking.named.options import asked_option
 from concord.ranking.words import STOPS
 from concord.text.pattern import pattern
-from concord.text.symbols import defined_at
-from concord.types import Survivor
+from concord.types import Query
 
 _NAME = r"(?P<{}>[^\W\d][\w$]*(?:(?:\.|::|->|#)[^\W\d][\w$]*)*[?!]?(?:\(\)|=)?)"
 _KIND = r"(?:def|class|func|function|fn|fun|method|struct|interface|enum|trait|macro)"
@@ -164,45 +164,8 @@ def _is_sure(word: str) -> bool:
     return shape(word.removesuffix("=")) == "sure" or word.endswith("=") and len(word) > 1
 
 
-def is_definition(survivor: Survivor, asked: AskedName) -> bool:
-    """Whether a passage defines a name: code where that begins, what stands under it, or its entry.
-
-    Where words beside it are to tell where, it does so only in a place about all of them.
-    """
-    if asked.beside:
-        from concord.ranking.places import share_in_place  # late: few queries ask for a name
-
-        if share_in_place(asked.beside, survivor) < 1:
-            return False
-    return _is_under(survivor, asked) or defining_line(survivor, asked) is not None
-
-
-def _is_under(survivor: Survivor, asked: AskedName) -> bool:
-    is_told = survivor.document.type not in ("code", "data") and not asked.is_value
-    return is_told and asked.name in survivor.chunk.heading[-1:]
-
-
-def defining_line(survivor: Survivor, asked: AskedName) -> int | None:
-    """Return where in a passage the line begins that defines a name, gives it its value or explains it."""
-    from concord.text.assignments import assigned_at, set_at  # late, all: few queries ask for a name
-
-    text, name, kind = survivor.chunk.text, asked.name, survivor.document.type
-    if kind == "code":
-        found = None if asked.is_value else defined_at(name, text)
-        return assigned_at(name, text) if found is None else found
-    if kind == "data":
-        return set_at(name, text)
-    return None if asked.is_value else _entry(survivor, asked)
-
-
-def _entry(survivor: Survivor, asked: AskedName) -> int | None:
-    """Return where a name has its entry.
-
-    Many have an entry for run: that of subprocess.run stands in a place about subprocess.
-    """
-    from concord.ranking.places import share_in_place  # late, both: few queries ask for a name
-    from concord.text.term_lines import explained_at
-
-    at = explained_at(asked.name, survivor.chunk.text, is_page=survivor.document.type == "html")
-    is_elsewhere = asked.is_qualified and not share_in_place(asked.owners, survivor)
-    return None if is_elsewhere else at
+def is_literal(query: Query) -> bool:
+    """Whether the query is to be found as it stands: it quotes, or it is one identifier or option."""
+    is_single = len(query.text.split()) == 1
+    is_name = query.kind == "entity" or asked_option(query) is not None
+    return query.kind == "exact_quote" or is_single and is_name
