@@ -21,7 +21,8 @@ from concord.answering.passages import among_first, diverse, read_further, read_
 from concord.answering.present import hits_of, with_evidence, with_explanations, with_freshness
 from concord.answering.remarks import with_remarks
 from concord.answering.request_checks import checked_values
-from concord.answering.retrieve import Place, Retrieval, retrieve
+from concord.answering.retrieval import Place, Retrieval
+from concord.answering.retrieve import retrieve
 from concord.answering.second_look import second_look
 from concord.answering.timings import Timings
 from concord.answering.tools import SearchTools

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from concord.answering.deadline import Deadline
 from concord.answering.judge import signals_of
 from concord.answering.poll import Poll, merged, poll
-from concord.answering.retrieve import Retrieval
+from concord.answering.retrieval import Retrieval
 from concord.answering.tools import SearchTools
 from concord.ranking import calibrate
 from concord.ranking.agreement import Rung, answerable

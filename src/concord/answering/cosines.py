@@ -99,9 +99,9 @@ class _UnderWay:
         found = self._waited_for()
         return found.cosines() if found else {}
 
-    def drawn_cosines(self, like: Mapping[ChunkId, float], strength: float) -> Mapping[ChunkId, float]:
+    def feedback_cosines(self, like: Mapping[ChunkId, float], strength: float) -> Mapping[ChunkId, float]:
         found = self._waited_for()
-        return found.drawn_cosines(like, strength) if found else {}
+        return found.feedback_cosines(like, strength) if found else {}
 
     def likeness(self, chunk_id: ChunkId) -> Mapping[ChunkId, float]:
         found = self._waited_for()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.answering.retrieve import Retrieval
+from concord.answering.retrieval import Retrieval
 from concord.answering.second_look import Look
 from concord.answering.tools import SearchTools
 from concord.ranking import calibrate, rarity

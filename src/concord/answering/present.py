@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from concord.answering.cascade import Rescue
 from concord.answering.judge import Judgement, Verdict
 from concord.answering.passages import UNSEEN, cited, unless_disk_hangs
-from concord.answering.retrieve import Retrieval
+from concord.answering.retrieval import Retrieval
 from concord.answering.second_look import Look
 from concord.answering.tools import SearchTools
 from concord.files.freshness import Files

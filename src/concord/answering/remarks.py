@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from concord.answering.cascade import RUNG_STRATEGIES, Rescue, budget_ms
-from concord.answering.retrieve import Retrieval
+from concord.answering.retrieval import Retrieval
 from concord.answering.tools import SearchTools
 from concord.answering.understand import MAX_EF_SEARCH
 from concord.indexing.partly_read import partly_read, sentence

@@ -26,7 +26,7 @@ from concord.types import ChunkId, Degraded, Json, Query, Ranked, Survivor
 from concord.worker_threads import run_within
 
 if TYPE_CHECKING:
-    from concord.answering.retrieve import Place
+    from concord.answering.retrieval import Place
     from concord.protocols import Reranker
 
 LEAST_QUESTION_WORDS = 3  # with fewer, one of which is a stop word, a text has them in their order by chance

@@ -63,7 +63,7 @@ def blend_shares(ballots: Ballots, context: Context) -> Shares:
     pool = _pool(ballots)
     # Who holds none of the words scores 0. Who has no vector yet is not far in meaning: nobody knows.
     words = _above_pool({chunk_id: ballots.bm25.get(chunk_id, 0.0) for chunk_id in ballots.votes}, pool)
-    meaning = _above_pool(ballots.drawn or ballots.cosine, pool)
+    meaning = _above_pool(ballots.feedback or ballots.cosine, pool)
     found = {
         chunk_id: Share((1 - weight) * words[chunk_id], weight * meaning.get(chunk_id, 0.0))
         for chunk_id in ballots.votes
