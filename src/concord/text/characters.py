@@ -198,9 +198,9 @@ def is_token_character(character: str) -> bool:
     return not bisect_right(_edges(), ord(character)) % 2 and character not in _DIACRITICS
 
 
-def is_latin(text: str) -> bool:
-    """Whether most letters of a text are of the Latin script; a text without letters is."""
-    return latin_share(text) >= 0.5
+def has_digit(text: str) -> bool:
+    """Whether a text has a digit: most have none, and need not be looked through for numbers or dates."""
+    return any(map(str.isdigit, text))
 
 
 def latin_share(text: str) -> float:

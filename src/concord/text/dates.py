@@ -13,7 +13,7 @@ from itertools import product
 
 from msgspec import Struct
 
-from concord.text.characters import folded
+from concord.text.characters import folded, has_digit
 from concord.text.pattern import pattern
 
 # Without their accents, as the index has them; one month after the other.
@@ -90,7 +90,7 @@ class Dated(Struct, frozen=True):
 
 def dates_in(text: str) -> Iterator[Dated]:
     """Yield the dates of a text that have a day, a month and a year."""
-    if len(text) < _SHORTEST or not any(map(str.isdigit, text)):
+    if len(text) < _SHORTEST or not has_digit(text):
         return
     for found in _DATE.finditer(text):
         if days := _days(found):
@@ -104,7 +104,7 @@ def without_dates(text: str) -> str:
 
 def yearless_in(text: str) -> Iterator[Dated]:
     """Yield the days of a text that have a month, by its name, and no year."""
-    if not any(map(str.isdigit, text)):
+    if not has_digit(text):
         return
     for found in _ANY_YEAR.finditer(text):
         name = found["m"] or found["m2"]

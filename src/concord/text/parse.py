@@ -14,6 +14,7 @@ from unicodedata import normalize
 from msgspec import Struct
 from msgspec.structs import replace
 
+from concord.text.characters import has_digit
 from concord.text.dates import dates_in, days_of, yearless_in
 from concord.text.expression import (
     OPERATORS,
@@ -153,7 +154,7 @@ def _with_dates(found: Mapping[Token, Match]) -> list[Match]:
 def _dates(words: Iterable[str]) -> list[tuple[list[str], Match]]:
     """Return the words of dates with several, of quarters and months, and what to look for instead."""
     text = " ".join(words)
-    if not any(map(str.isdigit, text)):
+    if not has_digit(text):
         return []
     from concord.text.months import month_forms, months_in  # late: few queries have a number
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from concord.text.characters import folded
+from concord.text.characters import folded, has_digit
 from concord.text.pattern import pattern
 
 # Without their accents, as the index has them; one quarter after the other.
@@ -51,7 +51,7 @@ class Named(Struct, frozen=True):
 
 def quarters_in(text: str) -> Iterator[Named]:
     """Yield the quarters of a text that have a year."""
-    if not any(map(str.isdigit, text)):
+    if not has_digit(text):
         return
     for found in _QUARTER.finditer(text):
         if number := _number(found["q"] or found["q2"]):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from concord.text.characters import has_digit
 from concord.text.pattern import pattern
 
 SEVERAL = 2  # headings that a changelog has at least: one may be anything, such as the version of a licence
@@ -66,7 +67,7 @@ def is_release(words: str) -> bool:
 
 def names_release(title: str) -> bool:
     """Whether a heading that is marked as one names a release: its number may stand alone."""
-    if not any(map(str.isdigit, title)):
+    if not has_digit(title):
         return False
     return is_release(title) or _NUMBER_ALONE.fullmatch(title) is not None
 

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from concord.ranking import lift
 from concord.ranking.named.entries import Entry
+from concord.text.characters import has_digit
 from concord.text.contains import contains
 from concord.text.terms import word_match
 from concord.types import ChunkId, Match, Query, Ranked, Survivor
@@ -97,7 +98,7 @@ class Row(NamedTuple):
 
 
 def _has_number(query: Query) -> bool:
-    return any(map(str.isdigit, query.text))
+    return has_digit(query.text)
 
 
 # In the order in which they are named to the user, and in which a thing that may be of two kinds is tried.
