@@ -1,6 +1,6 @@
 """Which passage stands at the place that a query names: a file, or a line of one?
 
-What is at a place need hold no word of the query, so that no strategy would find it.
+No strategy would find it: what stands there need not hold a word of the query.
 """
 
 from __future__ import annotations

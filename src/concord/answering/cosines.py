@@ -1,7 +1,7 @@
-"""How near are the candidates of one search? Their vectors are fetched while others are still voting.
+"""How near are the candidates of one search? Their vectors are fetched while strategies are still voting.
 
-Some come with the votes, some are asked for early, the rest when all have voted. Whatever fails or is late is
-named in the answer, and then there are none.
+Some vectors come with the votes, some are asked for early, the rest when all have voted. If any of this fails
+or is late, the answer says so, and the search goes on without cosines.
 """
 
 from __future__ import annotations

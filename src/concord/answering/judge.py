@@ -53,7 +53,7 @@ JUDGED = calibrate.TEN  # hits that what was asked for is compared with
 # Of 200 generated queries that name a line or a file 196 had first what stands there.
 POINTED_AT: float = 0.9
 POINTED_AT_LABEL: Label = "high"
-MOST_HOLDERS = 20  # texts that are looked at for something that none of the found ones holds
+MOST_HOLDERS = 20  # further texts of the store that are looked at for a thing that the query names
 
 
 class Verdict(Struct, frozen=True):
@@ -76,7 +76,7 @@ class Judgement(Struct, frozen=True):
     confidence_score: float
     answerable: bool | None
     is_fitted: bool  # the scores are probabilities: somebody fitted them, and the first hit has a vector
-    unheld: tuple[str, ...] = ()  # codes of the query that nothing holds
+    unheld: tuple[str, ...] = ()  # what the query names and no text holds
 
 
 def judge(
@@ -90,8 +90,8 @@ def judge(
 ) -> Judgement:
     """Judge the hits of an answer; `fused` is the whole order they come from.
 
-    `read` are passages to look at for what nothing holds. Hits that only a rung of the cascade has found get
-    that rung's label.
+    `read` are the passages in which the things that the query names are looked for. Hits that only a rung of
+    the cascade has found get that rung's label.
     """
     texts = [f"{survivor.document.title}\n{survivor.chunk.text}" for survivor in survivors]
     placed = [_with_place(one.chunk, one.document) for one in read]
@@ -125,12 +125,12 @@ def judge(
 
 
 def with_lifted(verdicts: tuple[Verdict, ...], are_asked: Sequence[bool], cuts: Cuts) -> tuple[Verdict, ...]:
-    """Return verdicts in which what was asked for is worth no less than the best of what it was put before.
+    """Return verdicts in which a hit that is what was asked for is no less relevant than the hits below it.
 
-    What tells that a passage stands under a release, or defines a name, is nothing that scores were fitted
-    to. Of 152 first hits that this raises (generated questions about the releases, names and options of 61
-    changelogs and 69 pages of manuals) 147 are right; they had 0.52 on average, and have 0.65. As many are
-    compared, however many are asked for.
+    The scores were not fitted to such signs (a passage under the release, or with the definition). Of 152
+    first hits that this raises (generated questions about the releases, names and options of 61 changelogs
+    and 69 pages of manuals) 147 are right; their relevance was 0.52 on average, and is 0.65. Always ten hits
+    are compared, however many are asked for.
     """
     kept = list(verdicts)
     for at in reversed(range(min(JUDGED, len(kept)))):
@@ -140,7 +140,7 @@ def with_lifted(verdicts: tuple[Verdict, ...], are_asked: Sequence[bool], cuts: 
 
 
 def _raised(own: Verdict, below: Sequence[Verdict], cuts: Cuts) -> Verdict:
-    """Return a verdict that is no worse than others; its label is one of theirs, or of its own evidence."""
+    """Return a verdict no worse than those below; its label is one of theirs, or that of its own evidence."""
     best = max(one.relevance for one in (own, *below))
     return replace(
         own,
@@ -152,7 +152,7 @@ def _raised(own: Verdict, below: Sequence[Verdict], cuts: Cuts) -> Verdict:
 
 
 def _pointed_at(own: Verdict) -> Verdict:
-    """Return a verdict on what stands where the query points to, which no evidence tells."""
+    """Return the verdict on the passage that the query points to, of which its words tell nothing."""
     if own.relevance >= POINTED_AT:
         return own
     return replace(
@@ -165,7 +165,7 @@ def _pointed_at(own: Verdict) -> Verdict:
 
 
 def first_judged(judgement: Judgement, count: int) -> Judgement:
-    """Return a judgement of some first hits, with what all of them say of the answer."""
+    """Return a judgement with the first hits alone; what it says of the answer stays."""
     return replace(judgement, verdicts=judgement.verdicts[:count])
 
 
@@ -175,7 +175,7 @@ def _with_place(chunk: Chunk, document: Document) -> str:
 
 
 def _holders(match: Match | None, query: Query, store: Store) -> list[str]:
-    """Return some texts that may be found and match."""
+    """Return some texts that match and that the query's filter lets through."""
     found = store.lexical.search(match, query.filter, MOST_HOLDERS) if match else []
     read = store.catalog.read([one.chunk_id for one in found]).values()
     return [_with_place(chunk, document) for chunk, document in read]
@@ -205,7 +205,7 @@ def _evidence(
     fused: Fused,
     close: Mapping[ChunkId, float],
 ) -> tuple[SearchSignals, list[HitSignals]]:
-    """Sum up a search whose best were read, and each of these."""
+    """Return the signals of a search and of each of its hits."""
     worths = rarity.worths(found.query.chunks, found.query.frequencies)
     covered = [_coverage(text, found.query, worths) for text in texts]
     near = [close.get(survivor.ranked.chunk_id, 0.0) for survivor in survivors]

@@ -1,6 +1,6 @@
-"""Which passages come through? The best are read; what is gone or excluded is left out, copies become one.
+"""Which passages are read and kept? Those of deleted files or with excluded words go, copies become one.
 
-As many are read as may be chosen from; more only where too few are left.
+Twice as many are read as results are asked for; more only where too few are left.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 READ_PER_RESULT = 2  # texts read for each result asked for: duplicates, diversity and NOT choose among them
-READ_FURTHER = 100  # texts read besides where none of the best defines the name that was asked for
+READ_FURTHER = 100  # texts read in addition where none of the best defines the name that was asked for
 FILES_MS = 250.0  # how long files may keep silent: they take a millisecond, unless a disk does not answer
 # How many such waits in a row, while further files keep answering: the machine is busy, not the disk gone.
 FILES_WAITS = 4
@@ -66,7 +66,7 @@ def read_further(
     store: Store,
     files: Files,
 ) -> list[Survivor]:
-    """Return those passages that were not among the best, but are wanted all the same."""
+    """Return wanted passages from further down the order."""
     read = {one.ranked.chunk_id for one in survivors}
     rest = [one for one in kept if one.chunk_id not in read][:READ_FURTHER]
     found = [one for one in _without_excluded(_read(rest, store, files), query) if is_wanted(one)]
@@ -75,7 +75,7 @@ def read_further(
 
 
 def among_first(kept: Sequence[Ranked], survivors: Sequence[Survivor]) -> list[Survivor]:
-    """Return which of the first passages came through: the same, however many results are asked for."""
+    """Return the survivors among the first candidates: the same, however many results are asked for."""
     first = {one.chunk_id for one in kept[:STRETCH]}
     return [survivor for survivor in survivors if survivor.ranked.chunk_id in first]
 
@@ -85,7 +85,7 @@ def _with_files(survivors: Sequence[Survivor], files: Files) -> list[Survivor]:
 
 
 def unless_disk_hangs(look: Callable[[], T], files: Files, documents: Iterable[Document]) -> T | None:
-    """Return what a look at documents' files comes to; None when they keep silent for too long."""
+    """Return what `look` finds out about documents' files; None if the disk does not answer in time."""
     if all(map(files.needs_no_disk, documents)):
         return look()
     looking = Task(look)
@@ -123,7 +123,7 @@ def reordered(survivors: Sequence[Survivor], ranked: Sequence[Ranked]) -> list[S
 
 
 def diverse(survivors: Sequence[Survivor], query: Query, limit: int, trade: float) -> list[Survivor]:
-    """Make one of passages that say the same, and spread as many as `limit` of the rest."""
+    """Collapse passages that say the same, then choose `limit` of them that say most together (MMR)."""
     texts = {s.chunk.id: s.chunk.text for s in survivors}
     words = {chunk_id: duplicates.word_set(text) for chunk_id, text in texts.items()}
     likeness, asked = duplicates.Likeness(words), frozenset(map(written, query.words))

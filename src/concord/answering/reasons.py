@@ -1,4 +1,4 @@
-"""What is known of a passage that did or did not rank, and the sentence that follows from it.
+"""Why is a passage where it is in the order, or not in it? The facts, and the sentence that follows.
 
 A passage goes through the stages of a search in turn: filter, excluded words, votes, threshold, floor,
 duplicates, diversity, fusion. The first that it does not pass is the reason.

@@ -38,7 +38,7 @@ MATCHES_SUPERSEDED = "all that was found has been superseded; --include-supersed
 def with_remarks(answer: Answer, rescued: Rescue, unheld: Sequence[str], tools: SearchTools) -> Answer:
     """Return the answer with a note on how it was reached, or why it is empty, and with suggestions.
 
-    `unheld` are the codes of the query that nothing holds.
+    `unheld` is what the query names and no text holds.
     """
     return replace(
         answer,
@@ -63,9 +63,9 @@ def _note(answer: Answer, rescued: Rescue, unheld: Sequence[str], tools: SearchT
 
 
 def _absent(found: Retrieval, answer: Answer) -> str | None:
-    """Say which words of the query no text has: they may be all that was asked, or another word for it.
+    """Say which words of the query no text has: they may be the subject, or another word for it.
 
-    That takes nothing from the confidence: of judged questions those with such words are answered as often.
+    Confidence stays as it is: judged questions with such words are answered as often as others.
     """
     if not _lacks_words(found):
         return None
@@ -82,7 +82,7 @@ def _lacks_words(found: Retrieval) -> bool:
 
 
 def _what_is_excluded(query: Query) -> str | None:
-    """Say it, because a query may exclude without meaning to: java -Xmx."""
+    """Say what was left out, because a query may exclude something by mistake: java -Xmx."""
     if not query.excluded:
         return None
     quotes = "what is in quotes is looked for" if query.phrases else "in quotes it would be looked for"
@@ -103,7 +103,7 @@ def _what_is_clamped(answer: Answer, tools: SearchTools) -> str | None:
 
 
 def _crowded(answer: Answer, query: Query) -> str | None:
-    """Say that there may be more, where copies fill the places that were looked at."""
+    """Say that there may be more results where copies filled the places that were looked at."""
     copies = sum(len(hit.also_at) for hit in answer.hits)
     if not copies or len(answer.hits) == query.limit or answer.total_hits < query.candidates:
         return None
@@ -192,7 +192,7 @@ def _nothing_stored(sources: Sequence[Source]) -> str:
 
 
 def _only_like(sources: Sequence[Source]) -> str:
-    """Say of which sources only some files are wanted, to go on with after an answer that is empty."""
+    """Return the end of a sentence that says of which sources only some files are taken."""
     chosen = [f"of {one.name} only files like {', '.join(one.patterns)}" for one in sources if one.patterns]
     return f"; {', '.join(chosen)} are taken: `kb add PATH --pattern '**'` takes all" if chosen else ""
 
@@ -225,7 +225,7 @@ def _no_document(filter: Filter, sources: Sequence[Source]) -> str:
 
 
 def _how_paths_begin(filter: Filter, sources: Sequence[Source]) -> str:
-    """Say what a path looks like, where one that was asked for is like none."""
+    """Say how paths begin, if the filter has a path: it fits none."""
     if filter.path is None:
         return ""
     from concord.answering.asked_paths import known_beginnings

@@ -33,7 +33,7 @@ FEEDBACK_HITS = 3  # that the query is moved towards: more of them bring in what
 FEEDBACK_SPREAD = 0.3  # standard deviations by which a hit may be behind the first and count a third of it
 FEEDBACK_STRENGTH = 0.6  # how far it is moved: better on four of five collections of prose
 COPY = 0.93  # cosine from which a chunk is another version of the first hit
-CODE_SEARCH = 0.5  # share of candidates from which a search is one of source code
+CODE_SEARCH = 0.5  # share of code among the candidates from which on a search is one of source code
 
 
 class Place(Struct, frozen=True):
@@ -51,7 +51,7 @@ class Retrieval(Struct, frozen=True):
     ballots: Ballots
     context: Context
     cosines: Cosines | None = None
-    blended: list[Ranked] | None = None  # the order of `blend`, where it has been made for these ballots
+    blended: list[Ranked] | None = None  # the order of `blend`, if it was made for these ballots
     place: Place | None = None  # where the query points to
 
     def with_ballots(self, ballots: Ballots) -> Retrieval:
@@ -104,7 +104,7 @@ def _voted(poll: Poll, query: Query) -> list[Candidate]:
 
 
 def _compared(voted: Sequence[Candidate], query: Query, cosines: Cosines | None) -> Comparison | None:
-    """Compare all candidates; None where nobody looked for meaning, or it found nothing."""
+    """Compare all candidates; None where meaning was not searched, or found nothing."""
     if cosines is None or all(one.family != "semantic" for one in voted):
         return None
     return cosines.compare(query.meaning, voted)
@@ -132,10 +132,10 @@ def _unfiltered(
     context: Context,
     deadline: Deadline,
 ) -> Ballots | None:
-    """Return what the query finds without its filter, and the few that this leaves: to be compared with.
+    """Return what the query finds without its filter, with the few that the filter leaves among them.
 
-    The same passage is then thought of alike with and without a filter. That it fails or is late costs
-    nothing: the few are compared as those of a small store are.
+    Compared with these, a passage gets the same relevance with and without the filter. If this fails or is
+    late, the few are judged as those of a small store are.
     """
     if not deadline.left_ms():
         return None
@@ -153,7 +153,7 @@ def _unfiltered(
 
 
 def _code_share(voted: Sequence[Candidate], tools: SearchTools) -> float:
-    """Return how many of the candidates are code, where two families voted; of one it makes no difference."""
+    """Return the share of the candidates that are code; it only matters where both families voted."""
     if len({one.family for one in voted}) < 2:
         return 0.0
     stored = tools.glance.types if tools.glance else None
@@ -185,13 +185,13 @@ def _is_name(query: Query) -> bool:
 
 
 def _readable(text: str, calibration: Calibration | None) -> float:
-    """Return how much of a query the model reads: what is Latin, such as names, in any language."""
+    """Return how much of a query the model reads: all that is Latin, of other scripts what was fitted."""
     latin = latin_share(text)
     return latin + (1 - latin) * (1.0 if calibration is None else calibration.other_scripts)
 
 
 def _known_words(text: str, tools: SearchTools) -> float:
-    """Return the share of words that the model has whole; 1 for one of many scripts: it says nothing."""
+    """Return the share of words that the model has whole; 1 for a multilingual model, of any query."""
     if tools.similarity is None or tools.calibration is None or tools.calibration.is_multilingual:
         return 1.0
     return tools.similarity.known_words(text)

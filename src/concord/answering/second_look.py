@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from concord.answering.retrieval import Place
     from concord.protocols import Reranker
 
-LEAST_QUESTION_WORDS = 3  # with fewer, one of which is a stop word, a text has them in their order by chance
+LEAST_QUESTION_WORDS = 3  # two words, one of them a stop word, stand in a text in their order by chance
 POINTED_AT_BOOST = 3.0  # of the range of scores: what stands where the query points to, before all else
 
 
@@ -41,7 +41,7 @@ class Look(Struct, frozen=True):
     before: Mapping[ChunkId, float] = {}  # empty where nobody reranked
     reranker: str | None = None
     close: Mapping[ChunkId, float] = {}  # how close the query's words stand in each text
-    asked: Mapping[ChunkId, Sign] = {}  # what was lifted because it is what was asked for, and by which sign
+    asked: Mapping[ChunkId, Sign] = {}  # passages that are what was asked for, and by which sign
     lines: Mapping[ChunkId, int] = {}  # where in each text the line begins that it was lifted for
 
     def explain(self, chunk_id: ChunkId) -> Json:
@@ -74,7 +74,7 @@ def second_look(
 
 
 def _with_place_first(lifted: Lifted, survivors: Sequence[Survivor], place: Place) -> Lifted:
-    """Return an order in which what stands where the query points to comes before all else."""
+    """Return an order that begins with the passage that the query points to."""
     chunk = next((one.chunk for one in survivors if one.chunk.id == place.chunk_id), None)
     if chunk is None:
         return lifted
@@ -101,9 +101,9 @@ def _texts(survivors: Sequence[Survivor]) -> dict[ChunkId, str]:
 
 
 def _closeness(read: Read) -> dict[ChunkId, float]:
-    """Return how close the words stand in each text; where only meaning was asked for, words say nothing.
+    """Return how close the query's words stand in each text, from 0 to 1; nothing where only meaning voted.
 
-    What defines the name that was asked for has all that was asked for.
+    A text that defines the name which was asked for counts as 1.
     """
     survivors, query = read.survivors, read.query
     if not any(vote.family == "lexical" for one in survivors for vote in one.ranked.votes):
@@ -127,7 +127,7 @@ def _is_bare(query: Query) -> bool:
 
 
 def _is_question(query: Query) -> bool:
-    """Whether a text with all of a query in its order has it on purpose, though words in it are common."""
+    """Whether a query is a whole sentence: no text has all of it in its order by chance."""
     return not _is_bare(query) and len(query.meaning.split()) >= LEAST_QUESTION_WORDS
 
 

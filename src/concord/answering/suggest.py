@@ -102,7 +102,7 @@ def is_spelt_otherwise(word: str, texts: Iterable[str]) -> bool:
 
 
 def _says_nothing(word: str) -> bool:
-    """Whether a word is one of those that hold sentences together, or of a script that divides no words."""
+    """Whether a word is a function word in some language, or of a script without spaces between words."""
     is_common = is_stop_word(word) or any(word.lower() in language for language in OTHERS)
     return is_common or has_unspaced(word)
 

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from concord.storage import LexicalIndex
 
 FANOUT = 3  # candidates for each result asked for, so that fusion has room for the tails
-# Words are pruned to answer in time, not to answer better: on small collections even frequent words tell
-# something (nDCG@10 without and with pruning: 0.370 and 0.353, 0.652 and 0.588). Reading as many postings as
-# this costs less than a millisecond.
+# Frequent words are left out of loose matching to save time, not to answer better: on small collections even
+# they help (nDCG@10 without and with pruning: 0.370 and 0.353, 0.652 and 0.588). Reading as many postings as
+# this takes less than a millisecond.
 CHEAP = 5000
-# How much rarer than a word its other spelling may be and still be looked for: the rarer, the more it counts,
-# and who types "color" would get the one text with "colour" first.
+# Another spelling is looked for unless it is this many times rarer than the word as typed. Rare words count
+# for more: "color" would have the one text with "colour" first.
 RARER = 4
 MAX_EF_SEARCH = 200  # more costs time for recall nobody can measure
 
@@ -38,10 +38,10 @@ def interpret(
     is_option: Callable[[Dashed], bool],
     is_folder: Callable[[str], bool],
 ) -> tuple[Query, Parsed]:
-    """Return the query without the frequencies of its words, which meaning does not need, and its parts.
+    """Return the query, yet without the frequencies of its words, and its parsed form.
 
-    `is_option` tells what is no exclusion, although it has a dash, and `is_folder` below which paths
-    documents lie.
+    `is_option` tells whether a word with a dash is an option of a command and excludes nothing, `is_folder`
+    whether documents lie below a path.
 
     Raises:
         NotFound: no source of that name, or none that holds the path.

@@ -25,7 +25,7 @@ MOST_SCATTERED = 0.3  # rareness that counts where no chunk holds all words; mor
 # German questions are so in 88 of 100 cases, English ones in 0 to 6 on nine collections of prose.
 MOSTLY_KNOWN = 0.42
 UNREAD_SHARE = 0.7  # what is left of the semantic share there
-LITERAL_GAIN = 3.0  # standard deviations: more than any other chunk can be ahead, but for a freak
+LITERAL_GAIN = 3.0  # standard deviations: hardly any other chunk can be further ahead
 
 
 def blend(ballots: Ballots, context: Context) -> list[Ranked]:
@@ -36,11 +36,13 @@ def blend(ballots: Ballots, context: Context) -> list[Ranked]:
 def blend_weight(ballots: Ballots, context: Context) -> float:
     """Return the semantic share of a blend.
 
-    A flat ballot, whose first is hardly better than its tenth, knows no answer from a mention; the more its
-    first stands out, the more it counts, and so do rare words, such as a person's name, which means nothing
-    to a model. Words of a question are noise in source code (not so a name or a quotation that is found
-    there, nor what some chunk holds all of). A model that cannot read the query's script has nothing to say,
-    and one that reads its letters, but not its language, has less to say.
+    - A ballot whose first is hardly better than its tenth cannot tell an answer from a mention. The more its
+      first stands out, the more the ballot counts.
+    - Rare words, such as a person's name, mean nothing to a model: with them, words count for more.
+    - Among source code the words of a question are noise, unless a chunk holds all of them, or the query is a
+      name or a quotation that was found.
+    - A model that cannot read the query's script does not count; one that reads its letters but not its
+      language counts for less.
     """
     margin = _margin([score for chunk_id, score in ballots.bm25.items() if chunk_id in ballots.lexical])
     numbers = context.blend
@@ -61,7 +63,7 @@ def blend_shares(ballots: Ballots, context: Context) -> Shares:
     """Return what each ballot adds to each chunk."""
     weight = blend_weight(ballots, context)
     pool = _pool(ballots)
-    # Who holds none of the words scores 0. Who has no vector yet is not far in meaning: nobody knows.
+    # A chunk without any of the words scores 0. One without a vector is not far in meaning: that is unknown.
     words = _above_pool({chunk_id: ballots.bm25.get(chunk_id, 0.0) for chunk_id in ballots.votes}, pool)
     meaning = _above_pool(ballots.feedback or ballots.cosine, pool)
     found = {
@@ -77,14 +79,15 @@ def blend_shares(ballots: Ballots, context: Context) -> Shares:
 
 
 def standings(blended: Iterable[Ranked], ballots: Ballots, context: Context) -> dict[ChunkId, float]:
-    """Return how high candidates stand above the others, falling: what a blend gives them, with two changes.
+    """Return how high candidates stand above the others, highest first: their blended scores, corrected.
 
-    Where there are few, there is hardly anybody to stand above: the only text of a store would stand nowhere,
-    however well it answers. So those that a filter leaves are compared with what it keeps out, and the few of
-    a small store with what a usual search finds, by meaning alone: how rare a word is, few texts do not tell.
-    Copies of the first, such as other versions of a page, count as one with it: else the more there are, the
-    less would each stand out. And the more chunks hold a quotation whole, the less likely each is the one
-    that is meant: as evidence, they share what every one of them gains in the order.
+    - A z-score needs others to compare with. Candidates under a narrow filter are compared with what the
+      filter keeps out; those of a small store with what a usual search finds, by cosine alone, because a few
+      texts do not tell how rare a word is.
+    - Copies of the first hit, such as other versions of a page, count as one. Otherwise each copy more would
+      make all of them stand out less.
+    - The more chunks hold a quotation, the less likely each is the one that is meant. In the order all of
+      them gain the same; as evidence they share that gain.
     """
     found = {one.chunk_id: one.score for one in blended}
     if ballots.copies:
@@ -108,7 +111,7 @@ def standings(blended: Iterable[Ranked], ballots: Ballots, context: Context) -> 
 def _standing_alike(
     found: Mapping[ChunkId, float], alone: Iterable[Ranked], copies: Collection[ChunkId]
 ) -> dict[ChunkId, float]:
-    """Return how high chunks stand among others than copies; copies are as far behind the first as before."""
+    """Return how high chunks stand without copies; a copy stays as far behind the first as it was."""
     known = {one.chunk_id: one.score for one in alone}
     ahead = max(known.values(), default=0.0) - max(found.values(), default=0.0)
     return known | {chunk_id: found[chunk_id] + ahead for chunk_id in copies if chunk_id in found}
@@ -125,7 +128,7 @@ def are_few(ballots: Ballots) -> bool:
 
 
 def _pool(ballots: Ballots) -> set[ChunkId]:
-    """Return the candidates that others are measured by: asking for more results moves none."""
+    """Return the candidates that z-scores are measured on: the same, however many results are asked for."""
     return first_of(ballots.lexical, POOL) | first_of(ballots.semantic, POOL) or set(ballots.votes)
 
 
@@ -136,7 +139,7 @@ def _above_pool(scores: Mapping[ChunkId, float], pool: Iterable[ChunkId]) -> dic
 
 
 def _lead(ballots: Ballots) -> float:
-    """Return how much further than usual the nearest chunk is ahead of the tenth; 0 where none is tenth."""
+    """Return how much further than usual the nearest chunk is ahead of the tenth; 0 without a tenth."""
     falling = sorted(ballots.cosine.values(), reverse=True)
     if len(falling) < 10:
         return 0.0
@@ -145,6 +148,6 @@ def _lead(ballots: Ballots) -> float:
 
 
 def _margin(scores: Iterable[float]) -> float:
-    """Return how far the first stands above the tenth, as a share of it; all the way where none is tenth."""
+    """Return how far the first stands above the tenth, as a share of the first; 1 where there is no tenth."""
     falling = sorted(scores, reverse=True)
     return fall(falling[0], falling[9] if len(falling) >= 10 else 0.0) if falling else 0.0

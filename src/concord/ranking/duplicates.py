@@ -229,7 +229,7 @@ def _parts(found: re.Match[str]) -> Iterable[str]:
 
 
 def _differ(one: Words, other: Words) -> bool:
-    """Whether two word sets are surely no near-duplicates: of those that are not, a few words tell."""
+    """Whether two word sets are surely no near-duplicates; a few words mostly tell."""
     needed = (len(one) + len(other)) * DUPLICATE / (1 + DUPLICATE)  # words that both have
     bearable = len(one) - math.floor(needed)
     for word in one:

@@ -1,6 +1,6 @@
-"""What of all that a query names does no text hold, and what does that leave of the chances of an answer?
+"""Which things that a query names are nowhere, and how much less likely is an answer then?
 
-Of other words that no text has only a note is made (`answering/remarks.py`).
+Ordinary words that no text has only get a note (`answering/remarks.py`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from concord.text.stopwords import is_stop_word
 from concord.text.terms import loose_words
 from concord.types import Query
 
-# Shares of a query, by rarity: up to the first, what nothing holds is one word of many; from the second on it
-# is what was asked for. Between them a word more or less in the query must not decide.
+# Shares of a query, by rarity. Up to the first, what is missing is one word of many; from the second on it is
+# what was asked for. In between the discount grows, so that one word more or less does not decide.
 LITTLE, MOSTLY = 0.2, 0.4
 
 # Factors on the chances of an answer.
@@ -32,14 +32,14 @@ def unheld(found: Found) -> tuple[str, ...]:
 
 
 def _is_held(named: str, found: Found, kinds: Sequence[Kind]) -> bool:
-    """Whether something holds what was named, as the first kind that it is of tells, or else by its words."""
+    """Whether a text holds what was named: the first kind that recognises it decides, else its words do."""
     verdicts = (kind.is_held(named, found) for kind in kinds)
     told = next((verdict for verdict in verdicts if verdict is not None), None)
     return found.has_words(named) if told is None else told
 
 
 def discount(query: Query, missing: Sequence[str], chunks: int) -> float:
-    """Return what chances are worth: all, but of a query that asks for nothing, or for what nothing holds."""
+    """Return a factor on all probabilities: below 1 if the query asks for nothing, or for what is missing."""
     if query.words and not (query.phrases or query.entities) and all(map(is_stop_word, query.words)):
         return NOTHING_ASKED
     held = {word: holding for word, holding in query.frequencies.items() if holding}
@@ -52,9 +52,9 @@ def discount(query: Query, missing: Sequence[str], chunks: int) -> float:
 
 
 def _share(missing: Sequence[str], worths: Mapping[str, float], whole: float) -> float:
-    """Return how much of a query, by rarity, is what nothing holds; its parts may be common, it is not.
+    """Return which share of a query, by rarity, is missing; its parts may be common words, the whole is not.
 
-    `worths` are of the words that something holds: whatever is put beside a code, it is asked for as much.
+    `worths` are those of the words that some text holds: further unknown words change nothing.
     """
     parts = {part for code in missing for part in loose_words(code)}
     others = math.fsum(worth for word, worth in worths.items() if word not in parts)

@@ -1,1 +1,1 @@
-"""What does a query name, is that there, and what is lifted for it? One file a kind, a row in `kinds.py`."""
+"""What does a query name, does a text hold it, and what is lifted for it? One file a kind; see `kinds.py`."""

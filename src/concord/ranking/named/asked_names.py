@@ -1,4 +1,4 @@
-"""Which names does a query ask for the definitions of, and is it to be found just as it stands?"""
+"""Which names does a query ask for, so that their definitions come first?"""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ASKED = pattern(
     rf"|{_NAME.format('before')}\s+(?:definition|implementation|signature|source)",
     re.IGNORECASE,
 )
-# What asks for a value alone: of a word of prose, only where a line gives it one.
+# A query for a value: it finds lines that set the name, and nothing else that is said of it.
 _ASKED_VALUE = pattern(
     rf"where\s+(?:is|are)\s+(?:the\s+)?{_NAME.format('set')}\s+(?:configured|set|assigned|specified)\s*\?*"
     r"|(?:what\s+is\s+)?(?:the\s+)?(?:default(?:\s+value)?|value)(?:\s+(?:of|for))?(?:\s+the)?\s+"
@@ -33,12 +33,12 @@ _ASKED_VALUE = pattern(
     re.IGNORECASE,
 )
 _CALL = pattern(rf"{_NAME.format('called')}\([^()]*(?:\([^()]*\)[^()]*)*\);?")  # connect(host, timeout=3)
-# One of these is in whatever else asks for a definition: most queries are answered without the pattern.
+# Every query that `_ASKED` fits has one of these words, unless it is a single word: most need no pattern.
 _ASKING = {
     "def", "class", "func", "function", "fn", "fun", "method", "struct", "interface", "enum", "trait",
     "macro", "where", "definition", "implementation", "signature", "source",
 }  # fmt: skip
-# Words around a name that ask what it is, and for nothing else.
+# Words around a name that ask what it is.
 _ABOUT = {
     "a", "an", "the", "of", "for", "in", "is", "are", "what", "which", "does", "do", "mean", "means",
     "meaning", "default", "defaults", "value", "values", "setting", "option", "parameter", "parameters",
@@ -49,7 +49,7 @@ _ABOUT = {
     "exceptions", "take", "takes", "accept", "accepts", "where", "defined", "declared", "implemented",
     "configured", "set", "assigned", "specified", "section",
 }  # fmt: skip
-# What a name is written in tells nothing of where it is defined.
+# The language of a name does not tell where it is defined.
 _LANGUAGES = {
     "python", "java", "javascript", "js", "typescript", "go", "golang", "rust", "ruby", "php", "perl", "c",
     "c++", "c#", "kotlin", "swift", "scala", "bash", "shell", "sql", "code", "library", "package", "module",
@@ -70,7 +70,7 @@ _WHOLE_NAME = pattern(_NAME.format("whole"))
 
 
 class AskedName(NamedTuple):
-    """A name as it was written, and what it is said to be of: argparse, in "parse_args in argparse"."""
+    """A name as it was written, and what it belongs to: argparse, in "parse_args in argparse"."""
 
     written: str
     within: tuple[str, ...] = ()
@@ -104,8 +104,8 @@ class AskedName(NamedTuple):
 def asked_names(text: str) -> tuple[AskedName, ...]:
     """Return the names whose definitions a query asks for, if it asks for nothing else.
 
-    It is a name alone, whatever its case, or with words that ask for it; or what can only be a name, with
-    words that ask what it is or where; or several of these.
+    Such a query is a name alone, in any case; a name with words that ask for its definition; or one or more
+    words that can only be names (snake_case, a.b), with words that ask what or where they are.
     """
     text = text.strip()
     words = text.split()
@@ -126,7 +126,7 @@ def asked_names(text: str) -> tuple[AskedName, ...]:
 
 
 def _asked_about(words: Sequence[str]) -> tuple[AskedName, ...]:
-    """Return the sure names in what else only asks for them, with what they are in: what does X do in Y?"""
+    """Return the sure names of a query that only asks about them, and what they belong to: X, of Y?"""
     bare = [word.strip(STOPS) for word in words]
     names = list(dict.fromkeys(word for word in bare if _is_sure(word) and _WHOLE_NAME.fullmatch(word)))
     names = [word for word in names if not _FILE.fullmatch(word)] or names
@@ -145,7 +145,7 @@ def _asked_about(words: Sequence[str]) -> tuple[AskedName, ...]:
 
 
 def _asked_section(words: Sequence[str]) -> tuple[AskedName, ...]:
-    """Return the section of a file of settings that is asked for, and what else its place is about."""
+    """Return the section of a settings file that is asked for, and the words beside it: where it stands."""
     sections = [found[1] for word in words if (found := _SECTION.fullmatch(word))]
     beside = tuple(word for word in words if not _SECTION.fullmatch(word) and word.lower() not in _ABOUT)
     if len(sections) != 1 or len(beside) > MOST_BESIDE:

@@ -11,7 +11,7 @@ from concord.types import AllOf, AnyOf, Match, Phrase, Word
 
 
 def _named(found: Found) -> Iterable[str]:
-    """Yield days of which a text has others, but for those that only begin or end a span."""
+    """Yield days if a text has others; none where they only begin or end a span."""
     asked = found.query.meaning
     dates = [*dates_in(asked)]
     if not dates or is_open_span(asked):

@@ -22,9 +22,9 @@ def defining(survivors: Sequence[Survivor], query: Query) -> dict[ChunkId, Entry
 
 
 def defines_missing(survivors: Sequence[Survivor], query: Query) -> Callable[[Survivor], bool] | None:
-    """Return what tells whether a passage defines a name that is asked for and that none of these defines.
+    """Return a test for passages that define a missing name: one asked for that none of these defines.
 
-    None where no name is missing. A word of prose is none if neither code nor settings are among them.
+    None if no name is missing. An ordinary word is a name only if code or settings are among the passages.
     """
     names = _names(survivors, query)
     if not any(asked.is_sure or asked.is_value for asked in names):
@@ -34,9 +34,9 @@ def defines_missing(survivors: Sequence[Survivor], query: Query) -> Callable[[Su
 
 
 def _names(survivors: Sequence[Survivor], query: Query) -> tuple[AskedName, ...]:
-    """Return the names that a query asks for; words that a text has as they were asked are none.
+    """Return the names that a query asks for; none if prose has the query just as it was typed.
 
-    Whoever asks for a value wants the line that sets it, whatever is said about it elsewhere.
+    A query for a value wants the line that sets it, whatever prose says.
     """
     names = asked_names(query.text)
     if not names or " " not in query.text or any(one.is_sure or one.is_value for one in names):
@@ -46,7 +46,7 @@ def _names(survivors: Sequence[Survivor], query: Query) -> tuple[AskedName, ...]
 
 
 def _defines(survivor: Survivor, asked: AskedName, query: Query) -> bool:
-    """Whether a passage defines a name; words alone make no heading or entry of it."""
+    """Whether a passage defines a name; an ordinary word is defined by code or settings alone."""
     in_words = asked.is_sure or is_literal(query)
     return (in_words or _has_names(survivor)) and _is_definition(survivor, asked)
 
@@ -60,9 +60,9 @@ def _entry(survivor: Survivor, asked: AskedName) -> Entry:
 
 
 def _is_definition(survivor: Survivor, asked: AskedName) -> bool:
-    """Whether a passage defines a name: code where that begins, what stands under it, or its entry.
+    """Whether a passage defines a name: in code, under the name as a heading, or in an entry for it.
 
-    Where words beside it are to tell where, it does so only in a place about all of them.
+    Words beside the name say where: its place must be about all of them.
     """
     if asked.beside and share_in_place(asked.beside, survivor) < 1:
         return False
@@ -90,7 +90,7 @@ def _defining_line(survivor: Survivor, asked: AskedName) -> int | None:
 def _explained_at(survivor: Survivor, asked: AskedName) -> int | None:
     """Return where a name has its entry.
 
-    Many have an entry for run: that of subprocess.run stands in a place about subprocess.
+    Many texts have an entry for run: that of subprocess.run stands in a place about subprocess.
     """
     from concord.text.term_lines import explained_at  # late: few queries ask for a name
 

@@ -23,12 +23,12 @@ class Entry(Struct, frozen=True):
 
 
 def entry_lift(share_in_place: float) -> float:
-    """Return the lift of a passage whose place is about such a share of what a name is of."""
+    """Return the lift of an entry; its place names this share of what the name belongs to."""
     return DEFINITION_BOOST + PLACE_BOOST * share_in_place
 
 
 def share_in_place(words: Sequence[str], survivor: Survivor) -> float:
-    """Return how many of some words the title, the path or a heading has, as a share of them; 0 of none."""
+    """Return the share of some words that the title, the path or a heading has; 0 if there are none."""
     if not words:
         return 0.0
     place = "\n".join((survivor.document.title, survivor.document.path, *survivor.chunk.heading))

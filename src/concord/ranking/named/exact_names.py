@@ -1,4 +1,4 @@
-"""A name of a query that only what is written just so is: a code, or an identifier by its last part."""
+"""A name that has one spelling: a code, or an identifier, of which the last part has to be there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from concord.ranking.named.kinds import Found, Kind
 from concord.text.pattern import pattern
 from concord.types import Query
 
-# What names one thing of many by its number; not a product (e2fsprogs), a compound or a list (MP3/Ogg).
+# One thing of many, told by its number; not a product (e2fsprogs), a compound or a list (MP3/Ogg).
 _ENDS_IN_NUMBER = pattern(r"[^/<>]*[0-9][A-Za-z]{0,2}")
 
 
@@ -23,10 +23,10 @@ def _is_held(named: str, found: Found) -> bool | None:
 
 
 def _decisive(name: str, query: Query) -> str | None:
-    """Return what of a name must be held as it is written; None where others may spell it otherwise.
+    """Return the part of a name that a text must have as it is written; None for a name with other spellings.
 
-    Of `URL.copy_with` a text that defines it has the second part alone. In a sentence words joined by
-    capitals are brands as well, which other texts spell otherwise (PostgreSQL, Postgres).
+    A text that defines `URL.copy_with` has its second part alone. In a sentence, words joined by capitals may
+    be brands, which other texts spell otherwise (PostgreSQL, Postgres).
     """
     if shape(name) != "sure" or name.startswith("-"):  # an option is a kind of its own
         return None

@@ -1,8 +1,8 @@
-"""The kinds of things that a query can name: the shape that all of them share, and the table of them.
+"""The kinds of things that a query can name: the shape they share, and the table of them.
 
-A search asks each kind for the same: what of this kind the query names, whether a text holds it, and which
-passages are what was asked for. What is only like it (INC-4713 for INC-4712, Q2 2024 for Q2 2023) is near and
-is found, and is not it.
+A search asks every kind the same three questions. What of your kind does the query name? Does a text hold it?
+Which passages are what was asked for, and are lifted? Search alone finds what is like it (INC-4713 for
+INC-4712, Q2 2024 for Q2 2023), which is near and is not it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Read(Struct, frozen=True):
 
 
 class Lifted(Struct, frozen=True):
-    """An order of passages, and which of them were lifted because they are what was asked for."""
+    """An order of passages, and which of them are what was asked for."""
 
     ranked: list[Ranked]
     asked: Mapping[ChunkId, Sign] = {}
@@ -80,12 +80,12 @@ def _lifts_none(lifted: Lifted, _: Read) -> Lifted:
 
 
 class Kind(Struct, frozen=True):
-    """One kind of things that a query can name; what it does not tell is as for any words."""
+    """One kind of thing that a query can name. Each field has a default: that of plain words."""
 
-    # Yields what a query names, as it is written there. What may be such a thing, or just a word, counts
-    # where a text has another of its kind.
+    # Yields what a query names, as it is written there. A word that may be such a thing, or just a word,
+    # counts where a text has another thing of the kind.
     named: Callable[[Found], Iterable[str]] = _names_none
-    # Whether something holds what was named; None for what is no thing of this kind.
+    # Whether a text holds what was named; None if it is not of this kind.
     is_held: Callable[[str, Found], bool | None] = _is_another_kind
     lift: Callable[[Lifted, Read], Lifted] = _lifts_none
 

@@ -20,9 +20,9 @@ from concord.types import AllOf, AnyOf, Match, Word
 
 
 def _named(found: Found) -> Iterator[str]:
-    """Yield months in the place of which texts have others.
+    """Yield months that no text found has, though texts have others.
 
-    A month that only begins or ends what is asked for is one of many, and the others answer as well.
+    A month that only begins or ends a span is one of many, and the others answer the query as well.
     """
     asked, texts = found.query.meaning, found.texts
     months = {one.written: one.month for one in months_in(asked)}

@@ -1,6 +1,6 @@
 """An option of a command that a query asks for: which texts write it with its dashes, and which describe it?
 
-To the index `--amend` is the word amend, so `--fixup=amend:` holds it as well as what is said of `--amend`.
+To the index `--amend` is the word amend, so that it finds `--fixup=amend:` as well.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class AskedOption(NamedTuple):
 def asked_option(query: Query) -> AskedOption | None:
     """Return the option that a query asks for: the only one of a short query.
 
-    A word that a single dash excludes is none, unless passages write it so.
+    A single dash excludes a word, unless passages write that word with its dash.
     """
     if "-" not in query.text:  # most queries
         return None

@@ -12,7 +12,7 @@ from concord.types import AllOf, AnyOf, Match, Word
 
 
 def _named(found: Found) -> Iterable[str]:
-    """Yield quarters of which a text has others, but for those that only begin or end a span."""
+    """Yield quarters if a text has others; none where they only begin or end a span."""
     asked = found.query.meaning
     quarters = [*quarters_in(asked)]
     if not quarters or is_open_span(asked):

@@ -1,4 +1,4 @@
-"""What a query has in quotes is held where a text has it word for word, or as a message with other values."""
+"""A quotation of a query: a text has it word for word, or as a message with other values in it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A version that a query names: is it held, by the product it is asked of, and which passages stand under it?
+"""A version that a query names: has the product it names such a release, and which passages stand under it?
 
-To the index 8.0.0 is an 8 and two noughts, which every changelog is full of, and meaning tells no release
-from another. So what stands under a release that is asked for comes before what stands under others.
+To the index 8.0.0 is an 8 and two noughts, of which every changelog is full, and by meaning all releases are
+alike. So passages under the release that was asked for come before those under others.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from concord.text.stopwords import is_stop_word
 from concord.text.terms import all_of, tokenize, word_match
 from concord.types import ChunkId, Ranked, Survivor
 
-# Who asks about releases has a word such as these; another release stands at such a place, as in a heading.
+# A query about releases has one of these words. A release is named after one of the words below, or as a
+# heading.
 ABOUT_RELEASES = pattern(
     r"\b(?:added|breaking|(?:bug)?fix(?:ed|es)?|change[ds]?|changelog|deprecated|features?|improvements?|migrat\w+"
     r"|new|news|notes|releases?d?|removed|security|since|upgrad\w+|versions?)\b",
@@ -48,7 +49,7 @@ _OF_A_RELEASE = pattern(r"(?<![\w.])v?\d+(?:\.\w+)+\]?[ \t]*(?:$|[(\[/–—,-]|
 
 
 def _named(found: Found) -> Iterator[str]:
-    """Yield versions of which a text has others after the same word: anywhere they would be any number."""
+    """Yield versions of which a text has others after the same word; elsewhere any number would be one."""
     asked = found.query.meaning
     words = [word for word in bare_words(asked) if not days_of(word)]
     for before, word in dict.fromkeys(pairwise(words)):
@@ -64,7 +65,7 @@ def _others(version: str, before: str, asked: str) -> re.Pattern[str]:
 
 
 def _is_held(named: str, found: Found) -> bool | None:
-    """Whether a text has a version, unless only other products have it than the one it is asked of."""
+    """Whether a text has a version; where the query names a product, as a version of that product."""
     if not is_version(named):
         return None
     written = _as_written(named)
@@ -76,9 +77,9 @@ def _is_held(named: str, found: Found) -> bool | None:
 
 
 def _product(version: str, asked: str, texts: Sequence[str]) -> str | None:
-    """Return what a release was asked for of, if a text has another release of it, named as such.
+    """Return the product whose release is asked for, if a text names another release of it.
 
-    Where none has, its changelog may not say whose it is.
+    If none does, the changelog may not say which product it is of, and the name decides nothing.
     """
     words = bare_words(asked)
     before = words[: words.index(version)] if version in words else []
@@ -116,8 +117,8 @@ def _as_written(version: str, name: str = "") -> re.Pattern[str]:
 def _lift(lifted: Lifted, read: Read) -> Lifted:
     """Lift what has the version that a query asks for, and more so if the first then stands under another.
 
-    What surely was asked for is what stands under it and under the name before it, if it has one, or of that
-    only the section that the query names.
+    Marked as asked for is what stands under the version and under the name before it, if there is one; where
+    the query names a section, only that section.
     """
     asked = read.query.meaning
     versions = dict(_versions(asked))
@@ -172,7 +173,7 @@ def _is_of_another(order: Sequence[Ranked], under: set[ChunkId], places: Mapping
 
 
 def _under_names(under: set[ChunkId], names: Sequence[str], places: Mapping[ChunkId, str]) -> set[ChunkId]:
-    """Return what stands under one of some names, or all where none was asked for."""
+    """Return what stands under one of these names; everything where the query names none."""
     return {one for one in under if not names or any(contains(places[one], name) for name in names)}
 
 
@@ -190,7 +191,7 @@ def _begins_with(version: str) -> re.Pattern[str]:
 
 
 def _has_section(survivor: Survivor, words: set[str]) -> bool:
-    """Whether a heading of a passage, or a line that may be one, has no other words than a query."""
+    """Whether a heading of a passage, or a line that may be one, is made of these words alone."""
     lines = (line for line in survivor.chunk.text.split("\n") if len(line) <= _LONGEST_TITLE)
     titles = map(tokenize, (*survivor.chunk.heading, *lines))
     return any(title and words.issuperset(title) for title in titles)

@@ -13,8 +13,8 @@ from concord.text.pattern import pattern
 from concord.text.stopwords import is_stop_word
 from concord.text.terms import all_of, any_of, word_match
 
-# A release that is one number: of a name, and with nothing after it that would be counted (Node 3 replicas).
-# Of 9,904 judged queries 507 have a number after a word; it takes three for releases, all of which are held.
+# A release that is one number: after a name, and without a noun behind it that is counted (Node 3 replicas).
+# Of 9,904 judged queries 507 have a number after a word. Three are taken for releases, and texts hold these.
 _WHOLE = pattern(
     r"(?<!\w)(?P<name>[^\W\d_]{2,}) (?:(?:release|version) )?v?(?P<n>[1-9][0-9]{0,2})"
     r"(?=[.,;:!?)]*(?: (?P<after>[^\W\d_]+)|$))"
@@ -32,7 +32,7 @@ _BEGINNING = 5  # letters that names of one thing share: PostgreSQL, Postgres
 def _named(found: Found) -> Iterator[str]:
     """Yield releases of which a text has others of the same name.
 
-    They are asked for by a word such as notes or upgrade, or alone, with a name that is written as one.
+    The query has a word such as notes or upgrade, or is nothing but the release, its name with a capital.
     """
     asked = found.query.meaning
     for release in _WHOLE.finditer(asked):
@@ -59,8 +59,8 @@ def _has_others(release: re.Match[str], found: Found) -> bool:
 def _is_held(named: str, found: Found) -> bool | None:
     """Whether a text has a release, or may have it: the number, and its name anywhere.
 
-    Between them there may be more than can be told (15, 16 and 17; Vue.js 3; a table), and to say that
-    nothing holds what is there is worse than to answer about another. What is quoted is no release.
+    Many things may stand between them (15, 16 and 17; Vue.js 3; a table), and to deny what is there is worse
+    than to answer about another release. What is quoted is looked for as a quotation.
     """
     release = None if named in found.query.phrases else _WHOLE.fullmatch(named)
     if not release:
