@@ -108,11 +108,11 @@ def _closeness(read: Read) -> dict[ChunkId, float]:
     survivors, query = read.survivors, read.query
     if not any(vote.family == "lexical" for one in survivors for vote in one.ranked.votes):
         return {}
-    weights = rarity.idfs(query.chunks, query.frequencies)
+    pairs = proximity.neighbouring(query.words, rarity.idfs(query.chunks, query.frequencies))
     bare, is_question = _is_bare(query), _is_question(query)
 
     def close(text: str) -> float:
-        share, is_whole = proximity.closeness(query.words, weights, text, bare=bare)
+        share, is_whole = proximity.closeness(pairs, text, bare=bare)
         is_likely = is_question and (is_whole or len(query.words) == 1)
         return 1.0 if is_likely and contains(text, query.meaning) else share
 

@@ -21,23 +21,27 @@ VERBATIM = 1.6  # on top of it, for one that has the whole query in its order, i
 SUBJECT = 0.99
 MOST_PAIRS = 16  # that are looked for: more of a pasted page would take time and not improve the order
 
+Pairs = Mapping[tuple[str, str], float]  # neighbouring words of a query, with their weights
 
-def closeness(
-    words: Sequence[str], weights: Mapping[str, float], text: str, *, bare: bool
-) -> tuple[float, bool]:
+
+def neighbouring(words: Sequence[str], weights: Mapping[str, float]) -> Pairs:
+    """Return the neighbouring words of a query, each pair with the weight of its commoner word."""
+    pairs = [pair for pair in pairwise(words[: MOST_PAIRS + 1]) if pair[0] != pair[1]]
+    return {pair: min(weights.get(word, 0.0) for word in pair) for pair in pairs}
+
+
+def closeness(pairs: Pairs, text: str, *, bare: bool) -> tuple[float, bool]:
     """Return the share of a query's neighbouring words that stand close in a text, and whether all do.
 
-    Each pair counts by the weight of its commoner word. The share reaches 1 only for a bare query, without
-    stop words: of a question, a text mostly has no more than the subject.
+    Each pair counts by its weight. The share reaches 1 only for a bare query, without stop words: of a
+    question, a text mostly has no more than the subject.
     """
-    pairs = [pair for pair in pairwise(words[: MOST_PAIRS + 1]) if pair[0] != pair[1]]
-    worth = {pair: min(weights.get(word, 0.0) for word in pair) for pair in pairs}
-    close = [pair for pair in worth if follows(text, *pair)]
+    close = [pair for pair in pairs if follows(text, *pair)]
     if not close:
         return 0.0, False
-    if len(close) == len(worth):
+    if len(close) == len(pairs):
         return (1.0 if bare else SUBJECT), True
-    return sum(worth[pair] for pair in close) / (sum(worth.values()) or 1.0), False
+    return sum(pairs[pair] for pair in close) / (sum(pairs.values()) or 1.0), False
 
 
 def lifts(close: Mapping[ChunkId, float], rareness: float) -> dict[ChunkId, float]:

@@ -85,7 +85,7 @@ def excerpt(
     if line is not None:
         return Excerpt(_of_line(text, flat, line, width), line)
     places = _places(flat, _targets(tuple(words)))
-    by_stem = {stem(form): worth for word, worth in worths.items() for form in folded(word)}
+    by_stem = _by_stem(tuple(worths.items()))
     first = _body_start(text)
     rows = _parted(places, _rows_start(text))[1] if is_table else []
     span = _best_span(rows or places, width, by_stem)
@@ -159,6 +159,11 @@ def _rarest(places: Sequence[_Place], span: _Span) -> int:
 def _unflattened(text: str, flat: str, at: int) -> int:
     """Return where in a text the word begins that an offset of its flat form stands in."""
     return len(text) - len(text.split(None, flat.count(" ", 0, at))[-1].lstrip())
+
+
+@lru_cache(maxsize=64)
+def _by_stem(worths: Sequence[tuple[str, float]]) -> Mapping[str, float]:
+    return {stem(form): worth for word, worth in worths for form in folded(word)}
 
 
 @lru_cache(maxsize=64)
