@@ -151,7 +151,7 @@ def _joined(
 
 
 def _without_scraps(groups: Iterable[list[Section]], tokens: Tokens, size: ChunkSize) -> list[list[Section]]:
-    """Return the groups, each scrap joined with what follows it, else with what precedes it, if it fits."""
+    """Return the groups, with each scrap joined to the next group, or to the one before, where it fits."""
     return _absorbed(_absorbed(groups, tokens, size, scrap=0), tokens, size, scrap=1)
 
 
@@ -188,7 +188,7 @@ def _are_related(before: Heading, heading: Heading) -> bool:
 
 
 def _are_of_one_release(before: Heading, heading: Heading) -> bool:
-    """Whether what is of a release is followed by more of it."""
+    """Whether a group of a release is followed by another of the same release."""
     release = release_of(before)
     return release is None or release in heading
 

@@ -1,7 +1,7 @@
 """Does a text hold a word, a phrase, or one word close to another? As the index would find them.
 
-A query is looked for in one text after another, and a text is asked for one word after another: what is made
-of either is kept for a while.
+One query is looked for in many texts, and one text is asked for many words, so both are cached in the form in
+which they are compared.
 """
 
 from __future__ import annotations

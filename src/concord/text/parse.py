@@ -67,7 +67,7 @@ class Parsed(Struct, frozen=True):
 
 
 class Dashed(NamedTuple):
-    """A word that a query excludes by a dash, and the last one before it that it does not."""
+    """A word with a dash, and the nearest word before it without one."""
 
     before: str  # empty where there is none
     word: str

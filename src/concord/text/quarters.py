@@ -60,12 +60,12 @@ def quarters_in(text: str) -> Iterator[Named]:
 
 @lru_cache(maxsize=256)
 def quarter_of(text: str) -> Quarter | None:
-    """Return the quarter that a text is, if it is that and nothing else."""
+    """Return the quarter that a text names, if it has nothing else in it."""
     return next((one.quarter for one in quarters_in(text) if one.written == text), None)
 
 
 def is_of(text: str, quarter: Quarter) -> bool:
-    """Whether a text is about a quarter: has it, or, apart from other years, its number and its year."""
+    """Whether a text is about a quarter: has it, or has its number and its year apart from each other."""
     if any(one.quarter == quarter for one in quarters_in(text)):
         return True
     rest = _QUARTER.sub(" ", text)
@@ -95,5 +95,5 @@ def numerals(quarter: Quarter) -> tuple[str, ...]:
 
 
 def _number(written: str) -> int:
-    """Return which quarter it is; 0 for what is none, such as a fiscal quarter."""
+    """Return the number of a quarter; 0 for anything else, such as a fiscal quarter."""
     return _NUMBER_OF.get(" ".join(folded(written)), 0)

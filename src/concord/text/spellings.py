@@ -69,7 +69,7 @@ def _with_umlauts_spelt(word: str) -> str | None:
 
 
 def _with_umlauts(token: str) -> str | None:
-    """Return a token as the index has it where the text has umlauts, which it loses there."""
+    """Return a token with u for ue and the like: the index has lost the dots of umlauts."""
     return _SPELT_UMLAUT.sub(r"\1", token) if token not in _NO_UMLAUTS else None
 
 

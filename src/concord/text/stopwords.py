@@ -1,9 +1,11 @@
 """Function words, and when a query may do without them.
 
 Languages are never mixed: `die`, `war`, `hat` and `son` are function words in one language and content in
-another. English words are dropped unless the query shows another language: by two different function words
-of it that English lacks, more of them than of English ones, and one that no English text would have. One
-alone is not enough: van der Waals and de novo occur in English, and so do Los Angeles and Des Moines.
+another. English function words are dropped unless the query is in another language. It is, if it has
+
+- two different function words of that language that English lacks,
+- more of these than of English ones, and
+- one that no English text would have: van der Waals, de novo, Los Angeles and Des Moines are English, too.
 """
 
 from __future__ import annotations
@@ -91,7 +93,7 @@ DUTCH = _words("""
 
 OTHERS = (GERMAN, FRENCH, SPANISH, ITALIAN, PORTUGUESE, DUTCH)
 
-# Words of other scripts are never mistaken for English ones, so these count in any query.
+# In other scripts no word is mistaken for an English one, so these are function words in any query.
 OTHER_SCRIPTS = (
     _words("""
         а без более бы был была были было быть в вам вас весь во вот все всего всех вы где да даже для до его
@@ -124,7 +126,7 @@ OTHER_SCRIPTS = (
     """)
 )
 
-# Function words of those languages that English text has as words or in names: alone they show nothing.
+# Function words of those languages that also occur in English, as words or in names: they prove nothing.
 _ALSO_ENGLISH = _words("""
     a ai al alle also am an ante as bin come con dan das dei del den des die do doch dos dove due e en
     er es est fin for hat hem her hers hun i in ins is it kan la las le les li lo los ma main man me men

@@ -48,7 +48,7 @@ TitleReader = Callable[[str, int, int], Title | None]
 
 
 def title_readers(text: str, paragraphs: Sequence[Range]) -> list[TitleReader]:
-    """Return what finds the headings of a text, by what kind of text it is."""
+    """Return the readers of headings that suit a text: those of an outline, of a changelog, or none."""
     readers: list[TitleReader] = []
     begins = ((_below_rule(text, start, end), end) for start, end in paragraphs)
     releases = {found.words: start for start, end in begins if (found := _release(text, start, end))}
@@ -58,7 +58,7 @@ def title_readers(text: str, paragraphs: Sequence[Range]) -> list[TitleReader]:
 
 
 def first_title(text: str, start: int, end: int, readers: Sequence[TitleReader]) -> Title | None:
-    """Return the heading that a paragraph begins with, underlined or as such a text has them."""
+    """Return the heading that a paragraph begins with: underlined, or one that the readers know."""
     return _underlined(text, start, end) or marked_title(text, start, end, readers)
 
 
