@@ -58,7 +58,7 @@ class Embedder(Protocol):
 
     @property
     def overflowed(self) -> int:
-        """How many texts so far were longer than that, and were embedded in parts."""
+        """How many texts so far were longer than the window, and were embedded in parts."""
         ...
 
     def token_starts(self, text: str) -> Sequence[int]:

@@ -127,12 +127,12 @@ def _with_place(found: Retrieval, store: Store) -> Retrieval:
 
 
 def _before_all(place: Place | None, ranked: Sequence[Ranked]) -> Sequence[Ranked]:
-    """Return an order that begins with what the query points to, so that it is read."""
+    """Return an order that begins with the passage that the query points to, so that it is read."""
     return ranked if place is None else sorted(ranked, key=lambda one: one.chunk_id != place.chunk_id)
 
 
 def _uncalibrated_if_mute(tools: SearchTools, found: Retrieval) -> SearchTools:
-    """Return the tools without what was fitted to answers that have meaning in them, where this has none."""
+    """Return the tools without a calibration if meaning failed: it was fitted to answers that had both."""
     is_mute = any(one.strategy == "semantic" for one in found.poll.degraded)
     return replace(tools, calibration=None) if is_mute else tools
 
@@ -140,7 +140,7 @@ def _uncalibrated_if_mute(tools: SearchTools, found: Retrieval) -> SearchTools:
 def _above_threshold(
     ranked: Sequence[Ranked], scores: Mapping[ChunkId, float], threshold: float | None
 ) -> Sequence[Ranked]:
-    """Drop what is under the caller's threshold, one of reciprocal rank fusion whatever the order."""
+    """Drop what is under the caller's threshold, which is on the scale of RRF whatever made the order."""
     return ranked if threshold is None else [one for one in ranked if scores[one.chunk_id] >= threshold]
 
 
@@ -159,7 +159,7 @@ def _lifted_by_usage(
 def _as_if_absent(
     left_out: set[ChunkId], found: Retrieval, fused: Fused, fusion: str
 ) -> tuple[Retrieval, Fused]:
-    """Return what was found, and its order, as if passages had not been there that are not shown."""
+    """Return what was found and its order as they would be without the passages that are not shown."""
     if not left_out:
         return found, fused
     present = found.with_ballots(without(found.ballots, left_out))

@@ -70,7 +70,7 @@ class HtmlExtractor:
 
 
 def markdown_of(source: str) -> str:
-    """Return the content of a page that is part of something else, whose lines nobody cites.
+    """Return the content of a page inside another file, such as a mail: its own lines are never cited.
 
     Raises:
         TooLarge: more characters than a page has.

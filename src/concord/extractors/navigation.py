@@ -1,8 +1,7 @@
-"""Which blocks of a page only lead to the pages around it: Next, Previous, Up, as pages of manuals have,
-and tables of contents.
+"""Which blocks of a page only lead elsewhere: Next, Previous and Up of manuals, and tables of contents?
 
-Told by what is in them, where links say what they are (texinfo), and else by the names that generators of
-manuals give such blocks (Sphinx, DocBook, GTK-Doc). They are short and full of titles, and were found first.
+They are short and full of titles, so that searches had them first. Links that say what they are (texinfo)
+give a block away, else its name: generators of manuals (Sphinx, DocBook, GTK-Doc) name such blocks.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ GONE = (FileNotFoundError, NotADirectoryError)
 class Files:
     """The files behind the documents of one answer, each looked at once.
 
-    Where one is gone, the memo of its source, by whose id `memo` is asked for it, tells which disk it was on.
+    `memo` returns what was written down of a source, by its id: if a file is gone, which disk it was on.
     """
 
     def __init__(self, sources: Sequence[Source], memo: Callable[[str], str]) -> None:

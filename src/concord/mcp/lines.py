@@ -26,7 +26,7 @@ NOTIFICATIONS = "notifications/"  # how their methods begin
 
 
 class Lines:
-    """The lines of a client, each one such that the SDK reads it or we know what to answer."""
+    """The lines of a client, mended so that the SDK can read them, or answered here."""
 
     def __init__(self, lines: AsyncIterable[str]) -> None:
         self._lines = lines

@@ -96,7 +96,7 @@ def _clear(store: Store, tools: VectorMoveTools) -> Iterator[LeftBehind]:
         why = missing or (_ANOTHERS if home.is_anothers else _why_not_cleared(home, tools))
         if why:
             yield LeftBehind(home, why)
-        if why in (None, _ANOTHERS):  # of another's, who is told of it once can look whether it is needed
+        if why in (None, _ANOTHERS):  # another store's are reported once: they may still be needed
             store.ledger.forget(home)
 
 

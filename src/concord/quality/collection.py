@@ -77,7 +77,7 @@ class Collection(Struct, frozen=True):
 
 
 def read_collection(folder: Path, split: str | None = None) -> Collection:
-    """Read a collection's queries and judgements: of one split, else of `test`, else of the only one.
+    """Read a collection's queries and judgements: of the split that is given, else `test`, else the only one.
 
     Raises:
         NotFound: the folder or one of its files is missing.

@@ -1,9 +1,9 @@
 """Fitting confidence: judged answers → a calibration that `ranking.calibrate` applies.
 
-Two logistic regressions, one over hits and one over answers. That of answers is straightened by an isotonic
-table, fitted to predictions for sets (or, of a single set, queries) that the regression had not seen, so that
-it takes back what is promised too much on strange ground; hits were not the better for one. Every set weighs
-the same.
+There are two logistic regressions, one over hits and one over answers. The output of the second is corrected
+by an isotonic table. The table is fitted to predictions for sets that the regression had not seen (of one set
+alone, for queries), so that it corrects promises that are too high on unknown ground. Hits did not gain by
+such a table. Every set weighs the same.
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ def answerable_cut(sets: Sequence[JudgedSet], answer: Logistic) -> float | None:
 
 
 def _misjudged(own: Array, foreign: Array, cut: float) -> float:
-    """Return how far the worse of both kinds of error is towards what is allowed of it."""
+    """Return the worse of both kinds of error, each as a share of what is allowed."""
     wrongly_refused, wrongly_answered = float(np.mean(own < cut)), float(np.mean(foreign >= cut))
     return max(wrongly_refused / OWN_REFUSED, wrongly_answered / FOREIGN_ANSWERED)
 

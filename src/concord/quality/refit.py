@@ -1,8 +1,7 @@
 """Confidence for a user's own corpus: ask its judged queries, fit, and tell what that changed.
 
-The fit stays near the one that ships for the model, as far as there is one: some dozen queries move it a
-little, some hundred as far as they like. What is told of the new fit was measured on queries that it had not
-been fitted to.
+If a calibration ships for the model, the fit stays near it: a few dozen queries move it a little, a few
+hundred as far as they like. The figures of the new fit were measured on queries that it was not fitted to.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ _HINT = (
 
 
 class _Model(NamedTuple):
-    """A loaded model: what makes pairs of texts into numbers, and what reads these."""
+    """A loaded model: its tokenizer and its network."""
 
     tokenizer: Tokenizer
     session: Any

@@ -47,7 +47,7 @@ class Semantic:
         return self._index.fetch(chunk_ids)
 
     def fetch_ahead(self, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, Vector] | None:
-        """Return the same before it is known whether they are needed."""
+        """Return vectors before it is known whether they are needed."""
         return self._index.fetch(chunk_ids)
 
     def remembered(self, text: str) -> Vector | None:
@@ -94,7 +94,7 @@ class Fetched:
         return self._compared_with(query / np.linalg.norm(query))
 
     def likeness(self, chunk_id: ChunkId) -> dict[ChunkId, float]:
-        """Return the cosines of one of the chunks and the others; nothing where it has no vector."""
+        """Return the cosines between one chunk and each of the others; nothing if it has no vector."""
         if chunk_id not in self._places:
             return {}
         found = self._compared_with(self._matrix[self._places[chunk_id]])

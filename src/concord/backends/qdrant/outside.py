@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 TOLD = 256  # changes in a request
 TOLD_REQUESTS = 4  # that one call may spend on telling Qdrant what changed; the rest can wait
-_REFUSALS = (400, 404)  # of who has no such collection, or one of another size
+_REFUSALS = (400, 404)  # the collection is not there, or has vectors of another size
 COSINE = "Cosine"  # the one distance whose scores are what every store returns
 TELL_WAIT_S = 0.2  # for another process that tells: whoever does not wait checks what it finds anyway
 
@@ -79,7 +79,7 @@ class QdrantOutsideVectors:
     def check(self) -> list[Finding]:
         """Compare the vectors that Qdrant has, one by one, with those that it has acknowledged.
 
-        While it has none, see at least that it answers: who keeps the first note would have to find out.
+        If it has none yet, check that it answers: otherwise the first note would be the first to fail.
         """
         home = self.store.ledger.home()
         is_mine = home.url == self.home and not home.is_anothers
@@ -226,7 +226,7 @@ class QdrantOutsideVectors:
 
         if name in self._indexed:
             return
-        if not self.connection.is_local:  # which would warn that indexes are not for it
+        if not self.connection.is_local:  # local mode has no indexes, and warns about them
             with self.connection.client() as client:
                 known = client.get_collection(name).payload_schema
                 for field in INDEXES.keys() - known.keys():

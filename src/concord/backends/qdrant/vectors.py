@@ -90,7 +90,7 @@ class QdrantVectors:
         home = self._outside.claim()
         self._outside.ensure_collection(identity.dimension)
         self._outside.tell(home)
-        # Alone, so that nobody reads a document, waits, and then overwrites what became of it meanwhile.
+        # Exclusively: else one process could read a document and write it after another has changed it.
         with self._ledger.exclusive(wait_s=WRITE_WAIT_S):
             alive = self._catalog.read(list(batch))
             for part in batched(alive.values(), BATCH):
@@ -247,7 +247,7 @@ class QdrantVectors:
 
         from concord.backends.qdrant.points import chunk_of
 
-        is_exact = self._connection.is_local  # and would warn that no effort is asked of it
+        is_exact = self._connection.is_local  # local mode compares everything, and warns about an effort
         params = models.SearchParams(hnsw_ef=max(ef_search, k)) if ef_search and not is_exact else None
         with self._outside.asking(len(vector)) as (client, name):
             points = client.query_points(

@@ -63,7 +63,7 @@ class _State(NamedTuple):
 
     @property
     def is_worn(self) -> bool:
-        """Whether so much of it is dead that it should be built anew."""
+        """Whether so many of its vectors are deleted that it should be built anew."""
         return self.dead > _DEAD_SHARE * self.vectors
 
     @property

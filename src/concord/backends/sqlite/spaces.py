@@ -1,4 +1,4 @@
-"""The spaces of a file: one table of vectors for each model, and which of them searches use."""
+"""The spaces of a file: a table of vectors for each model, and which one searches use."""
 
 from __future__ import annotations
 

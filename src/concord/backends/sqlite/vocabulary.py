@@ -28,7 +28,7 @@ _THESE = (
 )
 _COUNT_CHUNKS = "SELECT value FROM kb_meta WHERE key = 'chunks'"
 
-# Where each token stands. Of no use to any other question, so it is no part of the file.
+# Where each token stands; temporary, because nothing else needs it.
 _MAKE_PLACES = """
 CREATE VIRTUAL TABLE IF NOT EXISTS temp.kb_places USING fts5vocab(main, kb_chunks_fts, instance)"""
 _PLACES = 'SELECT doc, col, "offset" FROM temp.kb_places WHERE term = ? LIMIT ?'
