@@ -105,11 +105,12 @@ def judge(
         for survivor, hit in zip(survivors, hits, strict=True)
     )
     if look.asked:
-        verdicts = with_lifted(verdicts, [one.ranked.chunk_id in look.asked for one in survivors], cuts)
-    verdicts = tuple(
-        _pointed_at(verdict) if found.place and survivor.chunk.id == found.place.chunk_id else verdict
-        for survivor, verdict in zip(survivors, verdicts, strict=True)
-    )
+        signs = [look.asked.get(one.ranked.chunk_id) for one in survivors]
+        verdicts = with_lifted(verdicts, [sign is not None for sign in signs], cuts)
+        verdicts = tuple(
+            _pointed_at(verdict) if sign == "place" else verdict
+            for sign, verdict in zip(signs, verdicts, strict=True)
+        )
     relevances = [verdict.relevance for verdict in verdicts]
     score = calibrate.confidence_score(calibration, signals, relevances) if survivors else 0.0
     is_fitted = calibration is not None and all(hit.cosine is not None for hit in hits[:1])

@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.files.freshness import Files
 from concord.ranking import duplicates
 from concord.ranking.diversify import STRETCH, mmr
+from concord.ranking.named.definitions import defines_missing
 from concord.text.citation import cite
 from concord.text.contains import contains
 from concord.text.terms import written
@@ -33,7 +35,25 @@ FILES_WAITS = 4
 UNSEEN = Degraded("files", f"the disk did not answer within {FILES_MS:.0f} ms: files may be gone or changed")
 
 
-def read_present(
+class Passages(Struct, frozen=True):
+    """The passages that were read for a query and may be shown."""
+
+    survivors: list[Survivor]
+    first: list[Survivor]  # those among the first candidates: the same, however many results are asked for
+    left_out: set[ChunkId]  # chunks that were read and are not to be shown
+    deleted: int | None  # how many of these are in deleted files; None if the disk does not answer in time
+
+
+def read_passages(kept: Sequence[Ranked], query: Query, store: Store, files: Files) -> Passages:
+    """Read the best passages, and those further down that define a name which none of the best defines."""
+    survivors, left_out, deleted = _read_present(kept, query, store, files)
+    first = _among_first(kept, survivors)
+    if is_missing := defines_missing(survivors, query):
+        survivors += _read_further(kept, survivors, is_missing, query, store, files)
+    return Passages(survivors, first, left_out, deleted)
+
+
+def _read_present(
     kept: Sequence[Ranked], query: Query, store: Store, files: Files
 ) -> tuple[list[Survivor], set[ChunkId], int | None]:
     """Return the best passages whose files exist, which chunks were left out, and how many files are deleted.
@@ -58,7 +78,7 @@ def read_present(
     return survivors, left_out, deleted
 
 
-def read_further(
+def _read_further(
     kept: Sequence[Ranked],
     survivors: Sequence[Survivor],
     is_wanted: Callable[[Survivor], bool],
@@ -74,8 +94,7 @@ def read_further(
     return found if left is None else left
 
 
-def among_first(kept: Sequence[Ranked], survivors: Sequence[Survivor]) -> list[Survivor]:
-    """Return the survivors among the first candidates: the same, however many results are asked for."""
+def _among_first(kept: Sequence[Ranked], survivors: Sequence[Survivor]) -> list[Survivor]:
     first = {one.chunk_id for one in kept[:STRETCH]}
     return [survivor for survivor in survivors if survivor.ranked.chunk_id in first]
 
