@@ -12,9 +12,9 @@ from concord.answering.understand import interpret
 from concord.config import load_settings
 from concord.ranking.classify import classify
 from concord.ranking.entities import MAX_ENTITIES, entities, mention_lifts, mentioned
-from concord.ranking.identifiers import shape
 from concord.ranking.lift import lifted
 from concord.ranking.plan import WEIGHTS, multipliers, polled
+from concord.ranking.word_shapes import shape
 from concord.ranking.words import READ_CHARS
 from concord.types import QueryKind, Ranked, Request
 

@@ -62,7 +62,7 @@ def retrieve(
 
 
 def _is_option(store: Store, dashed: Dashed) -> bool:
-    from concord.answering.options import is_option  # late: few queries have a dash before a word
+    from concord.answering.dashes import is_option  # late: few queries have a dash before a word
 
     return is_option(dashed, store)
 

@@ -1,6 +1,6 @@
 """Which names does a query hold, which chunks mention them, and how much does a mention lift a chunk?
 
-A name is two or more capitalised words in a row, or one word that `identifiers.shape` takes for an
+A name is two or more capitalised words in a row, or one word that `word_shapes.shape` takes for an
 identifier, code, file name, version or number. A query with a name is of kind "entity".
 """
 
@@ -10,7 +10,6 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 
-from concord.ranking.identifiers import is_measure, is_number, is_year, shape
 from concord.ranking.lexicon import (
     CONCEPT_WORDS,
     COUNTED,
@@ -25,6 +24,7 @@ from concord.ranking.lexicon import (
     QUESTION_WORDS,
 )
 from concord.ranking.questions import asks
+from concord.ranking.word_shapes import is_measure, is_number, is_year, shape
 from concord.ranking.words import READ_CHARS, Word, is_initials, plain, words
 from concord.text.unspaced import has_unspaced
 from concord.types import ChunkId

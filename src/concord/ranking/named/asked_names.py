@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from concord.ranking.identifiers import shape
 from concord.ranking.named.options import asked_option
+from concord.ranking.word_shapes import shape
 from concord.ranking.words import STOPS
 from concord.text.pattern import pattern
 from concord.types import Query

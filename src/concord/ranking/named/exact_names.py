@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from concord.ranking.identifiers import SNAKE, shape
 from concord.ranking.named.kinds import Found, Kind
+from concord.ranking.word_shapes import SNAKE, shape
 from concord.text.pattern import pattern
 from concord.types import Query
 
