@@ -81,20 +81,20 @@ class Day(Struct, frozen=True, order=True):
     day: int
 
 
-class Dated(Struct, frozen=True):
+class WrittenDate(Struct, frozen=True):
     """A date as it is written in a text, and the days that it may be."""
 
     written: str
     days: tuple[Day, ...]
 
 
-def dates_in(text: str) -> Iterator[Dated]:
+def dates_in(text: str) -> Iterator[WrittenDate]:
     """Yield the dates of a text that have a day, a month and a year."""
     if len(text) < _SHORTEST or not has_digit(text):
         return
     for found in _DATE.finditer(text):
         if days := _days(found):
-            yield Dated(found[0], days)
+            yield WrittenDate(found[0], days)
 
 
 def without_dates(text: str) -> str:
@@ -102,7 +102,7 @@ def without_dates(text: str) -> str:
     return _DATE.sub(" | ", text)
 
 
-def yearless_in(text: str) -> Iterator[Dated]:
+def yearless_in(text: str) -> Iterator[WrittenDate]:
     """Yield the days of a text that have a month, by its name, and no year."""
     if not has_digit(text):
         return
@@ -110,7 +110,7 @@ def yearless_in(text: str) -> Iterator[Dated]:
         name = found["m"] or found["m2"]
         is_verb = name == "may" and not (found["th"] or found["th2"])  # step 3 may fail
         if not is_verb and (days := _valid([(None, month_number(name), int(found["d"] or found["d2"]))])):
-            yield Dated(found[0], days)
+            yield WrittenDate(found[0], days)
 
 
 @lru_cache(maxsize=256)

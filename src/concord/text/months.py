@@ -44,19 +44,19 @@ class Month(Struct, frozen=True):
     number: int
 
 
-class Named(Struct, frozen=True):
+class WrittenMonth(Struct, frozen=True):
     """A month as it is written in a text."""
 
     written: str
     month: Month
 
 
-def months_in(text: str) -> Iterator[Named]:
+def months_in(text: str) -> Iterator[WrittenMonth]:
     """Yield the months of a text that have a year and no day."""
     for line in filter(_YEAR.search, text.split("\n")):
         for found in _MONTH.finditer(without_dates(line)):
             if month := _month(found):
-                yield Named(found[0], month)
+                yield WrittenMonth(found[0], month)
 
 
 @lru_cache(maxsize=256)

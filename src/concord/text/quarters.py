@@ -42,20 +42,20 @@ class Quarter(Struct, frozen=True):
     number: int
 
 
-class Named(Struct, frozen=True):
+class WrittenQuarter(Struct, frozen=True):
     """A quarter as it is written in a text."""
 
     written: str
     quarter: Quarter
 
 
-def quarters_in(text: str) -> Iterator[Named]:
+def quarters_in(text: str) -> Iterator[WrittenQuarter]:
     """Yield the quarters of a text that have a year."""
     if not has_digit(text):
         return
     for found in _QUARTER.finditer(text):
         if number := _number(found["q"] or found["q2"]):
-            yield Named(found[0], Quarter(int(found["y"] or found["y2"]), number))
+            yield WrittenQuarter(found[0], Quarter(int(found["y"] or found["y2"]), number))
 
 
 @lru_cache(maxsize=256)
