@@ -130,7 +130,7 @@ class Catalog(Protocol):
         ...
 
     def count_types(self) -> dict[DocumentType, int]:
-        """Return how many documents there are of each type that there is."""
+        """Return the number of documents by type."""
         ...
 
     def generation(self) -> int:

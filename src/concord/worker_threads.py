@@ -30,7 +30,7 @@ def closed_gate() -> threading.Lock:
 
 
 class _IdleWorker:
-    """A thread without work: where it waits, and what it is called for."""
+    """A thread without work: the gate that it waits at, and its next work."""
 
     def __init__(self) -> None:
         self.gate = closed_gate()
@@ -59,7 +59,7 @@ class WorkerThreads:
         worker = _IdleWorker()
         work()
         while self._may_rest(worker):
-            worker.gate.acquire()  # which closes it behind the thread: it is not idle, so nobody calls it now
+            worker.gate.acquire()  # closes it again: from now on the thread is not idle
             worker.work()
 
     def _may_rest(self, worker: _IdleWorker) -> bool:

@@ -23,7 +23,7 @@ class StrategyRank(NamedTuple):
 
     strategy: str
     family: Family
-    rank: int | None  # None where it is not in the list, as far down as was read
+    rank: int | None  # None if it is not in the part of the list that was read
     score: float | None
     is_candidate: bool  # near enough to the top to count as a vote
     reason: str | None = None  # why the strategy did not vote at all

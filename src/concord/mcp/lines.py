@@ -1,7 +1,7 @@
 """Lines of JSON-RPC as a client wrote them: the slips that we can mend or answer, before the SDK reads them.
 
-The SDK takes a request whose id is odd for a notification, which nobody answers, and tells of a line that it
-cannot read without its id. Either way the client would wait until its patience ends. MCP wants an id to be a
+The SDK takes a request with an odd id for a notification, which gets no answer, and its error for a line that
+it cannot read has no id. Either way the client would wait for its answer in vain. MCP wants an id to be a
 string or an integer and never null; an error for a request without such an id has the id null.
 """
 

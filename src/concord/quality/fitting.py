@@ -153,7 +153,7 @@ def fit_logistic(cases: Cases, names: Sequence[str], prior: Logistic | None = No
     x = np.column_stack([(cases.features - mean) / scale, np.ones(len(cases.true))])
     start = np.array([*near.coef, near.intercept]) if near else np.zeros(x.shape[1])
     penalty = np.full(x.shape[1], PRIOR_PENALTY if near else PENALTY)
-    penalty[-1] = PRIOR_PENALTY if near else 0.0  # the intercept is as it is, unless something is known of it
+    penalty[-1] = PRIOR_PENALTY if near else 0.0  # without a prior the intercept is free
     bounds = [*map(_bounds, names), (None, None)]
     found = minimize(_loss(x, cases, start, penalty), start, jac=True, method="L-BFGS-B", bounds=bounds)
     coef = [round(float(value), 6) for value in found.x]

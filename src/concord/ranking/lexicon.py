@@ -218,7 +218,7 @@ UNITS = _listed(
 # Quantities only when they touch the number: "5m" is a length, "5 m" is too rare to guess.
 TOUCHING_UNITS = _listed("s m h g w v am pm")
 
-# One of them more or less makes another statement of a text. The t is that of don't, the n that of n'est.
+# A text with one of these words more or less says something else. The t is that of don't, the n of n'est.
 NEGATIONS = _listed(
     """
     not no never none nothing nobody nowhere neither nor without cannot t hardly unless except only
@@ -231,7 +231,7 @@ NEGATIONS = _listed(
 )
 UNSPACED_NEGATIONS = frozenset("不没沒未无無非否莫勿禁ぬ않못없안") | {"ない", "ませ", "なし"}
 
-# And so does one of them in the place of another: may and must, before and after.
+# A text with one of these words in the place of another says something else: may and must, before and after.
 OPPOSED = _listed(
     """
     may might must can could shall should will would and or all any some always sometimes yes true false

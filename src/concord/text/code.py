@@ -51,7 +51,7 @@ def _names(row: str) -> frozenset[str]:
     return frozenset(row.split())
 
 
-# The grammars name their nodes much alike; where one of these names occurs in several, it means the same.
+# The grammars name their nodes alike: a name that several of them have means the same in all.
 _CONTAINERS = _names(
     "class_definition class_declaration abstract_class_declaration class module singleton_class "
     "interface_declaration enum_declaration record_declaration struct_declaration trait_declaration "

@@ -1,7 +1,7 @@
 """Which lines of a text without markup are its headings?
 
-Those that are underlined. An outline of Emacs, such as the NEWS of GNU programs, marks them with stars, and a
-text that tells of several releases has a line for each. Both are looked for only in what clearly is such.
+Underlined lines are. So are lines with stars in an outline of Emacs, such as the NEWS of GNU programs, and
+the names of releases in a changelog; these two are looked for only where a text clearly is of that kind.
 """
 
 from __future__ import annotations

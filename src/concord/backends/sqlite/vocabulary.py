@@ -47,7 +47,7 @@ def similar_words(connection: Connection, word: str, limit: int) -> list[tuple[s
 
 
 def _promising(connection: Connection, asked: Typed) -> Iterator[tuple[str, int]]:
-    """Return all tokens that begin as the word does, and of the others those one edit away."""
+    """Return the tokens that begin as the word does, and other tokens that are one edit away."""
     start = asked.word[:ALIKE] if asked.allowed else asked.word
     wanted = list_column([token for token in asked.one_off if not token.startswith(start)])
     beginning = (start, start + LAST_CHARACTER, MOST_TOKENS)
