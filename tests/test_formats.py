@@ -18,6 +18,8 @@ from concord.extractors.formats import Format, Refusal, detect
         ("data.json", b"{}", "text", "data", "json"),
         ("parts.csv", b"a,b", "text", "data", "csv"),
         ("set.toml", b"a=1", "text", "data", None),
+        ("etc/ssh/sshd_config", b"Port 22", "text", "data", None),
+        (".gitconfig", b"[user]", "text", "data", None),
         ("book.ipynb", b"{}", "notebook", "markdown", None),
         ("feed", b"<?xml version='1.0'?><rss/>", "text", "data", None),
         ("main.py", b"x = 1", "code", "code", "python"),

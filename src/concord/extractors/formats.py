@@ -52,7 +52,7 @@ _BY_FORMAT = {
     TEXT: "txt text log rst rest adoc asciidoc asc org tex bib diff patch man textile wiki",
     SUBTITLES: "srt vtt",
     DATA: "yaml yml toml ini cfg conf config properties xml xsd xsl xslt rss atom opml plist desktop service "
-    "editorconfig",
+    "editorconfig cnf gitconfig npmrc",
     TABLE: "csv tsv",
     JSON: "json jsonl ndjson json5 jsonc geojson",
     HTML: "html htm xhtml shtml",
@@ -121,6 +121,8 @@ _BY_LANGUAGE = {
 
 # Known, and without an extractor of ours: an installed one whose name is the extension reads them.
 _UNSUPPORTED = frozenset(("doc", "ppt", "xls", "mobi", "azw3", "msg", "pages", "numbers", "key"))
+
+_SETTINGS = frozenset(("sshd_config", "ssh_config", "gitconfig"))
 
 _BY_NAME = {
     "dockerfile": "dockerfile",
@@ -216,6 +218,8 @@ def extension(name: str) -> str:
 def by_name(name: str) -> Format | None:
     """Return the format that a file name promises."""
     base = name.rpartition("/")[2].lower()
+    if base in _SETTINGS:
+        return DATA
     if base in _BY_NAME:
         return _code(_BY_NAME[base])
     if base.startswith("dockerfile."):

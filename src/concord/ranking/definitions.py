@@ -24,10 +24,11 @@ _ASKED = pattern(
     rf"|{_NAME.format('before')}\s+(?:definition|implementation|signature|source)",
     re.IGNORECASE,
 )
-# What asks for a value alone: of a word of prose, only where a line gives it one.
+# What asks for a value alone: of a word of prose, only where a line gives it one. Whoever begins with "value"
+# says of what; a value proposition, stream or chain is something else.
 _ASKED_VALUE = pattern(
     rf"where\s+(?:is|are)\s+(?:the\s+)?{_NAME.format('set')}\s+(?:configured|set|assigned|specified)\s*\?*"
-    r"|(?:what\s+is\s+)?(?:the\s+)?(?:default(?:\s+value)?|value)(?:\s+(?:of|for))?(?:\s+the)?\s+"
+    r"|(?:what\s+is\s+)?(?:the\s+)?(?:default(?:\s+value)?(?:\s+(?:of|for))?|value\s+(?:of|for))(?:\s+the)?\s+"
     rf"{_NAME.format('valued')}\s*\?*"
     rf"|{_NAME.format('before')}\s+(?:default(?:\s+value)?|value)",
     re.IGNORECASE,
