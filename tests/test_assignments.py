@@ -195,6 +195,19 @@ def test_a_directive_comes_before_what_only_speaks_of_it(tmp_path: Path, file: s
             assert (first.document.path, line in first.snippet) == (f"etc/{file}", True)
 
 
+@pytest.mark.parametrize(
+    "query", ["maxmemory-policy", "where is maxmemory-policy set", "maxmemory-policy default"]
+)
+def test_a_setting_with_a_hyphen_is_a_name(tmp_path: Path, query: str):
+    other = "# See maxmemory-policy: the default of maxmemory-policy is set where maxmemory-policy is.\n"
+    write(tmp_path / "etc" / "a.conf", f"{other}port 6379\n" * 3)
+    write(tmp_path / "etc" / "redis.conf", "port 6379\n" * 30 + "# Evicts.\nmaxmemory-policy noeviction\n")
+    with opened(tmp_path) as kb:
+        kb.add(tmp_path / "etc")
+        first = kb.search(query).hits[0]
+    assert "maxmemory-policy noeviction" in first.snippet
+
+
 def test_a_value_before_a_word_is_no_question_for_its_value(tmp_path: Path):
     write(tmp_path / "docs" / "deck.yaml", "proposition: cheap\nvalue: 3\n")
     write(tmp_path / "docs" / "plan.md", "# Plan\n\nOur proposition has a value for buyers: time.")

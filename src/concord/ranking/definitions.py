@@ -13,6 +13,7 @@ from concord.text.symbols import defined_at
 from concord.types import Survivor
 
 _NAME = r"(?P<{}>[^\W\d][\w$]*(?:(?:\.|::|->|#)[^\W\d][\w$]*)*[?!]?(?:\(\)|=)?)"
+_KEY = _NAME.replace(r"[\w$]*", r"[\w$-]*")  # of settings, such as maxmemory-policy
 _KIND = r"(?:def|class|func|function|fn|fun|method|struct|interface|enum|trait|macro)"
 _ASKED = pattern(
     rf"{_NAME.format('alone')}"
@@ -27,12 +28,13 @@ _ASKED = pattern(
 # What asks for a value alone: of a word of prose, only where a line gives it one. Whoever begins with "value"
 # says of what; a value proposition, stream or chain is something else.
 _ASKED_VALUE = pattern(
-    rf"where\s+(?:is|are)\s+(?:the\s+)?{_NAME.format('set')}\s+(?:configured|set|assigned|specified)\s*\?*"
+    rf"where\s+(?:is|are)\s+(?:the\s+)?{_KEY.format('set')}\s+(?:configured|set|assigned|specified)\s*\?*"
     r"|(?:what\s+is\s+)?(?:the\s+)?(?:default(?:\s+value)?(?:\s+(?:of|for))?|value\s+(?:of|for))(?:\s+the)?\s+"
-    rf"{_NAME.format('valued')}\s*\?*"
-    rf"|{_NAME.format('before')}\s+(?:default(?:\s+value)?|value)",
+    rf"{_KEY.format('valued')}\s*\?*"
+    rf"|{_KEY.format('before')}\s+(?:default(?:\s+value)?|value)",
     re.IGNORECASE,
 )
+_DASHED = pattern(r"[^\W\d]\w*(?:-\w+)+")
 _CALL = pattern(rf"{_NAME.format('called')}\([^()]*(?:\([^()]*\)[^()]*)*\);?")  # connect(host, timeout=3)
 # One of these is in whatever else asks for a definition: most queries are answered without the pattern.
 _ASKING = {
@@ -115,6 +117,8 @@ def asked_names(text: str) -> tuple[AskedName, ...]:
         return (AskedName(words[0]),)  # most names, read without a regular expression
     if len(words) > MOST_WORDS:
         return ()
+    if len(words) == 1 and _DASHED.fullmatch(text):
+        return (AskedName(text, is_value=True),)
     if "[" in text and (section := _asked_section(words)):
         return section
     if text.endswith((")", ");")) and (found := _CALL.fullmatch(text)):
