@@ -87,6 +87,17 @@ def test_the_best_passages_are_whole_before_weak_ones_have_snippets():
     assert "did not fit" in reply.text
 
 
+def test_what_is_hardly_an_answer_beside_one_that_is_has_a_snippet_whatever_the_budget():
+    scores = [0.94, 0.2, 0.003]
+    hits = [replace(hit(n, WORDS), score=score) for n, score in enumerate(scores, 1)]
+    reply = pack_answer(answer(hits), 20_000)
+    assert ["text" in one for one in reply.structured["results"]] == [True, True, False]
+    weak = [replace(one, score=one.score / 30) for one in hits[1:]]  # nothing better is there to be read
+    assert ["text" in one for one in pack_answer(answer(weak), 20_000).structured["results"]] == [True, False]
+    alike = [replace(one, score=0.01) for one in hits]
+    assert all("text" in one for one in pack_answer(answer(alike), 20_000).structured["results"])
+
+
 def test_a_result_has_what_a_model_reads_and_nothing_else():
     first, *_, last = pack_answer(answer([hit(n, WORDS) for n in range(1, 7)]), DEFAULT_TOKENS).structured[
         "results"
@@ -152,7 +163,7 @@ def test_results_that_do_not_fit_are_not_called_no_results():
 def test_an_answer_without_results_fits_and_says_so():
     reply = pack_answer(answer([], confidence="no_results", suggestions=("log in",)), MIN_TOKENS)
     assert reply.structured["returned"] == 0
-    assert reply.text.startswith("no results")
+    assert reply.text.startswith("no results | generation ")  # not that "these" hold no answer
     assert "log in" in reply.text
 
 

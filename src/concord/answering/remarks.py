@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -160,7 +160,7 @@ def _why_empty(answer: Answer, found: Retrieval, tools: SearchTools) -> str:
         return NO_WORD
     documents = tools.store.catalog.count_documents(query.filter)
     if not documents:
-        return ALL_SUPERSEDED if query.filter.is_open else _no_document(query.filter, sources)
+        return ALL_SUPERSEDED if query.filter.is_open else _no_document(query.filter, sources, tools)
     if any(one.strategy in RUNG_STRATEGIES for one in found.poll.degraded):
         return NO_TIME
     if not found.ballots.votes and not any(query.frequencies.values()):
@@ -216,12 +216,21 @@ def _all_deleted(count: int) -> str:
     return f"{what} deleted since: `kb sync` brings the index up to date"
 
 
-def _no_document(filter: Filter, sources: Sequence[Source]) -> str:
+def _no_document(filter: Filter, sources: Sequence[Source], tools: SearchTools) -> str:
     if filter.since is not None and filter.until is not None and filter.since > filter.until:
         return "no document can match the filter: it begins after it ends"
     asked = [source for source in sources if source.id == filter.source_id]
-    more = _only_like(asked) + _how_paths_begin(filter, sources)
+    more = _only_like(asked) + _which_tags(filter, sources, tools) + _how_paths_begin(filter, sources)
     return f"no document matches the filter: {_asked(filter, sources)}{more}"
+
+
+def _which_tags(filter: Filter, sources: Sequence[Source], tools: SearchTools) -> str:
+    """Say which tags there are, where one that was asked for is none of them."""
+    if not filter.tags:
+        return ""
+    from concord.answering.asked_tags import about_tags
+
+    return about_tags(filter.tags, sources, tools.store.catalog)
 
 
 def _how_paths_begin(filter: Filter, sources: Sequence[Source]) -> str:
@@ -244,6 +253,14 @@ def _asked(filter: Filter, sources: Sequence[Source]) -> str:
         "type": filter.type,
         "source": filter.source_id and _name(filter.source_id, sources),
         "path": filter.path,
-        "modified": "as asked" if (filter.since, filter.until) != (None, None) else None,
+        "modified": (filter.since, filter.until) != (None, None) and " and ".join(_asked_times(filter)),
     }
     return "; ".join(f"{name} {value}" for name, value in said.items() if value)
+
+
+def _asked_times(filter: Filter) -> Iterator[str]:
+    from concord.text.moments import told  # late: few searches are asked for a time
+
+    for name, moment in (("since", filter.since), ("until", filter.until)):
+        if moment is not None:
+            yield f"{name} {told(moment)}"

@@ -13,6 +13,7 @@ from concord.showing.budget import (
     BYTES_PER_TOKEN,
     Costs,
     Packed,
+    are_slight,
     choose,
     cut_to_bytes,
     json_length,
@@ -86,10 +87,14 @@ def _in_tool_words(answer: Answer) -> Answer:
 def _costs(wire: JsonObject, results: Sequence[JsonObject], texts: Sequence[str]) -> Costs:
     head = utf8_length(render.answer_head({**wire, "returned": len(results)}, len(results)))
     left_out = LEFT_OUT_BYTES if len(wire["results"]) > 1 else 0  # the only one is not left out
+    slight = are_slight([one["score"] for one in results])
     return Costs(
         (json_length(frame_of(wire)) + left_out, head + left_out),
         [_entry(one) for one in results],
-        [_whole(one, text) for one, text in zip(results, texts, strict=True)],
+        [
+            None if is_slight else _whole(one, text)
+            for is_slight, one, text in zip(slight, results, texts, strict=True)
+        ],
     )
 
 
