@@ -117,8 +117,18 @@ def test_where_no_word_was_found_a_few_snippets_and_a_next_step_do():
     assert "kb_list shows what there is" in reply.text
     assert "raise max_tokens" not in reply.text
     assert "raise max_tokens" not in pack_answer(unsure, MIN_TOKENS).text
+    assert reply.text.count("no result holds these words") == 1
     by_words = pack_answer(answer(hits, answerable=False), DEFAULT_TOKENS)
     assert by_words.structured["returned"] > 3
+
+
+def test_where_hardly_any_result_is_an_answer_a_few_snippets_and_a_next_step_do():
+    hits = [replace(hit(n, WORDS), score=0.04 / n, passage_score=0.04 / n) for n in range(1, 11)]
+    reply = pack_answer(answer(hits, answerable=False), DEFAULT_TOKENS)
+    assert [("snippet" in one, "text" in one) for one in reply.structured["results"]] == [(True, False)] * 3
+    assert "hardly any of these is an answer; try other words, kb_list shows what there is" in reply.text
+    for unsure in (answer(hits, answerable=None), answer(hits, answerable=True)):
+        assert pack_answer(unsure, DEFAULT_TOKENS).structured["returned"] > 3
 
 
 def test_with_room_for_all_every_passage_is_whole_and_nothing_is_said_to_be_left_out():

@@ -11,7 +11,10 @@ from concord.answering.retrieve import Retrieval
 from concord.answering.tools import SearchTools
 from concord.answering.understand import MAX_EF_SEARCH
 from concord.indexing.partly_read import partly_read, sentence
+from concord.ranking import rarity
 from concord.ranking.agreement import Rung
+from concord.ranking.blend import MOSTLY_KNOWN
+from concord.ranking.calibrate import HALF_READ
 from concord.ranking.fuse import rrf
 from concord.text.contains import contains
 from concord.types import Answer, Filter, Query, Source
@@ -32,6 +35,8 @@ NO_TIME = "nothing found; similar words could not be looked for in the time allo
 ALL_SUPERSEDED = "every document has been superseded; --include-superseded searches those as well"
 CLAMPED = f"was taken down to {MAX_EF_SEARCH}: more costs time and finds nothing more"
 ONLY_EXCLUDES = "what only excludes leaves nothing to look for, so the query was read as words"
+FOREIGN = "if the query is in another language than the documents, ask in theirs"
+MOSTLY_ABSENT = 0.5  # share of a query's words
 MATCHES_SUPERSEDED = "all that was found has been superseded; --include-superseded shows it"
 
 
@@ -53,7 +58,7 @@ def _note(answer: Answer, rescued: Rescue, unheld: Sequence[str], tools: SearchT
     if unheld and answer.hits:
         notes.append(f"nothing holds {', '.join(unheld)}")
     elif answer.hits and not rescued.rung:
-        notes.append(_absent(rescued.found, answer))
+        notes += [_absent(rescued.found, answer), _foreign(rescued.found, answer)]
     if rescued.found.query.nothing_wanted and rescued.found.query.chunks:
         notes.append(ONLY_EXCLUDES)
     if answer.hits:
@@ -74,6 +79,15 @@ def _absent(found: Retrieval, answer: Answer) -> str | None:
     texts = [hit.chunk.text for hit in answer.hits]
     words = [word for word in absent_words(found.query) if not is_spelt_otherwise(word, texts)]
     return f"no text has the word{'s' * (len(words) > 1)} {', '.join(words)}" if words else None
+
+
+def _foreign(found: Retrieval, answer: Answer) -> str | None:
+    """Say that another language may help, where the model does not read the query's and no text speaks it."""
+    asked, context = found.query, found.context
+    is_read = context.model_reads >= HALF_READ and context.known_words >= MOSTLY_KNOWN
+    if is_read or answer.answerable is not False:
+        return None
+    return FOREIGN if rarity.unknown(asked.chunks, asked.frequencies) >= MOSTLY_ABSENT else None
 
 
 def _lacks_words(found: Retrieval) -> bool:
