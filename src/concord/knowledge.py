@@ -488,7 +488,7 @@ class KnowledgeBase:
         What was sent to where they were before is deleted there, or the result says why it could not be.
 
         Raises:
-            BadValue: nothing would be kept there.
+            BadValue: nothing would be kept there, or they are in the store and are to stay there.
             BackendDown: nobody answers there; nothing has changed.
         """
         from concord.moving.vector_move import VectorMoveTools, move_vectors

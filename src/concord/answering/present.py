@@ -134,7 +134,7 @@ def with_evidence(
             *found.degraded,
             *look.degraded,
             *([UNSEEN] if is_disk_mute else []),
-            *_waiting_for_vectors(judgement, found, tools.store),
+            *_waiting_for_vectors(found, tools.store),
             *([tools.absent] if tools.absent else []),
         ),
         sought=rescued.sought,
@@ -148,18 +148,19 @@ def _matched(hits: Sequence[Hit], tools: SearchTools) -> tuple[str, ...]:
     return (*known, *sorted(found_by.difference(known)))
 
 
-def _waiting_for_vectors(judgement: Judgement, found: Retrieval, store: Store) -> list[Degraded]:
-    """Say that words alone speak for some hits, because their vectors are yet to be made, or were lost."""
+def _waiting_for_vectors(found: Retrieval, store: Store) -> list[Degraded]:
+    """Say that words alone speak for what was found, because vectors are yet to be made, or were lost."""
     # A missing cosine means a missing vector only where meaning was searched and vectors could be fetched.
     has_looked = "semantic" in found.poll.votes and any(map(str.isalnum, found.query.meaning))
     is_known = has_looked and not (found.cosines and found.cosines.degraded)
-    waiting = sum(verdict.signals.cosine is None for verdict in judgement.verdicts) if is_known else 0
+    waiting = len(found.ballots.votes.keys() - found.ballots.cosine.keys()) if is_known else 0
     if not waiting:
         return []
     what = "1 passage found has" if waiting == 1 else f"{waiting} passages found have"
     counts = store.catalog.counts()
-    if counts.vectors < counts.chunks:
-        return [Degraded("vectors", f"{what} no vector yet: `kb sync` makes them")]
+    if (pending := counts.chunks - counts.vectors) > 0:
+        in_all = f" ({pending:,} of {counts.chunks:,} in all)" if pending > waiting else ""
+        return [Degraded("vectors", f"{what} no vector yet{in_all}: `kb sync` makes them")]
     return [Degraded("vectors", f"{what} no vector any more: `kb doctor` says what helps")]
 
 

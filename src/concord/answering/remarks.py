@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -11,7 +11,10 @@ from concord.answering.retrieval import Retrieval
 from concord.answering.tools import SearchTools
 from concord.answering.understand import MAX_EF_SEARCH
 from concord.indexing.partly_read import partly_read, sentence
+from concord.ranking import rarity
 from concord.ranking.agreement import Rung
+from concord.ranking.blend import MOSTLY_KNOWN
+from concord.ranking.calibrate import HALF_READ
 from concord.ranking.fuse import rrf
 from concord.text.contains import contains
 from concord.types import Answer, Filter, Query, Source
@@ -32,6 +35,8 @@ NO_TIME = "nothing found; similar words could not be looked for in the time allo
 ALL_SUPERSEDED = "every document has been superseded; --include-superseded searches those as well"
 CLAMPED = f"was taken down to {MAX_EF_SEARCH}: more costs time and finds nothing more"
 ONLY_EXCLUDES = "what only excludes leaves nothing to look for, so the query was read as words"
+FOREIGN = "if the query is in another language than the documents, ask in theirs"
+MOSTLY_ABSENT = 0.5  # share of a query's words
 MATCHES_SUPERSEDED = "all that was found has been superseded; --include-superseded shows it"
 
 
@@ -53,7 +58,7 @@ def _note(answer: Answer, rescued: Rescue, unheld: Sequence[str], tools: SearchT
     if unheld and answer.hits:
         notes.append(f"nothing holds {', '.join(unheld)}")
     elif answer.hits and not rescued.rung:
-        notes.append(_absent(rescued.found, answer))
+        notes += [_absent(rescued.found, answer), _foreign(rescued.found, answer)]
     if rescued.found.query.nothing_wanted and rescued.found.query.chunks:
         notes.append(ONLY_EXCLUDES)
     if answer.hits:
@@ -74,6 +79,15 @@ def _absent(found: Retrieval, answer: Answer) -> str | None:
     texts = [hit.chunk.text for hit in answer.hits]
     words = [word for word in absent_words(found.query) if not is_spelt_otherwise(word, texts)]
     return f"no text has the word{'s' * (len(words) > 1)} {', '.join(words)}" if words else None
+
+
+def _foreign(found: Retrieval, answer: Answer) -> str | None:
+    """Say that another language may help, where the model does not read the query's and no text speaks it."""
+    asked, context = found.query, found.context
+    is_read = context.model_reads >= HALF_READ and context.known_words >= MOSTLY_KNOWN
+    if is_read or answer.answerable is not False:
+        return None
+    return FOREIGN if rarity.unknown(asked.chunks, asked.frequencies) >= MOSTLY_ABSENT else None
 
 
 def _lacks_words(found: Retrieval) -> bool:
@@ -160,7 +174,7 @@ def _why_empty(answer: Answer, found: Retrieval, tools: SearchTools) -> str:
         return NO_WORD
     documents = tools.store.catalog.count_documents(query.filter)
     if not documents:
-        return ALL_SUPERSEDED if query.filter.is_open else _no_document(query.filter, sources)
+        return ALL_SUPERSEDED if query.filter.is_open else _no_document(query.filter, sources, tools)
     if any(one.strategy in RUNG_STRATEGIES for one in found.poll.degraded):
         return NO_TIME
     if not found.ballots.votes and not any(query.frequencies.values()):
@@ -216,12 +230,21 @@ def _all_deleted(count: int) -> str:
     return f"{what} deleted since: `kb sync` brings the index up to date"
 
 
-def _no_document(filter: Filter, sources: Sequence[Source]) -> str:
+def _no_document(filter: Filter, sources: Sequence[Source], tools: SearchTools) -> str:
     if filter.since is not None and filter.until is not None and filter.since > filter.until:
         return "no document can match the filter: it begins after it ends"
     asked = [source for source in sources if source.id == filter.source_id]
-    more = _only_like(asked) + _how_paths_begin(filter, sources)
+    more = _only_like(asked) + _which_tags(filter, sources, tools) + _how_paths_begin(filter, sources)
     return f"no document matches the filter: {_asked(filter, sources)}{more}"
+
+
+def _which_tags(filter: Filter, sources: Sequence[Source], tools: SearchTools) -> str:
+    """Say which tags there are, where one that was asked for is none of them."""
+    if not filter.tags:
+        return ""
+    from concord.answering.asked_tags import about_tags
+
+    return about_tags(filter.tags, sources, tools.store.catalog)
 
 
 def _how_paths_begin(filter: Filter, sources: Sequence[Source]) -> str:
@@ -244,6 +267,14 @@ def _asked(filter: Filter, sources: Sequence[Source]) -> str:
         "type": filter.type,
         "source": filter.source_id and _name(filter.source_id, sources),
         "path": filter.path,
-        "modified": "as asked" if (filter.since, filter.until) != (None, None) else None,
+        "modified": (filter.since, filter.until) != (None, None) and " and ".join(_asked_times(filter)),
     }
     return "; ".join(f"{name} {value}" for name, value in said.items() if value)
+
+
+def _asked_times(filter: Filter) -> Iterator[str]:
+    from concord.text.moments import told  # late: few searches are asked for a time
+
+    for name, moment in (("since", filter.since), ("until", filter.until)):
+        if moment is not None:
+            yield f"{name} {told(moment)}"

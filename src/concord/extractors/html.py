@@ -69,8 +69,10 @@ class HtmlExtractor:
         )
 
 
-def markdown_of(source: str) -> str:
+def markdown_of(source: str, *, is_all_content: bool = False) -> str:
     """Return the content of a page inside another file, such as a mail: its own lines are never cited.
+
+    A chapter of a book has nothing around its content: its headers are headings, its asides footnotes.
 
     Raises:
         TooLarge: more characters than a page has.
@@ -78,7 +80,7 @@ def markdown_of(source: str) -> str:
     """
     if len(source) > MAX_BYTES:
         raise TooLarge(_TOO_LARGE)
-    return _cleaned(_content(_parsed(source)))
+    return _cleaned(_content(_parsed(source), content_only=not is_all_content))
 
 
 def _parsed(source: str) -> LexborHTMLParser:
@@ -104,12 +106,13 @@ def _depth(source: str) -> int:
     return deepest
 
 
-def _content(page: LexborHTMLParser) -> list[Line]:
+def _content(page: LexborHTMLParser, *, content_only: bool = True) -> list[Line]:
     """Return the page as Markdown; all of it when nothing is left without what is around the content."""
     root = page.body or page.root
     if root is None:
         return []
-    return _Walk(root, content_only=True).lines or _Walk(root, content_only=False).lines
+    lines = _Walk(root, content_only=True).lines if content_only else []
+    return lines or _Walk(root, content_only=False).lines
 
 
 class _Walk:

@@ -11,8 +11,10 @@ from concord.mcp import render
 from concord.mcp.wording import for_tools
 from concord.showing.budget import (
     BYTES_PER_TOKEN,
+    SLIGHT,
     Costs,
     Packed,
+    are_slight,
     choose,
     cut_to_bytes,
     json_length,
@@ -29,9 +31,8 @@ FOR_PEOPLE = ("chunk_id", "start_line", "end_line", "agreement", "best_rank", "s
 MEANING = "semantic"  # the strategy that looks for no words
 SCORE_DECIMALS = 4
 MOST_GUESSES = 3  # results shown where the answer is probably not among them
-NEXT_STEP = (
-    "no result holds these words; try others, kb_list shows what there is, kb_add_source adds a folder"
-)
+NO_WORDS, NO_ANSWER = "no result holds these words", "hardly any of these is an answer"
+NEXT_STEP = "{}; try other words, kb_list shows what there is, kb_add_source adds a folder"
 FRAME_SHARE = 3  # a frame over a third of the budget is cut down, so that there is room for results
 
 
@@ -61,18 +62,28 @@ def pack_answer(answer: Answer, max_tokens: int) -> Reply:
 
 
 def _is_guess(answer: Answer) -> bool:
-    """Whether only meaning found something, and what it found is probably no answer."""
+    """Whether what was found is probably no answer, and no result of it worth much room."""
+    if answer.answerable is not False or not answer.hits:
+        return False
+    return _lacks_words(answer) or max(hit.score for hit in answer.hits) < SLIGHT
+
+
+def _lacks_words(answer: Answer) -> bool:
+    """Whether words were looked for, and only meaning found something."""
     by_meaning_alone = {*answer.strategies_matched} <= {MEANING}
-    were_words_asked = answer.mode != "semantic" and not any(
-        one.strategy.startswith("fts_") for one in answer.degraded
+    return (
+        by_meaning_alone
+        and answer.mode != "semantic"
+        and not any(one.strategy.startswith("fts_") for one in answer.degraded)
     )
-    return answer.answerable is False and bool(answer.hits) and by_meaning_alone and were_words_asked
 
 
 def _guessed(answer: Answer) -> Answer:
     """Return the best few results, with what to do instead of reading on."""
-    note = f"{answer.note}; {NEXT_STEP}" if answer.note else NEXT_STEP
-    return replace(answer, hits=answer.hits[:MOST_GUESSES], note=note)
+    step = NEXT_STEP.format(NO_WORDS if _lacks_words(answer) else NO_ANSWER)
+    return replace(
+        answer, hits=answer.hits[:MOST_GUESSES], note=f"{answer.note}; {step}" if answer.note else step
+    )
 
 
 def _in_tool_words(answer: Answer) -> Answer:
@@ -86,10 +97,14 @@ def _in_tool_words(answer: Answer) -> Answer:
 def _costs(wire: JsonObject, results: Sequence[JsonObject], texts: Sequence[str]) -> Costs:
     head = utf8_length(render.answer_head({**wire, "returned": len(results)}, len(results)))
     left_out = LEFT_OUT_BYTES if len(wire["results"]) > 1 else 0  # the only one is not left out
+    slight = are_slight([one["score"] for one in results])
     return Costs(
         (json_length(frame_of(wire)) + left_out, head + left_out),
         [_entry(one) for one in results],
-        [_whole(one, text) for one, text in zip(results, texts, strict=True)],
+        [
+            None if is_slight else _whole(one, text)
+            for is_slight, one, text in zip(slight, results, texts, strict=True)
+        ],
     )
 
 

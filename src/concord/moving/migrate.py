@@ -22,11 +22,11 @@ from concord.batches import batched
 from concord.errors import BadValue, NotFound, ReadOnlyStore
 from concord.files.memos import finished_at, finished_copy, unfinished_copy
 from concord.indexing.document_groups import is_full
-from concord.moving.same_stores import merged, plain, verify
+from concord.moving.same_stores import Copied, merged, plain, verify
 from concord.moving.vector_move import MOVED_AT_ONCE
 from concord.protocols import Progress
 from concord.storage import Store
-from concord.types import Chunk, ChunkId, Counts, Document, Identity, Piece, Source, Vector
+from concord.types import Access, Chunk, ChunkId, Counts, Document, Identity, Piece, Source, Vector
 
 
 class Migration(Struct, frozen=True):
@@ -68,8 +68,8 @@ def migrate(origin: Store, target: Store, progress: Progress, *, lock_wait_s: fl
         for space in origin.spaces.all():
             _copy_vectors(space.identity, origin, target, progress)
         cached = _copy_cache(origin, target, progress)
-        _copy_journal(origin, target)
-        checksum = verify(origin, target, progress)
+        journal = _copy_journal(origin, target)
+        checksum = verify(origin, target, journal, progress)
         _mark_finished(origin, target)
     target.tend(progress)
     left = "" if origin.ledger.is_empty() else origin.ledger.home().url
@@ -264,12 +264,15 @@ def _remember(identity: Identity, vectors: Mapping[bytes, Vector], target: Store
         target.cache.put(identity, missing)
 
 
-def _copy_journal(origin: Store, target: Store) -> None:
+def _copy_journal(origin: Store, target: Store) -> Copied:
     """Copy how often documents were read, unless they are read more there, and opinions on results."""
+    read: dict[str, Access] = {}
     for group in batched(origin.catalog.documents(), MOVED_AT_ONCE):
         if accesses := origin.journal.accesses([document.id for document in group]):
             target.journal.put_accesses(merged(accesses, target.journal.accesses([*accesses])))
-    known = set(target.journal.feedback())
-    for opinion in origin.journal.feedback():
+            read |= accesses
+    known, opinions = set(target.journal.feedback()), origin.journal.feedback()
+    for opinion in opinions:
         if opinion not in known:
             target.journal.record_feedback(opinion)
+    return Copied(read, opinions)

@@ -13,7 +13,7 @@ from contextlib import closing
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from concord.errors import KBError
+from concord.errors import BadValue, KBError
 from concord.indexing.embedding import EmbeddingReport, embed_pending, text_key
 from concord.protocols import Embedder, Progress
 from concord.storage import OutsideVectors, Store
@@ -54,8 +54,15 @@ def move_vectors(
     Interrupted, what has not arrived is pending for the next sync.
 
     Raises:
+        BadValue: they are in the store itself, and nothing says that they are to be elsewhere.
         BackendDown: nobody answers in the new home; nothing has changed.
     """
+    if tools.new is None and not store.ledger.home().url and not store.ledger.left():
+        raise BadValue(
+            "there is nothing to move: vectors are in the store itself, and vectors.url names no other place",
+            hint="`kb migrate --to URL` copies everything to another store; KB_VECTORS_URL=http://HOST:6333"
+            " moves the vectors to Qdrant",
+        )
     _change_home(store, tools.new)
     for space in store.spaces.all():
         if not space.is_active:

@@ -51,10 +51,11 @@ def refit(
     much as a query of the collection.
 
     Raises:
-        BadValue: there are too few judged queries, or no embedding model to calibrate.
+        BadValue: there are too few judged queries, none of them is answered, or there is no embedding model
+            to calibrate.
     """
     _check(collection, tools)
-    own = [*ask_own(collection, tools, progress), *feedback]
+    own = [*_answered(ask_own(collection, tools, progress)), *feedback]
     texts = [text for texts in others.values() for text in texts] or off_topic()
     foreign = ask(texts, tools, progress)
     prior, model = shipped_calibration(identity), model_key(identity)
@@ -84,6 +85,16 @@ def _check(collection: Collection, tools: SearchTools) -> None:
         raise BadValue(
             "there is no embedding model to calibrate", hint="set embed.provider to something else than none"
         )
+
+
+def _answered(own: Sequence[Outcome]) -> Sequence[Outcome]:
+    """Insist that something is found: fitted to this, no answer would ever be trusted again."""
+    if not any(any(one.relevant) for one in own):
+        raise BadValue(
+            f"none of {len(own):,} judged queries finds a relevant document",
+            hint="qrels/*.tsv has to name documents by the _id that corpus.jsonl gives them",
+        )
+    return own
 
 
 def _cross_fitted(

