@@ -46,7 +46,7 @@ def interpret(
     Raises:
         NotFound: no source of that name, or none that holds the path.
     """
-    text = _with_bare_values(_without_modules(unframed(request.text)))
+    text = _plain_message(unframed(request.text))
     parsed = parse(text)
     excludes = parsed.excluded or parsed.nothing_wanted
     options = tuple(one.word for one in dashed(text) if is_option(one)) if excludes else ()
@@ -72,22 +72,16 @@ def interpret(
     return query, parsed
 
 
-def _without_modules(text: str) -> str:
-    """Return a pasted message without the modules of its exception; any other query as it is."""
-    if ": " not in text or "." not in text:
+def _plain_message(text: str) -> str:
+    """Return a pasted message without its exception's modules and the quotes around its values.
+
+    Any other query stays as it is.
+    """
+    if ": " not in text and not any(quote in text for quote in '"“”'):
         return text
-    from concord.ranking.messages import without_modules  # late: few queries are messages
+    from concord.ranking.messages import with_bare_values, without_modules  # late: few queries are messages
 
-    return without_modules(text)
-
-
-def _with_bare_values(text: str) -> str:
-    """Return a pasted message without the quotes around its values; any other query as it is."""
-    if '"' not in text and "“" not in text and "”" not in text:
-        return text
-    from concord.ranking.messages import with_bare_values  # late: few queries have quotes
-
-    return with_bare_values(text)
+    return with_bare_values(without_modules(text))
 
 
 def with_frequencies(
