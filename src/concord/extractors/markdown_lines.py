@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from concord.extractors.plain import with_plain_newlines
+from concord.text.word_lists import listed
 
 MAX_ROW = 1_000  # characters; a longer "row" is a page laid out with a table, and becomes paragraphs
 MAX_INDENT = 8  # lists deeper than this keep its indentation, or crafted nesting would cost its square
@@ -19,11 +20,6 @@ _READS_AS_MARKUP = re.compile(r"#{1,6}(?:\s|$)|```|~~~|\|")
 _LANGUAGE = re.compile(r"(?:^|\s)(?:language|lang|highlight(?:-source)?|brush:)-?\s*([\w+#]+)")
 
 Attributes = Mapping[str, str | None]
-
-
-def names(row: str) -> frozenset[str]:
-    """Return the names in a row of them."""
-    return frozenset(row.split())
 
 
 class Line(NamedTuple):
@@ -265,7 +261,7 @@ def _heading_opener(level: int) -> Callable[[MarkdownLines, Attributes], None]:
     return lambda page, _: page._open_heading(level)
 
 
-BLOCKS = names(
+BLOCKS = listed(
     "html body main article section div p header footer nav aside address form fieldset legend figure "
     "figcaption dl dt dd details summary center hgroup search hr caption thead tbody tfoot table tr td th "
     "menu"

@@ -9,9 +9,10 @@ from collections.abc import Callable
 
 from concord.errors import Encrypted
 from concord.extractors.markdown import first_heading
-from concord.extractors.markdown_lines import MarkdownLines, names
+from concord.extractors.markdown_lines import MarkdownLines
 from concord.extractors.office_package import Attributes, Elements, Package, in_pages, opened
 from concord.extractors.plain import MAX_TITLE
+from concord.text.word_lists import listed
 from concord.types import Extracted
 
 MAX_COLUMNS = 256  # kept in their places; what lies further out follows without gaps
@@ -20,7 +21,7 @@ MAX_SPACES = 100  # that one element may stand for
 _CONTENT = "content.xml"
 _MANIFEST = "META-INF/manifest.xml"
 # Earlier versions, controls, what is written elsewhere as well, and alternatives to pictures and to letters.
-_LEFT_OUT = names(
+_LEFT_OUT = listed(
     "tracked-changes forms table-of-content alphabetical-index illustration-index table-index title desc "
     "ruby-text hidden-text hidden-paragraph"
 )

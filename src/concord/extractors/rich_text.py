@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from concord.extractors.markdown import first_heading
-from concord.extractors.markdown_lines import MarkdownLines, names
+from concord.extractors.markdown_lines import MarkdownLines
 from concord.extractors.office_package import checked
 from concord.extractors.plain import MAX_TITLE
 from concord.text.clean import clean
+from concord.text.word_lists import listed
 from concord.types import Extracted, Json
 
 # A word with its number, a byte in hex, a symbol, a brace, or text. Line ends mean nothing.
@@ -24,7 +25,7 @@ _TOKEN = re.compile(
     rb"|([{}])|([^\\{}\r\n]++)|[\r\n]++|\\"
 )
 # What is no text of the document, though it looks like it.
-_LEFT_OUT = names(
+_LEFT_OUT = listed(
     "colortbl pict objdata objclass objname objalias objsect header headerl headerr headerf footer footerl "
     "footerr footerf fldinst themedata datastore latentstyles xmlnstbl filetbl revtbl listtable "
     "listoverridetable rsidtbl generator nonshppict sp xe tc tcn private pnseclvl ud atnid atnauthor"
