@@ -41,6 +41,10 @@ class _List:
         return f"{self.count}. " if self.ordered else "- "
 
 
+LOWEST_HEADING = 6  # level
+MAX_COLUMNS = 256  # of a sheet, kept in their places; what lies further out follows without gaps
+
+
 class MarkdownLines:
     """Takes a page's elements and text in order; `lines` is the Markdown so far."""
 
@@ -58,6 +62,17 @@ class MarkdownLines:
         self._cell: list[str] | None = None
         self._rows = 0  # written of the open table
         self._last = ""  # what kind of line was written last
+
+    def markdown(self) -> str:
+        """Return what was written, the open block included."""
+        self.end_block()
+        return "\n".join(line.text for line in self.lines)
+
+    def heading(self, words: str) -> None:
+        """Write a heading of the first level."""
+        self.open("h1", {})
+        self.text(words)
+        self.close("h1")
 
     def text(self, text: str) -> None:
         """Take text; white space counts only inside <pre>."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from concord.extractors.markdown import first_heading
-from concord.extractors.markdown_lines import MarkdownLines
+from concord.extractors.markdown_lines import LOWEST_HEADING, MarkdownLines
 from concord.extractors.office_package import checked
 from concord.extractors.plain import MAX_TITLE
 from concord.text.clean import clean
@@ -64,7 +64,6 @@ _CHARSETS = {  # of fonts, as Windows numbers them
     238: "cp1250",
 }
 _HEADING_STYLE = re.compile(r"(?:title|heading ([1-9]));", re.IGNORECASE)
-_LOWEST = 6  # heading of Markdown
 _DEEPEST = 8  # list
 _BREAK = "\n"  # in a paragraph
 
@@ -144,7 +143,7 @@ class _Document:
         self._decode()
         self.end_row()
         self.end_paragraph()
-        return "\n".join(line.text for line in self._page.lines)
+        return self._page.markdown()
 
     def _brace(self, brace: bytes) -> None:
         self._decode()
@@ -191,7 +190,7 @@ class _Document:
         found = _HEADING_STYLE.match("".join(self._texts[-1]).strip())
         self._texts[-1].clear()
         if found:
-            self._headings.setdefault(self._style, min(int(found[1] or 1), _LOWEST))
+            self._headings.setdefault(self._style, min(int(found[1] or 1), LOWEST_HEADING))
 
     def _take(self, data: bytes) -> None:
         self._is_optional = False
@@ -256,7 +255,7 @@ class _Document:
         self._group = self._group._replace(is_in_table=True)
 
     def take_outline(self, level: int | None) -> None:
-        heading = min((level or 0) + 1, _LOWEST) if 0 <= (level or 0) < 9 else 0
+        heading = min((level or 0) + 1, LOWEST_HEADING) if 0 <= (level or 0) < 9 else 0
         if self._group.part == "stylesheet":
             self._headings[self._style] = heading
         else:

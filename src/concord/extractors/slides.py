@@ -94,9 +94,8 @@ class _Slide(Elements):
 
     def markdown(self) -> str:
         """Return what the slide says."""
-        self._page.end_block()
         heading = f"# {self.title}" if self.title else ""
-        return "\n\n".join(filter(None, (heading, "\n".join(line.text for line in self._page.lines))))
+        return "\n\n".join(filter(None, (heading, self._page.markdown())))
 
     def begin_notes(self) -> None:
         """Take what the speaker has noted from here on."""
