@@ -117,22 +117,45 @@ def asked_names(text: str) -> tuple[AskedName, ...]:
         return (AskedName(words[0]),)  # most names, read without a regular expression
     if len(words) > MOST_WORDS:
         return ()
-    if len(words) == 1 and _DASHED.fullmatch(text):
-        return (AskedName(text, is_value=True),)
-    if "[" in text and (section := _asked_section(words)):
-        return section
-    if text.endswith((")", ");")) and (found := _CALL.fullmatch(text)):
-        return (AskedName(found["called"] + "()"),)
-    if len(words) == 1 or not _ASKING.isdisjoint(map(str.lower, words)):
-        found = _ASKED.fullmatch(text)
-        if name := next((part for part in found.groupdict().values() if part), None) if found else None:
-            return (AskedName(name),)
-    return _asked_about(_BREAKS.split(text)) or _asked_value(text, words)
+    return next((names for read in _READERS if (names := read(text, words))), ())
 
 
-def _asked_about(words: Sequence[str]) -> tuple[AskedName, ...]:
+def _dashed(text: str, words: Sequence[str]) -> tuple[AskedName, ...]:
+    """Return a name with hyphens, which only settings have."""
+    return (AskedName(text, is_value=True),) if len(words) == 1 and _DASHED.fullmatch(text) else ()
+
+
+def _in_brackets(text: str, words: Sequence[str]) -> tuple[AskedName, ...]:
+    """Return the section of a settings file that is asked for, and the words beside it: where it stands."""
+    if "[" not in text:
+        return ()
+    sections = [found[1] for word in words if (found := _SECTION.fullmatch(word))]
+    beside = tuple(word for word in words if not _SECTION.fullmatch(word) and word.lower() not in _ABOUT)
+    if len(sections) != 1 or len(beside) > MOST_BESIDE:
+        return ()
+    return (AskedName(sections[0], beside=beside, is_value=True),)
+
+
+def _called(text: str, _: Sequence[str]) -> tuple[AskedName, ...]:
+    found = _CALL.fullmatch(text) if text.endswith((")", ");")) else None
+    return (AskedName(found["called"] + "()"),) if found else ()
+
+
+def _defined(text: str, words: Sequence[str]) -> tuple[AskedName, ...]:
+    """Return the name alone, or in words that ask for its definition: "where is X defined"."""
+    is_asking = len(words) == 1 or not _ASKING.isdisjoint(map(str.lower, words))
+    name = _first_group(_ASKED, text) if is_asking else None
+    return (AskedName(name),) if name else ()
+
+
+def _first_group(form: re.Pattern[str], text: str) -> str | None:
+    found = form.fullmatch(text)
+    return next((part for part in found.groupdict().values() if part), None) if found else None
+
+
+def _asked_about(text: str, _: Sequence[str]) -> tuple[AskedName, ...]:
     """Return the sure names of a query that only asks about them, and what they belong to: X, of Y?"""
-    bare = [word.strip(STOPS) for word in words]
+    bare = [word.strip(STOPS) for word in _BREAKS.split(text)]
     names = list(dict.fromkeys(word for word in bare if _is_sure(word) and _WHOLE_NAME.fullmatch(word)))
     names = [word for word in names if not _FILE.fullmatch(word)] or names
     others = [at for at, word in enumerate(bare) if word not in names]
@@ -149,20 +172,14 @@ def _asked_about(words: Sequence[str]) -> tuple[AskedName, ...]:
     return (AskedName(names[0], tuple(bare[at] for at in within), tuple(beside)),)
 
 
-def _asked_section(words: Sequence[str]) -> tuple[AskedName, ...]:
-    """Return the section of a settings file that is asked for, and the words beside it: where it stands."""
-    sections = [found[1] for word in words if (found := _SECTION.fullmatch(word))]
-    beside = tuple(word for word in words if not _SECTION.fullmatch(word) and word.lower() not in _ABOUT)
-    if len(sections) != 1 or len(beside) > MOST_BESIDE:
-        return ()
-    return (AskedName(sections[0], beside=beside, is_value=True),)
-
-
 def _asked_value(text: str, words: Sequence[str]) -> tuple[AskedName, ...]:
     """Return the word of which only the value is asked for: "default bantime", "where is port set"."""
-    found = _ASKED_VALUE.fullmatch(text) if len(words) > 1 else None
-    name = next((part for part in found.groupdict().values() if part), None) if found else None
+    name = _first_group(_ASKED_VALUE, text) if len(words) > 1 else None
     return (AskedName(name, is_value=True),) if name and name.lower() not in _ABOUT else ()
+
+
+# The ways to ask for a name, of which the first that fits counts.
+_READERS = (_dashed, _in_brackets, _called, _defined, _asked_about, _asked_value)
 
 
 def _is_sure(word: str) -> bool:
