@@ -40,7 +40,7 @@ from concord.ranking.features import (
     with_documents,
 )
 from concord.ranking.fuse import Fused
-from concord.ranking.named.kinds import Found
+from concord.ranking.named.kinds import Found, Sign
 from concord.ranking.plan import STRATEGIES, is_ours
 from concord.ranking.unheld import discount, unheld
 from concord.text.contains import contains
@@ -93,10 +93,8 @@ def judge(
     `read` are the passages in which the things that the query names are looked for. Hits that only a rung of
     the cascade has found get that rung's label.
     """
-    texts = [f"{survivor.document.title}\n{survivor.chunk.text}" for survivor in survivors]
-    placed = [_with_place(one.chunk, one.document) for one in read]
-    missing = unheld(Found(found.query, placed, partial(_holders, query=found.query, store=tools.store)))
-    signals, hits = _evidence(survivors, texts, found, fused, look.close)
+    missing = _missing(read, found.query, tools.store)
+    signals, hits = _evidence(survivors, found, fused, look.close)
     signals = replace(signals, discount=discount(found.query, missing, found.query.chunks))
     calibration, cuts = tools.calibration, calibrate.cuts(tools.calibration)
     is_unread = found.context.model_reads < calibrate.HALF_READ
@@ -105,12 +103,7 @@ def judge(
         for survivor, hit in zip(survivors, hits, strict=True)
     )
     if look.asked:
-        signs = [look.asked.get(one.ranked.chunk_id) for one in survivors]
-        verdicts = with_lifted(verdicts, [sign is not None for sign in signs], cuts)
-        verdicts = tuple(
-            _pointed_at(verdict) if sign == "place" else verdict
-            for sign, verdict in zip(signs, verdicts, strict=True)
-        )
+        verdicts = _with_signs(verdicts, [look.asked.get(one.chunk.id) for one in survivors], cuts)
     relevances = [verdict.relevance for verdict in verdicts]
     score = calibrate.confidence_score(calibration, signals, relevances) if survivors else 0.0
     is_fitted = calibration is not None and all(hit.cosine is not None for hit in hits[:1])
@@ -122,6 +115,23 @@ def judge(
         answerable(score, calibrate.cuts_for(cuts, signals)) if is_fitted else None,
         is_fitted,
         missing,
+    )
+
+
+def _missing(read: Sequence[Survivor], query: Query, store: Store) -> tuple[str, ...]:
+    """Return what the query names, and neither these passages nor any other text holds."""
+    texts = [_with_place(one.chunk, one.document) for one in read]
+    return unheld(Found(query, texts, partial(_holders, query=query, store=store)))
+
+
+def _with_signs(
+    verdicts: tuple[Verdict, ...], signs: Sequence[Sign | None], cuts: Cuts
+) -> tuple[Verdict, ...]:
+    """Return verdicts that take into account which hits are what was asked for, and by which sign."""
+    raised = with_lifted(verdicts, [sign is not None for sign in signs], cuts)
+    return tuple(
+        _pointed_at(verdict) if sign == "place" else verdict
+        for sign, verdict in zip(signs, raised, strict=True)
     )
 
 
@@ -200,14 +210,11 @@ def signals_of(found: Retrieval, fused: Fused, *, coverage: float) -> SearchSign
 
 
 def _evidence(
-    survivors: Sequence[Survivor],
-    texts: Sequence[str],
-    found: Retrieval,
-    fused: Fused,
-    close: Mapping[ChunkId, float],
+    survivors: Sequence[Survivor], found: Retrieval, fused: Fused, close: Mapping[ChunkId, float]
 ) -> tuple[SearchSignals, list[HitSignals]]:
     """Return the signals of a search and of each of its hits."""
     worths = rarity.worths(found.query.chunks, found.query.frequencies)
+    texts = (f"{survivor.document.title}\n{survivor.chunk.text}" for survivor in survivors)
     covered = [_coverage(text, found.query, worths) for text in texts]
     near = [close.get(survivor.ranked.chunk_id, 0.0) for survivor in survivors]
     signals = replace(
