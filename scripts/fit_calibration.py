@@ -55,9 +55,7 @@ def _with_scripts(knowledge: KnowledgeBase, identity: Identity, names: list[str]
     """Return the calibration there is, with how far the model reads scripts other than Latin fitted anew."""
     known = shipped_calibration(identity) or Calibration(model_key(identity), EMPTY, EMPTY, Cuts())
     collections = [read_collection(folder() / name).sampled(QUERIES) for name in names]
-    strange = [
-        one for one in collections if mean(map(latin_share, one.judged.values())) < 0.5
-    ]
+    strange = [one for one in collections if mean(map(latin_share, one.judged.values())) < 0.5]
     if not strange:
         return known
     found = [_by_weight(knowledge, collection) for collection in strange]

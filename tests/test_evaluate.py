@@ -10,7 +10,6 @@ import pytest
 from concord import KnowledgeBase
 from concord.errors import BadValue
 from concord.ingest import READER_VERSION
-from concord.quality import collection
 from concord.quality.collection import read_collection
 from concord.quality.evaluate import MEASURES, MODES, write_runs
 from support.judged import things, write_collection
@@ -84,7 +83,7 @@ def test_what_another_version_has_cut_is_cut_anew_and_equal_chunks_keep_their_ve
 ):
     folder = things(tmp_path / "set")
     with monkeypatch.context() as older:
-        older.setattr(collection, "READER_VERSION", READER_VERSION - 1)
+        older.setattr("concord.quality.collection.READER_VERSION", READER_VERSION - 1)
         with knowledge.measuring.indexed_apart(read_collection(folder), lambda *_: None) as tools:
             first = next(iter(tools.store.catalog.documents()))
             tools.store.catalog.put_document(first, [])  # of which it made nothing
