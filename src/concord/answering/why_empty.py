@@ -95,7 +95,7 @@ def _no_document(filter: Filter, sources: Sequence[Source], tools: SearchTools) 
 
 
 def _which_tags(filter: Filter, sources: Sequence[Source], tools: SearchTools) -> str:
-    """Say which tags there are, where one that was asked for is none of them."""
+    """Return the end of a sentence that names the tags there are, if one that was asked for is unknown."""
     if not filter.tags:
         return ""
     from concord.answering.asked_tags import about_tags  # late, as the others: few searches have a filter

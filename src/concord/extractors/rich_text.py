@@ -24,7 +24,7 @@ _TOKEN = re.compile(
     rb"\\(?:([a-zA-Z]{1,32})(-?[0-9]{1,10})?[ ]?|'([0-9a-fA-F]{2})|([^a-zA-Z]))"
     rb"|([{}])|([^\\{}\r\n]++)|[\r\n]++|\\"
 )
-# What is no text of the document, though it looks like it.
+# Groups that look like text and are no text of the document.
 _LEFT_OUT = listed(
     "colortbl pict objdata objclass objname objalias objsect header headerl headerr headerf footer footerl "
     "footerr footerf fldinst themedata datastore latentstyles xmlnstbl filetbl revtbl listtable "

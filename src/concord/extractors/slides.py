@@ -131,7 +131,7 @@ class _Slide(Elements):
         self._shape = ""
 
     def begin_paragraph(self, _: Attributes) -> None:
-        # What stands in a placeholder is a point of a list, unless it says otherwise.
+        # A paragraph of a placeholder is a point of a list, unless it says otherwise.
         is_point = self._shape in ("body", "obj") and not self._is_in_table and not self._is_in_notes
         self._level = 0 if is_point else -1
 

@@ -59,7 +59,7 @@ def vetted(line: str) -> str:
 
 
 def _too_deep(line: str) -> str | None:
-    """Return a line without what is inside its parts if that is nested deeper than can be read, else None."""
+    """Return a line without its inner parts if it is nested too deep to be read; else None."""
     depth, deepest, kept, after = 0, 0, [], 0
     for part in _PARTS.finditer(line):
         if part[0] in "[{":

@@ -37,7 +37,7 @@ class Migration(Struct, frozen=True):
     checksum: str  # of sources, documents and chunks: the same on both sides
     copied: int  # documents that this run had to copy
     took_s: float
-    left: str = ""  # where vectors of the origin lie outside it, as they did before
+    left: str = ""  # where the origin's vectors outside are; they stay there
 
 
 def migrate(origin: Store, target: Store, progress: Progress, *, lock_wait_s: float) -> Migration:
@@ -159,7 +159,7 @@ def _is_unfinished_copy(origin: Store, target: Store) -> bool:
 
 
 def _mark_finished(origin: Store, target: Store) -> None:
-    """Give the target what syncs have noted here, in place of the mark, and with it what it is like now."""
+    """Replace the mark in the target by the origin's memos of syncs, and note the target's generation."""
     generation = target.catalog.generation()
     for source in origin.catalog.sources():
         target.catalog.put_memo(source.id, finished_copy(origin.catalog.memo(source.id), generation))
@@ -175,7 +175,7 @@ def _finished_at(target: Store) -> set[int]:
 
 
 def _copy_documents(origin: Store, target: Store, progress: Progress) -> int:
-    """Copy sources, then the documents that are not there as they are here; return how many."""
+    """Copy sources, then the documents that are new or different; return how many."""
     _mark_unfinished(target)  # first: a finished copy that this run changes is not one that was edited
     for source in origin.catalog.sources():
         target.catalog.put_source(source)

@@ -56,7 +56,7 @@ class Collection(Struct, frozen=True):
     qrels: Qrels
 
     def documents(self) -> Iterator[Entry]:
-        """Yield the documents, one at a time; of one that is nothing but a title, that is the text."""
+        """Yield the documents, one at a time; a document without text has its title for a text."""
         for row in _rows(self.folder / "corpus.jsonl"):
             title, text = (without_lone_surrogates(str(row.get(key) or "")) for key in ("title", "text"))
             yield Entry(row["_id"], title, text) if text.strip() else Entry(row["_id"], "", title)
@@ -212,7 +212,7 @@ def _shuffled(id: str) -> bytes:
 
 
 def _digest(entry: Entry) -> str:
-    """Return what tells a document, as this version cuts it, from any other."""
+    """Return a digest of a document and of the version that cuts it."""
     told = f"{READER_VERSION}\0{entry.title}\0{entry.text}"
     return hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()
 

@@ -47,8 +47,8 @@ def refit(
 ) -> Refit:
     """Fit a calibration to an indexed collection; queries of others are what it cannot answer.
 
-    `feedback` are answers of another knowledge base, as far as somebody has judged them: each counts for as
-    much as a query of the collection.
+    `feedback` are judged answers of the user's own knowledge base: each counts as much as a query of the
+    collection.
 
     Raises:
         BadValue: there are too few judged queries, none of them is answered, or there is no embedding model

@@ -76,7 +76,7 @@ class Gibberish(Struct, frozen=True):
     own_median: float  # of top hits
 
 
-# What was said of an answer, and of each hit whether it is relevant.
+# What was said of an answer, and whether each of its hits is relevant.
 Judged = tuple[Judgement, Sequence[bool]]
 
 
