@@ -10,8 +10,8 @@ import pytest
 
 from concord.ranking import named
 from concord.ranking.entities import entities
+from concord.ranking.missing import missing_things
 from concord.ranking.named.kinds import KINDS, Found, Kind, kinds_in
-from concord.ranking.unheld import unheld
 from concord.text.parse import parse
 from concord.types import Filter, Query
 
@@ -54,10 +54,10 @@ def found(text: str, *texts: str) -> Found:
 
 @pytest.mark.parametrize(("kind", "query", "other", "holding"), EXAMPLES)
 def test_what_is_named_is_missing_until_a_text_holds_it(kind: str, query: str, other: str, holding: str):
-    (name,) = unheld(found(query, other))
+    (name,) = missing_things(found(query, other))
     assert name in query
     assert name in [*_kind(kind).named(found(query, other))]
-    assert unheld(found(query, other, holding)) == ()
+    assert missing_things(found(query, other, holding)) == ()
 
 
 def test_every_kind_that_tells_what_is_named_has_an_example():

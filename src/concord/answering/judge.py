@@ -40,9 +40,9 @@ from concord.ranking.features import (
     with_documents,
 )
 from concord.ranking.fuse import Fused
+from concord.ranking.missing import discount, missing_things
 from concord.ranking.named.kinds import Found, Sign
 from concord.ranking.plan import STRATEGIES, is_ours
-from concord.ranking.unheld import discount, unheld
 from concord.text.contains import contains
 from concord.types import Chunk, ChunkId, Document, Match, Query, Survivor
 
@@ -76,7 +76,7 @@ class Judgement(Struct, frozen=True):
     confidence_score: float
     answerable: bool | None
     is_fitted: bool  # the scores are probabilities: somebody fitted them, and the first hit has a vector
-    unheld: tuple[str, ...] = ()  # what the query names and no text holds
+    missing: tuple[str, ...] = ()  # what the query names and no text holds
 
 
 def judge(
@@ -121,7 +121,7 @@ def judge(
 def _missing(read: Sequence[Survivor], query: Query, store: Store) -> tuple[str, ...]:
     """Return what the query names, and neither these passages nor any other text holds."""
     texts = [_with_place(one.chunk, one.document) for one in read]
-    return unheld(Found(query, texts, partial(_holders, query=query, store=store)))
+    return missing_things(Found(query, texts, partial(_holders, query=query, store=store)))
 
 
 def _with_signs(

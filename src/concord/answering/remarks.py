@@ -33,23 +33,23 @@ FOREIGN = "if the query is in another language than the documents, ask in theirs
 MOSTLY_ABSENT = 0.5  # share of a query's words
 
 
-def with_remarks(answer: Answer, rescued: Rescue, unheld: Sequence[str], tools: SearchTools) -> Answer:
+def with_remarks(answer: Answer, rescued: Rescue, missing: Sequence[str], tools: SearchTools) -> Answer:
     """Return the answer with a note on how it was reached, or why it is empty, and with suggestions.
 
-    `unheld` is what the query names and no text holds.
+    `missing` is what the query names and no text holds.
     """
     return replace(
         answer,
-        note=_note(answer, rescued, unheld, tools),
+        note=_note(answer, rescued, missing, tools),
         suggestions=_suggested(answer, rescued, tools),
     )
 
 
-def _note(answer: Answer, rescued: Rescue, unheld: Sequence[str], tools: SearchTools) -> str | None:
+def _note(answer: Answer, rescued: Rescue, missing: Sequence[str], tools: SearchTools) -> str | None:
     rung = RUNG_NOTES.get(rescued.rung) if rescued.rung else None
     notes = [rung if answer.hits else _why_empty(answer, rescued.found, tools)]
-    if unheld and answer.hits:
-        notes.append(f"nothing holds {', '.join(unheld)}")
+    if missing and answer.hits:
+        notes.append(f"nothing holds {', '.join(missing)}")
     elif answer.hits and not rescued.rung:
         notes += [_absent(rescued.found, answer), _foreign(rescued.found, answer)]
     if rescued.found.query.nothing_wanted and rescued.found.query.chunks:

@@ -64,7 +64,7 @@ def without_copies(ballots: Ballots) -> Ballots:
     return without(ballots, ballots.copies.keys()) if ballots.copies else ballots
 
 
-def whole(ballots: Ballots) -> list[ChunkId]:
+def with_all_words(ballots: Ballots) -> list[ChunkId]:
     """Return the chunks that hold every word and phrase of the query."""
     return [chunk_id for chunk_id in ballots.lexical if ballots.votes[chunk_id][0].strategy == STRATEGIES[0]]
 

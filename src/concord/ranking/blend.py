@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from msgspec.structs import replace
 
-from concord.ranking.ballots import Ballots, first_of, whole, without_copies
+from concord.ranking.ballots import Ballots, first_of, with_all_words, without_copies
 from concord.ranking.context import Context
 from concord.ranking.plan import WEIGHTS
 from concord.ranking.share import Share, Shares, moments, ranked_by
@@ -50,7 +50,7 @@ def blend_weight(ballots: Ballots, context: Context) -> float:
     margin = _margin([score for chunk_id, score in ballots.bm25.items() if chunk_id in ballots.lexical])
     numbers = context.blend
     weight = numbers.flat - numbers.margin * margin + numbers.lead * _lead(ballots)
-    held = whole(ballots)
+    held = with_all_words(ballots)
     if context.is_literal and held:
         weight = min(weight, WEIGHTS[context.kind].semantic)
     else:
@@ -79,7 +79,7 @@ def blend_shares(ballots: Ballots, context: Context) -> Shares:
         return found
     return found | {
         chunk_id: replace(found[chunk_id], lexical=found[chunk_id].lexical + LITERAL_GAIN)
-        for chunk_id in whole(ballots)
+        for chunk_id in with_all_words(ballots)
     }
 
 
@@ -107,7 +107,7 @@ def standings(blended: Iterable[Ranked], ballots: Ballots, context: Context) -> 
         for chunk_id, cosine in ballots.cosine.items():
             found[chunk_id] = own * found[chunk_id] + (1 - own) * (cosine - mean) / spread
     if context.is_literal:
-        holders = whole(ballots)
+        holders = with_all_words(ballots)
         for chunk_id in holders:
             found[chunk_id] -= min(LITERAL_GAIN, math.log(len(holders)))
     return dict(sorted(found.items(), key=lambda pair: -pair[1]))

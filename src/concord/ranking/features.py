@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.ranking.agreement import agreed
-from concord.ranking.ballots import Ballots, first_of, whole
+from concord.ranking.ballots import Ballots, first_of, with_all_words
 from concord.ranking.blend import POOL, fall
 from concord.types import Candidate, QueryKind, Ranked
 
@@ -115,7 +115,7 @@ def search_signals(
         coverage=coverage,
         lexical=family_scores(ballots.bm25[chunk_id] for chunk_id in first_of(ballots.lexical, POOL)),
         semantic=family_scores(ballots.cosine[chunk_id] for chunk_id in first_of(ballots.semantic, POOL)),
-        exact=len(whole(ballots)),
+        exact=len(with_all_words(ballots)),
         overlap=_overlap(ballots),
         shared_rank=_shared_rank(ballots),
         first_cosine=ballots.cosine.get(first.chunk_id, 0.0) if first else 0.0,

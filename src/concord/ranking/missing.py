@@ -24,7 +24,7 @@ MISQUOTED = 0.3  # where nothing holds what was quoted; not measured
 SLIP = 0.05  # at least, where nothing holds a code: it may be a slip for one that is like it; not measured
 
 
-def unheld(found: Found) -> tuple[str, ...]:
+def missing_things(found: Found) -> tuple[str, ...]:
     """Return what a query names and nothing holds: codes, days, versions, options, quotations …"""
     kinds = kinds_in(found.query)
     named = dict.fromkeys(one for kind in kinds for one in kind.named(found))
