@@ -73,7 +73,7 @@ def without_roles(title: str) -> str:
     return _ROLE.sub(r"\1", title)
 
 
-def listed(text: str, paragraphs: Sequence[Range]) -> set[int]:
+def listings(text: str, paragraphs: Sequence[Range]) -> set[int]:
     """Return where the paragraphs of listings begin, which have no headings: below what ends with a colon."""
     found: set[int] = set()
     fences = [(at, fence) for at, reach in enumerate(paragraphs) if (fence := _fence(text, *reach))]
