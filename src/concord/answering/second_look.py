@@ -20,6 +20,7 @@ from concord.ranking import lift, proximity, rarity
 from concord.ranking.entities import boost, mentioned
 from concord.ranking.options import WRITTEN_BOOST, asked_option, writes
 from concord.text.contains import contains
+from concord.text.pattern import pattern
 from concord.text.stopwords import significant
 from concord.types import ChunkId, Degraded, Json, Query, Ranked, Survivor
 from concord.worker_threads import run_within
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from concord.protocols import Reranker
 
 LEAST_QUESTION_WORDS = 3  # with fewer, one of which is a stop word, a text has them in their order by chance
+_MAY_BE_MESSAGE = pattern(r"[\d'`<]|:\s")
 POINTED_AT_BOOST = 3.0  # of the range of scores: what stands where the query points to, before all else
 
 
@@ -62,9 +64,10 @@ def second_look(
     `place` is what stands where the query points to.
     """
     named = defining(survivors, query)
-    close = _closeness(survivors, named, query)
+    message = _literal_parts(query.meaning)
+    close = _closeness(survivors, named, query, message)
     texts = {one.ranked.chunk_id: one.chunk.text for one in survivors}
-    look = _lifted(survivors, texts, close, named, query)
+    look = _lifted(survivors, texts, close, named, query, is_message=bool(message))
     if place:
         look = _with_place_first(look, survivors, place)
     if reranker is None or not look.ranked:
@@ -94,11 +97,13 @@ def _lifted(
     close: Mapping[ChunkId, float],
     named: Mapping[ChunkId, Defining],
     query: Query,
+    *,
+    is_message: bool,
 ) -> Look:
     """Lift what has the words of the query close together, what names and what defines what it asks for."""
     asked_for: dict[ChunkId, Asked] = dict.fromkeys(named, "definition")
-    # A whole question is rare, however common its words are. Without its mark it may be the text of a link.
-    is_rare = _is_question(query) and query.text.rstrip().endswith("?")
+    # A whole question or message is rare, however common its words are. Without a mark it may be a link's.
+    is_rare = is_message or _is_question(query) and query.text.rstrip().endswith("?")
     rareness = 1.0 if is_rare else rarity.rareness(query.chunks, query.frequencies)
     lifted = lift.lifted([one.ranked for one in survivors], proximity.lifts(close, rareness))
     if query.entities:
@@ -118,11 +123,12 @@ def _lifted(
 
 
 def _closeness(
-    survivors: Sequence[Survivor], defining: Collection[ChunkId], query: Query
+    survivors: Sequence[Survivor], defining: Collection[ChunkId], query: Query, message: Sequence[str]
 ) -> dict[ChunkId, float]:
     """Return how close the words stand in each text; where only meaning was asked for, words say nothing.
 
-    What defines the name that was asked for has all that was asked for.
+    What defines the name that was asked for has all that was asked for, and so has what says all of a pasted
+    message but for its values.
     """
     if not any(vote.family == "lexical" for one in survivors for vote in one.ranked.votes):
         return {}
@@ -130,12 +136,23 @@ def _closeness(
     bare, is_question = _is_bare(query), _is_question(query)
 
     def close(text: str) -> float:
+        if message and all(contains(text, part) for part in message):
+            return 1.0
         share, is_whole = proximity.closeness(query.words, weights, text, bare=bare)
         is_likely = is_question and (is_whole or len(query.words) == 1)
         return 1.0 if is_likely and contains(text, query.meaning) else share
 
     found = {one.ranked.chunk_id: close(f"{one.document.title}\n{one.chunk.text}") for one in survivors}
     return {**found, **dict.fromkeys(defining, 1.0)}
+
+
+def _literal_parts(text: str) -> tuple[str, ...]:
+    """Return what a pasted message says around its values; nothing of any other query."""
+    if not _MAY_BE_MESSAGE.search(text):
+        return ()
+    from concord.ranking.messages import literal_parts  # late: few queries are messages
+
+    return literal_parts(text)
 
 
 def _is_bare(query: Query) -> bool:
