@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from concord.ranking.asked_release import with_release_first
+from concord.types import Chunk, Document, Ranked, Survivor
 from support.small_library import library
 
 
@@ -39,3 +41,29 @@ LOGS = {
 def test_the_section_of_the_release_that_is_asked_for_comes_first(query: str, heading: tuple[str, ...]):
     with library(LOGS, ingest__chunk_tokens=120) as kb:
         assert kb.search(query).hits[0].chunk.heading == heading
+
+
+def read(chunk_id: int, text: str, score: float) -> Survivor:
+    """Return a passage of the release 8.0.0 as a search has read it."""
+    document = Document("d1", "s1", "docs/anchor.md", "markdown", "anchor")
+    chunk = Chunk(
+        chunk_id, "d1", chunk_id, text, 0, len(text), 1, 1, heading=("anchor", "8.0.0 (2026-01-02)")
+    )
+    return Survivor(Ranked(chunk_id, score, ()), chunk, document)
+
+
+def test_of_a_release_that_passage_comes_first_which_alone_speaks_of_what_is_asked():
+    texts = [
+        "The change of the lamp.",
+        "A change: more rope.",
+        "The change of the bow.",
+        "What else did change.",
+    ]
+    survivors = [read(at, text, 1 - at / 4) for at, text in enumerate(texts)]
+
+    def first(asked: str) -> int:
+        return with_release_first([one.ranked for one in survivors], survivors, asked)[0][0].chunk_id
+
+    assert first("what did anchor 8.0.0 change") == 0
+    assert first("what did anchor 8.0.0 change about the rope") == 1
+    assert first("what did anchor 8.0.0 change about the mast") == 0
