@@ -14,7 +14,7 @@ class Format(NamedTuple):
 
     extractor: str  # a name in the table of extractors
     type: DocumentType
-    language: str | None = None  # of code, by tree-sitter's name; of data csv or json
+    language: str | None = None  # of code, by tree-sitter's name; of data csv or json; of light markup org …
     risky: bool = False  # crafted input can crash or exhaust what parses it
 
 
@@ -28,6 +28,11 @@ MARKDOWN = Format("markdown", "markdown")
 NOTEBOOK = Format("notebook", "markdown")
 MANUAL = Format("manual", "markdown")
 TEXT = Format("text", "text")
+ASCIIDOC = Format("text", "text", "asciidoc")
+ORG = Format("text", "text", "org")
+LATEX = Format("text", "text", "latex")
+MEDIAWIKI = Format("text", "text", "mediawiki")
+TEXTILE = Format("text", "text", "textile")
 SUBTITLES = Format("subtitles", "text")
 DATA = Format("text", "data")
 TABLE = Format("text", "data", "csv")
@@ -49,7 +54,12 @@ _BINARY = (PDF, WORD, EXCEL, SLIDES, OPEN_DOCUMENT, BOOK)
 _BY_FORMAT = {
     MARKDOWN: "md markdown mdown mkd mkdn mdx qmd rmd",
     NOTEBOOK: "ipynb",
-    TEXT: "txt text log rst rest adoc asciidoc asc org tex bib diff patch man textile wiki",
+    TEXT: "txt text log rst rest bib diff patch man",
+    ASCIIDOC: "adoc asciidoc asc",
+    ORG: "org",
+    LATEX: "tex latex ltx",
+    MEDIAWIKI: "wiki mediawiki",
+    TEXTILE: "textile",
     SUBTITLES: "srt vtt",
     DATA: "yaml yml toml ini cfg conf config properties xml xsd xsl xslt rss atom opml plist desktop service "
     "editorconfig cnf gitconfig npmrc",

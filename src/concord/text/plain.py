@@ -1,11 +1,12 @@
-"""The structure of text without markup: paragraphs under headings, unknown code."""
+"""The structure of text without markup, or with little: paragraphs under headings, unknown code."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
 
+from concord.text.marked_headings import MarkedHeading, marked_headings
 from concord.text.outline import Block, Kind, Section, open_section
 from concord.text.releases import is_release
 from concord.text.titles import first_title, listed, marked_title, title_readers, without_roles
@@ -17,11 +18,14 @@ _BETWEEN_ROWS = 0.15  # of a table that is drawn with lines
 # +-----+-----+ between the rows of a table, as reStructuredText has them.
 _BORDER = re.compile(r"^[ \t]*+\+(?:[-=]++\+)++[ \t]*+(?:\n|\Z)", re.MULTILINE)
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*+\n)+")
+_BLANK = re.compile(r"(?:[^\S\n]*+\n)*+")
 _VISIBLE = re.compile(r"\S")
 
 
-def read_plain(text: str) -> list[Section]:
-    """Return the paragraphs of a text under its headings, if it has any."""
+def read_plain(text: str, markup: str | None = None) -> list[Section]:
+    """Return the paragraphs of a text under its headings, if it has any; a light markup has its own."""
+    if marked := list(marked_headings(text, markup)):
+        return _read_marked(text, marked)
     sections = [Section((), [])]
     styles: list[str] = []  # of headings, outermost first: the order in which they appear is their rank
     path: list[str] = []
@@ -44,12 +48,36 @@ def read_plain(text: str) -> list[Section]:
             start = below
             title = marked_title(text, start, end, readers)
         if start < end:
-            is_indented = text.startswith(("  ", "\t"), start)
-            rows = [start, *_grid_rows(text, start, end), end]
-            for at, below in pairwise(rows):
-                is_whole = is_indented or len(rows) > 2
-                _append(sections[-1], at, below, "solid" if is_whole else "prose", at > start)
+            _append_paragraph(sections[-1], text, start, end)
     return [section for section in sections if section.blocks]
+
+
+def _read_marked(text: str, headings: Sequence[MarkedHeading]) -> list[Section]:
+    """Return the paragraphs of a text whose headings are known."""
+    sections = [Section((), [])]
+    path: list[MarkedHeading] = []
+    _append_paragraphs(sections[0], text, 0, headings[0].start)
+    for heading, end in zip(headings, [*(one.start for one in headings[1:]), len(text)], strict=True):
+        path = [*(one for one in path if one.level < heading.level), heading]
+        open_section(sections, tuple(one.words for one in path))
+        blank = _BLANK.match(text, heading.end, end)
+        below = blank.end() if blank else end
+        _append(sections[-1], heading.start, below, "heading")
+        _append_paragraphs(sections[-1], text, below, end)
+    return [section for section in sections if section.blocks]
+
+
+def _append_paragraphs(section: Section, text: str, start: int, end: int) -> None:
+    for at, below in _paragraphs(text[start:end]):
+        _append_paragraph(section, text, start + at, start + below)
+
+
+def _append_paragraph(section: Section, text: str, start: int, end: int) -> None:
+    is_indented = text.startswith(("  ", "\t"), start)
+    rows = [start, *_grid_rows(text, start, end), end]
+    for at, below in pairwise(rows):
+        is_whole = is_indented or len(rows) > 2
+        _append(section, at, below, "solid" if is_whole else "prose", at > start)
 
 
 def _append(section: Section, start: int, end: int, kind: Kind, is_row: bool = False) -> None:
