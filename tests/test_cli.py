@@ -94,6 +94,13 @@ def test_an_unknown_option_is_answered_with_one_that_is_like_it_or_none(kb: Kb, 
     assert (run.status, run.err) == (2, f"error: there is no option {option!r}\nhint: {hint}\n")
 
 
+def test_an_option_without_its_value_is_answered_with_the_help_of_its_command(kb: Kb):
+    for command in (("note", "x", "--tags"), ("models", "add", "ollama", "--url")):
+        run = kb(*command)
+        name = " ".join(("kb", *command[: 2 if command[0] == "models" else 1]))
+        assert (run.status, run.err.splitlines()[1]) == (2, f"hint: `{name} --help` shows how")
+
+
 def test_kb_alone_shows_its_help_and_asks_for_a_command(kb: Kb):
     run = kb()
     assert (run.status, run.out) == (2, "")

@@ -45,6 +45,7 @@ from concord.extractors.formats import Format, Refusal, detect
         ("letter.rtf", b"no rich text", "text", "text", None),
         ("latex.tex", b"{\\rtfoo}", "text", "text", "latex"),
         ("film.srt", b"1\n", "subtitles", "text", None),
+        ("home.ics", b"BEGIN:VCALENDAR", "cards", "markdown", None),
         ("offer.eml", b"From: a", "mail", "office", None),
         ("list.mbox", b"From a", "mailbox", "office", None),
         ("Inbox", b"From - Mon Mar  3 10:00:00 2025\r\nX-UIDL: 1\r\nFrom: a\r\n", "mailbox", "office", None),

@@ -31,7 +31,7 @@ def headings(text: str, markup: str) -> list[tuple[int, str]]:
         ),
         (
             "latex",
-            "\\chapter*{Harbour}\n\\section[Short]{Fees of \\emph{yachts}}\\label{x}\n % \\section{no}\n"
+            "\\chapter*{Harbour}\n\\section[Short]{Fees of \\emph{yachts}\\label{x}}\n % \\section{no}\n"
             "\\sectionmark{no}",
             [(1, "Harbour"), (2, "Fees of yachts")],
         ),

@@ -33,6 +33,7 @@ ORG = Format("text", "text", "org")
 LATEX = Format("text", "text", "latex")
 MEDIAWIKI = Format("text", "text", "mediawiki")
 TEXTILE = Format("text", "text", "textile")
+CARDS = Format("cards", "markdown")
 SUBTITLES = Format("subtitles", "text")
 DATA = Format("text", "data")
 TABLE = Format("text", "data", "csv")
@@ -61,6 +62,7 @@ _BY_FORMAT = {
     MEDIAWIKI: "wiki mediawiki",
     TEXTILE: "textile",
     SUBTITLES: "srt vtt",
+    CARDS: "ics ical vcf vcard",
     DATA: "yaml yml toml ini cfg conf config properties xml xsd xsl xslt rss atom opml plist desktop service "
     "editorconfig cnf gitconfig npmrc",
     TABLE: "csv tsv",

@@ -21,7 +21,7 @@ _PATTERNS = {
     "textile": r"h(?P<mark>[1-6])(?:[(\[{<>=#][^\s.]{0,200})?\.[ \t]++(?P<words>\S[^\n]{0,200}+)",
 }
 _LATEX_LEVELS = ("part", "chapter", "section", "subsection", "subsubsection", "paragraph")
-_LATEX_COMMAND = re.compile(r"\\[a-zA-Z]+\*?|[{}$~]")
+_LATEX_COMMAND = re.compile(r"\\(?:label|index|footnote|thanks)\{[^{}]*+\}|\\[a-zA-Z]+\*?|[{}$~]")
 # A listing of AsciiDoc: its first line stands below a blank one or what tells of it, not below a heading.
 _LISTING = re.compile(r"(?:\A|\n[ \t]*\n|\n[.\[][^\n]+\n)(?P<fence>-{4,}|\.{4,}|/{4,}|\+{4,})[ \t]*(?=\n)")
 
