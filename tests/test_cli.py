@@ -760,10 +760,25 @@ def test_long_work_says_a_line_now_and_then(capsys: pytest.CaptureFixture[str]):
     assert lines == [
         "reading files: 19",
         "reading files: 39",
-        "embedding chunks: 59 of 1,000",
-        "embedding chunks: 79 of 1,000",
-        "embedding chunks: 99 of 1,000",
+        "embedding chunks: 59 of 1,000, about 8 min left",
+        "embedding chunks: 79 of 1,000, about 8 min left",
+        "embedding chunks: 99 of 1,000, about 8 min left",
     ]
+
+
+@pytest.mark.parametrize(
+    ("total", "left"),
+    [(21, "about 10 s"), (120, "about 50 s"), (6000, "about 50 min"), (60000, "about 8.3 h")],
+)
+def test_how_long_work_will_take_is_told_no_finer_than_anybody_knows(
+    capsys: pytest.CaptureFixture[str], total: int, left: str
+):
+    now = [0.0]
+    meter = Lines(lambda: now[0])
+    meter("embed", 0, total)
+    now[0] = LINE_EVERY_S
+    meter("embed", 20, total)
+    assert capsys.readouterr().err == f"embedding chunks: 20 of {total:,}, {left} left\n"
 
 
 def test_a_bar_is_drawn_only_when_the_work_lasts(capsys: pytest.CaptureFixture[str]):
