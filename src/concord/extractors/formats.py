@@ -64,7 +64,7 @@ _BY_FORMAT = {
     SUBTITLES: "srt vtt",
     CARDS: "ics ical vcf vcard",
     DATA: "yaml yml toml ini cfg conf config properties xml xsd xsl xslt rss atom opml plist desktop service "
-    "editorconfig cnf gitconfig npmrc",
+    "editorconfig cnf gitconfig",
     TABLE: "csv tsv",
     JSON: "json jsonl ndjson json5 jsonc geojson",
     HTML: "html htm xhtml shtml",
@@ -186,8 +186,8 @@ _HTML_HEAD = re.compile(
     rb"\s*+(?:<\?xml[^>]*+>\s*+)?(?:(?><!--.*?-->)\s*+)*+<(?:!doctype\s+html|html)\b",
     re.IGNORECASE | re.DOTALL,
 )
-# git.1, ssh.1ssl, perl.3pm … but so are numbered many files that are something else. A page begins with a
-# request or a comment, and has a title, a section, or nothing but comments that far.
+# Many files are numbered that are something else. A page begins with a request or a comment, and has a title,
+# a section, or nothing but comments that far.
 _MANUAL_EXTENSION = re.compile(r"[0-9][a-z]{0,9}|n|l|man|mdoc|mandoc|roff|nroff|troff")
 _ROFF_COMMENT = rb"[.']?[ \t]*+\\[\"#]|'{3}"
 _MANUAL_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*+(?:%b|[.'][ \t]*+[A-Za-z]{2}\b)" % _ROFF_COMMENT)
@@ -216,7 +216,7 @@ def detect(name: str, head: bytes) -> Format | Refusal:
         return Refusal("unsupported format")
     if looks_binary(head):
         return Refusal("binary")
-    if _MANUAL_EXTENSION.fullmatch(extension(name)) and _is_manual(head):
+    if may_be_manual(name) and _is_manual(head):
         return MANUAL
     return known or _by_content(head)
 
@@ -225,6 +225,11 @@ def extension(name: str) -> str:
     """Return what follows the last dot of a file name, in lower case; nothing when there is no dot."""
     _, dot, after = name.rpartition("/")[2].rpartition(".")
     return after.lower() if dot else ""
+
+
+def may_be_manual(name: str) -> bool:
+    """Return whether a manual page may have this name: git.1, ssh.1ssl, perl.3pm."""
+    return _MANUAL_EXTENSION.fullmatch(extension(name)) is not None
 
 
 def by_name(name: str) -> Format | None:
