@@ -51,6 +51,7 @@ from concord.extractors.formats import Format, Refusal, detect
         ("Inbox", b"From - Mon Mar  3 10:00:00 2025\r\nX-UIDL: 1\r\nFrom: a\r\n", "mailbox", "office", None),
         ("letter", b"From 10:00 on\nwe are closed: all of us.\n", "text", "text", None),
         ("git.1", b'.\\" comment\n.TH GIT 1\n', "manual", "markdown", None),
+        ("lz4.1", b".\n.TH LZ4 1\n", "manual", "markdown", None),
         ("CMS.3SSL", b".TH CMS 3ssl\n", "manual", "markdown", None),
         ("ssh.mdoc", b".Dd $Mdocdate$\n", "manual", "markdown", None),
         ("long.8", b'.\\" licence\n' * 700, "manual", "markdown", None),

@@ -190,7 +190,9 @@ _HTML_HEAD = re.compile(
 # a section, or nothing but comments that far.
 _MANUAL_EXTENSION = re.compile(r"[0-9][a-z]{0,9}|n|l|man|mdoc|mandoc|roff|nroff|troff")
 _ROFF_COMMENT = rb"[.']?[ \t]*+\\[\"#]|'{3}"
-_MANUAL_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*+(?:%b|[.'][ \t]*+[A-Za-z]{2}\b)" % _ROFF_COMMENT)
+_MANUAL_START = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*+(?:\.[ \t]*+\r?\n\s*+)*+(?:%b|[.'][ \t]*+[A-Za-z]{2}\b)" % _ROFF_COMMENT
+)
 _MANUAL_MACRO = re.compile(rb"^[.'][ \t]*+(?:TH|Dd|Dt|SH|Sh|so)[ \t]++\S", re.MULTILINE)
 _ALL_COMMENTS = re.compile(rb"(?:(?:[.']?[ \t\r]*+|(?:%b)[^\n]*+)\n)++" % _ROFF_COMMENT)
 # Mail programs keep mailboxes without a suffix: "From - Mon Mar  3 10:00:00 2025" or less, then two headers.
