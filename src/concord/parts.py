@@ -264,7 +264,7 @@ class Parts:
 
 
 def _scheme(setting: str, url: str) -> str:
-    """Return the part of a URL that says what it leads to.
+    """Return the scheme of a URL, which says what kind of place it is.
 
     Raises:
         BadValue: there is none. What is there instead is not repeated: it may hold a password.

@@ -13,9 +13,9 @@ from concord.errors import Encrypted
 from concord.extractors.decode import decode
 from concord.extractors.html import markdown_of
 from concord.extractors.markdown import first_heading
-from concord.extractors.markdown_lines import names
 from concord.extractors.office_package import Attributes, Elements, Package, checked, opened
 from concord.extractors.plain import MAX_TITLE, with_plain_newlines
+from concord.text.word_lists import listed
 from concord.types import Extracted, Json
 
 _CONTAINER = "META-INF/container.xml"
@@ -23,7 +23,7 @@ _ENCRYPTION = "META-INF/encryption.xml"
 _PAGES = frozenset({"application/xhtml+xml", "text/html", "text/x-oeb1-document"})
 # XML may close any element at once. HTML would take <title/> for the beginning of one that never ends.
 _CLOSED_AT_ONCE = re.compile(r"<([A-Za-z][\w:.-]*+)([^<>]*)/>")
-_NEVER_CLOSED = names("area base br col embed hr img input link meta source track wbr")
+_NEVER_CLOSED = listed("area base br col embed hr img input link meta source track wbr")
 _DETAILS = {"creator": "author", "language": "language", "publisher": "publisher", "date": "date"}
 
 

@@ -9,23 +9,22 @@ from collections.abc import Callable
 
 from concord.errors import Encrypted
 from concord.extractors.markdown import first_heading
-from concord.extractors.markdown_lines import MarkdownLines, names
+from concord.extractors.markdown_lines import LOWEST_HEADING, MAX_COLUMNS, MarkdownLines
 from concord.extractors.office_package import Attributes, Elements, Package, in_pages, opened
 from concord.extractors.plain import MAX_TITLE
+from concord.text.word_lists import listed
 from concord.types import Extracted
 
-MAX_COLUMNS = 256  # kept in their places; what lies further out follows without gaps
 MAX_SPACES = 100  # that one element may stand for
 
 _CONTENT = "content.xml"
 _MANIFEST = "META-INF/manifest.xml"
 # Earlier versions, controls, what is written elsewhere as well, and alternatives to pictures and to letters.
-_LEFT_OUT = names(
+_LEFT_OUT = listed(
     "tracked-changes forms table-of-content alphabetical-index illustration-index table-index title desc "
     "ruby-text hidden-text hidden-paragraph"
 )
 _REPEATED = frozenset({"page-number", "date-time", "footer", "header"})  # frames that every slide has
-_LOWEST = 6  # heading of Markdown
 
 
 class OpenDocumentExtractor:
@@ -86,9 +85,7 @@ class _Body(Elements):
 
     def markdown(self) -> list[str]:
         """Return what was written, a text for each page."""
-        for page in self._pages:
-            page.end_block()
-        first, *slides = ["\n".join(line.text for line in page.lines) for page in self._pages]
+        first, *slides = [page.markdown() for page in self._pages]
         return slides if self.is_slides else [first]
 
     def start(self, name: str, attributes: Attributes) -> None:
@@ -134,7 +131,7 @@ class _Body(Elements):
 
     def begin_heading(self, attributes: Attributes) -> None:
         level = attributes.get("outline-level", "1")
-        self._begin_text(f"h{min(int(level), _LOWEST) if level.isdecimal() and int(level) else 1}")
+        self._begin_text(f"h{min(int(level), LOWEST_HEADING) if level.isdecimal() and int(level) else 1}")
 
     def _begin_text(self, tag: str) -> None:
         self._texts.append("paragraph")
@@ -191,9 +188,7 @@ class _Body(Elements):
         if self._tables > 1:
             return
         if self._is_sheets:
-            self._page.open("h1", {})
-            self._page.text(attributes.get("name", ""))
-            self._page.close("h1")
+            self._page.heading(attributes.get("name", ""))
         self._page.begin_table()
 
     def end_table(self) -> None:

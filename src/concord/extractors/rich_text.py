@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from concord.extractors.markdown import first_heading
-from concord.extractors.markdown_lines import MarkdownLines, names
+from concord.extractors.markdown_lines import LOWEST_HEADING, MarkdownLines
 from concord.extractors.office_package import checked
 from concord.extractors.plain import MAX_TITLE
 from concord.text.clean import clean
+from concord.text.word_lists import listed
 from concord.types import Extracted, Json
 
 # A word with its number, a byte in hex, a symbol, a brace, or text. Line ends mean nothing.
@@ -23,8 +24,8 @@ _TOKEN = re.compile(
     rb"\\(?:([a-zA-Z]{1,32})(-?[0-9]{1,10})?[ ]?|'([0-9a-fA-F]{2})|([^a-zA-Z]))"
     rb"|([{}])|([^\\{}\r\n]++)|[\r\n]++|\\"
 )
-# What is no text of the document, though it looks like it.
-_LEFT_OUT = names(
+# Groups that look like text and are no text of the document.
+_LEFT_OUT = listed(
     "colortbl pict objdata objclass objname objalias objsect header headerl headerr headerf footer footerl "
     "footerr footerf fldinst themedata datastore latentstyles xmlnstbl filetbl revtbl listtable "
     "listoverridetable rsidtbl generator nonshppict sp xe tc tcn private pnseclvl ud atnid atnauthor"
@@ -63,7 +64,6 @@ _CHARSETS = {  # of fonts, as Windows numbers them
     238: "cp1250",
 }
 _HEADING_STYLE = re.compile(r"(?:title|heading ([1-9]));", re.IGNORECASE)
-_LOWEST = 6  # heading of Markdown
 _DEEPEST = 8  # list
 _BREAK = "\n"  # in a paragraph
 
@@ -143,7 +143,7 @@ class _Document:
         self._decode()
         self.end_row()
         self.end_paragraph()
-        return "\n".join(line.text for line in self._page.lines)
+        return self._page.markdown()
 
     def _brace(self, brace: bytes) -> None:
         self._decode()
@@ -190,7 +190,7 @@ class _Document:
         found = _HEADING_STYLE.match("".join(self._texts[-1]).strip())
         self._texts[-1].clear()
         if found:
-            self._headings.setdefault(self._style, min(int(found[1] or 1), _LOWEST))
+            self._headings.setdefault(self._style, min(int(found[1] or 1), LOWEST_HEADING))
 
     def _take(self, data: bytes) -> None:
         self._is_optional = False
@@ -255,7 +255,7 @@ class _Document:
         self._group = self._group._replace(is_in_table=True)
 
     def take_outline(self, level: int | None) -> None:
-        heading = min((level or 0) + 1, _LOWEST) if 0 <= (level or 0) < 9 else 0
+        heading = min((level or 0) + 1, LOWEST_HEADING) if 0 <= (level or 0) < 9 else 0
         if self._group.part == "stylesheet":
             self._headings[self._style] = heading
         else:

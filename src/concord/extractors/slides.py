@@ -99,9 +99,8 @@ class _Slide(Elements):
 
     def markdown(self) -> str:
         """Return what the slide says."""
-        self._page.end_block()
         heading = f"# {self.title}" if self.title else ""
-        return "\n\n".join(filter(None, (heading, "\n".join(line.text for line in self._page.lines))))
+        return "\n\n".join(filter(None, (heading, self._page.markdown())))
 
     def begin_notes(self) -> None:
         """Take what the speaker has noted from here on."""
@@ -141,7 +140,7 @@ class _Slide(Elements):
         self._shape = ""
 
     def begin_paragraph(self, _: Attributes) -> None:
-        # What stands in a placeholder is a point of a list, unless it says otherwise.
+        # A paragraph of a placeholder is a point of a list, unless it says otherwise.
         is_point = self._shape in ("body", "obj") and not self._is_in_table and not self._is_in_notes
         self._level = 0 if is_point else -1
 

@@ -26,7 +26,8 @@ def answer_head(answer: Wire, found: int) -> str:
     """Return the lines above the results of a search; so many were found, whether or not they are here."""
     count = _count(answer) if found else "no results"
     doubt = "uncalibrated" if found and answer["calibrated"] is False else ""
-    lines = [" | ".join(_known([count, *_trust(answer, doubt), f"generation {answer['generation']}"]))]
+    trust = _trust(answer, doubt) if found else []  # in nothing: the note says why it is empty
+    lines = [" | ".join([count, *trust, f"generation {answer['generation']}"])]
     told = answer["note"] or ""
     lines += [
         f"without {one['strategy']}: {one['reason']}"

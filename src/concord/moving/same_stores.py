@@ -34,10 +34,9 @@ def plain(noun: Struct) -> dict[str, Any]:
 
 
 def merged(accesses: Mapping[str, Access], others: Mapping[str, Access]) -> dict[str, Access]:
-    """Return what two stores know of how often documents were read: the more, and the later, of both.
+    """Return how often documents were read according to two stores: the higher number, the later time.
 
-    A copy that is read has accesses of its own. Added up, those that it came with would count again with
-    every migration.
+    They are not added up: those that a copy came with would count again with every migration.
     """
     both = {
         one: Access(max(a.times, b.times), max(a.last_at, b.last_at))

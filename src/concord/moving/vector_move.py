@@ -1,8 +1,8 @@
 """Keeping a store's vectors in another home, top to bottom: reach → move → send → compare → clear the old.
 
-Vectors are taken from the embedding cache, so that the old home need not answer. What was sent there lies
-there with its text: it is deleted once nothing is missing in the new home, by the key it was sent under. A
-home that cannot be cleared now stays written down in the ledger, and every later run tries again.
+Vectors are taken from the embedding cache, so that the old home need not answer. It still has vectors with
+their texts: they are deleted, by the key under which they were sent, once nothing is missing in the new home.
+A home that cannot be cleared now stays written down in the ledger, and every later run tries again.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _clear(store: Store, tools: VectorMoveTools) -> Iterator[LeftBehind]:
         why = missing or (_ANOTHERS if home.is_anothers else _why_not_cleared(home, tools))
         if why:
             yield LeftBehind(home, why)
-        if why in (None, _ANOTHERS):  # of another's, who is told of it once can look whether it is needed
+        if why in (None, _ANOTHERS):  # another store's are reported once: they may still be needed
             store.ledger.forget(home)
 
 

@@ -41,5 +41,5 @@ class Context(Struct, frozen=True):
     rareness: float = 0.0  # of the query's words, from 0 to 1
     usual: tuple[float, float] | None = None  # mean and spread of the cosines that a usual search finds
     unfiltered: Ballots | None = None  # with what a narrow filter keeps out: others to compare with
-    is_literal: bool = False  # the query is a quotation or one identifier: who has it whole is wanted
+    is_literal: bool = False  # the query is a quotation or one identifier: a chunk with all of it is wanted
     blend: BlendNumbers = BLEND

@@ -159,7 +159,7 @@ class MemoryCatalog:
             return sum(allows(filter, document) for document in self._shelves.documents.values())
 
     def count_types(self) -> dict[DocumentType, int]:
-        """Return how many documents there are of each type that there is."""
+        """Return the number of documents by type."""
         return dict(Counter(document.type for document in self.documents()))
 
     def generation(self) -> int:

@@ -33,7 +33,7 @@ class MemorySpaces:
         return MemoryVectors(self._shelves, identity)
 
     def add(self, identity: Identity, recipe: Mapping[str, Json]) -> None:
-        """Make an empty space beside the others; of one that is there, only the recipe is written anew."""
+        """Make an empty space beside the others; if it is there already, only its recipe is replaced."""
         with self._shelves.changing():
             self._shelves.spaces.setdefault(identity, Held()).recipe = dict(recipe)
             self._shelves.activate(self._shelves.active or identity)

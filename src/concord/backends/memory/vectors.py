@@ -14,7 +14,7 @@ from concord.types import Chunk, ChunkId, Document, Filter, Identity, Pending, S
 
 
 class MemoryVectors:
-    """Chunks by meaning: those of an identity, or without one those of the space that is active."""
+    """Chunks by meaning: in the space of an identity, or, without one, in the active space."""
 
     def __init__(self, shelves: Shelves, identity: Identity | None = None) -> None:
         self._shelves = shelves
