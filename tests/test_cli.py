@@ -94,6 +94,13 @@ def test_an_unknown_option_is_answered_with_one_that_is_like_it_or_none(kb: Kb, 
     assert (run.status, run.err) == (2, f"error: there is no option {option!r}\nhint: {hint}\n")
 
 
+def test_an_option_without_its_value_is_answered_with_the_help_of_its_command(kb: Kb):
+    for command in (("note", "x", "--tags"), ("models", "add", "ollama", "--url")):
+        run = kb(*command)
+        name = " ".join(("kb", *command[: 2 if command[0] == "models" else 1]))
+        assert (run.status, run.err.splitlines()[1]) == (2, f"hint: `{name} --help` shows how")
+
+
 def test_kb_alone_shows_its_help_and_asks_for_a_command(kb: Kb):
     run = kb()
     assert (run.status, run.out) == (2, "")
@@ -753,10 +760,25 @@ def test_long_work_says_a_line_now_and_then(capsys: pytest.CaptureFixture[str]):
     assert lines == [
         "reading files: 19",
         "reading files: 39",
-        "embedding chunks: 59 of 1,000",
-        "embedding chunks: 79 of 1,000",
-        "embedding chunks: 99 of 1,000",
+        "embedding chunks: 59 of 1,000, about 8 min left",
+        "embedding chunks: 79 of 1,000, about 8 min left",
+        "embedding chunks: 99 of 1,000, about 8 min left",
     ]
+
+
+@pytest.mark.parametrize(
+    ("total", "left"),
+    [(21, "about 10 s"), (120, "about 50 s"), (6000, "about 50 min"), (60000, "about 8.3 h")],
+)
+def test_how_long_work_will_take_is_told_no_finer_than_anybody_knows(
+    capsys: pytest.CaptureFixture[str], total: int, left: str
+):
+    now = [0.0]
+    meter = Lines(lambda: now[0])
+    meter("embed", 0, total)
+    now[0] = LINE_EVERY_S
+    meter("embed", 20, total)
+    assert capsys.readouterr().err == f"embedding chunks: 20 of {total:,}, {left} left\n"
 
 
 def test_a_bar_is_drawn_only_when_the_work_lasts(capsys: pytest.CaptureFixture[str]):

@@ -103,6 +103,12 @@ def test_colours_can_be_refused(folder: Path, environment: dict[str, str], wish:
     assert "\x1b" not in shown
 
 
+def test_results_fit_into_a_narrow_terminal(folder: Path, environment: dict[str, str]):
+    _, shown = at_a_terminal("search", "zebra", environment=environment, NO_COLOR="1", COLUMNS="50")
+    assert "confidence" in shown
+    assert max(map(len, shown.splitlines())) <= 50
+
+
 def test_what_would_turn_the_text_around_is_spelt_out_at_a_terminal(
     folder: Path, environment: dict[str, str]
 ):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from concord.errors import Damaged, Encrypted, TooLarge
@@ -158,6 +158,7 @@ def test_what_is_locked_damaged_or_something_else_says_so():
         whole[: len(whole) // 2],
         make_package("word/other.xml", {}),
         make_xlsx({})[:-30],
+        make_package("word/a.xml", {"word/a.xml": '<?xml version="1.0" encoding="UTF-x"?><a/>'}),
     ):
         for extractor in (WordExtractor(), ExcelExtractor()):
             with pytest.raises(Damaged, match="is not a readable") as fault:
@@ -199,6 +200,7 @@ def test_a_broken_office_file_is_named_and_the_others_are_read_in_the_worker():
 
 
 @given(st.integers(0, 10_000), st.binary(min_size=1, max_size=20))
+@example(1251, b"\1")  # a directory that begins before the file does
 @settings(deadline=None, max_examples=60)
 def test_a_mutilated_office_file_gives_text_or_one_of_our_errors(at: int, noise: bytes):
     for extractor, whole in (

@@ -25,6 +25,7 @@ from concord.embedders.onnx import OnnxEmbedder
 from concord.embedders.openai import open_openai
 from concord.errors import BadValue, MissingExtra, UnknownName
 from concord.extractors.book import BookExtractor
+from concord.extractors.cards import CardsExtractor
 from concord.extractors.code import CodeExtractor
 from concord.extractors.excel import ExcelExtractor
 from concord.extractors.html import HtmlExtractor
@@ -67,6 +68,7 @@ LOCATIONS: Sequence[Callable[[str, str], object]] = (locate_sqlite, locate_postg
 OUTSIDE: Sequence[Callable[..., OutsideVectors]] = (QdrantOutsideVectors,)
 EXTRACTORS: Sequence[Callable[..., Extractor]] = (
     BookExtractor,
+    CardsExtractor,
     OpenDocumentExtractor,
     RichTextExtractor,
     SlidesExtractor,

@@ -38,6 +38,7 @@ TABLES: dict[str, dict[str, str]] = {
         "markdown": "concord.extractors.markdown:MarkdownExtractor",
         "notebook": "concord.extractors.notebook:NotebookExtractor",
         "text": "concord.extractors.plain:PlainExtractor",
+        "cards": "concord.extractors.cards:CardsExtractor",
         "subtitles": "concord.extractors.subtitles:SubtitlesExtractor",
         "code": "concord.extractors.code:CodeExtractor",
         "html": "concord.extractors.html:HtmlExtractor",

@@ -202,7 +202,7 @@ class Extracted(Struct, frozen=True):
     details: Mapping[str, Json] = field(default_factory=dict)
     page_starts: tuple[int, ...] = ()  # offset in `text` at which page 1, 2, … begins; empty when unpaged
     file_lines: tuple[int, ...] = ()  # file line of each line of `text`; empty when they are the same lines
-    language: str | None = None  # of code, by tree-sitter's name; of data csv or json; of mails mbox
+    language: str | None = None  # of code, by tree-sitter's name; csv, json, mbox; of light markup org …
     body_start: int = 0  # offset in `text` at which front matter ends; 0 when there is none
 
 

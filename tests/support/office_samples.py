@@ -49,8 +49,14 @@ def make_xlsx(sheets: Mapping[str, Sequence[str]], *, strings: Sequence[str] = (
     )
 
 
-def make_pptx(slides: Sequence[str], *, notes: Mapping[int, str] | None = None, core: str = "") -> bytes:
-    """Return a presentation; a slide is the XML of its shapes, as are the notes of a slide, by its number."""
+def make_pptx(
+    slides: Sequence[str],
+    *,
+    notes: Mapping[int, str] | None = None,
+    diagrams: Mapping[int, str] | None = None,
+    core: str = "",
+) -> bytes:
+    """Return a presentation; a slide is the XML of its shapes, as are its notes and diagram, by number."""
     numbers = range(1, len(slides) + 1)
     # The last file is the first slide.
     listed = "".join(f'<p:sldId id="25{n}" r:id="r{n}"/>' for n in reversed(numbers))
@@ -62,11 +68,14 @@ def make_pptx(slides: Sequence[str], *, notes: Mapping[int, str] | None = None, 
     }
     for number, shapes in zip(numbers, reversed(slides), strict=True):
         parts[f"ppt/slides/s{number}.xml"] = _xml(shapes)
-    for number, shapes in (notes or {}).items():
+    for number in numbers:
         file = f"s{len(slides) + 1 - number}.xml"
-        target = f'<Relationship Id="n" Target="../notesSlides/{file}"/>'
-        parts[f"ppt/slides/_rels/{file}.rels"] = f"<Relationships>{target}</Relationships>"
-        parts[f"ppt/notesSlides/{file}"] = _xml(shapes)
+        beside = {f"notesSlides/{file}": (notes or {}).get(number)}
+        beside |= {f"diagrams/data{file}": (diagrams or {}).get(number)}
+        told = {name: shapes for name, shapes in beside.items() if shapes}
+        targets = "".join(f'<Relationship Id="{name}" Target="../{name}"/>' for name in told)
+        parts[f"ppt/slides/_rels/{file}.rels"] = f"<Relationships>{targets}</Relationships>"
+        parts |= {f"ppt/{name}": _xml(shapes) for name, shapes in told.items()}
     return make_package("ppt/main.xml", parts)
 
 

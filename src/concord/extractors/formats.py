@@ -14,7 +14,7 @@ class Format(NamedTuple):
 
     extractor: str  # a name in the table of extractors
     type: DocumentType
-    language: str | None = None  # of code, by tree-sitter's name; of data csv or json
+    language: str | None = None  # of code, by tree-sitter's name; of data csv or json; of light markup org …
     risky: bool = False  # crafted input can crash or exhaust what parses it
 
 
@@ -28,6 +28,12 @@ MARKDOWN = Format("markdown", "markdown")
 NOTEBOOK = Format("notebook", "markdown")
 MANUAL = Format("manual", "markdown")
 TEXT = Format("text", "text")
+ASCIIDOC = Format("text", "text", "asciidoc")
+ORG = Format("text", "text", "org")
+LATEX = Format("text", "text", "latex")
+MEDIAWIKI = Format("text", "text", "mediawiki")
+TEXTILE = Format("text", "text", "textile")
+CARDS = Format("cards", "markdown")
 SUBTITLES = Format("subtitles", "text")
 DATA = Format("text", "data")
 TABLE = Format("text", "data", "csv")
@@ -49,10 +55,16 @@ _BINARY = (PDF, WORD, EXCEL, SLIDES, OPEN_DOCUMENT, BOOK)
 _BY_FORMAT = {
     MARKDOWN: "md markdown mdown mkd mkdn mdx qmd rmd",
     NOTEBOOK: "ipynb",
-    TEXT: "txt text log rst rest adoc asciidoc asc org tex bib diff patch man textile wiki",
+    TEXT: "txt text log rst rest bib diff patch man",
+    ASCIIDOC: "adoc asciidoc asc",
+    ORG: "org",
+    LATEX: "tex latex ltx",
+    MEDIAWIKI: "wiki mediawiki",
+    TEXTILE: "textile",
     SUBTITLES: "srt vtt",
+    CARDS: "ics ical vcf vcard",
     DATA: "yaml yml toml ini cfg conf config properties xml xsd xsl xslt rss atom opml plist desktop service "
-    "editorconfig cnf gitconfig npmrc",
+    "editorconfig cnf gitconfig",
     TABLE: "csv tsv",
     JSON: "json jsonl ndjson json5 jsonc geojson",
     HTML: "html htm xhtml shtml",
@@ -174,11 +186,13 @@ _HTML_HEAD = re.compile(
     rb"\s*+(?:<\?xml[^>]*+>\s*+)?(?:(?><!--.*?-->)\s*+)*+<(?:!doctype\s+html|html)\b",
     re.IGNORECASE | re.DOTALL,
 )
-# git.1, ssh.1ssl, perl.3pm … but so are numbered many files that are something else. A page begins with a
-# request or a comment, and has a title, a section, or nothing but comments that far.
+# Many files are numbered that are something else. A page begins with a request or a comment, and has a title,
+# a section, or nothing but comments that far.
 _MANUAL_EXTENSION = re.compile(r"[0-9][a-z]{0,9}|n|l|man|mdoc|mandoc|roff|nroff|troff")
 _ROFF_COMMENT = rb"[.']?[ \t]*+\\[\"#]|'{3}"
-_MANUAL_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*+(?:%b|[.'][ \t]*+[A-Za-z]{2}\b)" % _ROFF_COMMENT)
+_MANUAL_START = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*+(?:\.[ \t]*+\r?\n\s*+)*+(?:%b|[.'][ \t]*+[A-Za-z]{2}\b)" % _ROFF_COMMENT
+)
 _MANUAL_MACRO = re.compile(rb"^[.'][ \t]*+(?:TH|Dd|Dt|SH|Sh|so)[ \t]++\S", re.MULTILINE)
 _ALL_COMMENTS = re.compile(rb"(?:(?:[.']?[ \t\r]*+|(?:%b)[^\n]*+)\n)++" % _ROFF_COMMENT)
 # Mail programs keep mailboxes without a suffix: "From - Mon Mar  3 10:00:00 2025" or less, then two headers.
@@ -204,7 +218,7 @@ def detect(name: str, head: bytes) -> Format | Refusal:
         return Refusal("unsupported format")
     if looks_binary(head):
         return Refusal("binary")
-    if _MANUAL_EXTENSION.fullmatch(extension(name)) and _is_manual(head):
+    if may_be_manual(name) and _is_manual(head):
         return MANUAL
     return known or _by_content(head)
 
@@ -213,6 +227,11 @@ def extension(name: str) -> str:
     """Return what follows the last dot of a file name, in lower case; nothing when there is no dot."""
     _, dot, after = name.rpartition("/")[2].rpartition(".")
     return after.lower() if dot else ""
+
+
+def may_be_manual(name: str) -> bool:
+    """Return whether a manual page may have this name: git.1, ssh.1ssl, perl.3pm."""
+    return _MANUAL_EXTENSION.fullmatch(extension(name)) is not None
 
 
 def by_name(name: str) -> Format | None:

@@ -159,12 +159,7 @@ class MarkdownLines:
         rest = "  " if self._lists else ""
         written = [
             Line(
-                quote
-                + indent
-                + (self._marker or rest if n == 0 else rest)
-                + around
-                + _escaped(line)
-                + around,
+                quote + indent + (self._marker or rest if n == 0 else rest) + around + escaped(line) + around,
                 line,
             )
             for n, line in enumerate(lines)
@@ -267,7 +262,7 @@ def fence_around(code: str) -> str:
     return max(["``", *runs], key=len) + "`"
 
 
-def _escaped(line: str) -> str:
+def escaped(line: str) -> str:
     """Return a line that a reader of Markdown will not take for a heading, a fence or a table."""
     return "\\" + line if _READS_AS_MARKUP.match(line) else line
 

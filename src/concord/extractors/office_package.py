@@ -26,7 +26,8 @@ MAX_CHARACTERS = 20_000_000  # of text, as for PDF
 _BLOCK = 1 << 16
 _LOCKED = bytes.fromhex("D0CF11E0A1B11AE1")  # a compound file: what is encrypted is put into one, whole
 _BROKEN = (BadZipFile, zlib.error, struct.error, expat.ExpatError, NotImplementedError, RuntimeError)
-_MISSING = (KeyError, EOFError, OSError)  # a part that is not there, or cut off
+# A part or an encoding that is not there, and a part that is cut off or begins before the file.
+_MISSING = (LookupError, EOFError, OSError, ValueError)
 # As Microsoft, then as OpenDocument calls them; there, `creator` is who was the last to change it.
 _PROPERTIES = {
     "creator": "author",

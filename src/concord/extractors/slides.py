@@ -6,6 +6,7 @@ the date, the footer) is left out.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from concord.errors import TooLarge
@@ -18,6 +19,7 @@ MAX_SLIDES = 5_000
 
 _TITLES = frozenset({"title", "ctrTitle"})
 _EVERYWHERE = frozenset({"sldNum", "dt", "ftr", "hdr", "sldImg"})  # placeholders that say the same on all
+_DRAWN = re.compile(r"/(?:diagrams/data|charts/chart)[^/]*$")  # SmartArt, and the titles of charts
 _LEVELS = "012345678"
 
 
@@ -60,10 +62,12 @@ def _parts(package: Package) -> list[str]:
 def _slide(package: Package, part: str) -> _Slide:
     slide = _Slide()
     package.read(part, slide)
-    for target in package.targets(part).values():
-        if "/notesSlides/" in target and target in package:
-            slide.begin_notes()
-            package.read(target, slide)
+    others = [target for target in package.targets(part).values() if target in package]
+    for drawn in (one for one in others if _DRAWN.search(one)):
+        package.read(drawn, slide)
+    for notes in (one for one in others if "/notesSlides/" in one):
+        slide.begin_notes()
+        package.read(notes, slide)
     return slide
 
 
@@ -88,6 +92,7 @@ class _Slide(Elements):
         self._level = -1  # at which the open paragraph is a point of a list; -1 is none
         self._lists = 0  # open, because the paragraph has text
         self._titles: list[str] = []
+        self._copies = 0  # how deep inside of what stands in for shapes in old programs: said twice otherwise
         self._is_text = False
         self._is_in_table = False
         self._is_in_notes = False
@@ -102,15 +107,19 @@ class _Slide(Elements):
         self._is_in_notes = True
 
     def start(self, name: str, attributes: Attributes) -> None:
-        if action := _START.get(name):
+        if self._copies or name == "Fallback":
+            self._copies += 1
+        elif action := _START.get(name):
             action(self, attributes)
 
     def end(self, name: str) -> None:
-        if action := _END.get(name):
+        if self._copies:
+            self._copies -= 1
+        elif action := _END.get(name):
             action(self)
 
     def text(self, text: str) -> None:
-        if not self._is_text or self._shape in _EVERYWHERE:
+        if not self._is_text or self._copies or self._shape in _EVERYWHERE:
             return
         if self._shape in _TITLES and not self._is_in_notes:
             self._titles.append(text)

@@ -69,7 +69,7 @@ def _sections(extracted: Extracted, tokens: Tokens, size: ChunkSize) -> list[Sec
         return _records(extracted, tokens, size)
     if extracted.type in MARKDOWN_TYPES:
         return read_markdown(extracted.text, extracted.body_start)
-    return read_plain(extracted.text)
+    return read_plain(extracted.text, extracted.language)
 
 
 def _records(extracted: Extracted, tokens: Tokens, size: ChunkSize) -> list[Section]:

@@ -1,12 +1,13 @@
-"""The structure of text without markup: paragraphs under headings, unknown code."""
+"""The structure of text without markup, or with little: paragraphs under headings, unknown code."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
 
 from concord.text.labels import labels_of
+from concord.text.marked_headings import MarkedHeading, marked_headings
 from concord.text.outline import Block, Heading, Kind, Section, open_section
 from concord.text.releases import is_release
 from concord.text.titles import Title, first_title, listings, marked_title, title_readers, without_roles
@@ -18,6 +19,7 @@ _BETWEEN_ROWS = 0.15  # of a table that is drawn with lines
 # +-----+-----+ between the rows of a table, as reStructuredText has them.
 _BORDER = re.compile(r"^[ \t]*+\+(?:[-=]++\+)++[ \t]*+(?:\n|\Z)", re.MULTILINE)
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*+\n)+")
+_BLANK = re.compile(r"(?:[^\S\n]*+\n)*+")
 _VISIBLE = re.compile(r"\S")
 
 
@@ -40,8 +42,10 @@ class _Headings:
         return tuple(self._path)
 
 
-def read_plain(text: str) -> list[Section]:
-    """Return the paragraphs of a text under its headings, if it has any."""
+def read_plain(text: str, markup: str | None = None) -> list[Section]:
+    """Return the paragraphs of a text under its headings, if it has any; a light markup has its own."""
+    if marked := list(marked_headings(text, markup)):
+        return _read_marked(text, marked)
     sections, headings = [Section((), [])], _Headings()
     paragraphs = list(_paragraphs(text))
     readers = title_readers(text, paragraphs)
@@ -57,6 +61,26 @@ def read_plain(text: str) -> list[Section]:
         if start < end:
             _append_paragraph(sections[-1], text, start, end)
     return [section for section in sections if section.blocks]
+
+
+def _read_marked(text: str, headings: Sequence[MarkedHeading]) -> list[Section]:
+    """Return the paragraphs of a text whose headings are known."""
+    sections = [Section((), [])]
+    path: list[MarkedHeading] = []
+    _append_paragraphs(sections[0], text, 0, headings[0].start)
+    for heading, end in zip(headings, [*(one.start for one in headings[1:]), len(text)], strict=True):
+        path = [*(one for one in path if one.level < heading.level), heading]
+        open_section(sections, tuple(one.words for one in path), labels_of(text, heading.words))
+        blank = _BLANK.match(text, heading.end, end)
+        below = blank.end() if blank else end
+        _append(sections[-1], heading.start, below, "heading")
+        _append_paragraphs(sections[-1], text, below, end)
+    return [section for section in sections if section.blocks]
+
+
+def _append_paragraphs(section: Section, text: str, start: int, end: int) -> None:
+    for at, below in _paragraphs(text[start:end]):
+        _append_paragraph(section, text, start + at, start + below)
 
 
 def _append_paragraph(section: Section, text: str, start: int, end: int) -> None:
