@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from time import process_time
+
+import pytest
+
 from concord.extractors.subtitles import SubtitlesExtractor
 from concord.types import Extracted
 
@@ -42,3 +46,15 @@ def test_a_file_without_a_cue_is_text_as_it_is():
     extracted = read("notes on subtitles\n\nnone here")
     assert extracted.text == "notes on subtitles\n\nnone here"
     assert extracted.file_lines == ()
+
+
+def test_what_is_less_and_greater_is_no_tag():
+    extracted = read("1\n00:00:01,000 --> 00:00:02,000\nif x < 3 and <b>y</b> > 1\n")
+    assert extracted.text == "[0:00:01] if x < 3 and y > 1"
+
+
+@pytest.mark.parametrize("line", ["<v." * 70_000, "<v" + " " * 200_000, "{\\" * 100_000, "</" * 100_000])
+def test_tags_that_never_end_take_no_time(line: str):
+    before = process_time()
+    assert read(f"00:01.000 --> 00:02.000\n{line}\n").type == "text"
+    assert process_time() - before < 2

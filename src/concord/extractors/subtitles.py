@@ -20,8 +20,10 @@ PARAGRAPH_S = 60
 _TIMES = re.compile(
     r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,]\d{1,3}[ \t]+-->[ \t]+(?:\d{1,4}:)?\d{1,2}:\d{1,2}[.,]\d{1,3}"
 )
-_VOICE = re.compile(r"<v(?:\.[^ \t>]*)?[ \t]+([^<>]+)>")
-_TAG = re.compile(r"</?[^<>]*>|\{\\[^{}]*\}")  # of WebVTT and HTML, and positions of other players
+# Possessive, and never beyond the next tag: a line of nothing but beginnings of tags would take minutes.
+_VOICE = re.compile(r"<v(?:\.[^ \t<>]*+)?[ \t]++([^<>]++)>")
+# Of WebVTT and HTML, and positions of other players. "x < 3 and y > 1" is said.
+_TAG = re.compile(r"</?(?![\s/])[^<>]*+>|\{\\[^{}]*+\}")
 
 
 class _Cue(NamedTuple):
