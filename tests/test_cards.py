@@ -56,8 +56,8 @@ def test_an_event_is_a_section_in_words_without_its_alarms_and_time_zones():
     extracted = read(CALENDAR)
     assert extracted.text.strip() == (
         "## Dentist, Dr. Braun\n\n- Starts: 2026-11-20 09:00 Europe/Berlin\n- Ends: 2026-11-20 08:30 UTC\n"
-        "- Where: Hauptstr. 5, Kiel\nBring the card.\n\\# Be on time.\n- Organizer: ann@example.org\n\n"
-        "## (no title)\n\n- Starts: 2026-12-24"
+        "- Where: Hauptstr. 5, Kiel\nBring the card.\n\\# Be on time.\n"
+        "- Organizer: Ann: the boss, ann@example.org\n\n## (no title)\n\n- Starts: 2026-12-24"
     )
     lines = dict(zip(extracted.text.split("\n"), extracted.file_lines, strict=True))
     assert (lines["## Dentist, Dr. Braun"], lines["- Where: Hauptstr. 5, Kiel"]) == (12, 14)
@@ -75,6 +75,34 @@ def test_what_holds_neither_event_nor_person_is_data_as_it_is():
     assert (read("BEGIN:VCALENDAR\nEND:VCALENDAR").type, read("no card").text) == ("data", "no card")
     assert read("BEGIN:VEVENT\nSUMMARY:cut off").type == "data"
     assert read('DTSTART;X="' + '"' * 20_000 + "\n" + "A;" * 20_000).type == "data"
+
+
+def test_a_telephone_number_is_no_day():
+    assert "- Phone: 20301234\n" in read("BEGIN:VCARD\nFN:Ann\nTEL:20301234\nNOTE:x\nEND:VCARD").text
+
+
+def test_people_of_an_event_are_named_and_how_long_it_lasts_is_told():
+    extracted = read(
+        "BEGIN:VEVENT\nSUMMARY:Tea\nDURATION:PT1H\n"
+        "ATTENDEE;CN=Jane Doe;ROLE=CHAIR:mailto:jd@x.org\nEND:VEVENT"
+    )
+    assert extracted.text.strip() == "## Tea\n\n- Lasts: PT1H\n- Attendee: Jane Doe, jd@x.org"
+
+
+def test_a_card_of_an_old_telephone_is_read_in_letters():
+    extracted = read(
+        "BEGIN:VCARD\nVERSION:2.1\nN;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:M=C3=BCller;J=C3=B6rg;;;\n"
+        "NOTE;ENCODING=QUOTED-PRINTABLE:likes=0D=0Atea and =\n=C3=89clairs\nEMAIL:j@x.org\nEND:VCARD"
+    )
+    assert extracted.text.strip() == "## Jörg Müller\n\nlikes\ntea and Éclairs\n- E-mail: j@x.org"
+    assert extracted.file_lines == (3, 3, 4, 4, 6, 6)
+
+
+def test_an_alarm_that_never_ends_hides_no_other_event():
+    extracted = read(
+        "BEGIN:VEVENT\nSUMMARY:One\nBEGIN:VALARM\nEND:VEVENT\nBEGIN:VEVENT\nSUMMARY:Two\nEND:VEVENT"
+    )
+    assert "## Two" in extracted.text
 
 
 def test_an_event_is_found_by_its_day(tmp_path: Path):

@@ -6,12 +6,14 @@ file is found neither by its words nor by its days. Each line knows the line of 
 
 from __future__ import annotations
 
+import quopri
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from concord.extractors.decode import decode
 from concord.extractors.markdown_lines import escaped
-from concord.extractors.plain import readable
+from concord.extractors.plain import readable, with_plain_newlines
 from concord.text.clean import clean
 from concord.types import Extracted
 
@@ -20,17 +22,24 @@ _BEGINS = frozenset({"VEVENT", "VTODO", "VJOURNAL", "VCARD"})
 _INSIDE = frozenset({"VALARM", "STANDARD", "DAYLIGHT", "VTIMEZONE", "VFREEBUSY"})  # nothing that people read
 _MOMENT = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)(?:T(\d\d):?(\d\d)(?::?\d\d)?(Z?))?$")
 _ZONE = re.compile(r";TZID=\"?([^;:\"]+)", re.IGNORECASE)
+_CHARSET = re.compile(r";CHARSET=\"?([^;:\"]+)", re.IGNORECASE)
+_PERSON = re.compile(r";CN=(?:\"([^\"]+)\"|([^;:\"]+))", re.IGNORECASE)
+_IN_HEX = "QUOTED-PRINTABLE"  # as old telephones write whatever is not ASCII
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _TITLES = ("SUMMARY", "FN")
+_MOMENTS = frozenset({"DTSTART", "DTEND", "DUE", "COMPLETED", "BDAY", "ANNIVERSARY"})
 _NAMES = {  # property → what it says, in words
     "DTSTART": "Starts",
     "DTEND": "Ends",
+    "DURATION": "Lasts",
     "DUE": "Due",
     "COMPLETED": "Completed",
     "RRULE": "Repeats",
     "LOCATION": "Where",
     "ORGANIZER": "Organizer",
     "ATTENDEE": "Attendee",
+    "CONTACT": "Contact",
+    "RESOURCES": "Resources",
     "STATUS": "Status",
     "CATEGORIES": "Categories",
     "URL": "Link",
@@ -43,6 +52,7 @@ _NAMES = {  # property → what it says, in words
     "ROLE": "Role",
     "TEL": "Phone",
     "EMAIL": "E-mail",
+    "IMPP": "Chat",
     "ADR": "Address",
     "BDAY": "Birthday",
     "ANNIVERSARY": "Anniversary",
@@ -83,13 +93,25 @@ def _unfolded(text: str) -> Iterator[_Property]:
     """Yield the properties of a file, each on one line."""
     whole: list[str] = []
     first = 1
+    is_in_hex = False  # then a sign at a line's end says that there is more
     for number, line in enumerate([*text.split("\n"), ""], 1):
+        if is_in_hex and whole[-1].endswith("="):
+            whole[-1:] = [whole[-1][:-1], line]
+            continue
         if line[:1] in (" ", "\t") and whole:
             whole.append(line[1:])
             continue
         if found := _PROPERTY.fullmatch("".join(whole)):
-            yield _Property(found[1].upper(), found[2], found[3].strip(), first)
+            yield _Property(found[1].upper(), found[2], _value(found[2], found[3]).strip(), first)
         whole, first = [line], number
+        is_in_hex = _IN_HEX in line.partition(":")[0].upper()
+
+
+def _value(parameters: str, written: str) -> str:
+    if _IN_HEX not in parameters.upper():
+        return written
+    charset = _CHARSET.search(parameters)
+    return with_plain_newlines(decode(quopri.decodestring(written), charset[1] if charset else None))
 
 
 def _cards(properties: Iterator[_Property]) -> Iterator[list[_Property]]:
@@ -101,7 +123,7 @@ def _cards(properties: Iterator[_Property]) -> Iterator[list[_Property]]:
         if one.name in ("BEGIN", "END") and kind in _INSIDE:
             depth = max(0, depth + (1 if one.name == "BEGIN" else -1))
         elif one.name == "BEGIN" and kind in _BEGINS:
-            card = []
+            card, depth = [], 0  # an alarm that never ends must not hide the events after its own
         elif one.name == "END" and kind in _BEGINS and card is not None:
             yield card
             card = None
@@ -111,7 +133,7 @@ def _cards(properties: Iterator[_Property]) -> Iterator[list[_Property]]:
 
 def _written(card: Sequence[_Property]) -> Iterator[_Line]:
     """Yield the lines of a card: its title as a heading, and then what is said, a line each."""
-    title = next((one for one in card if one.name in _TITLES), None)
+    title = next((one for one in card if one.name in _TITLES and one.value), None) or _unformatted(card)
     said = [(one, words) for one in card if one.name in _NAMES and (words := _words(one))]
     if title is None and not said:
         return
@@ -125,17 +147,27 @@ def _written(card: Sequence[_Property]) -> Iterator[_Line]:
     yield _Line("", card[-1].line)
 
 
+def _unformatted(card: Sequence[_Property]) -> _Property | None:
+    """Return the name of a person whose card has it in parts only, the family's first."""
+    for one in card:
+        if one.name == "N" and (parts := [part for part in one.value.split(";")[:2] if part.strip()]):
+            return one._replace(value=" ".join(reversed(parts)))
+    return None
+
+
 def _words(one: _Property) -> str:
     if "ENCODING=B" in one.parameters.upper() or one.value.startswith("data:"):
         return ""  # a picture or a sound
     value = one.value
-    if found := _MOMENT.match(value):
+    if one.name in _MOMENTS and (found := _MOMENT.match(value)):
         return _moment(found, one.parameters)
     if one.name in _PARTED:
         value = ", ".join(part for part in value.split(";") if part.strip())
     for scheme in _SCHEMES:
         value = value[len(scheme) :] if value.lower().startswith(scheme) else value
-    return _plain(value).strip()
+    person = _PERSON.search(one.parameters)
+    who = f"{(person[1] or person[2]).strip()}, " if person else ""
+    return (who + _plain(value)).strip()
 
 
 def _moment(found: re.Match[str], parameters: str) -> str:
