@@ -57,6 +57,14 @@ def test_sheets_are_tables_whose_cells_may_stand_for_several():
     assert far.count("|", 0, far.index("\n")) < 300
 
 
+def test_a_comment_on_a_cell_stands_in_it_and_paragraphs_of_repeated_cells_stay_apart():
+    noted = "<t:table-cell><o:annotation><t:p>Sure?</t:p></o:annotation><t:p>7</t:p></t:table-cell>"
+    same = '<t:table-cell t:number-columns-repeated="2"><t:p>a</t:p><t:p>b</t:p></t:table-cell>'
+    row = f"<t:table-row>{noted}{same}</t:table-row>"
+    extracted = odf("spreadsheet", f'<t:table t:name="Costs">{row}</t:table>')
+    assert extracted.text == "# Costs\n\n| (Sure?) 7 | a b | a b |\n| --- | --- | --- |"
+
+
 def test_a_table_in_a_text_may_hold_lists_and_tables():
     inner = "<t:table><t:table-row><t:table-cell><t:p>inner</t:p></t:table-cell></t:table-row></t:table>"
     points = "<t:list><t:list-item><t:p>a</t:p></t:list-item><t:list-item><t:p>b</t:p></t:list-item></t:list>"

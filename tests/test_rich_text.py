@@ -56,6 +56,11 @@ def test_letters_are_read_in_the_code_page_of_their_font_and_in_unicode():
     assert extracted.text == "café Привет テ €5 ü. 😀 “quoted” —"
 
 
+def test_a_note_in_a_note_takes_no_text_with_it():
+    assert read(r"a{\footnote b{\footnote c} d} e\par the rest\par").text == "a (b (c) d) e\n\nthe rest"
+    assert read(r"{\info\title Rules}the rest\par").text == "the rest"
+
+
 @given(st.text(alphabet="\\{}*'ab \n\r019-;u", max_size=60))
 def test_no_sequence_of_marks_and_braces_stops_the_reader(body: str):
     read(body + r"}}}\par after")

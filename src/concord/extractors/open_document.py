@@ -135,7 +135,11 @@ class _Body(Elements):
 
     def _begin_text(self, tag: str) -> None:
         self._texts.append("paragraph")
+        if self._tables:
+            self._cell.append(" ")
         if self._notes:
+            if self._tables and not self._has_cell:  # a comment on a cell comes before its text
+                self._begin_cell()
             self._page.text(self._gap)
             self._gap = " "
         else:

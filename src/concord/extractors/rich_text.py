@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Callable, Mapping
+from itertools import chain
 from typing import NamedTuple
 
 from concord.extractors.markdown import first_heading
@@ -105,7 +106,7 @@ class _Document:
         self.told: dict[str, str] = {}
         self._page = MarkdownLines()
         self._group = _Group()
-        self._outer: list[_Group] = []
+        self._outer: list[tuple[_Group, int]] = []  # with the number of texts that were open
         self._encoding = "cp1252"
         self._bytes = bytearray()  # text that is yet to be decoded
         self._texts: list[list[str]] = [[]]  # of the open paragraph, and of the parts open in it
@@ -149,7 +150,7 @@ class _Document:
         self._decode()
         self._is_optional = False
         if brace == b"{":
-            self._outer.append(self._group)
+            self._outer.append((self._group, len(self._texts)))
         else:
             self._end_group()
 
@@ -177,12 +178,14 @@ class _Document:
     def _end_group(self) -> None:
         if not self._outer:
             return
-        ended, self._group = self._group, self._outer.pop()
+        ended = self._group
+        self._group, texts = self._outer.pop()
         self._to_pass = 0
         if ended.part == "stylesheet":
             self._end_style()
-        if ended.part != self._group.part and len(self._texts) > 1:
-            said = " ".join("".join(self._texts.pop()).split())
+        if len(self._texts) > texts:
+            said = " ".join("".join(chain.from_iterable(self._texts[texts:])).split())
+            del self._texts[texts:]
             if action := _PARTS[ended.part]:
                 action(self, said)
 
