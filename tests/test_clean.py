@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from time import process_time
 
 import pytest
 from hypothesis import given, settings
@@ -174,6 +175,12 @@ def test_the_document_decides_about_a_hyphen_it_writes_elsewhere():
     assert text.count("re-enter") == 2
     text, _ = clean_pages(["A nontrivial proof.\n\nIt is non-\ntrivial."])
     assert text.count("nontrivial") == 2
+
+
+def test_a_page_of_one_endless_word_takes_no_time():
+    begun = process_time()
+    assert clean_pages(["acgt" * 25_000, "a-" * 50_000])[1] == (0, 100_001)
+    assert process_time() - begun < 2
 
 
 def test_ligatures_become_letters_on_pages():

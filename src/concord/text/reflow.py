@@ -16,6 +16,7 @@ from msgspec import Struct
 _SOFT_HYPHEN = "\xad"
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _DIVIDED = re.compile(r"((?:[^\W\d_]+-)*[^\W\d_]+)[-\u2010\xad]$")
+_LONGEST_DIVIDED = 100  # characters: longer is no word, and would be read again from each of its letters
 _FIRST_WORD = re.compile(r"[^\W\d_]+")
 # Words that keep their hyphen when nothing in the document says otherwise.
 _HYPHENATING = frozenset(
@@ -90,7 +91,8 @@ def goes_on(line: str, below: str) -> bool:
 
 def _seam(line: str, below: str, width: int, vocabulary: Vocabulary) -> tuple[str, str]:
     """Return a line as it is written, and what parts it from the next."""
-    divided, right = _DIVIDED.search(line), _FIRST_WORD.match(below)
+    divided = _DIVIDED.search(line, max(0, len(line) - _LONGEST_DIVIDED))
+    right = _FIRST_WORD.match(below)
     if divided and right:
         is_one = line.endswith(_SOFT_HYPHEN) or _is_one_word(divided[1], right[0], vocabulary)
         return (line[:-1] if is_one else line), ""
