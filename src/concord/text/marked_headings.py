@@ -7,7 +7,7 @@ text may: those are in `titles.py`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 # No heading is longer than 200 characters, and so no line is read again from each of its spaces.
@@ -16,14 +16,20 @@ _PATTERNS = {
     "org": r"(?P<mark>\*{1,8})[ \t]+(?:(?:TODO|DONE|NEXT|WAITING)[ \t]+)?(?:\[#[A-Z0-9]\][ \t]+)?"
     r"(?P<words>[^\s*][^\n]{0,200}?)(?:[ \t]+:[\w@#%:]{1,200}:)?[ \t]*+",
     "latex": r"[ \t]*+\\(?P<mark>part|chapter|(?:sub){0,2}section|paragraph)\*?(?:\[[^\]\n]*+\])?"
-    r"\{(?P<words>(?:[^{}\n]|\{[^{}\n]*+\}){1,200}+)\}[^\n]*+",
+    r"\{(?P<words>(?:[^{}\n]|\{(?:[^{}\n]|\{[^{}\n]*+\})*+\}){1,200}+)\}[^\n]*+",
     "mediawiki": r"(?P<mark>={1,6})[ \t]*+(?P<words>[^=\s][^\n]{0,200}?)[ \t]*={1,6}[ \t]*+",
     "textile": r"h(?P<mark>[1-6])(?:[(\[{<>=#][^\s.]{0,200})?\.[ \t]++(?P<words>\S[^\n]{0,200}+)",
 }
 _LATEX_LEVELS = ("part", "chapter", "section", "subsection", "subsubsection", "paragraph")
 _LATEX_COMMAND = re.compile(r"\\(?:label|index|footnote|thanks)\{[^{}]*+\}|\\[a-zA-Z]+\*?|[{}$~]")
-# A listing of AsciiDoc: its first line stands below a blank one or what tells of it, not below a heading.
-_LISTING = re.compile(r"(?:\A|\n[ \t]*\n|\n[.\[][^\n]+\n)(?P<fence>-{4,}|\.{4,}|/{4,}|\+{4,})[ \t]*(?=\n)")
+# A listing of AsciiDoc stands between two such lines.
+_FENCE = re.compile(r"^(?P<fence>-{4,}|\.{4,}|/{4,}|\+{4,})[ \t]*+$", re.MULTILINE)
+# Older AsciiDoc underlines its headings, below a blank line or an anchor, with lines that are nearly as long.
+_UNDERLINED = re.compile(
+    r"(?:\A|(?<=\n\n)|(?<=\]\n))(?P<words>\w[^\n]{0,200})\n(?P<line>([=~^+-])\3{2,200}+)[ \t]*+$",
+    re.MULTILINE,
+)
+_NEARLY = 2  # characters
 
 
 class MarkedHeading(NamedTuple):
@@ -39,7 +45,24 @@ def marked_headings(text: str, markup: str | None) -> Iterator[MarkedHeading]:
     """Yield the headings of a text in a light markup, in order."""
     if markup not in _PATTERNS:
         return
-    listings = _listings(text) if markup == "asciidoc" else iter(())
+    if markup == "asciidoc":
+        yield from _of_asciidoc(text)
+    else:
+        yield from _marked(text, markup, iter(()))
+
+
+def _of_asciidoc(text: str) -> Sequence[MarkedHeading]:
+    """Return the headings that are marked, outside of listings; none where most are underlined."""
+    marked = list(_marked(text, "asciidoc", _listings(text)))
+    underlined = sum(map(_is_underlined, _UNDERLINED.finditer(text))) if marked else 0
+    return marked if len(marked) >= underlined else []
+
+
+def _is_underlined(found: re.Match[str]) -> bool:
+    return abs(len(found["words"].rstrip()) - len(found["line"])) <= _NEARLY
+
+
+def _marked(text: str, markup: str, listings: Iterator[tuple[int, int]]) -> Iterator[MarkedHeading]:
     start, end = next(listings, (len(text), len(text)))
     for found in _compiled(markup).finditer(text):
         while found.start() >= end and end < len(text):
@@ -61,13 +84,18 @@ def _level(markup: str, mark: str) -> int:
 
 def _listings(text: str) -> Iterator[tuple[int, int]]:
     """Yield the listings of a text, from their first fence to the next line that is the same."""
+    headings = {found.start("line") for found in _UNDERLINED.finditer(text) if _is_underlined(found)}
+    lines = list(_FENCE.finditer(text))
+    ends: dict[str, list[re.Match[str]]] = {}
+    for line in reversed(lines):
+        ends.setdefault(line["fence"], []).append(line)
     at = 0
-    while found := _LISTING.search(text, at):
-        fence = found["fence"]
-        closed = re.compile(rf"^{re.escape(fence)}[ \t]*$", re.MULTILINE).search(text, found.end())
-        if closed:
-            yield found.start("fence"), closed.end()
-        at = closed.end() if closed else found.end()
+    for line in lines:
+        same = ends[line["fence"]]
+        same.pop()  # this one
+        if line.start() >= at and line.start() not in headings and same:
+            at = same[-1].end()
+            yield line.start(), at
 
 
 def _latex_words(words: str) -> str:
