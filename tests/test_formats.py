@@ -43,6 +43,8 @@ from concord.extractors.formats import Format, Refusal, detect
         ("letter.rtf", b"{\\rtf1\\ansi", "rich_text", "office", None),
         ("letter.doc", b"{\\rtf1\\ansi", "rich_text", "office", None),
         ("letter.rtf", b"no rich text", "text", "text", None),
+        ("letter.rtf", b"\r\n{\\rtf\\ansi", "rich_text", "office", None),
+        ("letter.rtf", b"{\\rtfoo}", "text", "text", None),
         ("latex.tex", b"{\\rtfoo}", "text", "text", "latex"),
         ("film.srt", b"1\n", "subtitles", "text", None),
         ("home.ics", b"BEGIN:VCALENDAR", "cards", "markdown", None),

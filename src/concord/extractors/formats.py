@@ -200,7 +200,7 @@ _MAILBOX_HEAD = re.compile(
     rb"From (?:[^\n]{1,300}:\d\d [^\n]{0,60}|\r?)\n"
     rb"(?:[A-Za-z][!-9;-~]{0,75}:[^\n]*+\n(?:[ \t][^\n]*+\n)*+){2}"
 )
-_RICH_TEXT_HEAD = b"{\\rtf1"
+_RICH_TEXT_HEAD = re.compile(rb"\s*+\{\\rtf[0-9]*[\\{}\s]")  # some leave out its version
 _PDF_HEAD = b"%PDF-"  # Acrobat, and so everybody, allows rubbish before it in the first kilobyte
 _PDF_HEAD_WITHIN = 1024
 
@@ -212,7 +212,7 @@ def detect(name: str, head: bytes) -> Format | Refusal:
         return known
     if _PDF_HEAD in head[:_PDF_HEAD_WITHIN] and looks_binary(head):
         return PDF
-    if head.startswith(_RICH_TEXT_HEAD) and known in (None, TEXT):  # also many a .doc
+    if _RICH_TEXT_HEAD.match(head) and known in (None, TEXT):  # also many a .doc
         return RICH_TEXT
     if extension(name) in _UNSUPPORTED:
         return Refusal("unsupported format")
