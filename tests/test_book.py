@@ -28,6 +28,16 @@ def test_chapters_come_in_reading_order_with_their_headers_and_footnotes():
     assert extracted.type == "office"
 
 
+def test_a_chapter_that_is_listed_twice_is_read_once():
+    book = (
+        '<p><item id="a" href="one.xhtml" media-type="text/html"/><item id="b" href="./one.xhtml" '
+        'media-type="text/html"/><itemref idref="a"/><itemref idref="b"/><itemref idref="a"/></p>'
+    )
+    parts = {"META-INF/container.xml": '<r><rootfile full-path="book.opf"/></r>', "book.opf": book}
+    extracted = BookExtractor().extract(make_archive({**parts, "one.xhtml": "<p>Words.</p>"}), "a.epub")
+    assert extracted.text == "Words."
+
+
 def test_a_protected_book_says_so_and_one_with_protected_fonts_is_read():
     chapter = {"one.xhtml": "<p>Words.</p>"}
     with pytest.raises(Encrypted, match="DRM"):

@@ -99,3 +99,8 @@ def test_a_slide_is_cited_by_its_number(kb: Kb, tmp_path):
     (folder / "tour.pptx").write_bytes(make_pptx(slides))
     kb("add", folder)
     assert "talks/tour.pptx:p2" in kb("search", "lighthouse opens at noon", "--top", "1").out
+
+
+def test_a_second_title_of_a_slide_is_text():
+    titles = shape(run("Walrus"), placeholder="title") + shape(run("Care"), placeholder="title")
+    assert SlidesExtractor().extract(make_pptx([titles]), "a.pptx").text == "# Walrus\n\nCare"

@@ -57,9 +57,9 @@ def _contents(package: Package) -> tuple[_Contents, list[str]]:
     contents = _Contents()
     package.read(container.root, contents)
     folder = posixpath.dirname(container.root)
-    paths = (contents.pages[key] for key in dict.fromkeys(contents.order) if key in contents.pages)
+    paths = (contents.pages[key] for key in contents.order if key in contents.pages)
     parts = (posixpath.normpath(posixpath.join(folder, unquote(path))) for path in paths)
-    return contents, [part for part in parts if part in package]
+    return contents, [part for part in dict.fromkeys(parts) if part in package]
 
 
 def _refuse_locked(package: Package, chapters: list[str]) -> None:

@@ -136,6 +136,9 @@ class _Slide(Elements):
         self._page.end_block()
         if self._titles and not self.title:
             self.title = " ".join("".join(self._titles).split())
+        elif self._titles:  # a slide has one title; another is text
+            self._page.text("".join(self._titles))
+            self._page.end_block()
         self._titles.clear()
         self._shape = ""
 
