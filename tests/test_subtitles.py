@@ -34,6 +34,15 @@ def test_remarks_and_styles_are_not_said_and_voices_have_their_names():
     assert extracted.text == "[0:00:01] Anna: Hello there."
 
 
+def test_a_blank_line_in_a_subtitle_ends_nothing():
+    extracted = read(
+        "1\n\n00:00:01,000 --> 00:00:02,000\n\nHe said\n\n42\n\n2\n00:00:03,000 --> 00:00:04,000\n7\n\n"
+        "00:00:05,000 --> 00:00:06,000\nEnd.\n"
+    )
+    assert extracted.text == "[0:00:01] He said\n42\n7\nEnd."
+    assert extracted.file_lines == (5, 7, 11, 14)
+
+
 def test_lines_that_roll_up_are_said_once():
     extracted = read(
         "WEBVTT\n\n00:01.000 --> 00:02.000\nso the\n\n00:02.000 --> 00:02.010\nso the\n\n"

@@ -17,6 +17,7 @@ from concord.types import Extracted
 
 PARAGRAPH_S = 60
 
+_WEBVTT = "WEBVTT"
 _TIMES = re.compile(
     r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,]\d{1,3}[ \t]+-->[ \t]+(?:\d{1,4}:)?\d{1,2}:\d{1,2}[.,]\d{1,3}"
 )
@@ -38,7 +39,8 @@ class SubtitlesExtractor:
     def extract(self, data: bytes, name: str) -> Extracted:
         """Return what is said; a file without a single cue is text as it is."""
         text = readable(data)
-        cues = list(_without_repetitions(_cues(text.split("\n"))))
+        spoken = _cues(text.split("\n"), ends_at_blank=text.startswith(_WEBVTT))
+        cues = list(_without_repetitions(spoken))
         if not cues:
             return Extracted(clean(text), "text")
         lines = list(_paragraphs(cues))
@@ -46,17 +48,34 @@ class SubtitlesExtractor:
         return Extracted(said, "text", file_lines=tuple(number for _, number in lines))
 
 
-def _cues(lines: list[str]) -> Iterator[_Cue]:
-    """Yield the lines that are said, each with the time at which its cue begins."""
+def _cues(lines: list[str], *, ends_at_blank: bool) -> Iterator[_Cue]:
+    """Yield the lines that are said, each with the time at which its cue begins.
+
+    In WebVTT a blank line ends a cue, and remarks may follow. Elsewhere what follows is said, up to the
+    number of the next cue: people leave lines blank.
+    """
     second: int | None = None
-    for number, line in enumerate(lines, 1):
+    numbers = _numbers(lines)
+    for index, line in enumerate(lines):
         if found := _TIMES.match(line.strip()):
             hours, minutes, seconds = (int(part or 0) for part in found.groups())
             second = hours * 3600 + minutes * 60 + seconds
-        elif not line.strip():
-            second = None  # what follows is a number, a name or a remark, until the next time
+        elif index in numbers or (ends_at_blank and not line.strip()):
+            second = None  # what follows is a name or a remark, until the next time
         elif second is not None and (said := _said(line)):
-            yield _Cue(second, said, number)
+            yield _Cue(second, said, index + 1)
+
+
+def _numbers(lines: list[str]) -> set[int]:
+    """Return which lines are numbers of cues: below a blank one, and the last before a time."""
+    found: set[int] = set()
+    last = 0  # that is not blank
+    for index, line in enumerate(lines):
+        is_below_blank = last == 0 or not lines[last - 1].strip()
+        if is_below_blank and _TIMES.match(line.strip()) and lines[last].strip().isdecimal():
+            found.add(last)
+        last = index if line.strip() else last
+    return found
 
 
 def _said(line: str) -> str:
