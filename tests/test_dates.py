@@ -157,6 +157,12 @@ def test_a_day_that_nothing_holds_in_any_form_is_not_answered_by_another(form: s
     assert (answer.answerable, answer.note) == (False, f"nothing holds {asked}")
 
 
+def test_of_many_days_that_nothing_holds_a_note_names_the_first():
+    days = [f"2031-06-{day}" for day in range(10, 30)]
+    answer = search(Request("met " + " ".join(days)), tools(library(MEETINGS), SURE))
+    assert answer.note == f"nothing holds {', '.join(days[:8])} and 12 more"
+
+
 def test_a_day_before_a_time_is_held():
     notes = {**MEETINGS, "Log": "2025-06-28T10:00:01Z we met the harbour master"}
     answer = search(Request("met 28 June 2025 harbour master"), tools(library(notes), SURE))

@@ -21,6 +21,7 @@ from concord.types import Answer, Query
 from concord.worker_threads import run_within
 
 RELATED = 10  # chunks whose documents may be suggested
+MOST_NAMED = 8  # things that a note enumerates
 
 RUNG_NOTES: Mapping[Rung, str] = {
     "prefix": "nothing holds the words as typed; these passages hold words that begin like them",
@@ -49,7 +50,7 @@ def _note(answer: Answer, rescued: Rescue, missing: Sequence[str], tools: Search
     rung = RUNG_NOTES.get(rescued.rung) if rescued.rung else None
     notes = [rung if answer.hits else _why_empty(answer, rescued.found, tools)]
     if missing and answer.hits:
-        notes.append(f"nothing holds {', '.join(missing)}")
+        notes.append(f"nothing holds {_enumerated(missing)}")
     elif answer.hits and not rescued.rung:
         notes += [_absent(rescued.found, answer), _foreign(rescued.found, answer)]
     if rescued.found.query.nothing_wanted and rescued.found.query.chunks:
@@ -71,7 +72,13 @@ def _absent(found: Retrieval, answer: Answer) -> str | None:
 
     texts = [hit.chunk.text for hit in answer.hits]
     words = [word for word in absent_words(found.query) if not is_spelt_otherwise(word, texts)]
-    return f"no text has the word{'s' * (len(words) > 1)} {', '.join(words)}" if words else None
+    return f"no text has the word{'s' * (len(words) > 1)} {_enumerated(words)}" if words else None
+
+
+def _enumerated(things: Sequence[str]) -> str:
+    """Return the first of several things and how many more there are: a pasted page names hundreds."""
+    more = f" and {len(things) - MOST_NAMED} more" if len(things) > MOST_NAMED else ""
+    return ", ".join(things[:MOST_NAMED]) + more
 
 
 def _foreign(found: Retrieval, answer: Answer) -> str | None:
