@@ -45,9 +45,10 @@ def open_section(sections: list[Section], heading: Heading, is_label: Callable[[
     """
     labels: list[Block] = []
     while sections and (above := sections[-1].blocks) and is_label(above[-1]):
-        labels.insert(0, above.pop()._replace(kind="heading"))
+        labels.append(above.pop()._replace(kind="heading"))
         if not above:
             sections.pop()
+    labels.reverse()
     if sections:
         last, blocks = sections[-1]
         if blocks and len(heading) > len(last) and all(block.kind == "heading" for block in blocks):
