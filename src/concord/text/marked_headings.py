@@ -10,14 +10,15 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-# No heading is longer than 200 characters, and so no line is read again from each of its spaces.
+# No heading is longer than 200 characters or has more than 20 spaces behind it, and so no line is read again
+# from each of its spaces.
 _PATTERNS = {
-    "asciidoc": r"(?P<mark>={1,6})[ \t]+(?P<words>\S[^\n]{0,200}?)(?:[ \t]+={1,6})?[ \t]*+",
+    "asciidoc": r"(?P<mark>={1,6})[ \t]+(?P<words>\S[^\n]{0,200}?)(?:[ \t]{1,20}={1,6})?[ \t]{0,20}+",
     "org": r"(?P<mark>\*{1,8})[ \t]+(?:(?:TODO|DONE|NEXT|WAITING)[ \t]+)?(?:\[#[A-Z0-9]\][ \t]+)?"
-    r"(?P<words>[^\s*][^\n]{0,200}?)(?:[ \t]+:[\w@#%:]{1,200}:)?[ \t]*+",
+    r"(?P<words>[^\s*][^\n]{0,200}?)(?:[ \t]{1,99}:[\w@#%:]{1,200}:)?[ \t]{0,20}+",
     "latex": r"[ \t]*+\\(?P<mark>part|chapter|(?:sub){0,2}section|paragraph)\*?(?:\[[^\]\n]*+\])?"
     r"\{(?P<words>(?:[^{}\n]|\{(?:[^{}\n]|\{[^{}\n]*+\})*+\}){1,200}+)\}[^\n]*+",
-    "mediawiki": r"(?P<mark>={1,6})[ \t]*+(?P<words>[^=\s][^\n]{0,200}?)[ \t]*={1,6}[ \t]*+",
+    "mediawiki": r"(?P<mark>={1,6})[ \t]*+(?P<words>[^=\s][^\n]{0,200}?)[ \t]{0,20}={1,6}[ \t]{0,20}+",
     "textile": r"h(?P<mark>[1-6])(?:[(\[{<>=#][^\s.]{0,200})?\.[ \t]++(?P<words>\S[^\n]{0,200}+)",
 }
 _LATEX_LEVELS = ("part", "chapter", "section", "subsection", "subsubsection", "paragraph")
