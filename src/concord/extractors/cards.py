@@ -111,7 +111,7 @@ def _value(parameters: str, written: str) -> str:
     if _IN_HEX not in parameters.upper():
         return written
     charset = _CHARSET.search(parameters)
-    return with_plain_newlines(decode(quopri.decodestring(written), charset[1] if charset else None))
+    return with_plain_newlines(decode(quopri.decodestring(written.encode()), charset[1] if charset else None))
 
 
 def _cards(properties: Iterator[_Property]) -> Iterator[list[_Property]]:
