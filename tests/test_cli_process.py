@@ -175,7 +175,7 @@ def test_a_full_disk_under_stdout_is_said_and_status_2(folder: Path, environment
             [*KB, "search", "zebra"], env=environment, stdout=full, stderr=subprocess.PIPE, check=False
         )
     assert done.returncode == 2
-    assert b"error: [Errno 28] No space left on device" in done.stderr
+    assert b"error: the output: no space left on device" in done.stderr
     assert b"Traceback" not in done.stderr
 
 
@@ -261,5 +261,5 @@ def test_an_output_that_is_full_is_told_in_a_line(
     with open("/dev/full", "wb") as full:
         done = subprocess.run([*KB, *args], env=environment, stdout=full, stderr=subprocess.PIPE, check=False)
     assert done.returncode == 2
-    assert b"No space left" in done.stderr
-    assert b"Traceback" not in done.stderr
+    assert b"no space left on device" in done.stderr
+    assert not {b"Traceback", b"Errno"} & {*done.stderr.replace(b"[", b" ").split()}

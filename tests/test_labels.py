@@ -17,6 +17,10 @@ MANUAL = """\
 Settings
 ========
 
+.. contents::
+    :local:
+    :depth: 1
+
 .. _settings-reference:
 
 Reference

@@ -177,6 +177,13 @@ def test_an_answer_without_results_fits_and_says_so():
     assert "log in" in reply.text
 
 
+def test_the_text_says_why_an_answer_that_is_likely_there_is_trusted_little():
+    hits = [hit(n, WORDS) for n in range(1, 3)]
+    text = pack_answer(answer(hits, confidence="low"), DEFAULT_TOKENS).text
+    assert "confidence low (0.83) | answerable, though no result stands out |" in text
+    assert "| answerable |" in pack_answer(answer(hits), DEFAULT_TOKENS).text
+
+
 @pytest.mark.promise("B.calibration.labelled")
 def test_the_text_calls_a_score_uncalibrated_that_is_no_probability():
     doubtful = pack_answer(answer([hit(1, WORDS)], calibrated=False), 2000)

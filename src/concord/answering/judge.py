@@ -263,7 +263,7 @@ def _verdict(
     outside = {vote.family for vote in survivor.ranked.votes if not is_ours(vote.strategy)}
     cuts = calibrate.cuts(calibration)
     evidence = Evidence(
-        exact="fts_exact" in found,
+        exact="fts_exact" in found or hit.closeness == 1,  # all of a message, or of what defines a name
         relaxed="fts_relaxed" in found or "lexical" in outside,
         semantic="semantic" in found or "semantic" in outside,
         entity=hit.entity,

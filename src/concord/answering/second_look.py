@@ -21,6 +21,7 @@ from concord.ranking.named.definitions import defining
 from concord.ranking.named.entries import Entry
 from concord.ranking.named.kinds import Lifted, Read, Sign, kinds_in
 from concord.text.contains import contains
+from concord.text.pattern import pattern
 from concord.text.stopwords import significant
 from concord.types import ChunkId, Degraded, Json, Query, Ranked, Survivor
 from concord.worker_threads import run_within
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from concord.protocols import Reranker
 
 LEAST_QUESTION_WORDS = 3  # two words, one of them a stop word, stand in a text in their order by chance
+_MAY_BE_MESSAGE = pattern(r"[\d'`<]|:\s")
 POINTED_AT_BOOST = 3.0  # of the range of scores: what stands where the query points to, before all else
 
 
@@ -63,8 +65,9 @@ def second_look(
     `place` is what stands where the query points to.
     """
     read = Read(survivors, query, defining(survivors, query))
-    close = _closeness(read)
-    lifted = _lifted(read, close)
+    message = _literal_parts(query.meaning)
+    close = _closeness(read, message)
+    lifted = _lifted(read, close, is_message=bool(message))
     if place:
         lifted = _with_place_first(lifted, survivors, place)
     look = Look(lifted.ranked, close=close, asked=lifted.asked, lines=lifted.lines)
@@ -83,11 +86,11 @@ def _with_place_first(lifted: Lifted, survivors: Sequence[Survivor], place: Plac
     return lifted.by_entries({chunk.id: Entry(POINTED_AT_BOOST, line)}).marked([chunk.id], "place")
 
 
-def _lifted(read: Read, close: Mapping[ChunkId, float]) -> Lifted:
+def _lifted(read: Read, close: Mapping[ChunkId, float], *, is_message: bool) -> Lifted:
     """Lift what has the words of the query close together, what mentions a name, and what was asked for."""
     query = read.query
-    # A whole question is rare, however common its words are. Without its mark it may be the text of a link.
-    is_rare = _is_question(query) and query.text.rstrip().endswith("?")
+    # A whole question or message is rare, however common its words are. Without a mark it may be a link's.
+    is_rare = is_message or _is_question(query) and query.text.rstrip().endswith("?")
     rareness = 1.0 if is_rare else rarity.rareness(query.chunks, query.frequencies)
     lifted = Lifted([one.ranked for one in read.survivors]).by(proximity.lifts(close, rareness))
     lifted = lifted.by(mention_lifts(query.entities, _texts(read.survivors)))
@@ -100,10 +103,11 @@ def _texts(survivors: Sequence[Survivor]) -> dict[ChunkId, str]:
     return {one.ranked.chunk_id: one.chunk.text for one in survivors}
 
 
-def _closeness(read: Read) -> dict[ChunkId, float]:
+def _closeness(read: Read, message: Sequence[str]) -> dict[ChunkId, float]:
     """Return how close the query's words stand in each text, from 0 to 1; nothing where only meaning voted.
 
-    A text that defines the name which was asked for counts as 1.
+    A text that defines the name which was asked for counts as 1, and so does one that says all of a pasted
+    message but for its values.
     """
     survivors, query = read.survivors, read.query
     if not any(vote.family == "lexical" for one in survivors for vote in one.ranked.votes):
@@ -112,12 +116,23 @@ def _closeness(read: Read) -> dict[ChunkId, float]:
     bare, is_question = _is_bare(query), _is_question(query)
 
     def close(text: str) -> float:
+        if message and all(contains(text, part) for part in message):
+            return 1.0
         share, is_whole = proximity.closeness(pairs, text, bare=bare)
         is_likely = is_question and (is_whole or len(query.words) == 1)
         return 1.0 if is_likely and contains(text, query.meaning) else share
 
     found = {one.ranked.chunk_id: close(f"{one.document.title}\n{one.chunk.text}") for one in survivors}
     return {**found, **dict.fromkeys(read.defining, 1.0)}
+
+
+def _literal_parts(text: str) -> tuple[str, ...]:
+    """Return what a pasted message says around its values; nothing of any other query."""
+    if not _MAY_BE_MESSAGE.search(text):
+        return ()
+    from concord.ranking.messages import literal_parts  # late: few queries are messages
+
+    return literal_parts(text)
 
 
 def _is_bare(query: Query) -> bool:

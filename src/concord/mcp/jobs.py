@@ -62,6 +62,7 @@ class Plan(NamedTuple):
     is_once: bool = (
         False  # the same call made again waits for what has begun: there is nothing to look at anew
     )
+    if_stopped: str = "nothing that was stored is lost; kb_sync goes on from there"
 
 
 class Job:

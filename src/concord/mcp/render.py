@@ -132,8 +132,13 @@ def _trust(answer: Wire, doubt: str) -> list[str]:
     about = ", ".join(_known([f"{score:.2f}" if score is not None else "", doubt]))
     said = [f"confidence {label}" + (f" ({about})" if about else "")] if label else []
     if answerable is not None:
-        said.append("answerable" if answerable else "probably not answerable from these")
+        said.append(_answerable(label) if answerable else "probably not answerable from these")
     return said
+
+
+def _answerable(label: str) -> str:
+    """Return that the answer is likely there; among several that are each unlikely, it may be any."""
+    return "answerable, though no result stands out" if label == "low" else "answerable"
 
 
 def _place(one: Wire) -> str:

@@ -195,7 +195,7 @@ class KnowledgeTool(Tool):
         except Cancelled as fault:
             raise Unavailable(
                 f"{job.plan.doing} {job.plan.label} was stopped: the server is ending",
-                hint="nothing that was stored is lost; kb_sync goes on from there",
+                hint=job.plan.if_stopped,
             ) from fault
 
 

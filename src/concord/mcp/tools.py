@@ -181,7 +181,8 @@ def plan_remove(state: ServerState, kb: KnowledgeBase, asked: given.RemoveArgume
         return {"state": "done", **removal_to_json(kb.remove(source.id, progress=progress)), "note": None}
 
     extent = Extent(kb.org, source.path or source.id)
-    return Plan(("remove", kb.org, source.id), source.name, work, extent, "removing", is_once=True)
+    key, again = ("remove", kb.org, source.id), "nothing was removed: call kb_remove_source again"
+    return Plan(key, source.name, work, extent, "removing", is_once=True, if_stopped=again)
 
 
 def removed(wire: JsonObject) -> Reply:

@@ -18,10 +18,10 @@ class BlendNumbers(Struct, frozen=True):
     of docs/quality.md had a say, too, and alone speak for `lead`.
     """
 
-    flat: float = 0.8  # semantic share where the lexical ballot is flat
+    flat: float = 0.85  # semantic share where the lexical ballot is flat
     margin: float = 0.3  # what a lexical first that stands out takes off it
     code: float = 0.9  # semantic share among source code
-    rare: float = 0.8  # what rare words take off it
+    rare: float = 0.7  # what rare words take off it
     lead: float = 0.1  # what a semantic first that stands out adds to it, for each standard deviation
 
 

@@ -18,7 +18,7 @@ _IN_STEP = 0.8  # of its occurrences whose numbers must fit
 
 _DIGITS = re.compile(r"\d+")
 _MASK = "\0"  # no clean text has one
-_ROMAN = re.compile(r"(?=[ivxl])(?:xl|l?x{0,3})(?:i[xv]|v?i{0,3})", re.IGNORECASE)
+_ROMAN = re.compile(r"(?=[ivxl])(?:xl|l?x{0,3})(?:i[xv]|v?i{0,3})")
 _ROMAN_VALUES = {"i": 1, "v": 5, "x": 10, "l": 50}
 _PAGE_NUMBER = re.compile(r"(?:page |seite |p\. ?)\0(?: (?:of|von) \0| ?/ ?\0)?|[-–—] ?\0 ?[-–—]")
 

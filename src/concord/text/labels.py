@@ -17,7 +17,8 @@ from concord.text.titles import without_roles
 # .. _name: with nothing behind it; an address there is a link's, and names nothing here.
 _TARGET = re.compile(r"\.\. _(?:`[^`\n]++`|[^:`\n]++(?::[^:`\n]++)*+):[ \t]*+$")
 _NAMING = re.compile(r"\.\. [a-zA-Z][\w:+-]*?::[ \t]++(?P<name>\S.*)$")
-_ENTRIES = re.compile(r"^\.\. index::.*(?:\n[ \t]+\S.*)*", re.MULTILINE)  # of the index at a book's end
+# Entries of the index at a book's end, and the list of headings that is put there: neither is text.
+_ENTRIES = re.compile(r"^\.\. (?:index|contents)::.*(?:\n[ \t]+\S.*)*", re.MULTILINE)
 _ANCHOR = re.compile(
     r"""<(?P<tag>a|span|div)\s+(?:name|id)=["']?[^"'<>\s]++["']?\s*+(?:/>|>\s*+</(?P=tag)>)\s*+$"""  # HTML
     r"|\[\]\(\)\{\s*#[^\s{}]++\s*\}\s*+$"  # [](){#name} of MkDocs
