@@ -9,6 +9,8 @@ import pytest
 
 from concord import KnowledgeBase
 from concord.errors import BadValue
+from concord.ingest import READER_VERSION
+from concord.quality import collection
 from concord.quality.collection import read_collection
 from concord.quality.evaluate import MEASURES, MODES, write_runs
 from support.judged import things, write_collection
@@ -30,12 +32,12 @@ def test_every_mode_has_every_measure_and_each_is_a_share(knowledge: KnowledgeBa
 def test_the_run_of_auto_begins_with_what_a_search_returns(knowledge: KnowledgeBase, tmp_path: Path):
     folder = things(tmp_path / "set")
     found = knowledge.measuring.evaluate(folder, limit=5)
-    collection = read_collection(folder).sampled(5)
-    with knowledge.measuring.indexed_apart(collection, lambda *_: None) as tools:
+    some = read_collection(folder).sampled(5)
+    with knowledge.measuring.indexed_apart(some, lambda *_: None) as tools:
         from concord.search import search
         from concord.types import Request
 
-        for query_id, text in collection.judged.items():
+        for query_id, text in some.judged.items():
             returned = [hit.document.id for hit in search(Request(text), tools).hits]
             run = found.runs["auto"][query_id]
             assert sorted(run, key=lambda document: -run[document])[: len(returned)] == returned
@@ -75,6 +77,23 @@ def test_a_second_run_embeds_nothing_and_finds_the_same(knowledge: KnowledgeBase
     second = knowledge.measuring.evaluate(folder, progress=lambda stage, *_: stages.append(stage))
     assert "embed" not in stages
     assert second.runs == first.runs
+
+
+def test_what_another_version_has_cut_is_cut_anew_and_equal_chunks_keep_their_vectors(
+    knowledge: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    folder = things(tmp_path / "set")
+    with monkeypatch.context() as older:
+        older.setattr(collection, "READER_VERSION", READER_VERSION - 1)
+        with knowledge.measuring.indexed_apart(read_collection(folder), lambda *_: None) as tools:
+            first = next(iter(tools.store.catalog.documents()))
+            tools.store.catalog.put_document(first, [])  # of which it made nothing
+    embedded: list[int | None] = []
+    found = knowledge.measuring.evaluate(
+        folder, progress=lambda stage, _, total: embedded.append(total) if stage == "embed" else None
+    )
+    assert found.chunks == 30
+    assert set(embedded) == {1}
 
 
 def test_documents_that_left_the_collection_leave_its_index(knowledge: KnowledgeBase, tmp_path: Path):

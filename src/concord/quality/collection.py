@@ -16,6 +16,7 @@ from msgspec.structs import astuple, replace
 from concord.config import Resolved, Settings
 from concord.errors import BadValue, EmbedderDown, NotFound
 from concord.indexing.embedding import EmbeddingReport
+from concord.ingest import READER_VERSION
 from concord.protocols import Embedder, Progress
 from concord.storage import Store
 from concord.text.chunk import ChunkSize, chunk
@@ -211,7 +212,9 @@ def _shuffled(id: str) -> bytes:
 
 
 def _digest(entry: Entry) -> str:
-    return hashlib.sha256(f"{entry.title}\0{entry.text}".encode("utf-8", "replace")).hexdigest()
+    """Return what tells a document, as this version cuts it, from any other."""
+    told = f"{READER_VERSION}\0{entry.title}\0{entry.text}"
+    return hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()
 
 
 def _query_files(folder: Path) -> list[Path]:
