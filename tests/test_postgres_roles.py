@@ -20,7 +20,7 @@ from support.small_library import secluded
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from psycopg.conninfo import conninfo_to_dict  # noqa: E402
 
-from concord.backends.postgres import upkeep  # noqa: E402
+from concord.backends.postgres import migrations, upkeep  # noqa: E402
 from concord.backends.postgres.store import PostgresStore  # noqa: E402
 
 
@@ -126,6 +126,27 @@ def test_rights_that_were_given_before_the_first_embedding_hold_for_its_table(
         assert guests.search("pump", mode="semantic").degraded == ()
         guests.note(Note("The valve is painted on Fridays."))
         assert guests.stats().pending == 0
+
+
+def test_rights_that_were_given_before_a_migration_hold_after_it(
+    owned: str, role: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(migrations, "STEPS", migrations.STEPS[:9])
+    monkeypatch.setattr(migrations, "VERSION", 9)
+    PostgresStore.open(owned, "default").close()
+    with psycopg.connect(owned, autocommit=True) as connection:
+        connection.execute(f"GRANT USAGE ON SCHEMA public TO {role}")
+        connection.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}")
+    monkeypatch.undo()
+    PostgresStore.open(owned, "default").close()
+    with secluded(tmp_path, as_role(owned, role)) as guests:
+        kept = guests.note(Note("The pump is tested on Mondays."), embed=False)
+        guests.edit_note(kept.id, content="The pump is tested on Tuesdays.", embed=False)
+        assert guests.search("pump", mode="fts5").hits
+        assert guests.store.check() == []
+    refused = pytest.raises(psycopg.errors.InsufficientPrivilege)
+    with psycopg.connect(as_role(owned, role)) as connection, refused:
+        connection.execute("SELECT count(*) FROM kb_postings_rows")
 
 
 def test_a_table_that_a_guest_has_made_is_its_owners_to_use(owned: str, role: str, tmp_path: Path):

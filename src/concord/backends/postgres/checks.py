@@ -49,7 +49,7 @@ FROM kb_orgs AS o WHERE o.key = %(org)s"""
 _UNGUARDED = f"""
 SELECT c.relname, current_user, (SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user)
 FROM pg_class AS c
-WHERE c.relkind = 'r' AND (c.relname = ANY(%s) OR {is_vector_table("c.relname")})
+WHERE c.relkind IN ('r', 'p') AND (c.relname = ANY(%s) OR {is_vector_table("c.relname")})
     AND pg_table_is_visible(c.oid) AND NOT row_security_active(c.oid) ORDER BY c.relname LIMIT 1"""
 _HOME = "SELECT home FROM kb_orgs WHERE key = %s"
 _SPACES = "SELECT key, dimension FROM kb_spaces WHERE org = %s"
