@@ -221,7 +221,10 @@ def _scored(rows: Sequence[_Row], tokens: Tokens) -> dict[str, Postings]:
     sizes = [(len(held) - _HEAD_BYTES) // _ELEMENT_BYTES for _, held, _ in rows]
     chunks, packed = _values([held for _, held, _ in rows]), _values([one for _, _, one in rows])
     times: Any = sum((packed >> COUNT_BITS * at & MOST_COUNTED) * weight for at, weight in enumerate(WEIGHTS))
-    rarity = np.repeat([idf(tokens.chunks, tokens.counts[token]) * (K1 + 1) for token, _, _ in rows], sizes)
+    weights = {
+        token: idf(tokens.chunks, tokens.counts[token]) * (K1 + 1) for token in {row[0] for row in rows}
+    }
+    rarity = np.repeat([weights[token] for token, _, _ in rows], sizes)
     scores = rarity / (1 + (K1 * (1 - B) + tokens.slope * (packed >> LENGTH_BITS)) / times)
     ends = {token: end for (token, _, _), end in zip(rows, accumulate(sizes), strict=True)}
     spans = zip(ends, (0, *ends.values()), ends.values(), strict=False)
