@@ -141,9 +141,8 @@ def _bare(url: str, org: str, table: str) -> Iterator[tuple[psycopg.Connection[A
     """Lend a connection, and a table like one of ours without policies and without a vector index."""
     with session(url, org) as connection:
         connection.execute(f"CREATE TABLE bare_{table} (LIKE {table} INCLUDING INDEXES INCLUDING STORAGE)")
-        for (option,) in connection.execute(
-            _OPTIONS, {"table": table}
-        ).fetchall():  # or it would compress more
+        options = connection.execute(_OPTIONS, {"table": table}).fetchall()
+        for (option,) in options:  # or it would compress more
             connection.execute(f"ALTER TABLE bare_{table} SET ({option})")
         connection.execute(f"DROP INDEX IF EXISTS bare_{table}_embedding_idx")
         yield connection, f"bare_{table}"
