@@ -302,6 +302,7 @@ CREATE UNIQUE INDEX kb_feedback_once ON kb_feedback (org, kb_hash(query), docume
 # through the whole and its policy. The part has a wall of its own. Nobody may do anything with it but add
 # rows, and not say whose these are, not even its owner: they are the connection's organisation's.
 _POSTINGS = "segment, term, size, chunks, packed"
+MAY_ADD_POSTINGS = f"INSERT ({_POSTINGS}) ON kb_postings_rows"
 OWN_POSTINGS = (
     """
 ALTER TABLE kb_postings RENAME TO kb_postings_rows;
@@ -336,7 +337,7 @@ BEGIN
         EXECUTE format('GRANT %s ON kb_postings TO %s', given.rights, given.role);
         EXECUTE format('REVOKE ALL ON kb_postings_rows FROM %s', given.role);
         IF given.may_insert THEN
-            EXECUTE format('GRANT INSERT ({_POSTINGS}) ON kb_postings_rows TO %s', given.role);
+            EXECUTE format('GRANT {MAY_ADD_POSTINGS} TO %s', given.role);
         END IF;
     END LOOP;
 END $$;
