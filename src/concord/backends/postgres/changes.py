@@ -32,6 +32,7 @@ from concord.types import ChunkId, Document, Piece, Source
 
 _LOCK_ORG = "SELECT last_chunk FROM kb_orgs WHERE key = %s FOR UPDATE"
 _COUNT_CHANGE = "UPDATE kb_orgs SET generation = generation + %s WHERE key = %s"
+_CHANGE_ORG = f"{_COUNT_CHANGE} RETURNING last_chunk"  # which locks it as well
 _FIND_TYPES = """
 UPDATE kb_orgs SET types = ARRAY(SELECT DISTINCT d.type FROM kb_documents AS d WHERE d.org = kb_orgs.key)
 WHERE key = %s"""
@@ -82,11 +83,7 @@ _AT_ONCE = 1024  # chunks whose texts and words are in memory while they are ind
 
 def lock_org(connection: Connection, org: int) -> ChunkId:
     """Wait for one's turn to change an organisation; return the last chunk id that was given out."""
-    return _last_chunk(_ask_turn(connection, org))
-
-
-def _ask_turn(connection: Connection, org: int) -> Rows:
-    return connection.execute(_LOCK_ORG, (org,))
+    return _last_chunk(connection.execute(_LOCK_ORG, (org,)))
 
 
 def _last_chunk(turn: Rows) -> ChunkId:
@@ -131,7 +128,6 @@ def put_documents(
     ids: list[list[ChunkId]] = []
     for group in _without_repeats(batch):
         ids += _put_group(connection, org, group)
-    _count_changes(connection, org, len(batch))
     return ids
 
 
@@ -188,7 +184,7 @@ def _put_group(connection: Connection, org: int, group: Group) -> list[list[Chun
     """Store documents of which none comes twice."""
     documents = [document for document, _ in group]
     with connection.pipeline():  # one trip
-        turn = _ask_turn(connection, org)
+        turn = connection.execute(_CHANGE_ORG, (len(documents), org))
         labels = ask_labels(connection, org, [document.id for document in documents])
         sources = _ask_sources(connection, org, documents)
     last, earlier = _last_chunk(turn), labels_in(labels)
