@@ -25,7 +25,10 @@ LEAST_WRITE = 0.5
 SOURCE = Source("synthetic", "synthetic", None, "notes", "synthetic")
 
 _WRITTEN = ("kb_documents", "kb_chunks", "kb_postings", VECTORS)
-_OPTIONS = "SELECT unnest(reloptions) FROM pg_class WHERE oid = %s::regclass"
+# Of a table, or of the parts that it consists of.
+_OPTIONS = """
+SELECT unnest(reloptions) FROM pg_class
+WHERE oid = %(table)s::regclass OR oid IN (SELECT relid FROM pg_partition_tree(%(table)s::regclass))"""
 _BUILD = """
 SET maintenance_work_mem = '256MB'; CREATE INDEX ON {table} USING hnsw (embedding vector_cosine_ops)"""
 
@@ -138,7 +141,8 @@ def _bare(url: str, org: str, table: str) -> Iterator[tuple[psycopg.Connection[A
     """Lend a connection, and a table like one of ours without policies and without a vector index."""
     with session(url, org) as connection:
         connection.execute(f"CREATE TABLE bare_{table} (LIKE {table} INCLUDING INDEXES INCLUDING STORAGE)")
-        for (option,) in connection.execute(_OPTIONS, (table,)).fetchall():  # or it would compress more
+        options = connection.execute(_OPTIONS, {"table": table}).fetchall()
+        for (option,) in options:  # or it would compress more
             connection.execute(f"ALTER TABLE bare_{table} SET ({option})")
         connection.execute(f"DROP INDEX IF EXISTS bare_{table}_embedding_idx")
         yield connection, f"bare_{table}"
