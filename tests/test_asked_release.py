@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from concord.ranking.asked_release import with_release_first
-from concord.types import Chunk, Document, Ranked, Survivor
+from concord.ranking.named.kinds import Lifted, Read
+from concord.ranking.named.versions import KIND
+from concord.types import Chunk, Document, Filter, Query, Ranked, Survivor
 from support.small_library import library
 
 
@@ -43,7 +44,7 @@ def test_the_section_of_the_release_that_is_asked_for_comes_first(query: str, he
         assert kb.search(query).hits[0].chunk.heading == heading
 
 
-def read(chunk_id: int, text: str, score: float) -> Survivor:
+def survivor(chunk_id: int, text: str, score: float) -> Survivor:
     """Return a passage of the release 8.0.0 as a search has read it."""
     document = Document("d1", "s1", "docs/anchor.md", "markdown", "anchor")
     chunk = Chunk(
@@ -59,10 +60,12 @@ def test_of_a_release_that_passage_comes_first_which_alone_speaks_of_what_is_ask
         "The change of the bow.",
         "What else did change.",
     ]
-    survivors = [read(at, text, 1 - at / 4) for at, text in enumerate(texts)]
+    survivors = [survivor(at, text, 1 - at / 4) for at, text in enumerate(texts)]
 
     def first(asked: str) -> int:
-        return with_release_first([one.ranked for one in survivors], survivors, asked)[0][0].chunk_id
+        query = Query(asked, (asked,), (), (), None, None, 10, 40, Filter())
+        read = Read(survivors, query)
+        return KIND.lift(Lifted([one.ranked for one in survivors]), read).ranked[0].chunk_id
 
     assert first("what did anchor 8.0.0 change") == 0
     assert first("what did anchor 8.0.0 change about the rope") == 1

@@ -11,8 +11,9 @@ from msgspec.structs import replace
 
 from concord import Note
 from concord.answering.cascade import RungStrategy
-from concord.answering.remarks import EMPTY, NO_TIME, NO_WORD, NOTHING, RUNG_NOTES, UNEMBEDDED
+from concord.answering.remarks import RUNG_NOTES
 from concord.answering.rung_words import prefix_match
+from concord.answering.why_empty import EMPTY, NO_TIME, NO_WORD, NOTHING, UNEMBEDDED
 from concord.errors import Unavailable
 from concord.search import search
 from concord.storage import Store

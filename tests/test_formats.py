@@ -18,6 +18,8 @@ from concord.extractors.formats import Format, Refusal, detect
         ("data.json", b"{}", "text", "data", "json"),
         ("parts.csv", b"a,b", "text", "data", "csv"),
         ("set.toml", b"a=1", "text", "data", None),
+        ("etc/ssh/sshd_config", b"Port 22", "text", "data", None),
+        (".gitconfig", b"[user]", "text", "data", None),
         ("book.ipynb", b"{}", "notebook", "markdown", None),
         ("feed", b"<?xml version='1.0'?><rss/>", "text", "data", None),
         ("main.py", b"x = 1", "code", "code", "python"),
@@ -34,6 +36,14 @@ from concord.extractors.formats import Format, Refusal, detect
         ("download", b"%PDF-1.7\n%\xe2\xe3\n\0", "pdf", "pdf", None),
         ("letter.DOCX", b"PK\3\4\0", "word", "office", None),
         ("sums.xlsx", b"PK\3\4\0", "excel", "office", None),
+        ("talk.pptx", b"PK\3\4\0", "slides", "office", None),
+        ("letter.odt", b"PK\3\4\0", "open_document", "office", None),
+        ("novel.epub", b"PK\3\4\0", "book", "office", None),
+        ("letter.rtf", b"{\\rtf1\\ansi", "rich_text", "office", None),
+        ("letter.doc", b"{\\rtf1\\ansi", "rich_text", "office", None),
+        ("letter.rtf", b"no rich text", "text", "text", None),
+        ("latex.tex", b"{\\rtfoo}", "text", "text", None),
+        ("film.srt", b"1\n", "subtitles", "text", None),
         ("offer.eml", b"From: a", "mail", "office", None),
         ("list.mbox", b"From a", "mailbox", "office", None),
         ("Inbox", b"From - Mon Mar  3 10:00:00 2025\r\nX-UIDL: 1\r\nFrom: a\r\n", "mailbox", "office", None),
@@ -55,7 +65,7 @@ def test_a_format_is_known_by_name_then_by_content(
     form = detect(name, head)
     assert isinstance(form, Format)
     assert (form.extractor, form.type, form.language) == (extractor, kind, language)
-    assert form.risky == (extractor in ("html", "pdf", "word", "excel", "mail", "mailbox"))
+    assert form.risky == (kind in ("html", "pdf", "office"))
 
 
 @pytest.mark.parametrize(
@@ -63,7 +73,7 @@ def test_a_format_is_known_by_name_then_by_content(
     [
         ("a.md", b"PK\0\0", "binary"),
         ("video.ts", b"G@\0\x10", "binary"),
-        ("a.odt", b"PK\3\4", "unsupported format"),
+        ("a.xls", b"PK\3\4", "unsupported format"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_a_reason(name: str, head: bytes, reason: str):

@@ -207,7 +207,7 @@ BUGS = {
 
 
 @pytest.mark.parametrize(
-    ("query", "unheld"),
+    ("query", "missing"),
     [
         ("BUG-89", "BUG-89"),
         ("E1043", "E1043"),
@@ -216,11 +216,11 @@ BUGS = {
     ],
 )
 def test_what_is_asked_for_as_it_is_written_is_not_answered_by_something_like_it(
-    query: str, unheld: str | None
+    query: str, missing: str | None
 ):
     answer = search(Request(query), tools(library(BUGS), SURE))
     assert answer.hits
-    assert (answer.answerable, answer.note) == (False, f"nothing holds {unheld or query.strip(chr(34))}")
+    assert (answer.answerable, answer.note) == (False, f"nothing holds {missing or query.strip(chr(34))}")
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize(
-    ("query", "unheld"),
+    ("query", "missing"),
     [
         ("REDIS_CPU_HIGH", "REDIS_CPU_HIGH"),
         ("set_user_name()", "set_user_name()"),
@@ -248,10 +248,10 @@ SETTINGS = {
         ("night __slots__ shift", "__slots__"),
     ],
 )
-def test_an_identifier_that_nothing_holds_is_not_answered_by_one_that_is_like_it(query: str, unheld: str):
+def test_an_identifier_that_nothing_holds_is_not_answered_by_one_that_is_like_it(query: str, missing: str):
     answer = search(Request(query), tools(library(SETTINGS), SURE))
     assert answer.hits
-    assert (answer.answerable, answer.note) == (False, f"nothing holds {unheld}")
+    assert (answer.answerable, answer.note) == (False, f"nothing holds {missing}")
 
 
 @pytest.mark.parametrize(

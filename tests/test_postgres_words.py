@@ -46,8 +46,7 @@ def text_form(columns: Columns) -> str:
 
 def differing(chunks: Sequence[Columns]) -> list[tuple[Any, ...]]:
     """The tsvectors that are not what PostgreSQL makes of their text form."""
-    with new_segment() as segment:
-        words = segment.add(enumerate(chunks)).words
+    words = new_segment(enumerate(chunks)).indexed(0, len(chunks)).words
     with psycopg.connect(server_url()) as connection:
         rows: list[tuple[Any, ...]] = connection.execute(
             """SELECT made, written FROM unnest(%s, %s::text[]) AS given (made, written)
@@ -69,22 +68,49 @@ def test_a_tsvector_leaves_out_what_postgresql_cannot_keep():
     assert differing([Columns("title", many, many, ""), Columns("", far, "end end", "end")]) == []
 
 
-@given(st.lists(st.lists(COLUMNS, min_size=1, max_size=3), min_size=1, max_size=3), st.integers(1, 9))
+@given(st.lists(COLUMNS, min_size=1, max_size=9), st.integers(0, 9))
 @settings(deadline=None, max_examples=60)
-def test_postings_count_every_token_of_every_chunk_by_column(groups: list[list[Columns]], at_once: int):
+def test_some_chunks_of_a_segment_have_the_tsvectors_that_they_have_by_themselves(
+    chunks: list[Columns], start: int
+):
+    start = min(start, len(chunks) - 1)
+    together = new_segment(enumerate(chunks)).indexed(start, len(chunks))
+    assert together == new_segment(enumerate(chunks[start:])).indexed(0, len(chunks) - start)
+
+
+def test_tokens_are_in_the_order_of_a_tsvector_or_the_server_would_sort_them():
+    words = " ".join(f"{letter}{number}" for number in range(30, 0, -1) for letter in "qéa日")
+    new_segment([(1, Columns("", "later first", "", ""))])
+    for text in (words, f"zz aa b {words} later"):  # of new words, and of such among known ones
+        made = new_segment([(1, Columns("", text, "", ""))]).indexed(0, 1).words.items
+        tokens = tokens_of(made)
+        assert len(tokens) > 100
+        assert tokens == sorted(tokens)
+
+
+def tokens_of(tsvector: bytes) -> list[bytes]:
+    """Return the tokens of one in the form in which it is sent, after its length."""
+    found, at = list[bytes](), 8
+    while at < len(tsvector):
+        end = tsvector.index(b"\0", at)
+        found.append(tsvector[at:end])
+        at = end + 3 + 2 * int.from_bytes(tsvector[end + 1 : end + 3])
+    return found
+
+
+@given(st.lists(COLUMNS, min_size=1, max_size=9), st.integers(1, 9))
+@settings(deadline=None, max_examples=60)
+def test_postings_count_every_token_of_every_chunk_by_column(columns: list[Columns], at_once: int):
     expected: dict[str, dict[int, list[int]]] = defaultdict(dict)
-    ids = iter(range(7, 100, 3))
-    with new_segment() as segment:
-        for columns in groups:
-            chunks = list(zip(islice(ids, len(columns)), columns, strict=True))
-            segment.add(chunks)
-            for chunk_id, texts in chunks:
-                counted = [Counter(lexemes(text)) for text in texts]
-                length = sum(map(Counter.total, counted))
-                for token in set().union(*counted):
-                    expected[token][chunk_id] = [*(times[token] for times in counted), length]
-        assert unpacked(segment, at_once) == expected
-    assert segment.tokens == sum(len(lexemes(text)) for group in groups for one in group for text in one)
+    chunks = list(zip(range(7, 100, 3), columns, strict=False))
+    for chunk_id, texts in chunks:
+        counted = [Counter(lexemes(text)) for text in texts]
+        length = sum(map(Counter.total, counted))
+        for token in set().union(*counted):
+            expected[token][chunk_id] = [*(times[token] for times in counted), length]
+    segment = new_segment(chunks)
+    assert unpacked(segment, at_once) == expected
+    assert segment.tokens == sum(len(lexemes(text)) for one in columns for text in one)
 
 
 def unpacked(segment: Segment, at_once: int) -> dict[str, dict[int, list[int]]]:

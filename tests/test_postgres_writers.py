@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from typing import Any
 
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 
 from concord.errors import BackendDown, StoreBusy
 from concord.types import silent
-from contract.stored import IDENTITY, embed, faults, put, source, unit
+from contract.stored import IDENTITY, document, embed, faults, put, source, unit
 from support.postgres_server import fresh_org, server_url
 from support.stores import postgres_store
 
@@ -67,7 +68,7 @@ def test_vectors_that_come_while_they_are_moved_are_forgotten_too(store: Postgre
     threads = [threading.Thread(target=each) for each in work]
     with administrator.transaction():  # the vector cannot be written yet, though its space is held
         own = (store.org, a)
-        administrator.execute("SELECT FROM kb_chunks WHERE org = %s AND id = %s FOR UPDATE", own)
+        administrator.execute("SELECT FROM kb_pending WHERE org = %s AND chunk = %s FOR UPDATE", own)
         for number, thread in enumerate(threads, 1):
             thread.start()
             waiters(administrator, number)
@@ -77,6 +78,39 @@ def test_vectors_that_come_while_they_are_moved_are_forgotten_too(store: Postgre
     assert [waiting.chunk_id for waiting in store.vectors.pending(0, 9)] == [a]
     store.ledger.move("")
     assert store.vectors.fetch([a]) == {}
+    assert faults(store) == []
+
+
+@pytest.mark.parametrize("is_deleted_first", [False, True])
+def test_chunks_that_are_deleted_while_their_vectors_come_have_none(
+    store: PostgresStore, administrator: Any, is_deleted_first: bool
+):
+    a, b = put(store, "docs/a.md", "first", "second")
+    embed(store, [(b, unit(1, 0, 0, 0))])  # one waits for its first vector, one gets another
+    failures: list[BaseException] = []
+
+    def tried(work: Callable[[], object]) -> None:
+        try:
+            work()
+        except BaseException as fault:
+            failures.append(fault)
+
+    works = [
+        lambda: store.vectors.put([(a, unit(0, 1, 0, 0)), (b, unit(0, 0, 1, 0))]),
+        lambda: store.catalog.delete_documents([document("docs/a.md").id]),
+    ]
+    ordered = works[::-1] if is_deleted_first else works
+    threads = [threading.Thread(target=tried, args=(work,)) for work in ordered]
+    with administrator.transaction():
+        own = (store.org, a)
+        administrator.execute("SELECT FROM kb_pending WHERE org = %s AND chunk = %s FOR UPDATE", own)
+        for number, thread in enumerate(threads, 1):
+            thread.start()
+            waiters(administrator, number)
+    for thread in threads:
+        thread.join(60)
+    assert failures == []
+    assert store.vectors.fetch([a, b]) == {}
     assert faults(store) == []
 
 

@@ -479,17 +479,18 @@ SAMPLES = {
     + "Ripe in May.\n\n" * 99
     + ".. _figs:\n\nFigs\n====\n\nBlue.\n",
     "pear.1": ".TH PEAR 1\n.SH NAME\npear \\- fruit\n.SH OPTIONS\n.TP\n\\fB\\-\\-ripe\\fR\nEat it.\n",
+    "pears.srt": "1\n00:00:01,000 --> 00:00:04,000\n<i>Green</i> pears.\n",
     "pears.mbox": "From a Mon Mar  3 10:00:00 2025\nFrom: a\nSubject: =?utf-8?q?P=C3=A4ars?=\n\nGreen.\n" * 2,
 }
 # By READER_VERSION: the beginning of a digest of the samples' chunks, since 4 with their titles, since 5 with
-# plum.md, pear.1 and pears.mbox, since 6 with pears.rst.
+# plum.md, pear.1 and pears.mbox, since 6 with pears.rst and pears.srt.
 CUT = {
     1: "804aec44",
     2: "b615438d",
     3: "46719439",
     4: "d5c2f9cd",
     5: "7d5d7548",
-    6: "cd77acdd",
+    6: "805ea29d",
 }
 
 

@@ -1,4 +1,4 @@
-"""Which of the tags in a request does no document have, and which are there? For an answer that is empty."""
+"""Which tags of a request are unknown, and which tags are there? For an answer without results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_READ = 5000  # documents that are looked at for theirs: a store of more is 
 
 
 def about_tags(tags: Iterable[str], sources: Iterable[Source], catalog: Catalog) -> str:
-    """Return which tags nothing has and what others there are; nothing where each is some document's."""
+    """Return the end of a sentence that names unknown tags and those there are; empty if all are known."""
     unknown = [
         tag for tag in tags if not catalog.count_documents(Filter(tags=(tag,), include_superseded=True))
     ]

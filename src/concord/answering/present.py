@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from concord.answering.cascade import Rescue
 from concord.answering.judge import Judgement, Verdict
 from concord.answering.passages import UNSEEN, cited, unless_disk_hangs
-from concord.answering.retrieve import Retrieval
+from concord.answering.retrieval import Retrieval
 from concord.answering.second_look import Look
 from concord.answering.tools import SearchTools
 from concord.files.freshness import Files
@@ -36,8 +36,8 @@ def hits_of(
 ) -> tuple[Hit, ...]:
     """Return the hits, best first, each with a snippet, also of what a rung looked for besides the words.
 
-    `scores` are those of reciprocal rank fusion, whatever made the order; `lines` are those that hits were
-    lifted for, by where they begin, which a snippet shows before all.
+    `scores` are those of reciprocal rank fusion, whatever made the order. `lines` are the offsets of the
+    lines that hits were lifted for: their snippets show these.
     """
     query, width = rescued.found.query, tools.settings["search.snippet_width"]
     by_id = {source.id: source for source in sources}
@@ -70,7 +70,7 @@ def _begins_table(survivor: Survivor) -> bool:
 
 
 def with_freshness(hits: tuple[Hit, ...], files: Files) -> tuple[Hit, ...]:
-    """Return hits that say what has become of their files, where the disk answers in time."""
+    """Return hits that say whether their files have changed, if the disk answers in time."""
     documents = [hit.document for hit in hits]
     states = unless_disk_hangs(lambda: [files.freshness(one) for one in documents], files, documents)
     if states is None:
@@ -106,7 +106,7 @@ def with_explanations(
 
 
 def _lifted(hit: Hit, verdict: Verdict, look: Look) -> Json:
-    """Return what a hit was lifted for, and what that made of its relevance; None where it was not."""
+    """Return what a hit was lifted for and its relevance before and after; None if it was not lifted."""
     sign = look.asked.get(hit.chunk.id)
     return None if sign is None else {"for": sign, "from": verdict.raised_from, "to": verdict.relevance}
 

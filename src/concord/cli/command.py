@@ -36,7 +36,7 @@ class ExampleGroup(ExampleCommand, click.Group):
 
 
 def group(name: str, *examples: str) -> Callable[[Callable[..., Any]], ExampleGroup]:
-    """Make a function a group of commands: called without one of them, it is a command with `--json`."""
+    """Make a function a group of commands; without a subcommand, it is a command itself, with `--json`."""
 
     def decorate(function: Callable[..., Any]) -> ExampleGroup:
         made = click.group(name, cls=ExampleGroup, invoke_without_command=True)(click.pass_context(function))

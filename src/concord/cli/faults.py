@@ -78,7 +78,7 @@ def _of_system(fault: OSError) -> str:
 
 
 def _meant(fault: click.NoSuchOption) -> str:
-    """Return the option that was likely meant; every one begins with dashes, so these make none alike."""
+    """Return the option that was likely meant, compared without the dashes that all of them have."""
     where = fault.ctx.command_path if fault.ctx else "kb"
     known = {
         name.lstrip("-"): name

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from concord.types import Answer, Hit
 
 MAX_WIDTH = 100  # longer lines are hard to read
-LEAST_TITLE = 12  # characters that are left of one for the headings below it
+LEAST_TITLE = 12  # characters to which a title may be shortened to make room for headings
 INDENT = "    "
 _WORD = pattern(rf"[\w{MARKS}]+")
 

@@ -28,6 +28,7 @@ MARKDOWN = Format("markdown", "markdown")
 NOTEBOOK = Format("notebook", "markdown")
 MANUAL = Format("manual", "markdown")
 TEXT = Format("text", "text")
+SUBTITLES = Format("subtitles", "text")
 DATA = Format("text", "data")
 TABLE = Format("text", "data", "csv")
 JSON = Format("text", "data", "json")
@@ -35,23 +36,32 @@ HTML = Format("html", "html", risky=True)
 PDF = Format("pdf", "pdf", risky=True)
 WORD = Format("word", "office", risky=True)
 EXCEL = Format("excel", "office", risky=True)
+SLIDES = Format("slides", "office", risky=True)
+OPEN_DOCUMENT = Format("open_document", "office", risky=True)
+BOOK = Format("book", "office", risky=True)
+RICH_TEXT = Format("rich_text", "office", risky=True)
 MAIL = Format("mail", "office", risky=True)
 MAILBOX = Format("mailbox", "office", risky=True)
 
-_BINARY = (PDF, WORD, EXCEL)  # which their names tell, whatever their first bytes look like
+# Which their names tell, whatever their first bytes look like.
+_BINARY = (PDF, WORD, EXCEL, SLIDES, OPEN_DOCUMENT, BOOK)
 
 _BY_FORMAT = {
     MARKDOWN: "md markdown mdown mkd mkdn mdx qmd rmd",
     NOTEBOOK: "ipynb",
-    TEXT: "txt text log rst rest adoc asciidoc asc org tex bib srt vtt diff patch man textile wiki",
+    TEXT: "txt text log rst rest adoc asciidoc asc org tex bib diff patch man textile wiki",
+    SUBTITLES: "srt vtt",
     DATA: "yaml yml toml ini cfg conf config properties xml xsd xsl xslt rss atom opml plist desktop service "
-    "editorconfig",
+    "editorconfig cnf gitconfig npmrc",
     TABLE: "csv tsv",
     JSON: "json jsonl ndjson json5 jsonc geojson",
     HTML: "html htm xhtml shtml",
     PDF: "pdf",
     WORD: "docx docm dotx",
     EXCEL: "xlsx xlsm xltx",
+    SLIDES: "pptx pptm ppsx ppsm potx",
+    OPEN_DOCUMENT: "odt ods odp ott ots otp",
+    BOOK: "epub",
     MAIL: "eml",
     MAILBOX: "mbox mbx",
 }
@@ -110,10 +120,9 @@ _BY_LANGUAGE = {
 }
 
 # Known, and without an extractor of ours: an installed one whose name is the extension reads them.
-_UNSUPPORTED = frozenset(
-    ("doc", "odt", "rtf", "pptx", "ppt", "odp", "xls", "ods")
-    + ("epub", "mobi", "azw3", "msg", "pages", "numbers", "key")
-)
+_UNSUPPORTED = frozenset(("doc", "ppt", "xls", "mobi", "azw3", "msg", "pages", "numbers", "key"))
+
+_SETTINGS = frozenset(("sshd_config", "ssh_config", "gitconfig"))
 
 _BY_NAME = {
     "dockerfile": "dockerfile",
@@ -177,6 +186,7 @@ _MAILBOX_HEAD = re.compile(
     rb"From (?:[^\n]{1,300}:\d\d [^\n]{0,60}|\r?)\n"
     rb"(?:[A-Za-z][!-9;-~]{0,75}:[^\n]*+\n(?:[ \t][^\n]*+\n)*+){2}"
 )
+_RICH_TEXT_HEAD = b"{\\rtf1"
 _PDF_HEAD = b"%PDF-"  # Acrobat, and so everybody, allows rubbish before it in the first kilobyte
 _PDF_HEAD_WITHIN = 1024
 
@@ -188,6 +198,8 @@ def detect(name: str, head: bytes) -> Format | Refusal:
         return known
     if _PDF_HEAD in head[:_PDF_HEAD_WITHIN] and looks_binary(head):
         return PDF
+    if head.startswith(_RICH_TEXT_HEAD) and known in (None, TEXT):  # also many a .doc
+        return RICH_TEXT
     if extension(name) in _UNSUPPORTED:
         return Refusal("unsupported format")
     if looks_binary(head):
@@ -206,6 +218,8 @@ def extension(name: str) -> str:
 def by_name(name: str) -> Format | None:
     """Return the format that a file name promises."""
     base = name.rpartition("/")[2].lower()
+    if base in _SETTINGS:
+        return DATA
     if base in _BY_NAME:
         return _code(_BY_NAME[base])
     if base.startswith("dockerfile."):

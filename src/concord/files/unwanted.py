@@ -54,7 +54,7 @@ credentials.json secrets.json secrets.yaml secrets.yml secrets.toml client_secre
 terraform.tfstate terraform.tfstate.* wallet.dat **/.docker/config.json
 """
 
-# Endings of names of what holds no text, whoever opens it. What some extractor may read is not here.
+# Endings of the names of files without text. None that an extractor may read is among them.
 _NO_TEXT = """
 png jpg jpeg jpe gif bmp tif tiff webp ico icns heic heif avif psd xcf ai eps cr2 nef dng
 mp3 m4a aac ogg oga opus flac wav wma aif aiff mid midi mp4 m4v mov avi mkv webm wmv flv mpg mpeg 3gp

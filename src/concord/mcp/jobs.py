@@ -44,7 +44,7 @@ class Extent(NamedTuple):
     """Which sources some work is about: one of an organisation's, or all of them."""
 
     org: str
-    source: str | None = None  # its path, or the id of one that has none; None is all
+    source: str | None = None  # its path, or its id if it has no path; None means all
 
     def meets(self, other: Extent) -> bool:
         """Whether one may have to wait for the other: no source is worked on twice at once."""

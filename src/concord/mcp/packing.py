@@ -135,7 +135,7 @@ def _shortened_best(
 ) -> Packed:
     """Cut the best result and the frame down so that a small budget still holds one citation, if it can.
 
-    What says where the passage is and what to make of it stays; its snippet has what room is left.
+    Its citation and its confidence stay; the snippet gets the room that is left.
     """
     best = results[0]
     if _over(wire, best, max_bytes) > utf8_length(best["snippet"]) // 2:
@@ -187,7 +187,7 @@ def _slim_frame(wire: JsonObject, max_bytes: int) -> None:
 
 
 def _shorten_frame(wire: JsonObject, *, query: int, suggestions: int, said: int) -> None:
-    """Leave so many bytes of the query, so many suggestions, and so many bytes of what else is said."""
+    """Shorten the query, the note and the like to so many bytes, and leave so many suggestions."""
     wire |= {
         "query": _short(wire["query"], query),
         "note": _short(wire["note"], said) if wire["note"] else None,
@@ -197,7 +197,7 @@ def _shorten_frame(wire: JsonObject, *, query: int, suggestions: int, said: int)
 
 
 def _short(text: str, most: int) -> str:
-    """Return a text of at most so many bytes, also where each of them is written as six."""
+    """Return a text cut to so many bytes of JSON, in which one character may take six."""
     if _written(text) <= most:
         return text
     cut = cut_to_bytes(text, most - 3)

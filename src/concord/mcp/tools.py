@@ -303,7 +303,7 @@ def _row(document: Document, source: Source) -> JsonObject:
 
 
 def _that_fit(rows: list[JsonObject], name: str) -> tuple[list[JsonObject], str | None]:
-    """Return as many rows as a reader has room for, at least one, and the cursor of those that follow."""
+    """Return as many rows as fit into a reply, at least one, and the cursor for the next."""
     room, kept = LISTED_BYTES, 0
     for row in rows:
         room -= json_length(row) + 2

@@ -1,7 +1,7 @@
-"""Is a query a message that a program has printed? What it has in quotes are values, of which no text knows.
+"""Is a query a message that a program has printed? Then what it has in quotes are values, not quotations.
 
-`FATAL: database "shop" does not exist` asks for the message, whatever the database is called. To look for
-"shop" as a quotation would find nothing, or something else.
+`FATAL: database "shop" does not exist` asks for the message, whatever the database is called. No text about
+the message has "shop" in it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MODULES = pattern(r"\b(?:[A-Za-z_]\w{0,60}\.){1,12}(?=[A-Z]\w{0,80}(?:Error|Exc
 
 
 def without_modules(text: str) -> str:
-    """Return a message whose exception is called as where it is raised; its module is where it is defined."""
+    """Return a message without the modules before its exception: texts name the exception alone."""
     return _MODULES.sub("", text)
 
 

@@ -1,4 +1,4 @@
-"""What is printed on every page and says nothing of this one: running headers, footers and page numbers.
+"""Running headers, footers and page numbers, which every page has and which say nothing of it.
 
 A line at the edge of a page is furniture when it recurs on most pages (or most left or right ones), with its
 numbers either the same everywhere or counting along with the pages: "Report 2021", "Page 3 of 10", "iv".

@@ -1,8 +1,8 @@
 """Which lines only name the heading below them, for others to point to? They belong to its section.
 
 Sphinx has them above nearly every heading (`.. _pool-timeout:`, `.. setting:: POOL_TIMEOUT`), Markdown as
-anchors. At the end of the section before, that one would be found for a name it says nothing of: it came
-second for `DOWNLOAD_DELAY` and `task_acks_late` in the manuals of Scrapy and Celery.
+anchors. If they ended the section before, that section would be found for a name that it says nothing about:
+it came second for `DOWNLOAD_DELAY` and `task_acks_late` in the manuals of Scrapy and Celery.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LONGEST = 400  # characters of lines that name something
 
 
 def labels_of(text: str, title: str) -> Callable[[Block], bool]:
-    """Return what tells whether a block holds nothing but names of the heading that follows it."""
+    """Return a test for blocks that hold nothing but names of the heading below them."""
     return partial(_is_label, text, title)
 
 

@@ -62,7 +62,7 @@ class _Lines(NamedTuple):
 
 
 def read_markdown(text: str, body_start: int = 0) -> list[Section]:
-    """Return the sections of a Markdown text; what precedes its body, which is data, is one of its own."""
+    """Return the sections of a Markdown text; the front matter before its body is a section of its own."""
     lines = text.split("\n")
     offsets = list(accumulate((len(line) + 1 for line in lines), initial=0))
     offsets[-1] = len(text)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from itertools import islice, pairwise
 
 from concord.text.labels import labels_of
-from concord.text.outline import Block, Kind, Section, open_section
+from concord.text.outline import Block, Heading, Kind, Section, open_section
 from concord.text.releases import is_release
-from concord.text.titles import first_title, listed, marked_title, title_readers, without_roles
+from concord.text.titles import Title, first_title, listings, marked_title, title_readers, without_roles
 
 _AFTER_HEADING = 1.0
 _WITHIN_DEFINITION = 0.25  # before code that is indented, after a blank line: still inside something
@@ -21,36 +21,50 @@ _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*+\n)+")
 _VISIBLE = re.compile(r"\S")
 
 
+class _Headings:
+    """Where headings stand: those of one style have one rank, and the first style is the outermost."""
+
+    def __init__(self) -> None:
+        self._styles: list[str] = []
+        self._path: list[str] = []
+        self._of_releases = ""  # the style of the first: all of them have one rank, however they are marked
+
+    def place(self, title: Title) -> Heading:
+        """Return the path of the next heading."""
+        style = title.style
+        if is_release(title.words):
+            style = self._of_releases = self._of_releases or style
+        if style not in self._styles:
+            self._styles.append(style)
+        self._path = [*self._path[: self._styles.index(style)], without_roles(title.words)]
+        return tuple(self._path)
+
+
 def read_plain(text: str) -> list[Section]:
     """Return the paragraphs of a text under its headings, if it has any."""
-    sections = [Section((), [])]
-    styles: list[str] = []  # of headings, outermost first: the order in which they appear is their rank
-    path: list[str] = []
-    of_releases = ""  # the style of the first: all of them have one rank, however they are marked
+    sections, headings = [Section((), [])], _Headings()
     paragraphs = list(_paragraphs(text))
     readers = title_readers(text, paragraphs)
-    in_listings = listed(text, paragraphs)
+    in_listings = listings(text, paragraphs)
     for start, end in paragraphs:
         title = None if start in in_listings else first_title(text, start, end, readers)
         while title:
-            style = title.style
-            if is_release(title.words):
-                style = of_releases = of_releases or style
-            if style not in styles:
-                styles.append(style)
-            path = [*path[: styles.index(style)], without_roles(title.words)]
-            open_section(sections, tuple(path), labels_of(text, title.words))
+            open_section(sections, headings.place(title), labels_of(text, title.words))
             below = title.end if _VISIBLE.search(text, title.end, end) else end
             _append(sections[-1], start, below, "heading")
             start = below
             title = marked_title(text, start, end, readers)
         if start < end:
-            is_indented = text.startswith(("  ", "\t"), start)
-            rows = [start, *_grid_rows(text, start, end), end]
-            for at, below in pairwise(rows):
-                is_whole = is_indented or len(rows) > 2
-                _append(sections[-1], at, below, "solid" if is_whole else "prose", at > start)
+            _append_paragraph(sections[-1], text, start, end)
     return [section for section in sections if section.blocks]
+
+
+def _append_paragraph(section: Section, text: str, start: int, end: int) -> None:
+    """Append a paragraph, or each row of a table that is drawn with lines."""
+    rows = [start, *_grid_rows(text, start, end), end]
+    is_whole = text.startswith(("  ", "\t"), start) or len(rows) > 2
+    for at, below in pairwise(rows):
+        _append(section, at, below, "solid" if is_whole else "prose", at > start)
 
 
 def _append(section: Section, start: int, end: int, kind: Kind, is_row: bool = False) -> None:

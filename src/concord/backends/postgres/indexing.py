@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from concord.backends.columns import Columns
@@ -59,7 +58,6 @@ _DIMENSIONS = "SELECT DISTINCT dimension FROM kb_spaces WHERE org = %s AND dimen
 _DELETE_DERIVED = """
 DELETE FROM {table} WHERE org = %(org)s AND chunk = ANY(%(ids)s)
 AND space IN (SELECT key FROM kb_spaces WHERE org = %(org)s)"""
-# The chunks go first: whoever puts a vector holds them until it is there, and then it is deleted as well.
 _DELETE_CHUNKS = """
 WITH gone AS (DELETE FROM kb_chunks WHERE org = %(org)s AND id = ANY(%(ids)s) RETURNING length, words),
     counted AS (
@@ -126,12 +124,13 @@ def insert_chunks(connection: Connection, org: int, chunks: Sequence[NewChunk]) 
     """Insert chunks that have no vector yet."""
     if not chunks:
         return
-    with connection.pipeline(), _new_segment() as segment:
+    segment = _new_segment((chunk.id, chunk.columns) for chunk in chunks)
+    with connection.pipeline():
         connection.execute(_PUT_PENDING, (array_of(chunk.id for chunk in chunks), org))
-        for some in _groups(chunks):  # the server inserts these while the next ones are made
-            indexed = _indexed(segment, [(chunk.id, chunk.columns) for chunk in some])
-            connection.execute(_PUT_CHUNKS, {"org": org, **_columns(some), **indexed}, prepare=True)
         _put_segment(connection, org, segment)
+        for start, stop in _spans(chunks):  # the server writes postings while these are made
+            values = _columns(chunks[start:stop]) | _indexed(segment, start, stop)
+            connection.execute(_PUT_CHUNKS, {"org": org, **values}, prepare=True)
 
 
 def indexed_otherwise(
@@ -140,9 +139,11 @@ def indexed_otherwise(
     """Return those of some chunks whose stored words are not what would be indexed now."""
     if not columns:
         return {}
-    with _new_segment() as segment:
-        indexed = _indexed(segment, columns.items())
-    values = {"org": org, "ids": array_of(columns), **indexed}
+    values = {
+        "org": org,
+        "ids": array_of(columns),
+        **_indexed(_new_segment(columns.items()), 0, len(columns)),
+    }
     rows = connection.execute(_INDEXED_OTHERWISE, values).fetchall()
     return {chunk_id: columns[chunk_id] for (chunk_id,) in rows}
 
@@ -165,10 +166,11 @@ def forget_words(connection: Connection, org: int, chunk_ids: Sequence[ChunkId])
 
 def index_words(connection: Connection, org: int, columns: Mapping[ChunkId, Columns]) -> None:
     """Index chunks that were forgotten."""
-    with connection.pipeline(), _new_segment() as segment:
-        indexed = _indexed(segment, columns.items())
-        connection.execute(_REWRITE_WORDS, {"org": org, "ids": array_of(columns), **indexed})
+    segment = _new_segment(columns.items())
+    with connection.pipeline():
         _put_segment(connection, org, segment)
+        indexed = _indexed(segment, 0, len(columns))
+        connection.execute(_REWRITE_WORDS, {"org": org, "ids": array_of(columns), **indexed})
 
 
 def delete_chunks(connection: Connection, org: int, chunk_ids: Sequence[ChunkId]) -> None:
@@ -177,23 +179,25 @@ def delete_chunks(connection: Connection, org: int, chunk_ids: Sequence[ChunkId]
         return
     values = {"org": org, "ids": list(chunk_ids)}
     (chunks,) = connection.execute(_CHUNKS, (org,)).fetchone() or (0,)
+    # Whoever puts a vector takes its chunk off the list of those that wait, or holds it, until the vector is
+    # there: in this order, it is waited for, and what it has put is deleted as well.
+    connection.execute(_DELETE_DERIVED.format(table="kb_pending"), values)
     for statement in _FORGET_ALL if len(chunk_ids) == chunks else (_DELETE_CHUNKS,):
         connection.execute(statement, values)
-    dimensions = connection.execute(_DIMENSIONS, (org,)).fetchall()
-    for table in ("kb_pending", *(vector_table(dimension) for (dimension,) in dimensions)):
-        connection.execute(_DELETE_DERIVED.format(table=table), values)
+    for (dimension,) in connection.execute(_DIMENSIONS, (org,)).fetchall():
+        connection.execute(_DELETE_DERIVED.format(table=vector_table(dimension)), values)
 
 
-def _groups(chunks: Sequence[NewChunk]) -> Iterator[Sequence[NewChunk]]:
-    """Yield chunks that are sent together."""
+def _spans(chunks: Sequence[NewChunk]) -> Iterator[tuple[int, int]]:
+    """Yield from where to where chunks are sent together."""
     start = size = 0
     for at, chunk in enumerate(chunks, 1):
         size += len(chunk.columns.content)
         if size >= _TEXTS_AT_ONCE:
-            yield chunks[start:at]
+            yield start, at
             start, size = at, 0
     if start < len(chunks):
-        yield chunks[start:]
+        yield start, len(chunks)
 
 
 def _columns(chunks: Sequence[NewChunk]) -> dict[str, object]:
@@ -205,15 +209,15 @@ def _columns(chunks: Sequence[NewChunk]) -> dict[str, object]:
     }
 
 
-def _new_segment() -> AbstractContextManager[Segment]:
+def _new_segment(chunks: Iterable[tuple[ChunkId, Columns]]) -> Segment:
     from concord.backends.postgres.segment import new_segment  # late: a search needs no numpy for it
 
-    return new_segment()
+    return new_segment(chunks)
 
 
-def _indexed(segment: Segment, chunks: Iterable[tuple[ChunkId, Columns]]) -> dict[str, object]:
-    """Take chunks into a segment; return the arrays of what is stored with them."""
-    indexed = segment.add(chunks)
+def _indexed(segment: Segment, start: int, stop: int) -> dict[str, object]:
+    """Return the arrays of what is stored with some chunks of a segment."""
+    indexed = segment.indexed(start, stop)
     return {"length": array_of(indexed.lengths), "words": indexed.words}
 
 

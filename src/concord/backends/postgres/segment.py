@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from itertools import accumulate, islice
 from typing import NamedTuple
 
@@ -19,6 +18,7 @@ from psycopg.errors import ProgramLimitExceeded
 from concord.backends.columns import Columns
 from concord.backends.postgres.array_form import TextItems, Tsvectors, text_item
 from concord.backends.postgres.words import COUNT_BITS, LABELS, LENGTH_BITS, MOST_COUNTED, Vocabulary
+from concord.batches import batched
 from concord.types import ChunkId
 
 Numbers = NDArray[np.int64]
@@ -55,96 +55,123 @@ class Postings(NamedTuple):
     packed: Numbers
 
 
+class _Known(NamedTuple):
+    """Tokens in the order of their texts, which is that of a tsvector: one out of order is sorted there."""
+
+    places: Numbers  # by number
+    numbers: Numbers  # the rest by place
+    starts: Numbers
+    lengths: Numbers
+    texts: Bytes  # of all tokens
+    items: Sequence[bytes]  # by number, each as an array of texts has it
+
+
 class _Learned:
-    """Tokens with their texts, as tsvectors are made of them; one segment after another adds to it."""
+    """Words that have been seen; one segment after another adds to it."""
 
     def __init__(self) -> None:
         self.vocabulary = Vocabulary()
-        self.texts = b""  # of all tokens, one after the other
-        self.ends = array("q")  # of each there
-        self.items: list[bytes] = []  # each of them as an array of texts has it
+        self._order: list[int] = []
+        self._ends = array("q")  # of the text of each among all, by number
+        self._texts = b""
+        self._items: list[bytes] = []
+        self._known: _Known | None = None
 
-    def catch_up(self) -> None:
-        """Take the texts of new tokens down."""
-        new = [token.encode() for token in self.vocabulary.tokens[len(self.ends) :]]
-        self.items += map(text_item, new)
-        self.ends.extend(islice(accumulate(map(len, new), initial=len(self.texts)), 1, None))
-        self.texts += b"".join(new)
+    def known(self) -> _Known:
+        """Return all tokens; those that are new are put in their places among the others."""
+        tokens, before = self.vocabulary.tokens, len(self._items)
+        if self._known is None or before < len(tokens):
+            new = [token.encode() for token in tokens[before:]]
+            self._items += map(text_item, new)
+            self._ends.extend(islice(accumulate(map(len, new), initial=len(self._texts)), 1, None))
+            self._texts += b"".join(new)
+            # The first are in order, so that this takes about as long as to look at each.
+            self._order = sorted([*self._order, *range(before, len(tokens))], key=tokens.__getitem__)
+            self._known = self._ordered()
+        return self._known
+
+    def _ordered(self) -> _Known:
+        numbers = np.array(self._order, np.int64)
+        places = np.empty_like(numbers)
+        places[numbers] = np.arange(len(numbers))
+        ends = np.array(self._ends, np.int64)
+        lengths = np.diff(ends, prepend=0)
+        texts = np.frombuffer(self._texts, np.uint8)
+        return _Known(places, numbers, (ends - lengths)[numbers], lengths[numbers], texts, self._items)
 
 
 _MOST_WORDS = 1 << 16  # that are remembered from one segment to the next, as many as are stemmed once only
 _idle: list[_Learned] = []  # as many as there were segments at once
+_LISTED = 64  # chunks whose tokens are in a list: there, each takes much room
 
 
-@contextmanager
-def new_segment() -> Iterator[Segment]:
-    """Lend an empty segment."""
+def new_segment(chunks: Iterable[tuple[ChunkId, Columns]]) -> Segment:
+    """Return chunks that are indexed together."""
     try:
         learned = _idle.pop()
     except IndexError:
         learned = _Learned()
-    yield Segment(learned)
+    segment = Segment(learned, chunks)
     if len(learned.vocabulary) <= _MOST_WORDS:
         _idle.append(learned)
+    return segment
 
 
 class Segment:
     """The chunks that are indexed together."""
 
-    def __init__(self, learned: _Learned) -> None:
+    def __init__(self, learned: _Learned, chunks: Iterable[tuple[ChunkId, Columns]]) -> None:
         self.chunks: list[ChunkId] = []
-        self._learned = learned
-        self._found: list[Numbers] = []  # the number of each token, in order
-        self._sizes: list[Numbers] = []  # how many tokens each column of each chunk has
+        found, sizes = list[Numbers](), list[int]()  # the number of each token; how many each column has
+        for some in batched(chunks, _LISTED):
+            self.chunks += [chunk_id for chunk_id, _ in some]
+            found.append(_numbers([columns for _, columns in some], learned.vocabulary, sizes))
+        self._sizes = np.array(sizes, np.int64)
+        self._lengths = self._sizes.reshape(-1, len(LABELS)).sum(axis=1)
+        self._known = learned.known()
+        self._found = self._known.places[np.concatenate(found)] if found else np.zeros(0, np.int64)
 
     @property
     def tokens(self) -> int:
         """How many tokens all chunks have."""
-        return sum(map(len, self._found))
+        return len(self._found)
 
-    def add(self, chunks: Iterable[tuple[ChunkId, Columns]]) -> Indexed:
-        """Take chunks in, and return what is stored with them."""
-        found: list[int] = []
-        sizes: list[int] = []
-        for chunk_id, columns in chunks:
-            self.chunks.append(chunk_id)
-            for text in columns:
-                before = len(found)
-                if text:  # most chunks have no tags, and no parts of identifiers
-                    found += self._learned.vocabulary.lexemes(text)
-                sizes.append(len(found) - before)
-        self._found.append(np.fromiter(found, np.int64, len(found)))
-        self._sizes.append(np.fromiter(sizes, np.int64, len(sizes)))
-        self._learned.catch_up()
-        lengths = _lengths(self._sizes[-1]).tolist()
-        texts, ends = np.frombuffer(self._learned.texts, np.uint8), np.array(self._learned.ends)
-        made = _tsvectors(_occurrences(self._found[-1], self._sizes[-1]), len(lengths), texts, ends)
-        return Indexed(lengths, Tsvectors(len(lengths), made))
+    def indexed(self, start: int, stop: int) -> Indexed:
+        """Return what is stored with some of the chunks."""
+        columns = len(LABELS)
+        first, last = (int(self._lengths[:end].sum()) for end in (start, stop))
+        occurrences = _occurrences(self._found[first:last], self._sizes[start * columns : stop * columns])
+        made = _tsvectors(occurrences, stop - start, self._known)
+        return Indexed(self._lengths[start:stop].tolist(), Tsvectors(stop - start, made))
 
     def postings(self, at_once: int) -> Iterator[Postings]:
         """Yield all postings in the order of their terms, about so many together."""
-        found, sizes = np.concatenate(self._found), np.concatenate(self._sizes)
-        order, rank = _ordered(self._learned.vocabulary.tokens, np.flatnonzero(np.bincount(found)))
-        fields = np.repeat(np.arange(len(sizes)), sizes)  # a column of a chunk each
-        found = (rank[found] << _FIELD_BITS) + fields
+        fields = np.repeat(np.arange(len(self._sizes)), self._sizes)  # a column of a chunk each
+        found = (self._found << _FIELD_BITS) + fields
         found.sort()
         first = _first_of_each(found)
         often = np.minimum(np.diff(first, append=len(found)), MOST_COUNTED)
         often <<= (found[first] & _COLUMN) * COUNT_BITS
         posting = found[first] >> _COLUMN_BITS
         first = _first_of_each(posting)
-        term, chunk = _split(posting[first], _FIELD_BITS - _COLUMN_BITS)
-        packed = _summed(often, first) + (_lengths(sizes)[chunk] << LENGTH_BITS)
-        terms = TextItems([self._learned.items[number] for number in order])
-        return _parted(Postings(terms, np.bincount(term), np.array(self.chunks)[chunk], packed), at_once)
+        place, chunk = _split(posting[first], _FIELD_BITS - _COLUMN_BITS)
+        packed = _summed(often, first) + (self._lengths[chunk] << LENGTH_BITS)
+        starts = _first_of_each(place)
+        terms = [self._known.items[number] for number in self._known.numbers[place[starts]].tolist()]
+        sizes = np.diff(starts, append=len(place))
+        return _parted(Postings(TextItems(terms), sizes, np.array(self.chunks)[chunk], packed), at_once)
 
 
-def _ordered(tokens: Sequence[str], used: Numbers) -> tuple[list[int], Numbers]:
-    """Return some numbers in the order of their tokens, and by number the place of each of them there."""
-    order = sorted(used.tolist(), key=tokens.__getitem__)
-    rank = np.zeros(len(tokens), np.int64)
-    rank[np.fromiter(order, np.int64, len(order))] = np.arange(len(order))
-    return order, rank
+def _numbers(chunks: Iterable[Columns], vocabulary: Vocabulary, sizes: list[int]) -> Numbers:
+    """Return the number of each token of some chunks in order; how many each column has is noted down."""
+    found: list[int] = []
+    for columns in chunks:
+        for text in columns:
+            before = len(found)
+            if text:  # most chunks have no tags, and no parts of identifiers
+                found += vocabulary.lexemes(text)
+            sizes.append(len(found) - before)
+    return np.fromiter(found, np.int64, len(found))
 
 
 def _parted(found: Postings, at_once: int) -> Iterator[Postings]:
@@ -162,7 +189,7 @@ def _parted(found: Postings, at_once: int) -> Iterator[Postings]:
         first, start = last, stop
 
 
-def _tsvectors(occurrences: Numbers, chunks: int, texts: Bytes, ends: Numbers) -> bytes:
+def _tsvectors(occurrences: Numbers, chunks: int, known: _Known) -> bytes:
     """Return the tsvectors of chunks as `tsvectorrecv` takes them, each after its length.
 
     One holds how many tokens it has, then each token with a NUL, how many positions and the positions.
@@ -170,8 +197,8 @@ def _tsvectors(occurrences: Numbers, chunks: int, texts: Bytes, ends: Numbers) -
     token, place = _split(occurrences, _PLACE_BITS)
     first = _first_of_each(token)
     often = np.diff(first, append=len(token))
-    chunk, number = _split(token[first], _NUMBER_BITS)
-    lengths = np.diff(ends, prepend=0)[number]
+    chunk, which = _split(token[first], _NUMBER_BITS)
+    lengths = known.lengths[which]
     items = lengths + 3 + 2 * often
     totals = np.bincount(chunk, items, chunks).astype(np.int64) + _HEAD_BYTES
     if totals.max() > _MOST_BYTES:  # refused here: there it would be called a fault of ours
@@ -181,7 +208,7 @@ def _tsvectors(occurrences: Numbers, chunks: int, texts: Bytes, ends: Numbers) -
     made = np.zeros(totals.sum(), np.uint8)
     _write(made, heads, totals - 4, ">i4")
     _write(made, heads + 4, np.bincount(chunk, minlength=chunks), ">i4")
-    made[_runs(starts, lengths)] = texts[_runs(ends[number] - lengths, lengths)]
+    made[_runs(starts, lengths)] = known.texts[_runs(known.starts[which], lengths)]
     _write(made, starts + lengths + 1, often, ">u2")
     position, column = _split(place, _COLUMN_BITS)
     weighed = position + (_COLUMN - column << _POSITION_BITS)  # the first column weighs the most
@@ -194,7 +221,7 @@ def _occurrences(found: Numbers, sizes: Numbers) -> Numbers:
 
     Positions that a tsvector cannot tell apart are one, and those of a token that are too many are left out.
     """
-    lengths = _lengths(sizes)
+    lengths = sizes.reshape(-1, len(LABELS)).sum(axis=1)
     chunk = np.repeat(np.arange(len(lengths)), lengths)
     column = np.repeat(np.arange(len(sizes)) & _COLUMN, sizes)
     # The gap after each column keeps phrases within one.
@@ -206,12 +233,6 @@ def _occurrences(found: Numbers, sizes: Numbers) -> Numbers:
     often = np.diff(_first_of_each(placed >> _PLACE_BITS), append=len(placed))
     kept: Numbers = placed[_runs(np.zeros_like(often), often) < _MOST_POSITIONS]
     return kept
-
-
-def _lengths(sizes: Numbers) -> Numbers:
-    """Return how many tokens each chunk has."""
-    lengths: Numbers = sizes.reshape(-1, len(LABELS)).sum(axis=1)
-    return lengths
 
 
 def _first_of_each(ordered: Numbers) -> Numbers:

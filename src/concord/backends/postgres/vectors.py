@@ -71,25 +71,28 @@ SELECT c.id, d.title, c.heading, c.content, CASE d.type WHEN 'note' THEN d.tags 
 {_WAITING} AND c.id > %(after)s ORDER BY c.id LIMIT %(limit)s"""
 _LOCK_SPACE = " FOR KEY SHARE OF s"  # whoever drops the space waits until the vectors are in it
 _HOLD_SPACE = f"SELECT FROM kb_spaces AS s WHERE s.org = %(org)s AND {{which}}{_LOCK_SPACE}"
-# Chunks that are gone, or go before this holds them, get no vector. Each is looked up by itself, in order: of
-# `= ANY` a planner that knows little of the organisation thought it best to read all its chunks. Nothing is
-# written unless the space, which is held by then, is here and as it is thought to be.
+# A chunk that waits for a vector is there until somebody takes it off the list: whoever deletes it does so
+# first, too. Where others are among them, each is looked up and held, in order: of `= ANY` a planner that
+# knows little of the organisation thought it best to read all its chunks. Those that are gone get no vector.
+# Nothing is written unless the space, which is held by then, is here and as it is thought to be.
 _PUT = """
 WITH here AS MATERIALIZED (
     SELECT FROM kb_orgs AS o JOIN kb_spaces AS s ON s.org = o.key
     WHERE o.key = %(org)s AND o.home = '' AND s.key = %(space)s AND s.dimension = %(dimension)s
         AND s.identity IS NOT DISTINCT FROM %(seen)s AND {which}),
+waiting AS (
+    DELETE FROM kb_pending WHERE org = %(org)s AND space = %(space)s AND chunk = ANY(%(ids)s::bigint[])
+        AND EXISTS (SELECT FROM here) RETURNING chunk),
 alive AS (
     SELECT c.id FROM (SELECT unnest(%(ids)s::bigint[]) AS id ORDER BY 1) AS wanted CROSS JOIN LATERAL (
         SELECT id FROM kb_chunks WHERE org = %(org)s AND id = wanted.id FOR KEY SHARE) AS c
     WHERE EXISTS (SELECT FROM here)),
-waiting AS (
-    DELETE FROM kb_pending WHERE org = %(org)s AND space = %(space)s AND chunk = ANY(%(ids)s::bigint[])
-        AND EXISTS (SELECT FROM here)),
 stored AS (
     INSERT INTO {table} (org, space, chunk, embedding)
     SELECT %(org)s, %(space)s, given.id, given.embedding
-    FROM unnest(%(ids)s::bigint[], %(vectors)s) AS given (id, embedding) JOIN alive USING (id)
+    FROM (SELECT unnest(%(ids)s::bigint[]) AS id, unnest(%(vectors)s) AS embedding) AS given
+    WHERE (SELECT count(*) FROM waiting) = cardinality(%(ids)s::bigint[])
+        OR given.id IN (SELECT id FROM alive)
     ON CONFLICT (org, space, chunk) DO UPDATE SET embedding = excluded.embedding RETURNING 1)
 SELECT EXISTS (SELECT FROM here), (SELECT count(*) FROM stored)"""
 # One row: to make and to take apart one for each vector takes as long as to read them.
