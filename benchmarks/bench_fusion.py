@@ -3,7 +3,7 @@ a blend whose numbers were chosen on the other sets alone.
 
     KB_BENCH_DATA=../shared/data python -m benchmarks fusion
 
-The strategies are asked once a query; every fusion then orders the same ballots. The query is drawn towards
+The strategies are asked once a query; every fusion then orders the same ballots. The query is moved towards
 its first hits as shipped, whichever numbers order them. The last row tells how much there is to win by
 weighing the two families: each query has the weight that suits it best, which only its judgements tell.
 """

@@ -29,7 +29,7 @@ from concord.quality.fitting import fit
 from concord.ranking.agreement import Cuts
 from concord.ranking.blend import blend
 from concord.ranking.calibrate import Calibration, Logistic, model_key
-from concord.text.characters import is_latin
+from concord.text.characters import latin_share
 from concord.types import Identity, Request, silent
 
 WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
@@ -55,7 +55,7 @@ def _with_scripts(knowledge: KnowledgeBase, identity: Identity, names: list[str]
     """Return the calibration there is, with how far the model reads scripts other than Latin fitted anew."""
     known = shipped_calibration(identity) or Calibration(model_key(identity), EMPTY, EMPTY, Cuts())
     collections = [read_collection(folder() / name).sampled(QUERIES) for name in names]
-    strange = [one for one in collections if mean(map(is_latin, one.judged.values())) < 0.5]
+    strange = [one for one in collections if mean(map(latin_share, one.judged.values())) < 0.5]
     if not strange:
         return known
     found = [_by_weight(knowledge, collection) for collection in strange]

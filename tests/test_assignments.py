@@ -107,6 +107,44 @@ def test_what_mentions_a_key_does_not_set_it(line: str):
     assert set_at("bantime", f"# How long?\n{line}\nx = 1\n") is None
 
 
+NGINX = "user www-data;\nhttp {\n    {}\n    server {\n        listen 443 ssl backlog=9; # all\n    }\n}\n"
+SSHD = "# How long?\n{}\nX11Forwarding yes\nCiphers aes,chacha\nSubsystem sftp /usr/lib/sftp-server -f AUTH\n"
+
+
+@pytest.mark.parametrize("line", ["bantime 10m;", "bantime 10m if a=b;", "bantime {", "bantime /x {"])
+def test_a_directive_that_ends_in_a_mark_is_set(line: str):
+    text = NGINX.replace("{}", line, 1)
+    assert set_at("bantime", text) == text.index(f"    {line}")
+
+
+@pytest.mark.parametrize(
+    "line", ["bantime 10m", "  bantime\t10m", "bantime a b c", "#bantime 10m", "# bantime <seconds>"]
+)
+def test_a_directive_without_a_sign_is_set_where_most_lines_are_such(line: str):
+    text = SSHD.replace("{}", line)
+    assert set_at("bantime", text) == text.index(line)
+
+
+def test_a_directive_comes_before_its_example_in_a_comment():
+    text = SSHD.replace("{}", "#bantime 1h\nbantime 10m")
+    assert set_at("bantime", text) == text.index("bantime 10m")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# How long?\n# bantime says how long\nPort 22\n",
+        "x = 1\ndescription = |\nbantime is how long\ny = 2\nz = 3\n",
+        "jobs:\n  run: |\n    bantime 10m\n  name: x\n  on: push\n",
+        "name,age\nbantime smith,3\nann miller,4\n",
+        "<p>\nbantime is how long\n</p>\n<b>x</b>\n",
+        '{"a": 1,\n "b": "x\nbantime is"}\n',
+    ],
+)
+def test_a_word_before_others_is_no_directive_elsewhere(text: str):
+    assert set_at("bantime", text) is None
+
+
 def test_a_key_comes_before_its_example_in_a_comment():
     text = "# bantime = 1h\nbantime = 10m\n"
     assert set_at("bantime", text) == text.index("bantime = 10m")
@@ -142,6 +180,41 @@ def test_the_line_that_sets_a_key_comes_first_and_is_shown(tmp_path: Path, query
         first = kb.search(query).hits[0]
     assert first.document.path == "etc/jail.conf"
     assert "bantime = 10m" in first.snippet
+
+
+@pytest.mark.parametrize(
+    ("file", "line"), [("sshd_config", "MaxSessions 10"), ("nginx.conf", "MaxSessions 10;")]
+)
+def test_a_directive_comes_before_what_only_speaks_of_it(tmp_path: Path, file: str, line: str):
+    write(tmp_path / "etc" / file, "".join(f"Other{n} on{line[14:]}\n" for n in range(60)) + f"{line}\n")
+    write(tmp_path / "etc" / "README.md", "MaxSessions, the default of MaxSessions: MaxSessions.\n" * 3)
+    with opened(tmp_path, ingest__chunk_tokens=80) as kb:
+        kb.add(tmp_path / "etc")
+        for query in ("where is MaxSessions set", "default of MaxSessions"):
+            first = kb.search(query).hits[0]
+            assert (first.document.path, line in first.snippet) == (f"etc/{file}", True)
+
+
+@pytest.mark.parametrize(
+    "query", ["maxmemory-policy", "where is maxmemory-policy set", "maxmemory-policy default"]
+)
+def test_a_setting_with_a_hyphen_is_a_name(tmp_path: Path, query: str):
+    other = "# See maxmemory-policy: the default of maxmemory-policy is set where maxmemory-policy is.\n"
+    write(tmp_path / "etc" / "a.conf", f"{other}port 6379\n" * 3)
+    write(tmp_path / "etc" / "redis.conf", "port 6379\n" * 30 + "# Evicts.\nmaxmemory-policy noeviction\n")
+    with opened(tmp_path) as kb:
+        kb.add(tmp_path / "etc")
+        first = kb.search(query).hits[0]
+    assert "maxmemory-policy noeviction" in first.snippet
+
+
+def test_a_value_before_a_word_is_no_question_for_its_value(tmp_path: Path):
+    write(tmp_path / "docs" / "deck.yaml", "proposition: cheap\nvalue: 3\n")
+    write(tmp_path / "docs" / "plan.md", "# Plan\n\nOur proposition has a value for buyers: time.")
+    with opened(tmp_path) as kb:
+        kb.add(tmp_path / "docs")
+        hits = kb.search("value proposition", explain=True).hits
+    assert all(hit.explanation["lifted"] is None for hit in hits)
 
 
 def test_a_section_comes_first_that_is_asked_for_in_its_brackets(tmp_path: Path):

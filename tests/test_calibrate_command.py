@@ -53,3 +53,13 @@ def test_without_a_model_there_is_nothing_to_calibrate(kb, tmp_path: Path, monke
     status, _, err = kb("calibrate", "set")
     assert status == 2
     assert "embedding model" in err
+
+
+def test_judgements_of_documents_that_are_not_there_are_nothing_to_calibrate_by(kb, tmp_path: Path):
+    folder = things(tmp_path / "set")
+    judgements = (folder / "qrels/test.tsv").read_text()
+    (folder / "qrels/test.tsv").write_text(judgements.replace("\td", "\tanother-"))
+    status, _, err = kb("calibrate", "set")
+    assert status == 2
+    assert "none of 60 judged queries" in err
+    assert not json.loads(kb("eval", "set", "--limit", "1", "--json").out)["calibrated"]

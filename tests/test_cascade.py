@@ -11,11 +11,13 @@ from msgspec.structs import replace
 
 from concord import Note
 from concord.answering.cascade import RungStrategy
-from concord.answering.remarks import EMPTY, NO_TIME, NO_WORD, NOTHING, RUNG_NOTES, UNEMBEDDED
+from concord.answering.remarks import RUNG_NOTES
 from concord.answering.rung_words import prefix_match
+from concord.answering.why_empty import EMPTY, NO_TIME, NO_WORD, NOTHING, UNEMBEDDED
 from concord.errors import Unavailable
 from concord.search import search
 from concord.storage import Store
+from concord.text.moments import moment
 from concord.types import Candidate, Family, Request, Source
 from support.small_library import fitted, library, titles, tools, understood
 
@@ -207,15 +209,25 @@ def test_the_threshold_holds_on_the_rungs_as_well():
     ("filter", "said"),
     [
         ({"type": "pdf"}, "no document matches the filter: type pdf"),
-        ({"tags": ("ops", "x")}, "no document matches the filter: tags ops, x"),
+        (
+            {"tags": ("ops", "x")},
+            "no document matches the filter: tags ops, x; no document has the tag x: there are ops",
+        ),
         (
             {"path": "nowhere/**", "type": "note"},
             "no document matches the filter: type note; path nowhere/**; paths begin with notes/,"
             " and a folder is all that lies below it",
         ),
-        ({"source": "notes", "tags": ("x",)}, "no document matches the filter: tags x; source notes"),
+        (
+            {"source": "notes", "tags": ("x",)},
+            "no document matches the filter: tags x; source notes; no document has the tag x: there are ops",
+        ),
         ({"since": 2.0, "until": 1.0}, "no document can match the filter: it begins after it ends"),
-        ({"until": 1.0}, "no document matches the filter: modified as asked"),
+        (
+            {"until": moment("1971-02-03", now=0.0, is_end=True)},
+            "no document matches the filter: modified until 1971-02-03",
+        ),
+        ({"since": 1e300}, "no document matches the filter: modified since 1e+300 s after 1970"),
     ],
     ids=str,
 )
@@ -223,6 +235,17 @@ def test_a_filter_that_nothing_matches_is_named(filter: dict[str, Any], said: st
     for mode in ("auto", "fts5", "semantic"):
         answer = library().search("login", mode=mode, **filter)
         assert (answer.hits, answer.note, answer.suggestions) == ((), said, ())
+
+
+def test_the_tag_that_was_likely_meant_is_named_first_and_tags_of_no_common_document_are_not_unknown():
+    kb = library()
+    for at in range(12):
+        kb.note(Note(f"note {at}", tags=(f"topic-{at}", "many")))
+    told = kb.search("login", mode="fts5", tags=("topics-7",)).note or ""
+    assert "; no document has the tag topics-7: there are topic-7, many, ops, topic-0, topic-1," in told
+    assert told.endswith("topic-4 …")
+    answer = kb.search("login", mode="fts5", tags=("ops", "many"))
+    assert answer.note == "no document matches the filter: tags ops, many"
 
 
 def test_words_that_stand_only_outside_the_filter_are_told_from_words_that_stand_nowhere():

@@ -11,9 +11,10 @@ from concord.answering.request_checks import checked_values
 from concord.answering.understand import interpret
 from concord.config import load_settings
 from concord.ranking.classify import classify
-from concord.ranking.entities import MAX_ENTITIES, boost, entities, mentioned
-from concord.ranking.identifiers import shape
+from concord.ranking.entities import MAX_ENTITIES, entities, mention_lifts, mentioned
+from concord.ranking.lift import lifted
 from concord.ranking.plan import WEIGHTS, multipliers, polled
+from concord.ranking.word_shapes import shape
 from concord.ranking.words import READ_CHARS
 from concord.types import QueryKind, Ranked, Request
 
@@ -503,14 +504,16 @@ def test_a_name_is_mentioned_only_as_whole_words_and_in_any_case():
 @pytest.mark.promise("000.entity.boost")
 def test_a_mention_lifts_a_chunk_past_near_ties_only():
     ranked = [Ranked(1, 1.0, ()), Ranked(2, 0.55, ()), Ranked(3, 0.5, ()), Ranked(4, 0.0, ())]
-    assert [one.chunk_id for one in boost(ranked, {3})] == [1, 3, 2, 4]
-    assert boost(ranked, set()) == ranked
-    assert boost([], {1}) == []
+    texts = {1: "Pine", 2: "Oak", 3: "Oak Ridge", 4: "Ridge"}
+    assert [one.chunk_id for one in lifted(ranked, mention_lifts(["Oak Ridge"], texts))] == [1, 3, 2, 4]
+    assert lifted(ranked, mention_lifts(["Elm Street"], texts)) == ranked
+    assert lifted([], mention_lifts(["Oak Ridge"], texts)) == []
 
 
 def test_a_mention_lifts_a_chunk_whatever_the_scale_of_scores():
     equal = [Ranked(1, -3.0, ()), Ranked(2, -3.0, ())]
-    assert [one.chunk_id for one in boost(equal, {2})] == [2, 1]
+    lifts = mention_lifts(["386"], {1: "a 286", 2: "a 386"})
+    assert [one.chunk_id for one in lifted(equal, lifts)] == [2, 1]
 
 
 @settings(deadline=None, max_examples=200)

@@ -102,6 +102,20 @@ def test_page_numbers_are_removed(number: str):
     assert not re.search(r"\d", text)
 
 
+def test_the_dots_of_a_table_of_contents_are_short_and_each_entry_has_its_line():
+    names = ["asn1_der_coding", "asn1_check_version", "asn1_der_decoding_of_an_element", "preface"]
+    pages = ["17", "23", "20", "iv"]
+    for dots in (" . . . . . . . . . . . . . . ", "..............", "· · · · · · · · · · · · · ·"):
+        entries = [f"{name}{dots}{page}" for name, page in zip(names, pages, strict=True)]
+        text, _ = clean_pages([body("Index", *entries)])
+        assert text.split("\n")[-4:] == [f"{name} … {page}" for name, page in zip(names, pages, strict=True)]
+    assert clean_pages(["And so on.... He waited ..."])[0] == "And so on.... He waited ..."
+
+
+def test_a_letter_that_only_looks_like_a_roman_number_is_text():
+    assert clean_pages(["ı"])[0] == "ı"
+
+
 def test_roman_page_numbers_are_removed():
     romans = ["i", "ii", "iii", "iv", "v"]
     text, _ = clean_pages(

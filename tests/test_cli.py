@@ -94,6 +94,13 @@ def test_an_unknown_option_is_answered_with_one_that_is_like_it_or_none(kb: Kb, 
     assert (run.status, run.err) == (2, f"error: there is no option {option!r}\nhint: {hint}\n")
 
 
+def test_an_option_without_its_value_is_answered_with_the_help_of_its_command(kb: Kb):
+    for command in (("note", "x", "--tags"), ("models", "add", "ollama", "--url")):
+        run = kb(*command)
+        name = " ".join(("kb", *command[: 2 if command[0] == "models" else 1]))
+        assert (run.status, run.err.splitlines()[1]) == (2, f"hint: `{name} --help` shows how")
+
+
 def test_kb_alone_shows_its_help_and_asks_for_a_command(kb: Kb):
     run = kb()
     assert (run.status, run.out) == (2, "")
@@ -161,10 +168,10 @@ def test_adding_a_folder_says_what_was_done(kb: Kb, docs: Path):
 def test_what_was_not_read_is_named_the_rarest_reason_first(kb: Kb, docs: Path):
     for number in range(30):
         (docs / f"{number:02}.png").write_bytes(b"\x89PNG\0")
-    (docs / "letter.odt").write_bytes(b"PK")
+    (docs / "letter.xls").write_bytes(b"PK")
     run = kb("add", "docs")
     named = run.out.partition("skipped 31: ")[2].splitlines()[1:7]
-    assert named[0] == "    docs/letter.odt: unsupported format"
+    assert named[0] == "    docs/letter.xls: unsupported format"
     assert named[1] == "    docs/00.png: binary"
     assert named[4:] == ["    docs/03.png: binary", "    … and 26 more, which --json names"]
     assert len(kb("sync", "--json").json["sources"][0]["skipped_files"]) == 31
@@ -739,7 +746,7 @@ def test_a_flag_after_two_dashes_is_text(capsys: pytest.CaptureFixture[str]):
 
     assert faults.guarded(broken, ["note", "--", "--json"]) == 2
     out, err = capsys.readouterr()
-    assert (out, err.splitlines()[0]) == ("", "error: [Errno 28] No space left on device")
+    assert (out, err.splitlines()[0]) == ("", "error: no space left on device")
 
 
 def test_long_work_says_a_line_now_and_then(capsys: pytest.CaptureFixture[str]):
@@ -753,10 +760,25 @@ def test_long_work_says_a_line_now_and_then(capsys: pytest.CaptureFixture[str]):
     assert lines == [
         "reading files: 19",
         "reading files: 39",
-        "embedding chunks: 59 of 1,000",
-        "embedding chunks: 79 of 1,000",
-        "embedding chunks: 99 of 1,000",
+        "embedding chunks: 59 of 1,000, about 8 min left",
+        "embedding chunks: 79 of 1,000, about 8 min left",
+        "embedding chunks: 99 of 1,000, about 8 min left",
     ]
+
+
+@pytest.mark.parametrize(
+    ("total", "left"),
+    [(21, "about 10 s"), (120, "about 50 s"), (6000, "about 50 min"), (60000, "about 8.3 h")],
+)
+def test_how_long_work_will_take_is_told_no_finer_than_anybody_knows(
+    capsys: pytest.CaptureFixture[str], total: int, left: str
+):
+    now = [0.0]
+    meter = Lines(lambda: now[0])
+    meter("embed", 0, total)
+    now[0] = LINE_EVERY_S
+    meter("embed", 20, total)
+    assert capsys.readouterr().err == f"embedding chunks: 20 of {total:,}, {left} left\n"
 
 
 def test_a_bar_is_drawn_only_when_the_work_lasts(capsys: pytest.CaptureFixture[str]):

@@ -59,10 +59,10 @@ def test_every_candidate_is_compared_and_only_those_without_a_vector_are_fetched
     cosines = Cosines(vectors, Deadline(60_000))
     found = cosines.compare("query", [*votes(3, vector=NORTH), *votes(2, 1, 2, 9)])
     assert found.cosines() == {1: 0.0, 2: 1.0, 3: 1.0}
-    drawn = found.drawn_cosines
-    assert drawn({1: 1.0}, 0.6)[1] > drawn({1: 1.0}, 0.1)[1] > 0
-    assert drawn({1: 1.0, 2: 1.0}, 0.6)[1] < drawn({1: 1.0, 2: 0.1}, 0.6)[1]
-    assert drawn({7: 1.0}, 0.6) == found.cosines()
+    moved = found.feedback_cosines
+    assert moved({1: 1.0}, 0.6)[1] > moved({1: 1.0}, 0.1)[1] > 0
+    assert moved({1: 1.0, 2: 1.0}, 0.6)[1] < moved({1: 1.0, 2: 0.1}, 0.6)[1]
+    assert moved({7: 1.0}, 0.6) == found.cosines()
     assert vectors.asked == [[1, 2, 9]]
 
 
@@ -111,7 +111,7 @@ def test_cosines_that_fail_are_named_once_and_there_are_none_afterwards():
     vectors = Broken({})
     cosines = Cosines(vectors, Deadline(60_000))
     first = cosines.compare("query", votes(1))
-    assert first.cosines() == first.drawn_cosines({1: 1.0}, 0.6) == {}
+    assert first.cosines() == first.feedback_cosines({1: 1.0}, 0.6) == {}
     assert cosines.compare("query", votes(2)).cosines() == {}
     assert [one.reason for one in cosines.degraded] == [DOWN.message]
     assert vectors.asked == [[1]]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from concord import KnowledgeBase
-from concord.ranking.definitions import asked_names
+from concord.ranking.named.asked_names import asked_names
 from concord.text.term_lines import explained_at
 from support.recorders import write
 from support.small_library import library, opened, titles

@@ -34,6 +34,17 @@ def test_kb_eval_prints_a_table_for_people(kb, tmp_path: Path):
     assert re.search(r"^type .* p50 ms +p95 ms$", out, re.MULTILINE)
     assert all(re.search(rf"^{mode} .* \d+\.\d +\d+\.\d$", out, re.MULTILINE) for mode in MODES)
     assert re.search(r"^recipes +3 ", out, re.MULTILINE)
+    assert "not in corpus.jsonl" not in out
+
+
+def test_kb_eval_tells_of_relevant_documents_that_are_not_there(kb, tmp_path: Path):
+    folder = things(tmp_path / "set")
+    lines = (folder / "corpus.jsonl").read_text().splitlines(keepends=True)
+    (folder / "corpus.jsonl").write_text("".join(lines[:20]))
+    told = "; 10 of the relevant documents not in corpus.jsonl, counted as not found"
+    status, out, _ = kb("eval", "set", "--report", "page.html")
+    assert (status, told in out, told in (tmp_path / "page.html").read_text()) == (0, True, True)
+    assert json.loads(kb("eval", "set", "--json").out)["missing"] == 10
 
 
 @pytest.mark.promise("B.eval.report")

@@ -8,9 +8,12 @@ import ir_measures
 import pytest
 
 from concord import KnowledgeBase
+from concord.errors import BadValue
+from concord.indexing import embedding
+from concord.ingest import READER_VERSION
 from concord.quality.collection import read_collection
 from concord.quality.evaluate import MEASURES, MODES, write_runs
-from support.judged import things
+from support.judged import things, write_collection
 
 pytestmark = pytest.mark.slow
 
@@ -29,12 +32,12 @@ def test_every_mode_has_every_measure_and_each_is_a_share(knowledge: KnowledgeBa
 def test_the_run_of_auto_begins_with_what_a_search_returns(knowledge: KnowledgeBase, tmp_path: Path):
     folder = things(tmp_path / "set")
     found = knowledge.measuring.evaluate(folder, limit=5)
-    collection = read_collection(folder).sampled(5)
-    with knowledge.measuring.indexed_apart(collection, lambda *_: None) as tools:
+    some = read_collection(folder).sampled(5)
+    with knowledge.measuring.indexed_apart(some, lambda *_: None) as tools:
         from concord.search import search
         from concord.types import Request
 
-        for query_id, text in collection.judged.items():
+        for query_id, text in some.judged.items():
             returned = [hit.document.id for hit in search(Request(text), tools).hits]
             run = found.runs["auto"][query_id]
             assert sorted(run, key=lambda document: -run[document])[: len(returned)] == returned
@@ -76,6 +79,23 @@ def test_a_second_run_embeds_nothing_and_finds_the_same(knowledge: KnowledgeBase
     assert second.runs == first.runs
 
 
+def test_what_another_version_has_cut_is_cut_anew_and_equal_chunks_keep_their_vectors(
+    knowledge: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    folder = things(tmp_path / "set")
+    with monkeypatch.context() as older:
+        older.setattr("concord.quality.collection.READER_VERSION", READER_VERSION - 1)
+        with knowledge.measuring.indexed_apart(read_collection(folder), lambda *_: None) as tools:
+            first = next(iter(tools.store.catalog.documents()))
+            tools.store.catalog.put_document(first, [])  # of which it made nothing
+    embedded: list[int | None] = []
+    found = knowledge.measuring.evaluate(
+        folder, progress=lambda stage, _, total: embedded.append(total) if stage == "embed" else None
+    )
+    assert found.chunks == 30
+    assert set(embedded) == {1}
+
+
 def test_documents_that_left_the_collection_leave_its_index(knowledge: KnowledgeBase, tmp_path: Path):
     folder = things(tmp_path / "set")
     assert knowledge.measuring.evaluate(folder).documents == 30
@@ -95,3 +115,81 @@ def test_without_an_embedder_words_alone_are_measured(knowledge: KnowledgeBase, 
     assert found.measures["bm25"]["P@1"] > 0.5
     assert found.measures["semantic"]["nDCG@10"] == 0
     assert not found.calibrated
+
+
+def test_relevant_documents_that_the_collection_does_not_hold_are_counted(
+    knowledge: KnowledgeBase, tmp_path: Path
+):
+    folder = things(tmp_path / "set")
+    assert knowledge.measuring.evaluate(folder, limit=3).missing == 0
+    lines = (folder / "corpus.jsonl").read_text().splitlines(keepends=True)
+    (folder / "corpus.jsonl").write_text("".join(lines[:20]))
+    assert knowledge.measuring.evaluate(folder).missing == 10
+
+
+def test_a_document_that_is_nothing_but_a_title_is_found_by_it(knowledge: KnowledgeBase, tmp_path: Path):
+    folder = things(tmp_path / "set")
+    plain = knowledge.measuring.evaluate(folder)
+    rows = (folder / "corpus.jsonl").read_text()
+    (folder / "corpus.jsonl").write_text(rows.replace('"title": "", "text"', '"title"'))
+    assert knowledge.measuring.evaluate(folder).runs == plain.runs
+
+
+@pytest.mark.parametrize("rows", ["", '{"_id": "d0", "contents": "under another key"}\n'])
+def test_documents_without_a_word_are_no_collection(knowledge: KnowledgeBase, tmp_path: Path, rows: str):
+    folder = things(tmp_path / "set")
+    (folder / "corpus.jsonl").write_text(rows)
+    with pytest.raises(BadValue) as fault:
+        knowledge.measuring.evaluate(folder)
+    assert "no document" in fault.value.message
+
+
+def test_a_document_that_is_there_twice_counts_once_and_two_of_one_id_are_refused(
+    knowledge: KnowledgeBase, tmp_path: Path
+):
+    folder = things(tmp_path / "set")
+    rows = (folder / "corpus.jsonl").read_text()
+    (folder / "corpus.jsonl").write_text(rows + rows)
+    assert knowledge.measuring.evaluate(folder, limit=3).documents == 30
+    (folder / "corpus.jsonl").write_text(rows + '{"_id": "d3", "text": "Something else."}\n')
+    with pytest.raises(BadValue) as fault:
+        knowledge.measuring.evaluate(folder)
+    assert "'d3'" in fault.value.message
+
+
+def test_ids_with_spaces_are_one_column_of_a_run_file(knowledge: KnowledgeBase, tmp_path: Path):
+    folder = write_collection(
+        tmp_path / "set", {"a b": "A red lantern.", "c": "Rain."}, {"q 1": "red lantern"}, [("q 1", "a b", 1)]
+    )
+    write_runs(knowledge.measuring.evaluate(folder).runs, tmp_path / "runs")
+    first = next(iter(ir_measures.read_trec_run(str(tmp_path / "runs" / "auto.run"))))
+    assert (first.query_id, first.doc_id) == ("q%201", "a%20b")
+
+
+def test_questions_that_nothing_answers_need_no_documents_of_their_own(
+    knowledge: KnowledgeBase, tmp_path: Path
+):
+    (tmp_path / "strange").mkdir()
+    rows = '{"_id": "1", "text": "who won the cup"}\n{"_id": "2", "text": "how tall is it"}\n{"_id": "3"}\n'
+    (tmp_path / "strange" / "queries.jsonl").write_text(rows)
+    found = knowledge.measuring.evaluate(
+        things(tmp_path / "set"), limit=9, unanswerable=[tmp_path / "strange"]
+    )
+    assert found.answerability["strange"].foreign == 2
+
+
+def test_two_evaluations_of_one_collection_at_once_share_the_work(
+    knowledge: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(embedding, "EMBED_WINDOW", 8)  # of 30: what the other one does is seen only then
+    folder = things(tmp_path / "set")
+    others: list[object] = []
+
+    def meanwhile(stage: str, *_: object) -> None:
+        if stage == "embed" and not others:
+            others.append("begun")
+            with KnowledgeBase.open() as other:
+                others.append(other.measuring.evaluate(folder, limit=3).chunks)
+
+    assert knowledge.measuring.evaluate(folder, limit=3, progress=meanwhile).chunks == 30
+    assert others == ["begun", 30]

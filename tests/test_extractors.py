@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import random
 from collections.abc import Iterator
 
 import pytest
@@ -38,7 +40,7 @@ def test_one_reader_reads_every_format(reader: SandboxedReader):
     [
         ("a.md", b" \n\t\n", "no text"),
         ("a", b"\0\1\2", "binary"),
-        ("a.odt", b"PK\3\4", "unsupported format"),
+        ("a.xls", b"PK\3\4", "unsupported format"),
         ("a.html", b"<script>x()</script>", "no text"),
         ("a.pdf", make_pdf([[], []]), "no text layer (scanned)"),
     ],
@@ -49,6 +51,38 @@ def test_what_has_no_text_is_skipped_with_a_reason(
     with pytest.raises(NotIndexable) as nothing:
         reader.read(data, name)
     assert nothing.value.message == reason
+
+
+PAGE = b".TH PEAR 1\n.SH NAME\npear \\- a fruit\n"
+
+
+def test_a_manual_page_that_is_packed_is_read_as_if_it_were_not(reader: SandboxedReader):
+    plain = reader.read(PAGE, "man/pear.1")
+    assert reader.read(gzip.compress(PAGE), "man/pear.1.gz") == plain
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("syslog.1.gz", gzip.compress(b"Nov 17 10:00:00 host sshd: .TH\n")),
+        ("pear.md.gz", gzip.compress(b"# Pear\n")),
+        ("pear.1.gz", b"\x1f\x8b\0 no archive"),
+    ],
+)
+def test_other_packed_files_are_binary(reader: SandboxedReader, name: str, data: bytes):
+    with pytest.raises(NotIndexable, match="binary"):
+        reader.read(data, name)
+
+
+def test_a_packed_page_that_is_cut_off_or_unfolds_beyond_measure_says_so(
+    reader: SandboxedReader, monkeypatch: pytest.MonkeyPatch
+):
+    long = PAGE + bytes(random.Random(1).choices(b"abc \n", k=100_000))
+    with pytest.raises(Damaged, match="cut off"):
+        reader.read(gzip.compress(long)[:-2_000], "pear.1.gz")
+    monkeypatch.setattr("concord.extractors.reader.MAX_UNPACKED", 50_000)
+    with pytest.raises(TooLarge, match="unfolds"):
+        reader.read(gzip.compress(long), "pear.1.gz")
 
 
 def test_a_small_pdf_that_unfolds_beyond_its_memory_dies_alone():
@@ -66,7 +100,7 @@ def test_a_small_pdf_that_unfolds_beyond_its_memory_dies_alone():
 @pytest.mark.parametrize("name", sorted(TABLES["extractors"]))
 def test_every_extractor_survives_an_empty_file_or_says_what_is_wrong(name: str):
     extractor = load("extractors", name)()
-    if name in ("pdf", "word", "excel"):
+    if name in ("pdf", "word", "excel", "slides", "open_document", "book"):
         with pytest.raises(Damaged):
             extractor.extract(b"", "empty")
     else:

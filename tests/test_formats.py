@@ -13,11 +13,14 @@ from concord.extractors.formats import Format, Refusal, detect
         ("README.md", b"# x", "markdown", "markdown", None),
         ("page.MDX", b"# x", "markdown", "markdown", None),
         ("guide.rst", b"x", "text", "text", None),
+        ("guide.adoc", b"= x", "text", "text", "asciidoc"),
         ("app.log", b"x", "text", "text", None),
         ("LICENSE", b"words", "text", "text", None),
         ("data.json", b"{}", "text", "data", "json"),
         ("parts.csv", b"a,b", "text", "data", "csv"),
         ("set.toml", b"a=1", "text", "data", None),
+        ("etc/ssh/sshd_config", b"Port 22", "text", "data", None),
+        (".gitconfig", b"[user]", "text", "data", None),
         ("book.ipynb", b"{}", "notebook", "markdown", None),
         ("feed", b"<?xml version='1.0'?><rss/>", "text", "data", None),
         ("main.py", b"x = 1", "code", "code", "python"),
@@ -34,11 +37,21 @@ from concord.extractors.formats import Format, Refusal, detect
         ("download", b"%PDF-1.7\n%\xe2\xe3\n\0", "pdf", "pdf", None),
         ("letter.DOCX", b"PK\3\4\0", "word", "office", None),
         ("sums.xlsx", b"PK\3\4\0", "excel", "office", None),
+        ("talk.pptx", b"PK\3\4\0", "slides", "office", None),
+        ("letter.odt", b"PK\3\4\0", "open_document", "office", None),
+        ("novel.epub", b"PK\3\4\0", "book", "office", None),
+        ("letter.rtf", b"{\\rtf1\\ansi", "rich_text", "office", None),
+        ("letter.doc", b"{\\rtf1\\ansi", "rich_text", "office", None),
+        ("letter.rtf", b"no rich text", "text", "text", None),
+        ("latex.tex", b"{\\rtfoo}", "text", "text", "latex"),
+        ("film.srt", b"1\n", "subtitles", "text", None),
+        ("home.ics", b"BEGIN:VCALENDAR", "cards", "markdown", None),
         ("offer.eml", b"From: a", "mail", "office", None),
         ("list.mbox", b"From a", "mailbox", "office", None),
         ("Inbox", b"From - Mon Mar  3 10:00:00 2025\r\nX-UIDL: 1\r\nFrom: a\r\n", "mailbox", "office", None),
         ("letter", b"From 10:00 on\nwe are closed: all of us.\n", "text", "text", None),
         ("git.1", b'.\\" comment\n.TH GIT 1\n', "manual", "markdown", None),
+        ("lz4.1", b".\n.TH LZ4 1\n", "manual", "markdown", None),
         ("CMS.3SSL", b".TH CMS 3ssl\n", "manual", "markdown", None),
         ("ssh.mdoc", b".Dd $Mdocdate$\n", "manual", "markdown", None),
         ("long.8", b'.\\" licence\n' * 700, "manual", "markdown", None),
@@ -55,7 +68,7 @@ def test_a_format_is_known_by_name_then_by_content(
     form = detect(name, head)
     assert isinstance(form, Format)
     assert (form.extractor, form.type, form.language) == (extractor, kind, language)
-    assert form.risky == (extractor in ("html", "pdf", "word", "excel", "mail", "mailbox"))
+    assert form.risky == (kind in ("html", "pdf", "office"))
 
 
 @pytest.mark.parametrize(
@@ -63,7 +76,7 @@ def test_a_format_is_known_by_name_then_by_content(
     [
         ("a.md", b"PK\0\0", "binary"),
         ("video.ts", b"G@\0\x10", "binary"),
-        ("a.odt", b"PK\3\4", "unsupported format"),
+        ("a.xls", b"PK\3\4", "unsupported format"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_a_reason(name: str, head: bytes, reason: str):

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from concord import KnowledgeBase, Note
+from concord.answering.remarks import FOREIGN
 from concord.cli.arithmetic import arithmetic
 from concord.embedders.hashing import HashingEmbedder
 from concord.ranking.calibrate import Logistic
@@ -65,6 +66,26 @@ def test_hits_without_a_vector_are_named():
         ("vectors", "1 passage found has no vector yet: `kb sync` makes them")
     ]
     assert search(Request("kubernetes"), tools(library(), UNLIKELY)).degraded == ()
+
+
+def test_how_much_has_no_vector_is_told_where_it_is_more_than_was_found():
+    kb = with_a_waiting_note()
+    for at in range(3):
+        kb.note(Note(f"Lunch of day {at} is soup.", title=f"Lunch {at}"), embed=False)
+    stored = kb.stats().counts.chunks
+    answer = search(Request("zanquota"), tools(kb, UNLIKELY))
+    assert [one.reason for one in answer.degraded] == [
+        f"1 passage found has no vector yet (4 of {stored} in all): `kb sync` makes them"
+    ]
+
+
+def test_who_asks_in_a_language_of_no_document_is_told_to_ask_in_theirs():
+    given = tools(library(), replace(UNLIKELY, other_scripts=0.0))
+    answer = search(Request("kubernetes настройка кластера серверов"), given)
+    assert (answer.answerable, (answer.note or "").endswith(f"; {FOREIGN}")) == (False, True)
+    kb = library({"Кластер": "настройка кластера серверов"})
+    assert FOREIGN not in (search(Request("настройка кластера сервера"), tools(kb, UNLIKELY)).note or "")
+    assert FOREIGN not in (search(Request("kubernetes qqq www"), given).note or "")
 
 
 def test_what_was_fitted_is_not_used_where_meaning_came_too_late():
@@ -186,7 +207,7 @@ BUGS = {
 
 
 @pytest.mark.parametrize(
-    ("query", "unheld"),
+    ("query", "missing"),
     [
         ("BUG-89", "BUG-89"),
         ("E1043", "E1043"),
@@ -195,11 +216,11 @@ BUGS = {
     ],
 )
 def test_what_is_asked_for_as_it_is_written_is_not_answered_by_something_like_it(
-    query: str, unheld: str | None
+    query: str, missing: str | None
 ):
     answer = search(Request(query), tools(library(BUGS), SURE))
     assert answer.hits
-    assert (answer.answerable, answer.note) == (False, f"nothing holds {unheld or query.strip(chr(34))}")
+    assert (answer.answerable, answer.note) == (False, f"nothing holds {missing or query.strip(chr(34))}")
 
 
 @pytest.mark.parametrize(
@@ -218,7 +239,7 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize(
-    ("query", "unheld"),
+    ("query", "missing"),
     [
         ("REDIS_CPU_HIGH", "REDIS_CPU_HIGH"),
         ("set_user_name()", "set_user_name()"),
@@ -227,10 +248,10 @@ SETTINGS = {
         ("night __slots__ shift", "__slots__"),
     ],
 )
-def test_an_identifier_that_nothing_holds_is_not_answered_by_one_that_is_like_it(query: str, unheld: str):
+def test_an_identifier_that_nothing_holds_is_not_answered_by_one_that_is_like_it(query: str, missing: str):
     answer = search(Request(query), tools(library(SETTINGS), SURE))
     assert answer.hits
-    assert (answer.answerable, answer.note) == (False, f"nothing holds {unheld}")
+    assert (answer.answerable, answer.note) == (False, f"nothing holds {missing}")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -191,3 +192,18 @@ def _module_level(path: Path) -> set[str]:
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names if alias.name.startswith("concord")}
     return found - {"concord"}
+
+
+@pytest.mark.parametrize(
+    ("package", "section"),
+    [
+        ("answering", "The steps of an answer"),
+        ("ranking", "The parts of ranking"),
+        ("text", "The parts of text"),
+    ],
+)
+def test_the_map_names_every_module_of_a_large_package(package: str, section: str):
+    told = (PACKAGE.parents[1] / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    named = re.findall(r"(\w+\.py)`", told.partition(f"## {section}\n")[2].partition("\n## ")[0])
+    modules_there = [path.name for path in (PACKAGE / package).rglob("*.py") if path.name != "__init__.py"]
+    assert sorted(named) == sorted(modules_there)

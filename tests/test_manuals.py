@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord.extractors.manual import ManualExtractor
-from concord.extractors.markdown_lines import names
 from concord.extractors.reader import SandboxedReader
 from concord.extractors.roff_escapes import Escapes
 from concord.text.chunk import chunk
 from concord.text.option_lines import description
 from concord.text.term_lines import explained_at
+from concord.text.word_lists import listed
 from concord.types import Extracted
 from support.kb_command import Kb
 
@@ -289,7 +289,7 @@ def test_a_page_that_only_refers_to_another_holds_no_text():
 
 MACROS = st.sampled_from(
     sorted(
-        names(
+        listed(
             "TH SH SS TP IP PP RS RE B BI BR nf fi TS TE T& de ds as if ie el ig tr nr so UR UE OP SY "
             "Dd Dt Sh Nm Fl Ar Op Oo Oc Xo Xc Bl El It Ta Ns Pf Fn Fo Fc Rs %A Re Bd Ed Dl Xr Ex Sm . \\} \\{"
         )

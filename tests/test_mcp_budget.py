@@ -87,6 +87,17 @@ def test_the_best_passages_are_whole_before_weak_ones_have_snippets():
     assert "did not fit" in reply.text
 
 
+def test_what_is_hardly_an_answer_beside_one_that_is_has_a_snippet_whatever_the_budget():
+    scores = [0.94, 0.2, 0.003]
+    hits = [replace(hit(n, WORDS), score=score) for n, score in enumerate(scores, 1)]
+    reply = pack_answer(answer(hits), 20_000)
+    assert ["text" in one for one in reply.structured["results"]] == [True, True, False]
+    weak = [replace(one, score=one.score / 30) for one in hits[1:]]  # nothing better is there to be read
+    assert ["text" in one for one in pack_answer(answer(weak), 20_000).structured["results"]] == [True, False]
+    alike = [replace(one, score=0.01) for one in hits]
+    assert all("text" in one for one in pack_answer(answer(alike), 20_000).structured["results"])
+
+
 def test_a_result_has_what_a_model_reads_and_nothing_else():
     first, *_, last = pack_answer(answer([hit(n, WORDS) for n in range(1, 7)]), DEFAULT_TOKENS).structured[
         "results"
@@ -106,8 +117,18 @@ def test_where_no_word_was_found_a_few_snippets_and_a_next_step_do():
     assert "kb_list shows what there is" in reply.text
     assert "raise max_tokens" not in reply.text
     assert "raise max_tokens" not in pack_answer(unsure, MIN_TOKENS).text
+    assert reply.text.count("no result holds these words") == 1
     by_words = pack_answer(answer(hits, answerable=False), DEFAULT_TOKENS)
     assert by_words.structured["returned"] > 3
+
+
+def test_where_hardly_any_result_is_an_answer_a_few_snippets_and_a_next_step_do():
+    hits = [replace(hit(n, WORDS), score=0.04 / n, passage_score=0.04 / n) for n in range(1, 11)]
+    reply = pack_answer(answer(hits, answerable=False), DEFAULT_TOKENS)
+    assert [("snippet" in one, "text" in one) for one in reply.structured["results"]] == [(True, False)] * 3
+    assert "hardly any of these is an answer; try other words, kb_list shows what there is" in reply.text
+    for unsure in (answer(hits, answerable=None), answer(hits, answerable=True)):
+        assert pack_answer(unsure, DEFAULT_TOKENS).structured["returned"] > 3
 
 
 def test_with_room_for_all_every_passage_is_whole_and_nothing_is_said_to_be_left_out():
@@ -152,8 +173,15 @@ def test_results_that_do_not_fit_are_not_called_no_results():
 def test_an_answer_without_results_fits_and_says_so():
     reply = pack_answer(answer([], confidence="no_results", suggestions=("log in",)), MIN_TOKENS)
     assert reply.structured["returned"] == 0
-    assert reply.text.startswith("no results")
+    assert reply.text.startswith("no results | generation ")  # not that "these" hold no answer
     assert "log in" in reply.text
+
+
+def test_the_text_says_why_an_answer_that_is_likely_there_is_trusted_little():
+    hits = [hit(n, WORDS) for n in range(1, 3)]
+    text = pack_answer(answer(hits, confidence="low"), DEFAULT_TOKENS).text
+    assert "confidence low (0.83) | answerable, though no result stands out |" in text
+    assert "| answerable |" in pack_answer(answer(hits), DEFAULT_TOKENS).text
 
 
 @pytest.mark.promise("B.calibration.labelled")

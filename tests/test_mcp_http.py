@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import select
+import signal
 import socket
 import subprocess
 import threading
@@ -27,6 +28,7 @@ from concord.mcp import http as served
 from concord.mcp import start
 from concord.mcp.access_tokens import add_token, grant_for, read_grants
 from concord.mcp.server import build
+from support import kb_process
 from support.mcp_session import (
     BOUND_S,
     ERAS,
@@ -407,6 +409,15 @@ def test_a_program_learns_the_address_from_one_line_of_json(tmp_path: Path):
         finally:
             process.terminate()
         assert process.stdout.read() == ""
+
+
+def test_ctrl_c_ends_the_server_well(tmp_path: Path):
+    process = kb_process.start("serve", "--port", "0", "--json", env=environment(tmp_path / "home"))
+    assert process.stdout is not None
+    json.loads(process.stdout.readline())
+    process.send_signal(signal.SIGINT)
+    status, _, err = kb_process.finish(process)
+    assert (status, err.splitlines()[-1]) == (0, "stopped serving")
 
 
 def test_an_address_that_is_taken_or_none_is_an_error_with_a_hint():

@@ -19,6 +19,8 @@ from concord.mcp.bases import Calls
 from concord.mcp.jobs import Cancelled, Extent, Jobs, Plan
 from concord.mcp.packing import Reply
 from concord.mcp.table import TOOLS, Row
+from concord.protocols import Progress
+from concord.wire import JsonObject
 from support.gated_embedder import GatedEmbedder
 from support.mcp_session import BOUND_S, ERAS, call, in_process, refusal, run, said, write_docs
 
@@ -343,6 +345,34 @@ def test_a_removal_that_is_cancelled_while_it_waits_removes_nothing(tmp_path: Pa
             while (await call(client, "kb_stats"))["jobs"]:
                 await anyio.lowlevel.checkpoint()
             assert (await call(client, "kb_list"))["sources"][0]["documents"] == 3
+
+    run(scene)
+
+
+@pytest.mark.parametrize(
+    ("tool", "hint"),
+    [
+        ("kb_sync", "nothing that was stored is lost; kb_sync goes on from there"),
+        ("kb_remove_source", "nothing was removed: call kb_remove_source again"),
+    ],
+)
+def test_what_the_end_of_the_server_stops_is_told_with_what_goes_on_with_it(
+    tmp_path: Path, tool: str, hint: str
+):
+    def ends(progress: Progress) -> JsonObject:
+        raise Cancelled
+
+    def stopped(row: Row) -> Row:
+        plan = row.long
+        return row._replace(long=lambda *given: plan(*given)._replace(work=ends)) if plan else row
+
+    async def scene() -> None:
+        async with in_process(tmp_path / "home") as client:
+            await call(client, "kb_add_source", path=str(write_docs(tmp_path / "docs")))
+        async with in_process(tmp_path / "home", tools=[stopped(row) for row in TOOLS]) as client:
+            told = await refusal(client, tool, source="docs")
+            assert "docs was stopped: the server is ending" in told
+            assert hint in told
 
     run(scene)
 

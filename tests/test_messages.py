@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from concord.ranking.messages import with_bare_values, without_modules
+from concord.ranking.messages import literal_parts, with_bare_values, without_modules
 from support.small_library import library, titles, understood
 
 BOOKS = {
@@ -87,3 +87,29 @@ def test_a_message_with_the_module_of_its_exception_finds_what_raises_it():
 def test_a_list_of_many_releases_is_no_question_about_one_of_them():
     pasted = " ".join(f"release 3.{n}.7" for n in range(2000))
     assert library(BOOKS).search(pasted, mode="fts5").hits == ()
+
+
+@pytest.mark.parametrize(
+    ("message", "parts"),
+    [
+        ("Received unregistered task of type 'shop.pay'.", ["Received unregistered task of type"]),
+        ("NotSupported: Response content isn't text", ["Response content isn't text"]),
+        ("limit of size 5 overflow 10 reached", ["limit of size", "overflow", "reached"]),
+        ("[worker-1] ERROR: no lock /run/a/b.pid was found", ["no lock", "was found"]),
+        ("Parent <User at 0x7f> is not bound to `s`", ["Parent", "is not bound to"]),
+        ("is not bound to anything", []),
+        ("timed out after 30.00", []),
+        ("how do I retry a failed task?", []),
+    ],
+)
+def test_a_message_is_what_it_says_around_its_values(message: str, parts: list[str]):
+    assert literal_parts(message) == tuple(parts)
+
+
+def test_what_says_a_message_but_for_its_values_comes_first_and_is_no_guess():
+    log = f"It told: received unregistered order of kind %s. {'Hats are sold. ' * 40}"
+    order = "Shop order {}: registered, once unregistered. Its kind was received by each shop.order here."
+    with library({"Log": log, **{f"Order {at}": order.format(at) for at in range(6)}}) as kb:
+        answer = kb.search("Received unregistered order of kind 'shop.order.registered'")
+        assert titles(answer)[0] == "Log"
+        assert answer.hits[0].confidence != "low"

@@ -16,7 +16,7 @@ from concord.config import load_settings
 from concord.errors import BackendDown, BadValue, ModelMismatch, StoreError
 from concord.files.memos import Memo, finished_at, finished_copy, read_memo, unfinished_copy, write_memo
 from concord.moving.migrate import migrate
-from concord.moving.same_stores import verify
+from concord.moving.same_stores import Copied, verify
 from concord.parts import Parts
 from concord.storage import Store
 from concord.types import Access, Feedback, Filter
@@ -408,13 +408,27 @@ def test_a_copy_that_differs_is_not_called_a_copy(folder: Path, spoil: Callable[
     here, there = opened("sqlite", folder / "here"), opened("sqlite", folder / "there")
     fill(here, 5)
     checksum = moved(here, there).checksum
-    assert verify(here, there, silent) == checksum
+    assert verify(here, there, Copied({}, here.journal.feedback()), silent) == checksum
     spoil(there)
     with pytest.raises(StoreError) as fault:
-        verify(here, there, silent)
+        verify(here, there, Copied({}, here.journal.feedback()), silent)
     assert fault.value.hint
     for store in (here, there):
         store.close()
+
+
+def test_what_is_read_or_judged_while_it_is_copied_is_no_difference(pair: tuple[Store, Store]):
+    here, there = pair
+    fill(here)
+
+    def read_meanwhile(stage: str, done: int, total: int | None) -> None:
+        if stage == "verify":
+            here.journal.record_access([f"docs/{n:03}.md" for n in range(150)], 99.0)
+
+    checksum = moved(here, there, read_meanwhile).checksum
+    journal = Copied({}, here.journal.feedback())
+    here.journal.record_feedback(Feedback("docs/003.md", "docs/003.md:1", "bad", "another query", 9.0))
+    assert verify(here, there, journal, silent) == checksum
 
 
 @pytest.fixture
@@ -475,6 +489,21 @@ def test_the_command_says_what_it_did_and_what_to_do_next(
     assert f"KB_STORE_URL=json://{folder}/there" in said.err
     assert main(["--store", f"json://{folder}/there", "search", "pump", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["results"][0]["title"] == "Pump"
+
+
+def test_vectors_that_are_where_they_are_to_be_are_not_moved_and_nothing_is_embedded(
+    kb: KnowledgeBase, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
+    monkeypatch.setenv("KB_HOME", str(folder))
+    here = ["--store", f"sqlite://{folder}/here"]
+    assert main([*here, "note", "Not embedded yet.", "--no-embed"]) == 0
+    assert main([*here, "migrate"]) == 2
+    said = capsys.readouterr().err
+    assert "nothing to move" in said
+    assert "--to URL" in said
+    assert main([*here, "stats", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["pending"] == 1
 
 
 def test_the_command_moves_vectors_where_the_setting_says(

@@ -5,17 +5,30 @@ from __future__ import annotations
 from contextlib import suppress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from concord.errors import Damaged, Encrypted, TooLarge
+from concord.extractors.book import BookExtractor
 from concord.extractors.excel import ExcelExtractor
 from concord.extractors.mail import MailExtractor
+from concord.extractors.open_document import OpenDocumentExtractor
 from concord.extractors.reader import SandboxedReader
+from concord.extractors.slides import SlidesExtractor
 from concord.extractors.word import WordExtractor
 from concord.types import Extracted
 from support.kb_command import Kb
-from support.office_samples import make_docx, make_package, make_xlsx, paragraph
+from support.office_samples import (
+    make_docx,
+    make_epub,
+    make_odf,
+    make_package,
+    make_pptx,
+    make_xlsx,
+    paragraph,
+    run,
+    shape,
+)
 
 HEADING = '<w:pStyle w:val="berschrift2"/>'
 STYLES = (
@@ -145,6 +158,7 @@ def test_what_is_locked_damaged_or_something_else_says_so():
         whole[: len(whole) // 2],
         make_package("word/other.xml", {}),
         make_xlsx({})[:-30],
+        make_package("word/a.xml", {"word/a.xml": '<?xml version="1.0" encoding="UTF-x"?><a/>'}),
     ):
         for extractor in (WordExtractor(), ExcelExtractor()):
             with pytest.raises(Damaged, match="is not a readable") as fault:
@@ -176,17 +190,25 @@ def test_a_broken_office_file_is_named_and_the_others_are_read_in_the_worker():
             reader.read(b"PK\3\4", "a.docx")
         assert reader.read(make_docx(paragraph("fine")), "b.docx").text == "fine"
         assert reader.read(make_xlsx({"S": ['<c r="A1"><v>7</v></c>']}), "b.xlsx").text == "# S\n\n7"
+        assert reader.read(make_pptx([shape(run("slide"))]), "b.pptx").text == "slide"
+        assert reader.read(make_odf("text", "<t:p>open</t:p>"), "b.odt").text == "open"
+        assert reader.read(make_epub({"one": "<p>book</p>"}), "b.epub").text == "book"
+        assert reader.read(b"{\\rtf1 rich}", "b.rtf").text == "rich"
         assert reader.read(b"Subject: Hi\n\nwords", "b.eml").text == "Subject: Hi\n\nwords"
     finally:
         reader.close()
 
 
 @given(st.integers(0, 10_000), st.binary(min_size=1, max_size=20))
+@example(1251, b"\1")  # a directory that begins before the file does
 @settings(deadline=None, max_examples=60)
 def test_a_mutilated_office_file_gives_text_or_one_of_our_errors(at: int, noise: bytes):
     for extractor, whole in (
         (WordExtractor(), make_docx(paragraph("some text"), styles=STYLES)),
         (ExcelExtractor(), make_xlsx({"S": ['<c r="A1" t="s"><v>0</v></c>']}, strings=["<t>x</t>"])),
+        (SlidesExtractor(), make_pptx([shape(run("some text"))])),
+        (OpenDocumentExtractor(), make_odf("text", "<t:p>some text</t:p>")),
+        (BookExtractor(), make_epub({"one": "<p>some text</p>"})),
     ):
         cut = at % len(whole)
         with suppress(Damaged, Encrypted, TooLarge):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from concord.answering.options import MAX_BUNDLE, is_option
+from concord.answering.dashes import MAX_BUNDLE, is_option
 from concord.answering.remarks import ONLY_EXCLUDES
-from concord.ranking.options import AskedOption, asked_option, writes
+from concord.ranking.named.options import AskedOption, asked_option, writes
 from concord.text.option_lines import description
 from concord.text.parse import Dashed, parse
 from concord.types import Filter, Query

@@ -24,6 +24,8 @@ from concord.embedders.ollama import open_ollama
 from concord.embedders.onnx import OnnxEmbedder
 from concord.embedders.openai import open_openai
 from concord.errors import BadValue, MissingExtra, UnknownName
+from concord.extractors.book import BookExtractor
+from concord.extractors.cards import CardsExtractor
 from concord.extractors.code import CodeExtractor
 from concord.extractors.excel import ExcelExtractor
 from concord.extractors.html import HtmlExtractor
@@ -32,9 +34,13 @@ from concord.extractors.mailbox import MailboxExtractor
 from concord.extractors.manual import ManualExtractor
 from concord.extractors.markdown import MarkdownExtractor
 from concord.extractors.notebook import NotebookExtractor
+from concord.extractors.open_document import OpenDocumentExtractor
 from concord.extractors.pdf import PdfExtractor
 from concord.extractors.plain import PlainExtractor
 from concord.extractors.reader import SandboxedReader
+from concord.extractors.rich_text import RichTextExtractor
+from concord.extractors.slides import SlidesExtractor
+from concord.extractors.subtitles import SubtitlesExtractor
 from concord.extractors.word import WordExtractor
 from concord.knowledge import KnowledgeBase
 from concord.protocols import Embedder, Extractor, FileReader, Reranker, Strategy
@@ -61,6 +67,12 @@ STORES: Sequence[type[Store]] = (SQLiteStore, MemoryStore, PostgresStore, JsonSt
 LOCATIONS: Sequence[Callable[[str, str], object]] = (locate_sqlite, locate_postgres, locate_json)
 OUTSIDE: Sequence[Callable[..., OutsideVectors]] = (QdrantOutsideVectors,)
 EXTRACTORS: Sequence[Callable[..., Extractor]] = (
+    BookExtractor,
+    CardsExtractor,
+    OpenDocumentExtractor,
+    RichTextExtractor,
+    SlidesExtractor,
+    SubtitlesExtractor,
     MarkdownExtractor,
     NotebookExtractor,
     PlainExtractor,

@@ -15,6 +15,7 @@ from concord.backends.memory.store import MemoryStore
 from concord.storage import Store
 from concord.types import AllOf, AnyOf, Feedback, Filter, Match, Phrase, Scored, Vector, Without, Word, silent
 from contract.stored import IDENTITY, embed, put, unit
+from support.kb_command import Kb
 from support.postgres_server import fresh_org, server_url, walks
 from support.stores import postgres_store
 
@@ -302,3 +303,16 @@ def test_where_postings_lie_without_a_policy_nobody_may_look_or_say_whose_they_a
         assert connection.execute("SELECT DISTINCT org FROM kb_postings").fetchall() == [(own.org,)]
         assert own.lexical.frequencies(["zeta", "secret"])[1] == {"zeta": 1, "secret": 0}
         assert theirs.lexical.frequencies(["zeta", "secret"])[1] == {"zeta": 0, "secret": 1}
+
+
+@pytest.mark.parametrize("command", [("search", "deploy"), ("list",), ("stats",), ("sync",)], ids=" ".join)
+def test_who_only_looks_makes_no_organisation_however_it_was_named(
+    kb: Kb, command: tuple[str, ...], administrator: Any, monkeypatch: pytest.MonkeyPatch
+):
+    org = fresh_org()
+    monkeypatch.setenv("KB_STORE_URL", server_url())
+    monkeypatch.setenv("KB_ORG", org)
+    run = kb(*command)
+    assert (run.status, run.out) == (2, "")
+    assert f"{org!r} has nothing in" in run.err
+    assert administrator.execute("SELECT FROM kb_orgs WHERE name = %s", (org,)).rowcount == 0

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from concord.answering.second_look import second_look
 from concord.ranking.lift import lifted
-from concord.ranking.proximity import MOST_PAIRS, NEIGHBOURS, VERBATIM, closeness, lifts
+from concord.ranking.proximity import MOST_PAIRS, NEIGHBOURS, VERBATIM, closeness, lifts, neighbouring
 from concord.ranking.rarity import rareness
 from concord.text.contains import follows
 from concord.types import Candidate, Ranked
@@ -21,7 +21,7 @@ texts = st.lists(words, max_size=30).map(" ".join)
 
 
 def share_of(asked: Sequence[str], weights: Mapping[str, float], text: str) -> float:
-    return closeness(asked, weights, text, bare=True)[0]
+    return closeness(neighbouring(asked, weights), text, bare=True)[0]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_rare_pair_counts_for_more_than_a_common_one():
 
 def test_a_question_is_not_there_as_a_whole_where_its_subject_is():
     weights = {"model": 1.0, "switched": 1.0}
-    share, is_whole = closeness([*weights], weights, "the model is switched", bare=False)
+    share, is_whole = closeness(neighbouring([*weights], weights), "the model is switched", bare=False)
     assert is_whole
     assert 0.9 < share < 1
     with library({"One": "The model is switched at once.", "Two": "Models, and what was switched."}) as kb:

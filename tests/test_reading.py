@@ -132,6 +132,23 @@ def test_a_chunk_is_known_by_its_id(kb: KnowledgeBase):
     assert kb.get(str(hit.chunk.id)).text == hit.chunk.text
 
 
+def test_context_that_does_not_fit_leaves_what_was_asked_for_on_the_first_page(
+    own: KnowledgeBase, tmp_path: Path
+):
+    parts = [f"# Part {at}\n\n{f'What part {at} says.{chr(10)}' * 6}\n" for at in range(60)]
+    write(tmp_path / "docs" / "parts.md", "".join(parts))
+    own.sync()
+    (hit,) = own.search('"what part 20 says"', mode="fts5", top=1).hits
+    pages = [own.page(hit.citation, max_bytes=900, context=15)]
+    while pages[-1].next_cursor:
+        pages.append(own.page("", max_bytes=900, cursor=pages[-1].next_cursor))
+    wide = own.page(hit.citation, max_bytes=100_000, context=15)
+    first, last = pages[0].passage, pages[-1].passage
+    assert hit.chunk.text in first.text
+    assert wide.passage.start_line < first.start_line < hit.chunk.start_line
+    assert hit.chunk.end_line < first.end_line < last.end_line == wide.passage.end_line
+
+
 def test_context_adds_neighbours_and_no_text_twice(kb: KnowledgeBase):
     (hit,) = kb.search("every day", mode="fts5").hits
     alone, wider = kb.get(hit.citation), kb.get(hit.citation, context=1)

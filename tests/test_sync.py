@@ -475,17 +475,23 @@ SAMPLES = {
     "trees.md": "# Trees\n\n| name | colour |\n|---|---|\n" + "| pear | green as grass |\n" * 80,
     "plum.md": "# A *sweet* `plum` [of ours](plum.md) {#plum}\n\nIt is blue.\n",
     "fruit.html": "<h1>Fruit</h1><nav>Home</nav><p>It is sweet.</p><h2>Pears</h2><p>Green.</p>",
+    "pears.rst": "Pears\n=====\n\nGreen.\n\n"
+    + "Ripe in May.\n\n" * 99
+    + ".. _figs:\n\nFigs\n====\n\nBlue.\n",
     "pear.1": ".TH PEAR 1\n.SH NAME\npear \\- fruit\n.SH OPTIONS\n.TP\n\\fB\\-\\-ripe\\fR\nEat it.\n",
+    "pears.srt": "1\n00:00:01,000 --> 00:00:04,000\n<i>Green</i> pears.\n",
+    "pears.org": "* Pears\nGreen.\n** Old ones\nBrown.\n",
     "pears.mbox": "From a Mon Mar  3 10:00:00 2025\nFrom: a\nSubject: =?utf-8?q?P=C3=A4ars?=\n\nGreen.\n" * 2,
 }
 # By READER_VERSION: the beginning of a digest of the samples' chunks, since 4 with their titles, since 5 with
-# plum.md, pear.1 and pears.mbox.
+# plum.md, pear.1 and pears.mbox, since 6 with pears.rst, pears.srt and pears.org.
 CUT = {
     1: "804aec44",
     2: "b615438d",
     3: "46719439",
     4: "d5c2f9cd",
     5: "7d5d7548",
+    6: "7d28535f",
 }
 
 

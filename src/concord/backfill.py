@@ -45,7 +45,7 @@ class Backfill(NamedTuple):
 
 
 def backfill(tools: NoteTools, embedder: Embedder | None, progress: Progress) -> Backfill:
-    """Index everything anew that is indexed otherwise than it would be now.
+    """Index anew what today's version would index differently.
 
     A provider that is down leaves the vectors that it would have to make for the next time.
     """

@@ -68,7 +68,7 @@ def diagnose(tools: DoctorTools, *, fix: bool, progress: Progress) -> Diagnosis:
 
 
 def examine(tools: DoctorTools) -> tuple[Finding, ...]:
-    """Run every check; without a store that opens, only those that need none."""
+    """Run every check; if the store cannot be opened, only those that need no store."""
     unopened = _open(tools)
     if unopened is not None:
         return (unopened, *_machine(tools))

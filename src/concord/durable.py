@@ -14,8 +14,8 @@ _DRAFT = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.draft", re.DOTALL)
 def replace_file(path: str | os.PathLike[str], data: bytes, *, mode: int = 0o666, wait: bool = True) -> None:
     """Put data in the place of a file, all or nothing, whoever else does so at the same time.
 
-    A file that is there keeps who may read it; a new one has `mode`, less what the process leaves out. Not to
-    `wait` for the disk takes a fifth of the time, and may leave an empty file after a power cut.
+    A file that is there keeps its permissions; a new one gets `mode`, less the process's umask. Without
+    `wait` for the disk it takes a fifth of the time, and a power cut may leave an empty file.
 
     Raises:
         OSError: it cannot be written; what was there still is.
@@ -43,7 +43,7 @@ def replace_file(path: str | os.PathLike[str], data: bytes, *, mode: int = 0o666
 
 
 def sweep_drafts(path: str | os.PathLike[str]) -> None:
-    """Delete what killed processes have left beside a file; only for who knows that nobody writes it now."""
+    """Delete drafts that killed processes have left beside a file; only while nobody writes the file."""
     folder, name = os.path.split(os.path.realpath(path))
     with suppress(OSError):  # it is somebody else's, or the folder cannot be listed: writing tells
         for one in os.listdir(folder):

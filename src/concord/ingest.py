@@ -41,7 +41,7 @@ from concord.types import Document, Extracted, FileState, Filter, Source
 
 SLOW_BYTES = 1 << 20  # a file so large may take seconds to read: nobody waits for it
 # Raised when the same files give other texts or chunks: the next sync then reads them all again.
-READER_VERSION = 5
+READER_VERSION = 6
 BAD_FILE = (ExtractionError, MissingExtra, UnknownName, BadValue)  # faults of one file: the run goes on
 
 
@@ -72,8 +72,8 @@ def sync(
 ) -> SyncReport:
     """Bring the index of one source up to date with its files.
 
-    `changed` are paths that something is known to have happened to, and nothing elsewhere: where these are
-    saves of known files, no other is looked at.
+    `changed` are the only paths that something has happened to, if that is known. If these are known files
+    that were saved, no other file is looked at.
 
     Raises:
         Unreadable: the source's folder or file is gone or cannot be read; no document is removed.
@@ -103,7 +103,7 @@ def sync(
 
 
 def _as_stored(source: Source, catalog: Catalog) -> Source:
-    """Return a source as it is now: others may have renamed, retagged or removed it, and no sync undoes that.
+    """Return a source as it is stored now: a sync must not undo that somebody renamed or retagged it.
 
     Raises:
         NotFound: it was removed.
@@ -131,7 +131,7 @@ class _Read(NamedTuple):
     file_hash: str
 
     def tells_more_than(self, state: FileState) -> bool:
-        """Whether the next sync would profit from what is known now, of a file that is the same as before."""
+        """Whether the state of an unchanged file is worth storing again, to spare the next sync a look."""
         ctime_ns = self.found.ctime_ns
         has_settled = may_be_another(ctime_ns, state.indexed_at) > may_be_another(ctime_ns, self.read_at)
         return has_settled or (state.size, state.mtime_ns) != (self.found.size, settled_mtime(self.found))
@@ -145,7 +145,7 @@ class _Read(NamedTuple):
         }
 
 
-_New = tuple[_Read, bytes]  # a file that was not there as it is now, and what it holds
+_New = tuple[_Read, bytes]  # a new or changed file, and its content
 _Gone = dict[tuple[str, str], FileState]  # hash and extension of files that are gone → their documents
 
 
@@ -169,7 +169,7 @@ class _Run:
         self.done = 0
 
     def begin(self, saved: Sequence[Saved] | None) -> None:
-        """Set out to look at the files that were saved, or at all of them where that is not known.
+        """Prepare to look at the files that were saved, or at all of them if that is not known.
 
         Raises:
             Unreadable: the source is gone, cannot be read or has lost its disk.
@@ -188,7 +188,7 @@ class _Run:
         self.label_documents()
 
     def settle_chunking(self) -> None:
-        """Write down, before any file is read, how files are cut from now on: a run may be interrupted."""
+        """Write down how files are cut from now on, before any is read: a run may be interrupted."""
         chunking = self.tools.limits.chunking_key()
         if self.memo.chunking != chunking:
             since = time.time() if self.known else 0.0
@@ -253,7 +253,7 @@ class _Run:
             self._keep_memo(replace(self.memo, declares=False))
 
     def count_unlike_files(self) -> None:
-        """Where the source's patterns match no file at all, report how many they leave out: a slip."""
+        """If the source's patterns match no file at all, report how many they leave out: probably a slip."""
         patterns, catalog = self.source.patterns, self.tools.store.catalog
         if not patterns or not self.is_whole or catalog.counts(self.source.id).documents:
             return
@@ -283,12 +283,12 @@ class _Run:
         return is_same and state.indexed_at >= self.memo.chunking_since
 
     def _missing(self) -> list[FileState]:
-        """Return what was not met by the walk and is gone: nothing below a folder that could not be read."""
+        """Return known files that the walk did not meet, except below folders that could not be read."""
         hidden = tuple(self.unreadable_folders)
         return [state for state in self.known.values() if not state.path.startswith(hidden)]
 
     def _call_missing(self, state: FileState | None) -> None:
-        """Treat the document of a file that holds no text any more as missing, so that it is deleted."""
+        """Treat a file without text as missing: a document that it had before is deleted."""
         if state:
             self.known[state.path] = state
 

@@ -337,7 +337,7 @@ class KnowledgeBase:
         """Keep a note, or a text as one; what it supersedes is named by its id, path or citation.
 
         Raises:
-            BadValue: it is empty, or no text; or what it supersedes may be one of several documents.
+            BadValue: it is empty or no text, or several documents fit the name of what it supersedes.
             NotFound: the document it supersedes does not exist.
         """
         from concord.notes import Note, save_note
@@ -460,7 +460,7 @@ class KnowledgeBase:
 
         Raises:
             NotFound: there is nothing to copy.
-            BadValue: that store holds something else, is this one, or is none that keeps anything.
+            BadValue: that store holds something else, is this one, or would be gone with this process.
             StoreError: the copy is not the same, because something changed meanwhile.
         """
         from concord.moving.migrate import migrate
@@ -488,7 +488,7 @@ class KnowledgeBase:
         What was sent to where they were before is deleted there, or the result says why it could not be.
 
         Raises:
-            BadValue: nothing would be kept there.
+            BadValue: nothing would be kept there, or they are in the store and are to stay there.
             BackendDown: nobody answers there; nothing has changed.
         """
         from concord.moving.vector_move import VectorMoveTools, move_vectors

@@ -69,7 +69,7 @@ class Models:
         return states
 
     def add(self, provider: str, model: str = "", url: str = "", progress: Progress = silent) -> Built:
-        """Build the vectors of a model beside those that are there; one that was interrupted goes on.
+        """Build the vectors of a further model; an interrupted build is continued.
 
         Raises:
             EmbedderDown: the provider does not answer at all.
@@ -159,7 +159,7 @@ class Models:
         """Embed what has no vector of the target yet.
 
         Raises:
-            EmbedderDown: it cannot be, and nobody said that it does not matter.
+            EmbedderDown: not all could be embedded, and `force` is not set.
         """
         if not self._store.spaces.of(target.identity).count_pending():
             return EmbeddingReport()

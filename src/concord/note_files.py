@@ -95,7 +95,7 @@ def note_to_json(kept: KeptNote) -> dict[str, Json]:
 
 
 def note_from_json(given: Any, where: str, now: float) -> KeptNote:
-    """Return the note that an object describes; `where` it is from is for whoever has to mend it.
+    """Return the note that an object describes; errors say `where` the object is from.
 
     Raises:
         BadValue: it is not an object, or a key has a value that it cannot have.

@@ -1,7 +1,7 @@
 """Notes: short texts that people and agents keep, stored as documents without a file.
 
-What a note was made of is kept as it was given (`Document.fields`, title, tags, details), so that it can be
-edited and exported; what is searched is the one text that `text.assemble` makes of it.
+The fields of a note are kept as they were given (`Document.fields`, title, tags, details), so that it can be
+edited and exported; what is searched is the text that `text.assemble` makes of them.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def history(document: Document, catalog: Catalog) -> list[Document]:
 
 
 def superseded_instead(meant: Document, kept: Sequence[Document]) -> Document | None:
-    """Return, of the history of a note just kept, what it superseded if that is newer than what was meant."""
+    """Return what a new note really superseded, if that is a newer document than the one that was named."""
     older = kept[-2] if len(kept) > 1 else None
     return older if older and older.id != meant.id else None
 
@@ -236,7 +236,7 @@ def _text(note: Note) -> str:
 
 
 def _with_lists(note: Note) -> Note:
-    """Return a note whose tags and the like are lists, where one of them may have been given as it is."""
+    """Return a note whose tags and the like are lists, also where a single text was given."""
     return replace(note, **{name: several(name, getattr(note, name)) for name in _LISTS})
 
 
@@ -327,7 +327,7 @@ def slug(title: str) -> str:
 
 
 def _short(document_id: str) -> str:
-    """Return what tells notes of one title apart: of an id that others chose, its beginning would not."""
+    """Return a short form of an id that tells notes apart; ids that others chose may all begin alike."""
     if _OWN_ID.fullmatch(document_id):
         return document_id[:6]
     return hashlib.sha256(document_id.encode("utf-8", "replace")).hexdigest()[:8]

@@ -115,10 +115,10 @@ def _positions(config: Mapping[str, Any]) -> Any:
 
 
 def runtime() -> Any:
-    """Return onnxruntime. Nobody else imports it, because it has to be silenced before.
+    """Return onnxruntime. It is imported here alone, because it has to be silenced first.
 
-    From 1.29 on it keeps a device id and a record of events in the user's home, and sends them to its makers.
-    Its function that turns events off comes too late for that. Whoever has set the variable has decided.
+    From 1.29 on it keeps a device id and a record of events in the user's home, and sends them to its makers;
+    its own function that turns this off comes too late. If the user has set the variable, that stands.
     """
     os.environ.setdefault(_SILENT, "1")
     import onnxruntime  # late: counting tokens must not pay for it

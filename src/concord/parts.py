@@ -125,15 +125,16 @@ class Parts:
         """Refuse a store in which nothing was ever kept, unless it is what somebody has who begins.
 
         Raises:
-            NotFound: it was named by a flag, or there are other organisations in its place.
+            NotFound: a flag names it, any setting its organisation, or others have something in its place.
         """
         others = store.others()
-        if not others and "flag" not in map(self.settings.origin, ("org", "store.url")):
+        is_named = self.settings.origin("store.url") == "flag" or self.settings.origin("org") != "default"
+        if not others and not is_named:
             return
         from concord.text.urls import without_password
 
         store.close()
-        there = f"there are: {', '.join(others)}" if others else "check --store and --org"
+        there = f"there are: {', '.join(others)}" if others else "check --store and --org, or KB_ORG"
         raise NotFound(
             f"the organisation {self.org!r} has nothing in {without_password(self.settings.store_url)}",
             hint=f"{there}; `kb add PATH` begins a new knowledge base",
@@ -263,7 +264,7 @@ class Parts:
 
 
 def _scheme(setting: str, url: str) -> str:
-    """Return the part of a URL that says what it leads to.
+    """Return the scheme of a URL, which says what kind of place it is.
 
     Raises:
         BadValue: there is none. What is there instead is not repeated: it may hold a password.

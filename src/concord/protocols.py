@@ -58,7 +58,7 @@ class Embedder(Protocol):
 
     @property
     def overflowed(self) -> int:
-        """How many texts so far were longer than that, and were embedded in parts."""
+        """How many texts so far were longer than the window, and were embedded in parts."""
         ...
 
     def token_starts(self, text: str) -> Sequence[int]:
@@ -122,8 +122,8 @@ class Comparison(Protocol):
         """Return the cosine of each chunk that has a vector."""
         ...
 
-    def drawn_cosines(self, like: Mapping[ChunkId, float], strength: float) -> Mapping[ChunkId, float]:
-        """Return the same of the query drawn towards some chunks, each by its weight."""
+    def feedback_cosines(self, like: Mapping[ChunkId, float], strength: float) -> Mapping[ChunkId, float]:
+        """Return the same of the query moved towards some chunks, each by its weight (Rocchio 1971)."""
         ...
 
     def likeness(self, chunk_id: ChunkId) -> Mapping[ChunkId, float]:

@@ -217,7 +217,7 @@ def _on_pages(chunks: Sequence[Chunk], first: int, last: int) -> list[int]:
 def _holding(chunks: Sequence[Chunk], first: int, last: int) -> list[int]:
     """Return the chunk with exactly these lines, else every chunk that shares a line with them.
 
-    A line that is longer than a chunk is in several of them, and which one is meant nobody can tell.
+    A line longer than a chunk is in several chunks, and any of them may be meant.
     """
     exact = [i for i, chunk in enumerate(chunks) if (chunk.start_line, chunk.end_line) == (first, last)]
     return exact or [i for i, c in enumerate(chunks) if c.start_line <= last and c.end_line >= first]

@@ -17,7 +17,7 @@ def remove(
     """Delete a source with all that came from it: vectors first, which may be kept by somebody else.
 
     Raises:
-        UsageError: it holds notes, which are nowhere else, and nobody has said that these are to go as well.
+        UsageError: it holds notes, which are nowhere else, and `force` is not set.
         StoreBusy: it has been synced by another process for longer than `wait_s`.
         BackendDown: the vectors cannot be deleted now; nothing has been, and it can be tried again.
     """

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.answering.asked_for import defines_missing
-from concord.answering.cascade import rescue
+from concord.answering.cascade import Rescue, rescue
 from concord.answering.deadline import Deadline
 from concord.answering.judge import JUDGED, Judgement, first_judged, judge
-from concord.answering.passages import among_first, diverse, read_further, read_present, reordered
+from concord.answering.passages import Passages, diverse, read_passages, reordered
 from concord.answering.present import hits_of, with_evidence, with_explanations, with_freshness
 from concord.answering.remarks import with_remarks
 from concord.answering.request_checks import checked_values
-from concord.answering.retrieve import Place, Retrieval, retrieve
+from concord.answering.retrieval import Place, Retrieval
+from concord.answering.retrieve import retrieve
 from concord.answering.second_look import second_look
 from concord.answering.timings import Timings
 from concord.answering.tools import SearchTools
@@ -42,6 +42,15 @@ class Examined(Struct, frozen=True):
     answer: Answer
     judgement: Judgement
     retrieved: Retrieval  # before the cascade
+
+
+class Order(Struct, frozen=True):
+    """What was found, in order, and how much of it may be read."""
+
+    fused: Fused
+    scores: Mapping[ChunkId, float]  # of reciprocal rank fusion, whichever fusion made the order
+    wanted: Sequence[Ranked]  # above the caller's threshold
+    kept: Sequence[Ranked]  # above our floor as well: these are read
 
 
 def search(request: Request, tools: SearchTools) -> Answer:
@@ -69,19 +78,13 @@ def examine(request: Request, tools: SearchTools) -> Examined:
         rescued = rescue(request, mode, fusion, retrieved, tools)
         found = rescued.found
     with timings.stage("fuse"):
-        fused = fuse(fusion, found.ballots, found.context, found.blended)
-        scores = rrf_scores(found.ballots, found.context.k)
-        wanted = _above_threshold(fused.ranked, scores, request.threshold)
-        kept = _before_all(found.place, above_floor(wanted, rescued.floor, scores))
+        order = _ordered(rescued, fusion, request.threshold)
     with timings.stage("read"):
         files = Files(glance.sources, tools.store.catalog.memo)
-        survivors, left_out, deleted = read_present(kept, found.query, tools.store, files)
-        read = among_first(kept, survivors)
-        if is_missing := defines_missing(survivors, found.query):
-            survivors += read_further(kept, survivors, is_missing, found.query, tools.store, files)
+        read = read_passages(order.kept, found.query, tools.store, files)
     with timings.stage("rerank"):
-        look = second_look(survivors, found.query, tools.reranker, deadline.left_ms(), found.place)
-        survivors = reordered(survivors, look.ranked)
+        look = second_look(read.survivors, found.query, tools.reranker, deadline.left_ms(), found.place)
+        survivors = reordered(read.survivors, look.ranked)
     with timings.stage("usage"):
         survivors, usage = _lifted_by_usage(survivors, tools)
     with timings.stage("diversify"):
@@ -89,20 +92,19 @@ def examine(request: Request, tools: SearchTools) -> Examined:
         several = max(limit, JUDGED) if look.asked else limit  # what is asked for is compared with others
         survivors = diverse(survivors, found.query, several, tools.settings["search.diversity"])
     with timings.stage("judge"):
-        present, order = _as_if_absent(left_out, found, fused, fusion)
-        judgement = judge(survivors, read, present, order, look, rescued.rung, tools)
+        shown, fused = _as_if_absent(read.left_out, found, order.fused, fusion)
+        judgement = judge(survivors, read.first, shown, fused, look, rescued.rung, tools)
         survivors, judgement = survivors[:limit], first_judged(judgement, limit)
     with timings.stage("present"):
-        hits = hits_of(survivors, judgement, rescued, scores, glance.sources, tools, look.lines)
-        if deleted is not None:
+        hits = hits_of(survivors, judgement, rescued, order.scores, glance.sources, tools, look.lines)
+        if read.deleted is not None:
             hits = with_freshness(hits, files)
         if request.explain:
             hits = with_explanations(hits, judgement, found, fusion, tools, look, usage)
-    total = len(fused.ranked)
-    omitted = {"deleted": deleted or 0, "below_threshold": total - len(wanted)}
+    total, omitted = len(order.fused.ranked), _omitted(order, read)
     answer = Answer(request, mode, hits, total, fusion, tools.org, glance.generation, omitted=omitted)
-    answer = with_evidence(answer, judgement, rescued, look, tools, is_disk_mute=deleted is None)
-    answer = with_remarks(answer, rescued, judgement.unheld, tools)
+    answer = with_evidence(answer, judgement, rescued, look, tools, is_disk_mute=read.deleted is None)
+    answer = with_remarks(answer, rescued, judgement.missing, tools)
     took = {**found.poll.timings_ms, **timings.ms}
     answer = replace(answer, timings_ms=took, search_time_ms=timings.total_ms())
     return Examined(answer, judgement, retrieved)
@@ -125,13 +127,28 @@ def _with_place(found: Retrieval, store: Store) -> Retrieval:
     return with_place(found, store.catalog)
 
 
+def _ordered(rescued: Rescue, fusion: str, threshold: float | None) -> Order:
+    """Put what was found in order, without what is under the threshold or the floor."""
+    found = rescued.found
+    fused = fuse(fusion, found.ballots, found.context, found.blended)
+    scores = rrf_scores(found.ballots, found.context.k)
+    wanted = _above_threshold(fused.ranked, scores, threshold)
+    kept = _before_all(found.place, above_floor(wanted, rescued.floor, scores))
+    return Order(fused, scores, wanted, kept)
+
+
+def _omitted(order: Order, read: Passages) -> dict[str, int]:
+    """Return how many passages are not shown, by reason."""
+    return {"deleted": read.deleted or 0, "below_threshold": len(order.fused.ranked) - len(order.wanted)}
+
+
 def _before_all(place: Place | None, ranked: Sequence[Ranked]) -> Sequence[Ranked]:
-    """Return an order that begins with what the query points to, so that it is read."""
+    """Return an order that begins with the passage that the query points to, so that it is read."""
     return ranked if place is None else sorted(ranked, key=lambda one: one.chunk_id != place.chunk_id)
 
 
 def _uncalibrated_if_mute(tools: SearchTools, found: Retrieval) -> SearchTools:
-    """Return the tools without what was fitted to answers that have meaning in them, where this has none."""
+    """Return the tools without a calibration if meaning failed: it was fitted to answers that had both."""
     is_mute = any(one.strategy == "semantic" for one in found.poll.degraded)
     return replace(tools, calibration=None) if is_mute else tools
 
@@ -139,7 +156,7 @@ def _uncalibrated_if_mute(tools: SearchTools, found: Retrieval) -> SearchTools:
 def _above_threshold(
     ranked: Sequence[Ranked], scores: Mapping[ChunkId, float], threshold: float | None
 ) -> Sequence[Ranked]:
-    """Drop what is under the caller's threshold, one of reciprocal rank fusion whatever the order."""
+    """Drop what is under the caller's threshold, which is on the scale of RRF whatever made the order."""
     return ranked if threshold is None else [one for one in ranked if scores[one.chunk_id] >= threshold]
 
 
@@ -158,7 +175,7 @@ def _lifted_by_usage(
 def _as_if_absent(
     left_out: set[ChunkId], found: Retrieval, fused: Fused, fusion: str
 ) -> tuple[Retrieval, Fused]:
-    """Return what was found, and its order, as if passages had not been there that are not shown."""
+    """Return what was found and its order as they would be without the passages that are not shown."""
     if not left_out:
         return found, fused
     present = found.with_ballots(without(found.ballots, left_out))

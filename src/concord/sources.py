@@ -84,12 +84,12 @@ def register(
 
 
 def kept_patterns(patterns: Sequence[str]) -> tuple[str, ...]:
-    """Return the patterns to remember of those that were given: none where they let every file through."""
+    """Return the patterns to remember: none if those given let every file through."""
     return () if tuple(patterns) == EVERY_FILE else tuple(patterns)
 
 
 def _check_likeness(path: Path, patterns: Sequence[str]) -> None:
-    """Refuse patterns that are like no file although there are some: mistyped, they would empty a source."""
+    """Refuse patterns that fit no file although there are files: a slip would empty the source."""
     from concord.files.walk import count_unlike
 
     unlike = count_unlike(path, patterns, max_bytes=sys.maxsize) if patterns and path.is_dir() else 0

@@ -130,7 +130,7 @@ class Catalog(Protocol):
         ...
 
     def count_types(self) -> dict[DocumentType, int]:
-        """Return how many documents there are of each type that there is."""
+        """Return the number of documents by type."""
         ...
 
     def generation(self) -> int:
@@ -195,8 +195,8 @@ class VectorIndex(Protocol):
     """Finds chunks by meaning, in one space. Derived: everything here can be rebuilt from the catalog.
 
     There are two kinds. `Store.vectors` is the active space, whichever that is at each call. What
-    `VectorSpaces.of` returns is bound to one identity: it meets the vectors of that identity and no others,
-    whatever becomes active meanwhile. Whoever holds vectors that an embedder made uses the bound kind.
+    `VectorSpaces.of` returns is bound to one identity and stays with it, whatever becomes active meanwhile.
+    To store or search vectors of a given embedder, use the bound kind.
     """
 
     def identity(self) -> Identity | None:
@@ -281,7 +281,7 @@ class VectorSpaces(Protocol):
         ...
 
     def add(self, identity: Identity, recipe: Mapping[str, Json]) -> None:
-        """Make an empty space beside the others; of one that is there, only the recipe is written anew.
+        """Make an empty space beside the others; if it is there already, only its recipe is replaced.
 
         The first one becomes active.
         """
@@ -365,7 +365,7 @@ class OutsideVectors(Protocol):
 
 
 class Ledger(Protocol):
-    """What a store writes down about vectors that are kept outside it, so that none is lost or left behind.
+    """What a store writes down about its vectors outside, so that none is lost or left behind.
 
     `VectorIndex.pending` and `Catalog.counts` of the store follow what is marked here.
     """
@@ -381,16 +381,16 @@ class Ledger(Protocol):
     def move(self, url: str) -> None:
         """Keep vectors there from now on: every chunk is pending in every space, and nothing is unsettled.
 
-        Where vectors were sent until now is written down as left. With another home comes another key, so
-        that what was left cannot be taken for what is sent now, even if both are one home after all. So it
-        does in a copy, for whom all that was sent so far is another store's.
+        The home until now is written down as left. The new home gets a new key, so that old vectors are never
+        taken for new ones, even if both homes are the same place. A copy of a store gets a new key as well:
+        what was sent so far belongs to the original.
         """
         ...
 
     def own(self) -> Home:
         """Return where the vectors are kept, under a key of this store: in a copy, `move` to the same home.
 
-        A store whose key is of a time when nobody wrote down whose it is takes it for its own.
+        A store with a key from before keys had an owner takes the key for its own.
         """
         ...
 

@@ -113,10 +113,10 @@ class Syncing:
         return [paths.data, paths.cache, *([os.path.dirname(path)] if path else [])]
 
     def _sync_if_stale(self, source: Source, *, embed: bool, progress: Progress) -> None:
-        """Bring a source up to date; in a store that cannot be written, one that is so already will do.
+        """Bring a source up to date; a store that cannot be written is enough if nothing has changed.
 
         Raises:
-            ReadOnlyStore: some file of it is not as it was indexed.
+            ReadOnlyStore: a file has changed since it was indexed.
         """
         try:
             self.sync(source, embed=embed, progress=progress)

@@ -202,7 +202,7 @@ class Extracted(Struct, frozen=True):
     details: Mapping[str, Json] = field(default_factory=dict)
     page_starts: tuple[int, ...] = ()  # offset in `text` at which page 1, 2, … begins; empty when unpaged
     file_lines: tuple[int, ...] = ()  # file line of each line of `text`; empty when they are the same lines
-    language: str | None = None  # of code, by tree-sitter's name; of data csv or json; of mails mbox
+    language: str | None = None  # of code, by tree-sitter's name; csv, json, mbox; of light markup org …
     body_start: int = 0  # offset in `text` at which front matter ends; 0 when there is none
 
 
@@ -265,7 +265,7 @@ class Filter(Struct, frozen=True):
 
 
 class Word(Struct, frozen=True):
-    """One token to find; with `prefix`, any token that begins so, after those before it if there are any."""
+    """One token to find; with `prefix`, any token that begins so (of several tokens, the last)."""
 
     text: str
     prefix: bool = False
@@ -340,7 +340,7 @@ class Query(Struct, frozen=True):
     chunks: int = 0  # how many there are
     ef_search: int | None = None
     options: tuple[str, ...] = ()  # words whose dash excludes nothing, as in tar -xzf
-    remaining: str = ""  # what is left of the text without what it excludes; empty where it excludes nothing
+    remaining: str = ""  # the text without what it excludes; empty if it excludes nothing
     nothing_wanted: bool = False  # it only excludes (-word), so its words are looked for instead
 
     @property

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from concord.showing.budget import BYTES_PER_TOKEN, Costs, choose
+from concord.showing.budget import BYTES_PER_TOKEN, Costs, are_slight, choose
 from concord.text.surrogates import encodable
 from concord.visible import json_text
 
@@ -243,11 +243,15 @@ def _fit(wire: JsonObject, texts: Sequence[str], max_bytes: int) -> None:
     """Keep what the budget packs, though never less than the best result."""
     results = wire["results"]
     frame = _size(frame_of(wire)) + LEFT_OUT_BYTES
+    slight = are_slight([one["score"] for one in results])
     packed = choose(
         Costs(
             (frame,),
             [(_size(one) + len(one["chunk_id"]) + AGREEMENT_BYTES,) for one in results],
-            [(_size(text) - _size(None),) for text in texts],
+            [
+                None if less else (_size(text) - _size(None),)
+                for less, text in zip(slight, texts, strict=True)
+            ],
         ),
         max_bytes,
     )

@@ -252,6 +252,7 @@ def evaluation_to_json(evaluation: Evaluation, judged: Review) -> JsonObject:
         "documents": evaluation.documents,
         "chunks": evaluation.chunks,
         "queries": evaluation.queries,
+        "missing": evaluation.missing,
         "calibrated": evaluation.calibrated,
         "measures": evaluation.measures,
         "query_types": {

@@ -23,14 +23,14 @@ Work = Callable[[], None]  # raises nothing: there is nobody to tell
 
 
 def closed_gate() -> threading.Lock:
-    """Return what one thread waits at, by acquiring it, until another opens it, by releasing it."""
+    """Return a closed gate: one thread waits by acquiring it, until another opens it by releasing it."""
     gate = threading.Lock()
     gate.acquire()
     return gate
 
 
 class _IdleWorker:
-    """A thread without work: where it waits, and what it is called for."""
+    """A thread without work: the gate that it waits at, and its next work."""
 
     def __init__(self) -> None:
         self.gate = closed_gate()
@@ -59,7 +59,7 @@ class WorkerThreads:
         worker = _IdleWorker()
         work()
         while self._may_rest(worker):
-            worker.gate.acquire()  # which closes it behind the thread: it is not idle, so nobody calls it now
+            worker.gate.acquire()  # closes it again: from now on the thread is not idle
             worker.work()
 
     def _may_rest(self, worker: _IdleWorker) -> bool:
@@ -88,7 +88,7 @@ class Task(Generic[T]):
         start(self._run)
 
     def result(self, budget_ms: float = math.inf) -> T | None:
-        """Return what it comes to; None when it takes longer, and then nobody waits for it.
+        """Return the result; None if it takes longer than the budget: the work then goes on alone.
 
         Raises:
             Exception: whatever the work raises in time.
@@ -110,7 +110,7 @@ class Task(Generic[T]):
 
 
 def run_within(work: Callable[[], T], budget_ms: float) -> T | None:
-    """Return what a piece of work comes to; None when it takes longer, and then nobody waits for it.
+    """Return the result of a piece of work; None if it takes longer than the budget: it then goes on alone.
 
     Raises:
         Exception: whatever the work raises in time.

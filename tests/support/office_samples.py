@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from io import BytesIO
+from urllib.parse import quote
 from zipfile import ZIP_DEFLATED, ZipFile
 
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -11,16 +12,8 @@ _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 def make_package(main: str, parts: Mapping[str, str]) -> bytes:
     """Return an Office file whose main part is `main`."""
-    out = BytesIO()
-    with ZipFile(out, "w", ZIP_DEFLATED) as archive:
-        archive.writestr(
-            "_rels/.rels",
-            f'<Relationships><Relationship Id="r1" Type="{_OFFICE}/officeDocument" Target="/{main}"/>'
-            "</Relationships>",
-        )
-        for name, text in parts.items():
-            archive.writestr(name, text)
-    return out.getvalue()
+    relation = f'<Relationship Id="r1" Type="{_OFFICE}/officeDocument" Target="/{main}"/>'
+    return make_archive({"_rels/.rels": f"<Relationships>{relation}</Relationships>", **parts})
 
 
 def make_docx(body: str, **parts: str) -> bytes:
@@ -56,6 +49,90 @@ def make_xlsx(sheets: Mapping[str, Sequence[str]], *, strings: Sequence[str] = (
     )
 
 
+def make_pptx(
+    slides: Sequence[str],
+    *,
+    notes: Mapping[int, str] | None = None,
+    diagrams: Mapping[int, str] | None = None,
+    core: str = "",
+) -> bytes:
+    """Return a presentation; a slide is the XML of its shapes, as are its notes and diagram, by number."""
+    numbers = range(1, len(slides) + 1)
+    # The last file is the first slide.
+    listed = "".join(f'<p:sldId id="25{n}" r:id="r{n}"/>' for n in reversed(numbers))
+    targets = "".join(f'<Relationship Id="r{n}" Target="slides/s{n}.xml"/>' for n in numbers)
+    parts = {
+        "ppt/main.xml": _xml(f"<p:sldIdLst>{listed}</p:sldIdLst>"),
+        "ppt/_rels/main.xml.rels": f"<Relationships>{targets}</Relationships>",
+        "docProps/core.xml": _xml(core),
+    }
+    for number, shapes in zip(numbers, reversed(slides), strict=True):
+        parts[f"ppt/slides/s{number}.xml"] = _xml(shapes)
+    for number in numbers:
+        file = f"s{len(slides) + 1 - number}.xml"
+        beside = {f"notesSlides/{file}": (notes or {}).get(number)}
+        beside |= {f"diagrams/data{file}": (diagrams or {}).get(number)}
+        told = {name: shapes for name, shapes in beside.items() if shapes}
+        targets = "".join(f'<Relationship Id="{name}" Target="../{name}"/>' for name in told)
+        parts[f"ppt/slides/_rels/{file}.rels"] = f"<Relationships>{targets}</Relationships>"
+        parts |= {f"ppt/{name}": _xml(shapes) for name, shapes in told.items()}
+    return make_package("ppt/main.xml", parts)
+
+
+def shape(*paragraphs: str, placeholder: str | None = None) -> str:
+    """Return a shape of a slide; `placeholder` is what it stands for, if for anything."""
+    stands_for = "" if placeholder is None else f'<p:nvPr><p:ph type="{placeholder}"/></p:nvPr>'
+    inside = "".join(f"<a:p>{text}</a:p>" for text in paragraphs)
+    return f"<p:sp>{stands_for}<p:txBody>{inside}</p:txBody></p:sp>"
+
+
+def run(text: str) -> str:
+    """Return a run of text of a slide."""
+    return f"<a:r><a:t>{text}</a:t></a:r>"
+
+
+def make_archive(parts: Mapping[str, str]) -> bytes:
+    """Return a ZIP archive of these files."""
+    out = BytesIO()
+    with ZipFile(out, "w", ZIP_DEFLATED) as archive:
+        for name, text in parts.items():
+            archive.writestr(name, text)
+    return out.getvalue()
+
+
+def make_odf(kind: str, body: str, *, meta: str = "", manifest: str = "<root/>") -> bytes:
+    """Return an OpenDocument file of a kind (text, spreadsheet or presentation) with this body."""
+    return make_archive(
+        {
+            "content.xml": _xml(f"<o:body><o:{kind}>{body}</o:{kind}></o:body>"),
+            "meta.xml": _xml(meta),
+            "META-INF/manifest.xml": manifest,
+        }
+    )
+
+
+def make_epub(chapters: Mapping[str, str], *, told: str = "", encrypted: str = "") -> bytes:
+    """Return a book whose chapters are pages of XHTML, read in the order given; `nav` is a list of them."""
+    listed = "".join(
+        f'<item id="{name}" href="{quote(name)}" media-type="application/xhtml+xml"'
+        f' properties="{"nav" if name == "nav" else ""}"/>'
+        for name in sorted(chapters)
+    )
+    order = "".join(f'<itemref idref="{name}"/>' for name in chapters)
+    container = '<root><rootfile full-path="OEBPS/book.opf"/></root>'
+    locks = f'<root><CipherReference URI="{encrypted}"/></root>'
+    return make_archive(
+        {
+            "META-INF/container.xml": container,
+            "OEBPS/book.opf": _xml(
+                f"<metadata>{told}</metadata><manifest>{listed}</manifest><spine>{order}</spine>"
+            ),
+            **({"META-INF/encryption.xml": locks} if encrypted else {}),
+            **{f"OEBPS/{name}": page for name, page in chapters.items()},
+        }
+    )
+
+
 def _xml(inside: str) -> str:
-    prefixes = 'xmlns:w="w" xmlns:r="r" xmlns:m="m" xmlns:dc="d"'
+    prefixes = " ".join(f'xmlns:{prefix}="{prefix}"' for prefix in ("w", "r", "m", "dc", "p", "a", "o", "t"))
     return f'<?xml version="1.0" encoding="UTF-8"?><root {prefixes}>{inside}</root>'

@@ -1,6 +1,6 @@
 """Which passage stands at the place that a query names: a file, or a line of one?
 
-What is at a place need hold no word of the query, so that no strategy would find it.
+No strategy would find it: what stands there need not hold a word of the query.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from itertools import takewhile
 
 from msgspec.structs import replace
 
-from concord.answering.retrieve import Place, Retrieval
+from concord.answering.retrieval import Place, Retrieval
 from concord.ranking.ballots import Ballots, with_votes
 from concord.storage import Catalog
 from concord.text.citation import Citation
@@ -36,8 +36,8 @@ def _with_vote(found: Retrieval, chunk_id: ChunkId) -> Ballots:
     near: Mapping[ChunkId, float] = {}
     if found.cosines and ballots.semantic:
         near = found.cosines.compare(found.query.meaning, [vote]).cosines()
-    drawn = {**ballots.drawn, **near} if ballots.drawn else {}
-    return replace(with_votes(ballots, [vote], cosine=near), drawn=drawn, copies=ballots.copies)
+    feedback = {**ballots.feedback, **near} if ballots.feedback else {}
+    return replace(with_votes(ballots, [vote], cosine=near), feedback=feedback, copies=ballots.copies)
 
 
 def _passage(query: Query, catalog: Catalog) -> Place | None:

@@ -70,7 +70,7 @@ class Breaker:
             return not self._failures and all(now - began < PROMPT_S for began in self._started.values())
 
     def close(self) -> None:
-        """Count and log no more: who is late finds everything closed, and that is no outage."""
+        """Count and log no more: a call that ends late finds everything closed, which is no outage."""
         with self._lock:
             self._is_closed = True
             self._started.clear()
@@ -97,7 +97,7 @@ class Breaker:
         )
 
     def _end(self, turn: object, reason: str | None) -> None:
-        """Count a call as failed, or as late, or as a success that ends whatever outage there was."""
+        """Count a call as failed, as late, or as a success, which ends an outage."""
         began = self._started.pop(turn, None)
         if began is None:  # it was given up as late already, or nobody counts any more
             return
@@ -145,10 +145,10 @@ class Guarded:
         return self._breaker.call(lambda: self._inner.fetch(chunk_ids))
 
     def fetch_ahead(self, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, Vector] | None:
-        """Return the same, though nobody may need it: it counts neither as a success nor as a failure.
+        """Return vectors that may be needed; this counts neither as a success nor as a failure.
 
-        Counted, one search would count twice, and a vector store that answers would hide an embedder that
-        does not.
+        If it counted, one search would count twice, and a vector store that answers would hide an embedder
+        that does not.
         """
         if not self._breaker.is_well():
             return None
@@ -176,5 +176,5 @@ class Guarded:
         return self._breaker.call(lambda: self._inner.compare(text, stored))
 
     def close(self) -> None:
-        """Say nothing of what fails from now on; what is searched in is the store's to close."""
+        """Report no failure from now on. The index that is searched belongs to the store, which closes it."""
         self._breaker.close()

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from concord.answering.deadline import Deadline
 from concord.answering.judge import signals_of
 from concord.answering.poll import Poll, merged, poll
-from concord.answering.retrieve import Retrieval
+from concord.answering.retrieval import Retrieval
 from concord.answering.tools import SearchTools
 from concord.ranking import calibrate
 from concord.ranking.agreement import Rung, answerable
@@ -38,7 +38,7 @@ LOOKING = 0.6  # share of the partial rung's time for finding words; the rest is
 
 
 class Rescue(Struct, frozen=True):
-    """What a search goes on with: what it had found, or that and what a rung has added."""
+    """What a search goes on with: what it had found, and what a rung has added to that."""
 
     found: Retrieval
     near: LikeWords  # words like a given one, each looked up once
@@ -69,7 +69,7 @@ class RungStrategy(Struct):
         ]
 
     def is_at_hand(self, query: Query) -> bool:
-        """Return that it is not: the words of a rung are yet to be found."""
+        """Return False: the words of a rung have to be looked up first."""
         return False
 
 
@@ -116,9 +116,9 @@ def _needs_words(mode: Mode, fusion: str, found: Retrieval, tools: SearchTools) 
 
 
 def _is_answerable(fusion: str, found: Retrieval, tools: SearchTools) -> bool:
-    """Whether what meaning found may be the answer. It need not be read for that: no word of it is asked for.
+    """Whether what meaning found may be the answer; no text is read, as none holds a word of the query.
 
-    With a model that nobody fitted, a cosine above the weak cut stands in for the probability.
+    For a model without a calibration, a cosine above the weak cut stands in for the probability.
     """
     fused = fuse(fusion, found.ballots, found.context, found.blended)
     signals = signals_of(found, fused, coverage=0.0)

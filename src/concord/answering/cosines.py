@@ -1,7 +1,7 @@
-"""How near are the candidates of one search? Their vectors are fetched while others are still voting.
+"""How near are the candidates of one search? Their vectors are fetched while strategies are still voting.
 
-Some come with the votes, some are asked for early, the rest when all have voted. Whatever fails or is late is
-named in the answer, and then there are none.
+Some vectors come with the votes, some are asked for early, the rest when all have voted. If any of this fails
+or is late, the answer says so, and the search goes on without cosines.
 """
 
 from __future__ import annotations
@@ -99,9 +99,9 @@ class _UnderWay:
         found = self._waited_for()
         return found.cosines() if found else {}
 
-    def drawn_cosines(self, like: Mapping[ChunkId, float], strength: float) -> Mapping[ChunkId, float]:
+    def feedback_cosines(self, like: Mapping[ChunkId, float], strength: float) -> Mapping[ChunkId, float]:
         found = self._waited_for()
-        return found.drawn_cosines(like, strength) if found else {}
+        return found.feedback_cosines(like, strength) if found else {}
 
     def likeness(self, chunk_id: ChunkId) -> Mapping[ChunkId, float]:
         found = self._waited_for()

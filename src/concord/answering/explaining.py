@@ -17,7 +17,7 @@ from concord.answering.passages import indexed
 from concord.answering.poll import Poll, poll
 from concord.answering.reasons import Known, Overlap, Placed, Stage, StrategyRank, WordFound, reason
 from concord.answering.request_checks import checked_values
-from concord.answering.retrieve import Retrieval
+from concord.answering.retrieval import Retrieval
 from concord.answering.tools import SearchTools
 from concord.answering.understand import prune_limit
 from concord.ranking import duplicates, explain

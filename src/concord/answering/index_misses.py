@@ -1,9 +1,9 @@
-"""Did meaning miss what is near? What words have found bears witness, and then it looks once more.
+"""Did the vector index miss something near? What words have found tells, and then the index is asked again.
 
 An index of vectors is a graph that is walked from one place. Where topics lie far apart, a walk may end in
-the wrong one and bring back forty texts, none of which is among the nearest. Words find their texts without
-it, and how near those are is known as well: one that is nearer than the tenth of what meaning found, and that
-meaning did not find, was missed. An index that compares everything misses nothing.
+the wrong one and bring back forty texts, none of which is among the nearest. But the cosines of what words
+have found are known, too: if one of these is nearer than the tenth of what the walk found, and the walk did
+not find it, then the walk has missed it. An index that compares everything misses nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from concord.protocols import Strategy
     from concord.types import Candidate, Query
 
-NEAREST_WANTED = 10  # the fortieth is passed by in every fifth search, and nobody wants it
+NEAREST_WANTED = 10  # a miss further down does not matter: every fifth search misses the fortieth
 ROUNDING = 1e-4  # by which one vector may be nearer than the same elsewhere
 
 
@@ -38,9 +38,9 @@ def has_missed(ballots: Ballots) -> bool:
 def search_harder(
     strategies: Sequence[Strategy], query: Query, first: Poll, deadline: Deadline
 ) -> Poll | None:
-    """Return the poll with what meaning finds by all the effort there is; None where it finds nothing new.
+    """Return the poll with what the index finds at its highest effort; None where it finds nothing new.
 
-    That it fails or is late costs nothing: the first votes stand.
+    If that fails or is late, the first votes stand.
     """
     meaning = [one for one in strategies if one.family == "semantic" and one.name in first.votes]
     if not meaning or not deadline.left_ms() or (query.ef_search or 0) >= MAX_EF_SEARCH:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.answering.retrieve import Retrieval
+from concord.answering.retrieval import Retrieval
 from concord.answering.second_look import Look
 from concord.answering.tools import SearchTools
 from concord.ranking import calibrate, rarity
@@ -40,8 +40,9 @@ from concord.ranking.features import (
     with_documents,
 )
 from concord.ranking.fuse import Fused
+from concord.ranking.missing import discount, missing_things
+from concord.ranking.named.kinds import Found, Sign
 from concord.ranking.plan import STRATEGIES, is_ours
-from concord.ranking.unheld import discount, unheld
 from concord.text.contains import contains
 from concord.types import Chunk, ChunkId, Document, Match, Query, Survivor
 
@@ -52,7 +53,7 @@ JUDGED = calibrate.TEN  # hits that what was asked for is compared with
 # Of 200 generated queries that name a line or a file 196 had first what stands there.
 POINTED_AT: float = 0.9
 POINTED_AT_LABEL: Label = "high"
-MOST_HOLDERS = 20  # texts that are looked at for something that none of the found ones holds
+MOST_HOLDERS = 20  # further texts of the store that are looked at for a thing that the query names
 
 
 class Verdict(Struct, frozen=True):
@@ -75,7 +76,7 @@ class Judgement(Struct, frozen=True):
     confidence_score: float
     answerable: bool | None
     is_fitted: bool  # the scores are probabilities: somebody fitted them, and the first hit has a vector
-    unheld: tuple[str, ...] = ()  # codes of the query that nothing holds
+    missing: tuple[str, ...] = ()  # what the query names and no text holds
 
 
 def judge(
@@ -89,13 +90,11 @@ def judge(
 ) -> Judgement:
     """Judge the hits of an answer; `fused` is the whole order they come from.
 
-    `read` are passages to look at for what nothing holds. Hits that only a rung of the cascade has found get
-    that rung's label.
+    `read` are the passages in which the things that the query names are looked for. Hits that only a rung of
+    the cascade has found get that rung's label.
     """
-    texts = [f"{survivor.document.title}\n{survivor.chunk.text}" for survivor in survivors]
-    placed = [_with_place(one.chunk, one.document) for one in read]
-    missing = unheld(placed, found.query, partial(_holders, query=found.query, store=tools.store))
-    signals, hits = _evidence(survivors, texts, found, fused, look.close)
+    missing = _missing(read, found.query, tools.store)
+    signals, hits = _evidence(survivors, found, fused, look.close)
     signals = replace(signals, discount=discount(found.query, missing, found.query.chunks))
     calibration, cuts = tools.calibration, calibrate.cuts(tools.calibration)
     is_unread = found.context.model_reads < calibrate.HALF_READ
@@ -104,11 +103,7 @@ def judge(
         for survivor, hit in zip(survivors, hits, strict=True)
     )
     if look.asked:
-        verdicts = with_lifted(verdicts, [one.ranked.chunk_id in look.asked for one in survivors], cuts)
-    verdicts = tuple(
-        _pointed_at(verdict) if found.place and survivor.chunk.id == found.place.chunk_id else verdict
-        for survivor, verdict in zip(survivors, verdicts, strict=True)
-    )
+        verdicts = _with_signs(verdicts, [look.asked.get(one.chunk.id) for one in survivors], cuts)
     relevances = [verdict.relevance for verdict in verdicts]
     score = calibrate.confidence_score(calibration, signals, relevances) if survivors else 0.0
     is_fitted = calibration is not None and all(hit.cosine is not None for hit in hits[:1])
@@ -123,13 +118,30 @@ def judge(
     )
 
 
-def with_lifted(verdicts: tuple[Verdict, ...], are_asked: Sequence[bool], cuts: Cuts) -> tuple[Verdict, ...]:
-    """Return verdicts in which what was asked for is worth no less than the best of what it was put before.
+def _missing(read: Sequence[Survivor], query: Query, store: Store) -> tuple[str, ...]:
+    """Return what the query names, and neither these passages nor any other text holds."""
+    texts = [_with_place(one.chunk, one.document) for one in read]
+    return missing_things(Found(query, texts, partial(_holders, query=query, store=store)))
 
-    What tells that a passage stands under a release, or defines a name, is nothing that scores were fitted
-    to. Of 152 first hits that this raises (generated questions about the releases, names and options of 61
-    changelogs and 69 pages of manuals) 147 are right; they had 0.52 on average, and have 0.65. As many are
-    compared, however many are asked for.
+
+def _with_signs(
+    verdicts: tuple[Verdict, ...], signs: Sequence[Sign | None], cuts: Cuts
+) -> tuple[Verdict, ...]:
+    """Return verdicts that take into account which hits are what was asked for, and by which sign."""
+    raised = with_lifted(verdicts, [sign is not None for sign in signs], cuts)
+    return tuple(
+        _pointed_at(verdict) if sign == "place" else verdict
+        for sign, verdict in zip(signs, raised, strict=True)
+    )
+
+
+def with_lifted(verdicts: tuple[Verdict, ...], are_asked: Sequence[bool], cuts: Cuts) -> tuple[Verdict, ...]:
+    """Return verdicts in which a hit that is what was asked for is no less relevant than the hits below it.
+
+    The scores were not fitted to such signs (a passage under the release, or with the definition). Of 152
+    first hits that this raises (generated questions about the releases, names and options of 61 changelogs
+    and 69 pages of manuals) 147 are right; their relevance was 0.52 on average, and is 0.65. Always ten hits
+    are compared, however many are asked for.
     """
     kept = list(verdicts)
     for at in reversed(range(min(JUDGED, len(kept)))):
@@ -139,7 +151,7 @@ def with_lifted(verdicts: tuple[Verdict, ...], are_asked: Sequence[bool], cuts: 
 
 
 def _raised(own: Verdict, below: Sequence[Verdict], cuts: Cuts) -> Verdict:
-    """Return a verdict that is no worse than others; its label is one of theirs, or of its own evidence."""
+    """Return a verdict no worse than those below; its label is one of theirs, or that of its own evidence."""
     best = max(one.relevance for one in (own, *below))
     return replace(
         own,
@@ -151,7 +163,7 @@ def _raised(own: Verdict, below: Sequence[Verdict], cuts: Cuts) -> Verdict:
 
 
 def _pointed_at(own: Verdict) -> Verdict:
-    """Return a verdict on what stands where the query points to, which no evidence tells."""
+    """Return the verdict on the passage that the query points to, of which its words tell nothing."""
     if own.relevance >= POINTED_AT:
         return own
     return replace(
@@ -164,7 +176,7 @@ def _pointed_at(own: Verdict) -> Verdict:
 
 
 def first_judged(judgement: Judgement, count: int) -> Judgement:
-    """Return a judgement of some first hits, with what all of them say of the answer."""
+    """Return a judgement with the first hits alone; what it says of the answer stays."""
     return replace(judgement, verdicts=judgement.verdicts[:count])
 
 
@@ -174,7 +186,7 @@ def _with_place(chunk: Chunk, document: Document) -> str:
 
 
 def _holders(match: Match | None, query: Query, store: Store) -> list[str]:
-    """Return some texts that may be found and match."""
+    """Return some texts that match and that the query's filter lets through."""
     found = store.lexical.search(match, query.filter, MOST_HOLDERS) if match else []
     read = store.catalog.read([one.chunk_id for one in found]).values()
     return [_with_place(chunk, document) for chunk, document in read]
@@ -198,14 +210,11 @@ def signals_of(found: Retrieval, fused: Fused, *, coverage: float) -> SearchSign
 
 
 def _evidence(
-    survivors: Sequence[Survivor],
-    texts: Sequence[str],
-    found: Retrieval,
-    fused: Fused,
-    close: Mapping[ChunkId, float],
+    survivors: Sequence[Survivor], found: Retrieval, fused: Fused, close: Mapping[ChunkId, float]
 ) -> tuple[SearchSignals, list[HitSignals]]:
-    """Sum up a search whose best were read, and each of these."""
+    """Return the signals of a search and of each of its hits."""
     worths = rarity.worths(found.query.chunks, found.query.frequencies)
+    texts = (f"{survivor.document.title}\n{survivor.chunk.text}" for survivor in survivors)
     covered = [_coverage(text, found.query, worths) for text in texts]
     near = [close.get(survivor.ranked.chunk_id, 0.0) for survivor in survivors]
     signals = replace(
@@ -254,7 +263,7 @@ def _verdict(
     outside = {vote.family for vote in survivor.ranked.votes if not is_ours(vote.strategy)}
     cuts = calibrate.cuts(calibration)
     evidence = Evidence(
-        exact="fts_exact" in found,
+        exact="fts_exact" in found or hit.closeness == 1,  # all of a message, or of what defines a name
         relaxed="fts_relaxed" in found or "lexical" in outside,
         semantic="semantic" in found or "semantic" in outside,
         entity=hit.entity,

@@ -1,6 +1,6 @@
-"""Which passages come through? The best are read; what is gone or excluded is left out, copies become one.
+"""Which passages are read and kept? Those of deleted files or with excluded words go, copies become one.
 
-As many are read as may be chosen from; more only where too few are left.
+Twice as many are read as results are asked for; more only where too few are left.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.files.freshness import Files
 from concord.ranking import duplicates
 from concord.ranking.diversify import STRETCH, mmr
+from concord.ranking.named.definitions import defines_missing
 from concord.text.citation import cite
 from concord.text.contains import contains
 from concord.text.terms import written
@@ -26,14 +28,32 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 READ_PER_RESULT = 2  # texts read for each result asked for: duplicates, diversity and NOT choose among them
-READ_FURTHER = 100  # texts read besides where none of the best defines the name that was asked for
+READ_FURTHER = 100  # texts read in addition where none of the best defines the name that was asked for
 FILES_MS = 250.0  # how long files may keep silent: they take a millisecond, unless a disk does not answer
 # How many such waits in a row, while further files keep answering: the machine is busy, not the disk gone.
 FILES_WAITS = 4
 UNSEEN = Degraded("files", f"the disk did not answer within {FILES_MS:.0f} ms: files may be gone or changed")
 
 
-def read_present(
+class Passages(Struct, frozen=True):
+    """The passages that were read for a query and may be shown."""
+
+    survivors: list[Survivor]
+    first: list[Survivor]  # those among the first candidates: the same, however many results are asked for
+    left_out: set[ChunkId]  # chunks that were read and are not to be shown
+    deleted: int | None  # how many of these are in deleted files; None if the disk does not answer in time
+
+
+def read_passages(kept: Sequence[Ranked], query: Query, store: Store, files: Files) -> Passages:
+    """Read the best passages, and those further down that define a name which none of the best defines."""
+    survivors, left_out, deleted = _read_present(kept, query, store, files)
+    first = _among_first(kept, survivors)
+    if is_missing := defines_missing(survivors, query):
+        survivors += _read_further(kept, survivors, is_missing, query, store, files)
+    return Passages(survivors, first, left_out, deleted)
+
+
+def _read_present(
     kept: Sequence[Ranked], query: Query, store: Store, files: Files
 ) -> tuple[list[Survivor], set[ChunkId], int | None]:
     """Return the best passages whose files exist, which chunks were left out, and how many files are deleted.
@@ -58,7 +78,7 @@ def read_present(
     return survivors, left_out, deleted
 
 
-def read_further(
+def _read_further(
     kept: Sequence[Ranked],
     survivors: Sequence[Survivor],
     is_wanted: Callable[[Survivor], bool],
@@ -66,7 +86,7 @@ def read_further(
     store: Store,
     files: Files,
 ) -> list[Survivor]:
-    """Return those passages that were not among the best, but are wanted all the same."""
+    """Return wanted passages from further down the order."""
     read = {one.ranked.chunk_id for one in survivors}
     rest = [one for one in kept if one.chunk_id not in read][:READ_FURTHER]
     found = [one for one in _without_excluded(_read(rest, store, files), query) if is_wanted(one)]
@@ -74,8 +94,7 @@ def read_further(
     return found if left is None else left
 
 
-def among_first(kept: Sequence[Ranked], survivors: Sequence[Survivor]) -> list[Survivor]:
-    """Return which of the first passages came through: the same, however many results are asked for."""
+def _among_first(kept: Sequence[Ranked], survivors: Sequence[Survivor]) -> list[Survivor]:
     first = {one.chunk_id for one in kept[:STRETCH]}
     return [survivor for survivor in survivors if survivor.ranked.chunk_id in first]
 
@@ -85,7 +104,7 @@ def _with_files(survivors: Sequence[Survivor], files: Files) -> list[Survivor]:
 
 
 def unless_disk_hangs(look: Callable[[], T], files: Files, documents: Iterable[Document]) -> T | None:
-    """Return what a look at documents' files comes to; None when they keep silent for too long."""
+    """Return what `look` finds out about documents' files; None if the disk does not answer in time."""
     if all(map(files.needs_no_disk, documents)):
         return look()
     looking = Task(look)
@@ -123,7 +142,7 @@ def reordered(survivors: Sequence[Survivor], ranked: Sequence[Ranked]) -> list[S
 
 
 def diverse(survivors: Sequence[Survivor], query: Query, limit: int, trade: float) -> list[Survivor]:
-    """Make one of passages that say the same, and spread as many as `limit` of the rest."""
+    """Collapse passages that say the same, then choose `limit` of them that say most together (MMR)."""
     texts = {s.chunk.id: s.chunk.text for s in survivors}
     words = {chunk_id: duplicates.word_set(text) for chunk_id, text in texts.items()}
     likeness, asked = duplicates.Likeness(words), frozenset(map(written, query.words))

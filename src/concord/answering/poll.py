@@ -55,7 +55,7 @@ def merged(first: Poll, second: Poll) -> Poll:
 
 
 class Polling:
-    """A poll under way: some strategies are asked before all is known that others need, by one deadline."""
+    """A poll under way, with one deadline: some strategies can be asked before others have all they need."""
 
     def __init__(self, deadline: Deadline) -> None:
         self._deadline = deadline
@@ -63,9 +63,9 @@ class Polling:
         self._box: list[_Ballot] = []
 
     def ask(self, strategies: Sequence[Strategy], query: Query) -> list[list[Candidate]]:
-        """Ask strategies, without waiting for them; return the votes of those that have all at hand.
+        """Ask strategies; return the votes of those that have everything in memory.
 
-        These vote on this thread, after the others have been started.
+        These vote on this thread, after the others have been started on theirs. Nobody is waited for.
         """
         at_hand: list[_Ballot] = []
         is_at_hand = {strategy.name: strategy.is_at_hand(query) for strategy in strategies}

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from concord.answering.cascade import Rescue
 from concord.answering.judge import Judgement, Verdict
 from concord.answering.passages import UNSEEN, cited, unless_disk_hangs
-from concord.answering.retrieve import Retrieval
+from concord.answering.retrieval import Retrieval
 from concord.answering.second_look import Look
 from concord.answering.tools import SearchTools
 from concord.files.freshness import Files
@@ -36,8 +36,8 @@ def hits_of(
 ) -> tuple[Hit, ...]:
     """Return the hits, best first, each with a snippet, also of what a rung looked for besides the words.
 
-    `scores` are those of reciprocal rank fusion, whatever made the order; `lines` are those that hits were
-    lifted for, by where they begin, which a snippet shows before all.
+    `scores` are those of reciprocal rank fusion, whatever made the order. `lines` are the offsets of the
+    lines that hits were lifted for: their snippets show these.
     """
     query, width = rescued.found.query, tools.settings["search.snippet_width"]
     by_id = {source.id: source for source in sources}
@@ -70,7 +70,7 @@ def _begins_table(survivor: Survivor) -> bool:
 
 
 def with_freshness(hits: tuple[Hit, ...], files: Files) -> tuple[Hit, ...]:
-    """Return hits that say what has become of their files, where the disk answers in time."""
+    """Return hits that say whether their files have changed, if the disk answers in time."""
     documents = [hit.document for hit in hits]
     states = unless_disk_hangs(lambda: [files.freshness(one) for one in documents], files, documents)
     if states is None:
@@ -106,7 +106,7 @@ def with_explanations(
 
 
 def _lifted(hit: Hit, verdict: Verdict, look: Look) -> Json:
-    """Return what a hit was lifted for, and what that made of its relevance; None where it was not."""
+    """Return what a hit was lifted for and its relevance before and after; None if it was not lifted."""
     sign = look.asked.get(hit.chunk.id)
     return None if sign is None else {"for": sign, "from": verdict.raised_from, "to": verdict.relevance}
 
@@ -134,7 +134,7 @@ def with_evidence(
             *found.degraded,
             *look.degraded,
             *([UNSEEN] if is_disk_mute else []),
-            *_waiting_for_vectors(judgement, found, tools.store),
+            *_waiting_for_vectors(found, tools.store),
             *([tools.absent] if tools.absent else []),
         ),
         sought=rescued.sought,
@@ -148,18 +148,19 @@ def _matched(hits: Sequence[Hit], tools: SearchTools) -> tuple[str, ...]:
     return (*known, *sorted(found_by.difference(known)))
 
 
-def _waiting_for_vectors(judgement: Judgement, found: Retrieval, store: Store) -> list[Degraded]:
-    """Say that words alone speak for some hits, because their vectors are yet to be made, or were lost."""
+def _waiting_for_vectors(found: Retrieval, store: Store) -> list[Degraded]:
+    """Say that words alone speak for what was found, because vectors are yet to be made, or were lost."""
     # A missing cosine means a missing vector only where meaning was searched and vectors could be fetched.
     has_looked = "semantic" in found.poll.votes and any(map(str.isalnum, found.query.meaning))
     is_known = has_looked and not (found.cosines and found.cosines.degraded)
-    waiting = sum(verdict.signals.cosine is None for verdict in judgement.verdicts) if is_known else 0
+    waiting = len(found.ballots.votes.keys() - found.ballots.cosine.keys()) if is_known else 0
     if not waiting:
         return []
     what = "1 passage found has" if waiting == 1 else f"{waiting} passages found have"
     counts = store.catalog.counts()
-    if counts.vectors < counts.chunks:
-        return [Degraded("vectors", f"{what} no vector yet: `kb sync` makes them")]
+    if (pending := counts.chunks - counts.vectors) > 0:
+        in_all = f" ({pending:,} of {counts.chunks:,} in all)" if pending > waiting else ""
+        return [Degraded("vectors", f"{what} no vector yet{in_all}: `kb sync` makes them")]
     return [Degraded("vectors", f"{what} no vector any more: `kb doctor` says what helps")]
 
 

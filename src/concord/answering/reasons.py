@@ -1,4 +1,4 @@
-"""What is known of a passage that did or did not rank, and the sentence that follows from it.
+"""Why is a passage where it is in the order, or not in it? The facts, and the sentence that follows.
 
 A passage goes through the stages of a search in turn: filter, excluded words, votes, threshold, floor,
 duplicates, diversity, fusion. The first that it does not pass is the reason.
@@ -23,7 +23,7 @@ class StrategyRank(NamedTuple):
 
     strategy: str
     family: Family
-    rank: int | None  # None where it is not in the list, as far down as was read
+    rank: int | None  # None if it is not in the part of the list that was read
     score: float | None
     is_candidate: bool  # near enough to the top to count as a vote
     reason: str | None = None  # why the strategy did not vote at all

@@ -1,4 +1,4 @@
-"""The words that a rung of the cascade looks for: those that begin like the typed ones, near ones, parts."""
+"""The words that a rung of the cascade looks for: words that begin like those typed, similar words, parts."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _begun(word: str) -> Iterator[Match]:
 
 
 def _nearest(word: str, like: Sequence[tuple[str, int]]) -> list[str]:
-    """Return, of the words that are like one, the nearest: farther ones would mix into the order."""
+    """Return the words with the fewest edits; those farther off would mix into the order."""
     plain = "".join(folded(word))
     apart = {known: distance(plain, "".join(folded(known)), 2) for known, _ in like}
     least = min((edits for edits in apart.values() if edits is not None), default=None)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from unicodedata import normalize
 
 from concord.ranking.words import bare_words
-from concord.text.characters import folded
+from concord.text.characters import folded, has_digit
 from concord.text.dates import month_number
 from concord.text.quarters import quarters_in
 from concord.text.slips import is_slip
@@ -88,7 +88,7 @@ def absent_words(query: Query) -> list[str]:
 
     A quarter is found in whatever form it is written, so that its words may well stand nowhere.
     """
-    quarters = (one.written for one in quarters_in(query.text)) if _has_digit(query.text) else ()
+    quarters = (one.written for one in quarters_in(query.text)) if has_digit(query.text) else ()
     typed = {*bare_words(query.text)}.difference(*(one.split() for one in quarters))
     words = (word for word in unknown_words(query) if word in typed and word.isalpha())
     plain = (word for word in words if word.islower() or word.istitle() or word.isupper())
@@ -101,12 +101,8 @@ def is_spelt_otherwise(word: str, texts: Iterable[str]) -> bool:
     return any(bare in normalize("NFKC", text).casefold().translate(_HYPHENS) for text in texts)
 
 
-def _has_digit(text: str) -> bool:
-    return any(map(str.isdigit, text))
-
-
 def _says_nothing(word: str) -> bool:
-    """Whether a word is one of those that hold sentences together, or of a script that divides no words."""
+    """Whether a word is a function word in some language, or of a script without spaces between words."""
     is_common = is_stop_word(word) or any(word.lower() in language for language in OTHERS)
     return is_common or has_unspaced(word)
 

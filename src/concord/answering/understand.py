@@ -11,7 +11,6 @@ from concord.answering.request_checks import Values
 from concord.ranking.classify import classify
 from concord.ranking.entities import entities
 from concord.ranking.frames import unframed
-from concord.ranking.options import asked_option
 from concord.text.parse import Dashed, Parsed, dashed, parse, prune
 from concord.text.spellings import other_spellings
 from concord.text.terms import with_spellings
@@ -21,12 +20,12 @@ if TYPE_CHECKING:
     from concord.storage import LexicalIndex
 
 FANOUT = 3  # candidates for each result asked for, so that fusion has room for the tails
-# Words are pruned to answer in time, not to answer better: on small collections even frequent words tell
-# something (nDCG@10 without and with pruning: 0.370 and 0.353, 0.652 and 0.588). Reading as many postings as
-# this costs less than a millisecond.
+# Frequent words are left out of loose matching to save time, not to answer better: on small collections even
+# they help (nDCG@10 without and with pruning: 0.370 and 0.353, 0.652 and 0.588). Reading as many postings as
+# this takes less than a millisecond.
 CHEAP = 5000
-# How much rarer than a word its other spelling may be and still be looked for: the rarer, the more it counts,
-# and who types "color" would get the one text with "colour" first.
+# Another spelling is looked for unless it is this many times rarer than the word as typed. Rare words count
+# for more: "color" would have the one text with "colour" first.
 RARER = 4
 MAX_EF_SEARCH = 200  # more costs time for recall nobody can measure
 
@@ -39,15 +38,15 @@ def interpret(
     is_option: Callable[[Dashed], bool],
     is_folder: Callable[[str], bool],
 ) -> tuple[Query, Parsed]:
-    """Return the query without the frequencies of its words, which meaning does not need, and its parts.
+    """Return the query, yet without the frequencies of its words, and its parsed form.
 
-    `is_option` tells what is no exclusion, although it has a dash, and `is_folder` below which paths
-    documents lie.
+    `is_option` tells whether a word with a dash is an option of a command and excludes nothing, `is_folder`
+    whether documents lie below a path.
 
     Raises:
         NotFound: no source of that name, or none that holds the path.
     """
-    text = _with_bare_values(_without_modules(unframed(request.text)))
+    text = _plain_message(unframed(request.text))
     parsed = parse(text)
     excludes = parsed.excluded or parsed.nothing_wanted
     options = tuple(one.word for one in dashed(text) if is_option(one)) if excludes else ()
@@ -73,22 +72,16 @@ def interpret(
     return query, parsed
 
 
-def _without_modules(text: str) -> str:
-    """Return a pasted message without the modules of its exception; any other query as it is."""
-    if ": " not in text or "." not in text:
+def _plain_message(text: str) -> str:
+    """Return a pasted message without its exception's modules and the quotes around its values.
+
+    Any other query stays as it is.
+    """
+    if ": " not in text and not any(quote in text for quote in '"“”'):
         return text
-    from concord.ranking.messages import without_modules  # late: few queries are messages
+    from concord.ranking.messages import with_bare_values, without_modules  # late: few queries are messages
 
-    return without_modules(text)
-
-
-def _with_bare_values(text: str) -> str:
-    """Return a pasted message without the quotes around its values; any other query as it is."""
-    if '"' not in text and "“" not in text and "”" not in text:
-        return text
-    from concord.ranking.messages import with_bare_values  # late: few queries have quotes
-
-    return with_bare_values(text)
+    return with_bare_values(without_modules(text))
 
 
 def with_frequencies(
@@ -159,10 +152,3 @@ def _glob(path: str | None, sources: Sequence[Source], is_folder: Callable[[str]
     from concord.answering.asked_paths import asked_glob  # late: most searches name no path
 
     return asked_glob(path, sources, is_folder)
-
-
-def is_literal(query: Query) -> bool:
-    """Whether the query is to be found as it stands: it quotes, or it is one identifier or option."""
-    is_single = len(query.text.split()) == 1
-    is_name = query.kind == "entity" or asked_option(query) is not None
-    return query.kind == "exact_quote" or is_single and is_name

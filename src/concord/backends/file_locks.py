@@ -43,7 +43,7 @@ def file_lock(store: str, name: str, doing: str, wait_s: float) -> Iterator[None
         yield
     finally:
         if _is_still_there(path, held):  # not where the store was deleted or replaced meanwhile
-            os.unlink(path)  # before it is let go: whoever waits for it sees that and makes a new one
+            os.unlink(path)  # before the lock is released: whoever waits sees this and makes a new file
         os.close(held)
 
 

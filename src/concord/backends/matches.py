@@ -6,7 +6,7 @@ from concord.types import AllOf, AnyOf, Match, Without
 
 
 def wanted(match: Match) -> tuple[Match, ...]:
-    """Return the words of a match that is nested too deep, except those that it wants absent."""
+    """Return all words that a match looks for, without those that it excludes: for one nested too deep."""
     found: list[Match] = []
     waiting = [match]
     while waiting:
@@ -21,7 +21,7 @@ def wanted(match: Match) -> tuple[Match, ...]:
 
 
 def kept_and_dropped(match: Without) -> tuple[Match, tuple[Match, ...]]:
-    """Return `a NOT b NOT c …` as a and (b, c …), so that a long row of them nests no deeper than one."""
+    """Return `a NOT b NOT c …` as a and (b, c …), so that many exclusions nest no deeper than one."""
     dropped: list[Match] = []
     keep: Match = match
     while isinstance(keep, Without):

@@ -6,7 +6,7 @@ import os
 
 
 def organisations_beside(path: str) -> list[str]:
-    """Return whose files lie beside one that is not there, by name."""
+    """Return the names of the organisations whose files lie in the folder of a path."""
     folder, name = os.path.split(path)
     ending = os.path.splitext(name)[1]
     try:

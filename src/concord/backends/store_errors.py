@@ -52,7 +52,7 @@ def unprepared() -> BadValue:
 
 
 def vectors_gone(identity: Identity | None) -> ModelMismatch:
-    """Say that there are none, or none any more, of the only vectors that may be searched."""
+    """Say that the vectors of the model which is to be searched are not there, or no longer."""
     name = identity.name if identity else "the model"
     return ModelMismatch(f"the index holds no vectors of {name}, or not any more", hint="`kb models list`")
 
@@ -78,7 +78,7 @@ def none_anywhere(asked: str) -> VectorsElsewhere:
 
 
 def kept_by_another(home: str) -> VectorsElsewhere:
-    """Say that what lies outside was sent by the store that this one is a copy of."""
+    """Say that the vectors outside belong to the store that this one was copied from."""
     return VectorsElsewhere(
         f"the vectors in {home} are those of the store that this one was copied from:"
         " `kb sync` sends its own",

@@ -25,6 +25,14 @@ class ExampleCommand(click.Command):
 
     examples: tuple[str, ...] = ()
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the command line; an option without its value is of this command, which click forgets."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as fault:
+            fault.ctx = fault.ctx or ctx
+            raise
+
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples as they are, never wrapped: they are there to be copied."""
         with formatter.section("Examples"):
@@ -36,7 +44,7 @@ class ExampleGroup(ExampleCommand, click.Group):
 
 
 def group(name: str, *examples: str) -> Callable[[Callable[..., Any]], ExampleGroup]:
-    """Make a function a group of commands: called without one of them, it is a command with `--json`."""
+    """Make a function a group of commands; without a subcommand, it is a command itself, with `--json`."""
 
     def decorate(function: Callable[..., Any]) -> ExampleGroup:
         made = click.group(name, cls=ExampleGroup, invoke_without_command=True)(click.pass_context(function))

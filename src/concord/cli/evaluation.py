@@ -25,7 +25,7 @@ def _on_a_collection(unanswerable: str) -> Callable[[Callable[..., None]], Calla
     """Give a command a judged collection, and which part of it is asked."""
     parameters = (
         click.argument("folder", metavar="DIR", type=_folder),
-        click.option("--unanswerable", metavar="DIR", type=_folder, multiple=True, help=unanswerable),
+        click.option("--unanswerable", metavar="OTHER", type=_folder, multiple=True, help=unanswerable),
         click.option(
             "--split", metavar="NAME", help="Which judgements: qrels/NAME.tsv (test, else the first)."
         ),
@@ -44,7 +44,7 @@ def _on_a_collection(unanswerable: str) -> Callable[[Callable[..., None]], Calla
 )
 @click.option("--run", metavar="OUT", type=_folder, help="Write a TREC run file for each mode there.")
 @click.option("--report", metavar="FILE", type=_folder, help="Write a page of HTML with the plots.")
-@_on_a_collection("Ask this collection's queries too: DIR's documents cannot answer them; repeatable.")
+@_on_a_collection("Ask the queries in OTHER too: DIR's documents cannot answer them; repeatable.")
 def evaluate(
     flags: Flags,
     folder: Path,
@@ -80,7 +80,7 @@ def evaluate(
     "kb calibrate ./judged --unanswerable ./other",
     "kb calibrate ./judged --json",
 )
-@_on_a_collection("Queries that DIR's documents cannot answer (everyday questions if not given); repeatable.")
+@_on_a_collection("Queries that DIR's documents cannot answer (else everyday questions); repeatable.")
 def calibrate(
     flags: Flags,
     folder: Path,
@@ -133,11 +133,11 @@ def _write(found: Evaluation, run: Path | None, report: Path | None) -> None:
 
 def _sections(found: Evaluation) -> Iterator[str]:
     from concord.quality.latency import SAMPLE
-    from concord.quality.tables import LATENCY, milliseconds, mode_table
+    from concord.quality.tables import LATENCY, milliseconds, missing_told, mode_table
 
     yield (
         f"{found.name}: {found.documents:,} documents, {found.chunks:,} chunks, "
-        f"{found.queries:,} judged queries\n"
+        f"{found.queries:,} judged queries{missing_told(found.missing)}\n"
         f"model: {found.model or 'none, words alone'}\n"
         f"latency of auto, over all of them: p50 {found.latency_ms['p50']:.1f} ms, "
         f"p95 {found.latency_ms['p95']:.1f} ms"

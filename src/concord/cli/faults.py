@@ -64,15 +64,21 @@ def _sentence(fault: Exception) -> tuple[str, str | None]:
     if isinstance(fault, click.ClickException):
         return _lower(fault.format_message()), None
     if isinstance(fault, OSError):
-        return str(fault), "check the disk, the path and its permissions"
+        return _of_system(fault), "check the disk, the path and its permissions"
     return (
         f"unexpected {type(fault).__name__}: {fault}",
         "this is our mistake: please report it with the output of `kb --debug …`",
     )
 
 
+def _of_system(fault: OSError) -> str:
+    """Return what the system says, and of what, without its number."""
+    said = _lower(fault.strerror or str(fault))
+    return f"{fault.filename}: {said}" if fault.filename else said
+
+
 def _meant(fault: click.NoSuchOption) -> str:
-    """Return the option that was likely meant; every one begins with dashes, so these make none alike."""
+    """Return the option that was likely meant, compared without the dashes that all of them have."""
     where = fault.ctx.command_path if fault.ctx else "kb"
     known = {
         name.lstrip("-"): name

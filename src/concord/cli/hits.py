@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from concord.types import Answer, Hit
 
 MAX_WIDTH = 100  # longer lines are hard to read
-LEAST_TITLE = 12  # characters that are left of one for the headings below it
+LEAST_TITLE = 12  # characters to which a title may be shortened to make room for headings
 INDENT = "    "
 _WORD = pattern(rf"[\w{MARKS}]+")
 
@@ -63,14 +63,15 @@ def _hit(hit: Hit, dress: Dress, light_up: Callable[[str], str], scale: str, *, 
     names = list(dict.fromkeys(map(one_line, (hit.document.title, *hit.chunk.heading))))
     room = max(20, (dress.width or MAX_WIDTH) - len(hit.citation) - len(INDENT) - 2)
     lines = [f"{hit.rank:>2}. {dress.strong(one_line(hit.citation))}  {trail(names, room)}"]
-    lines.append(INDENT + dress.faint(" · ".join(_facts(hit, scale, explain=explain))))
+    facts = " · ".join(_facts(hit, scale, explain=explain))
+    warnings = [f"warning: {warning}" for warning in hit.warnings]
+    lines += [INDENT + dress.faint(line) for line in _wrapped(facts, dress.width)]
     lines += [INDENT + light_up(line) for line in _wrapped(hit.snippet, dress.width)]
-    lines += [INDENT + dress.faint(f"warning: {one_line(warning)}") for warning in hit.warnings]
-    if explain and hit.explanation:
+    lines += [INDENT + dress.faint(line) for told in warnings for line in _wrapped(told, dress.width)]
+    if explain and (numbers := hit.explanation):
         from concord.cli.arithmetic import arithmetic, votes
 
-        told = hit.explanation
-        lines += [INDENT + dress.faint(line) for line in (*votes(told), *arithmetic(told))]
+        lines += [INDENT + dress.faint(line) for line in (*votes(numbers), *arithmetic(numbers))]
     return "\n".join(lines)
 
 

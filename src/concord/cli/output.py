@@ -90,6 +90,9 @@ def _write(stream: TextIO | None, text: str) -> None:
         stream.flush()
     except BrokenPipeError:
         silence(stream)
+    except OSError as fault:
+        fault.filename = fault.filename or "the output"  # which a write does not tell
+        raise
 
 
 def _ascii_json(text: str) -> str:

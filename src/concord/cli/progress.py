@@ -84,16 +84,32 @@ class Lines:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._said = clock()
+        self._begun: dict[str, tuple[float, int]] = {}  # when each stage was first told of, how far
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
-        """Say how far it is, unless that was said a moment ago."""
+        """Say how far it is and how long it will take, unless that was said a moment ago."""
         now = self._clock()
-        if now - self._said >= LINE_EVERY_S:
-            self._said = now
-            output.talk(f"{STAGES.get(stage, stage)}: {done:,}" + (f" of {total:,}" if total else ""))
+        began, before = self._begun.setdefault(stage, (now, done))
+        if now - self._said < LINE_EVERY_S:
+            return
+        self._said = now
+        line = f"{STAGES.get(stage, stage)}: {done:,}"
+        if total:
+            line += f" of {total:,}"
+            if done > before and now > began:
+                line += f", {_about((total - done) * (now - began) / (done - before))} left"
+        output.talk(line)
 
     def close(self) -> None:
         """Nothing was drawn."""
+
+
+def _about(seconds: float) -> str:
+    """Return how long something takes, no finer than anybody can foretell."""
+    if seconds < 90:
+        return f"about {max(10, round(seconds, -1)):.0f} s"
+    minutes = round(seconds / 60)
+    return f"about {minutes} min" if minutes < 100 else f"about {seconds / 3600:.1f} h"
 
 
 def _start_drawing() -> rich.progress.Progress:

@@ -101,7 +101,7 @@ def search(flags: Flags, query: tuple[str, ...], as_json: bool, **given: Any) ->
 
 
 def take_mode(given: dict[str, Any]) -> Mode | None:
-    """Take the flags that say it out of all that were given, and return the mode."""
+    """Return the mode that the flags ask for, and take these flags out of all that were given."""
     mode: Mode | None = given.pop("mode")
     fts_only, vec_only = given.pop("fts_only"), given.pop("vec_only")
     shorthands: tuple[tuple[Mode, bool], ...] = (("fts5", fts_only), ("semantic", vec_only))

@@ -50,7 +50,12 @@ def serve(flags: Flags, host: str | None, port: int | None, new_token: str | Non
         output.talk(f"stored in {start.token_file(settings)}; a running server takes it after a restart")
         return
     port = settings["serve.port"] if port is None else port
-    start.over_http(settings, host or settings["serve.host"], port, Path.cwd(), partial(_announce, as_json))
+    try:
+        start.over_http(
+            settings, host or settings["serve.host"], port, Path.cwd(), partial(_announce, as_json)
+        )
+    except KeyboardInterrupt:  # how a server is ended at a terminal
+        output.talk("stopped serving")
 
 
 def _announce(as_json: bool, address: str, needs_token: bool) -> None:

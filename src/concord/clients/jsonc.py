@@ -129,7 +129,7 @@ def _inserted(text: str, into: _Object, key: str, value: Any) -> str:
 
 
 def _removed(text: str, inner: _Object, index: int) -> str:
-    """Take a member out with one of the commas beside it and the line that it leaves empty."""
+    """Remove a member, with a comma beside it and the line that would be left empty."""
     member, last = inner.members[index], index == len(inner.members) - 1
     bare = _without_comments(text)
     start, end = member.start, member.end

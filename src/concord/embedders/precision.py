@@ -22,7 +22,7 @@ from concord.embedders.runtime import TextEncoder
 from concord.onnx_models import runtime
 from concord.types import Vector
 
-WORST_COSINE = 0.98  # below it, vectors of the two would no longer be one model's
+WORST_COSINE = 0.98  # below it, both precisions would no longer be one model
 _WORTH_IT = 1.1  # times as fast: less is not worth any loss
 _ROUNDS = 3  # the best of them counts; the two take turns, so that both meet the same load
 _CPU_INFO = Path("/proc/cpuinfo")

@@ -1,7 +1,7 @@
-"""What a model was trained to find before queries and documents, and how much it reads at once, by its name.
+"""Which words a model expects before queries and documents, and how much it reads at once, by its name.
 
-A model that nobody told of such words does worse with them, and one that was trained with them does worse
-without, so an unknown model gets none. Windows are what the makers state, or what Ollama runs them with.
+A model that was trained with such words does worse without them, and any other does worse with them: an
+unknown model gets none. Windows are what the makers state, or what Ollama runs them with.
 """
 
 from __future__ import annotations

@@ -10,11 +10,11 @@ from itertools import islice
 
 from selectolax.lexbor import LexborNode
 
-from concord.extractors.markdown_lines import names
+from concord.text.word_lists import listed
 
-_CLASSES = names("note tip warning caution important admonition")
-_BOXES = names("div section blockquote")
-_TITLES = names("h2 h3 h4 h5 h6")
+_CLASSES = listed("note tip warning caution important admonition")
+_BOXES = listed("div section blockquote")
+_TITLES = listed("h2 h3 h4 h5 h6")
 _MOST_ABOVE = 3  # elements from a title to the box that it is of
 _MOST_INSIDE = 200  # elements in a box: what has more is a page, or a good part of one
 

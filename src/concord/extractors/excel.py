@@ -10,13 +10,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from concord.extractors.markdown_lines import MarkdownLines
+from concord.extractors.markdown_lines import MAX_COLUMNS, MarkdownLines
 from concord.extractors.office_package import Attributes, Elements, Package, checked, opened
 from concord.extractors.plain import MAX_TITLE
 from concord.text.clean import clean
 from concord.types import Extracted
-
-MAX_COLUMNS = 256  # kept in their places; what lies further out follows without gaps
 
 _COLUMN = re.compile(r"[A-Z]{1,3}")
 _EPOCH = datetime(1899, 12, 30)  # so that day 60 is the 29th of February 1900, which Excel believes in
@@ -45,18 +43,12 @@ class ExcelExtractor:
             shown = _Shown(package, main, workbook.epoch)
             page = MarkdownLines()
             for sheet, part in ((name, parts[key]) for name, key in workbook.sheets if key in parts):
-                _write_heading(page, sheet)
+                page.heading(sheet)
+                page.begin_table()
                 package.read(part, _Sheet(page, shown))
             title, details = package.properties()
-        text = checked(clean("\n".join(line.text for line in page.lines)))
+        text = checked(clean(page.markdown()))
         return Extracted(text, "office", title=(title or "")[:MAX_TITLE] or None, details=details)
-
-
-def _write_heading(page: MarkdownLines, name: str) -> None:
-    page.open("h1", {})
-    page.text(name)
-    page.close("h1")
-    page.begin_table()
 
 
 class _Workbook(Elements):

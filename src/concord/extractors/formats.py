@@ -14,7 +14,7 @@ class Format(NamedTuple):
 
     extractor: str  # a name in the table of extractors
     type: DocumentType
-    language: str | None = None  # of code, by tree-sitter's name; of data csv or json
+    language: str | None = None  # of code, by tree-sitter's name; of data csv or json; of light markup org …
     risky: bool = False  # crafted input can crash or exhaust what parses it
 
 
@@ -28,6 +28,13 @@ MARKDOWN = Format("markdown", "markdown")
 NOTEBOOK = Format("notebook", "markdown")
 MANUAL = Format("manual", "markdown")
 TEXT = Format("text", "text")
+ASCIIDOC = Format("text", "text", "asciidoc")
+ORG = Format("text", "text", "org")
+LATEX = Format("text", "text", "latex")
+MEDIAWIKI = Format("text", "text", "mediawiki")
+TEXTILE = Format("text", "text", "textile")
+CARDS = Format("cards", "markdown")
+SUBTITLES = Format("subtitles", "text")
 DATA = Format("text", "data")
 TABLE = Format("text", "data", "csv")
 JSON = Format("text", "data", "json")
@@ -35,23 +42,38 @@ HTML = Format("html", "html", risky=True)
 PDF = Format("pdf", "pdf", risky=True)
 WORD = Format("word", "office", risky=True)
 EXCEL = Format("excel", "office", risky=True)
+SLIDES = Format("slides", "office", risky=True)
+OPEN_DOCUMENT = Format("open_document", "office", risky=True)
+BOOK = Format("book", "office", risky=True)
+RICH_TEXT = Format("rich_text", "office", risky=True)
 MAIL = Format("mail", "office", risky=True)
 MAILBOX = Format("mailbox", "office", risky=True)
 
-_BINARY = (PDF, WORD, EXCEL)  # which their names tell, whatever their first bytes look like
+# Which their names tell, whatever their first bytes look like.
+_BINARY = (PDF, WORD, EXCEL, SLIDES, OPEN_DOCUMENT, BOOK)
 
 _BY_FORMAT = {
     MARKDOWN: "md markdown mdown mkd mkdn mdx qmd rmd",
     NOTEBOOK: "ipynb",
-    TEXT: "txt text log rst rest adoc asciidoc asc org tex bib srt vtt diff patch man textile wiki",
+    TEXT: "txt text log rst rest bib diff patch man",
+    ASCIIDOC: "adoc asciidoc asc",
+    ORG: "org",
+    LATEX: "tex latex ltx",
+    MEDIAWIKI: "wiki mediawiki",
+    TEXTILE: "textile",
+    SUBTITLES: "srt vtt",
+    CARDS: "ics ical vcf vcard",
     DATA: "yaml yml toml ini cfg conf config properties xml xsd xsl xslt rss atom opml plist desktop service "
-    "editorconfig",
+    "editorconfig cnf gitconfig",
     TABLE: "csv tsv",
     JSON: "json jsonl ndjson json5 jsonc geojson",
     HTML: "html htm xhtml shtml",
     PDF: "pdf",
     WORD: "docx docm dotx",
     EXCEL: "xlsx xlsm xltx",
+    SLIDES: "pptx pptm ppsx ppsm potx",
+    OPEN_DOCUMENT: "odt ods odp ott ots otp",
+    BOOK: "epub",
     MAIL: "eml",
     MAILBOX: "mbox mbx",
 }
@@ -110,10 +132,9 @@ _BY_LANGUAGE = {
 }
 
 # Known, and without an extractor of ours: an installed one whose name is the extension reads them.
-_UNSUPPORTED = frozenset(
-    ("doc", "odt", "rtf", "pptx", "ppt", "odp", "xls", "ods")
-    + ("epub", "mobi", "azw3", "msg", "pages", "numbers", "key")
-)
+_UNSUPPORTED = frozenset(("doc", "ppt", "xls", "mobi", "azw3", "msg", "pages", "numbers", "key"))
+
+_SETTINGS = frozenset(("sshd_config", "ssh_config", "gitconfig"))
 
 _BY_NAME = {
     "dockerfile": "dockerfile",
@@ -165,11 +186,13 @@ _HTML_HEAD = re.compile(
     rb"\s*+(?:<\?xml[^>]*+>\s*+)?(?:(?><!--.*?-->)\s*+)*+<(?:!doctype\s+html|html)\b",
     re.IGNORECASE | re.DOTALL,
 )
-# git.1, ssh.1ssl, perl.3pm … but so are numbered many files that are something else. A page begins with a
-# request or a comment, and has a title, a section, or nothing but comments that far.
+# Many files are numbered that are something else. A page begins with a request or a comment, and has a title,
+# a section, or nothing but comments that far.
 _MANUAL_EXTENSION = re.compile(r"[0-9][a-z]{0,9}|n|l|man|mdoc|mandoc|roff|nroff|troff")
 _ROFF_COMMENT = rb"[.']?[ \t]*+\\[\"#]|'{3}"
-_MANUAL_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*+(?:%b|[.'][ \t]*+[A-Za-z]{2}\b)" % _ROFF_COMMENT)
+_MANUAL_START = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*+(?:\.[ \t]*+\r?\n\s*+)*+(?:%b|[.'][ \t]*+[A-Za-z]{2}\b)" % _ROFF_COMMENT
+)
 _MANUAL_MACRO = re.compile(rb"^[.'][ \t]*+(?:TH|Dd|Dt|SH|Sh|so)[ \t]++\S", re.MULTILINE)
 _ALL_COMMENTS = re.compile(rb"(?:(?:[.']?[ \t\r]*+|(?:%b)[^\n]*+)\n)++" % _ROFF_COMMENT)
 # Mail programs keep mailboxes without a suffix: "From - Mon Mar  3 10:00:00 2025" or less, then two headers.
@@ -177,6 +200,7 @@ _MAILBOX_HEAD = re.compile(
     rb"From (?:[^\n]{1,300}:\d\d [^\n]{0,60}|\r?)\n"
     rb"(?:[A-Za-z][!-9;-~]{0,75}:[^\n]*+\n(?:[ \t][^\n]*+\n)*+){2}"
 )
+_RICH_TEXT_HEAD = b"{\\rtf1"
 _PDF_HEAD = b"%PDF-"  # Acrobat, and so everybody, allows rubbish before it in the first kilobyte
 _PDF_HEAD_WITHIN = 1024
 
@@ -188,11 +212,13 @@ def detect(name: str, head: bytes) -> Format | Refusal:
         return known
     if _PDF_HEAD in head[:_PDF_HEAD_WITHIN] and looks_binary(head):
         return PDF
+    if head.startswith(_RICH_TEXT_HEAD) and known in (None, TEXT):  # also many a .doc
+        return RICH_TEXT
     if extension(name) in _UNSUPPORTED:
         return Refusal("unsupported format")
     if looks_binary(head):
         return Refusal("binary")
-    if _MANUAL_EXTENSION.fullmatch(extension(name)) and _is_manual(head):
+    if may_be_manual(name) and _is_manual(head):
         return MANUAL
     return known or _by_content(head)
 
@@ -203,9 +229,16 @@ def extension(name: str) -> str:
     return after.lower() if dot else ""
 
 
+def may_be_manual(name: str) -> bool:
+    """Return whether a manual page may have this name: git.1, ssh.1ssl, perl.3pm."""
+    return _MANUAL_EXTENSION.fullmatch(extension(name)) is not None
+
+
 def by_name(name: str) -> Format | None:
     """Return the format that a file name promises."""
     base = name.rpartition("/")[2].lower()
+    if base in _SETTINGS:
+        return DATA
     if base in _BY_NAME:
         return _code(_BY_NAME[base])
     if base.startswith("dockerfile."):

@@ -10,11 +10,12 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from concord.errors import Damaged, TooLarge
 from concord.extractors.admonitions import titles_a_box
 from concord.extractors.decode import decode
-from concord.extractors.markdown_lines import Line, MarkdownLines, names
+from concord.extractors.markdown_lines import Line, MarkdownLines
 from concord.extractors.navigation import blocks_of_links, leads_elsewhere
 from concord.extractors.plain import MAX_TITLE, with_plain_newlines
 from concord.extractors.source_lines import SourceLines
 from concord.text.clean import clean
+from concord.text.word_lists import listed
 from concord.types import Extracted, Json
 
 MAX_BYTES = 10_000_000
@@ -28,11 +29,11 @@ _TAG = re.compile(r"<(/?)([a-z][a-z0-9-]*)[^<>]*>", re.IGNORECASE)
 _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 
 # Elements without an end tag, or whose next sibling ends them: an open one is not a level of depth.
-_FLAT = names(
+_FLAT = listed(
     "area base br col embed hr img input link meta source track wbr p li dt dd tr td th thead tbody tfoot "
     "option optgroup colgroup rt rp"
 )
-_NOT_TEXT = names(
+_NOT_TEXT = listed(
     "head script style template noscript iframe object embed svg canvas audio video map datalist "
     "input button select textarea progress meter annotation annotation-xml"
 )
@@ -69,8 +70,10 @@ class HtmlExtractor:
         )
 
 
-def markdown_of(source: str) -> str:
-    """Return the content of a page that is part of something else, whose lines nobody cites.
+def markdown_of(source: str, *, is_all_content: bool = False) -> str:
+    """Return the content of a page inside another file, such as a mail: its own lines are never cited.
+
+    A chapter of a book has nothing around its content: its headers are headings, its asides footnotes.
 
     Raises:
         TooLarge: more characters than a page has.
@@ -78,7 +81,7 @@ def markdown_of(source: str) -> str:
     """
     if len(source) > MAX_BYTES:
         raise TooLarge(_TOO_LARGE)
-    return _cleaned(_content(_parsed(source)))
+    return _cleaned(_content(_parsed(source), content_only=not is_all_content))
 
 
 def _parsed(source: str) -> LexborHTMLParser:
@@ -104,12 +107,13 @@ def _depth(source: str) -> int:
     return deepest
 
 
-def _content(page: LexborHTMLParser) -> list[Line]:
+def _content(page: LexborHTMLParser, *, content_only: bool = True) -> list[Line]:
     """Return the page as Markdown; all of it when nothing is left without what is around the content."""
     root = page.body or page.root
     if root is None:
         return []
-    return _Walk(root, content_only=True).lines or _Walk(root, content_only=False).lines
+    lines = _Walk(root, content_only=True).lines if content_only else []
+    return lines or _Walk(root, content_only=False).lines
 
 
 class _Walk:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from concord.extractors.manual_requests import Requests
-from concord.extractors.markdown_lines import names
 from concord.extractors.mdoc_words import MdocWords
 from concord.extractors.roff_lines import RoffLine, split_arguments
+from concord.text.word_lists import listed
 
 _ITEMS = {"-bullet": "•", "-dash": "-", "-hyphen": "-", "-enum": "1."}
-_TAGS = names("-tag -hang -ohang -inset -diag")
+_TAGS = listed("-tag -hang -ohang -inset -diag")
 _LITERAL = frozenset(("-literal", "-unfilled"))
-_NEW_LINE_IN_SYNOPSIS = names("Nm Ft Fn Fo In Vt Fd Cd")
+_NEW_LINE_IN_SYNOPSIS = listed("Nm Ft Fn Fo In Vt Fd Cd")
 _PARTS_OF_REFERENCES = frozenset(f"%{letter}" for letter in "ABCDIJNOPQRTUV")
 _MAX_NESTING = 100
 _MAX_CELLS = 100

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator, Mapping
 
 from concord.extractors.manual_tables import read_table
 from concord.extractors.manual_text import ManualText
-from concord.extractors.markdown_lines import names
 from concord.extractors.roff_escapes import Escapes
 from concord.extractors.roff_lines import RoffLine, RoffLines, split_arguments
+from concord.text.word_lists import listed
 
 _SKIPPED = {"EQ": "EN", "PS": "PE", "GS": "GE", "cf": "", "trf": ""}  # formulas and drawings, to their ends
-_LITERAL = names("nf EX Vb DS")
-_FILLED = names("fi EE Ve DE")
-_BREAKS = names("br in ti ce INDENT bp")
-_PARAGRAPHS = names("sp Sp UNINDENT")
+_LITERAL = listed("nf EX Vb DS")
+_FILLED = listed("fi EE Ve DE")
+_BREAKS = listed("br in ti ce INDENT bp")
+_PARAGRAPHS = listed("sp Sp UNINDENT")
 _MAX_TABLE_LINES = 20_000
 
 

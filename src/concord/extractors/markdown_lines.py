@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from concord.extractors.plain import with_plain_newlines
+from concord.text.word_lists import listed
 
 MAX_ROW = 1_000  # characters; a longer "row" is a page laid out with a table, and becomes paragraphs
 MAX_INDENT = 8  # lists deeper than this keep its indentation, or crafted nesting would cost its square
@@ -19,11 +20,6 @@ _READS_AS_MARKUP = re.compile(r"#{1,6}(?:\s|$)|```|~~~|\|")
 _LANGUAGE = re.compile(r"(?:^|\s)(?:language|lang|highlight(?:-source)?|brush:)-?\s*([\w+#]+)")
 
 Attributes = Mapping[str, str | None]
-
-
-def names(row: str) -> frozenset[str]:
-    """Return the names in a row of them."""
-    return frozenset(row.split())
 
 
 class Line(NamedTuple):
@@ -45,6 +41,10 @@ class _List:
         return f"{self.count}. " if self.ordered else "- "
 
 
+LOWEST_HEADING = 6  # level
+MAX_COLUMNS = 256  # of a sheet, kept in their places; what lies further out follows without gaps
+
+
 class MarkdownLines:
     """Takes a page's elements and text in order; `lines` is the Markdown so far."""
 
@@ -62,6 +62,17 @@ class MarkdownLines:
         self._cell: list[str] | None = None
         self._rows = 0  # written of the open table
         self._last = ""  # what kind of line was written last
+
+    def markdown(self) -> str:
+        """Return what was written, the open block included."""
+        self.end_block()
+        return "\n".join(line.text for line in self.lines)
+
+    def heading(self, words: str) -> None:
+        """Write a heading of the first level."""
+        self.open("h1", {})
+        self.text(words)
+        self.close("h1")
 
     def text(self, text: str) -> None:
         """Take text; white space counts only inside <pre>."""
@@ -148,12 +159,7 @@ class MarkdownLines:
         rest = "  " if self._lists else ""
         written = [
             Line(
-                quote
-                + indent
-                + (self._marker or rest if n == 0 else rest)
-                + around
-                + _escaped(line)
-                + around,
+                quote + indent + (self._marker or rest if n == 0 else rest) + around + escaped(line) + around,
                 line,
             )
             for n, line in enumerate(lines)
@@ -256,7 +262,7 @@ def fence_around(code: str) -> str:
     return max(["``", *runs], key=len) + "`"
 
 
-def _escaped(line: str) -> str:
+def escaped(line: str) -> str:
     """Return a line that a reader of Markdown will not take for a heading, a fence or a table."""
     return "\\" + line if _READS_AS_MARKUP.match(line) else line
 
@@ -265,7 +271,7 @@ def _heading_opener(level: int) -> Callable[[MarkdownLines, Attributes], None]:
     return lambda page, _: page._open_heading(level)
 
 
-BLOCKS = names(
+BLOCKS = listed(
     "html body main article section div p header footer nav aside address form fieldset legend figure "
     "figcaption dl dt dd details summary center hgroup search hr caption thead tbody tfoot table tr td th "
     "menu"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from concord.extractors.markdown_lines import names
 from concord.extractors.roff_escapes import JOINED, Escapes
 from concord.extractors.roff_lines import split_arguments
+from concord.text.word_lists import listed
 
 _NONE: frozenset[str] = frozenset()
 _CLOSING = frozenset(".,:;)]?!")
@@ -42,7 +42,7 @@ _CLOSES = {
     "Xc": "",
     "Ec": "",
 }
-_PLAIN = names(
+_PLAIN = listed(
     "Ad An Ar Cd Cm Dv Em En Er Es Ev Fa Fr Ft Ic Li Ms No Ot Pa Sx Sy Tn Va Vt Fd Bsx Hf Lb Dx Ns Ta"
 )
 _SYSTEMS = {

@@ -1,8 +1,7 @@
-"""Which blocks of a page only lead to the pages around it: Next, Previous, Up, as pages of manuals have,
-and tables of contents.
+"""Which blocks of a page only lead elsewhere: Next, Previous and Up of manuals, and tables of contents?
 
-Told by what is in them, where links say what they are (texinfo), and else by the names that generators of
-manuals give such blocks (Sphinx, DocBook, GTK-Doc). They are short and full of titles, and were found first.
+They are short and full of titles, so that searches had them first. Links that say what they are (texinfo)
+give a block away, else its name: generators of manuals (Sphinx, DocBook, GTK-Doc) name such blocks.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ from itertools import islice
 
 from selectolax.lexbor import LexborNode
 
-from concord.extractors.markdown_lines import names
+from concord.text.word_lists import listed
 
-_RELATIONS = names("next prev previous up index contents start")
-_WORDS = names("next prev previous up index contents start top home back forward")  # said beside such links
-_CLASSES = names("nav-panel related navheader navfooter navigation nav toc")
-_BLOCKS = names("p div table ul ol dl center section header footer")
+_RELATIONS = listed("next prev previous up index contents start")
+_WORDS = listed("next prev previous up index contents start top home back forward")  # said beside such links
+_CLASSES = listed("nav-panel related navheader navfooter navigation nav toc")
+_BLOCKS = listed("p div table ul ol dl center section header footer")
 _HEADINGS = "h1, h2, h3, h4, h5, h6"
-_PAGE = names("html body main article h1 h2 h3 h4 h5 h6")
+_PAGE = listed("html body main article h1 h2 h3 h4 h5 h6")
 _WORD = re.compile(r"\w+")
 _MOST_AROUND = 8  # elements around a link that are looked into
 _MOST_INSIDE = 200  # elements and texts in a block that only leads elsewhere

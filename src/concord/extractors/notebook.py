@@ -1,7 +1,7 @@
 """Jupyter notebooks: cells as Markdown and code with what they printed, each line with its line of the file.
 
-Pictures, widgets and HTML that a cell showed are left out; what is no notebook after all is data. Where the
-whole file is one line, which would be the citation of everything, the lines of the Markdown are counted.
+Pictures, widgets and HTML that a cell showed are left out; a file that is no notebook after all is data. In a
+file of a single line every citation would be that line, so the lines of the Markdown are counted instead.
 """
 
 from __future__ import annotations

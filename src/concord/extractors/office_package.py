@@ -1,4 +1,4 @@
-"""Office files are ZIP archives of XML parts: how a part is read without trusting it.
+"""Office files and books are ZIP archives of XML parts: how a part is read without trusting it.
 
 Parts are unpacked and parsed piece by piece, so that what unfolds beyond all measure is noticed before it is
 in memory; document types, with which entities come, are refused: no Office program writes any.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from io import BytesIO
@@ -17,6 +17,7 @@ from xml.parsers import expat
 from zipfile import BadZipFile, ZipFile
 
 from concord.errors import Damaged, Encrypted, TooLarge
+from concord.text.clean import clean
 from concord.types import Json
 
 MAX_XML_BYTES = 200_000_000  # unpacked, all parts together: 3,000 pages of Word have 50 MB
@@ -25,13 +26,19 @@ MAX_CHARACTERS = 20_000_000  # of text, as for PDF
 _BLOCK = 1 << 16
 _LOCKED = bytes.fromhex("D0CF11E0A1B11AE1")  # a compound file: what is encrypted is put into one, whole
 _BROKEN = (BadZipFile, zlib.error, struct.error, expat.ExpatError, NotImplementedError, RuntimeError)
-_MISSING = (KeyError, EOFError, OSError)  # a part that is not there, or cut off
+# A part or an encoding that is not there, and a part that is cut off or begins before the file.
+_MISSING = (LookupError, EOFError, OSError, ValueError)
+# As Microsoft, then as OpenDocument calls them; there, `creator` is who was the last to change it.
 _PROPERTIES = {
     "creator": "author",
+    "initial-creator": "author",
     "subject": "subject",
     "keywords": "keywords",
+    "keyword": "keywords",
     "created": "created",
+    "creation-date": "created",
     "modified": "modified",
+    "date": "modified",
 }
 
 Attributes = Mapping[str, str]
@@ -98,13 +105,21 @@ class Package:
     def read(self, part: str, elements: Elements) -> None:
         """Hand over the elements of a part."""
         parser = _parser(elements)
+        for block in self._blocks(part):
+            parser.Parse(block, False)
+        parser.Parse(b"", True)
+
+    def content(self, part: str) -> bytes:
+        """Return a part as it is."""
+        return b"".join(self._blocks(part))
+
+    def _blocks(self, part: str) -> Iterator[bytes]:
         with self._archive.open(part) as file:
             while block := file.read(_BLOCK):
                 self._room -= len(block)
                 if self._room < 0:
                     raise TooLarge(f"unfolds into more than {MAX_XML_BYTES // 1_000_000} MB")
-                parser.Parse(block, False)
-        parser.Parse(b"", True)
+                yield block
 
     def targets(self, part: str) -> dict[str, str]:
         """Return the parts that a part refers to, by their id in it."""
@@ -115,11 +130,11 @@ class Package:
             self.read(rules, found)
         return found.targets
 
-    def properties(self) -> tuple[str | None, dict[str, Json]]:
+    def properties(self, part: str = "docProps/core.xml") -> tuple[str | None, dict[str, Json]]:
         """Return the title that somebody gave, and what else is known of the document."""
         found = _Texts()
-        if "docProps/core.xml" in self:
-            self.read("docProps/core.xml", found)
+        if part in self:
+            self.read(part, found)
         told = {name: found.texts[key] for key, name in _PROPERTIES.items() if found.texts.get(key)}
         return found.texts.get("title") or None, dict(told)
 
@@ -180,3 +195,16 @@ def checked(text: str) -> str:
     if len(text) > MAX_CHARACTERS:
         raise TooLarge(f"holds more than {MAX_CHARACTERS} characters", hint="split it into parts")
     return text
+
+
+def in_pages(pages: Sequence[str]) -> tuple[str, tuple[int, ...]]:
+    """Return the text of all pages, and where in it each begins."""
+    parts: list[str] = []
+    starts: list[int] = []
+    length = 0
+    for page in map(clean, pages):
+        gap = "\n\n" if page and length else ""
+        starts.append(length + len(gap))
+        parts.append(gap + page)
+        length += len(gap) + len(page)
+    return checked("".join(parts)), tuple(starts)

@@ -68,7 +68,7 @@ def _open(data: bytes) -> Any:
 
 class _Page(NamedTuple):
     text: str
-    is_unread: bool  # whether it shows something, and none of it is text
+    is_unread: bool  # it shows something, but no text
 
 
 def _pages(document: Any) -> list[_Page]:

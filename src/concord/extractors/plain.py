@@ -17,6 +17,7 @@ from concord.types import Extracted
 # A line of one repeated punctuation mark; it underlines the line before it when it is as long.
 _RST_UNDERLINE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}\s*$")
 _ASCIIDOC_TITLE = re.compile(r"^=[ \t]+(\S.*)$", re.MULTILINE)
+_LATEX_TITLE = re.compile(r"^[ \t]*\\title\{([^{}\n]+)\}", re.MULTILINE)
 _ORG_TITLE = re.compile(r"^(?:#\+title:|\*)[ \t]+(\S.*)$", re.MULTILINE | re.IGNORECASE)
 _SEARCHED_CHARACTERS = 8_192
 MAX_TITLE = 200  # characters; what is longer is a paragraph
@@ -29,7 +30,7 @@ class PlainExtractor:
         """Return the text; only light markup has a title."""
         text = clean(readable(data))
         found = detect(name, data[:HEAD_BYTES])
-        form = found if isinstance(found, Format) and found.type == "data" else TEXT
+        form = found if isinstance(found, Format) and found.extractor == TEXT.extractor else TEXT
         return Extracted(text, form.type, _title(text, extension(name)), language=form.language)
 
 
@@ -66,4 +67,5 @@ _TITLES: Mapping[str, Callable[[str], Iterator[str]]] = {
     **dict.fromkeys(("rst", "rest"), _underlined),
     **dict.fromkeys(("adoc", "asciidoc", "asc"), _matching(_ASCIIDOC_TITLE)),
     "org": _matching(_ORG_TITLE),
+    **dict.fromkeys(("tex", "latex", "ltx"), _matching(_LATEX_TITLE)),
 }

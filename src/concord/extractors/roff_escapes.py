@@ -34,7 +34,7 @@ _SHOWN = {
     **{"t": "\t", "e": "\\", "\\": "\\", "E": "\\", "-": "-", ".": ".", "'": "´", "`": "`", "_": "_"},
     "c": JOINED,
 }
-# Each that is none of a format's own business is what it says: \q is a q.
+# Escapes that print nothing. Any other letter after a backslash is that letter: \q is a q.
 _SILENT = frozenset("&)/,|^%:{}!adruzpc?@")
 _MAX_STRING = 100  # characters that a string holds, at most
 _MAX_INTERPOLATED = 1_000_000  # characters that all of a page's come to

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from concord.extractors.markdown_lines import names
 from concord.extractors.roff_escapes import Escapes
+from concord.text.word_lists import listed
 
 _REQUEST = re.compile(r"[.'][ \t]*([^\s\\\x00-\x20]*)[ \t]*")
 _COMMENT = re.compile(r"[.'][ \t]*\\[\"#]|'''|\\[\"#]")
@@ -135,9 +135,9 @@ class RoffLines:
         return self._registers.get(register[1] or register[2] or register[3] or "", False)
 
 
-_OURS = names("de de1 dei am ig ds ds1 as as1 nr tr nop")
+_OURS = listed("de de1 dei am ig ds ds1 as as1 nr tr nop")
 # Macros that tools define in each page they write, and that are understood without their definitions.
-_KNOWN_AS_DEFINED = names(
+_KNOWN_AS_DEFINED = listed(
     "Sp Vb Ve IX INDENT UNINDENT EX EE UR UE MT ME SY YS OP TQ MR URL MTO SH SS PP TP IP B I"
 )
 

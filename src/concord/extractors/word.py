@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from concord.extractors.markdown import first_heading
-from concord.extractors.markdown_lines import MarkdownLines
+from concord.extractors.markdown_lines import LOWEST_HEADING, MarkdownLines
 from concord.extractors.office_package import Attributes, Elements, Package, checked, opened
 from concord.extractors.plain import MAX_TITLE
 from concord.text.clean import clean
@@ -23,7 +23,6 @@ _LEFT_OUT = frozenset({"moveFrom", "pPrChange", "Fallback"})
 _HEADING_STYLE = re.compile(r"heading ([1-9])$")
 _LIST_STYLE = re.compile(r"list (?:bullet|number)")
 _LEVELS = "012345678"
-_LOWEST = 6  # heading of Markdown
 
 
 class _Style(NamedTuple):
@@ -70,7 +69,7 @@ class _Styles(Elements):
             self.styles[self._id] = _Style()
         elif name == "name" and self._id:
             self.styles[self._id] = _style_called(value.lower())
-        elif name == "outlineLvl" and self._id and value.isdecimal() and int(value) < _LOWEST:
+        elif name == "outlineLvl" and self._id and value.isdecimal() and int(value) < LOWEST_HEADING:
             self.styles[self._id] = _Style(heading=int(value) + 1)
 
 
@@ -78,7 +77,7 @@ def _style_called(name: str) -> _Style:
     if name == "title":
         return _Style(heading=1)
     if found := _HEADING_STYLE.match(name):
-        return _Style(heading=min(int(found[1]), _LOWEST))
+        return _Style(heading=min(int(found[1]), LOWEST_HEADING))
     return _Style(depth=1) if _LIST_STYLE.match(name) else _Style()
 
 
@@ -104,8 +103,7 @@ class _Body(Elements):
 
     def markdown(self) -> str:
         """Return what was written."""
-        self._page.end_block()
-        return "\n".join(line.text for line in self._page.lines)
+        return self._page.markdown()
 
     def start(self, name: str, attributes: Attributes) -> None:
         if self._left_out or name in _LEFT_OUT:

@@ -20,7 +20,7 @@ GONE = (FileNotFoundError, NotADirectoryError)
 class Files:
     """The files behind the documents of one answer, each looked at once.
 
-    Where one is gone, the memo of its source, by whose id `memo` is asked for it, tells which disk it was on.
+    `memo` returns what was written down of a source, by its id: if a file is gone, which disk it was on.
     """
 
     def __init__(self, sources: Sequence[Source], memo: Callable[[str], str]) -> None:
@@ -84,13 +84,13 @@ class Files:
 
 
 def _stat(path: str) -> os.stat_result | None:
-    """Return a file's state; None when it is gone, an empty one where nobody may look."""
+    """Return a file's state; None if it is gone, an empty state if it cannot be looked at."""
     try:
         return os.stat(path)
     except GONE:
         return None
     except OSError:
-        return os.stat_result((0,) * 10)  # of no size, which nothing that was indexed has, and without times
+        return os.stat_result((0,) * 10)  # size 0, which no indexed file has
 
 
 def _is_read(document: Document, now: os.stat_result) -> bool:

@@ -181,7 +181,7 @@ class Rules:
         return None
 
     def verdict_above(self, path: str, is_folder: bool) -> bool | None:
-        """Return what is said of a path, or else of the nearest folder above it that is spoken of."""
+        """Return the verdict on a path, or that on the nearest folder above it that has one."""
         while path:
             above, _, name = path.rpartition("/")
             spoken = self.verdict(name, path, is_folder)
@@ -208,7 +208,7 @@ def parse_all(lines: Iterable[str]) -> list[Pattern]:
 
 
 class FolderRules(NamedTuple):
-    """The rules of one folder, and what its .kbignore asks for although nobody else wants it."""
+    """The rules of one folder, and what its .kbignore asks for although it would be left out."""
 
     ignored: Rules
     wanted: Rules | None

@@ -23,7 +23,7 @@ class Memo(Struct, frozen=True):
     chunking: list[int] = field(default_factory=list, name="cut")  # what decides which chunks a file has
     # What was indexed before is chunked otherwise.
     chunking_since: float = field(default=0.0, name="cut_since")
-    declares: bool = False  # whether a file says that another has replaced it, or that it has replaced one
+    declares: bool = False  # some file says that it was replaced, or that it replaces another
 
 
 def read_memo(written: str) -> Memo:
@@ -39,7 +39,7 @@ def write_memo(memo: Memo) -> str:
 
 
 def unfinished_copy(generation: int) -> str:
-    """Return the memo of a copy that is being made, and has this generation as long as nobody else writes."""
+    """Return the memo of an unfinished copy; its generation stays this one as long as nobody else writes."""
     return json.dumps({_UNFINISHED: generation})
 
 

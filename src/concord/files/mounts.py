@@ -35,7 +35,7 @@ def is_elsewhere(source: Source, memo: Memo) -> bool:
 
 
 def check_disk(source: Source, documents: Iterable[str], memo: Memo) -> None:
-    """See to it that a source has not lost its disk; its documents are given by their paths.
+    """Check that a source has not lost its disk; `documents` are the paths of what is indexed of it.
 
     Raises:
         Unreadable: it is on another disk, and none of its files is there.

@@ -1,8 +1,8 @@
 """Which known files were saved, if that is all that happened? Then a sync need not walk the whole source.
 
-Notices name paths. One that is neither indexed nor there any more (an editor's temporary file) is nothing; an
-indexed one that is a file is a save; all else (new, gone, a folder, a rule of what to ignore) takes a walk,
-and so does a folder that was moved away with what is indexed below it, of which no other notice tells.
+Notices name paths. A path that is neither indexed nor there any more (an editor's temporary file) is ignored;
+an indexed file that is there was saved. Anything else takes a walk: a new or deleted file, a folder, an
+ignore file. So does a folder that was moved away, because no notice names what was indexed below it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from concord.sources import path_filter
 from concord.storage import Catalog
 from concord.types import Document, FileState, Filter, Source
 
-MOST = 32  # paths: looking up more of them one by one is no quicker than a walk
+MOST = 32  # paths; to look up more of them is no quicker than a walk
 
 
 class Saved(NamedTuple):

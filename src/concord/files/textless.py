@@ -1,7 +1,7 @@
 """Files that turned out to hold no text, remembered so that the next sync need not read them again.
 
-What is remembered holds for one state of a file and for the extractors that were asked: a newer program, or a
-package that reads further formats, looks again.
+This holds for one state of a file and for the extractors of that time: a newer version, or a new package that
+reads further formats, looks again.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 
 from concord.files.gitignore import Rules, parse_all
@@ -54,7 +55,7 @@ credentials.json secrets.json secrets.yaml secrets.yml secrets.toml client_secre
 terraform.tfstate terraform.tfstate.* wallet.dat **/.docker/config.json
 """
 
-# Endings of names of what holds no text, whoever opens it. What some extractor may read is not here.
+# Endings of the names of files without text. None that an extractor may read is among them.
 _NO_TEXT = """
 png jpg jpeg jpe gif bmp tif tiff webp ico icns heic heif avif psd xcf ai eps cr2 nef dng
 mp3 m4a aac ogg oga opus flac wav wma aif aiff mid midi mp4 m4v mov avi mkv webm wmv flv mpg mpeg 3gp
@@ -66,6 +67,13 @@ npy npz pkl pickle h5 hdf5 pt pth ckpt onnx safetensors gguf tflite joblib rds r
 blend fbx glb stl dwg skp swf fla pack idx lockb
 """
 NO_TEXT = frozenset(_NO_TEXT.split())
+_PACKED_PAGE = re.compile(r".+\.[0-9n][a-z]{0,9}\.gz")  # of a manual, as systems install them: ls.1.gz
+
+
+def holds_no_text(name: str) -> bool:
+    """Return whether a file of this name, in lower case, is not even looked at: nobody could read it."""
+    _, dot, ending = name.rpartition(".")
+    return bool(dot) and ending in NO_TEXT and not _PACKED_PAGE.fullmatch(name)
 
 
 def unwanted_rules(patterns: Sequence[str]) -> Rules:

@@ -16,7 +16,13 @@ from typing import NamedTuple
 from concord.errors import BadValue, NotFound, Unreadable, UsageError
 from concord.files.file_times import storable_ns
 from concord.files.gitignore import FolderRules, Rules, parse, parse_all, rules_above, rules_in
-from concord.files.unwanted import NO_TEXT, SECRET_FILES, SECRET_FOLDERS, generated_markers, unwanted_rules
+from concord.files.unwanted import (
+    SECRET_FILES,
+    SECRET_FOLDERS,
+    generated_markers,
+    holds_no_text,
+    unwanted_rules,
+)
 from concord.types import Source
 
 
@@ -273,8 +279,7 @@ class _Tree:
     def _skipped(self, name: str, relative: str) -> Skipped | None:
         """Return why a file is not even looked at."""
         lower = name.lower()
-        _, dot, ending = lower.rpartition(".")
-        if dot and ending in NO_TEXT:
+        if holds_no_text(lower):
             return Skipped(relative, "binary")
         if self._secret_files.verdict(lower, relative.lower(), is_folder=False):
             return Skipped(relative, "secret")

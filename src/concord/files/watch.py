@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from concord.files.unwanted import NO_TEXT
+from concord.files.unwanted import holds_no_text
 from concord.outcomes import SyncReport
 from concord.types import Source
 
@@ -118,8 +118,7 @@ def _unnotified(folders: Sequence[str | None], stop: Event) -> Iterator[set[str]
 def is_news(path: str) -> bool:
     """Whether a change there may be one to what is indexed."""
     *folders, name = path.split(os.sep)
-    _, dot, ending = name.lower().rpartition(".")
-    return not (dot and ending in NO_TEXT) and _VERSIONED.isdisjoint(folders)
+    return not holds_no_text(name.lower()) and _VERSIONED.isdisjoint(folders)
 
 
 def _affected(changed: set[str], sources: Sequence[Source]) -> Iterator[tuple[Source, set[str]]]:

@@ -16,8 +16,8 @@ from concord.types import Document, Piece
 GROUP_DOCUMENTS = 64
 GROUP_CHUNKS = 1024  # bounds what a group takes of memory
 GROUP_S = 0.5  # how long a document may wait to be searchable
-# Documents that change in one transaction, but not in their text: an index rewrites what it has of a tag once
-# for all of them, and others who write wait for as long.
+# Documents whose labels change in one transaction, their texts staying as they are. An index rewrites a tag
+# once for all of them; meanwhile other writers wait.
 UPDATED_AT_ONCE = 1000
 
 

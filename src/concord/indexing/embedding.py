@@ -63,10 +63,10 @@ def text_key(text: str) -> bytes:
 def embed_pending(
     store: Store, embedder: Embedder | None, progress: Progress, *, source_id: str | None = None
 ) -> EmbeddingReport:
-    """Give a vector to every chunk that has none; what keeps it from that leaves the rest for next time.
+    """Give a vector to every chunk that has none; after a fault, the rest waits for the next time.
 
-    A provider or vector store that is down does, and so does a store that refuses vectors: the texts are
-    kept already, and whoever was told that this failed would keep them twice.
+    A fault is a provider or vector store that is down, or a store that refuses vectors. It is reported, not
+    raised: the texts are stored already, and a caller who met an error would store them twice.
 
     Raises:
         ModelMismatch: the store holds another model's vectors, which no next time would change.
@@ -91,7 +91,7 @@ def embed_space(
     source_id: str | None = None,
     pending: int | None = None,
 ) -> EmbeddingReport:
-    """Give a vector of this embedder to every chunk that has none of it, whichever space is active.
+    """Give every chunk a vector of this embedder that has none yet, whichever space is active.
 
     Raises:
         ModelMismatch: the store holds another model's vectors and has no space for this one.
@@ -105,6 +105,8 @@ def embed_space(
             done = _count(done, len(batch), *_embed(batch, store, space, embedder))
             finished = done.embedded + done.reused
             progress("embed", finished, finished + done.pending)
+        if done.pending:  # unless another process has given them theirs meanwhile
+            done = done._replace(pending=space.count_pending(source_id))
     except Unavailable as fault:
         done = done._replace(degraded=fault.message)
     return done._replace(overflowed=embedder.overflowed - overflowed)

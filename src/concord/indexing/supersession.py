@@ -1,7 +1,7 @@
-"""Which files of a source have been replaced by others of it? What they say of themselves is made true.
+"""Which files of a source have been replaced by others? What files say of this is written to the catalog.
 
-Notes supersede what they were told to. Files say it in their text (`text/successors.py`): whoever syncs them
-compares what all of them say with what the catalog has, so that it does not matter which was read first,
+A note supersedes what its author names. Files say it in their text (`text/successors.py`): a sync compares
+what all files of a source say with what the catalog has. So it does not matter which file was read first,
 which has gone since, or whether a run was interrupted.
 """
 
@@ -36,10 +36,10 @@ def settle_supersession(source: Source, catalog: Catalog) -> bool:
 
 
 def release_superseded(source: Source, catalog: Catalog, document_ids: Sequence[str]) -> None:
-    """Bring back what documents supersede by what the files of their source say, before these are deleted.
+    """Bring back the documents of a source that some others superseded, before these others are deleted.
 
-    Deleting one hands what it superseded on to whatever superseded it, which may be a note: no file could
-    take that back.
+    Deleting a document passes what it superseded on to its own successor. That may be a note, and no file
+    could undo it.
     """
     freed = [old for one in document_ids for old in catalog.superseded(one) if old.source_id == source.id]
     for group in batched(freed, UPDATED_AT_ONCE):
@@ -49,7 +49,7 @@ def release_superseded(source: Source, catalog: Catalog, document_ids: Sequence[
 def _otherwise(
     documents: Sequence[Document], wanted: Mapping[str, str]
 ) -> Iterator[tuple[Document, str | None]]:
-    """Yield what is superseded otherwise than it should be, and by what; what a note supersedes stays so."""
+    """Yield documents whose successor is not the wanted one, with that; what a note supersedes stays so."""
     own = {document.id for document in documents}
     for document in documents:
         now, then = document.superseded_by, wanted.get(document.id)

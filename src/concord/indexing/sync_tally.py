@@ -1,4 +1,4 @@
-"""What has one sync of one source done so far? It is counted here while files go by, and told in a report."""
+"""What has a sync done so far? Counted while files go by, and told in its report."""
 
 from __future__ import annotations
 

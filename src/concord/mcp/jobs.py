@@ -44,7 +44,7 @@ class Extent(NamedTuple):
     """Which sources some work is about: one of an organisation's, or all of them."""
 
     org: str
-    source: str | None = None  # its path, or the id of one that has none; None is all
+    source: str | None = None  # its path, or its id if it has no path; None means all
 
     def meets(self, other: Extent) -> bool:
         """Whether one may have to wait for the other: no source is worked on twice at once."""
@@ -62,6 +62,7 @@ class Plan(NamedTuple):
     is_once: bool = (
         False  # the same call made again waits for what has begun: there is nothing to look at anew
     )
+    if_stopped: str = "nothing that was stored is lost; kb_sync goes on from there"
 
 
 class Job:

@@ -1,7 +1,7 @@
 """Lines of JSON-RPC as a client wrote them: the slips that we can mend or answer, before the SDK reads them.
 
-The SDK takes a request whose id is odd for a notification, which nobody answers, and tells of a line that it
-cannot read without its id. Either way the client would wait until its patience ends. MCP wants an id to be a
+The SDK takes a request with an odd id for a notification, which gets no answer, and its error for a line that
+it cannot read has no id. Either way the client would wait for its answer in vain. MCP wants an id to be a
 string or an integer and never null; an error for a request without such an id has the id null.
 """
 
@@ -26,7 +26,7 @@ NOTIFICATIONS = "notifications/"  # how their methods begin
 
 
 class Lines:
-    """The lines of a client, each one such that the SDK reads it or we know what to answer."""
+    """The lines of a client, mended so that the SDK can read them, or answered here."""
 
     def __init__(self, lines: AsyncIterable[str]) -> None:
         self._lines = lines
@@ -59,7 +59,7 @@ def vetted(line: str) -> str:
 
 
 def _too_deep(line: str) -> str | None:
-    """Return a line without what is inside its parts if that is nested deeper than can be read, else None."""
+    """Return a line without its inner parts if it is nested too deep to be read; else None."""
     depth, deepest, kept, after = 0, 0, [], 0
     for part in _PARTS.finditer(line):
         if part[0] in "[{":

@@ -11,8 +11,10 @@ from concord.mcp import render
 from concord.mcp.wording import for_tools
 from concord.showing.budget import (
     BYTES_PER_TOKEN,
+    SLIGHT,
     Costs,
     Packed,
+    are_slight,
     choose,
     cut_to_bytes,
     json_length,
@@ -29,9 +31,8 @@ FOR_PEOPLE = ("chunk_id", "start_line", "end_line", "agreement", "best_rank", "s
 MEANING = "semantic"  # the strategy that looks for no words
 SCORE_DECIMALS = 4
 MOST_GUESSES = 3  # results shown where the answer is probably not among them
-NEXT_STEP = (
-    "no result holds these words; try others, kb_list shows what there is, kb_add_source adds a folder"
-)
+NO_WORDS, NO_ANSWER = "no result holds these words", "hardly any of these is an answer"
+NEXT_STEP = "{}; try other words, kb_list shows what there is, kb_add_source adds a folder"
 FRAME_SHARE = 3  # a frame over a third of the budget is cut down, so that there is room for results
 
 
@@ -61,18 +62,28 @@ def pack_answer(answer: Answer, max_tokens: int) -> Reply:
 
 
 def _is_guess(answer: Answer) -> bool:
-    """Whether only meaning found something, and what it found is probably no answer."""
+    """Whether what was found is probably no answer, and no result of it worth much room."""
+    if answer.answerable is not False or not answer.hits:
+        return False
+    return _lacks_words(answer) or max(hit.score for hit in answer.hits) < SLIGHT
+
+
+def _lacks_words(answer: Answer) -> bool:
+    """Whether words were looked for, and only meaning found something."""
     by_meaning_alone = {*answer.strategies_matched} <= {MEANING}
-    were_words_asked = answer.mode != "semantic" and not any(
-        one.strategy.startswith("fts_") for one in answer.degraded
+    return (
+        by_meaning_alone
+        and answer.mode != "semantic"
+        and not any(one.strategy.startswith("fts_") for one in answer.degraded)
     )
-    return answer.answerable is False and bool(answer.hits) and by_meaning_alone and were_words_asked
 
 
 def _guessed(answer: Answer) -> Answer:
     """Return the best few results, with what to do instead of reading on."""
-    note = f"{answer.note}; {NEXT_STEP}" if answer.note else NEXT_STEP
-    return replace(answer, hits=answer.hits[:MOST_GUESSES], note=note)
+    step = NEXT_STEP.format(NO_WORDS if _lacks_words(answer) else NO_ANSWER)
+    return replace(
+        answer, hits=answer.hits[:MOST_GUESSES], note=f"{answer.note}; {step}" if answer.note else step
+    )
 
 
 def _in_tool_words(answer: Answer) -> Answer:
@@ -86,10 +97,14 @@ def _in_tool_words(answer: Answer) -> Answer:
 def _costs(wire: JsonObject, results: Sequence[JsonObject], texts: Sequence[str]) -> Costs:
     head = utf8_length(render.answer_head({**wire, "returned": len(results)}, len(results)))
     left_out = LEFT_OUT_BYTES if len(wire["results"]) > 1 else 0  # the only one is not left out
+    slight = are_slight([one["score"] for one in results])
     return Costs(
         (json_length(frame_of(wire)) + left_out, head + left_out),
         [_entry(one) for one in results],
-        [_whole(one, text) for one, text in zip(results, texts, strict=True)],
+        [
+            None if is_slight else _whole(one, text)
+            for is_slight, one, text in zip(slight, results, texts, strict=True)
+        ],
     )
 
 
@@ -120,7 +135,7 @@ def _shortened_best(
 ) -> Packed:
     """Cut the best result and the frame down so that a small budget still holds one citation, if it can.
 
-    What says where the passage is and what to make of it stays; its snippet has what room is left.
+    Its citation and its confidence stay; the snippet gets the room that is left.
     """
     best = results[0]
     if _over(wire, best, max_bytes) > utf8_length(best["snippet"]) // 2:
@@ -172,7 +187,7 @@ def _slim_frame(wire: JsonObject, max_bytes: int) -> None:
 
 
 def _shorten_frame(wire: JsonObject, *, query: int, suggestions: int, said: int) -> None:
-    """Leave so many bytes of the query, so many suggestions, and so many bytes of what else is said."""
+    """Shorten the query, the note and the like to so many bytes, and leave so many suggestions."""
     wire |= {
         "query": _short(wire["query"], query),
         "note": _short(wire["note"], said) if wire["note"] else None,
@@ -182,7 +197,7 @@ def _shorten_frame(wire: JsonObject, *, query: int, suggestions: int, said: int)
 
 
 def _short(text: str, most: int) -> str:
-    """Return a text of at most so many bytes, also where each of them is written as six."""
+    """Return a text cut to so many bytes of JSON, in which one character may take six."""
     if _written(text) <= most:
         return text
     cut = cut_to_bytes(text, most - 3)

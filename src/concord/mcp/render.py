@@ -26,7 +26,8 @@ def answer_head(answer: Wire, found: int) -> str:
     """Return the lines above the results of a search; so many were found, whether or not they are here."""
     count = _count(answer) if found else "no results"
     doubt = "uncalibrated" if found and answer["calibrated"] is False else ""
-    lines = [" | ".join(_known([count, *_trust(answer, doubt), f"generation {answer['generation']}"]))]
+    trust = _trust(answer, doubt) if found else []  # in nothing: the note says why it is empty
+    lines = [" | ".join([count, *trust, f"generation {answer['generation']}"])]
     told = answer["note"] or ""
     lines += [
         f"without {one['strategy']}: {one['reason']}"
@@ -131,8 +132,13 @@ def _trust(answer: Wire, doubt: str) -> list[str]:
     about = ", ".join(_known([f"{score:.2f}" if score is not None else "", doubt]))
     said = [f"confidence {label}" + (f" ({about})" if about else "")] if label else []
     if answerable is not None:
-        said.append("answerable" if answerable else "probably not answerable from these")
+        said.append(_answerable(label) if answerable else "probably not answerable from these")
     return said
+
+
+def _answerable(label: str) -> str:
+    """Return that the answer is likely there; among several that are each unlikely, it may be any."""
+    return "answerable, though no result stands out" if label == "low" else "answerable"
 
 
 def _place(one: Wire) -> str:

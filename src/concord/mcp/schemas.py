@@ -31,12 +31,12 @@ def by_name(schema: Schema) -> Schema:
 
 
 def record(**keys: Schema) -> Schema:
-    """Return the schema of an object in which every one of these keys is always there; more may be added."""
+    """Return the schema of an object that always has these keys; more may be added."""
     return {"type": "object", "properties": keys, "required": list(keys)}
 
 
 def or_absent(schema: Schema, **keys: Schema) -> Schema:
-    """Return the schema of the same object with keys that are left out where there is nothing to say."""
+    """Return the schema of an object with further keys, which are left out where there is nothing to say."""
     return {**schema, "properties": {**schema["properties"], **keys}}
 
 

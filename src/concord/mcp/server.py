@@ -121,7 +121,7 @@ class KnowledgeServer(MCPServer[None]):
         return await call_next(ctx)
 
     async def _known_names(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Answer a call of a tool that does not exist with those that do; prompts we have none."""
+        """Answer a call of an unknown tool with the names of the known ones; there are no prompts."""
         name = (ctx.params or {}).get("name")
         if isinstance(name, str) and ctx.method == "tools/call" and name not in self._names:
             message = f"there is no tool {name[:80]!r}; the tools are: {', '.join(self._names)}"
@@ -195,7 +195,7 @@ class KnowledgeTool(Tool):
         except Cancelled as fault:
             raise Unavailable(
                 f"{job.plan.doing} {job.plan.label} was stopped: the server is ending",
-                hint="nothing that was stored is lost; kb_sync goes on from there",
+                hint=job.plan.if_stopped,
             ) from fault
 
 

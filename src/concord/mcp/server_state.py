@@ -92,8 +92,8 @@ class ServerState(Struct):
     async def in_thread(self, work: Callable[[], T], limit_s: float, late: str = "") -> T:
         """Do blocking work in a thread of its own, and wait for it no longer than `limit_s`.
 
-        The thread is a daemon: work that hangs holds up neither the other calls nor the server's end. It goes
-        on when nobody waits any more, so `late` says what comes of work that writes something.
+        The thread is a daemon: work that hangs delays neither other calls nor the server's end. It goes on
+        after the limit, so `late` tells the caller what becomes of work that writes something.
 
         Raises:
             DeadlinePassed: it took too long, or all places were taken for too long.

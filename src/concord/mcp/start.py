@@ -42,8 +42,8 @@ def over_http(
     `announce` is told the address, and whether requests need a token.
 
     Raises:
-        BadValue: others could reach it and there is no token, a file of tokens has none or is not there
-            although it was named, or the address is wrong.
+        BadValue: other machines could reach it and there is no token; a file of tokens was named that is
+            empty or missing; or the address is wrong.
         BadValue, UnknownName, MissingExtra: with such settings no store could ever be opened.
         Unavailable: the address is taken.
     """

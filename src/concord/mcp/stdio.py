@@ -61,7 +61,7 @@ def _claimed_stdin() -> Iterator[Any]:
 
 
 class Answering:
-    """The messages of a client; what is none is answered here instead of passed on."""
+    """The messages of a client; a line that is no message is answered here and not passed on."""
 
     def __init__(
         self, read: ReadStream[SessionMessage | Exception], write: WriteStream[SessionMessage]

@@ -41,7 +41,7 @@ class Row(NamedTuple):
     done: Callable[[JsonObject], Reply] = tools.synced
     running: Callable[[Job, Job], Reply] = tools.still_syncing
     limit_s: float = OTHER_S
-    late: str = ""  # what comes of a quick one that writes, after a call has given it up
+    late: str = ""  # what the caller is told of a tool that writes and takes longer than a call may
 
 
 def _reads() -> ToolAnnotations:

@@ -181,7 +181,8 @@ def plan_remove(state: ServerState, kb: KnowledgeBase, asked: given.RemoveArgume
         return {"state": "done", **removal_to_json(kb.remove(source.id, progress=progress)), "note": None}
 
     extent = Extent(kb.org, source.path or source.id)
-    return Plan(("remove", kb.org, source.id), source.name, work, extent, "removing", is_once=True)
+    key, again = ("remove", kb.org, source.id), "nothing was removed: call kb_remove_source again"
+    return Plan(key, source.name, work, extent, "removing", is_once=True, if_stopped=again)
 
 
 def removed(wire: JsonObject) -> Reply:
@@ -302,7 +303,7 @@ def _row(document: Document, source: Source) -> JsonObject:
 
 
 def _that_fit(rows: list[JsonObject], name: str) -> tuple[list[JsonObject], str | None]:
-    """Return as many rows as a reader has room for, at least one, and the cursor of those that follow."""
+    """Return as many rows as fit into a reply, at least one, and the cursor for the next."""
     room, kept = LISTED_BYTES, 0
     for row in rows:
         room -= json_length(row) + 2

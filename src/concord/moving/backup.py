@@ -18,7 +18,7 @@ def back_up(store: Store, path: str | os.PathLike[str], progress: Progress) -> B
     Raises:
         NotFound: nothing was ever kept here.
         UsageError: this kind of store cannot copy itself.
-        BadValue: the path is that of the store itself, or of something that is no copy of one.
+        BadValue: the path is the store's own, or holds something that is no copy of a store.
         CorruptStore: the store is damaged; an older copy stays.
         BackendDown: the file cannot be written.
     """

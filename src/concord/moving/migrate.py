@@ -1,10 +1,10 @@
 """Moving to another store, top to bottom: refuse → sources → documents → vectors → cache → journal → verify.
 
 Nothing is embedded again, and the origin is only read. A document and its chunks arrive in one transaction,
-and vectors go to chunks that have none, so a run that was killed is taken up by the next one: what is there
-already is part of what is here, and that is also how a target that holds something else is told apart. What
-has gone from here meanwhile is deleted there only while a mark says that nobody but a migration has written.
-A finished copy has a mark as well: without it nobody could tell what was edited there from what is old there.
+and vectors go to chunks that have none, so that a run that was killed is continued by the next one. A target
+that holds anything which the origin has not is refused. Only while a mark says that nothing but a migration
+has written to the target, what has gone from the origin is deleted there. A finished copy has a mark as well:
+it tells what was edited in the target from what is merely old.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from concord.batches import batched
 from concord.errors import BadValue, NotFound, ReadOnlyStore
 from concord.files.memos import finished_at, finished_copy, unfinished_copy
 from concord.indexing.document_groups import is_full
-from concord.moving.same_stores import merged, plain, verify
+from concord.moving.same_stores import Copied, merged, plain, verify
 from concord.moving.vector_move import MOVED_AT_ONCE
 from concord.protocols import Progress
 from concord.storage import Store
-from concord.types import Chunk, ChunkId, Counts, Document, Identity, Piece, Source, Vector
+from concord.types import Access, Chunk, ChunkId, Counts, Document, Identity, Piece, Source, Vector
 
 
 class Migration(Struct, frozen=True):
-    """What a finished migration moved, and that it is all there."""
+    """What a finished migration has moved, and the checksum that proves it complete."""
 
     counts: Counts
     cached: int  # vectors in the embedding cache
     checksum: str  # of sources, documents and chunks: the same on both sides
     copied: int  # documents that this run had to copy
     took_s: float
-    left: str = ""  # where vectors of the origin lie outside it, as they did before
+    left: str = ""  # where the origin's vectors outside are; they stay there
 
 
 def migrate(origin: Store, target: Store, progress: Progress, *, lock_wait_s: float) -> Migration:
@@ -68,8 +68,8 @@ def migrate(origin: Store, target: Store, progress: Progress, *, lock_wait_s: fl
         for space in origin.spaces.all():
             _copy_vectors(space.identity, origin, target, progress)
         cached = _copy_cache(origin, target, progress)
-        _copy_journal(origin, target)
-        checksum = verify(origin, target, progress)
+        journal = _copy_journal(origin, target)
+        checksum = verify(origin, target, journal, progress)
         _mark_finished(origin, target)
     target.tend(progress)
     left = "" if origin.ledger.is_empty() else origin.ledger.home().url
@@ -110,9 +110,9 @@ def _refuse(name: str) -> NoReturn:
 
 
 def _refuse_edits(origin: Store, target: Store) -> None:
-    """Refuse a target that somebody has changed, where copying to it again would undo that.
+    """Refuse a target that somebody has changed, because copying to it again would undo the change.
 
-    One that is as a migration has left it may be older than what is here: then it is what changes.
+    A target that is as a migration has left it may be older than the origin: then it is brought up to date.
 
     Raises:
         BadValue: something in it is not as it is here.
@@ -159,7 +159,7 @@ def _is_unfinished_copy(origin: Store, target: Store) -> bool:
 
 
 def _mark_finished(origin: Store, target: Store) -> None:
-    """Give the target what syncs have noted here, in place of the mark, and with it what it is like now."""
+    """Replace the mark in the target by the origin's memos of syncs, and note the target's generation."""
     generation = target.catalog.generation()
     for source in origin.catalog.sources():
         target.catalog.put_memo(source.id, finished_copy(origin.catalog.memo(source.id), generation))
@@ -175,7 +175,7 @@ def _finished_at(target: Store) -> set[int]:
 
 
 def _copy_documents(origin: Store, target: Store, progress: Progress) -> int:
-    """Copy sources, then the documents that are not there as they are here; return how many."""
+    """Copy sources, then the documents that are new or different; return how many."""
     _mark_unfinished(target)  # first: a finished copy that this run changes is not one that was edited
     for source in origin.catalog.sources():
         target.catalog.put_source(source)
@@ -223,7 +223,7 @@ def _make_spaces(origin: Store, target: Store) -> None:
 
 
 def _copy_vectors(identity: Identity, origin: Store, target: Store, progress: Progress) -> None:
-    """Give every chunk that has no vector there the one that it has here, in one space."""
+    """Copy the vectors of one space to the chunks of the target that have none."""
     mine, theirs = origin.spaces.of(identity), target.spaces.of(identity)
     theirs.prepare(identity)
     after, done, total = 0, 0, theirs.count_pending()
@@ -248,7 +248,7 @@ def _counterparts(chunk_ids: Sequence[ChunkId], origin: Store, target: Store) ->
 
 
 def _copy_cache(origin: Store, target: Store, progress: Progress) -> int:
-    """Copy what is remembered of texts, also of those that are no longer indexed; return how many."""
+    """Copy the embedding cache, also of texts that are no longer indexed; return how many vectors."""
     copied = 0
     for identity, entries in groupby(origin.cache.entries(), key=lambda entry: entry[0]):
         for batch in batched(entries, MOVED_AT_ONCE):
@@ -264,12 +264,15 @@ def _remember(identity: Identity, vectors: Mapping[bytes, Vector], target: Store
         target.cache.put(identity, missing)
 
 
-def _copy_journal(origin: Store, target: Store) -> None:
+def _copy_journal(origin: Store, target: Store) -> Copied:
     """Copy how often documents were read, unless they are read more there, and opinions on results."""
+    read: dict[str, Access] = {}
     for group in batched(origin.catalog.documents(), MOVED_AT_ONCE):
         if accesses := origin.journal.accesses([document.id for document in group]):
             target.journal.put_accesses(merged(accesses, target.journal.accesses([*accesses])))
-    known = set(target.journal.feedback())
-    for opinion in origin.journal.feedback():
+            read |= accesses
+    known, opinions = set(target.journal.feedback()), origin.journal.feedback()
+    for opinion in opinions:
         if opinion not in known:
             target.journal.record_feedback(opinion)
+    return Copied(read, opinions)

@@ -17,7 +17,7 @@ from concord.errors import StoreError
 from concord.indexing.document_groups import GROUP_DOCUMENTS
 from concord.protocols import Progress
 from concord.storage import Store
-from concord.types import Access, Chunk, ChunkId, Counts, Document, Identity, Vector
+from concord.types import Access, Chunk, ChunkId, Counts, Document, Feedback, Identity, Vector
 
 SAME_DIRECTION = 1 - 1e-5  # a store may normalise a vector again, which changes its last bits
 DECIMALS = 3  # of a time: the clocks of stores are not all as fine
@@ -34,10 +34,9 @@ def plain(noun: Struct) -> dict[str, Any]:
 
 
 def merged(accesses: Mapping[str, Access], others: Mapping[str, Access]) -> dict[str, Access]:
-    """Return what two stores know of how often documents were read: the more, and the later, of both.
+    """Return how often documents were read according to two stores: the higher number, the later time.
 
-    A copy that is read has accesses of its own. Added up, those that it came with would count again with
-    every migration.
+    They are not added up: those that a copy came with would count again with every migration.
     """
     both = {
         one: Access(max(a.times, b.times), max(a.last_at, b.last_at))
@@ -47,7 +46,14 @@ def merged(accesses: Mapping[str, Access], others: Mapping[str, Access]) -> dict
     return {**others, **accesses, **both}
 
 
-def verify(origin: Store, target: Store, progress: Progress) -> str:
+class Copied(NamedTuple):
+    """What was copied of the journal: people go on reading and judging, which makes no copy a wrong one."""
+
+    accesses: Mapping[str, Access]
+    feedback: Sequence[Feedback]
+
+
+def verify(origin: Store, target: Store, journal: Copied, progress: Progress) -> str:
     """Compare two stores, all of it; return the checksum that they share.
 
     Raises:
@@ -62,10 +68,11 @@ def verify(origin: Store, target: Store, progress: Progress) -> str:
         if known.get(source.id) != plain(source):
             _differ(f"the source {source.name}")
         digest.update(_bytes(plain(source)))
-    if origin.journal.feedback() != target.journal.feedback():
+    if journal.feedback != target.journal.feedback():
         _differ("opinions on results")
     done = 0
     for group in batched(origin.catalog.documents(), GROUP_DOCUMENTS):
+        _compare_accesses([document.id for document in group], journal.accesses, target)
         digest.update(_verified(group, origin, target))
         done += len(group)
         progress("verify", done, here.documents)
@@ -82,15 +89,18 @@ class _Copy(NamedTuple):
 def _verified(group: Sequence[Document], origin: Store, target: Store) -> bytes:
     """Return the checksums of documents that are the same in both stores, with their chunks and vectors."""
     here, there = ([_read(document.id, store) for document in group] for store in (origin, target))
-    read_here, read_there = (store.journal.accesses([one.id for one in group]) for store in (origin, target))
-    if merged(read_here, read_there) != read_there:
-        _differ("how often documents were read")
     for document, a, b in zip(group, here, there, strict=True):
         if a.checksum != b.checksum:
             _differ(document.path)
     for space in origin.spaces.all():
         _compare_vectors(space.identity, (origin, here), (target, there))
     return b"".join(copy.checksum for copy in here)
+
+
+def _compare_accesses(document_ids: Sequence[str], copied: Mapping[str, Access], target: Store) -> None:
+    there = target.journal.accesses(document_ids)
+    if merged({one: copied[one] for one in document_ids if one in copied}, there) != there:
+        _differ("how often documents were read")
 
 
 def _compare_vectors(identity: Identity, *sides: tuple[Store, Sequence[_Copy]]) -> None:

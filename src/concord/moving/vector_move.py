@@ -1,8 +1,8 @@
 """Keeping a store's vectors in another home, top to bottom: reach → move → send → compare → clear the old.
 
-Vectors are taken from the embedding cache, so that the old home need not answer. What was sent there lies
-there with its text: it is deleted once nothing is missing in the new home, by the key it was sent under. A
-home that cannot be cleared now stays written down in the ledger, and every later run tries again.
+Vectors are taken from the embedding cache, so that the old home need not answer. It still has vectors with
+their texts: they are deleted, by the key under which they were sent, once nothing is missing in the new home.
+A home that cannot be cleared now stays written down in the ledger, and every later run tries again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import closing
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from concord.errors import KBError
+from concord.errors import BadValue, KBError
 from concord.indexing.embedding import EmbeddingReport, embed_pending, text_key
 from concord.protocols import Embedder, Progress
 from concord.storage import OutsideVectors, Store
@@ -54,8 +54,15 @@ def move_vectors(
     Interrupted, what has not arrived is pending for the next sync.
 
     Raises:
+        BadValue: they are in the store itself, and nothing says that they are to be elsewhere.
         BackendDown: nobody answers in the new home; nothing has changed.
     """
+    if tools.new is None and not store.ledger.home().url and not store.ledger.left():
+        raise BadValue(
+            "there is nothing to move: vectors are in the store itself, and vectors.url names no other place",
+            hint="`kb migrate --to URL` copies everything to another store; KB_VECTORS_URL=http://HOST:6333"
+            " moves the vectors to Qdrant",
+        )
     _change_home(store, tools.new)
     for space in store.spaces.all():
         if not space.is_active:
@@ -96,7 +103,7 @@ def _clear(store: Store, tools: VectorMoveTools) -> Iterator[LeftBehind]:
         why = missing or (_ANOTHERS if home.is_anothers else _why_not_cleared(home, tools))
         if why:
             yield LeftBehind(home, why)
-        if why in (None, _ANOTHERS):  # of another's, who is told of it once can look whether it is needed
+        if why in (None, _ANOTHERS):  # another store's are reported once: they may still be needed
             store.ledger.forget(home)
 
 

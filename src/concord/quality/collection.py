@@ -16,10 +16,12 @@ from msgspec.structs import astuple, replace
 from concord.config import Resolved, Settings
 from concord.errors import BadValue, EmbedderDown, NotFound
 from concord.indexing.embedding import EmbeddingReport
+from concord.ingest import READER_VERSION
 from concord.protocols import Embedder, Progress
 from concord.storage import Store
 from concord.text.chunk import ChunkSize, chunk
 from concord.text.clean import clean
+from concord.text.surrogates import without_lone_surrogates
 from concord.types import Document, DocumentType, Extracted, Identity, Source
 
 Qrels = Mapping[str, Mapping[str, int]]  # query → document → how relevant
@@ -54,18 +56,19 @@ class Collection(Struct, frozen=True):
     qrels: Qrels
 
     def documents(self) -> Iterator[Entry]:
-        """Yield the documents, one at a time."""
+        """Yield the documents, one at a time; a document without text has its title for a text."""
         for row in _rows(self.folder / "corpus.jsonl"):
-            yield Entry(row["_id"], str(row.get("title") or ""), str(row.get("text") or ""))
+            title, text = (without_lone_surrogates(str(row.get(key) or "")) for key in ("title", "text"))
+            yield Entry(row["_id"], title, text) if text.strip() else Entry(row["_id"], "", title)
 
     @property
     def judged(self) -> dict[str, str]:
-        """The queries that have a relevant document."""
-        return {
-            id: text
-            for id, text in self.queries.items()
-            if any(relevance > 0 for relevance in self.qrels.get(id, {}).values())
-        }
+        """The queries that have words and a relevant document."""
+        return {id: text for id, text in self.queries.items() if text.strip() and self.relevant(id)}
+
+    def relevant(self, query_id: str) -> list[str]:
+        """Return the ids of the documents that are relevant to a query."""
+        return [id for id, relevance in self.qrels.get(query_id, {}).items() if relevance > 0]
 
     def sampled(self, limit: int | None) -> Collection:
         """Return the collection with no more judged queries than `limit`: the same ones each time."""
@@ -77,7 +80,7 @@ class Collection(Struct, frozen=True):
 
 
 def read_collection(folder: Path, split: str | None = None) -> Collection:
-    """Read a collection's queries and judgements: of one split, else of `test`, else of the only one.
+    """Read a collection's queries and judgements: of the split that is given, else `test`, else the only one.
 
     Raises:
         NotFound: the folder or one of its files is missing.
@@ -85,7 +88,7 @@ def read_collection(folder: Path, split: str | None = None) -> Collection:
     """
     folder = folder.resolve()  # its name is shown, and `.` has none
     files = {path.stem: path for path in sorted((folder / "qrels").glob("*.tsv"))}
-    if not (folder / "corpus.jsonl").is_file() or not files:
+    if not (folder / "corpus.jsonl").is_file() or not _query_files(folder) or not files:
         raise NotFound(
             f"{folder} holds no test collection",
             hint="it needs corpus.jsonl, queries.jsonl and qrels/*.tsv, as BEIR has them",
@@ -94,12 +97,12 @@ def read_collection(folder: Path, split: str | None = None) -> Collection:
     if chosen not in files:
         raise NotFound(f"{folder} has no judgements called {chosen!r}", hint="it has: " + ", ".join(files))
     qrels = _qrels(files[chosen])
-    texts = {row["_id"]: str(row.get("text") or "") for path in _query_files(folder) for row in _rows(path)}
-    collection = Collection(folder, {id: text for id, text in texts.items() if id in qrels}, qrels)
+    queries = {id: text for id, text in _query_texts(folder).items() if id in qrels}
+    collection = Collection(folder, queries, qrels)
     if not collection.judged:
         raise BadValue(
-            f"no query of {folder} has a relevant document",
-            hint=f"{files[chosen]} names queries and documents",
+            f"no query of {folder} has words and a relevant document",
+            hint=f'{files[chosen]} names queries and documents by their "_id", and queries have a "text"',
         )
     return collection
 
@@ -107,12 +110,16 @@ def read_collection(folder: Path, split: str | None = None) -> Collection:
 def index_collection(
     collection: Collection, store: Store, tokenizer: Embedder, size: ChunkSize, progress: Progress
 ) -> None:
-    """Store every document of a collection that is new or changed, through the real chunker."""
+    """Store every document of a collection that is new or changed, through the real chunker.
+
+    Raises:
+        BadValue: two documents have the same id, or none holds any text.
+    """
     source = Source("collection", collection.folder.name, None, "notes", collection.folder.name)
     store.catalog.put_source(source)
     known = store.catalog.file_states(source.id)
-    for done, entry in enumerate(collection.documents(), 1):
-        path, digest = f"{source.prefix}/{entry.id}", _digest(entry)
+    for done, (entry, digest) in enumerate(_distinct(collection), 1):
+        path = f"{source.prefix}/{entry.id}"
         old = known.pop(path, None)
         if old is None or old.content_hash != digest:
             extracted = _extracted(entry)
@@ -121,6 +128,26 @@ def index_collection(
         progress("index", done, None)
     if known:
         store.catalog.delete_documents([state.document_id for state in known.values()])
+    if not store.catalog.counts().chunks:
+        raise BadValue(
+            f"no document of {collection.folder} holds any text",
+            hint='each line of corpus.jsonl has an "_id", a "text" and perhaps a "title"',
+        )
+
+
+def _distinct(collection: Collection) -> Iterator[tuple[Entry, str]]:
+    """Yield each document once, with its digest."""
+    met: dict[str, str] = {}
+    for entry in collection.documents():
+        digest = _digest(entry)
+        if entry.id not in met:
+            met[entry.id] = digest
+            yield entry, digest
+        elif met[entry.id] != digest:
+            raise BadValue(
+                f"two documents of {collection.folder / 'corpus.jsonl'} have the id {entry.id!r}",
+                hint="which of them is judged cannot be told: give each an _id of its own",
+            )
 
 
 def foreign_queries(folders: Sequence[Path], limit: int | None) -> dict[str, list[str]]:
@@ -131,11 +158,17 @@ def foreign_queries(folders: Sequence[Path], limit: int | None) -> dict[str, lis
     share = min(limit or FOREIGN, FOREIGN) // max(1, len(folders))
     shared = Counter(folder.name for folder in folders)
     return {
-        folder.name if shared[folder.name] == 1 else str(folder): list(
-            read_collection(folder).sampled(max(1, share)).queries.values()
-        )
+        folder.name if shared[folder.name] == 1 else str(folder): _some_queries(folder, max(1, share))
         for folder in folders
     }
+
+
+def _some_queries(folder: Path, limit: int) -> list[str]:
+    """Return the queries of a collection, or of a folder that holds nothing but queries."""
+    if (folder / "corpus.jsonl").exists() or not _query_files(folder):
+        return [*read_collection(folder).sampled(limit).judged.values()]
+    texts = {id: text for id, text in _query_texts(folder).items() if text.strip()}
+    return [texts[id] for id in sorted(texts, key=_shuffled)[:limit]]
 
 
 def settings_apart(
@@ -179,7 +212,9 @@ def _shuffled(id: str) -> bytes:
 
 
 def _digest(entry: Entry) -> str:
-    return hashlib.sha256(f"{entry.title}\0{entry.text}".encode("utf-8", "replace")).hexdigest()
+    """Return a digest of a document and of the version that cuts it."""
+    told = f"{READER_VERSION}\0{entry.title}\0{entry.text}"
+    return hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()
 
 
 def _query_files(folder: Path) -> list[Path]:
@@ -187,18 +222,34 @@ def _query_files(folder: Path) -> list[Path]:
     return [path for name in ("queries_all.jsonl", "queries.jsonl") if (path := folder / name).is_file()]
 
 
+def _query_texts(folder: Path) -> dict[str, str]:
+    return {row["_id"]: str(row.get("text") or "") for path in _query_files(folder) for row in _rows(path)}
+
+
 def _qrels(path: Path) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {}
     for number, line in _lines(path):
-        columns = line.split("\t")
-        if number == 1 and not columns[-1].lstrip("-").isdigit():
-            continue  # the header
-        if len(columns) != 3 or not columns[2].lstrip("-").isdigit():
+        columns = line.split("\t") if "\t" in line else line.split()
+        if len(columns) == 4 and columns[1] in ("0", "Q0"):
+            del columns[1]  # which TREC has between query and document, and nobody uses
+        relevance = _relevance(columns[-1])
+        if relevance is not None and len(columns) == 3:
+            found.setdefault(columns[0], {})[columns[1]] = relevance
+        elif number > 1 or relevance is not None:  # else it is the header
             raise BadValue(
-                f"line {number} of {path} is no judgement", hint="query, document, relevance, by tabs"
+                f"line {number} of {path} is no judgement",
+                hint="query, document and relevance, a whole number, parted by tabs",
             )
-        found.setdefault(columns[0], {})[columns[1]] = int(columns[2])
     return found
+
+
+def _relevance(told: str) -> int | None:
+    """Return a whole number, also where a table has made 1.0 of it."""
+    try:
+        number = float(told)
+    except ValueError:
+        return None
+    return int(number) if number.is_integer() else None
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
@@ -206,7 +257,7 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
     for number, line in _lines(path):
         try:
             row = json.loads(line)
-            yield {**row, "_id": str(row["_id"])}
+            yield {**row, "_id": without_lone_surrogates(str(row["_id"]))}
         except (ValueError, TypeError, KeyError) as fault:
             raise BadValue(
                 f"line {number} of {path} cannot be read: {fault}", hint="one JSON object with an _id a line"
@@ -216,7 +267,8 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the lines of a file that hold anything, with their numbers."""
     try:
-        with path.open(encoding="utf-8", newline="\n") as file:  # U+2028 within a text ends no line
+        # With or without a byte order mark; and U+2028 within a text ends no line.
+        with path.open(encoding="utf-8-sig", newline="\n") as file:
             for number, line in enumerate(file, 1):
                 if not line.isspace():
                     yield number, line.rstrip("\r\n")

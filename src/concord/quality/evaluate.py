@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 from msgspec import Struct
 
@@ -66,6 +67,7 @@ class Evaluation(Struct, frozen=True):
     documents: int
     chunks: int
     queries: int
+    missing: int  # relevant documents that the collection does not hold: figures count them as not found
     calibrated: bool
     runs: Mapping[str, Run]
     measures: Mapping[str, Mapping[str, float]]  # mode → measure → mean
@@ -101,6 +103,7 @@ def evaluate(
         documents=counts.documents,
         chunks=counts.chunks,
         queries=len(outcomes),
+        missing=_missing(collection, tools),
         calibrated=tools.calibration is not None,
         runs=runs,
         measures={mode: measure(collection.qrels, run) for mode, run in runs.items()},
@@ -156,7 +159,17 @@ def write_runs(runs: Mapping[str, Run], folder: Path) -> None:
         with (folder / f"{mode}.run").open("w", encoding="utf-8") as file:
             for query, documents in run.items():
                 for rank, (document, score) in enumerate(_best_first(documents), 1):
-                    file.write(f"{query} Q0 {document} {rank} {score:g} {mode}\n")
+                    file.write(f"{_column(query)} Q0 {_column(document)} {rank} {score:g} {mode}\n")
+
+
+def _column(id: str) -> str:
+    """Return an id for a file whose columns are parted by white space, as an address would write it."""
+    return "".join(quote(one) if one.isspace() else one for one in id)
+
+
+def _missing(collection: Collection, tools: SearchTools) -> int:
+    relevant = {id for query_id in collection.judged for id in collection.relevant(query_id)}
+    return sum(tools.store.catalog.document(id) is None for id in relevant)
 
 
 def _ask_deeply(

@@ -1,9 +1,9 @@
 """Fitting confidence: judged answers → a calibration that `ranking.calibrate` applies.
 
-Two logistic regressions, one over hits and one over answers. That of answers is straightened by an isotonic
-table, fitted to predictions for sets (or, of a single set, queries) that the regression had not seen, so that
-it takes back what is promised too much on strange ground; hits were not the better for one. Every set weighs
-the same.
+There are two logistic regressions, one over hits and one over answers. The output of the second is corrected
+by an isotonic table. The table is fitted to predictions for sets that the regression had not seen (of one set
+alone, for queries), so that it corrects promises that are too high on unknown ground. Hits did not gain by
+such a table. Every set weighs the same.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ CASES_A_POINT = 25
 HIT_CUTS = {"very_high": 0.85, "high": 0.60, "medium_high": 0.30, "medium": 0.15}
 ANSWER_CUTS = {"very_high": 0.95, "high": 0.75, "medium_high": 0.55, "medium": 0.35}
 OWN_REFUSED, FOREIGN_ANSWERED = 0.05, 0.10  # shares that are allowed, on any set
-STRONG, WEAK = 0.99, 0.50  # share of foreign queries whose nearest chunk is farther than a strong, a weak one
+STRONG, WEAK = 0.99, 0.50  # share of foreign queries whose nearest chunk is below the strong, the weak cut
 
 
 class JudgedSet(NamedTuple):
@@ -129,7 +129,7 @@ def answer_cases(sets: Sequence[JudgedSet], foreign_share: float) -> Cases:
 def straightened(
     cases: Cases, names: Sequence[str], prior: Logistic | None = None, weight: Array | None = None
 ) -> Logistic:
-    """Fit a regression, and the table that straightens what it says of cases left out.
+    """Fit a regression, and the table that corrects its predictions for cases it was not fitted to.
 
     In the table cases may weigh otherwise than in the regression.
     """
@@ -153,7 +153,7 @@ def fit_logistic(cases: Cases, names: Sequence[str], prior: Logistic | None = No
     x = np.column_stack([(cases.features - mean) / scale, np.ones(len(cases.true))])
     start = np.array([*near.coef, near.intercept]) if near else np.zeros(x.shape[1])
     penalty = np.full(x.shape[1], PRIOR_PENALTY if near else PENALTY)
-    penalty[-1] = PRIOR_PENALTY if near else 0.0  # the intercept is as it is, unless something is known of it
+    penalty[-1] = PRIOR_PENALTY if near else 0.0  # without a prior the intercept is free
     bounds = [*map(_bounds, names), (None, None)]
     found = minimize(_loss(x, cases, start, penalty), start, jac=True, method="L-BFGS-B", bounds=bounds)
     coef = [round(float(value), 6) for value in found.x]
@@ -169,9 +169,9 @@ def isotonic(
 ) -> tuple[tuple[float, float], ...]:
     """Return points (promised, came true), both rising, over bins of equal weight.
 
-    They begin at nothing for nothing: below the first bin, too, less is promised for less. `inside` are
-    weights within a bin, if other than those that bins are formed by: a rare kind of query can then fill bins
-    of its own and count for little in those that it shares.
+    The first point is (0, 0), so that below the first bin less is promised for less. `weight` forms the bins;
+    `inside`, if given, weighs the cases within a bin: so a rare kind of query can fill bins of its own, and
+    count for little in those that it shares.
     """
     from scipy.optimize import isotonic_regression
 
@@ -224,7 +224,7 @@ def fit_cuts(sets: Sequence[JudgedSet], answer: Logistic) -> Cuts:
 
 
 def answerable_cut(sets: Sequence[JudgedSet], answer: Logistic) -> float | None:
-    """Return the confidence score that tells answered queries from foreign ones where that is hardest."""
+    """Return the confidence score that best separates answered from foreign queries on the hardest set."""
 
     def scores(outcomes: Iterable[Outcome]) -> Array:
         found = [answer_features(one.judgement.signals) for one in outcomes]
@@ -241,7 +241,7 @@ def answerable_cut(sets: Sequence[JudgedSet], answer: Logistic) -> float | None:
 
 
 def _misjudged(own: Array, foreign: Array, cut: float) -> float:
-    """Return how far the worse of both kinds of error is towards what is allowed of it."""
+    """Return the worse of both kinds of error, each as a share of what is allowed."""
     wrongly_refused, wrongly_answered = float(np.mean(own < cut)), float(np.mean(foreign >= cut))
     return max(wrongly_refused / OWN_REFUSED, wrongly_answered / FOREIGN_ANSWERED)
 

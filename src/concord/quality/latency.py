@@ -41,7 +41,7 @@ def by_mode(
 ) -> dict[str, Latency]:
     """Ask some of the queries in every mode that there are strategies for, and return how long each takes.
 
-    A query is asked in one mode after the other, so that a machine that is busy for a while is so for all.
+    Each query is asked in all modes, one after the other, so that a busy machine slows all modes alike.
     """
     some = _spread(texts)
     ways = {name: way for name, way in WAYS.items() if way.mode != "semantic" or tools.similarity}

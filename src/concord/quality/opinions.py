@@ -31,9 +31,9 @@ class Review(NamedTuple):
 
 
 def judged_outcomes(tools: SearchTools, progress: Progress) -> list[Outcome]:
-    """Ask the queries that opinions were given on, and keep of each answer what somebody has judged.
+    """Ask the queries that people gave opinions on, and keep the judged hits of each answer.
 
-    A query of whose results only bad ones are known counts as not answered.
+    A query with bad opinions alone counts as not answered.
     """
     judged = _by_query(tools.store.journal.feedback())
     outcomes = []

@@ -1,8 +1,7 @@
 """Confidence for a user's own corpus: ask its judged queries, fit, and tell what that changed.
 
-The fit stays near the one that ships for the model, as far as there is one: some dozen queries move it a
-little, some hundred as far as they like. What is told of the new fit was measured on queries that it had not
-been fitted to.
+If a calibration ships for the model, the fit stays near it: a few dozen queries move it a little, a few
+hundred as far as they like. The figures of the new fit were measured on queries that it was not fitted to.
 """
 
 from __future__ import annotations
@@ -48,14 +47,15 @@ def refit(
 ) -> Refit:
     """Fit a calibration to an indexed collection; queries of others are what it cannot answer.
 
-    `feedback` are answers of another knowledge base, as far as somebody has judged them: each counts for as
-    much as a query of the collection.
+    `feedback` are judged answers of the user's own knowledge base: each counts as much as a query of the
+    collection.
 
     Raises:
-        BadValue: there are too few judged queries, or no embedding model to calibrate.
+        BadValue: there are too few judged queries, none of them is answered, or there is no embedding model
+            to calibrate.
     """
     _check(collection, tools)
-    own = [*ask_own(collection, tools, progress), *feedback]
+    own = [*_answered(ask_own(collection, tools, progress)), *feedback]
     texts = [text for texts in others.values() for text in texts] or off_topic()
     foreign = ask(texts, tools, progress)
     prior, model = shipped_calibration(identity), model_key(identity)
@@ -85,6 +85,16 @@ def _check(collection: Collection, tools: SearchTools) -> None:
         raise BadValue(
             "there is no embedding model to calibrate", hint="set embed.provider to something else than none"
         )
+
+
+def _answered(own: Sequence[Outcome]) -> Sequence[Outcome]:
+    """Insist that something is found: fitted to this, no answer would ever be trusted again."""
+    if not any(any(one.relevant) for one in own):
+        raise BadValue(
+            f"none of {len(own):,} judged queries finds a relevant document",
+            hint="qrels/*.tsv has to name documents by the _id that corpus.jsonl gives them",
+        )
+    return own
 
 
 def _cross_fitted(

@@ -1,8 +1,8 @@
 """Does confidence hold? What was said against what was true: probabilities, labels, refusals.
 
 The expected calibration error is the mean distance between what is promised and what comes true, over ten
-bins of equal width (Naeini et al. 2015). Every figure comes with the number of cases it rests on, and this
-error with what chance alone would make of it: true probabilities have one, too, when cases are few.
+bins of equal width (Naeini et al. 2015). Every figure comes with its number of cases. This error also comes
+with the one that chance alone would make: with few cases even true probabilities have an error.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Gibberish(Struct, frozen=True):
     own_median: float  # of top hits
 
 
-# What was said of an answer, and of each hit whether it is relevant.
+# What was said of an answer, and whether each of its hits is relevant.
 Judged = tuple[Judgement, Sequence[bool]]
 
 

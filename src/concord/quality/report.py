@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from concord.quality.latency import SAMPLE
 from concord.quality.percentiles import Latency
 from concord.quality.reliability import LabelPrecision, Reliability
-from concord.quality.tables import answerability_table, mode_table
+from concord.quality.tables import answerability_table, missing_told, mode_table
 
 if TYPE_CHECKING:
     from concord.quality.evaluate import Evaluation
@@ -34,8 +34,8 @@ def page(evaluation: Evaluation, made: str) -> str:
     e = evaluation
     body = [
         f"<h1>Search quality on {escape(e.name)}</h1>",
-        f"<p>{e.documents:,} documents in {e.chunks:,} chunks, {e.queries:,} judged queries. A search takes "
-        f"{_took(e.latency_ms)}.</p>",
+        f"<p>{e.documents:,} documents in {e.chunks:,} chunks, {e.queries:,} judged "
+        f"queries{missing_told(e.missing)}. A search takes {_took(e.latency_ms)}.</p>",
         f"<p>Measured with the model {escape(e.model or 'none')} by {escape(made)}.</p>",
         "<h2>Rankings</h2>",
         _table(*mode_table(e.measures, e.latency_by_mode)),

@@ -18,6 +18,15 @@ class Table(NamedTuple):
     rows: tuple[tuple[str, ...], ...]
 
 
+def missing_told(missing: int) -> str:
+    """Return what is to be said of relevant documents that the collection does not hold."""
+    return (
+        f"; {missing:,} of the relevant documents not in corpus.jsonl, counted as not found"
+        if missing
+        else ""
+    )
+
+
 def mode_table(
     measures: Mapping[str, Mapping[str, float]], latencies: Mapping[str, Latency] | None = None
 ) -> Table:

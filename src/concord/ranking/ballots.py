@@ -21,8 +21,8 @@ class Ballots(Struct, frozen=True):
     bm25: Mapping[ChunkId, float]  # also of chunks that only the other family voted for, where completed
     cosine: Mapping[ChunkId, float]
     votes: Mapping[ChunkId, tuple[Candidate, ...]]  # in order of chunk id
-    # Cosines with the query drawn towards its first hits.
-    drawn: Mapping[ChunkId, float] = field(default_factory=dict)
+    # Cosines with the query moved towards its first hits: pseudo-relevance feedback.
+    feedback: Mapping[ChunkId, float] = field(default_factory=dict)
     copies: Mapping[ChunkId, float] = field(default_factory=dict)  # of the first hit: how like it each is
 
 
@@ -64,7 +64,7 @@ def without_copies(ballots: Ballots) -> Ballots:
     return without(ballots, ballots.copies.keys()) if ballots.copies else ballots
 
 
-def whole(ballots: Ballots) -> list[ChunkId]:
+def with_all_words(ballots: Ballots) -> list[ChunkId]:
     """Return the chunks that hold every word and phrase of the query."""
     return [chunk_id for chunk_id in ballots.lexical if ballots.votes[chunk_id][0].strategy == STRATEGIES[0]]
 

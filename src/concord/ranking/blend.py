@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from msgspec.structs import replace
 
-from concord.ranking.ballots import Ballots, first_of, whole, without_copies
+from concord.ranking.ballots import Ballots, first_of, with_all_words, without_copies
 from concord.ranking.context import Context
 from concord.ranking.plan import WEIGHTS
 from concord.ranking.share import Share, Shares, moments, ranked_by
@@ -25,7 +25,7 @@ MOST_SCATTERED = 0.3  # rareness that counts where no chunk holds all words; mor
 # German questions are so in 88 of 100 cases, English ones in 0 to 6 on nine collections of prose.
 MOSTLY_KNOWN = 0.42
 UNREAD_SHARE = 0.7  # what is left of the semantic share there
-LITERAL_GAIN = 3.0  # standard deviations: more than any other chunk can be ahead, but for a freak
+LITERAL_GAIN = 3.0  # standard deviations: hardly any other chunk can be further ahead
 
 
 def blend(ballots: Ballots, context: Context) -> list[Ranked]:
@@ -36,16 +36,21 @@ def blend(ballots: Ballots, context: Context) -> list[Ranked]:
 def blend_weight(ballots: Ballots, context: Context) -> float:
     """Return the semantic share of a blend.
 
-    A flat ballot, whose first is hardly better than its tenth, knows no answer from a mention; the more its
-    first stands out, the more it counts, and so do rare words, such as a person's name, which means nothing
-    to a model. Words of a question are noise in source code (not so a name or a quotation that is found
-    there, nor what some chunk holds all of). A model that cannot read the query's script has nothing to say,
-    and one that reads its letters, but not its language, has less to say.
+    - A ballot whose first is hardly better than its tenth cannot tell an answer from a mention. The more its
+      first stands out, the more the ballot counts.
+    - Rare words, such as a person's name, mean nothing to a model: with them, words count for more.
+    - Among source code the words of a question are noise, unless a chunk holds all of them, or the query is a
+      name or a quotation that was found.
+    - A model that cannot read the query's script does not count; one that reads its letters but not its
+      language counts for less.
+    - While documents are being embedded, meaning counts by the share of the words' finds that have vectors.
+      With 2 to 25 in 100 documents embedded, nDCG@10 of datatalks-faq was 0.77 to 0.86 without that (0.94 by
+      words alone), and is 0.94.
     """
     margin = _margin([score for chunk_id, score in ballots.bm25.items() if chunk_id in ballots.lexical])
     numbers = context.blend
     weight = numbers.flat - numbers.margin * margin + numbers.lead * _lead(ballots)
-    held = whole(ballots)
+    held = with_all_words(ballots)
     if context.is_literal and held:
         weight = min(weight, WEIGHTS[context.kind].semantic)
     else:
@@ -54,37 +59,40 @@ def blend_weight(ballots: Ballots, context: Context) -> float:
         weight = max(LEAST_SEMANTIC, weight - numbers.rare * min(context.rareness, most))
         if context.known_words < MOSTLY_KNOWN:
             weight *= UNREAD_SHARE
-    return weight * context.model_reads
+    return weight * context.model_reads * _compared_share(ballots)
 
 
 def blend_shares(ballots: Ballots, context: Context) -> Shares:
     """Return what each ballot adds to each chunk."""
     weight = blend_weight(ballots, context)
     pool = _pool(ballots)
-    # Who holds none of the words scores 0. Who has no vector yet is not far in meaning: nobody knows.
+    # A chunk without any of the words scores 0. One without a vector is not far in meaning: words alone tell.
     words = _above_pool({chunk_id: ballots.bm25.get(chunk_id, 0.0) for chunk_id in ballots.votes}, pool)
-    meaning = _above_pool(ballots.drawn or ballots.cosine, pool)
+    meaning = _above_pool(ballots.feedback or ballots.cosine, pool)
     found = {
-        chunk_id: Share((1 - weight) * words[chunk_id], weight * meaning.get(chunk_id, 0.0))
+        chunk_id: Share((1 - weight) * words[chunk_id], weight * meaning[chunk_id])
+        if chunk_id in meaning
+        else Share(words[chunk_id], 0.0)
         for chunk_id in ballots.votes
     }
     if not context.is_literal:
         return found
     return found | {
         chunk_id: replace(found[chunk_id], lexical=found[chunk_id].lexical + LITERAL_GAIN)
-        for chunk_id in whole(ballots)
+        for chunk_id in with_all_words(ballots)
     }
 
 
 def standings(blended: Iterable[Ranked], ballots: Ballots, context: Context) -> dict[ChunkId, float]:
-    """Return how high candidates stand above the others, falling: what a blend gives them, with two changes.
+    """Return how high candidates stand above the others, highest first: their blended scores, corrected.
 
-    Where there are few, there is hardly anybody to stand above: the only text of a store would stand nowhere,
-    however well it answers. So those that a filter leaves are compared with what it keeps out, and the few of
-    a small store with what a usual search finds, by meaning alone: how rare a word is, few texts do not tell.
-    Copies of the first, such as other versions of a page, count as one with it: else the more there are, the
-    less would each stand out. And the more chunks hold a quotation whole, the less likely each is the one
-    that is meant: as evidence, they share what every one of them gains in the order.
+    - A z-score needs others to compare with. Candidates under a narrow filter are compared with what the
+      filter keeps out; those of a small store with what a usual search finds, by cosine alone, because a few
+      texts do not tell how rare a word is.
+    - Copies of the first hit, such as other versions of a page, count as one. Otherwise each copy more would
+      make all of them stand out less.
+    - The more chunks hold a quotation, the less likely each is the one that is meant. In the order all of
+      them gain the same; as evidence they share that gain.
     """
     found = {one.chunk_id: one.score for one in blended}
     if ballots.copies:
@@ -99,7 +107,7 @@ def standings(blended: Iterable[Ranked], ballots: Ballots, context: Context) -> 
         for chunk_id, cosine in ballots.cosine.items():
             found[chunk_id] = own * found[chunk_id] + (1 - own) * (cosine - mean) / spread
     if context.is_literal:
-        holders = whole(ballots)
+        holders = with_all_words(ballots)
         for chunk_id in holders:
             found[chunk_id] -= min(LITERAL_GAIN, math.log(len(holders)))
     return dict(sorted(found.items(), key=lambda pair: -pair[1]))
@@ -108,7 +116,7 @@ def standings(blended: Iterable[Ranked], ballots: Ballots, context: Context) -> 
 def _standing_alike(
     found: Mapping[ChunkId, float], alone: Iterable[Ranked], copies: Collection[ChunkId]
 ) -> dict[ChunkId, float]:
-    """Return how high chunks stand among others than copies; copies are as far behind the first as before."""
+    """Return how high chunks stand without copies; a copy stays as far behind the first as it was."""
     known = {one.chunk_id: one.score for one in alone}
     ahead = max(known.values(), default=0.0) - max(found.values(), default=0.0)
     return known | {chunk_id: found[chunk_id] + ahead for chunk_id in copies if chunk_id in found}
@@ -125,7 +133,7 @@ def are_few(ballots: Ballots) -> bool:
 
 
 def _pool(ballots: Ballots) -> set[ChunkId]:
-    """Return the candidates that others are measured by: asking for more results moves none."""
+    """Return the candidates that z-scores are measured on: the same, however many results are asked for."""
     return first_of(ballots.lexical, POOL) | first_of(ballots.semantic, POOL) or set(ballots.votes)
 
 
@@ -135,8 +143,14 @@ def _above_pool(scores: Mapping[ChunkId, float], pool: Iterable[ChunkId]) -> dic
     return {chunk_id: (score - mean) / spread for chunk_id, score in scores.items()}
 
 
+def _compared_share(ballots: Ballots) -> float:
+    """Return how much of what words have found was compared; all of it where only one family has voted."""
+    found = first_of(ballots.lexical, POOL)
+    return len(found & ballots.cosine.keys()) / len(found) if found and ballots.cosine else 1.0
+
+
 def _lead(ballots: Ballots) -> float:
-    """Return how much further than usual the nearest chunk is ahead of the tenth; 0 where none is tenth."""
+    """Return how much further than usual the nearest chunk is ahead of the tenth; 0 without a tenth."""
     falling = sorted(ballots.cosine.values(), reverse=True)
     if len(falling) < 10:
         return 0.0
@@ -145,6 +159,6 @@ def _lead(ballots: Ballots) -> float:
 
 
 def _margin(scores: Iterable[float]) -> float:
-    """Return how far the first stands above the tenth, as a share of it; all the way where none is tenth."""
+    """Return how far the first stands above the tenth, as a share of the first; 1 where there is no tenth."""
     falling = sorted(scores, reverse=True)
     return fall(falling[0], falling[9] if len(falling) >= 10 else 0.0) if falling else 0.0

@@ -31,20 +31,21 @@ from concord.types import Identity, Json
 
 VERSION = 1
 UNFITTED = Cuts()
-# What words vouch for by themselves, whatever meaning says: where the first hit has two words of a query or
-# more, all of them and in its order, 90 of 100 answers were right among link texts, and more elsewhere.
+# The least confidence where the first hit has the whole query word for word, whatever meaning says. Of such
+# answers to queries of two words or more, 90 of 100 were right among link texts, and more elsewhere.
 VERBATIM_ANSWER = 0.85
-# Of one such hit. It falls with their number: of link texts that many pages have, 20 of 100 were right.
+# The least relevance of one such hit. It falls with their number: where many pages have the words, 20 of 100
+# were right.
 VERBATIM_HITS = 0.6
-# How many times what hits promise together an answer may promise. With three times, one question in eight was
-# refused that a store of ten documents answers.
+# An answer may promise at most this many times the sum of its hits' probabilities. With 3 one in eight
+# questions was refused that a store of ten documents answers.
 TOGETHER = 6.0
 TEN = 10  # results of a usual answer
 HALF_READ = 0.5  # how much of a query a model must read for its nearness to say something
-# Share of a query's words that a text must hold where these alone speak for it: Chinese questions that have
-# an answer are told by it from those that have none (`python -m benchmarks absent`).
+# Share of a query's words that a text must hold where the model cannot read the query. It separates Chinese
+# questions that have an answer from those that have none (`python -m benchmarks absent`).
 WORDS_ALONE = 0.17
-UNREAD_DOUBT = 0.8  # how much of the doubt that is allowed elsewhere is allowed there
+UNREAD_DOUBT = 0.8  # there, this share of the doubt that is allowed elsewhere
 
 
 class Logistic(Struct, frozen=True):
@@ -97,17 +98,16 @@ def relevance_alone(
 
 
 def applicable(calibration: Calibration | None, hit: HitSignals) -> Calibration | None:
-    """Return what was fitted where it may be used of a hit: one without a vector is unlike all it saw."""
+    """Return the calibration if it applies to a hit: nothing was fitted to hits without a vector."""
     return None if hit.cosine is None else calibration
 
 
 def confidence_score(
     calibration: Calibration | None, search: SearchSignals, relevances: Iterable[float] = ()
 ) -> float:
-    """Return the probability that the top results hold what was asked for, or its stand-in.
+    """Return the probability that the top results hold the answer, or its stand-in.
 
-    It is no less than that of any one of them: what holds of a hit holds of the answer that has it. Nor is it
-    much more than those of all together.
+    It is at least the best hit's probability, and at most a few times the sum of all.
     """
     if calibration is None:
         first = stand_in(search.first_cosine, share_of_bound(search.first_bm25, search))
@@ -119,7 +119,7 @@ def confidence_score(
 
 
 def _together(relevances: Sequence[float]) -> float:
-    """Return what ten such hits promise together, with room for two separate fits to differ."""
+    """Return the most that an answer with such hits may promise: hits and answers are fitted separately."""
     return TOGETHER * math.fsum(relevances) * max(1.0, TEN / len(relevances)) if relevances else 1.0
 
 
@@ -129,10 +129,10 @@ def verbatim_floor(hit: HitSignals, search: SearchSignals) -> float:
 
 
 def borne_out(coverage: float, search: SearchSignals) -> float:
-    """Return how much of a chance words bear out: all, where the model reads the query.
+    """Return the share of a probability that words confirm: all of it where the model reads the query.
 
-    One that does not finds every text of that script near, so that a query about something else would look
-    answered. `coverage` is the share of the query's words, by rarity, that the text holds.
+    To a model that does not, every text in that script is near, and any question would look answered.
+    `coverage` is the share of the query's words, by rarity, that the text holds.
     """
     return 1.0 if search.reads >= HALF_READ else min(1.0, coverage / WORDS_ALONE)
 
@@ -143,9 +143,9 @@ def cuts(calibration: Calibration | None) -> Cuts:
 
 
 def cuts_for(cuts: Cuts, search: SearchSignals) -> Cuts:
-    """Return the cuts for a search: in a language that the model does not read an answer is to be surer.
+    """Return the cuts for a search: where the model cannot read the query, an answer has to be surer.
 
-    There, every text of that language is near, so that more of what is not there looks as if it were.
+    To such a model every text in that language is near, so that a question without an answer looks answered.
     """
     is_read = search.reads >= HALF_READ and search.known_words >= MOSTLY_KNOWN
     if is_read or cuts.answerable is None:

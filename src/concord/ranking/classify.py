@@ -15,9 +15,9 @@ import re
 from collections.abc import Sequence
 
 from concord.ranking.entities import entities
-from concord.ranking.identifiers import is_measure, is_year
 from concord.ranking.lexicon import CONCEPT_WORDS, METRIC_WORDS, UNSPACED_CONCEPTS, UNSPACED_METRICS
 from concord.ranking.questions import asks
+from concord.ranking.word_shapes import is_measure, is_year
 from concord.ranking.words import READ_CHARS, Word, plain, words
 from concord.text.pattern import pattern
 from concord.text.unspaced import has_unspaced

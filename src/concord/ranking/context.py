@@ -18,10 +18,10 @@ class BlendNumbers(Struct, frozen=True):
     of docs/quality.md had a say, too, and alone speak for `lead`.
     """
 
-    flat: float = 0.8  # semantic share where the lexical ballot is flat
+    flat: float = 0.85  # semantic share where the lexical ballot is flat
     margin: float = 0.3  # what a lexical first that stands out takes off it
     code: float = 0.9  # semantic share among source code
-    rare: float = 0.8  # what rare words take off it
+    rare: float = 0.7  # what rare words take off it
     lead: float = 0.1  # what a semantic first that stands out adds to it, for each standard deviation
 
 
@@ -41,5 +41,5 @@ class Context(Struct, frozen=True):
     rareness: float = 0.0  # of the query's words, from 0 to 1
     usual: tuple[float, float] | None = None  # mean and spread of the cosines that a usual search finds
     unfiltered: Ballots | None = None  # with what a narrow filter keeps out: others to compare with
-    is_literal: bool = False  # the query is a quotation or one identifier: who has it whole is wanted
+    is_literal: bool = False  # the query is a quotation or one identifier: a chunk with all of it is wanted
     blend: BlendNumbers = BLEND

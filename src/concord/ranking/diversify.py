@@ -33,7 +33,7 @@ def mmr(ranked: Sequence[Ranked], likeness: Likeness, limit: int, trade: float) 
         best, most = remaining[0], -math.inf
         for at in remaining:
             if trade * relevance[at] <= most:
-                break  # it could not be better even if it were like nothing, nor could those after it
+                break  # even if it repeated nothing it would not be better, nor would any after it
             for other in picked[compared[at] :]:
                 shared = likeness.similarity(ids[other], ids[at])
                 nearest[at] = max(nearest[at], shared if shared >= REPETITION else 0.0)

@@ -14,7 +14,7 @@ from unicodedata import category
 from msgspec import Struct
 
 from concord.ranking.lexicon import NEGATIONS, OPPOSED, UNSPACED_NEGATIONS
-from concord.text.characters import is_near
+from concord.text.characters import has_digit, is_near
 from concord.text.unspaced import UNSPACED
 from concord.types import ChunkId, Ranked
 
@@ -177,7 +177,7 @@ def _shared(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def _tells_apart(word: str, asked: AbstractSet[str]) -> bool:
-    if word in asked or word in NEGATIONS or any(map(str.isdigit, word)):
+    if word in asked or word in NEGATIONS or has_digit(word):
         return True
     return not word.isascii() and (word in UNSPACED_NEGATIONS or not UNSPACED_NEGATIONS.isdisjoint(word))
 
@@ -229,7 +229,7 @@ def _parts(found: re.Match[str]) -> Iterable[str]:
 
 
 def _differ(one: Words, other: Words) -> bool:
-    """Whether two word sets are surely no near-duplicates: of those that are not, a few words tell."""
+    """Whether two word sets are surely no near-duplicates; a few words mostly tell."""
     needed = (len(one) + len(other)) * DUPLICATE / (1 + DUPLICATE)  # words that both have
     bearable = len(one) - math.floor(needed)
     for word in one:

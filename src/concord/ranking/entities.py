@@ -1,16 +1,15 @@
 """Which names does a query hold, which chunks mention them, and how much does a mention lift a chunk?
 
-A name is two or more capitalised words in a row, or one word that `identifiers.shape` takes for an
+A name is two or more capitalised words in a row, or one word that `word_shapes.shape` takes for an
 identifier, code, file name, version or number. A query with a name is of kind "entity".
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 
-from concord.ranking.identifiers import is_measure, is_number, is_year, shape
 from concord.ranking.lexicon import (
     CONCEPT_WORDS,
     COUNTED,
@@ -24,11 +23,11 @@ from concord.ranking.lexicon import (
     OPENERS,
     QUESTION_WORDS,
 )
-from concord.ranking.lift import lifted
 from concord.ranking.questions import asks
+from concord.ranking.word_shapes import is_measure, is_number, is_year, shape
 from concord.ranking.words import READ_CHARS, Word, is_initials, plain, words
 from concord.text.unspaced import has_unspaced
-from concord.types import ChunkId, Ranked
+from concord.types import ChunkId
 
 MAX_ENTITIES = 16  # a pasted page holds hundreds, and each is looked for in each chunk that is read
 HEADLINE_WORDS = 4  # this many capitalised words and no others: a headline, whose capitals say nothing
@@ -57,11 +56,9 @@ def mentioned(names: Collection[str], text: str) -> tuple[str, ...]:
     return tuple(name for name in names if _stands_in(name, folded))
 
 
-def boost(
-    ranked: Sequence[Ranked], mentioning: Collection[ChunkId], share: float = ENTITY_BOOST
-) -> list[Ranked]:
-    """Lift the chunks that mention a name by a share of the list's score range, and order anew."""
-    return lifted(ranked, dict.fromkeys(mentioning, share))
+def mention_lifts(names: Collection[str], texts: Mapping[ChunkId, str]) -> dict[ChunkId, float]:
+    """Return by which share of the list's score range each chunk is lifted that mentions a name."""
+    return {chunk_id: ENTITY_BOOST for chunk_id, text in texts.items() if mentioned(names, text)}
 
 
 def _names(text: str, query: Sequence[Word]) -> Iterator[str]:

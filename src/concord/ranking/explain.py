@@ -24,7 +24,7 @@ from concord.types import Candidate, ChunkId, Json
 
 
 def explain(chunk_id: ChunkId, ballots: Ballots, context: Context, fusion: str) -> dict[str, Json]:
-    """Return how a chunk came by its fused score; one that nobody voted for scores 0 and says so."""
+    """Return the arithmetic of a chunk's fused score; a chunk without votes scores 0."""
     votes = ballots.votes.get(chunk_id, ())
     share = shares(fusion, ballots, context).get(chunk_id, Share(0.0, 0.0))
     found = agreement(votes)

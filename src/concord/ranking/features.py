@@ -3,9 +3,9 @@
 A calibration names the features it was fitted on, so one more here is one more row in a table and changes no
 model that does not name it. A family that did not vote leaves its features at 0 and says so in `…_voted`.
 
-Only the first of each ballot are looked at, and a hit's standing is what one fusion gives it whichever
-ordered the hits: what is thought of them depends on neither the order nor how many were asked for. A hit is
-taken together with the better hits of its document, for relevance is judged of documents.
+Only the first of each ballot are looked at, and a hit's standing is always that of the default fusion. So the
+features depend on neither the chosen order nor the number of results. A hit is taken together with the better
+hits of its document, because collections judge documents.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.ranking.agreement import agreed
-from concord.ranking.ballots import Ballots, first_of, whole
+from concord.ranking.ballots import Ballots, first_of, with_all_words
 from concord.ranking.blend import POOL, fall
 from concord.types import Candidate, QueryKind, Ranked
 
@@ -87,7 +87,7 @@ class HitSignals(Struct, frozen=True):
     exact: bool = False
     entity: bool = False
     verbatim: bool = False
-    document_cosine: float = 0.0  # the most of these that it or a better hit of its document has
+    document_cosine: float = 0.0  # the highest of its own and of better hits of its document; so the next two
     document_standing: float = 0.0
     document_coverage: float = 0.0
 
@@ -115,7 +115,7 @@ def search_signals(
         coverage=coverage,
         lexical=family_scores(ballots.bm25[chunk_id] for chunk_id in first_of(ballots.lexical, POOL)),
         semantic=family_scores(ballots.cosine[chunk_id] for chunk_id in first_of(ballots.semantic, POOL)),
-        exact=len(whole(ballots)),
+        exact=len(with_all_words(ballots)),
         overlap=_overlap(ballots),
         shared_rank=_shared_rank(ballots),
         first_cosine=ballots.cosine.get(first.chunk_id, 0.0) if first else 0.0,
@@ -156,7 +156,7 @@ def hit_signals(
 
 
 def alone(hit: HitSignals) -> HitSignals:
-    """Return a hit that knows of no other hit of its document."""
+    """Return a hit as if it were the only one of its document."""
     return replace(
         hit,
         document_cosine=hit.cosine or 0.0,
@@ -166,9 +166,9 @@ def alone(hit: HitSignals) -> HitSignals:
 
 
 def with_documents(hits: Sequence[HitSignals], documents: Sequence[str]) -> list[HitSignals]:
-    """Return hits that know of the best evidence for their document, that of worse hits left out.
+    """Return hits with the best evidence for their document: their own, or that of a better hit.
 
-    What ranks below a hit can then not change what is thought of it, however many are asked for.
+    Worse hits are left out, so that asking for more results does not change the relevance of the first.
     """
     best: dict[str, tuple[float, float, float]] = {}
     known: dict[int, HitSignals] = {}

@@ -1,4 +1,4 @@
-"""The floor under an answer: what no strategy ranked worth reading is dropped."""
+"""The floor under an answer: what every strategy ranks too low is dropped."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Which words of a query are only polite? "Can you tell me", "ich möchte wissen", "dites-moi", ", thanks".
 
-They say nothing of what is sought, but would count as words that a passage lacks. A closed list of whole
-frames at the beginning of a query: `show me` is one, the `show` of `git show` and `SHOW TABLES` is none.
-Thanks at its end have a sign before them: "how to say thank you" asks about these words.
+Politeness says nothing about the subject, but its words would count as missing from a passage. What is taken
+off is a closed list of whole phrases at the beginning of a query: `show me` is one, the `show` of `git show`
+and `SHOW TABLES` is not. Thanks at the end need a sign before them: "how to say thank you" asks about them.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ _THANKS = pattern(
 
 
 def unframed(text: str) -> str:
-    """Return a query without what is only polite in it; as it is where hardly anything would be left."""
+    """Return a query without what is only polite in it, unless hardly anything would be left."""
     return _unopened(_unthanked(text))
 
 

@@ -34,7 +34,7 @@ class Fused(Struct, frozen=True):
 
 
 def fuse(name: str, ballots: Ballots, context: Context, blended: list[Ranked] | None = None) -> Fused:
-    """Return the order of a fusion of the table; `blended` is that of `blend`, where it is known already."""
+    """Return the order that a fusion of the table makes; `blended` is that of `blend`, if it is known."""
     if blended is None:
         blended = blend(ballots, context)
     ranked = blended if name == "blend" else FUSIONS[name](ballots, context)

@@ -7,12 +7,9 @@ its question word in the middle.
 
 from __future__ import annotations
 
+from concord.text.word_lists import listed
 
-def _listed(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-QUESTION_WORDS = _listed(
+QUESTION_WORDS = listed(
     """
     how why what when where who which whom whose how-to howto
     wie warum wieso weshalb wann wo wer wen wem wessen welche welcher welches welchen welchem woher wohin
@@ -31,29 +28,29 @@ QUESTION_WORDS = _listed(
 
 # Question words that are also English words: they count only beside a word of their own language.
 SHARED_QUESTION_WORDS: dict[str, frozenset[str]] = {
-    "comment": _listed("le la les un une des du de ce ça je on tu nous vous mon ma mes est sont se faire"),
-    "was": _listed("ist sind der die das ein eine man bedeutet passiert kostet macht heißt kann ich wird"),
-    "hoe": _listed("de het een ik je werkt kan moet wordt maak"),
-    "come": _listed("il la lo si gli un una funziona posso è sono"),
+    "comment": listed("le la les un une des du de ce ça je on tu nous vous mon ma mes est sont se faire"),
+    "was": listed("ist sind der die das ein eine man bedeutet passiert kostet macht heißt kann ich wird"),
+    "hoe": listed("de het een ik je werkt kan moet wordt maak"),
+    "come": listed("il la lo si gli un una funziona posso è sono"),
 }
 
 # What may stand before a question word without hiding it: "in which year", "so how does it work".
-QUESTION_LEADS = _listed(
+QUESTION_LEADS = listed(
     "in on at by for from to with of about under since until during after through into and but so ok hi hello"
 )
 
 # A yes/no question has no question word; these open one before a subject, or when it ends in a question mark.
-AUXILIARIES = _listed(
+AUXILIARIES = listed(
     "is are was were do does did can could should would will has had may might must isn't aren't don't "
     "doesn't didn't can't couldn't shouldn't won't hasn't haven't"
 )
 
-SUBJECTS = _listed(
+SUBJECTS = listed(
     "i you he she it we they there the a an this that these those any anyone someone my your our its"
 )
 
 # With what a polite frame begins. Other queries need not wait until the pattern of all frames is compiled.
-FRAME_OPENERS = _listed(
+FRAME_OPENERS = listed(
     """
     can could do does explain give hello hey hi i i'd i'm please show tell we we'd will would
     bitte erklär erkläre erklären hallo ich kannst können könnten könntest nenne nennen sag sage sagen verrat
@@ -68,7 +65,7 @@ FRAME_OPENERS = _listed(
 )
 
 # With what thanks at the end of a query end, for the same reason.
-LAST_OF_THANKS = _listed(
+LAST_OF_THANKS = listed(
     """
     advance cheers lot much please thanks thx you
     bitte dank danke dankeschön dir ihnen schön sehr voraus
@@ -77,7 +74,7 @@ LAST_OF_THANKS = _listed(
     """
 )
 
-CONCEPT_WORDS = _listed(
+CONCEPT_WORDS = listed(
     """
     explain explains explained explaining explanation describe describes described describing
     understand understands understanding concept concepts conceptual
@@ -93,7 +90,7 @@ CONCEPT_WORDS = _listed(
 
 # Quantities that people look up. Words that are as often something else (rate limit, volume mount, number
 # theory, page size) are left out: a wrong "factual" costs more than a missed one.
-METRIC_WORDS = _listed(
+METRIC_WORDS = listed(
     """
     price prices cost costs revenue revenues profit profits budget budgets salary salaries wage wages income
     earnings fee fees expense expenses turnover gdp population percentage percent latency throughput headcount
@@ -117,7 +114,7 @@ UNSPACED_METRICS = (
 )
 
 # Capitalised at the head of a sentence, but never part of a name.
-FUNCTION_WORDS = _listed(
+FUNCTION_WORDS = listed(
     """
     a an the this that these those there here it its i i'm i've my me we our you your he his she her they
     their them and or but nor not no yes if then else than as at by for from in into of off on onto out over
@@ -138,7 +135,7 @@ FUNCTION_WORDS = _listed(
 )
 
 # Words that open a request rather than a name: "Install Docker" is about Docker, not about Install Docker.
-OPENERS = _listed(
+OPENERS = listed(
     """
     add allow build change check clone configure connect convert create debug delete deploy design disable
     download enable export find fix get give implement import improve install learn list make manage migrate
@@ -149,21 +146,21 @@ OPENERS = _listed(
 
 # Words that are seldom part of a name, and when they are. Articles and prepositions of languages that write
 # nouns small: what has a capital after them is a name (Los Angeles, La Paz), not in German (Die Anmeldung).
-NAME_PARTICLES = _listed("los las el la le les il de du di del da van")
+NAME_PARTICLES = listed("los las el la le les il de du di del da van")
 # They praise what follows, unless the whole query is capitalised as a name is (New Zealand, Best Buy) …
-NAME_ADJECTIVES = _listed("new best top good")
+NAME_ADJECTIVES = listed("new best top good")
 # … or it is one of these.
 NAMED_AFTER: dict[str, frozenset[str]] = {
-    "new": _listed(
+    "new": listed(
         "york zealand orleans jersey mexico hampshire delhi england guinea caledonia haven brunswick south"
     ),
-    "best": _listed("buy western"),
-    "top": _listed("gun gear"),
+    "best": listed("buy western"),
+    "top": listed("gun gear"),
 }
-FIRST_NAMES = _listed("will may")  # that ask or allow, too
+FIRST_NAMES = listed("will may")  # that ask or allow, too
 
 # Spelled with capitals inside by their owners. They are names like Python or Docker, not identifiers.
-BRANDS = _listed(
+BRANDS = listed(
     """
     javascript typescript coffeescript github gitlab bitbucket gitops devops devsecops mlops youtube linkedin
     paypal powerpoint powershell wordpress whatsapp facebook tiktok airbnb macbook imac iphone ipad ipod
@@ -178,10 +175,10 @@ BRANDS = _listed(
 )
 
 # Dotted, yet no identifiers.
-ABBREVIATIONS = _listed("e.g i.e a.m p.m a.k.a n.b p.s w.r.t i.i.d c.f q.e.d ph.d m.sc b.sc")
+ABBREVIATIONS = listed("e.g i.e a.m p.m a.k.a n.b p.s w.r.t i.i.d c.f q.e.d ph.d m.sc b.sc")
 
 # Before a number they make it a name ("error 404", "RFC 2616", "PEP 8"), however short the number is.
-DESIGNATORS = _listed(
+DESIGNATORS = listed(
     """
     error errno code port issue ticket bug pr rfc pep iso iec ieee din http status exit form article
     regulation directive flight model serial isbn apollo boeing airbus
@@ -189,7 +186,7 @@ DESIGNATORS = _listed(
 )
 
 # Capitalised before a number without making it a name: "Chapter 3", "Top 10", "January 15", "Version 2".
-COUNTED = _listed(
+COUNTED = listed(
     """
     chapter section figure fig table page step part level day week month year lesson unit volume appendix
     phase episode season grade class group type version release number no question item row line column slide
@@ -199,7 +196,7 @@ COUNTED = _listed(
 )
 
 # After a number they make it a quantity.
-UNITS = _listed(
+UNITS = listed(
     """
     % percent ‰ kg kilograms grams mg µg lb lbs pounds oz tons tonnes km kilometers kilometres meters metres
     cm mm nm µm miles mi ft feet inch inches yards acres hectares l ml litres liters gallons kb mb gb tb pb
@@ -216,10 +213,10 @@ UNITS = _listed(
 )
 
 # Quantities only when they touch the number: "5m" is a length, "5 m" is too rare to guess.
-TOUCHING_UNITS = _listed("s m h g w v am pm")
+TOUCHING_UNITS = listed("s m h g w v am pm")
 
-# One of them more or less makes another statement of a text. The t is that of don't, the n that of n'est.
-NEGATIONS = _listed(
+# A text with one of these words more or less says something else. The t is that of don't, the n of n'est.
+NEGATIONS = listed(
     """
     not no never none nothing nobody nowhere neither nor without cannot t hardly unless except only
     nicht kein keine keinen keinem keiner keines nie niemals ohne weder nichts niemand außer nur
@@ -231,8 +228,8 @@ NEGATIONS = _listed(
 )
 UNSPACED_NEGATIONS = frozenset("不没沒未无無非否莫勿禁ぬ않못없안") | {"ない", "ませ", "なし"}
 
-# And so does one of them in the place of another: may and must, before and after.
-OPPOSED = _listed(
+# A text with one of these words in the place of another says something else: may and must, before and after.
+OPPOSED = listed(
     """
     may might must can could shall should will would and or all any some always sometimes yes true false
     before after until since above below over under more less fewer most least minimum maximum min max

@@ -1,6 +1,6 @@
-"""How is a chunk moved up in an order that is there already? By a share of how far apart its scores are.
+"""How is a chunk moved up in an order? Its score grows by a share of the range of all scores.
 
-So a lift means the same whichever fusion made the scores, and so does a score that is stretched.
+So a lift means the same whichever fusion made the scores.
 """
 
 from __future__ import annotations
@@ -29,6 +29,6 @@ def stretched(scores: Sequence[float], low: float) -> list[float]:
 
 
 def score_range(ranked: Sequence[Ranked]) -> float:
-    """Return how far apart the best and the worst score are; 1 where equal, so that a share of it moves."""
+    """Return how far apart the best and the worst score are; 1 if they are equal, so that a lift counts."""
     scores = [one.score for one in ranked]
     return (max(scores) - min(scores) if scores else 0.0) or 1.0

@@ -12,32 +12,36 @@ from itertools import pairwise
 from concord.text.contains import follows
 from concord.types import ChunkId
 
-# Shares of the range of scores. Both were chosen on collections of questions, which hardly feel them, and on
-# pairs of rare words that had to be found where they stand together (`python -m benchmarks lookup`).
+# Shares of the range of scores. Both were chosen on collections of questions, which they hardly change, and
+# on pairs of rare words that had to be found where they stand together (`python -m benchmarks lookup`).
 NEIGHBOURS = 0.2  # for a text in which all neighbours of the query stand close
 VERBATIM = 1.6  # on top of it, for one that has the whole query in its order, if all its words are rare
 # The share of a question all of whose significant words stand in their order: just below 1, which only bare
 # queries reach.
 SUBJECT = 0.99
-MOST_PAIRS = 16  # that are looked for: whoever pastes a page gets no better order for the time it would take
+MOST_PAIRS = 16  # that are looked for: more of a pasted page would take time and not improve the order
+
+Pairs = Mapping[tuple[str, str], float]  # neighbouring words of a query, with their weights
 
 
-def closeness(
-    words: Sequence[str], weights: Mapping[str, float], text: str, *, bare: bool
-) -> tuple[float, bool]:
+def neighbouring(words: Sequence[str], weights: Mapping[str, float]) -> Pairs:
+    """Return the neighbouring words of a query, each pair with the weight of its commoner word."""
+    pairs = [pair for pair in pairwise(words[: MOST_PAIRS + 1]) if pair[0] != pair[1]]
+    return {pair: min(weights.get(word, 0.0) for word in pair) for pair in pairs}
+
+
+def closeness(pairs: Pairs, text: str, *, bare: bool) -> tuple[float, bool]:
     """Return the share of a query's neighbouring words that stand close in a text, and whether all do.
 
-    Each pair counts by the weight of its commoner word. All of it is 1 where the query is bare, nothing but
-    these words: of a question, mostly its subject alone stands in a text.
+    Each pair counts by its weight. The share reaches 1 only for a bare query, without stop words: of a
+    question, a text mostly has no more than the subject.
     """
-    pairs = [pair for pair in pairwise(words[: MOST_PAIRS + 1]) if pair[0] != pair[1]]
-    worth = {pair: min(weights.get(word, 0.0) for word in pair) for pair in pairs}
-    close = [pair for pair in worth if follows(text, *pair)]
+    close = [pair for pair in pairs if follows(text, *pair)]
     if not close:
         return 0.0, False
-    if len(close) == len(worth):
+    if len(close) == len(pairs):
         return (1.0 if bare else SUBJECT), True
-    return sum(worth[pair] for pair in close) / (sum(worth.values()) or 1.0), False
+    return sum(pairs[pair] for pair in close) / (sum(pairs.values()) or 1.0), False
 
 
 def lifts(close: Mapping[ChunkId, float], rareness: float) -> dict[ChunkId, float]:

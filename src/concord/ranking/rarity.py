@@ -9,8 +9,8 @@ K1 = 1.2  # FTS5's, and so is B: a term's weight saturates at k1 + 1
 B = 0.75  # how far a chunk's length counts
 # Logarithmic: of 10,000 chunks 630 hold such a word. Link texts, whose words stand everywhere, are about so.
 COMMON = 0.3
-OTHERS = 20  # texts that a small store is thought to lack: more than a few, too few to be felt in a large one
-LEAST_IDF = 1e-6  # of what more than half of all chunks hold: it must not count against a chunk
+OTHERS = 20  # texts added for smoothing: they change much in a small store and nothing in a large one
+LEAST_IDF = 1e-6  # of words that more than half of all chunks hold: they must not count against a chunk
 
 
 def idf(chunks: int, holding: int) -> float:
@@ -21,14 +21,15 @@ def idf(chunks: int, holding: int) -> float:
 
 
 def idfs(chunks: int, frequencies: Mapping[str, int]) -> dict[str, float]:
-    """Return the idf of each word; one that nothing holds weighs most, for it asks for what is not there."""
+    """Return the idf of each word; a word that nothing holds weighs most."""
     return {word: idf(chunks, holding) for word, holding in frequencies.items()}
 
 
 def worths(chunks: int, frequencies: Mapping[str, int]) -> dict[str, float]:
-    """Return what each word of a query is worth as evidence: its idf, were there some texts more without it.
+    """Return what each word of a query is worth as evidence: its idf, smoothed.
 
-    Among a few texts a word that all of them hold would be worth nothing, and one that none holds everything.
+    It is counted as if the store had a few texts more, none of which holds the word. Else, in a store of few
+    texts, a word would be worth nothing where all hold it, and everything where none does.
     """
     return {word: worth(chunks, holding) for word, holding in frequencies.items()}
 
@@ -50,7 +51,7 @@ def coverage(found: Collection[str], weights: Mapping[str, float]) -> float:
 
 
 def rareness(chunks: int, frequencies: Mapping[str, int]) -> float:
-    """Return how rare the words of a query are on average: 0 where many chunks hold them, 1 where one."""
+    """Return how rare the words of a query are on average: 0 if many chunks hold each, 1 if one does."""
     if chunks < 2 or not frequencies:
         return 0.0
     total = math.fsum(math.log(chunks / max(1, holding)) for holding in frequencies.values())

@@ -1,7 +1,7 @@
 """The working set as a prior: what was read lately and often is a little likelier to be wanted again.
 
-Denning's working set keeps what was used within a window; here the window fades. The lift is a share of how
-far apart the scores are and bounded, so that it decides between passages that are about equally good.
+Denning's working set keeps what was used within a window; here the window fades. The lift is small, so that
+it only decides between passages that are about equally good.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from concord.types import Access, ChunkId, Ranked
 # because a habit says less about a query than its words do.
 MOST_LIFT = 0.05
 HALF_LIFE_S = 7 * 86_400.0
-HALF_TIMES = 3.0  # readings that count for half of what any number of them does
+HALF_TIMES = 3.0  # so many readings count half as much as infinitely many
 
 
 def habit(access: Access, now: float) -> float:
-    """Return how much of a habit a document is, from 0 to 1: how often it was read, fading since the last."""
+    """Return how habitually a document is read, from 0 to 1: how often, fading with time since the last."""
     recency = 0.5 ** (max(0.0, now - access.last_at) / HALF_LIFE_S)
     return float(recency * access.times / (access.times + HALF_TIMES))
 

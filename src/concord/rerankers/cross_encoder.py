@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from tokenizers import Encoding, Tokenizer
 
-_SINGLE, _TWO_CLASSES = 1, 2  # logits a pair: one for "relevant", or one against and one for it
+_SINGLE, _TWO_CLASSES = 1, 2  # logits for a pair: that of "relevant", or those of "irrelevant" and "relevant"
 _QUERY_SHARE = 2  # a query may fill this part of the window (a half): a longer one would leave no passage
 _BATCH_PAIRS = 4  # about 1,300 tokens: an encoder of this kind is fastest with one to two thousand
 _HINT = (
@@ -49,7 +49,7 @@ _HINT = (
 
 
 class _Model(NamedTuple):
-    """A loaded model: what makes pairs of texts into numbers, and what reads these."""
+    """A loaded model: its tokenizer and its network."""
 
     tokenizer: Tokenizer
     session: Any

@@ -15,6 +15,10 @@ BYTES_PER_TOKEN = 3
 # An agent that can read the two best passages in full seldom has to ask again; what is further down tells
 # more as several snippets than as a third whole passage.
 WHOLE_FIRST = 2
+# What is hardly an answer, beside one that is, is told by its snippet: of both the share of the best score
+# and the score itself, below which that is so.
+SLIGHT_SHARE = 0.1
+SLIGHT = 0.05
 
 Size = tuple[int, ...]  # bytes in each form
 
@@ -24,7 +28,7 @@ class Costs(NamedTuple):
 
     frame: Size  # all that is sent when there are no results
     entries: Sequence[Size]  # a result with its snippet
-    wholes: Sequence[Size]  # how much more it is with its whole text
+    wholes: Sequence[Size | None]  # how much more it is with its whole text; None of one that is not wanted
 
 
 class Packed(NamedTuple):
@@ -49,6 +53,12 @@ def choose(costs: Costs, max_bytes: int) -> Packed:
             whole.add(kept - 1)
     whole |= {i for i in range(WHOLE_FIRST, kept) if room.takes(wholes[i])}
     return Packed(kept, frozenset(whole))
+
+
+def are_slight(scores: Sequence[float]) -> list[bool]:
+    """Return which results are hardly answers, by their scores, beside one that is."""
+    most = min(SLIGHT, SLIGHT_SHARE * max(scores, default=0.0))
+    return [score < most for score in scores]
 
 
 def tokens(text: str) -> int:
@@ -81,8 +91,10 @@ class _Room:
     def __init__(self, taken: Size, max_bytes: int) -> None:
         self._left = [max_bytes - size for size in taken]
 
-    def takes(self, size: Size) -> bool:
-        """Make room for something if there is any."""
+    def takes(self, size: Size | None) -> bool:
+        """Make room for something if it is wanted and there is any."""
+        if size is None:
+            return False
         left = [have - need for have, need in zip(self._left, size, strict=True)]
         if min(left) < 0:
             return False

@@ -42,13 +42,15 @@ class Cursor(NamedTuple):
 
 
 def first_page(reference: str, catalog: Catalog, *, max_bytes: int, context: int = 0) -> Page:
-    """Return the beginning of what a reference stands for.
+    """Return the beginning of what a reference stands for; of its context before, as much as leaves it there.
 
     Raises:
         NotFound: nothing of that name is indexed.
         BadValue: the name fits several documents.
     """
     located = locate(reference, catalog, context=context)
+    if context:
+        located = located._replace(first=_first_in_sight(located, locate(reference, catalog), max_bytes))
     return _page(located, 0, max_bytes)
 
 
@@ -98,6 +100,17 @@ def _page(located: Located, offset: int, max_bytes: int) -> Page:
         return Page(_shown(passage, offset, text), _cursor(located, first, offset + len(text)))
     following = _cursor(located, end + 1, _overlap(located.chunks, end + 1)) if end < last else None
     return Page(_shown(passage, offset, text + seam), following)
+
+
+def _first_in_sight(wide: Located, meant: Located, max_bytes: int) -> int:
+    """Return with which chunk to begin, so that what is meant is on the page, with as much on either side."""
+    begin = meant.first
+    for around in range(1, meant.first - wide.first + 1):
+        end = min(wide.last, meant.last + around)
+        if utf8_length(joined(meant.chunks[meant.first - around : end + 1])) > max_bytes:
+            break
+        begin = meant.first - around
+    return begin
 
 
 def _shown(passage: Passage, offset: int, text: str) -> Passage:

@@ -18,7 +18,7 @@ CACHE_SECONDS = 60.0
 # minute: everybody's model, at the cost of everybody's searches.
 MOST_TOKENS = 512
 _SHARE = 7 / 8  # of a window: the rest is for what a model wants before a query, and for estimated tokens
-_TOKEN_CHARACTERS = 8  # more than a token has in any language, but for runs of one letter or of blanks
+_TOKEN_CHARACTERS = 8  # more than a token has in any language, except for runs of one letter or of blanks
 _CHARACTER_TOKENS = 4  # at most: one for each byte
 LANGUAGE_WORDS = 4  # by which a language can be told; fewer may be names
 TELLING_LETTERS = 4  # of a word: "en" or "la" is a word of many languages, and a token of most models
@@ -49,7 +49,7 @@ class QueryVectors:
         if (known := self._known(key)) is not None:
             return known
         vector = self._embedder.embed_query(text)
-        if len(vector) != identity.dimension * FLOAT_BYTES:  # kept, it would outlive the fault that made it
+        if len(vector) != identity.dimension * FLOAT_BYTES:  # in the cache it would outlive the fault
             raise wrong_dimension(identity, len(vector) // FLOAT_BYTES)
         with self._lock:
             self._kept[key] = (self._clock(), vector)

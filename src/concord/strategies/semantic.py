@@ -47,7 +47,7 @@ class Semantic:
         return self._index.fetch(chunk_ids)
 
     def fetch_ahead(self, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, Vector] | None:
-        """Return the same before it is known whether they are needed."""
+        """Return vectors before it is known whether they are needed."""
         return self._index.fetch(chunk_ids)
 
     def remembered(self, text: str) -> Vector | None:
@@ -82,22 +82,19 @@ class Fetched:
         """Return the cosines of the query and of the chunks."""
         return self._compared_with(self._query)
 
-    def drawn_cosines(self, like: Mapping[ChunkId, float], strength: float) -> dict[ChunkId, float]:
-        """Return the same of the query drawn towards some chunks by their weights.
-
-        That is Rocchio's feedback, among vectors.
-        """
+    def feedback_cosines(self, like: Mapping[ChunkId, float], strength: float) -> dict[ChunkId, float]:
+        """Return the same of the query moved towards some chunks by their weights (Rocchio 1971)."""
         import numpy as np
 
-        drawn = {self._places[i]: share for i, share in like.items() if i in self._places}
-        if not drawn:
+        weights = {self._places[i]: share for i, share in like.items() if i in self._places}
+        if not weights:
             return self.cosines()
-        nearby = np.average(self._matrix[[*drawn]], axis=0, weights=[*drawn.values()])
+        nearby = np.average(self._matrix[[*weights]], axis=0, weights=[*weights.values()])
         query = self._query + strength * nearby.astype(np.float32)
         return self._compared_with(query / np.linalg.norm(query))
 
     def likeness(self, chunk_id: ChunkId) -> dict[ChunkId, float]:
-        """Return the cosines of one of the chunks and the others; nothing where it has no vector."""
+        """Return the cosines between one chunk and each of the others; nothing if it has no vector."""
         if chunk_id not in self._places:
             return {}
         found = self._compared_with(self._matrix[self._places[chunk_id]])

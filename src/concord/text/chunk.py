@@ -7,9 +7,9 @@ so it is not done: no chunk speaks of two things. But scraps of pages are joined
 have pages whose headings are all top-level (Name, Synopsis, See Also): for 13 of 17 commands of PostgreSQL,
 asked for by name, such a scrap came first, and for 4 where they are joined. In code all neighbours may be
 joined, they share a file; but what a class begins with stays with the first of its methods.
-A section that is too long is cut in `cuts`, which knows the prices of all places. The chunks of a table leave
-room for the names of its columns, which all of them carry but the first: it begins with them. Those of a
-table in Markdown, which may be part of a section, carry them below its heading.
+A section that is too long is cut by `cuts`, which knows the price of a cut at any place. Every chunk of a
+table but the first, which begins with them, carries the names of the columns and leaves room for these.
+Chunks of a Markdown table, which may be part of a section, carry them below the heading.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["ChunkSize", "chunk"]
 _BLANK_LINES = re.compile(r"(?:[^\S\n]*+\n)*+")
 _SPACES = re.compile(r"[^\S\n]*+")
 
-_SCRAP = 4  # what is shorter than such a part of the target says too little by itself
+_SCRAP = 4  # a section shorter than the target divided by this says too little by itself
 
 Range = tuple[int, int]
 DEFAULT = ChunkSize()
@@ -69,7 +69,7 @@ def _sections(extracted: Extracted, tokens: Tokens, size: ChunkSize) -> list[Sec
         return _records(extracted, tokens, size)
     if extracted.type in MARKDOWN_TYPES:
         return read_markdown(extracted.text, extracted.body_start)
-    return read_plain(extracted.text)
+    return read_plain(extracted.text, extracted.language)
 
 
 def _records(extracted: Extracted, tokens: Tokens, size: ChunkSize) -> list[Section]:
@@ -81,10 +81,10 @@ def _records(extracted: Extracted, tokens: Tokens, size: ChunkSize) -> list[Sect
 
 
 def _runs(sections: list[Section], body_start: int, tokens: Tokens, size: ChunkSize) -> list[list[Section]]:
-    """Return the sections within which neighbours may be joined: front matter by itself where it says much.
+    """Return runs of sections within which neighbours may be joined; long front matter is a run of its own.
 
-    A few lines of it, or that of a short document, begin the first section. Alone they would be found before
-    what they speak of: of npm's 91 pages, such five lines came first for 16 of 30 queries.
+    Short front matter, or that of a short document, begins the first section. By itself it would be found
+    before the page: of npm's 91 pages, such five lines came first for 16 of 30 queries.
     """
     if not body_start or len(sections) == 1:
         return [sections]
@@ -129,7 +129,7 @@ def _with_what_follows(
 def _joined(
     sections: Sequence[Section], tokens: Tokens, size: ChunkSize, *, is_code: bool, across_headings: bool
 ) -> Iterator[list[Section]]:
-    """Yield runs of neighbouring sections that together are one chunk, or one section that may be several."""
+    """Yield neighbouring sections that make one chunk together, or one section, which may be cut later."""
     group: list[Section] = []
     length = 0
     for section in sections:
@@ -151,7 +151,7 @@ def _joined(
 
 
 def _without_scraps(groups: Iterable[list[Section]], tokens: Tokens, size: ChunkSize) -> list[list[Section]]:
-    """Return the groups, each scrap joined with what follows it, else with what precedes it, if it fits."""
+    """Return the groups, with each scrap joined to the next group, or to the one before, where it fits."""
     return _absorbed(_absorbed(groups, tokens, size, scrap=0), tokens, size, scrap=1)
 
 
@@ -188,7 +188,7 @@ def _are_related(before: Heading, heading: Heading) -> bool:
 
 
 def _are_of_one_release(before: Heading, heading: Heading) -> bool:
-    """Whether what is of a release is followed by more of it."""
+    """Whether a group of a release is followed by another of the same release."""
     release = release_of(before)
     return release is None or release in heading
 

@@ -18,7 +18,7 @@ _PAGES = pattern(r"^(?P<path>.+):p(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?$", r
 
 
 class Citation(Struct, frozen=True):
-    """A citation taken apart; lines or pages are as written, inclusive, and at most one of them is given."""
+    """A citation taken apart; it has lines, pages or neither, first and last included."""
 
     path: str
     lines: tuple[int, int] | None = None

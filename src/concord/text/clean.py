@@ -31,6 +31,9 @@ _LIGATURES = {
 # What ends a line where a word was divided: PDFium's marks, soft hyphens, and how OCR reads them.
 _DIVISION = re.compile(r"(?:[\x02\ufffe\xad]|(?<=[^\W\d_])¬)[ \t]*(?=\r?\n|\r)")
 _SOFT_HYPHEN = "\xad"
+_LEADERS = re.compile(
+    r"(?:[ \t]?[.·]){5,}+[ \t]*+"
+)  # to the page in a table of contents: dots, spaced or not
 _MARKS_WITHIN_LINES = re.compile(r"[\xad\ufffe](?!\n)")
 
 
@@ -69,7 +72,8 @@ def clean_pages(pages: Sequence[str]) -> tuple[str, tuple[int, ...]]:
 def _page_lines(page: str) -> list[str]:
     divided = _DIVISION.sub(_SOFT_HYPHEN, page)
     text = clean(divided.translate(_LIGATURES))
-    return [line.rstrip() for line in _MARKS_WITHIN_LINES.sub("", text).split("\n")]
+    shown = _LEADERS.sub(" … ", _MARKS_WITHIN_LINES.sub("", text))
+    return [line.rstrip() for line in shown.split("\n")]
 
 
 def _joined(pages: Sequence[str]) -> tuple[str, tuple[int, ...]]:

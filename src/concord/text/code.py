@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from concord.text.outline import Block, Heading, Section
 from concord.text.plain import read_unknown_code
+from concord.text.word_lists import listed
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Tree
@@ -47,18 +48,14 @@ _MAX_DEPTH = 8  # of definitions within definitions
 _MAX_NAME = 80  # characters
 
 
-def _names(row: str) -> frozenset[str]:
-    return frozenset(row.split())
-
-
-# The grammars name their nodes much alike; where one of these names occurs in several, it means the same.
-_CONTAINERS = _names(
+# The grammars name their nodes alike: a name that several of them have means the same in all.
+_CONTAINERS = listed(
     "class_definition class_declaration abstract_class_declaration class module singleton_class "
     "interface_declaration enum_declaration record_declaration struct_declaration trait_declaration "
     "namespace_declaration namespace_definition internal_module trait_item impl_item mod_item "
     "class_specifier struct_specifier"
 )
-_LEAVES = _names(
+_LEAVES = listed(
     "function_definition function_declaration generator_function_declaration function_signature "
     "function_item method_definition method_declaration constructor_declaration "
     "compact_constructor_declaration destructor_declaration operator_declaration method "
@@ -66,16 +63,16 @@ _LEAVES = _names(
     "type_alias_declaration type_definition type_item alias_declaration struct_item enum_item "
     "union_item macro_definition enum_specifier union_specifier preproc_function_def"
 )
-_TRANSPARENT = _names(
+_TRANSPARENT = listed(
     "ERROR preproc_ifdef preproc_if preproc_else preproc_elif linkage_specification declaration_list "
     "if_statement elif_clause else_clause try_statement except_clause finally_clause block"
 )
-_WRAPPERS = _names(
+_WRAPPERS = listed(
     "decorated_definition export_statement template_declaration ambient_declaration "
     "expression_statement lexical_declaration variable_declaration"
 )
-_FUNCTION_VALUES = _names("arrow_function function_expression generator_function class")
-_LEADING = _names("comment line_comment block_comment attribute_item decorator")
+_FUNCTION_VALUES = listed("arrow_function function_expression generator_function class")
+_LEADING = listed("comment line_comment block_comment attribute_item decorator")
 
 _RECEIVER = re.compile(r"(\w+)(?:\[.*\])?\s*\)$")  # Server in (s *Server), List in (l List[T])
 _CLOSING = re.compile(r"(?:\bend\b|\W)*+")  # brackets and blank lines: the end of what came before

@@ -1,7 +1,7 @@
 """Does a text hold a word, a phrase, or one word close to another? As the index would find them.
 
-A query is looked for in one text after another, and a text is asked for one word after another: what is made
-of either is kept for a while.
+One query is looked for in many texts, and one text is asked for many words, so both are cached in the form in
+which they are compared.
 """
 
 from __future__ import annotations
@@ -29,22 +29,34 @@ def contains(text: str, term: str) -> bool:
 
 def follows(text: str, first: str, second: str) -> bool:
     """Whether a word stands in a text right after another, or one word later, in any spelling of both."""
-    afters = _spellings(second)
-    return any(_follows(text, before, after) for before in _spellings(first) for after in afters)
-
-
-def _follows(text: str, first: str, second: str) -> bool:
-    if text.isascii() and not all(beginning(one) in _lowered(text) for one in (first, second)):
+    befores = _possible_roots(text, first)
+    afters = _possible_roots(text, second) if befores else ()
+    if not afters:
         return False
     words = _words(text)
-    runs = (words[at:].split(" ", _CLOSE + 1)[: _CLOSE + 1] for at, _ in candidates(words, first))
-    return any(stem(word) == first and second in map(stem, after) for word, *after in runs)
+    return any(
+        root in afters
+        for before in befores
+        for at, word in candidates(words, before)
+        if stem(word) == before
+        for root in map(stem, words[at:].split(" ", _CLOSE + 1)[1 : _CLOSE + 1])
+    )
+
+
+def _possible_roots(text: str, word: str) -> tuple[str, ...]:
+    """Return the stems of a word's spellings, without those that the text clearly does not hold."""
+    spellings = _spellings(word)
+    if not text.isascii():
+        return tuple(root for root, _ in spellings)
+    lowered = _lowered(text)
+    return tuple([root for root, start in spellings if start in lowered])
 
 
 @lru_cache(maxsize=256)
-def _spellings(word: str) -> tuple[str, ...]:
-    """Return the first token of a word, and those of its other spellings."""
-    return (*_tokens(word)[:1], *map(stem, other_spellings(word)))
+def _spellings(word: str) -> tuple[tuple[str, str], ...]:
+    """Return the first token of a word and those of its other spellings, each with its beginning."""
+    roots = (*_tokens(word)[:1], *map(stem, other_spellings(word)))
+    return tuple((root, beginning(root)) for root in roots)
 
 
 @lru_cache(maxsize=256)

@@ -181,7 +181,7 @@ _INSIDE: dict[str, Inside] = {
 
 
 def _discounted(cuts: list[Cut], page_starts: Sequence[int]) -> list[Cut]:
-    """Make cuts where a page begins cheaper, so that a citation names one page where it can."""
+    """Make cuts at the beginning of a page cheaper, so that a citation names a single page if possible."""
     if not page_starts:
         return cuts
     pages = frozenset(page_starts)

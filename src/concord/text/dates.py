@@ -1,7 +1,7 @@
 """The same day in another form: 2025-06-24, 24.06.2025, 6/24/2025, June 24th, 2025, 24. Juni 2025.
 
-A text has one of them and a query another, so a query asks for all. Of 06/07/2025 nobody can tell which
-number is the month: both are tried. Two digits are no year. A day without a year (24 June) is that of any.
+A text has one form and a query another, so a query looks for all. In 06/07/2025 either number may be the
+month: both are tried. Two digits are no year. A day without a year (24 June) may be of any year.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import product
 
 from msgspec import Struct
 
-from concord.text.characters import folded
+from concord.text.characters import folded, has_digit
 from concord.text.pattern import pattern
 
 # Without their accents, as the index has them; one month after the other.
@@ -57,7 +57,7 @@ _DATE = pattern(
     r"(?!(?!T[0-9])\w|[./-][0-9])",  # a time may follow: 2025-06-24T10:00:03Z
     re.IGNORECASE,
 )
-_BY_HOUR = "t0", "t1", "t2"  # how such a time begins, which the index has as one word with the day: 24t10
+_BY_HOUR = "t0", "t1", "t2"  # how such a time begins; in the index it is one word with the day: 24t10
 _CENTURIES = "19", "20"
 # Without its year, a day of another language than English comes before its month: Mars 2 is a probe.
 _ANY_YEAR = pattern(
@@ -81,20 +81,20 @@ class Day(Struct, frozen=True, order=True):
     day: int
 
 
-class Dated(Struct, frozen=True):
+class WrittenDate(Struct, frozen=True):
     """A date as it is written in a text, and the days that it may be."""
 
     written: str
     days: tuple[Day, ...]
 
 
-def dates_in(text: str) -> Iterator[Dated]:
+def dates_in(text: str) -> Iterator[WrittenDate]:
     """Yield the dates of a text that have a day, a month and a year."""
-    if len(text) < _SHORTEST or not any(map(str.isdigit, text)):
+    if len(text) < _SHORTEST or not has_digit(text):
         return
     for found in _DATE.finditer(text):
         if days := _days(found):
-            yield Dated(found[0], days)
+            yield WrittenDate(found[0], days)
 
 
 def without_dates(text: str) -> str:
@@ -102,20 +102,20 @@ def without_dates(text: str) -> str:
     return _DATE.sub(" | ", text)
 
 
-def yearless_in(text: str) -> Iterator[Dated]:
+def yearless_in(text: str) -> Iterator[WrittenDate]:
     """Yield the days of a text that have a month, by its name, and no year."""
-    if not any(map(str.isdigit, text)):
+    if not has_digit(text):
         return
     for found in _ANY_YEAR.finditer(text):
         name = found["m"] or found["m2"]
         is_verb = name == "may" and not (found["th"] or found["th2"])  # step 3 may fail
         if not is_verb and (days := _valid([(None, month_number(name), int(found["d"] or found["d2"]))])):
-            yield Dated(found[0], days)
+            yield WrittenDate(found[0], days)
 
 
 @lru_cache(maxsize=256)
 def days_of(text: str) -> tuple[Day, ...]:
-    """Return the days that a text may be, if it is a date and nothing else."""
+    """Return the days that a text may mean, if it is a date and nothing else."""
     if not _SHORTEST <= len(text) <= _LONGEST or not text[-1].isdigit():
         return ()
     found = _DATE.fullmatch(text)
@@ -140,7 +140,7 @@ def forms(day: Day) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def begun_forms(day: Day) -> tuple[str, ...]:
-    """Return ways to write a day of which the last word has only begun: a time or a year ends it."""
+    """Return the beginnings of further ways to write a day, which a time or a year completes."""
     before = f"{day.year} " if day.year else ""
     found = [f"{before}{day.month:02} {day.day:02}{hour}" for hour in _BY_HOUR]
     if day.year is None:
@@ -203,5 +203,5 @@ def _ordinal(number: int) -> str:
 
 
 def is_open_span(asked: str) -> bool:
-    """Whether a query asks about all that came before, after or between something: others answer it too."""
+    """Whether a query asks about a span (before, after, between): then other days answer it, too."""
     return _OPEN_SPAN.search(asked) is not None

@@ -42,8 +42,8 @@ class Node(Struct, frozen=True):
     match: Match
     asked: tuple[Token, ...]  # the words and phrases that it asks for
     dropped: Match | None = None  # what no hit may match
-    excluded: tuple[str, ...] = ()  # the same as texts, as far as it can be said so
-    texts: tuple[str, ...] = ()  # when it matches whatever has one of some texts: those
+    excluded: tuple[str, ...] = ()  # the same as texts, where it can be written so
+    texts: tuple[str, ...] = ()  # where it matches any text with one of some words or phrases: these
 
 
 class DoesNotParse(Exception):
@@ -51,7 +51,7 @@ class DoesNotParse(Exception):
 
 
 class NothingWanted(DoesNotParse):
-    """Something is excluded where nothing is asked for that it could be left out of."""
+    """The query only excludes: there is nothing to exclude from."""
 
 
 class _Item(Struct, frozen=True):
@@ -194,7 +194,7 @@ def _operand(tokens: Sequence[Token], at: int, depth: int, is_negative: bool) ->
 
 
 def _either(branches: Sequence[Node]) -> Node:
-    """Join alternatives; what one of them excludes the others may want."""
+    """Join alternatives; what one of them excludes is not excluded from all, because another may want it."""
     return Node(
         AnyOf(tuple(branch.match for branch in branches)),
         tuple(token for branch in branches for token in branch.asked),

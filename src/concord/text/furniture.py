@@ -1,4 +1,4 @@
-"""What is printed on every page and says nothing of this one: running headers, footers and page numbers.
+"""Running headers, footers and page numbers, which every page has and which say nothing of it.
 
 A line at the edge of a page is furniture when it recurs on most pages (or most left or right ones), with its
 numbers either the same everywhere or counting along with the pages: "Report 2021", "Page 3 of 10", "iv".
@@ -18,7 +18,7 @@ _IN_STEP = 0.8  # of its occurrences whose numbers must fit
 
 _DIGITS = re.compile(r"\d+")
 _MASK = "\0"  # no clean text has one
-_ROMAN = re.compile(r"(?=[ivxl])(?:xl|l?x{0,3})(?:i[xv]|v?i{0,3})", re.IGNORECASE)
+_ROMAN = re.compile(r"(?=[ivxl])(?:xl|l?x{0,3})(?:i[xv]|v?i{0,3})")
 _ROMAN_VALUES = {"i": 1, "v": 5, "x": 10, "l": 50}
 _PAGE_NUMBER = re.compile(r"(?:page |seite |p\. ?)\0(?: (?:of|von) \0| ?/ ?\0)?|[-–—] ?\0 ?[-–—]")
 

@@ -67,7 +67,7 @@ def _common(one: Heading, other: Heading) -> Heading:
 def _paths(text: str) -> list[tuple[int, Heading]]:
     """Return where the headings of a chunk stand, with their paths.
 
-    None where one of them has no words, or is above the first: what else that is under is not in the chunk.
+    None if a heading has no words, or a higher level than the first: then the chunk lacks what is above it.
     """
     from concord.text.heading_words import line_words  # late: few passages have headings inside
 

@@ -89,7 +89,7 @@ def joined_names(word: str) -> list[str]:
 
 
 def version_number(word: str) -> str | None:
-    """Return the number of a version that is written with a v: of v3.2, 3.2. One without a dot is a name."""
+    """Return the number of a version with a v before it: 3.2 for v3.2. Without a dot (v3) it is a name."""
     return word[1:] if word[:1] in ("v", "V") and is_version(word) else None
 
 

@@ -14,6 +14,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from concord.text.heading_words import heading_words, line_words
+from concord.text.labels import labels_of
 from concord.text.outline import Block, Kind, Section, open_section
 from concord.text.releases import Rank, heading_ranks
 
@@ -61,7 +62,7 @@ class _Lines(NamedTuple):
 
 
 def read_markdown(text: str, body_start: int = 0) -> list[Section]:
-    """Return the sections of a Markdown text; what precedes its body, which is data, is one of its own."""
+    """Return the sections of a Markdown text; the front matter before its body is a section of its own."""
     lines = text.split("\n")
     offsets = list(accumulate((len(line) + 1 for line in lines), initial=0))
     offsets[-1] = len(text)
@@ -75,20 +76,20 @@ def read_markdown(text: str, body_start: int = 0) -> list[Section]:
         if block.level:
             rank, (_, title) = next(headings)
             path = [*(outer for outer in path if outer[0] < rank), (rank, title)]
-            open_section(sections, tuple(words for _, words in path))
+            open_section(sections, tuple(words for _, words in path), labels_of(text, title))
         elif not sections:
             sections.append(Section((), []))
+        blocks = sections[-1].blocks
         before = found[index - 1] if index else None
-        reluctance = _reluctance(lines, before, block)
-        sections[-1].blocks.append(Block(offsets[block.first], end, block.kind, reluctance))
+        after_heading = blocks and blocks[-1].kind == "heading"
+        reluctance = _AFTER_HEADING if after_heading else _reluctance(lines, before, block)
+        blocks.append(Block(offsets[block.first], end, block.kind, reluctance))
     return [Section((), [Block(0, body_start, "solid")]), *sections] if body_start else sections
 
 
 def _reluctance(lines: Sequence[str], before: _Lines | None, block: _Lines) -> float:
     if before is None:
         return 0.0
-    if before.kind == "heading":
-        return _AFTER_HEADING
     if before.kind == "prose" and (block.kind == "solid" or block.reluctance):
         last = lines[before.after - 1].rstrip()
         return _AFTER_COLON if last.endswith((":", "：")) else block.reluctance

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 
 from concord.errors import BadValue
 from concord.text.pattern import pattern
@@ -41,3 +41,13 @@ def _is_day(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def told(seconds: float) -> str:
+    """Return a moment as `moment` takes it, in the zone of this machine; the ends of a day as that day."""
+    try:
+        given = datetime.fromtimestamp(seconds)
+    except (OverflowError, ValueError, OSError):
+        return f"{seconds:g} s after 1970"
+    is_day = given.time() in (time.min, time.max)
+    return given.date().isoformat() if is_day else given.isoformat("T", "minutes")

@@ -44,24 +44,24 @@ class Month(Struct, frozen=True):
     number: int
 
 
-class Named(Struct, frozen=True):
+class WrittenMonth(Struct, frozen=True):
     """A month as it is written in a text."""
 
     written: str
     month: Month
 
 
-def months_in(text: str) -> Iterator[Named]:
+def months_in(text: str) -> Iterator[WrittenMonth]:
     """Yield the months of a text that have a year and no day."""
     for line in filter(_YEAR.search, text.split("\n")):
         for found in _MONTH.finditer(without_dates(line)):
             if month := _month(found):
-                yield Named(found[0], month)
+                yield WrittenMonth(found[0], month)
 
 
 @lru_cache(maxsize=256)
 def month_of(text: str) -> Month | None:
-    """Return the month that a text is, if it is that and nothing else."""
+    """Return the month that a text names, if it has nothing else in it."""
     return next((one.month for one in months_in(text) if one.written == text), None)
 
 
@@ -76,8 +76,8 @@ def months_told(text: str) -> Iterator[Month]:
 def is_of(text: str, month: Month) -> bool:
     """Whether a text may be about a month: has it in any form, a day of it, or its name and its year.
 
-    They may stand in a row (April and May 2025), in a table or in a path; whether a name and a year are of
-    one month is not asked, because to miss what is there is worse.
+    Name and year may stand apart: in a row (April and May 2025), in a table or in a path. That they belong to
+    one month is not checked, because to miss what is there is worse.
     """
     has_year = str(month.year) in text
     if has_year and _in_numbers(month).search(text):
@@ -95,7 +95,7 @@ def is_span(asked: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _named(month: Month) -> re.Pattern[str]:
-    """Return a pattern of the names of a month in any case, but for the verb that is one of them."""
+    """Return a pattern of the names of a month in any case, except for the verb may."""
     names = "|".join(name.translate(_ACCENTED) for name in month_names(month) if name in _NAMES - {"may"})
     verb = r"|(?-i:M(?:ay|AY)|may(?!\s+(?!of\b)[^\W\d]))" if month.number == _MAY else ""
     return re.compile(rf"(?<![^\W_])(?:{names}{verb})(?![^\W_])", re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""How near is a typed word to the words of an index? Edits, beginnings and parts, for those who mistype.
+"""How near is a mistyped word to the words of an index? By edits, beginnings and parts.
 
 An index holds stems, so a typed word is near a token when either the word or its stem is; what a person is
 shown is a word that really stands in a text. Numbers are never near each other: 404 is no misspelt 403.

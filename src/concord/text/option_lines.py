@@ -1,8 +1,7 @@
-"""Which line of a text describes an option of a command, and is it the entry that tells all of it?
+"""Which line of a text describes an option of a command, and is that its entry, which tells most?
 
-Manuals as plain text have an option in three places: as the term of its entry, with what is said of it below
-and further in, in a summary, with a few words after it, and anywhere in a sentence, where a line may happen
-to begin with it.
+A manual in plain text names an option in three places: as the term of its entry, with indented text below; in
+a summary, with a few words after it; and in a sentence, of which a line may happen to begin with the option.
 """
 
 from __future__ import annotations

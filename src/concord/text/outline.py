@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 # How a block may be cut when it must be: prose between sentences, solid (code, tables, quotes, HTML) between
@@ -37,11 +38,19 @@ class Section(NamedTuple):
         return self.blocks[-1].end
 
 
-def open_section(sections: list[Section], heading: Heading) -> None:
-    """Begin a section; a heading with nothing but a deeper one below it belongs to that one's section."""
+def open_section(sections: list[Section], heading: Heading, is_label: Callable[[Block], bool]) -> None:
+    """Begin a section; a heading with nothing but a deeper one below it belongs to that one's section.
+
+    What the section before ends with begins it, as far as that only names what is below.
+    """
+    labels: list[Block] = []
+    while sections and (above := sections[-1].blocks) and is_label(above[-1]):
+        labels.insert(0, above.pop()._replace(kind="heading"))
+        if not above:
+            sections.pop()
     if sections:
         last, blocks = sections[-1]
         if blocks and len(heading) > len(last) and all(block.kind == "heading" for block in blocks):
-            sections[-1] = Section(heading, blocks)
+            sections[-1] = Section(heading, blocks + labels)
             return
-    sections.append(Section(heading, []))
+    sections.append(Section(heading, labels))

@@ -14,7 +14,8 @@ from unicodedata import normalize
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.text.dates import dates_in, days_of, yearless_in
+from concord.text.characters import has_digit
+from concord.text.dates import days_of
 from concord.text.expression import (
     OPERATORS,
     DoesNotParse,
@@ -27,18 +28,8 @@ from concord.text.expression import (
 )
 from concord.text.identifiers import is_version, joined_names
 from concord.text.pattern import pattern
-from concord.text.quarters import quarters_in
 from concord.text.stopwords import is_stop_word, significant
-from concord.text.terms import (
-    all_of,
-    any_of,
-    day_matches,
-    form_matches,
-    loose_match,
-    loose_words,
-    phrase_match,
-    quarter_matches,
-)
+from concord.text.terms import all_of, any_of, loose_match, loose_words, phrase_match
 from concord.types import Match, Without
 
 MAX_TERMS = 64  # that one query looks for: a pasted page is told apart by its longest words, and stays fast
@@ -66,7 +57,7 @@ class Parsed(Struct, frozen=True):
 
 
 class Dashed(NamedTuple):
-    """A word that a query excludes by a dash, and the last one before it that it does not."""
+    """A word with a dash, and the nearest word before it without one."""
 
     before: str  # empty where there is none
     word: str
@@ -135,33 +126,29 @@ def _literals(tokens: Sequence[Token]) -> Node | None:
     phrases = dict.fromkeys(token.text for token in tokens if token.kind == "phrase")
     asked = [Token("word", term) for term in terms] + [Token("phrase", text) for text in phrases][:MAX_TERMS]
     found = {token: match for token in asked if (match := match_of(token))}
-    match = all_of(_with_dates(found))
+    match = all_of(_with_times(found))
     return Node(match, tuple(found)) if match else None
 
 
-def _with_dates(found: Mapping[Token, Match]) -> list[Match]:
-    """Return what must all match: of the words of a date, these or the same day in another form."""
+def _with_times(found: Mapping[Token, Match]) -> list[Match]:
+    """Return what must all match; the words of a time, or the same time in another form."""
     by_word = {token.text: match for token, match in found.items() if token.kind == "word"}
-    dated: list[Match] = []
-    for words, match in _dates(by_word):
+    timed: list[Match] = []
+    for words, match in _times(by_word):
         as_typed = all_of([by_word.pop(word) for word in words if word in by_word])
-        dated += [alternatives] if as_typed and (alternatives := any_of([as_typed, match])) else []
+        timed += [alternatives] if as_typed and (alternatives := any_of([as_typed, match])) else []
     phrases = [match for token, match in found.items() if token.kind != "word"]
-    return [*by_word.values(), *dated, *phrases]
+    return [*by_word.values(), *timed, *phrases]
 
 
-def _dates(words: Iterable[str]) -> list[tuple[list[str], Match]]:
+def _times(words: Iterable[str]) -> list[tuple[list[str], Match]]:
     """Return the words of dates with several, of quarters and months, and what to look for instead."""
     text = " ".join(words)
-    if not any(map(str.isdigit, text)):
+    if not has_digit(text):
         return []
-    from concord.text.months import month_forms, months_in  # late: few queries have a number
+    from concord.text.written_times import times_in  # late: few queries have a number
 
-    dates = [one for one in (*dates_in(text), *yearless_in(text)) if " " in one.written]
-    forms = [(one.written, [form for day in one.days for form in day_matches(day)]) for one in dates]
-    forms += [(one.written, quarter_matches(one.quarter)) for one in quarters_in(text)]
-    forms += [(one.written, form_matches(month_forms(one.month))) for one in months_in(text)]
-    return [(written.split(), match) for written, found in forms if (match := any_of(found))]
+    return [(written.split(), match) for written, match in times_in(text)]
 
 
 def _parsed(node: Node | None) -> Parsed:
@@ -173,7 +160,7 @@ def _parsed(node: Node | None) -> Parsed:
     words = _loose_words([*(term for term in terms if term not in begun), *_words_of(phrases)])
     whole = [token for token in node.asked if token.kind == "phrase" or token.is_prefix or _is_whole(token)]
     kept = [match for token in whole if (match := match_of(token))]
-    kept += [match for _, match in _dates(terms)]
+    kept += [match for _, match in _times(terms)]
     kept += _names(term for term in terms if term not in begun)
     return Parsed(
         terms=tuple(terms),

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from concord.text.characters import folded
+from concord.text.characters import folded, has_digit
 from concord.text.pattern import pattern
 
 # Without their accents, as the index has them; one quarter after the other.
@@ -42,30 +42,30 @@ class Quarter(Struct, frozen=True):
     number: int
 
 
-class Named(Struct, frozen=True):
+class WrittenQuarter(Struct, frozen=True):
     """A quarter as it is written in a text."""
 
     written: str
     quarter: Quarter
 
 
-def quarters_in(text: str) -> Iterator[Named]:
+def quarters_in(text: str) -> Iterator[WrittenQuarter]:
     """Yield the quarters of a text that have a year."""
-    if not any(map(str.isdigit, text)):
+    if not has_digit(text):
         return
     for found in _QUARTER.finditer(text):
         if number := _number(found["q"] or found["q2"]):
-            yield Named(found[0], Quarter(int(found["y"] or found["y2"]), number))
+            yield WrittenQuarter(found[0], Quarter(int(found["y"] or found["y2"]), number))
 
 
 @lru_cache(maxsize=256)
 def quarter_of(text: str) -> Quarter | None:
-    """Return the quarter that a text is, if it is that and nothing else."""
+    """Return the quarter that a text names, if it has nothing else in it."""
     return next((one.quarter for one in quarters_in(text) if one.written == text), None)
 
 
 def is_of(text: str, quarter: Quarter) -> bool:
-    """Whether a text is about a quarter: has it, or, apart from other years, its number and its year."""
+    """Whether a text is about a quarter: has it, or has its number and its year apart from each other."""
     if any(one.quarter == quarter for one in quarters_in(text)):
         return True
     rest = _QUARTER.sub(" ", text)
@@ -95,5 +95,5 @@ def numerals(quarter: Quarter) -> tuple[str, ...]:
 
 
 def _number(written: str) -> int:
-    """Return which quarter it is; 0 for what is none, such as a fiscal quarter."""
+    """Return the number of a quarter; 0 for anything else, such as a fiscal quarter."""
     return _NUMBER_OF.get(" ".join(folded(written)), 0)

@@ -1,8 +1,7 @@
 """Where the records of data begin: the rows of a table, the values of JSON, the lines of anything else.
 
 A record that fits into a chunk is never cut. The rows of a table say little without the names of its columns,
-so the row that holds these is the heading of all of them. Values of JSON stand under the keys that lead to
-them.
+so the row of names is the heading of all other rows. Values of JSON stand under the keys that lead to them.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ def read_json(text: str, fits: Callable[[int, int], bool]) -> list[Section]:
 
 
 def _separator(text: str) -> str:
-    """Return what most of the first lines have, and of these what they have most often."""
+    """Return the separator that most of the first lines have; among equals, the most frequent one."""
     lines = text[: 200 * _SEARCHED_ROWS].split("\n", _SEARCHED_ROWS)[:_SEARCHED_ROWS]
     return max(_SEPARATORS, key=lambda one: (sum(one in line for line in lines), text.count(one, 0, 2000)))
 

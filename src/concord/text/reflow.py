@@ -38,7 +38,8 @@ _HYPHENATING = frozenset(
     )
 )
 
-_SENTENCE_END = re.compile(r"[.!?…:;。！？][\"'”’»)\]]*$")
+# The page of an entry in a table of contents ends it, too.
+_SENTENCE_END = re.compile(r"[.!?…:;。！？][\"'”’»)\]]*$|… [ivxlc\d]+$")
 _PARAGRAPH_END = re.compile(r"[.!?…。！？][\"'”’»)\]]*$")
 _ENDS_IN_LOWER_CASE = re.compile(r"(?<!\S)[a-zß-öø-ÿ]+,?$")
 _MANY_NEWLINES = re.compile(r"\n{3,}")

@@ -1,4 +1,4 @@
-"""Which headings name a release, is one of them a title, and how far out does each of a changelog stand?
+"""Which headings name a release, is one of them a title, and what is the level of each in a changelog?
 
 Many changelogs in Markdown have a release and its sections at one level, or releases at two (`# 1.3.0` above
 `## 1.2.6`). By their levels alone a section would stand under no release, and one release below another.
@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from concord.text.characters import has_digit
 from concord.text.pattern import pattern
 
-SEVERAL = 2  # headings that a changelog has at least: one may be anything, such as the version of a licence
+SEVERAL = 2  # a changelog has at least two: a single one may be anything, such as the version of a licence
 
 _MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}"
 _DATE = rf"(?:\d{{4}}[-/.]\d\d?(?:[-/.]\d\d?)?|\d\d?\.\d\d?\.\d{{4}}|{_MONTH}[ .,\d]{{0,12}}\d{{4}})"
@@ -48,7 +49,7 @@ _LIKE_A_RELEASE = pattern(
 _CHAPTER = pattern(r"\d+\.\d+[ ]?[:–—-][ ](?!unreleased|upcoming|in[ ]dev)[^\W\d]", re.IGNORECASE)
 _BEGINS_WITH_ONE = pattern(r"\W*(?:(?:version|release)[ ]+)?v?\d+\.\d", re.IGNORECASE)
 
-Rank = tuple[int, ...]  # of a heading: it stands below those before it whose ranks are less
+Rank = tuple[int, ...]  # of a heading: it stands below earlier headings with lower ranks
 
 
 def release_at(text: str, start: int, end: int) -> re.Match[str] | None:
@@ -66,7 +67,7 @@ def is_release(words: str) -> bool:
 
 def names_release(title: str) -> bool:
     """Whether a heading that is marked as one names a release: its number may stand alone."""
-    if not any(map(str.isdigit, title)):
+    if not has_digit(title):
         return False
     return is_release(title) or _NUMBER_ALONE.fullmatch(title) is not None
 
@@ -93,8 +94,8 @@ def _is_of_many(title: str) -> bool:
 def heading_ranks(headings: Sequence[tuple[int, str]]) -> list[Rank]:
     """Return the ranks of headings, each given with its level: that, but for those of a changelog.
 
-    There all releases have the rank of the first, and what follows one, deeper or as a section of its own
-    level, stands below it.
+    In a changelog all releases have the rank of the first. What follows a release stands below it: deeper
+    headings, and sections that have the same level as the release.
     """
     sure = {at for at, (_, title) in enumerate(headings) if names_release(title)}
     if len({headings[at][1] for at in sure}) < SEVERAL:

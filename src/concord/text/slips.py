@@ -1,4 +1,4 @@
-"""Was a word mistyped, or was another word meant? What is put right unasked must be a slip.
+"""Is a word a slip for a known one? Only slips are corrected without being asked.
 
 An index holds few of the words of a language, and most short words are one letter from others: without bread
 in it, bread is near read. What people mistype has the first letter right, lacks a letter or has one twice,

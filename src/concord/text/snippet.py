@@ -30,7 +30,7 @@ _FRONT_MATTER = pattern(r"(---|\+\+\+)[ \t]*\n[\w-]+[ \t]*[:=][^\0]*?\n\1[ \t]*(
 
 _NUMBER_IN_ROW = pattern(r"""(?:^|[,;\t|])["' ]*[-+]?\d""")  # what has one is no row of names
 _UNCOUNTED: Mapping[str, float] = {}
-# What a word is worth that nobody has counted, as what was meant by one that is mistyped: a quarter hold it.
+# The worth of a word whose frequency is unknown, such as the one meant by a mistyped word: a quarter hold it.
 _USUAL = 1.0
 
 _TOKEN = pattern(r"[^ ]+")
@@ -75,17 +75,17 @@ def excerpt(
 ) -> Excerpt:
     """Return the part of a text, `width` characters at most, that has most of the words closest together.
 
-    Of several it is that with the word of the highest worth. White space is collapsed, edges fall between
-    words, and an ellipsis stands where text was left out: front matter too, unless it has more of the words
-    than any place below it. The names of a table's columns are shown for themselves only if nothing else is:
-    who asks for the price of something asks for its row. Where the `line` is known that was asked for, it is
-    that which begins there.
+    Of several such parts it is the one with the word of the highest worth. White space is collapsed, edges
+    fall between words, and an ellipsis stands where text was left out. Front matter is shown only if it has
+    more of the words than any place below it, and the row with the names of a table's columns only if no
+    other row has words: a query for the price of something wants its row. If `line` is given, the part begins
+    with the line at that offset.
     """
     flat = " ".join(text.split())
     if line is not None:
         return Excerpt(_of_line(text, flat, line, width), line)
     places = _places(flat, _targets(tuple(words)))
-    by_stem = {stem(form): worth for word, worth in worths.items() for form in folded(word)}
+    by_stem = _by_stem(tuple(worths.items()))
     first = _body_start(text)
     rows = _parted(places, _rows_start(text))[1] if is_table else []
     span = _best_span(rows or places, width, by_stem)
@@ -102,7 +102,7 @@ def excerpt(
 
 
 def _of_line(text: str, flat: str, line: int, width: int) -> str:
-    """Return the part of a text that has the line which begins at an offset, and most of what follows it."""
+    """Return the part of a text around the line that begins at an offset, mostly what follows the line."""
     if len(flat) <= width:
         return flat
     above, whole = " ".join(text[:line].split()), " ".join(text[line:].lstrip().partition("\n")[0].split())
@@ -113,9 +113,9 @@ def _of_line(text: str, flat: str, line: int, width: int) -> str:
 
 
 def _with_names(shown: str, text: str, flat: str, span: _Span, width: int) -> str:
-    """Return what is shown of a row of a Markdown table after the names of its columns.
+    """Return a row of a Markdown table with the names of the columns before it.
 
-    Without them where they are in it already, or would take more than half of the width.
+    The names are left out if they are shown already, or would take more than half of the width.
     """
     from concord.text.pipe_tables import line_at, row_at  # late: few passages have tables
 
@@ -133,7 +133,7 @@ def _with_names(shown: str, text: str, flat: str, span: _Span, width: int) -> st
 
 
 def _body_start(text: str) -> int:
-    """Return where in its flat form a text begins that has front matter above it; 0 if it has none."""
+    """Return where in its flat form a text begins below its front matter; 0 if it has none."""
     found = _FRONT_MATTER.match(text)
     above = " ".join(found[0].split()) if found else ""
     return len(above) + 1 if found and text[found.end() :].strip() else 0
@@ -150,15 +150,20 @@ def _parted(places: Sequence[_Place], at: int) -> tuple[list[_Place], list[_Plac
 
 
 def _rarest(places: Sequence[_Place], span: _Span) -> int:
-    """Return where in a stretch the word stands that the text has in the fewest places."""
+    """Return where in a stretch that word stands which occurs least often in the text."""
     often = Counter(place.target for place in places)
     inside = [place for place in places if span.start <= place.start and place.end <= span.end]
     return min(inside, key=lambda place: (often[place.target], place.start)).start
 
 
 def _unflattened(text: str, flat: str, at: int) -> int:
-    """Return where in a text the word begins that an offset of its flat form stands in."""
+    """Return where in a text the word begins that is at an offset of its flat form."""
     return len(text) - len(text.split(None, flat.count(" ", 0, at))[-1].lstrip())
+
+
+@lru_cache(maxsize=64)
+def _by_stem(worths: Sequence[tuple[str, float]]) -> Mapping[str, float]:
+    return {stem(form): worth for word, worth in worths for form in folded(word)}
 
 
 @lru_cache(maxsize=64)
@@ -177,7 +182,7 @@ def _raw_pairs(run: str) -> list[str]:
 
 
 def _places(flat: str, targets: _Targets) -> list[_Place]:
-    """Return where the words stand; where none does, where words stand that begin like them."""
+    """Return where the words stand; if none is there, where words stand that begin like them."""
     letters = aligned(flat)
     found = [place for root in targets.stems for place in _forms(letters, root)]
     if has_marks(flat):  # of words with signs, those letters are only parts
@@ -221,10 +226,10 @@ def _beginnings(letters: str, root: str) -> Iterator[_Place]:
 def _best_span(places: Sequence[_Place], width: int, worths: Mapping[str, float], start: int = 0) -> _Span:
     """Return the first of the narrowest stretches, within the width, that hold most different words.
 
-    Of as many words, those with the rarest come before narrower ones: "default" and "value" stand close
-    together all over a page of settings, and one name beside one of them is what was asked for. Without any
-    words it is the start. Narrow is what has little between its first word and its last: how long these are
-    says nothing.
+    Among stretches with as many words, a rarer word counts before narrowness: on a page of settings "default"
+    and "value" stand close together everywhere, and the name beside one of them is what was asked for. Width
+    is measured between the first word and the last; how long these are says nothing. Without any words the
+    stretch is the start.
     """
     inside: Counter[str] = Counter()
     best_worth, best, left = (0, 0.0, 0), _Span(0, start, start), 0

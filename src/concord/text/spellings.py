@@ -37,8 +37,8 @@ _SHORTEST_ROOT = 4  # letters that such words have at least in common
 _ISE = pattern(r"([a-z]{3,}[iy])([sz])((?:e|es|ed|er|ers|ing|able|ations?|ational)$)")
 _AEMIA = pattern(r"(a?)e(mi(?:a|as|c)$)")
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
-# As those write umlauts who have no key for them. Not at the end of a word (blue, does, fuel, Michael), and
-# not after another vowel or a q (neue, Quelle).
+# An umlaut as people without a key for it write it: ue. Not at the end of a word (blue, does, fuel, Michael),
+# and not after another vowel or a q (neue, Quelle).
 _SPELT_UMLAUT = pattern(r"(?<![aeiouyq])([aou])e(?=[bcdfghklmnprstwxz][a-z])")
 _NO_UMLAUTS = frozenset({"aerial", "aerials", "guest", "guests", "poets"})
 
@@ -69,7 +69,7 @@ def _with_umlauts_spelt(word: str) -> str | None:
 
 
 def _with_umlauts(token: str) -> str | None:
-    """Return a token as the index has it where the text has umlauts, which it loses there."""
+    """Return a token with u for ue and the like: the index has lost the dots of umlauts."""
     return _SPELT_UMLAUT.sub(r"\1", token) if token not in _NO_UMLAUTS else None
 
 

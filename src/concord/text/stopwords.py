@@ -1,21 +1,20 @@
 """Function words, and when a query may do without them.
 
 Languages are never mixed: `die`, `war`, `hat` and `son` are function words in one language and content in
-another. English words are dropped unless the query shows another language: by two different function words
-of it that English lacks, more of them than of English ones, and one that no English text would have. One
-alone is not enough: van der Waals and de novo occur in English, and so do Los Angeles and Des Moines.
+another. English function words are dropped unless the query is in another language. It is, if it has
+
+- two different function words of that language that English lacks,
+- more of these than of English ones, and
+- one that no English text would have: van der Waals, de novo, Los Angeles and Des Moines are English, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from concord.text.word_lists import listed
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-ENGLISH = _words("""
+ENGLISH = listed("""
     a about above across after again against all also although am among an and any anyone anything are
     aren't as at be because been before being below between both but by can can't cannot could couldn't
     did didn't do does doesn't doing don't done during each either else ever every for from further had
@@ -30,7 +29,7 @@ ENGLISH = _words("""
     yourself yourselves
 """)
 
-GERMAN = _words("""
+GERMAN = listed("""
     aber alle allem allen aller alles als also am an ander andere anderen auch auf aus bei beim bin bis
     bist da damit dann das dass dem den denn der des dich die dies diese diesem diesen dieser dieses dir
     doch dort du durch ein eine einem einen einer eines er es etwas euch euer für gegen gibt hab habe
@@ -43,7 +42,7 @@ GERMAN = _words("""
     zwischen
 """)
 
-FRENCH = _words("""
+FRENCH = listed("""
     à afin ai aient ainsi alors après as au aucun aura aussi autre autres aux avaient avait avant avec
     avez avoir avons c'est car ce ceci cela celle celles celui ces cet cette ceux chez combien comme
     comment dans de depuis des dont donc du elle elles en encore entre es est et étaient était étant été
@@ -53,7 +52,7 @@ FRENCH = _words("""
     tout toute toutes très tu un une vers vos votre vous y
 """)
 
-SPANISH = _words("""
+SPANISH = listed("""
     a al algo ante antes aquel aquella aunque bajo cada casi como cómo con contra cual cuál cuales
     cuáles cuando cuándo cuanto cuánto cuántos de del desde donde dónde durante e el él ella ellas ellos
     en entre era eran es esa esas ese eso esos está están esta estaba estas este esto estos fue fueron
@@ -62,7 +61,7 @@ SPANISH = _words("""
     sin sobre son su sus también tan te tiene tienen todo todos tu tú tus un una unos usted y ya yo
 """)
 
-ITALIAN = _words("""
+ITALIAN = listed("""
     a ad agli ai al alla alle allo anche ancora avere c'è che chi ci come con contro cosa così cui da
     dagli dai dal dalla dalle dallo degli dei del dell della delle dello di dopo dove e è ed era erano
     essere fa fino fra gli ha hai hanno ho i il in io la le lei li lo loro lui ma me mentre mi mia mie
@@ -72,7 +71,7 @@ ITALIAN = _words("""
     un una uno vi voi
 """)
 
-PORTUGUESE = _words("""
+PORTUGUESE = listed("""
     a à ao aos aquela aquele aquilo as às até cada com como da das de dela dele deles depois do dos e é
     ela elas ele eles em entre era eram essa esse esta está estão estas este estes eu foi foram há isso
     isto já lhe mais mas me mesmo meu minha muito na não nas nem no nos nós nossa nosso num numa o onde
@@ -81,7 +80,7 @@ PORTUGUESE = _words("""
     você vocês
 """)
 
-DUTCH = _words("""
+DUTCH = listed("""
     aan al alle alles als bij dan dat de deze die dit doch doen door dus een en er geen had haar heb
     hebben heeft hem het hier hij hoe hoeveel hun iemand iets ik in is ja je jij jullie kan kon kunnen
     maar me meer men met mij mijn moet na naar niet niets nog nu of om omdat ons onze ook op over reeds
@@ -91,9 +90,9 @@ DUTCH = _words("""
 
 OTHERS = (GERMAN, FRENCH, SPANISH, ITALIAN, PORTUGUESE, DUTCH)
 
-# Words of other scripts are never mistaken for English ones, so these count in any query.
+# In other scripts no word is mistaken for an English one, so these are function words in any query.
 OTHER_SCRIPTS = (
-    _words("""
+    listed("""
         а без более бы был была были было быть в вам вас весь во вот все всего всех вы где да даже для до его
         ее её если есть еще ещё же за здесь и из или им их к как какая какие какой какую когда кто ли либо мне
         может можно мы на над надо наш не него нет ни них но ну о об однако он она они оно от очень по под при
@@ -103,29 +102,29 @@ OTHER_SCRIPTS = (
         його й їх як яка який які яку коли кого кому мене ми мій на над не ні о один про та так там те ти то
         тому у це цей ця ці чи чому що щоб я
     """)
-    | _words("""
+    | listed("""
         αν από αυτά αυτή αυτό αυτός για δεν είναι ένα ένας εδώ εκεί έχει η ήταν θα και κάθε με μετά μη μην
         μια μία μου να ο οι όπου όταν ότι πολύ πόσο ποια ποιο ποιος πού που πριν προς πως πώς σας σε στα στη
         στην στις στο στον στους τα τη την της τι τις το τον του τους των χωρίς ως
     """)
-    | _words("""
+    | listed("""
         अगर अपना अपनी अपने आप इन इस इसका इसके इसे उन उनका उनके उस उसका उसके एक और कब कर करता करते करना करने का
         काफी कि किस किसी की कुछ के कैसे को कोई कौन क्या क्यों कहाँ कहां गया गई गए जब जहाँ जा जाता जाती जैसे जो तक
         तब तो था थी थे दिया द्वारा न नहीं ने पर बहुत भी मुझे मेरा मेरी मैं में यदि यह यहाँ या ये रहा रही रहे लिए
         लेकिन वह वहाँ वाला वाली वाले वे साथ से हम हमारा हमारे ही हुआ हुई हुए है हैं हो होता होती होते होना
     """)
-    | _words("""
+    | listed("""
         أن إن أو أين أي إذا إلى الذي التي ال أنا أنت إنها بعد بين ثم حتى حول دون ذلك على عن عند في قبل قد كان
         كانت كل كم كما كيف لا لقد لكن لم لماذا لن له لها ما متى مع من منذ نحن هذا هذه هل هم هناك هو هي و يا
     """)
-    | _words("""
+    | listed("""
         אבל או אולי אז איך אין אם אני אנחנו את אתה אתם בין גם האם הוא היא היה היו הם הן זה זו זאת יש כאן כדי
         כי כל כמה כמו לא לפני לי לך מאוד מה מי מתי נגד על עם עד ער רק של שם
     """)
 )
 
-# Function words of those languages that English text has as words or in names: alone they show nothing.
-_ALSO_ENGLISH = _words("""
+# Function words of those languages that also occur in English, as words or in names: they prove nothing.
+_ALSO_ENGLISH = listed("""
     a ai al alle also am an ante as bin come con dan das dei del den des die do doch dos dove due e en
     er es est fin for hat hem her hers hun i in ins is it kan la las le les li lo los ma main man me men
     mes met mi mia mine more na nada no non nos nu nun o ob of om on once op or os ou out over para pas

@@ -1,9 +1,9 @@
-"""Which document has replaced which, to go by what they say of themselves?
+"""Which document has replaced which, according to what they say of themselves?
 
 Front matter says it (`superseded_by: 0007-queues.md`, `supersedes: [3]`), and so does the status of a
 decision record (`Superseded by [ADR-7](0007-queues.md)`). Another document is named by its path, by a link,
-by the name or the number of its file, or by its title. Who names nobody that is there, or more than one, has
-said nothing: a document is hidden from searches only where it is clear which one holds instead.
+by the name or the number of its file, or by its title. A name that fits no document, or several, counts for
+nothing: a document is hidden from searches only where it is clear which one holds instead.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def declares(details: Mapping[str, Json]) -> bool:
 
 
 def status_of(text: str) -> str | None:
-    """Return the status of a decision record in Markdown, where that says by what it was replaced.
+    """Return the status of a decision record in Markdown, if it says what has replaced the record.
 
-    A text with several of them is a list of records, not one; what stands in a listing is an example.
+    A text with several statuses is a list of records, not a record; a status in a listing is an example.
     """
     statuses: list[str | None] = []
     headings, is_status = 0, False  # whether the section is one
@@ -77,9 +77,9 @@ def _replaced(status: str) -> str | None:
 
 
 def successors(documents: Sequence[Document], root: str) -> dict[str, str]:
-    """Return by document id which document has replaced it, among those of a source; `root` is its prefix.
+    """Return for documents of a source, by id, which one has replaced each; `root` is the source's prefix.
 
-    Where documents lead to each other in a circle, none of them is replaced: nobody would be left.
+    In a circle of documents that replace each other none is replaced: none would be left.
     """
     names = _Names(documents, root)
     said: defaultdict[str, set[str]] = defaultdict(set)  # by documents of themselves
@@ -98,7 +98,7 @@ def successors(documents: Sequence[Document], root: str) -> dict[str, str]:
 
 
 def _named(details: Mapping[str, Json], keys: frozenset[str]) -> Iterator[str]:
-    """Yield what details name under such keys, and if it is about who came after, in the status."""
+    """Yield the names that details have under such keys; for successors, also the one in the status."""
     for key, value in details.items():
         wanted = key.casefold().replace("-", "_").replace(" ", "_")
         if wanted in keys:
@@ -152,7 +152,7 @@ class _Names:
         return self._at(name, document.path) or self._called(name, document.path)
 
     def _at(self, path: str, base: str) -> str | None:
-        """Return what stands at a path: one from the folder of the document, or from that of the source."""
+        """Return the document at a path, relative to the folder of the naming document or of the source."""
         for start in (posixpath.dirname(base), self._root):
             place = posixpath.normpath(f"{start}/{path}")
             if known := self._by_path.get(place) or self._by_path.get(f"{place}.md"):
@@ -169,7 +169,7 @@ class _Names:
         return self._numbered(number, posixpath.dirname(base)) if number else None
 
     def _numbered(self, number: re.Match[str], folder: str) -> str | None:
-        """Return the one file of a folder with a number, after what is written before it, if that is."""
+        """Return the only file of a folder with that number, and with the word before it, if there is one."""
         before = (number[1] or "").casefold()
         found = [
             one

@@ -81,7 +81,7 @@ def symbol_at(text: str, at: int, carried: Heading) -> Heading:
 
 
 def _still_open(text: str, line: int, around: list[Definition]) -> list[Definition]:
-    """Return those definitions that a line is inside of, by how far it is indented."""
+    """Return the definitions around a line, by its indentation."""
     found = _LINE.match(text, line)
     spaces = found[0] if found else ""
     if text[line + len(spaces) : line + len(spaces) + 1] in _CLOSING:
@@ -90,5 +90,5 @@ def _still_open(text: str, line: int, around: list[Definition]) -> list[Definiti
 
 
 def _above(carried: Heading, own: Collection[str]) -> Heading:
-    """Return the names above a piece: those it carries, up to the first that it defines itself."""
+    """Return the names that a piece carries, up to the first that it defines itself."""
     return tuple(takewhile(lambda name: name not in own, carried))

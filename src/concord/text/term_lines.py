@@ -1,9 +1,8 @@
 """Is a name the term of a line, as manuals explain it: in a directive, a list of definitions or a table?
 
-`.. function:: mod.name(`, `* **name** (string) …`, `` - `name`: … ``, `| name | … |`, a paragraph of its own
-with what is said of it below, which is how the terms of an HTML page's lists arrive here, and `name=` above
-what is further in, as manuals have it that are set as plain text. Terms of a manual page may have arguments:
-`olddir directory`.
+Such lines are `.. function:: mod.name(`, `* **name** (string) …`, `` - `name`: … `` and `| name | … |`; a
+line of its own above what is said of it, as the terms of an HTML page's lists arrive here; and `name=` above
+indented text, as in manuals set as plain text. Terms of a manual page may have arguments: `olddir directory`.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ _OWNERS = r"(?:\w+(?:\.|::|->|#))*"
 
 
 def explained_at(name: str, text: str, *, is_page: bool = False) -> int | None:
-    """Return where the line begins of which a name is the term; None where it is of none.
+    """Return where the line begins whose term is a name; None if there is none.
 
-    It has parameters only on a page: elsewhere that is a call.
+    A term may have parameters only on an HTML page: elsewhere that is a call.
     """
     found = _term(name, is_page).search(text) if name in text else None
     return text.rfind("\n", 0, text.index(name, found.start())) + 1 if found else None

@@ -1,7 +1,7 @@
 """Which lines of a text without markup are its headings?
 
-Those that are underlined. An outline of Emacs, such as the NEWS of GNU programs, marks them with stars, and a
-text that tells of several releases has a line for each. Both are looked for only in what clearly is such.
+Underlined lines are. So are lines with stars in an outline of Emacs, such as the NEWS of GNU programs, and
+the names of releases in a changelog; these two are looked for only where a text clearly is of that kind.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ TitleReader = Callable[[str, int, int], Title | None]
 
 
 def title_readers(text: str, paragraphs: Sequence[Range]) -> list[TitleReader]:
-    """Return what finds the headings of a text, by what kind of text it is."""
+    """Return the readers of headings that suit a text: those of an outline, of a changelog, or none."""
     readers: list[TitleReader] = []
     begins = ((_below_rule(text, start, end), end) for start, end in paragraphs)
     releases = {found.words: start for start, end in begins if (found := _release(text, start, end))}
@@ -58,7 +58,7 @@ def title_readers(text: str, paragraphs: Sequence[Range]) -> list[TitleReader]:
 
 
 def first_title(text: str, start: int, end: int, readers: Sequence[TitleReader]) -> Title | None:
-    """Return the heading that a paragraph begins with, underlined or as such a text has them."""
+    """Return the heading that a paragraph begins with: underlined, or one that the readers know."""
     return _underlined(text, start, end) or marked_title(text, start, end, readers)
 
 
@@ -73,7 +73,7 @@ def without_roles(title: str) -> str:
     return _ROLE.sub(r"\1", title)
 
 
-def listed(text: str, paragraphs: Sequence[Range]) -> set[int]:
+def listings(text: str, paragraphs: Sequence[Range]) -> set[int]:
     """Return where the paragraphs of listings begin, which have no headings: below what ends with a colon."""
     found: set[int] = set()
     fences = [(at, fence) for at, reach in enumerate(paragraphs) if (fence := _fence(text, *reach))]

@@ -108,7 +108,7 @@ def warnings_about(*texts: str) -> tuple[str, ...]:
 
 
 def warnings_about_each(texts: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the warnings about each of several texts; where none has any, one look at all of them tells."""
+    """Return the warnings about each of several texts; mostly one look at all of them finds nothing."""
     return [()] * len(texts) if _is_harmless("\n".join(texts)) else [warnings_about(text) for text in texts]
 
 

@@ -18,7 +18,7 @@ from msgspec import Struct
 from concord.text.characters import is_near, is_token_character
 
 # Vowel signs and tone marks end a token in FTS5, so they are stored as private-use characters, which do not.
-# That range counts as unspaced in what is indexed, so that what was mapped once stays as it is.
+# This range counts as unspaced, so that mapping a text twice changes nothing.
 _MARKS = "\ue000-\uefff"
 UNSPACED = (  # as ranges of a regular expression's class
     "\u0e01-\u0e3a\u0e40-\u0e4e"  # Thai
@@ -46,7 +46,7 @@ class Segment(Struct, frozen=True):
 
 
 def is_plain(text: str) -> bool:
-    """Whether a text holds nothing for which FTS5's own tokens would not do."""
+    """Whether FTS5's own tokens are enough for a text."""
     return is_near(text) or not _pattern(f"[{_UNSPACED}{_WIDE}{_EMOJI}]").search(text)
 
 

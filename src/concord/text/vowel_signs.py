@@ -3,8 +3,8 @@
 FTS5 ends a token at every combining mark but the accents of Latin letters, which leaves of बिल्ली
 the letters ब, ल and ल. So such words are indexed whole, in a form that FTS5 does not divide:
 
-- where signs make the word, each becomes a private-use character, and another one begins the form, so that
-  no form is ever one of those letters;
+- In scripts whose signs make the word, each sign becomes a private-use character. Another such character
+  begins the form, so that no form is equal to one of those letters.
 - Hebrew, Arabic and Syriac are mostly written without their points, and so is the form: both spellings are
   one word.
 
@@ -43,12 +43,12 @@ _SIGNED = (  # as ranges of a regular expression's class; only those that FTS5 k
 _POINTED = "\u0591-\u074f\u0750-\u077f\u0800-\u085f\u08a0-\u08ff"
 _STRETCHER = "\u0640"  # makes an Arabic word longer and no other; FTS5 takes it for a letter
 _JOINERS = "\u200c\u200d"  # within words with signs they only say how to draw them; they part Persian ones
-# A stretch of words: where one of them is pointed all have a form, so that phrases are found.
+# A stretch of words: if one of them is pointed, all get a form, so that phrases are found.
 _STRETCH = r"[^0-9A-Za-z.!?;:।॥؟۔؛\n]+"
 
 
-# Where the most used of these scripts have signs and points, as ranges of a class: whoever looks for words as
-# they are written adds them to \w, which has none of them.
+# The signs and points of the most used of these scripts, as ranges of a character class. \w lacks them: add
+# them to it to find words as they are written.
 MARKS = (
     "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0730-\u074a"
     "\u07a6-\u07b0\u08d3-\u0963\u0981-\u0df3\u0f71-\u0f84\u0f8d-\u0fbc" + _JOINERS
@@ -77,9 +77,9 @@ def has_marks(text: str) -> bool:
 
 
 def whole_words(text: str) -> Iterator[str]:
-    """Yield the forms of a text's words, in order; of Hebrew and Arabic only around what is pointed.
+    """Yield the forms of a text's words, in order; of Hebrew and Arabic only near pointed words.
 
-    Last come words of other scripts that touch one of these: FTS5 sees both as one token.
+    Last come words of other scripts that touch such a word: FTS5 sees both as one token.
     """
     tables = _tables()
     for stretch in re.findall(_STRETCH, text):
@@ -94,7 +94,7 @@ def whole_words(text: str) -> Iterator[str]:
 
 
 def pieces(text: str) -> Iterator[Piece]:
-    """Yield the words of a query that have a form, those in a row together, and what stands between them."""
+    """Yield the parts of a query: words with a form, neighbours together, and the text between them."""
     row: list[str] = []
     end = 0
     for found in _tables().word.finditer(text):
@@ -108,7 +108,7 @@ def pieces(text: str) -> Iterator[Piece]:
 
 
 def places(forms: AbstractSet[str], text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield from where to where words stand in a text that have one of some forms, and which."""
+    """Yield the words of a text that have one of these forms: start, end and form of each."""
     for found in _tables().word.finditer(text):
         form = _form(found[0])
         if form in forms:

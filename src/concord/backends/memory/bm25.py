@@ -71,7 +71,7 @@ class InvertedIndex:
         return len(self._postings)
 
     def promising(self, start: str, others: Iterable[str]) -> Iterator[tuple[str, int]]:
-        """Yield the tokens that begin so, and those of the others that there are, as `vocabulary` does."""
+        """Yield the tokens with this beginning, and the others that are indexed, each with its count."""
         known = self._postings
         alike = [token for token in known if token.startswith(start)]
         alike += [token for token in others if token in known and not token.startswith(start)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from concord.backends.memory.shelves import Shelves
+from concord.backends.memory.contents import Contents
 from concord.outcomes import CacheUsage
 from concord.types import Identity, Vector
 
@@ -12,17 +12,17 @@ from concord.types import Identity, Vector
 class MemoryCache:
     """Vectors by text, the least recently used first."""
 
-    def __init__(self, shelves: Shelves) -> None:
-        self._shelves = shelves
+    def __init__(self, contents: Contents) -> None:
+        self._contents = contents
 
     def get(self, identity: Identity, keys: Sequence[bytes]) -> dict[bytes, Vector]:
         """Return the vectors known for these keys under this identity."""
-        with self._shelves.reading() as shelves:
-            known = shelves.cached
+        with self._contents.reading() as contents:
+            known = contents.cached
             found = {key: known[identity, key] for key in keys if (identity, key) in known}
         if found:
-            with self._shelves.changing() as shelves:
-                shelves.cache_hits += len(found)
+            with self._contents.changing() as contents:
+                contents.cache_hits += len(found)
                 self._use(identity, found)
         return found
 
@@ -30,34 +30,34 @@ class MemoryCache:
         """Remember vectors; each was missed by somebody who looked for it."""
         if not vectors:
             return
-        with self._shelves.changing() as shelves:
-            shelves.cache_misses += len(vectors)
+        with self._contents.changing() as contents:
+            contents.cache_misses += len(vectors)
             self._use(identity, vectors)
 
     def entries(self) -> Iterator[tuple[Identity, bytes, Vector]]:
         """Yield all that is remembered, the least recently used first."""
-        with self._shelves.reading() as shelves:
-            known = list(shelves.cached.items())
+        with self._contents.reading() as contents:
+            known = list(contents.cached.items())
         yield from ((identity, key, vector) for (identity, key), vector in known)
 
     def usage(self) -> CacheUsage:
         """Return how much is kept and how often it was of use."""
-        with self._shelves.reading() as shelves:
-            size = sum(map(len, shelves.cached.values()))
-            return CacheUsage(len(shelves.cached), size, shelves.cache_hits, shelves.cache_misses)
+        with self._contents.reading() as contents:
+            size = sum(map(len, contents.cached.values()))
+            return CacheUsage(len(contents.cached), size, contents.cache_hits, contents.cache_misses)
 
     def trim(self, max_bytes: int) -> int:
         """Forget the least recently used until the vectors fit; return how many were forgotten."""
         if self.usage().size_bytes <= max_bytes:
             return 0
-        with self._shelves.changing() as shelves:
-            before, size = len(shelves.cached), sum(map(len, shelves.cached.values()))
+        with self._contents.changing() as contents:
+            before, size = len(contents.cached), sum(map(len, contents.cached.values()))
             while size > max_bytes:
-                size -= len(shelves.cached.pop(next(iter(shelves.cached))))
-            return before - len(shelves.cached)
+                size -= len(contents.cached.pop(next(iter(contents.cached))))
+            return before - len(contents.cached)
 
     def _use(self, identity: Identity, vectors: Mapping[bytes, Vector]) -> None:
-        known = self._shelves.cached
+        known = self._contents.cached
         for key, vector in vectors.items():
             known.pop((identity, key), None)
             known[identity, key] = vector

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from msgspec.structs import replace
 
 from concord.backends.columns import columns_of
-from concord.backends.memory.shelves import Shelves, allows
+from concord.backends.memory.contents import Contents, allows
 from concord.backends.store_errors import name_taken, no_document, no_source, path_taken
 from concord.backends.supersession import rerouted
 from concord.text.assemble import embedded_tags
@@ -19,29 +19,29 @@ from concord.types import Chunk, ChunkId, Counts, Document, DocumentType, FileSt
 class MemoryCatalog:
     """Sources, documents and chunks."""
 
-    def __init__(self, shelves: Shelves) -> None:
-        self._shelves = shelves
+    def __init__(self, contents: Contents) -> None:
+        self._contents = contents
 
     def sources(self) -> list[Source]:
         """Return all sources, by name."""
-        with self._shelves.reading():
-            return sorted(self._shelves.sources.values(), key=lambda source: source.name)
+        with self._contents.reading():
+            return sorted(self._contents.sources.values(), key=lambda source: source.name)
 
     def put_source(self, source: Source) -> None:
         """Insert a source, or replace the one with its id."""
-        with self._changing() as shelves:
-            for other in shelves.sources.values():
+        with self._changing() as contents:
+            for other in contents.sources.values():
                 if other.id != source.id and (other.name == source.name or other.prefix == source.prefix):
                     raise name_taken(source)
-            shelves.sources[source.id] = source
+            contents.sources[source.id] = source
 
     def remove_source(self, source_id: str) -> int:
         """Delete a source with its documents and chunks; return how many documents."""
-        with self._changing() as shelves:
+        with self._changing() as contents:
             doomed = [document.id for document in self.documents(source_id)]
             self._delete_all(doomed)
-            shelves.sources.pop(source_id, None)
-            shelves.memos.pop(source_id, None)
+            contents.sources.pop(source_id, None)
+            contents.memos.pop(source_id, None)
             return len(doomed)
 
     def file_states(self, source_id: str) -> dict[str, FileState]:
@@ -50,14 +50,14 @@ class MemoryCatalog:
 
     def documents(self, source_id: str | None = None) -> Iterator[Document]:
         """Yield documents in order of path, all or one source's."""
-        with self._shelves.reading():
-            documents = sorted(self._shelves.documents.values(), key=lambda document: document.path)
+        with self._contents.reading():
+            documents = sorted(self._contents.documents.values(), key=lambda document: document.path)
         yield from (document for document in documents if source_id in (None, document.source_id))
 
     def document(self, document_id: str) -> Document | None:
         """Return a document by id."""
-        with self._shelves.reading() as shelves:
-            return shelves.documents.get(document_id)
+        with self._contents.reading() as contents:
+            return contents.documents.get(document_id)
 
     def documents_at(self, path: str) -> list[Document]:
         """Return the document with exactly this citation path, else those whose path ends in /path."""
@@ -67,19 +67,19 @@ class MemoryCatalog:
 
     def put_document(self, document: Document, pieces: Sequence[Piece]) -> list[ChunkId]:
         """Store a document, replacing all chunks of an earlier version and their vectors with it."""
-        with self._changing() as shelves:
+        with self._changing() as contents:
             kept = self._reusable(document)
-            old = shelves.chunks_of.get(document.id, [])
+            old = contents.chunks_of.get(document.id, [])
             self._write(document)
             ids = [self._place(document, at, piece, kept) for at, piece in enumerate(pieces)]
-            shelves.chunks_of[document.id] = ids
+            contents.chunks_of[document.id] = ids
             for chunk_id in set(old) - set(ids):
                 self._delete_chunk(chunk_id)
             return ids
 
     def put_documents(self, documents: Iterable[tuple[Document, Sequence[Piece]]]) -> None:
         """Store several documents."""
-        with self._shelves.changing():
+        with self._contents.changing():
             for document, pieces in documents:
                 self.put_document(document, pieces)
 
@@ -89,36 +89,36 @@ class MemoryCatalog:
 
     def update_documents(self, documents: Sequence[Document]) -> None:
         """Store the own fields of documents; of none when one of them is gone."""
-        with self._shelves.changing() as shelves:
+        with self._contents.changing() as contents:
             for document in documents:
-                if document.id not in shelves.documents:
+                if document.id not in contents.documents:
                     raise no_document(document.id)
             for document in documents:
                 self._update(document)
 
     def _update(self, document: Document) -> None:
-        with self._changing() as shelves:
+        with self._changing() as contents:
             self._write(document)
-            for chunk_id in shelves.chunks_of[document.id]:
-                self._index(document, shelves.chunks[chunk_id])
+            for chunk_id in contents.chunks_of[document.id]:
+                self._index(document, contents.chunks[chunk_id])
 
     def reindex(self, document_ids: Sequence[str]) -> int:
         """Index the chunks of documents by words anew; return how many were indexed otherwise before."""
-        with self._shelves.changing():
-            shelves, before = self._shelves, dict(self._shelves.indexed)
-            for document_id in set(document_ids) & shelves.documents.keys():
-                for chunk_id in shelves.chunks_of[document_id]:
-                    self._index(shelves.documents[document_id], shelves.chunks[chunk_id])
-            changed = sum(shelves.indexed[chunk_id] != known for chunk_id, known in before.items())
-            shelves.generation += changed > 0
+        with self._contents.changing():
+            contents, before = self._contents, dict(self._contents.indexed)
+            for document_id in set(document_ids) & contents.documents.keys():
+                for chunk_id in contents.chunks_of[document_id]:
+                    self._index(contents.documents[document_id], contents.chunks[chunk_id])
+            changed = sum(contents.indexed[chunk_id] != known for chunk_id, known in before.items())
+            contents.generation += changed > 0
             return changed
 
     def delete_documents(self, document_ids: Sequence[str]) -> int:
         """Delete documents with their chunks and vectors; return how many there were."""
-        with self._shelves.changing():
-            doomed = self._shelves.documents.keys() & set(document_ids)
+        with self._contents.changing():
+            doomed = self._contents.documents.keys() & set(document_ids)
             if doomed:
-                self._shelves.generation += 1
+                self._contents.generation += 1
             self._delete_all(doomed)
             return len(doomed)
 
@@ -128,11 +128,11 @@ class MemoryCatalog:
 
     def read(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, tuple[Chunk, Document]]:
         """Return the chunks that still exist, each with its document."""
-        with self._shelves.reading():
+        with self._contents.reading():
             found = [
-                self._shelves.chunks[chunk_id] for chunk_id in chunk_ids if chunk_id in self._shelves.chunks
+                self._contents.chunks[chunk_id] for chunk_id in chunk_ids if chunk_id in self._contents.chunks
             ]
-            return {chunk.id: (chunk, self._shelves.documents[chunk.document_id]) for chunk in found}
+            return {chunk.id: (chunk, self._contents.documents[chunk.document_id]) for chunk in found}
 
     def types_of(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, DocumentType]:
         """Return the document types of the chunks that still exist."""
@@ -140,43 +140,43 @@ class MemoryCatalog:
 
     def chunks_of(self, document_id: str) -> list[Chunk]:
         """Return a document's chunks in order."""
-        with self._shelves.reading():
+        with self._contents.reading():
             return [
-                self._shelves.chunks[chunk_id] for chunk_id in self._shelves.chunks_of.get(document_id, [])
+                self._contents.chunks[chunk_id] for chunk_id in self._contents.chunks_of.get(document_id, [])
             ]
 
     def counts(self, source_id: str | None = None) -> Counts:
         """Return how much is stored, in all or in one source."""
-        with self._shelves.reading():
-            chunks = self._shelves.chunk_ids(source_id)
-            sources = sum(source_id in (None, known) for known in self._shelves.sources)
-            vectors = len(self._shelves.vectors().keys() & set(chunks))
+        with self._contents.reading():
+            chunks = self._contents.chunk_ids(source_id)
+            sources = sum(source_id in (None, known) for known in self._contents.sources)
+            vectors = len(self._contents.vectors().keys() & set(chunks))
             return Counts(sources, len(list(self.documents(source_id))), len(chunks), vectors)
 
     def count_documents(self, filter: Filter) -> int:
         """Return how many documents a filter lets through."""
-        with self._shelves.reading():
-            return sum(allows(filter, document) for document in self._shelves.documents.values())
+        with self._contents.reading():
+            return sum(allows(filter, document) for document in self._contents.documents.values())
 
     def count_types(self) -> dict[DocumentType, int]:
-        """Return how many documents there are of each type that there is."""
+        """Return the number of documents by type."""
         return dict(Counter(document.type for document in self.documents()))
 
     def generation(self) -> int:
         """Return a number that grows with every change to sources, documents or chunks."""
-        with self._shelves.reading() as shelves:
-            return shelves.generation
+        with self._contents.reading() as contents:
+            return contents.generation
 
     def memo(self, source_id: str) -> str:
         """Return what the last sync wrote down about a source for the next one; empty when nothing."""
-        with self._shelves.reading() as shelves:
-            return shelves.memos.get(source_id, "")
+        with self._contents.reading() as contents:
+            return contents.memos.get(source_id, "")
 
     def put_memo(self, source_id: str, memo: str) -> None:
         """Keep a memo for as long as the source exists."""
-        with self._shelves.changing():
-            if source_id in self._shelves.sources:
-                self._shelves.memos[source_id] = memo
+        with self._contents.changing():
+            if source_id in self._contents.sources:
+                self._contents.memos[source_id] = memo
 
     def sync_lock(self, source_id: str, *, wait_s: float) -> AbstractContextManager[None]:
         """Hold the right to sync one source.
@@ -184,28 +184,28 @@ class MemoryCatalog:
         Raises:
             StoreBusy: somebody else holds it for longer than `wait_s`.
         """
-        return self._shelves.exclusive(f"sync {source_id}", "syncing this source", wait_s)
+        return self._contents.exclusive(f"sync {source_id}", "syncing this source", wait_s)
 
     @contextmanager
-    def _changing(self) -> Iterator[Shelves]:
-        with self._shelves.changing() as shelves:
-            yield shelves
-            shelves.generation += 1
+    def _changing(self) -> Iterator[Contents]:
+        with self._contents.changing() as contents:
+            yield contents
+            contents.generation += 1
 
     def _write(self, document: Document) -> None:
-        if document.source_id not in self._shelves.sources:
+        if document.source_id not in self._contents.sources:
             raise no_source(document.source_id)
-        for other in self._shelves.documents.values():
+        for other in self._contents.documents.values():
             if other.path == document.path and other.id != document.id:
                 raise path_taken(document.path)
-        self._shelves.documents[document.id] = replace(document, tags=tuple(dict.fromkeys(document.tags)))
-        for chunk_id in self._shelves.chunks_of.get(document.id, ()):
-            self._shelves.disturb(chunk_id)
+        self._contents.documents[document.id] = replace(document, tags=tuple(dict.fromkeys(document.tags)))
+        for chunk_id in self._contents.chunks_of.get(document.id, ()):
+            self._contents.disturb(chunk_id)
 
     def _reusable(self, document: Document) -> dict[tuple[str, tuple[str, ...]], deque[ChunkId]]:
         """Return the chunks whose ids and vectors may be kept, by text and heading."""
         found: dict[tuple[str, tuple[str, ...]], deque[ChunkId]] = defaultdict(deque)
-        earlier = self._shelves.documents.get(document.id)
+        earlier = self._contents.documents.get(document.id)
         if earlier and _embedded_labels(earlier) == _embedded_labels(document):
             for chunk in self.chunks_of(document.id):
                 found[chunk.text, chunk.heading].append(chunk.id)
@@ -222,8 +222,8 @@ class MemoryCatalog:
         if same:
             chunk_id = same.popleft()
         else:
-            self._shelves.last_chunk_id += 1
-            chunk_id = self._shelves.last_chunk_id
+            self._contents.last_chunk_id += 1
+            chunk_id = self._contents.last_chunk_id
         chunk = Chunk(
             chunk_id,
             document.id,
@@ -237,20 +237,22 @@ class MemoryCatalog:
             piece.heading,
             piece.last_page,
         )
-        self._shelves.chunks[chunk_id] = chunk
+        self._contents.chunks[chunk_id] = chunk
         self._index(document, chunk)
         return chunk_id
 
     def _index(self, document: Document, chunk: Chunk) -> None:
-        earlier = self._shelves.indexed.pop(chunk.id, None)
+        earlier = self._contents.indexed.pop(chunk.id, None)
         if earlier:
-            self._shelves.words.remove(chunk.id, earlier)
-        self._shelves.indexed[chunk.id] = columns_of(document.title, document.tags, chunk.heading, chunk.text)
-        self._shelves.words.add(chunk.id, self._shelves.indexed[chunk.id])
+            self._contents.words.remove(chunk.id, earlier)
+        self._contents.indexed[chunk.id] = columns_of(
+            document.title, document.tags, chunk.heading, chunk.text
+        )
+        self._contents.words.add(chunk.id, self._contents.indexed[chunk.id])
 
     def _delete_all(self, doomed: Collection[str]) -> None:
         """Delete documents, and bring back what only they supersede."""
-        documents = self._shelves.documents
+        documents = self._contents.documents
         superseded = {d.id: d.superseded_by for d in documents.values() if d.superseded_by is not None}
         for old, new in rerouted(superseded, doomed).items():
             documents[old] = replace(documents[old], superseded_by=new)
@@ -258,17 +260,17 @@ class MemoryCatalog:
             self._delete(document_id)
 
     def _delete(self, document_id: str) -> None:
-        for chunk_id in self._shelves.chunks_of.pop(document_id, []):
+        for chunk_id in self._contents.chunks_of.pop(document_id, []):
             self._delete_chunk(chunk_id)
-        self._shelves.accesses.pop(document_id, None)
-        del self._shelves.documents[document_id]
+        self._contents.accesses.pop(document_id, None)
+        del self._contents.documents[document_id]
 
     def _delete_chunk(self, chunk_id: ChunkId) -> None:
-        for held in self._shelves.spaces.values():
+        for held in self._contents.spaces.values():
             held.vectors.pop(chunk_id, None)
-        self._shelves.disturb(chunk_id)
-        self._shelves.words.remove(chunk_id, self._shelves.indexed.pop(chunk_id))
-        del self._shelves.chunks[chunk_id]
+        self._contents.disturb(chunk_id)
+        self._contents.words.remove(chunk_id, self._contents.indexed.pop(chunk_id))
+        del self._contents.chunks[chunk_id]
 
 
 def _embedded_labels(document: Document) -> tuple[str, ...]:

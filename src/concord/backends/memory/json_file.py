@@ -21,7 +21,7 @@ from concord.backends.columns import columns_of
 from concord.backends.file_identity import file_identity
 from concord.backends.file_locks import file_lock
 from concord.backends.memory.bm25 import InvertedIndex
-from concord.backends.memory.shelves import Held, Shelves
+from concord.backends.memory.contents import Contents, Held
 from concord.backends.memory.store import MemoryStore
 from concord.backends.organisations_beside import organisations_beside
 from concord.durable import replace_file, sweep_drafts
@@ -61,7 +61,7 @@ class Saved(msgspec.Struct):
     last_turn: int = 0
 
 
-# What the file and the shelves hold in the same form.
+# What the file and the contents hold in the same form.
 _SAME = [
     "generation",
     "last_chunk_id",
@@ -79,15 +79,15 @@ _SAME = [
 ]
 
 
-class JsonShelves(Shelves, kw_only=True):
-    """Shelves that are as the file says whenever they are looked at."""
+class JsonContents(Contents, kw_only=True):
+    """Contents that are as the file says whenever they are looked at."""
 
     path: Path
     seen: _Signature | None = None  # the file that was read last; None: whatever is held is not to be trusted
     depth: int = 0  # of blocks within each other: only the outermost looks at the file
 
     @contextmanager
-    def reading(self) -> Iterator[Shelves]:
+    def reading(self) -> Iterator[Contents]:
         """Let nobody in this process change anything during the block, and see what others changed before."""
         with self.lock:
             if not self.depth:
@@ -96,7 +96,7 @@ class JsonShelves(Shelves, kw_only=True):
                 yield self
 
     @contextmanager
-    def changing(self) -> Iterator[Shelves]:
+    def changing(self) -> Iterator[Contents]:
         """Let nobody else change anything during the block; write the file at its end, unless it fails."""
         with self.lock:
             if self.depth:
@@ -188,7 +188,7 @@ class JsonStore(MemoryStore):
     """The storage of one organisation in one file."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(JsonShelves(path=path))
+        super().__init__(JsonContents(path=path))
         self.path = str(path)
 
     @classmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from concord.backends.columns import WEIGHTS
-from concord.backends.memory.shelves import Shelves, best
+from concord.backends.memory.contents import Contents, best
 from concord.text.nearness import ALIKE, similar, typed
 from concord.types import Filter, Match, Scored
 
@@ -17,16 +17,16 @@ SMALL = 5000
 class MemoryLexical:
     """Chunks by words."""
 
-    def __init__(self, shelves: Shelves) -> None:
-        self._shelves = shelves
+    def __init__(self, contents: Contents) -> None:
+        self._contents = contents
 
     def search(
         self, match: Match, filter: Filter, limit: int, known: Mapping[str, int] | None = None
     ) -> list[Scored]:
         """Return the best chunks by BM25, best first; ties by chunk id."""
-        with self._shelves.reading():
-            scores = self._shelves.words.scores(match, WEIGHTS)
-            found = (Scored(*item) for item in scores.items() if self._shelves.allows(filter, item[0]))
+        with self._contents.reading():
+            scores = self._contents.words.scores(match, WEIGHTS)
+            found = (Scored(*item) for item in scores.items() if self._contents.allows(filter, item[0]))
             return best(found, limit)
 
     def is_at_hand(self, match: Match, filter: Filter, known: Mapping[str, int]) -> bool:
@@ -37,8 +37,8 @@ class MemoryLexical:
         self, words: Sequence[str], sought_share: float | None = None
     ) -> tuple[int, dict[str, int]]:
         """Return how many chunks there are, and how many hold each word (by its stem)."""
-        with self._shelves.reading():
-            index = self._shelves.words
+        with self._contents.reading():
+            index = self._contents.words
             return len(index), {word: index.frequency(word) for word in words}
 
     def similar_words(self, word: str, limit: int) -> list[tuple[str, int]]:
@@ -46,8 +46,8 @@ class MemoryLexical:
         asked = typed(word)
         if asked is None or limit < 1:
             return []
-        with self._shelves.reading():
-            index, columns = self._shelves.words, self._shelves.indexed
+        with self._contents.reading():
+            index, columns = self._contents.words, self._contents.indexed
             start = asked.word[:ALIKE] if asked.allowed else asked.word
             is_small = index.tokens <= SMALL
             tokens = index.vocabulary() if is_small else index.promising(start, asked.one_off)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from concord.backends.memory.shelves import Held, Shelves
+from concord.backends.memory.contents import Contents, Held
 from concord.backends.memory.vectors import MemoryVectors
 from concord.backends.store_errors import space_in_use, unknown_space
 from concord.types import Identity, Json, Space
@@ -13,13 +13,13 @@ from concord.types import Identity, Json, Space
 class MemorySpaces:
     """The spaces of one store."""
 
-    def __init__(self, shelves: Shelves) -> None:
-        self._shelves = shelves
+    def __init__(self, contents: Contents) -> None:
+        self._contents = contents
 
     def all(self) -> list[Space]:
         """Return every space, in the order in which they were added."""
-        with self._shelves.reading():
-            active, spaces = self._shelves.active, self._shelves.spaces
+        with self._contents.reading():
+            active, spaces = self._contents.active, self._contents.spaces
             return [
                 Space(who, dict(held.recipe), who == active, held.was_active) for who, held in spaces.items()
             ]
@@ -30,13 +30,13 @@ class MemorySpaces:
 
     def of(self, identity: Identity) -> MemoryVectors:
         """Return the index bound to one identity, whether or not there is such a space yet."""
-        return MemoryVectors(self._shelves, identity)
+        return MemoryVectors(self._contents, identity)
 
     def add(self, identity: Identity, recipe: Mapping[str, Json]) -> None:
-        """Make an empty space beside the others; of one that is there, only the recipe is written anew."""
-        with self._shelves.changing():
-            self._shelves.spaces.setdefault(identity, Held()).recipe = dict(recipe)
-            self._shelves.activate(self._shelves.active or identity)
+        """Make an empty space beside the others; if it is there already, only its recipe is replaced."""
+        with self._contents.changing():
+            self._contents.spaces.setdefault(identity, Held()).recipe = dict(recipe)
+            self._contents.activate(self._contents.active or identity)
 
     def activate(self, identity: Identity) -> None:
         """Let searches use this space from now on.
@@ -44,9 +44,9 @@ class MemorySpaces:
         Raises:
             NotFound: there is no such space.
         """
-        with self._shelves.changing():
+        with self._contents.changing():
             self._known(identity)
-            self._shelves.activate(identity)
+            self._contents.activate(identity)
 
     def drop(self, identity: Identity) -> int:
         """Delete a space with its vectors; return how many there were.
@@ -55,14 +55,14 @@ class MemorySpaces:
             NotFound: there is no such space.
             BadValue: it is the active one.
         """
-        with self._shelves.changing():
+        with self._contents.changing():
             held = self._known(identity)
-            if identity == self._shelves.active:
+            if identity == self._contents.active:
                 raise space_in_use(identity)
-            del self._shelves.spaces[identity]
+            del self._contents.spaces[identity]
             return len(held.vectors)
 
     def _known(self, identity: Identity) -> Held:
-        if identity not in self._shelves.spaces:
+        if identity not in self._contents.spaces:
             raise unknown_space(identity)
-        return self._shelves.spaces[identity]
+        return self._contents.spaces[identity]

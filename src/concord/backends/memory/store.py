@@ -10,10 +10,10 @@ from typing import Any
 
 from concord.backends.memory.cache import MemoryCache
 from concord.backends.memory.catalog import MemoryCatalog
+from concord.backends.memory.contents import Contents
 from concord.backends.memory.journal import MemoryJournal
 from concord.backends.memory.ledger import MemoryLedger
 from concord.backends.memory.lexical import MemoryLexical
-from concord.backends.memory.shelves import Shelves
 from concord.backends.memory.spaces import MemorySpaces
 from concord.backends.memory.vectors import MemoryVectors
 from concord.outcomes import Finding
@@ -24,16 +24,16 @@ from concord.types import Glance
 class MemoryStore:
     """The storage of one organisation, until it is closed. Each one that is opened is new and empty."""
 
-    def __init__(self, shelves: Shelves | None = None) -> None:
-        shelves = shelves or Shelves()
+    def __init__(self, contents: Contents | None = None) -> None:
+        contents = contents or Contents()
         self.path: str | None = None
-        self.catalog = MemoryCatalog(shelves)
-        self.lexical = MemoryLexical(shelves)
-        self.vectors = MemoryVectors(shelves)
-        self.spaces = MemorySpaces(shelves)
-        self.cache = MemoryCache(shelves)
-        self.ledger = MemoryLedger(shelves)
-        self.journal = MemoryJournal(shelves)
+        self.catalog = MemoryCatalog(contents)
+        self.lexical = MemoryLexical(contents)
+        self.vectors = MemoryVectors(contents)
+        self.spaces = MemorySpaces(contents)
+        self.cache = MemoryCache(contents)
+        self.ledger = MemoryLedger(contents)
+        self.journal = MemoryJournal(contents)
 
     @classmethod
     def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> MemoryStore:

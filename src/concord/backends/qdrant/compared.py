@@ -47,7 +47,7 @@ def _point_chunks(outside: QdrantOutsideVectors, home: Home, identity: Identity)
 
     mine, offset = outside.owner(home, identity).mine(), None
     while True:
-        with outside.asking(identity.dimension) as (client, name):
+        with outside.collections.asking(identity.dimension) as (client, name):
             records, offset = client.scroll(
                 name, mine, limit=PAGE, offset=offset, with_payload=False, with_vectors=False
             )

@@ -1,4 +1,4 @@
-"""A store's vectors in Qdrant, outside the store: which collection they are in, and what it is told.
+"""A store's vectors in Qdrant, outside the store: whose they are, and what Qdrant is told of changes.
 
 The store's catalog stays the truth. Chunks that it dropped, and documents whose fields changed, wait in the
 store's ledger until Qdrant has been told; every write and every search tells it first.
@@ -7,9 +7,10 @@ store's ledger until Qdrant has been told; every write and every search tells it
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from concord.backends.qdrant.collections import Collections
 from concord.backends.qdrant.compared import compare
 from concord.backends.qdrant.connection import Connection, without_secrets
 from concord.backends.qdrant.spaces import QdrantSpaces
@@ -21,15 +22,11 @@ from concord.outcomes import Finding
 from concord.types import Chunk, ChunkId, Document, Home, Identity
 
 if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
-
     from concord.backends.qdrant.points import Owner
     from concord.storage import Store
 
 TOLD = 256  # changes in a request
 TOLD_REQUESTS = 4  # that one call may spend on telling Qdrant what changed; the rest can wait
-_REFUSALS = (400, 404)  # of who has no such collection, or one of another size
-COSINE = "Cosine"  # the one distance whose scores are what every store returns
 TELL_WAIT_S = 0.2  # for another process that tells: whoever does not wait checks what it finds anyway
 
 
@@ -40,11 +37,8 @@ class QdrantOutsideVectors:
         self.store = store
         self.connection = Connection(url, options)
         self._org = org
-        self._options = options
-        self._base: str = options["vectors.collection"]
-        self._names: dict[int, str] = {}  # dimension → the collection that was found for it
-        self._indexed: set[str] = set()  # collections that are known to have their indexes
-        self.home = f"{self.connection.url}/{self._base}"
+        self.collections = Collections(self.connection, options)
+        self.home = f"{self.connection.url}/{self.collections.base}"
         self.vectors = QdrantVectors(self, store.vectors)
         self.spaces = QdrantSpaces(self)
 
@@ -74,12 +68,12 @@ class QdrantOutsideVectors:
         Raises:
             BackendDown: Qdrant does not answer.
         """
-        self.make_collection(dimension)
+        self.collections.make(dimension)
 
     def check(self) -> list[Finding]:
         """Compare the vectors that Qdrant has, one by one, with those that it has acknowledged.
 
-        While it has none, see at least that it answers: who keeps the first note would have to find out.
+        If it has none yet, check that it answers: otherwise the first note would be the first to fail.
         """
         home = self.store.ledger.home()
         is_mine = home.url == self.home and not home.is_anothers
@@ -110,7 +104,7 @@ class QdrantOutsideVectors:
     def _answers(self) -> list[Finding]:
         """Find nothing, if anybody answers."""
         with self.connection.client() as client:
-            client.collection_exists(self._base)
+            client.collection_exists(self.collections.base)
         return []
 
     def sweep(self) -> None:
@@ -124,7 +118,7 @@ class QdrantOutsideVectors:
         for identity in self._filled():
             owner = self.owner(home, identity)
             for part in batched(compare(self, home, identity).strays, TOLD):
-                with self.asking(identity.dimension) as (client, name):
+                with self.collections.asking(identity.dimension) as (client, name):
                     client.batch_update_points(name, [owner.deleted(part)], wait=True)
 
     def owner(self, home: Home, identity: Identity) -> Owner:
@@ -161,104 +155,6 @@ class QdrantOutsideVectors:
             raise kept_by_another(home.url) if home.is_anothers else kept_elsewhere(home.url, self.home)
         return None
 
-    @contextmanager
-    def asking(self, dimension: int) -> Iterator[tuple[QdrantClient, str]]:
-        """Lend the client for the block, and the name of the collection for vectors of a dimension.
-
-        Where Qdrant refuses what is asked of it, another collection may have that name by now, and ours
-        another: it is looked for anew the next time.
-
-        Raises:
-            BackendDown: Qdrant does not answer, or has no such collection.
-        """
-        name = self._collection(dimension)
-        try:
-            with self.connection.client() as client:
-                yield client, name
-        except BackendDown as fault:
-            if getattr(fault.__cause__, "status_code", None) in _REFUSALS:
-                self._names.pop(dimension, None)
-            raise
-
-    def has_collection(self, dimension: int) -> bool:
-        """Whether there is a collection for vectors of a dimension, as far as this process knows, or asks.
-
-        Raises:
-            BackendDown: Qdrant does not answer.
-        """
-        return dimension in self._names or self._find(dimension)
-
-    def _collection(self, dimension: int) -> str:
-        if not self.has_collection(dimension):
-            self._refuse_others(dimension)
-            return self._base  # Qdrant will say that it is not there
-        return self._names[dimension]
-
-    def ensure_collection(self, dimension: int) -> None:
-        """Make the collection for a dimension, with its indexes, unless this process has seen to it."""
-        if self._names.get(dimension) not in self._indexed:
-            self.make_collection(dimension)
-
-    def make_collection(self, dimension: int) -> bool:
-        """Make the collection for a dimension, unless it is there; say whether."""
-        from qdrant_client import models
-
-        is_new = not self._find(dimension)
-        if is_new:
-            with self.connection.client() as client:
-                name = f"{self._base}_{dimension}" if client.collection_exists(self._base) else self._base
-                if client.collection_exists(name):
-                    raise _taken(name, self.connection.url)
-                client.create_collection(
-                    name,
-                    models.VectorParams(size=dimension, distance=models.Distance.COSINE),
-                    shard_number=self._options["vectors.shards"] or None,
-                    replication_factor=self._options["vectors.replicas"] or None,
-                )
-            self._names[dimension] = name
-            self._indexed.discard(name)
-        self._index(self._names[dimension])
-        return is_new
-
-    def _index(self, name: str) -> None:
-        """Make the indexes that a collection lacks: somebody else made it, or was killed halfway."""
-        from concord.backends.qdrant.points import INDEXES
-
-        if name in self._indexed:
-            return
-        if not self.connection.is_local:  # which would warn that indexes are not for it
-            with self.connection.client() as client:
-                known = client.get_collection(name).payload_schema
-                for field in INDEXES.keys() - known.keys():
-                    client.create_payload_index(name, field, INDEXES[field], wait=True)
-        self._indexed.add(name)
-
-    def _find(self, dimension: int) -> bool:
-        """Ask for the collection of a dimension: the configured one belongs to the first that comes."""
-        self._names.pop(dimension, None)
-        with self.connection.client() as client:
-            for name in (self._base, f"{self._base}_{dimension}"):
-                if client.collection_exists(name) and _shape(client, name) == (dimension, COSINE):
-                    self._names[dimension] = name
-        return dimension in self._names
-
-    def _refuse_others(self, dimension: int) -> None:
-        """Refuse a collection of another size, or of another distance: what it calls near may be far."""
-        with self.connection.client() as client:
-            shape = _shape(client, self._base) if client.collection_exists(self._base) else None
-        if shape and shape[0] != dimension:
-            raise BackendDown(
-                f"the collection {self._base} at {self.connection.url} is of {shape[0]} dimensions, and none"
-                f" is there for the {dimension} of these vectors: `kb migrate` sends them again",
-                hint="nothing is embedded anew for that",
-            )
-        if shape:
-            raise BackendDown(
-                f"the collection {self._base} at {self.connection.url} compares by {shape[1]},"
-                f" not by {COSINE}",
-                hint="`kb migrate` sends the vectors to one that is made for them",
-            )
-
     def tend(self) -> None:
         """Tell Qdrant all that has changed; one that is down, or that others write to, is told later."""
         home = self.store.ledger.home()
@@ -274,11 +170,10 @@ class QdrantOutsideVectors:
         """
         from concord.backends.qdrant.points import Owner
 
-        dimensions = {space.identity.dimension for space in self.store.spaces.all()}
+        names = self.collections.there({space.identity.dimension for space in self.store.spaces.all()})
         with self.connection.client() as client:
-            for name in (self._base, *(f"{self._base}_{dimension}" for dimension in sorted(dimensions))):
-                if client.collection_exists(name):
-                    client.delete(name, Owner.everything(self._org, key), wait=True)
+            for name in names:
+                client.delete(name, Owner.everything(self._org, key), wait=True)
 
     def tell(self, home: Home) -> bool:
         """Tell Qdrant some of what has changed, unless another process is at it; say whether all is told."""
@@ -323,20 +218,6 @@ class QdrantOutsideVectors:
         operations = owner.relabelled(alive.values())
         if gone := [i for i in chunk_ids if i not in alive]:
             operations.append(owner.deleted(gone))
-        if self.has_collection(identity.dimension):  # else no vector was ever sent
-            with self.asking(identity.dimension) as (client, name):
+        if self.collections.has(identity.dimension):  # else no vector was ever sent
+            with self.collections.asking(identity.dimension) as (client, name):
                 client.batch_update_points(name, operations, wait=True)
-
-
-def _shape(client: QdrantClient, name: str) -> tuple[int, str] | None:
-    """Return the size and distance of a collection's one vector; None when it is not one of ours."""
-    vectors = client.get_collection(name).config.params.vectors
-    size, distance = getattr(vectors, "size", None), getattr(vectors, "distance", None)
-    return (size, distance.value) if size and distance else None
-
-
-def _taken(name: str, url: str) -> BackendDown:
-    return BackendDown(
-        f"the collection {name} at {url} is not made for these vectors: another size, or not {COSINE}",
-        hint="choose another name with vectors.collection",
-    )

@@ -34,7 +34,7 @@ INDEXES: dict[str, Any] = {
 
 
 class Owner:
-    """Whose points they are: one organisation's, of one of the stores that share it, of one model."""
+    """Whose points they are: an organisation, a store (several may share a collection) and a model."""
 
     def __init__(self, org: str, store: str, identity: Identity) -> None:
         self.org = org
@@ -75,7 +75,7 @@ class Owner:
 
     @staticmethod
     def everything(org: str, store: str) -> models.Filter:
-        """Return what an organisation's points have in common that were sent under one key, of any model."""
+        """Return a filter for all points that a store has sent for an organisation, of any model."""
         return models.Filter(must=[_is("org", org), _is("store", store)])
 
     def relabelled(self, passages: Iterable[tuple[Chunk, Document]]) -> list[Any]:

@@ -32,7 +32,7 @@ class QdrantSpaces:
         return QdrantVectors(self._outside, self._known.of(identity))
 
     def add(self, identity: Identity, recipe: Mapping[str, Json]) -> None:
-        """Make an empty space beside the others; of one that is there, only the recipe is written anew."""
+        """Make an empty space beside the others; if it is there already, only its recipe is replaced."""
         self._known.add(identity, recipe)
 
     def activate(self, identity: Identity) -> None:

@@ -77,7 +77,7 @@ class QdrantVectors:
         """
         home = self._outside.claim()
         self._known.prepare(identity)
-        if self._outside.make_collection(identity.dimension) and not self._ledger.is_empty():
+        if self._outside.collections.make(identity.dimension) and not self._ledger.is_empty():
             self._ledger.move(home.url)  # somebody dropped it: all are sent again
 
     def put(self, vectors: Iterable[tuple[ChunkId, Vector]]) -> int:
@@ -88,9 +88,9 @@ class QdrantVectors:
         for vector in batch.values():
             check_vector(vector, identity.dimension)
         home = self._outside.claim()
-        self._outside.ensure_collection(identity.dimension)
+        self._outside.collections.ensure(identity.dimension)
         self._outside.tell(home)
-        # Alone, so that nobody reads a document, waits, and then overwrites what became of it meanwhile.
+        # Exclusively: else one process could read a document and write it after another has changed it.
         with self._ledger.exclusive(wait_s=WRITE_WAIT_S):
             alive = self._catalog.read(list(batch))
             for part in batched(alive.values(), BATCH):
@@ -168,10 +168,10 @@ class QdrantVectors:
     def _delete(self, condition: models.Filter, identity: Identity) -> None:
         """Delete points; those of a collection that somebody dropped are gone already."""
         try:
-            with self._outside.asking(identity.dimension) as (client, name):
+            with self._outside.collections.asking(identity.dimension) as (client, name):
                 client.delete(name, condition, wait=True)
         except BackendDown:
-            if self._outside.has_collection(identity.dimension):
+            if self._outside.collections.has(identity.dimension):
                 raise
 
     def _upsert(
@@ -189,7 +189,7 @@ class QdrantVectors:
             )
             for chunk, document, vector in batch
         ]
-        with self._outside.asking(identity.dimension) as (client, name):
+        with self._outside.collections.asking(identity.dimension) as (client, name):
             client.upsert(name, points, wait=True)
         self._ledger.mark(identity, [chunk.id for chunk, _, _ in batch])
 
@@ -247,9 +247,9 @@ class QdrantVectors:
 
         from concord.backends.qdrant.points import chunk_of
 
-        is_exact = self._connection.is_local  # and would warn that no effort is asked of it
+        is_exact = self._connection.is_local  # local mode compares everything, and warns about an effort
         params = models.SearchParams(hnsw_ef=max(ef_search, k)) if ef_search and not is_exact else None
-        with self._outside.asking(len(vector)) as (client, name):
+        with self._outside.collections.asking(len(vector)) as (client, name):
             points = client.query_points(
                 name,
                 query=vector,
@@ -269,7 +269,7 @@ class QdrantVectors:
     def _retrieve(self, point_ids: Sequence[str], dimension: int) -> Iterator[tuple[ChunkId, Vector]]:
         from concord.backends.qdrant.points import chunk_of
 
-        with self._outside.asking(dimension) as (client, name):
+        with self._outside.collections.asking(dimension) as (client, name):
             records = client.retrieve(name, point_ids, with_payload=False, with_vectors=True)
         for record in records:
             yield chunk_of(record.id), self._received(record.vector, dimension)

@@ -187,7 +187,7 @@ class SQLiteCatalog:
             return int(connection.execute(f"{_COUNT_DOCUMENTS} WHERE {sql}", values).get)
 
     def count_types(self) -> dict[DocumentType, int]:
-        """Return how many documents there are of each type that there is."""
+        """Return the number of documents by type."""
         with self._readers.connection() as connection:
             return dict(connection.execute(_COUNT_TYPES))
 

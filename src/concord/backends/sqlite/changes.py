@@ -260,7 +260,7 @@ def _delete_chunks(connection: Connection, chunk_ids: Iterable[ChunkId]) -> None
 
 
 def _delete_most(connection: Connection, doomed: Sequence[tuple[ChunkId]]) -> None:
-    """Delete chunks and index what is left anew, which is faster than taking most of them out one by one."""
+    """Delete most chunks and index the rest anew: faster than taking them out of the index one by one."""
     connection.execute("DROP TRIGGER kb_chunks_deleted")
     connection.executemany("DELETE FROM kb_chunks WHERE id = ?", doomed)
     connection.execute("DELETE FROM kb_pending WHERE chunk NOT IN (SELECT id FROM kb_chunks)")

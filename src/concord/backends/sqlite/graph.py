@@ -45,7 +45,7 @@ class Graph:
         self._turn = threading.Lock()  # usearch does not say that two threads may ask at once
 
     def nearest(self, vector: Vector, count: int) -> Proposals:
-        """Return the chunks that seem nearest, nearest first; one that was replaced may seem what it was."""
+        """Return the chunks that seem nearest, nearest first; a replaced vector may count as it was."""
         query = _rounded(np.frombuffer(vector, dtype="<f4")[np.newaxis])[0]
         with self._turn, native_code():
             found = self._index.search(query, count, threads=1).keys

@@ -174,7 +174,7 @@ def _compared(
 
 
 def _unindexed(connection: Connection, space: SpaceRow, row: GraphRow, asked: Question) -> Distances:
-    """Return the nearest of those that the graph does not know, every one of them compared."""
+    """Return the nearest vectors that the graph does not have yet: all of them are compared."""
     return _distances(connection, space, row, asked, _UNINDEXED, {"limit": asked.limit})
 
 

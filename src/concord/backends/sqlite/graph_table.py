@@ -41,7 +41,7 @@ class GraphRow(Struct, frozen=True):
     form: str  # what wrote it, and how
     file: str  # its name, in the folder of the database
     version: int  # of the space, whose vectors it holds
-    vectors: int  # in it, with those that were taken out or replaced before it grew
+    vectors: int  # in it, dead ones included: none is ever taken out
     alive: int  # of these, when it was written
     size: int
     mtime_ns: int  # with the size: whether anybody has touched it
@@ -54,7 +54,7 @@ class GraphRow(Struct, frozen=True):
 
 
 def graph_row(connection: Connection, key: int) -> GraphRow | None:
-    """Return the graph of a space; None when there is none, or one that an earlier program named."""
+    """Return the graph of a space; None if there is none, or if an earlier version has made it."""
     return _graph(connection.execute(_ROW, (_name(key),)).get)
 
 

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 FAULT: Final = "vector-index"
 INSTALL = "pip install 'concord-kb[index]'"
-# Vectors that are in no graph are compared one by one, a thousand in some milliseconds. Growing a graph
-# writes its whole file anew, so that a large one waits for more of them.
+# Vectors that are not in the graph yet are compared one by one, a thousand in some milliseconds. To grow a
+# graph its whole file is written anew, so a large one waits until there are more of them.
 _MOST_UNINDEXED = 1000
 _UNINDEXED_SHARE = 0.005
 _DEAD_SHARE = 0.25  # of a graph may be vectors that are gone; beyond, it is built anew instead of grown
@@ -63,7 +63,7 @@ class _State(NamedTuple):
 
     @property
     def is_worn(self) -> bool:
-        """Whether so much of it is dead that it should be built anew."""
+        """Whether so many of its vectors are deleted that it should be built anew."""
         return self.dead > _DEAD_SHARE * self.vectors
 
     @property

@@ -1,4 +1,4 @@
-"""What this file knows of vectors that are kept outside: which are there, and what they were not told yet.
+"""What this file knows of vectors that are kept outside: which are there, and what they are yet to be told.
 
 kb_pending says, as for vectors of its own, which chunks have none. kb_unsettled is filled by triggers, in the
 transaction that changes a chunk or its document, so that a crash at any moment forgets nothing. Both the

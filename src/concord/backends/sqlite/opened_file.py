@@ -1,7 +1,7 @@
 """Does a store's path still lead to the file that is open? SQLite does not look.
 
-It goes on in a file that was deleted or replaced, by a restored backup for instance: what it keeps there is
-seen by nobody else, and gone when the process ends. A server runs for days, so every use looks first.
+SQLite goes on writing to a file that was deleted or replaced, by a restored backup for instance. Nobody else
+would see that, and it would be gone when the process ends. A server runs for days, so every use looks first.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def chunk_of(row: Row) -> Chunk:
 
 
 def chunk_values(document: Document, position: int, piece: Piece) -> dict[str, Any]:
-    """Return the columns of a chunk, what is indexed of it among them."""
+    """Return the columns of a chunk, with those that are indexed for words."""
     indexed = columns_of(document.title, document.tags, piece.heading, piece.text)
     return {
         "position": position,

@@ -171,8 +171,8 @@ CREATE TRIGGER kb_chunks_deleted AFTER DELETE ON kb_chunks BEGIN
 END;
 """
 
-# One space for each model. The first keeps the table that was there before there were others; its identity is
-# null until the first embedder is known. Keys are never reused: a version belongs to one space for ever.
+# One space for each model. The first keeps the table from when there was only one; its identity is null until
+# the first embedder is known. Keys are never reused: a version belongs to one space for ever.
 _SPACES = """
 CREATE TABLE kb_spaces (
     key INTEGER PRIMARY KEY AUTOINCREMENT,

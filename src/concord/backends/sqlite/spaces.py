@@ -1,4 +1,4 @@
-"""The spaces of a file: one table of vectors for each model, and which of them searches use."""
+"""The spaces of a file: a table of vectors for each model, and which one searches use."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class SQLiteSpaces:
         return SQLiteVectors(self._readers, self._vec_readers, self._writer, self._plan, identity)
 
     def add(self, identity: Identity, recipe: Mapping[str, Json]) -> None:
-        """Make an empty space beside the others; of one that is there, only the recipe is written anew."""
+        """Make an empty space beside the others; if it is there already, only its recipe is replaced."""
         self.of(identity).ensure_cosine()  # or an old table would pass for one that has been migrated
         with self._writer.transaction() as connection:
             known = find_space(connection, identity) or _first(connection, identity)

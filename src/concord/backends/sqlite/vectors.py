@@ -67,7 +67,7 @@ AND c.id NOT IN (SELECT chunk FROM kb_pending WHERE space = ?)"""
 
 
 class _Scope(Struct, frozen=True):
-    """Which chunks may be found: the statements that look among them, by search and one by one."""
+    """Which chunks may be found, as two statements: one for the nearest, one that scans."""
 
     nearest: str
     scan: str
@@ -76,7 +76,7 @@ class _Scope(Struct, frozen=True):
 
 
 class SQLiteVectors:
-    """The vectors of one space of a file: of an identity, or without one of the space that is active.
+    """The vectors of one space of a file: that of an identity, or, without one, the active space.
 
     sqlite-vec is loaded when the first method needs it.
     """

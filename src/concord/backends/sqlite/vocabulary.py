@@ -28,7 +28,7 @@ _THESE = (
 )
 _COUNT_CHUNKS = "SELECT value FROM kb_meta WHERE key = 'chunks'"
 
-# Where each token stands. Of no use to any other question, so it is no part of the file.
+# Where each token stands; temporary, because nothing else needs it.
 _MAKE_PLACES = """
 CREATE VIRTUAL TABLE IF NOT EXISTS temp.kb_places USING fts5vocab(main, kb_chunks_fts, instance)"""
 _PLACES = 'SELECT doc, col, "offset" FROM temp.kb_places WHERE term = ? LIMIT ?'
@@ -47,7 +47,7 @@ def similar_words(connection: Connection, word: str, limit: int) -> list[tuple[s
 
 
 def _promising(connection: Connection, asked: Typed) -> Iterator[tuple[str, int]]:
-    """Return all tokens that begin as the word does, and of the others those one edit away."""
+    """Return the tokens that begin as the word does, and other tokens that are one edit away."""
     start = asked.word[:ALIKE] if asked.allowed else asked.word
     wanted = list_column([token for token in asked.one_off if not token.startswith(start)])
     beginning = (start, start + LAST_CHARACTER, MOST_TOKENS)

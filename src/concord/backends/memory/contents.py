@@ -41,7 +41,7 @@ class Held(Struct):
     vectors: dict[ChunkId, Vector] = field(default_factory=dict)  # empty ones are kept outside
 
 
-class Shelves(Struct):
+class Contents(Struct):
     """All that is stored, shared by the parts of one store."""
 
     sources: dict[str, Source] = field(default_factory=dict)
@@ -70,13 +70,13 @@ class Shelves(Struct):
     turns: defaultdict[str, threading.Lock] = field(default_factory=lambda: defaultdict(threading.Lock))
 
     @contextmanager
-    def reading(self) -> Iterator[Shelves]:
+    def reading(self) -> Iterator[Contents]:
         """Let nobody change anything during the block."""
         with self.lock:
             yield self
 
     @contextmanager
-    def changing(self) -> Iterator[Shelves]:
+    def changing(self) -> Iterator[Contents]:
         """Let nobody else read or change anything during the block."""
         with self.lock:
             yield self

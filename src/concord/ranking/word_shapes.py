@@ -13,6 +13,7 @@ from typing import Literal
 
 from concord.ranking.lexicon import ABBREVIATIONS, BRANDS, TOUCHING_UNITS, UNITS
 from concord.ranking.words import is_initials
+from concord.text.characters import has_digit
 from concord.text.pattern import pattern
 
 Sureness = Literal["sure", "likely"]
@@ -80,17 +81,17 @@ _NAMED_NUMBER_DIGITS = 3  # "top 10", "3 steps" count something; "386", "404", "
 
 def is_year(word: str) -> bool:
     """Whether the word is a year from 1000 to 2099, a decade or a date."""
-    return _has_digit(word) and bool(_YEAR.fullmatch(word) or _DATE.fullmatch(word))
+    return has_digit(word) and bool(_YEAR.fullmatch(word) or _DATE.fullmatch(word))
 
 
 def is_number(word: str) -> bool:
     """Whether the word is a number and nothing else."""
-    return _has_digit(word) and bool(_NUMBER.fullmatch(word))
+    return has_digit(word) and bool(_NUMBER.fullmatch(word))
 
 
 def is_measure(word: str, following: str = "") -> bool:
     """Whether the word is a number with its unit, in it or after it: 10kg, $5, 5 GB."""
-    found = _MEASURE.fullmatch(word) if _has_digit(word) else None
+    found = _MEASURE.fullmatch(word) if has_digit(word) else None
     if not found:
         return False
     unit = found.group(1)
@@ -108,10 +109,6 @@ def shape(word: str, following: str = "") -> Sureness | None:
     if _is_sure(word):
         return "sure"
     return "likely" if _is_likely(word) else None
-
-
-def _has_digit(word: str) -> bool:
-    return any(map(str.isdigit, word))  # no pattern of a value fits without: most words ask none of them
 
 
 def _is_everyday(word: str, following: str) -> bool:
@@ -147,5 +144,5 @@ def _is_likely(word: str) -> bool:
         return False
     if not word.isascii():  # 2024年收入 is a phrase in a script without spaces
         return False
-    mixed = _has_digit(word) and any(map(str.isalpha, word))
+    mixed = has_digit(word) and any(map(str.isalpha, word))
     return mixed and bool(_SEGMENTS.fullmatch(word))

@@ -1,9 +1,9 @@
 """Does a dash in a query belong to an option, such as `find -mtime`, or does it exclude a word?
 
-An option is what some passage writes with its dash, as `-mtime` or in `tar -xzf`; or several letters of which
-passages about the same command write each with a dash. What prose does with dashes is none: lists ("- pie",
-"-pie"), divided words and "Vor- und -nachname". Numbers and single letters are never excluded, which
-`text.expression` knows by itself.
+A word is an option if a passage writes it with its dash, as `-mtime` or in `tar -xzf`; so are several letters
+if passages about the same command write each of them with a dash. Other dashes of prose make no option: lists
+("- pie", "-pie"), divided words and "Vor- und -nachname". `text.expression` never excludes numbers and single
+letters, so that these need no look.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from concord.storage import Store
 
 LOOKED_AT = 20  # passages, those first that have the word or the two side by side
-MAX_BUNDLE = 4  # letters of options that are written as one, as in -xzf
+MAX_BUNDLE = 4  # letters of several options behind one dash, as in -xzf
 _BEFORE = r"(?<![^\s(\[{<|,/\"'`“‘=])"  # a dash after anything else joins two words
 _DIVIDED = re.compile(r"-\s+\w+\s+\Z")  # Vor- und
 _LETTER = re.compile(rf"{_BEFORE}-([A-Za-z])(?![\w-])")

@@ -1,4 +1,4 @@
-"""Which names does a query ask for the definitions of, and where are they defined?"""
+"""Which names does a query ask for, so that their definitions come first?"""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from concord.ranking.identifiers import shape
+from concord.ranking.named.options import asked_option
+from concord.ranking.word_shapes import shape
 from concord.ranking.words import STOPS
 from concord.text.pattern import pattern
-from concord.text.symbols import defined_at
-from concord.types import Survivor
+from concord.types import Query
 
 _NAME = r"(?P<{}>[^\W\d][\w$]*(?:(?:\.|::|->|#)[^\W\d][\w$]*)*[?!]?(?:\(\)|=)?)"
+_KEY = _NAME.replace(r"[\w$]*", r"[\w$-]*")  # of settings, such as maxmemory-policy
 _KIND = r"(?:def|class|func|function|fn|fun|method|struct|interface|enum|trait|macro)"
 _ASKED = pattern(
     rf"{_NAME.format('alone')}"
@@ -24,21 +25,23 @@ _ASKED = pattern(
     rf"|{_NAME.format('before')}\s+(?:definition|implementation|signature|source)",
     re.IGNORECASE,
 )
-# What asks for a value alone: of a word of prose, only where a line gives it one.
+# A query for a value: it finds lines that set the name, and nothing else that is said of it. One that begins
+# with "value" says of what; a value proposition, stream or chain is something else.
 _ASKED_VALUE = pattern(
-    rf"where\s+(?:is|are)\s+(?:the\s+)?{_NAME.format('set')}\s+(?:configured|set|assigned|specified)\s*\?*"
-    r"|(?:what\s+is\s+)?(?:the\s+)?(?:default(?:\s+value)?|value)(?:\s+(?:of|for))?(?:\s+the)?\s+"
-    rf"{_NAME.format('valued')}\s*\?*"
-    rf"|{_NAME.format('before')}\s+(?:default(?:\s+value)?|value)",
+    rf"where\s+(?:is|are)\s+(?:the\s+)?{_KEY.format('set')}\s+(?:configured|set|assigned|specified)\s*\?*"
+    r"|(?:what\s+is\s+)?(?:the\s+)?(?:default(?:\s+value)?(?:\s+(?:of|for))?|value\s+(?:of|for))(?:\s+the)?\s+"
+    rf"{_KEY.format('valued')}\s*\?*"
+    rf"|{_KEY.format('before')}\s+(?:default(?:\s+value)?|value)",
     re.IGNORECASE,
 )
+_DASHED = pattern(r"[^\W\d]\w*(?:-\w+)+")
 _CALL = pattern(rf"{_NAME.format('called')}\([^()]*(?:\([^()]*\)[^()]*)*\);?")  # connect(host, timeout=3)
-# One of these is in whatever else asks for a definition: most queries are answered without the pattern.
+# Every query that `_ASKED` fits has one of these words, unless it is a single word: most need no pattern.
 _ASKING = {
     "def", "class", "func", "function", "fn", "fun", "method", "struct", "interface", "enum", "trait",
     "macro", "where", "definition", "implementation", "signature", "source",
 }  # fmt: skip
-# Words around a name that ask what it is, and for nothing else.
+# Words around a name that ask what it is.
 _ABOUT = {
     "a", "an", "the", "of", "for", "in", "is", "are", "what", "which", "does", "do", "mean", "means",
     "meaning", "default", "defaults", "value", "values", "setting", "option", "parameter", "parameters",
@@ -49,7 +52,7 @@ _ABOUT = {
     "exceptions", "take", "takes", "accept", "accepts", "where", "defined", "declared", "implemented",
     "configured", "set", "assigned", "specified", "section",
 }  # fmt: skip
-# What a name is written in tells nothing of where it is defined.
+# The language of a name does not tell where it is defined.
 _LANGUAGES = {
     "python", "java", "javascript", "js", "typescript", "go", "golang", "rust", "ruby", "php", "perl", "c",
     "c++", "c#", "kotlin", "swift", "scala", "bash", "shell", "sql", "code", "library", "package", "module",
@@ -70,7 +73,7 @@ _WHOLE_NAME = pattern(_NAME.format("whole"))
 
 
 class AskedName(NamedTuple):
-    """A name as it was written, and what it is said to be of: argparse, in "parse_args in argparse"."""
+    """A name as it was written, and what it belongs to: argparse, in "parse_args in argparse"."""
 
     written: str
     within: tuple[str, ...] = ()
@@ -104,8 +107,8 @@ class AskedName(NamedTuple):
 def asked_names(text: str) -> tuple[AskedName, ...]:
     """Return the names whose definitions a query asks for, if it asks for nothing else.
 
-    It is a name alone, whatever its case, or with words that ask for it; or what can only be a name, with
-    words that ask what it is or where; or several of these.
+    Such a query is a name alone, in any case; a name with words that ask for its definition; or one or more
+    words that can only be names (snake_case, a.b), with words that ask what or where they are.
     """
     text = text.strip()
     words = text.split()
@@ -114,20 +117,45 @@ def asked_names(text: str) -> tuple[AskedName, ...]:
         return (AskedName(words[0]),)  # most names, read without a regular expression
     if len(words) > MOST_WORDS:
         return ()
-    if "[" in text and (section := _asked_section(words)):
-        return section
-    if text.endswith((")", ");")) and (found := _CALL.fullmatch(text)):
-        return (AskedName(found["called"] + "()"),)
-    if len(words) == 1 or not _ASKING.isdisjoint(map(str.lower, words)):
-        found = _ASKED.fullmatch(text)
-        if name := next((part for part in found.groupdict().values() if part), None) if found else None:
-            return (AskedName(name),)
-    return _asked_about(_BREAKS.split(text)) or _asked_value(text, words)
+    return next((names for read in _READERS if (names := read(text, words))), ())
 
 
-def _asked_about(words: Sequence[str]) -> tuple[AskedName, ...]:
-    """Return the sure names in what else only asks for them, with what they are in: what does X do in Y?"""
-    bare = [word.strip(STOPS) for word in words]
+def _dashed(text: str, words: Sequence[str]) -> tuple[AskedName, ...]:
+    """Return a name with hyphens, which only settings have."""
+    return (AskedName(text, is_value=True),) if len(words) == 1 and _DASHED.fullmatch(text) else ()
+
+
+def _in_brackets(text: str, words: Sequence[str]) -> tuple[AskedName, ...]:
+    """Return the section of a settings file that is asked for, and the words beside it: where it stands."""
+    if "[" not in text:
+        return ()
+    sections = [found[1] for word in words if (found := _SECTION.fullmatch(word))]
+    beside = tuple(word for word in words if not _SECTION.fullmatch(word) and word.lower() not in _ABOUT)
+    if len(sections) != 1 or len(beside) > MOST_BESIDE:
+        return ()
+    return (AskedName(sections[0], beside=beside, is_value=True),)
+
+
+def _called(text: str, _: Sequence[str]) -> tuple[AskedName, ...]:
+    found = _CALL.fullmatch(text) if text.endswith((")", ");")) else None
+    return (AskedName(found["called"] + "()"),) if found else ()
+
+
+def _defined(text: str, words: Sequence[str]) -> tuple[AskedName, ...]:
+    """Return the name alone, or in words that ask for its definition: "where is X defined"."""
+    is_asking = len(words) == 1 or not _ASKING.isdisjoint(map(str.lower, words))
+    name = _first_group(_ASKED, text) if is_asking else None
+    return (AskedName(name),) if name else ()
+
+
+def _first_group(form: re.Pattern[str], text: str) -> str | None:
+    found = form.fullmatch(text)
+    return next((part for part in found.groupdict().values() if part), None) if found else None
+
+
+def _asked_about(text: str, _: Sequence[str]) -> tuple[AskedName, ...]:
+    """Return the sure names of a query that only asks about them, and what they belong to: X, of Y?"""
+    bare = [word.strip(STOPS) for word in _BREAKS.split(text)]
     names = list(dict.fromkeys(word for word in bare if _is_sure(word) and _WHOLE_NAME.fullmatch(word)))
     names = [word for word in names if not _FILE.fullmatch(word)] or names
     others = [at for at, word in enumerate(bare) if word not in names]
@@ -144,65 +172,22 @@ def _asked_about(words: Sequence[str]) -> tuple[AskedName, ...]:
     return (AskedName(names[0], tuple(bare[at] for at in within), tuple(beside)),)
 
 
-def _asked_section(words: Sequence[str]) -> tuple[AskedName, ...]:
-    """Return the section of a file of settings that is asked for, and what else its place is about."""
-    sections = [found[1] for word in words if (found := _SECTION.fullmatch(word))]
-    beside = tuple(word for word in words if not _SECTION.fullmatch(word) and word.lower() not in _ABOUT)
-    if len(sections) != 1 or len(beside) > MOST_BESIDE:
-        return ()
-    return (AskedName(sections[0], beside=beside, is_value=True),)
-
-
 def _asked_value(text: str, words: Sequence[str]) -> tuple[AskedName, ...]:
     """Return the word of which only the value is asked for: "default bantime", "where is port set"."""
-    found = _ASKED_VALUE.fullmatch(text) if len(words) > 1 else None
-    name = next((part for part in found.groupdict().values() if part), None) if found else None
+    name = _first_group(_ASKED_VALUE, text) if len(words) > 1 else None
     return (AskedName(name, is_value=True),) if name and name.lower() not in _ABOUT else ()
+
+
+# The ways to ask for a name, of which the first that fits counts.
+_READERS = (_dashed, _in_brackets, _called, _defined, _asked_about, _asked_value)
 
 
 def _is_sure(word: str) -> bool:
     return shape(word.removesuffix("=")) == "sure" or word.endswith("=") and len(word) > 1
 
 
-def is_definition(survivor: Survivor, asked: AskedName) -> bool:
-    """Whether a passage defines a name: code where that begins, what stands under it, or its entry.
-
-    Where words beside it are to tell where, it does so only in a place about all of them.
-    """
-    if asked.beside:
-        from concord.ranking.places import share_in_place  # late: few queries ask for a name
-
-        if share_in_place(asked.beside, survivor) < 1:
-            return False
-    return _is_under(survivor, asked) or defining_line(survivor, asked) is not None
-
-
-def _is_under(survivor: Survivor, asked: AskedName) -> bool:
-    is_told = survivor.document.type not in ("code", "data") and not asked.is_value
-    return is_told and asked.name in survivor.chunk.heading[-1:]
-
-
-def defining_line(survivor: Survivor, asked: AskedName) -> int | None:
-    """Return where in a passage the line begins that defines a name, gives it its value or explains it."""
-    from concord.text.assignments import assigned_at, set_at  # late, all: few queries ask for a name
-
-    text, name, kind = survivor.chunk.text, asked.name, survivor.document.type
-    if kind == "code":
-        found = None if asked.is_value else defined_at(name, text)
-        return assigned_at(name, text) if found is None else found
-    if kind == "data":
-        return set_at(name, text)
-    return None if asked.is_value else _entry(survivor, asked)
-
-
-def _entry(survivor: Survivor, asked: AskedName) -> int | None:
-    """Return where a name has its entry.
-
-    Many have an entry for run: that of subprocess.run stands in a place about subprocess.
-    """
-    from concord.ranking.places import share_in_place  # late, both: few queries ask for a name
-    from concord.text.term_lines import explained_at
-
-    at = explained_at(asked.name, survivor.chunk.text, is_page=survivor.document.type == "html")
-    is_elsewhere = asked.is_qualified and not share_in_place(asked.owners, survivor)
-    return None if is_elsewhere else at
+def is_literal(query: Query) -> bool:
+    """Whether the query is to be found as it stands: it quotes, or it is one identifier or option."""
+    is_single = len(query.text.split()) == 1
+    is_name = query.kind == "entity" or asked_option(query) is not None
+    return query.kind == "exact_quote" or is_single and is_name

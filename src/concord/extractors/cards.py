@@ -1,0 +1,149 @@
+"""Calendars and contacts (.ics, .vcf) as Markdown: a section for each event, task or person, in plain words.
+
+Long lines are folded, which may divide a word, and moments are written without signs: as it stands, such a
+file is found neither by its words nor by its days. Each line knows the line of the file that it comes from.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from concord.extractors.markdown_lines import escaped
+from concord.extractors.plain import readable
+from concord.text.clean import clean
+from concord.types import Extracted
+
+_PROPERTY = re.compile(r"(?:[\w-]+\.)?([\w-]+)((?:;[^:;\"]*(?:\"[^\"]*\"[^:;\"]*)*)*):(.*)", re.DOTALL)
+_BEGINS = frozenset({"VEVENT", "VTODO", "VJOURNAL", "VCARD"})
+_INSIDE = frozenset({"VALARM", "STANDARD", "DAYLIGHT", "VTIMEZONE", "VFREEBUSY"})  # nothing that people read
+_MOMENT = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)(?:T(\d\d):?(\d\d)(?::?\d\d)?(Z?))?$")
+_ZONE = re.compile(r";TZID=\"?([^;:\"]+)", re.IGNORECASE)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_TITLES = ("SUMMARY", "FN")
+_NAMES = {  # property → what it says, in words
+    "DTSTART": "Starts",
+    "DTEND": "Ends",
+    "DUE": "Due",
+    "COMPLETED": "Completed",
+    "RRULE": "Repeats",
+    "LOCATION": "Where",
+    "ORGANIZER": "Organizer",
+    "ATTENDEE": "Attendee",
+    "STATUS": "Status",
+    "CATEGORIES": "Categories",
+    "URL": "Link",
+    "DESCRIPTION": "",
+    "COMMENT": "",
+    "NOTE": "",
+    "NICKNAME": "Nickname",
+    "ORG": "Organisation",
+    "TITLE": "Title",
+    "ROLE": "Role",
+    "TEL": "Phone",
+    "EMAIL": "E-mail",
+    "ADR": "Address",
+    "BDAY": "Birthday",
+    "ANNIVERSARY": "Anniversary",
+}
+_PARTED = frozenset({"ADR", "ORG", "N"})  # whose parts are divided by semicolons
+_SCHEMES = ("mailto:", "tel:")
+
+
+class _Line(NamedTuple):
+    text: str
+    number: int  # of the line of the file that it begins on
+
+
+class _Property(NamedTuple):
+    name: str
+    parameters: str
+    value: str
+    line: int
+
+
+class CardsExtractor:
+    """Reads .ics and .vcf."""
+
+    def extract(self, data: bytes, name: str) -> Extracted:
+        """Return the events, tasks and people; a file without any is data as it is."""
+        text = readable(data)
+        lines = [line for card in _cards(_unfolded(text)) for line in _written(card)]
+        if not lines:
+            return Extracted(clean(text), "data")
+        return Extracted(
+            clean("\n".join(line.text for line in lines)),
+            "markdown",
+            file_lines=tuple(line.number for line in lines),
+        )
+
+
+def _unfolded(text: str) -> Iterator[_Property]:
+    """Yield the properties of a file, each on one line."""
+    whole: list[str] = []
+    first = 1
+    for number, line in enumerate([*text.split("\n"), ""], 1):
+        if line[:1] in (" ", "\t") and whole:
+            whole.append(line[1:])
+            continue
+        if found := _PROPERTY.fullmatch("".join(whole)):
+            yield _Property(found[1].upper(), found[2], found[3].strip(), first)
+        whole, first = [line], number
+
+
+def _cards(properties: Iterator[_Property]) -> Iterator[list[_Property]]:
+    """Yield what is said of each event, task and person; not of alarms and time zones within."""
+    card: list[_Property] | None = None
+    depth = 0
+    for one in properties:
+        kind = one.value.upper()
+        if one.name in ("BEGIN", "END") and kind in _INSIDE:
+            depth = max(0, depth + (1 if one.name == "BEGIN" else -1))
+        elif one.name == "BEGIN" and kind in _BEGINS:
+            card = []
+        elif one.name == "END" and kind in _BEGINS and card is not None:
+            yield card
+            card = None
+        elif card is not None and not depth:
+            card.append(one)
+
+
+def _written(card: Sequence[_Property]) -> Iterator[_Line]:
+    """Yield the lines of a card: its title as a heading, and then what is said, a line each."""
+    title = next((one for one in card if one.name in _TITLES), None)
+    said = [(one, words) for one in card if one.name in _NAMES and (words := _words(one))]
+    if title is None and not said:
+        return
+    first = title.line if title else said[0][0].line
+    yield _Line(f"## {' '.join(_plain(title.value).split()) if title else '(no title)'}", first)
+    yield _Line("", first)
+    for one, words in said:
+        name = _NAMES[one.name]
+        for line in words.split("\n"):
+            yield _Line(f"- {name}: {line}" if name else escaped(line), one.line)
+    yield _Line("", card[-1].line)
+
+
+def _words(one: _Property) -> str:
+    if "ENCODING=B" in one.parameters.upper() or one.value.startswith("data:"):
+        return ""  # a picture or a sound
+    value = one.value
+    if found := _MOMENT.match(value):
+        return _moment(found, one.parameters)
+    if one.name in _PARTED:
+        value = ", ".join(part for part in value.split(";") if part.strip())
+    for scheme in _SCHEMES:
+        value = value[len(scheme) :] if value.lower().startswith(scheme) else value
+    return _plain(value).strip()
+
+
+def _moment(found: re.Match[str], parameters: str) -> str:
+    year, month, day, hour, minute, utc = found.groups()
+    zone = _ZONE.search(parameters)
+    where = " UTC" if utc else f" {zone[1]}" if zone else ""
+    return f"{year}-{month}-{day}" + (f" {hour}:{minute}{where}" if hour else "")
+
+
+def _plain(value: str) -> str:
+    return _ESCAPED.sub(lambda found: "\n" if found[1] in "nN" else found[1], value)

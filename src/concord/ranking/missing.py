@@ -1,0 +1,62 @@
+"""Which things that a query names are nowhere, and how much less likely is an answer then?
+
+Ordinary words that no text has only get a note (`answering/remarks.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from concord.ranking import rarity
+from concord.ranking.named.kinds import Found, Kind, kinds_in
+from concord.text.stopwords import is_stop_word
+from concord.text.terms import loose_words
+from concord.types import Query
+
+# Shares of a query, by rarity. Up to the first, what is missing is one word of many; from the second on it is
+# what was asked for. In between the discount grows, so that one word more or less does not decide.
+LITTLE, MOSTLY = 0.2, 0.4
+
+# Factors on the chances of an answer.
+NOTHING_ASKED = 0.1  # where a query is stop words alone: no text is its answer
+MISQUOTED = 0.3  # where nothing holds what was quoted; not measured
+SLIP = 0.05  # at least, where nothing holds a code: it may be a slip for one that is like it; not measured
+
+
+def missing_things(found: Found) -> tuple[str, ...]:
+    """Return what a query names and nothing holds: codes, days, versions, options, quotations …"""
+    kinds = kinds_in(found.query)
+    named = dict.fromkeys(one for kind in kinds for one in kind.named(found))
+    return tuple(one for one in named if not _is_held(one, found, kinds))
+
+
+def _is_held(named: str, found: Found, kinds: Sequence[Kind]) -> bool:
+    """Whether a text holds what was named: the first kind that recognises it decides, else its words do."""
+    verdicts = (kind.is_held(named, found) for kind in kinds)
+    told = next((verdict for verdict in verdicts if verdict is not None), None)
+    return found.has_words(named) if told is None else told
+
+
+def discount(query: Query, missing: Sequence[str], chunks: int) -> float:
+    """Return a factor on all probabilities: below 1 if the query asks for nothing, or for what is missing."""
+    if query.words and not (query.phrases or query.entities) and all(map(is_stop_word, query.words)):
+        return NOTHING_ASKED
+    held = {word: holding for word, holding in query.frequencies.items() if holding}
+    share = _share(missing, rarity.worths(chunks, held), rarity.worth(chunks, 0))
+    if share <= LITTLE:
+        return 1.0
+    left = 1 - share if share >= MOSTLY else 1 - MOSTLY * (share - LITTLE) / (MOSTLY - LITTLE)
+    is_misquoted = share >= MOSTLY and not {*query.phrases}.isdisjoint(missing)
+    return min(MISQUOTED, left) if is_misquoted else max(SLIP, left)
+
+
+def _share(missing: Sequence[str], worths: Mapping[str, float], whole: float) -> float:
+    """Return which share of a query, by rarity, is missing; its parts may be common words, the whole is not.
+
+    `worths` are those of the words that some text holds: further unknown words change nothing.
+    """
+    parts = {part for code in missing for part in loose_words(code)}
+    others = math.fsum(worth for word, worth in worths.items() if word not in parts)
+    own = max(whole * len(missing), math.fsum(worth for word, worth in worths.items() if word in parts))
+    return own / (own + others) if own else 0.0

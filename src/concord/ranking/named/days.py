@@ -1,0 +1,41 @@
+"""A day that a query names is held in whatever form it is written, by a text or by the path of its file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from concord.ranking.named.kinds import Found, Kind
+from concord.text.dates import Day, dates_in, days_of, is_open_span, named_forms
+from concord.text.terms import any_of, day_matches
+from concord.types import AllOf, AnyOf, Match, Phrase, Word
+
+
+def _named(found: Found) -> Iterable[str]:
+    """Yield days if a text has others; none where they only begin or end a span."""
+    asked = found.query.meaning
+    dates = [*dates_in(asked)]
+    if not dates or is_open_span(asked):
+        return ()
+    known = {day for text in found.texts for one in dates_in(text) for day in one.days}
+    return (one.written for one in dates if known.difference(one.days))
+
+
+def _is_held(named: str, found: Found) -> bool | None:
+    if not (days := days_of(named)):
+        return None
+    return _is_in_path(days, found.texts) or bool(found.holders(any_of([*map(_match, days)])))
+
+
+def _is_in_path(days: Sequence[Day], texts: Sequence[str]) -> bool:
+    """Whether a text has one of some days in its path, which has no words in the index."""
+    written = [f"{day.year}-{day.month:02}-{day.day:02}" for day in days]
+    return any(one in text for one in written for text in texts)
+
+
+def _match(day: Day) -> Match:
+    """Return a match of a day in any form; of one that has a month's name the year may stand elsewhere."""
+    named = AnyOf(tuple(map(Phrase, named_forms(day))))
+    return AnyOf((*day_matches(day), AllOf((named, Word(str(day.year))))))
+
+
+KIND = Kind(_named, _is_held)

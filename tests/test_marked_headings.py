@@ -1,0 +1,91 @@
+"""Headings of AsciiDoc, Org, LaTeX, MediaWiki and Textile, and what only looks like one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from concord.text.marked_headings import marked_headings
+from concord.text.plain import read_plain
+from support.recorders import write
+from support.small_library import opened
+
+
+def headings(text: str, markup: str) -> list[tuple[int, str]]:
+    return [(one.level, one.words) for one in marked_headings(text, markup)]
+
+
+@pytest.mark.parametrize(
+    ("markup", "text", "found"),
+    [
+        (
+            "asciidoc",
+            "= Harbour\n\n== Fees ==\nText\n=== A = b\n==== \n==none\n",
+            [(1, "Harbour"), (2, "Fees"), (3, "A = b")],
+        ),
+        (
+            "org",
+            "* TODO [#A] Fees :money:now:\ntext\n** At sea\n*bold* text\n - * item\n",
+            [(1, "Fees"), (2, "At sea")],
+        ),
+        (
+            "latex",
+            "\\chapter*{Harbour}\n\\section[Short]{Fees of \\emph{yachts}\\label{x}}\n % \\section{no}\n"
+            "\\sectionmark{no}",
+            [(1, "Harbour"), (2, "Fees of yachts")],
+        ),
+        ("mediawiki", "== Fees ==\ntext\n=== At sea===\na = b =\n====\n", [(2, "Fees"), (3, "At sea")]),
+        ("textile", "h1. Harbour\n\nh2(#fees). Fees\n\nh7. none\nh1 none\n", [(1, "Harbour"), (2, "Fees")]),
+    ],
+)
+def test_each_markup_has_headings_of_its_own(markup: str, text: str, found: list[tuple[int, str]]):
+    assert headings(text, markup) == found
+
+
+def test_what_stands_in_a_listing_is_no_heading_and_an_underlined_title_begins_none():
+    text = "== Use\n\n.Example\n----\n== none\n----\n\n== Next\n\nNAME\n----\n\n== Last\n"
+    assert headings(text, "asciidoc") == [(2, "Use"), (2, "Next"), (2, "Last")]
+
+
+def test_levels_may_be_left_out_and_headings_need_no_blank_lines():
+    text = "Before.\n* Harbour\nIntro.\n*** Fees\n    34 euros\n*** Hours\nAt noon.\n* Sea\n"
+    sections = read_plain(text, "org")
+    assert [section.heading for section in sections] == [
+        (),
+        ("Harbour",),
+        ("Harbour", "Fees"),
+        ("Harbour", "Hours"),
+        ("Sea",),
+    ]
+    assert text[sections[2].blocks[1].start :].startswith("    34 euros")
+    assert "".join(text[block.start : block.end] for one in sections for block in one.blocks) == text
+
+
+def test_without_a_mark_underlined_titles_are_headings_as_in_any_text():
+    text = "Harbour\n=======\n\nFees\n----\n\n34 euros\n"
+    assert [section.heading for section in read_plain(text, "asciidoc")] == [("Harbour", "Fees")]
+
+
+@pytest.mark.parametrize("markup", ["asciidoc", "org", "latex", "mediawiki", "textile"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "= a" + " " * 50_000 + "b",
+        "* a " + ":" * 50_000 + "b",
+        "\\section{" + "{a}" * 20_000,
+        "= " * 30_000,
+        "----\n" * 9_000,
+    ],
+)
+def test_a_long_line_costs_no_time(markup: str, line: str):
+    assert len(headings(line, markup)) <= 1
+
+
+def test_a_result_says_under_which_heading_of_its_file_it_stands(tmp_path: Path):
+    text = "= Harbour\n\n== Fees\n\nYachts pay.\n\n== Hours\n\n" + "The gates open at noon.\n" * 90
+    write(tmp_path / "docs" / "harbour.adoc", text)
+    with opened(tmp_path) as kb:
+        kb.add(tmp_path / "docs")
+        first = kb.search("gates open at noon").hits[0]
+    assert first.chunk.heading == ("Harbour", "Hours")

@@ -1,0 +1,78 @@
+"""OpenDocument: what is read of texts and sheets, and what no such file can do."""
+
+from __future__ import annotations
+
+import pytest
+
+from concord.errors import Damaged, Encrypted
+from concord.extractors.open_document import OpenDocumentExtractor
+from concord.types import Extracted
+from support.office_samples import make_archive, make_odf
+
+
+def odf(kind: str, body: str, **parts: str) -> Extracted:
+    return OpenDocumentExtractor().extract(make_odf(kind, body, **parts), f"a.{kind}")
+
+
+def test_headings_lists_and_spaces_of_a_text_are_kept():
+    extracted = odf(
+        "text",
+        '<t:h t:outline-level="1">The Handbook</t:h><t:h t:outline-level="9">Deep</t:h>'
+        '<t:p>The <t:span>walrus</t:span><t:s t:c="2"/>clause<t:line-break/>applies.</t:p>'
+        "<t:list><t:list-item><t:p>one</t:p><t:list><t:list-item><t:p>two</t:p></t:list-item></t:list>"
+        "</t:list-item></t:list>",
+        meta="<dc:title>Rules</dc:title><o:initial-creator>Ann</o:initial-creator><dc:creator>Bob</dc:creator>",
+    )
+    assert extracted.text == (
+        "# The Handbook\n\n###### Deep\n\nThe walrus clause\napplies.\n\n- one\n  - two"
+    )
+    assert (extracted.title, extracted.details, extracted.page_starts) == ("Rules", {"author": "Ann"}, ())
+
+
+def test_notes_stand_where_they_are_called_and_what_was_deleted_is_gone():
+    extracted = odf(
+        "text",
+        "<t:tracked-changes><t:p>deleted</t:p></t:tracked-changes><t:table-of-content><t:p>Contents</t:p>"
+        "</t:table-of-content><t:p>Clams<t:note><t:note-citation>1</t:note-citation><t:note-body>"
+        "<t:p>Raw.</t:p></t:note-body></t:note> are food"
+        "<o:annotation><dc:creator>Ann</dc:creator><t:p>Sure?</t:p></o:annotation>.</t:p>",
+    )
+    assert extracted.text == "Clams (Raw.) are food (Sure?)."
+
+
+def test_sheets_are_tables_whose_cells_may_stand_for_several():
+    cell = "<t:table-cell><t:p>{}</t:p></t:table-cell>".format
+    many = '<t:table-cell t:number-columns-repeated="{}"/>'.format
+    same = '<t:table-cell t:number-columns-repeated="2"><t:p>0</t:p></t:table-cell>'
+    extracted = odf(
+        "spreadsheet",
+        f'<t:table t:name="Costs"><t:table-row>{cell("item")}{cell("May")}{cell("June")}</t:table-row>'
+        f"<t:table-row>{cell('ropes')}{same}{many(16000)}</t:table-row>"
+        f"<t:table-row>{many(2)}{cell('7')}</t:table-row>"
+        f'<t:table-row t:number-rows-repeated="1000000">{many(16384)}</t:table-row></t:table>'
+        f'<t:table t:name="Far"><t:table-row>{many(16000)}{cell("1")}</t:table-row></t:table>',
+    )
+    costs, far = extracted.text.split("\n\n# Far\n\n")
+    assert costs == "# Costs\n\n| item | May | June |\n| --- | --- | --- |\n| ropes | 0 | 0 |\n|  |  | 7 |"
+    assert far.count("|", 0, far.index("\n")) < 300
+
+
+def test_a_table_in_a_text_may_hold_lists_and_tables():
+    inner = "<t:table><t:table-row><t:table-cell><t:p>inner</t:p></t:table-cell></t:table-row></t:table>"
+    points = "<t:list><t:list-item><t:p>a</t:p></t:list-item><t:list-item><t:p>b</t:p></t:list-item></t:list>"
+    extracted = odf(
+        "text",
+        f"<t:table><t:table-row><t:table-cell>{points}</t:table-cell><t:table-cell>{inner}</t:table-cell>"
+        "</t:table-row></t:table><t:p>After.</t:p>",
+    )
+    assert extracted.text == "| a b | inner |\n| --- | --- |\n\nAfter."
+
+
+def test_what_is_locked_or_something_else_says_so():
+    with pytest.raises(Encrypted, match="password"):
+        odf("text", "", manifest="<m><m:encryption-data xmlns:m='m'/></m>")
+    for broken in (b"PK\3\4", make_archive({"other.xml": "<a/>"}), make_archive({"content.xml": "<a>"})):
+        with pytest.raises(Damaged, match="OpenDocument"):
+            OpenDocumentExtractor().extract(broken, "a.odt")
+    with pytest.raises(Damaged, match="document type"):
+        OpenDocumentExtractor().extract(make_archive({"content.xml": "<!DOCTYPE a><a/>"}), "a.odt")

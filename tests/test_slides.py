@@ -1,0 +1,101 @@
+"""Presentations, of PowerPoint and of LibreOffice: slides are pages, under their titles, with their notes."""
+
+from __future__ import annotations
+
+import pytest
+
+from concord.errors import TooLarge
+from concord.extractors.open_document import OpenDocumentExtractor
+from concord.extractors.slides import SlidesExtractor
+from concord.types import Extracted
+from support.kb_command import Kb
+from support.office_samples import make_odf, make_pptx, run, shape
+
+
+def pages(extracted: Extracted) -> list[str]:
+    ends = (*extracted.page_starts[1:], len(extracted.text))
+    return [extracted.text[at:end].strip() for at, end in zip(extracted.page_starts, ends, strict=True)]
+
+
+def test_slides_come_in_the_order_in_which_they_are_shown_each_under_its_title():
+    extracted = SlidesExtractor().extract(
+        make_pptx(
+            [
+                shape(run("Walrus ") + run("care"), placeholder="ctrTitle"),
+                shape(run("Two pools."))
+                + shape(run("Pools"), placeholder="title")
+                + shape(
+                    run("cold"),
+                    '<a:pPr lvl="1"/>' + run("at most ") + run("9 °C"),
+                    "<a:pPr><a:buNone/></a:pPr>" + run("No point."),
+                    placeholder="body",
+                )
+                + shape(run("2"), placeholder="sldNum"),
+            ],
+            core="<dc:title>PowerPoint Presentation</dc:title><dc:creator>Ann</dc:creator>",
+        ),
+        "a.pptx",
+    )
+    assert pages(extracted) == [
+        "# Walrus care",
+        "# Pools\n\nTwo pools.\n\n- cold\n  - at most 9 °C\n\nNo point.",
+    ]
+    assert (extracted.title, extracted.type) == ("Walrus care", "office")
+    assert extracted.details == {"author": "Ann", "pages": 2}
+
+
+def test_tables_and_what_the_speaker_noted_are_read():
+    cell = "<a:tc><a:txBody><a:p>{}</a:p></a:txBody></a:tc>".format
+    row = "<a:tr>{}</a:tr>".format
+    rows = row(cell(run("food")) + cell(run("kg"))) + row(cell(run("clams")) + cell(run("20")))
+    notes = shape(run("Ask the audience."), placeholder="body") + shape(run("1"), placeholder="sldNum")
+    extracted = SlidesExtractor().extract(make_pptx([f"<a:tbl>{rows}</a:tbl>"], notes={1: notes}), "a.pptx")
+    assert extracted.text == "| food | kg |\n| --- | --- |\n| clams | 20 |\n\nAsk the audience."
+
+
+def test_diagrams_are_read_before_the_notes_and_copies_for_old_programs_are_not():
+    point = "<p:pt><p:t><a:p>{}</a:p></p:t></p:pt>".format
+    body = "<a:AlternateContent><a:Choice>{0}</a:Choice><a:Fallback>{0}</a:Fallback></a:AlternateContent>"
+    extracted = SlidesExtractor().extract(
+        make_pptx(
+            [body.format(shape(run("Once.")))],
+            notes={1: shape(run("Noted."), placeholder="body")},
+            diagrams={1: point(run("Plan")) + point(run("Do"))},
+        ),
+        "a.pptx",
+    )
+    assert extracted.text == "Once.\n\nPlan\n\nDo\n\nNoted."
+
+
+def test_more_slides_than_anybody_shows_are_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("concord.extractors.slides.MAX_SLIDES", 1)
+    with pytest.raises(TooLarge, match="2 slides"):
+        SlidesExtractor().extract(make_pptx([shape(run("a")), shape(run("b"))]), "a.pptx")
+
+
+def test_slides_of_libreoffice_are_pages_too():
+    title = '<o:frame o:class="title"><t:p>{}</t:p></o:frame>'.format
+    extracted = OpenDocumentExtractor().extract(
+        make_odf(
+            "presentation",
+            f"<o:page>{title('Walrus care')}</o:page>"
+            f"<o:page>{title('Pools')}<o:frame><t:list><t:list-item><t:p>cold</t:p></t:list-item></t:list></o:frame>"
+            '<o:frame o:class="page-number"><t:p>2</t:p></o:frame></o:page>',
+        ),
+        "a.odp",
+    )
+    assert pages(extracted) == ["# Walrus care", "# Pools\n\n- cold"]
+    assert (extracted.title, extracted.details) == ("Walrus care", {"pages": 2})
+
+
+def test_a_slide_is_cited_by_its_number(kb: Kb, tmp_path):
+    folder = tmp_path / "talks"
+    folder.mkdir()
+    slides = [
+        shape(run(f"Part {n}"), placeholder="title") + shape(run(f"Chapter {n} of the tour. " * 60))
+        for n in range(1, 4)
+    ]
+    slides[1] += shape(run("The lighthouse opens at noon."))
+    (folder / "tour.pptx").write_bytes(make_pptx(slides))
+    kb("add", folder)
+    assert "talks/tour.pptx:p2" in kb("search", "lighthouse opens at noon", "--top", "1").out
