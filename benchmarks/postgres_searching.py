@@ -108,6 +108,9 @@ class BareStatements:
 
     def __init__(self, url: str, kb: KnowledgeBase) -> None:
         self._kb = kb
+        # A store of its own: to those who share connections, a search's deadline is told to the server anew
+        # after every search without one.
+        self._store = PostgresStore.open(url, ORG, kb.settings)
         self._embedder = BundledEmbedder({}, kb.settings.paths)
         self._vectors: dict[str, Vector] = {}
         self._connection = psycopg.connect(url, autocommit=True)
@@ -136,12 +139,13 @@ class BareStatements:
         """Have the store do the same as `scored`: what its pool, its policies and its checks add."""
         query = understood(self._kb, text)
         assert query.loose
-        self._kb.store.lexical.search(query.loose, Filter(), CANDIDATES)
-        self._kb.store.vectors.search(self._vector(text), Filter(), CANDIDATES)
+        self._store.lexical.search(query.loose, Filter(), CANDIDATES)
+        self._store.vectors.search(self._vector(text), Filter(), CANDIDATES)
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connections."""
         self._connection.close()
+        self._store.close()
 
     def _nearest(self, text: str) -> None:
         vector = Embedding(self._vector(text))

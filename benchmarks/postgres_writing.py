@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
+from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
 import psycopg
 
-from benchmarks.measure import Row, at_least, cost_of, sized
+from benchmarks.measure import Clock, Cost, Row, at_least, cost_of, sized, together
 from benchmarks.postgres_lab import ORG, VECTORS, points, session
+from benchmarks.server_time import clock_with_server
 from benchmarks.synthetic import BATCH, SEED, batches_of_texts, documents_of
 from concord.backends.postgres.store import PostgresStore
 from concord.embedders.bundled import BundledEmbedder
@@ -25,7 +28,10 @@ LEAST_WRITE = 0.5
 SOURCE = Source("synthetic", "synthetic", None, "notes", "synthetic")
 
 _WRITTEN = ("kb_documents", "kb_chunks", "kb_postings", VECTORS)
-_OPTIONS = "SELECT unnest(reloptions) FROM pg_class WHERE oid = %s::regclass"
+# Of a table, or of the parts that it consists of.
+_OPTIONS = """
+SELECT unnest(reloptions) FROM pg_class
+WHERE oid = %(table)s::regclass OR oid IN (SELECT relid FROM pg_partition_tree(%(table)s::regclass))"""
 _BUILD = """
 SET maintenance_work_mem = '256MB'; CREATE INDEX ON {table} USING hnsw (embedding vector_cosine_ops)"""
 
@@ -49,19 +55,31 @@ def _load(chunks: int) -> _Load:
 def writing(url: str, chunks: int) -> Iterator[Row]:
     """Write to organisations of their own, and the same rows by COPY, in turn."""
     load = _load(chunks // ROUNDS)
-    rounds = [_written(url, f"writing-{turn}", load) for turn in range(ROUNDS)]
-    ratio = median(copied / ours for ours, copied in rounds)
-    rate, bare_rate = (f"{len(load.vectors) / median(spent):,.0f}" for spent in zip(*rounds, strict=True))
+    clock = _clock(url)
+    rounds = [_written(url, f"writing-{turn}", load, clock) for turn in range(ROUNDS)]
+    ratio = median(copied.elapsed / ours.elapsed for ours, copied in rounds)
+    taken = [[cost.elapsed for cost in costs] for costs in zip(*rounds, strict=True)]
+    rate, bare_rate = (f"{len(load.vectors) / median(spent):,.0f}" for spent in taken)
     row = "chunks written a second before the vector index is built, beside COPY of the same rows"
     yield at_least(row, rate, bare_rate, ratio, LEAST_WRITE)
+    ours, copied = (together(costs).cpu / ROUNDS / len(load.vectors) for costs in zip(*rounds, strict=True))
+    row = "processor time of that a chunk, client and server, beside COPY's"
+    yield Row(row, f"{ours * 1e6:.0f} µs", f"{copied * 1e6:.0f} µs", copied / ours)
 
 
-def _written(url: str, org: str, load: _Load) -> tuple[float, float]:
+def _clock(url: str) -> Clock:
+    """Return a clock of our processor time and the server's, if that is on this machine."""
+    with psycopg.connect(url) as connection:
+        process = connection.info.backend_pid
+        return clock_with_server(process) if Path(f"/proc/{process}").exists() else time.process_time
+
+
+def _written(url: str, org: str, load: _Load, clock: Clock) -> tuple[Cost, Cost]:
     """Return how long it takes to write something, and to COPY the rows that this makes."""
     with closing(PostgresStore.open(url, org)) as store:
         store.catalog.put_source(SOURCE)
         store.vectors.prepare(BundledEmbedder.identity)
-        spent = cost_of(lambda: _write(store, load)).elapsed, _copy_time(url, org)
+        spent = cost_of(lambda: _write(store, load), clock), _copy_cost(url, org, clock=clock)
         store.catalog.remove_source(SOURCE.id)  # or its vectors would be in the index that is built later
         return spent
 
@@ -72,7 +90,7 @@ def filling(store: PostgresStore, url: str, chunks: int) -> Iterator[Row]:
     store.catalog.put_source(SOURCE)
     store.vectors.prepare(BundledEmbedder.identity)
     ours = cost_of(lambda: _write(store, load)).elapsed + cost_of(lambda: settle(store)).elapsed
-    theirs = _copy_time(url, ORG) + _index_time(url, ORG)
+    theirs = _copy_cost(url, ORG).elapsed + _index_time(url, ORG)
     row = "chunks written a second until all indexes are there, beside COPY of the same rows"
     yield at_least(row, f"{chunks / ours:,.0f}", f"{chunks / theirs:,.0f}", theirs / ours, LEAST_WRITE)
 
@@ -88,7 +106,7 @@ def growing(url: str, chunks: int) -> Row:
             connection.execute(f"INSERT INTO {bare} SELECT * FROM {VECTORS}")
             connection.execute(_BUILD.format(table=bare))
             vectors = cost_of(partial(_copy, connection, bare, _rows(url, "growing", VECTORS))).elapsed
-        theirs = vectors + _copy_time(url, "growing", _WRITTEN[:-1])
+        theirs = vectors + _copy_cost(url, "growing", _WRITTEN[:-1]).elapsed
         store.catalog.remove_source(SOURCE.id)
     row = "chunks written a second where all indexes are there already, beside COPY of the same rows"
     rate, bare_rate = (f"{len(load.vectors) / spent:,.0f}" for spent in (ours, theirs))
@@ -109,14 +127,16 @@ def _write(store: Store, load: _Load) -> None:
         store.vectors.put(made[start : start + EMBED_BATCH])
 
 
-def _copy_time(url: str, org: str, tables: Sequence[str] = _WRITTEN) -> float:
-    """Return how long a bare COPY of an organisation's rows takes, into tables with the same indexes."""
-    spent = 0.0
+def _copy_cost(
+    url: str, org: str, tables: Sequence[str] = _WRITTEN, clock: Clock = time.process_time
+) -> Cost:
+    """Return what a bare COPY of an organisation's rows takes, into tables with the same indexes."""
+    spent: list[Cost] = []
     for table in tables:
         rows = _rows(url, org, table)
         with _bare(url, org, table) as (connection, bare):
-            spent += cost_of(partial(_copy, connection, bare, rows)).elapsed
-    return spent
+            spent.append(cost_of(partial(_copy, connection, bare, rows), clock))
+    return together(spent)
 
 
 def _rows(url: str, org: str, table: str) -> list[bytes]:
@@ -138,7 +158,8 @@ def _bare(url: str, org: str, table: str) -> Iterator[tuple[psycopg.Connection[A
     """Lend a connection, and a table like one of ours without policies and without a vector index."""
     with session(url, org) as connection:
         connection.execute(f"CREATE TABLE bare_{table} (LIKE {table} INCLUDING INDEXES INCLUDING STORAGE)")
-        for (option,) in connection.execute(_OPTIONS, (table,)).fetchall():  # or it would compress more
+        options = connection.execute(_OPTIONS, {"table": table}).fetchall()
+        for (option,) in options:  # or it would compress more
             connection.execute(f"ALTER TABLE bare_{table} SET ({option})")
         connection.execute(f"DROP INDEX IF EXISTS bare_{table}_embedding_idx")
         yield connection, f"bare_{table}"

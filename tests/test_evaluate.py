@@ -9,6 +9,7 @@ import pytest
 
 from concord import KnowledgeBase
 from concord.errors import BadValue
+from concord.indexing import embedding
 from concord.ingest import READER_VERSION
 from concord.quality.collection import read_collection
 from concord.quality.evaluate import MEASURES, MODES, write_runs
@@ -175,3 +176,20 @@ def test_questions_that_nothing_answers_need_no_documents_of_their_own(
         things(tmp_path / "set"), limit=9, unanswerable=[tmp_path / "strange"]
     )
     assert found.answerability["strange"].foreign == 2
+
+
+def test_two_evaluations_of_one_collection_at_once_share_the_work(
+    knowledge: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(embedding, "EMBED_WINDOW", 8)  # of 30: what the other one does is seen only then
+    folder = things(tmp_path / "set")
+    others: list[object] = []
+
+    def meanwhile(stage: str, *_: object) -> None:
+        if stage == "embed" and not others:
+            others.append("begun")
+            with KnowledgeBase.open() as other:
+                others.append(other.measuring.evaluate(folder, limit=3).chunks)
+
+    assert knowledge.measuring.evaluate(folder, limit=3, progress=meanwhile).chunks == 30
+    assert others == ["begun", 30]

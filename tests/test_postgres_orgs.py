@@ -271,10 +271,38 @@ def test_where_one_keeps_its_vectors_is_nothing_to_the_others(guest: str):
 def test_every_table_with_rows_of_an_organisation_has_a_policy(store: PostgresStore, administrator: Any):
     store.vectors.prepare(IDENTITY)
     unguarded = administrator.execute(
-        "SELECT relname FROM pg_class WHERE relname LIKE 'kb\\_%' AND relkind = 'r'"
-        " AND NOT (relrowsecurity AND relforcerowsecurity)"
+        "SELECT relname FROM pg_class WHERE relname LIKE 'kb\\_%' AND relkind IN ('r', 'p')"
+        " AND NOT (relrowsecurity AND relforcerowsecurity) ORDER BY relname"
     ).fetchall()
-    assert unguarded == [("kb_schema",)]
+    assert unguarded == [("kb_postings_rows",), ("kb_schema",)]
+
+
+@pytest.mark.promise("design.organisations-apart")
+def test_where_postings_lie_without_a_policy_nobody_may_look_or_say_whose_they_are(owned: str):
+    fields = "segment, term, size, chunks, packed"
+    with (
+        closing(PostgresStore.open(owned, "theirs")) as theirs,
+        closing(PostgresStore.open(owned, "own")) as own,
+        psycopg.connect(owned, autocommit=True) as connection,
+    ):
+        put(theirs, "docs/a.md", "secret text")
+        put(own, "docs/a.md", "own text")
+        for statement in (
+            "SELECT count(*) FROM kb_postings_rows",
+            "UPDATE kb_postings_rows SET size = 2",
+            "DELETE FROM kb_postings_rows",
+            f"INSERT INTO kb_postings_rows (org, {fields}) VALUES (1, 1, 'x', 1, '{{1}}', '{{1}}')",
+        ):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(statement)
+        added = f"INSERT INTO kb_postings_rows ({fields}) VALUES (1, 'zeta', 1, '{{1}}', '{{1}}')"
+        with pytest.raises(psycopg.errors.NotNullViolation):
+            connection.execute(added)  # it would be nobody's
+        connection.execute("SELECT set_config('concord.org', 'own', false)")
+        connection.execute(added)
+        assert connection.execute("SELECT DISTINCT org FROM kb_postings").fetchall() == [(own.org,)]
+        assert own.lexical.frequencies(["zeta", "secret"])[1] == {"zeta": 1, "secret": 0}
+        assert theirs.lexical.frequencies(["zeta", "secret"])[1] == {"zeta": 0, "secret": 1}
 
 
 @pytest.mark.parametrize("command", [("search", "deploy"), ("list",), ("stats",), ("sync",)], ids=" ".join)

@@ -20,7 +20,8 @@ from support.small_library import secluded
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from psycopg.conninfo import conninfo_to_dict  # noqa: E402
 
-from concord.backends.postgres import upkeep  # noqa: E402
+from concord.backends.postgres import migrations, upkeep  # noqa: E402
+from concord.backends.postgres.schema import MAY_ADD_POSTINGS  # noqa: E402
 from concord.backends.postgres.store import PostgresStore  # noqa: E402
 
 
@@ -56,7 +57,8 @@ def guest(owner: KnowledgeBase, owned: str, role: str) -> str:
     """The URL for a role that may do everything with the tables, and owns none."""
     with psycopg.connect(owned, autocommit=True) as connection:
         connection.execute(
-            f"GRANT ALL ON SCHEMA public TO {role}; GRANT ALL ON ALL TABLES IN SCHEMA public TO {role}"
+            f"GRANT ALL ON SCHEMA public TO {role}; GRANT ALL ON ALL TABLES IN SCHEMA public TO {role};"
+            f"REVOKE ALL ON kb_postings_rows FROM {role}; GRANT {MAY_ADD_POSTINGS} TO {role}"
         )
     return as_role(owned, role)
 
@@ -69,6 +71,19 @@ def test_for_an_ordinary_role_the_policies_are_in_force(owner: KnowledgeBase, gu
     assert owner.store.check() == []
     with secluded(tmp_path, guest) as kb:
         assert kb.store.check() == []
+
+
+def test_a_role_that_may_look_where_no_policy_is_in_force_is_told_so_and_how_to_end_it(
+    owner: KnowledgeBase, owned: str, guest: str, tmp_path: Path
+):
+    with psycopg.connect(owned, autocommit=True) as connection, secluded(tmp_path, guest) as kb:
+        connection.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {owner_of(guest)}")
+        (finding,) = named(kb, "policies")
+        assert f"the role {owner_of(guest)} may look at the words of all organisations" in finding.message
+        assert named(owner, "policies") == []
+        connection.execute(finding.hint)
+        assert named(kb, "policies") == []
+        kb.note(Note("The valve is painted on Fridays."), embed=False)
 
 
 def test_a_role_that_is_above_the_policies_is_told_so(
@@ -126,6 +141,27 @@ def test_rights_that_were_given_before_the_first_embedding_hold_for_its_table(
         assert guests.search("pump", mode="semantic").degraded == ()
         guests.note(Note("The valve is painted on Fridays."))
         assert guests.stats().pending == 0
+
+
+def test_rights_that_were_given_before_a_migration_hold_after_it(
+    owned: str, role: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(migrations, "STEPS", migrations.STEPS[:9])
+    monkeypatch.setattr(migrations, "VERSION", 9)
+    PostgresStore.open(owned, "default").close()
+    with psycopg.connect(owned, autocommit=True) as connection:
+        connection.execute(f"GRANT USAGE ON SCHEMA public TO {role}")
+        connection.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}")
+    monkeypatch.undo()
+    PostgresStore.open(owned, "default").close()
+    with secluded(tmp_path, as_role(owned, role)) as guests:
+        kept = guests.note(Note("The pump is tested on Mondays."), embed=False)
+        guests.edit_note(kept.id, content="The pump is tested on Tuesdays.", embed=False)
+        assert guests.search("pump", mode="fts5").hits
+        assert guests.store.check() == []
+    refused = pytest.raises(psycopg.errors.InsufficientPrivilege)
+    with psycopg.connect(as_role(owned, role)) as connection, refused:
+        connection.execute("SELECT count(*) FROM kb_postings_rows")
 
 
 def test_a_table_that_a_guest_has_made_is_its_owners_to_use(owned: str, role: str, tmp_path: Path):

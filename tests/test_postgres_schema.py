@@ -18,8 +18,8 @@ from msgspec.structs import replace
 from concord.backends.globs import glob_matches
 from concord.cli.main import main
 from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew, StoreError
-from concord.types import Feedback, Piece, silent
-from contract.stored import embed, put, unit
+from concord.types import Feedback, Word, silent
+from contract.stored import EVERYTHING, embed, faults, put, source, unit
 from support.postgres_server import server_url
 from support.recorders import write
 
@@ -28,6 +28,16 @@ from concord.backends.postgres import migrations  # noqa: E402
 from concord.backends.postgres.filters import _pattern  # noqa: E402
 from concord.backends.postgres.rows import loaded, stored  # noqa: E402
 from concord.backends.postgres.store import PostgresStore  # noqa: E402
+
+# A document of one chunk, as the first version of the program wrote it.
+AS_FIRST_WRITTEN = """
+INSERT INTO kb_documents SELECT key, 'docs/a.md', 'docs', 'docs/a.md', 'markdown', '', '{}', '{}', 'f', 'c',
+    4, 0, NULL, 0, '{}' FROM kb_orgs;
+INSERT INTO kb_chunks SELECT key, 1, 'docs/a.md', 0, 0, 4, 1, 1, 7, 1, '[]', 'text', 'text:2B' FROM kb_orgs;
+INSERT INTO kb_pending SELECT key, 1, 1 FROM kb_orgs;
+INSERT INTO kb_postings SELECT key, 1, 'text', 1, '{1}', ARRAY[(1::bigint << 32) + (1 << 8)] FROM kb_orgs;
+INSERT INTO kb_segments SELECT key, 1, 1 FROM kb_orgs;
+UPDATE kb_orgs SET chunks = 1, tokens = 1, last_chunk = 1, generation = generation + 1"""
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -67,13 +77,14 @@ def test_a_database_of_the_first_schema_is_brought_up_to_date_with_all_that_it_h
 ):
     monkeypatch.setattr(migrations, "STEPS", migrations.STEPS[:1])
     monkeypatch.setattr(migrations, "VERSION", 1)
+    a = 1
     with closing(PostgresStore.open(database, "default")) as old, psycopg.connect(database) as connection:
-        connection.execute("ALTER TABLE kb_chunks ADD COLUMN last_page integer")
-        connection.commit()
-        (a,) = put(old, "docs/a.md", Piece("text", 0, 4, 1, 1, page=7))
-        connection.execute("ALTER TABLE kb_chunks DROP COLUMN last_page")
+        old.catalog.put_source(source("docs"))
+        connection.execute(AS_FIRST_WRITTEN)
     monkeypatch.undo()
     with closing(PostgresStore.open(database, "default")) as made:
+        assert [found.chunk_id for found in made.lexical.search(Word("text"), EVERYTHING, 9)] == [a]
+        assert faults(made) == []
         assert made.glance().types is None
         made.tend(silent)
         assert made.glance().types == {"markdown"}

@@ -117,8 +117,9 @@ def unpacked(segment: Segment, at_once: int) -> dict[str, dict[int, list[int]]]:
     found: dict[str, dict[int, list[int]]] = {}
     for part in segment.postings(at_once):
         postings = zip(part.chunks.tolist(), part.packed.tolist(), strict=True)
-        for item, size in zip(part.terms.items, part.sizes.tolist(), strict=True):
-            term = item[4:].decode()  # after its length
+        starts, lengths, texts = part.terms
+        for start, length, size in zip(starts, lengths, part.sizes.tolist(), strict=True):
+            term = texts[start : start + length].tobytes().decode()
             assert [*found, term] == sorted([*found, term])
             found[term] = {
                 chunk: [*(packed >> 8 * at & 255 for at in range(4)), packed >> 32]

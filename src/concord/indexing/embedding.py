@@ -105,6 +105,8 @@ def embed_space(
             done = _count(done, len(batch), *_embed(batch, store, space, embedder))
             finished = done.embedded + done.reused
             progress("embed", finished, finished + done.pending)
+        if done.pending:  # unless another process has given them theirs meanwhile
+            done = done._replace(pending=space.count_pending(source_id))
     except Unavailable as fault:
         done = done._replace(degraded=fault.message)
     return done._replace(overflowed=embedder.overflowed - overflowed)

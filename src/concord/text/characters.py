@@ -8,6 +8,7 @@ made by asking FTS5 about every code point, and a test asks again.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Mapping
 from functools import cache
 from itertools import accumulate
 
@@ -96,6 +97,11 @@ def _folds() -> dict[int, int]:
 class _Separated(dict[int, int | None]):
     """A table for `str.translate` that turns separators into spaces and drops diacritics."""
 
+    def __init__(self, known: Mapping[int, int | None]) -> None:
+        super().__init__(known)
+        # Bytes are translated in a quarter of the time, and of ASCII every character becomes one.
+        self.of_ascii = bytes(known[code] or 0 for code in range(0x80)) + bytes(range(0x80, 0x100))
+
     def __missing__(self, code: int) -> int | None:
         value = self._decide(code)
         if code < _BMP_END:
@@ -133,7 +139,7 @@ _NOT_ASCII = pattern(r"([^\x00-\x7f]+)")
 def _translated(text: str, table: _Separated) -> str:
     """Translate the ASCII stretches of a text apart from the others: Python does those 30 times faster."""
     if text.isascii():
-        return text.translate(table)
+        return text.encode().translate(table.of_ascii).decode()
     return "".join([stretch.translate(table) for stretch in _NOT_ASCII.split(text)])
 
 

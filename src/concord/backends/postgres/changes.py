@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 from psycopg.errors import ProgramLimitExceeded, UniqueViolation
 
 from concord.backends.columns import Columns, columns_of
-from concord.backends.postgres.chunk_changes import Group, labels_of, put_chunks, stored_labels
-from concord.backends.postgres.connections import Connection
+from concord.backends.postgres.chunk_changes import Group, ask_labels, labels_in, labels_of, put_chunks
+from concord.backends.postgres.connections import Connection, Rows
 from concord.backends.postgres.indexing import (
     delete_chunks,
     forget_words,
@@ -32,6 +32,7 @@ from concord.types import ChunkId, Document, Piece, Source
 
 _LOCK_ORG = "SELECT last_chunk FROM kb_orgs WHERE key = %s FOR UPDATE"
 _COUNT_CHANGE = "UPDATE kb_orgs SET generation = generation + %s WHERE key = %s"
+_CHANGE_ORG = f"{_COUNT_CHANGE} RETURNING last_chunk"  # which locks it as well
 _FIND_TYPES = """
 UPDATE kb_orgs SET types = ARRAY(SELECT DISTINCT d.type FROM kb_documents AS d WHERE d.org = kb_orgs.key)
 WHERE key = %s"""
@@ -82,7 +83,11 @@ _AT_ONCE = 1024  # chunks whose texts and words are in memory while they are ind
 
 def lock_org(connection: Connection, org: int) -> ChunkId:
     """Wait for one's turn to change an organisation; return the last chunk id that was given out."""
-    row = connection.execute(_LOCK_ORG, (org,)).fetchone()
+    return _last_chunk(connection.execute(_LOCK_ORG, (org,)))
+
+
+def _last_chunk(turn: Rows) -> ChunkId:
+    row = turn.fetchone()
     if row is None:
         raise NotFound("the organisation has been removed from the store", hint="open the store again")
     return int(row[0])
@@ -122,19 +127,18 @@ def put_documents(
     batch = list(given)
     ids: list[list[ChunkId]] = []
     for group in _without_repeats(batch):
-        ids += _put_group(connection, org, group, lock_org(connection, org))
-    _count_changes(connection, org, len(batch))
+        ids += _put_group(connection, org, group)
     return ids
 
 
 def update_documents(connection: Connection, org: int, documents: Sequence[Document]) -> None:
     """Store documents' own fields, and in the index what their chunks are found by."""
     lock_org(connection, org)
-    earlier = stored_labels(connection, org, [document.id for document in documents])
+    earlier = labels_in(ask_labels(connection, org, [document.id for document in documents]))
     for document in documents:
         if document.id not in earlier:
             raise no_document(document.id)
-    _write_documents(connection, org, documents)
+    _write_documents(connection, org, documents, _ask_sources(connection, org, documents))
     relabelled = [one.id for one in documents if earlier[one.id] != labels_of(one)]
     chunk_ids = _chunks_of(connection, org, relabelled)
     forget_words(connection, org, chunk_ids)
@@ -176,10 +180,15 @@ def delete_documents(connection: Connection, org: int, document_ids: Sequence[st
     return deleted
 
 
-def _put_group(connection: Connection, org: int, group: Group, last: ChunkId) -> list[list[ChunkId]]:
-    """Store documents of which none comes twice; ids go on from the last."""
-    earlier = stored_labels(connection, org, [document.id for document, _ in group])
-    _write_documents(connection, org, [document for document, _ in group])
+def _put_group(connection: Connection, org: int, group: Group) -> list[list[ChunkId]]:
+    """Store documents of which none comes twice."""
+    documents = [document for document, _ in group]
+    with connection.pipeline():  # one trip
+        turn = connection.execute(_CHANGE_ORG, (len(documents), org))
+        labels = ask_labels(connection, org, [document.id for document in documents])
+        sources = _ask_sources(connection, org, documents)
+    last, earlier = _last_chunk(turn), labels_in(labels)
+    _write_documents(connection, org, documents, sources)
     return put_chunks(connection, org, group, earlier, last)
 
 
@@ -195,10 +204,14 @@ def _without_repeats(batch: Group) -> Iterable[Group]:
         yield list(group.values())
 
 
-def _write_documents(connection: Connection, org: int, documents: Sequence[Document]) -> None:
-    wanted = {document.source_id for document in documents}
-    known = {name for (name,) in connection.execute(_KNOWN_SOURCES, (org, list(wanted))).fetchall()}
-    if missing := sorted(wanted - known):
+def _ask_sources(connection: Connection, org: int, documents: Sequence[Document]) -> Rows:
+    """Ask which of the sources of documents there are."""
+    return connection.execute(_KNOWN_SOURCES, (org, list({document.source_id for document in documents})))
+
+
+def _write_documents(connection: Connection, org: int, documents: Sequence[Document], sources: Rows) -> None:
+    known = {name for (name,) in sources.fetchall()}
+    if missing := sorted({document.source_id for document in documents} - known):
         raise no_source(missing[0])
     rows = [{"org": org, **document_values(document)} for document in documents]
     try:

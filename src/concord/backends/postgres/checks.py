@@ -12,7 +12,7 @@ from typing import NamedTuple
 from concord.backends.postgres import upkeep
 from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.hnsw import has_vectors, hnsw_state
-from concord.backends.postgres.schema import GUARDED, is_vector_table, vector_table
+from concord.backends.postgres.schema import GUARDED, MAY_ADD_POSTINGS, is_vector_table, vector_table
 from concord.backends.postgres.space_rows import count_vectors, find_space
 from concord.outcomes import FaultName, Finding, VectorIndexState
 
@@ -49,8 +49,10 @@ FROM kb_orgs AS o WHERE o.key = %(org)s"""
 _UNGUARDED = f"""
 SELECT c.relname, current_user, (SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user)
 FROM pg_class AS c
-WHERE c.relkind = 'r' AND (c.relname = ANY(%s) OR {is_vector_table("c.relname")})
+WHERE c.relkind IN ('r', 'p') AND (c.relname = ANY(%s) OR {is_vector_table("c.relname")})
     AND pg_table_is_visible(c.oid) AND NOT row_security_active(c.oid) ORDER BY c.relname LIMIT 1"""
+# Where no policy is, nobody is to look; whoever was given rights for all tables has those.
+_MAY_LOOK = "SELECT has_table_privilege('kb_postings_rows', 'SELECT, UPDATE, DELETE'), current_user"
 _HOME = "SELECT home FROM kb_orgs WHERE key = %s"
 _SPACES = "SELECT key, dimension FROM kb_spaces WHERE org = %s"
 _DIMENSIONS = "SELECT DISTINCT dimension FROM kb_spaces WHERE org = %s AND dimension <= %s"
@@ -117,6 +119,7 @@ def _policy_faults(connection: Connection) -> Iterator[Finding]:
     """Whether anything but our own statements keeps organisations apart."""
     row = connection.execute(_UNGUARDED, (list(GUARDED),)).fetchone()
     if row is None:
+        yield from _rights_faults(connection)
         return
     table, role, is_above = row
     if is_above:
@@ -126,6 +129,15 @@ def _policy_faults(connection: Connection) -> Iterator[Finding]:
         said = f"row-level policies are switched off for {table}, and perhaps for other tables"
         hint = f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY"
     yield Finding("policies", said, hint)
+
+
+def _rights_faults(connection: Connection) -> Iterator[Finding]:
+    """Whether the role may see rows that no policy hides."""
+    may_look, role = connection.execute(_MAY_LOOK).fetchone() or (False, "")
+    if may_look:
+        said = f"the role {role} may look at the words of all organisations in kb_postings_rows"
+        hint = f"REVOKE ALL ON kb_postings_rows FROM {role}; GRANT {MAY_ADD_POSTINGS} TO {role}"
+        yield Finding("policies", said, hint)
 
 
 def _index_faults(connection: Connection, org: int, table: str) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from concord.backends.columns import Columns, columns_of
-from concord.backends.postgres.connections import Connection
+from concord.backends.postgres.connections import Connection, Rows
 from concord.backends.postgres.indexing import NewChunk, delete_chunks, insert_chunks, reindex_chunks
 from concord.backends.postgres.rows import place_values, stored, stored_tags
 from concord.backends.sql_values import list_column, stored_list
@@ -48,10 +48,14 @@ class _Old(NamedTuple):
 _Kept = dict[tuple[str, str], deque[_Old]]  # heading and text → chunks that have them, in order
 
 
-def stored_labels(connection: Connection, org: int, document_ids: Sequence[str]) -> dict[str, Labels]:
-    """Return what the chunks of those documents that exist are found by."""
-    rows = connection.execute(_LABELS, (org, document_ids)).fetchall()
-    return {name: Labels(title, tags) for name, title, tags in rows}
+def ask_labels(connection: Connection, org: int, document_ids: Sequence[str]) -> Rows:
+    """Ask what the chunks of those documents that exist are found by."""
+    return connection.execute(_LABELS, (org, document_ids))
+
+
+def labels_in(asked: Rows) -> dict[str, Labels]:
+    """Return what the answer says, by document."""
+    return {name: Labels(title, tags) for name, title, tags in asked.fetchall()}
 
 
 def labels_of(document: Document) -> Labels:

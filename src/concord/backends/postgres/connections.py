@@ -26,6 +26,7 @@ from concord.call_limit import limit_ms
 logging.getLogger("psycopg").setLevel(logging.ERROR)
 
 Connection = psycopg.Connection[tuple[Any, ...]]
+Rows = psycopg.Cursor[tuple[Any, ...]]  # what a statement has asked for
 T = TypeVar("T")
 Org = int | Callable[[], int]  # the key of an organisation, or what gives it one
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from concord.backends.columns import Columns
-from concord.backends.postgres.array_form import Bigints, Integers, Texts
+from concord.backends.postgres.array_form import Texts
 from concord.backends.postgres.connections import Connection
 from concord.backends.postgres.rows import array_of
 from concord.backends.postgres.schema import vector_table
@@ -15,7 +16,9 @@ from concord.types import ChunkId
 if TYPE_CHECKING:
     from concord.backends.postgres.segment import Segment
 
-# Policies keep COPY from writing to a table, so rows are sent as arrays, a column each.
+T = TypeVar("T")
+
+# Where policies are in force, PostgreSQL refuses COPY, so rows are sent as arrays, a column each.
 _CHUNK_FIELDS = {
     "id": "bigint",
     "document": "text",
@@ -36,14 +39,6 @@ _PUT_CHUNKS = f"""
 INSERT INTO kb_chunks (org, {_NAMES})
 SELECT %(org)s, given.* FROM unnest({_ARRAYS}, {_INDEXED}) AS given ({_NAMES})"""
 _TEXTS_AT_ONCE = 64_000  # characters, about: what fits between client and server while both work
-# A term's chunks are a part of an array that has those of all. Unnested side by side in a select list, rows
-# are not laid down before they are inserted, as those of a function in FROM are.
-_PUT_POSTINGS = """
-INSERT INTO kb_postings (org, segment, term, size, chunks, packed)
-SELECT %(org)s, %(segment)s, given.term, given.size,
-    (%(chunks)s)[given.last - given.size + 1 : given.last],
-    (%(packed)s)[given.last - given.size + 1 : given.last]
-FROM (SELECT unnest(%(terms)s) AS term, unnest(%(sizes)s) AS size, unnest(%(lasts)s) AS last) AS given"""
 _POSTINGS_AT_ONCE = 4000
 _PUT_PENDING = "INSERT INTO kb_pending SELECT org, key, unnest(%s::bigint[]) FROM kb_spaces WHERE org = %s"
 _PUT_SEGMENT = """
@@ -125,12 +120,16 @@ def insert_chunks(connection: Connection, org: int, chunks: Sequence[NewChunk]) 
     if not chunks:
         return
     segment = _new_segment((chunk.id, chunk.columns) for chunk in chunks)
+    rows = (
+        {"org": org, **_columns(chunks[start:stop]), **_indexed(segment, start, stop)}
+        for start, stop in _spans(chunks)
+    )
+    made = _put_postings(connection, segment, rows)
     with connection.pipeline():
+        _count_segment(connection, org, segment)
         connection.execute(_PUT_PENDING, (array_of(chunk.id for chunk in chunks), org))
-        _put_segment(connection, org, segment)
-        for start, stop in _spans(chunks):  # the server writes postings while these are made
-            values = _columns(chunks[start:stop]) | _indexed(segment, start, stop)
-            connection.execute(_PUT_CHUNKS, {"org": org, **values}, prepare=True)
+        for values in chain(made, rows):
+            connection.execute(_PUT_CHUNKS, values, prepare=True)
 
 
 def indexed_otherwise(
@@ -167,8 +166,9 @@ def forget_words(connection: Connection, org: int, chunk_ids: Sequence[ChunkId])
 def index_words(connection: Connection, org: int, columns: Mapping[ChunkId, Columns]) -> None:
     """Index chunks that were forgotten."""
     segment = _new_segment(columns.items())
+    _put_postings(connection, segment)
     with connection.pipeline():
-        _put_segment(connection, org, segment)
+        _count_segment(connection, org, segment)
         indexed = _indexed(segment, 0, len(columns))
         connection.execute(_REWRITE_WORDS, {"org": org, "ids": array_of(columns), **indexed})
 
@@ -221,17 +221,25 @@ def _indexed(segment: Segment, start: int, stop: int) -> dict[str, object]:
     return {"length": array_of(indexed.lengths), "words": indexed.words}
 
 
-def _put_segment(connection: Connection, org: int, segment: Segment) -> None:
-    """Write the postings of chunks that are written together, and count what is in them."""
-    number, chunks = max(segment.chunks), len(segment.chunks)
-    for some in segment.postings(_POSTINGS_AT_ONCE):  # the server writes some while the next are sent
-        values = {
-            "terms": some.terms,
-            "sizes": Integers(some.sizes),
-            "lasts": Integers(some.sizes.cumsum()),
-            "chunks": Bigints(some.chunks),
-            "packed": Bigints(some.packed),
-        }
-        connection.execute(_PUT_POSTINGS, {"org": org, "segment": number, **values}, prepare=True)
+def _put_postings(connection: Connection, segment: Segment, meanwhile: Iterable[T] = ()) -> list[T]:
+    """Write the postings of chunks; return what was made meanwhile, one thing for each part of them.
+
+    Those go by COPY to the part of their table that knows whose they are (see `schema.OWN_POSTINGS`).
+    """
+    from concord.backends.postgres.copy_form import COPY_POSTINGS, END, HEAD, posting_rows
+
+    made, more = list[T](), iter(meanwhile)
+    with connection.cursor() as cursor, cursor.copy(COPY_POSTINGS) as copy:
+        copy.write(HEAD)
+        for some in segment.postings(_POSTINGS_AT_ONCE):
+            copy.write(posting_rows(segment.number, some))
+            made += islice(more, 1)
+        copy.write(END)
+    return made
+
+
+def _count_segment(connection: Connection, org: int, segment: Segment) -> None:
+    """Take note of chunks that are written together, and of what is in them."""
+    number, chunks = segment.number, len(segment.chunks)
     connection.execute(_PUT_SEGMENT, (org, number, chunks))
     connection.execute(_COUNT_ADDED, (chunks, segment.tokens, number, org))

@@ -78,6 +78,11 @@ def _any_query(connection: Connection) -> None:
     connection.execute(schema.ANY_QUERY)
 
 
+def _own_postings(connection: Connection) -> None:
+    """Part of the table of postings that COPY can write to."""
+    connection.execute(schema.OWN_POSTINGS)
+
+
 def _refuse_old_pgvector(connection: Connection) -> None:
     """Refuse a pgvector whose graph cannot be walked on until a filter has let enough through."""
     version = str(_value(connection, "SELECT extversion FROM pg_extension WHERE extname = 'vector'"))
@@ -100,6 +105,7 @@ STEPS: tuple[Callable[[Connection], None], ...] = (
     _left_behind,
     _birthplace,
     _any_query,
+    _own_postings,
 )
 VERSION = len(STEPS)
 

@@ -23,7 +23,7 @@ from concord.backends.columns import WEIGHTS
 from concord.backends.postgres.connections import Connection
 from concord.backends.postgres.rows import array_of
 from concord.backends.postgres.words import COUNT_BITS, LENGTH_BITS, MOST_COUNTED, lexemes
-from concord.ranking.rarity import K1, B, idf
+from concord.ranking.rarity import K1, B, idfs
 from concord.types import AllOf, AnyOf, Match, Phrase, Scored, Word
 
 if TYPE_CHECKING:
@@ -221,8 +221,9 @@ def _scored(rows: Sequence[_Row], tokens: Tokens) -> dict[str, Postings]:
     sizes = [(len(held) - _HEAD_BYTES) // _ELEMENT_BYTES for _, held, _ in rows]
     chunks, packed = _values([held for _, held, _ in rows]), _values([one for _, _, one in rows])
     times: Any = sum((packed >> COUNT_BITS * at & MOST_COUNTED) * weight for at, weight in enumerate(WEIGHTS))
-    rarity = np.repeat([idf(tokens.chunks, tokens.counts[token]) * (K1 + 1) for token, _, _ in rows], sizes)
-    scores = rarity / (1 + (K1 * (1 - B) + tokens.slope * (packed >> LENGTH_BITS)) / times)
+    rarities = idfs(tokens.chunks, tokens.counts)
+    rarity = np.repeat([rarities[token] for token, _, _ in rows], sizes)
+    scores = rarity * (K1 + 1) / (1 + (K1 * (1 - B) + tokens.slope * (packed >> LENGTH_BITS)) / times)
     ends = {token: end for (token, _, _), end in zip(rows, accumulate(sizes), strict=True)}
     spans = zip(ends, (0, *ends.values()), ends.values(), strict=False)
     return {token: Postings(chunks[start:end], scores[start:end]) for token, start, end in spans}

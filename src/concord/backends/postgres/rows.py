@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec.structs import astuple, replace
 
 from concord.backends import sql_values
-from concord.backends.sql_values import list_of
+from concord.backends.sql_values import details_of, list_of
 from concord.types import Chunk, Document, Feedback, FileState, Piece, Source
 
 Row = Sequence[Any]  # columns are typed by the schema; mypy cannot see it
@@ -79,9 +78,9 @@ def document_of(row: Row) -> Document:
     for at in _DOCUMENT_TEXTS:
         if _ESCAPE in row[at]:  # nearly none has it, and a search reads many
             values[at] = loaded(row[at])
-    values[5:7] = tuple(map(loaded, row[5])), json.loads(row[6])
+    values[5:7] = tuple(map(loaded, row[5])), details_of(row[6])
     values[11] = loaded_name(row[11])
-    values[-1] = json.loads(row[-1]) if row[-1] != "{}" else {}
+    values[-1] = details_of(row[-1])
     return Document(*values)
 
 

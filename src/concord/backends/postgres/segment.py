@@ -7,22 +7,20 @@ together: what took a dictionary a chunk is done for a thousand chunks at once.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import accumulate, islice
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from psycopg.errors import ProgramLimitExceeded
 
 from concord.backends.columns import Columns
-from concord.backends.postgres.array_form import TextItems, Tsvectors, text_item
+from concord.backends.postgres.array_form import Tsvectors
+from concord.backends.postgres.byte_runs import SPARE, Bytes, Numbers, runs, write_at, write_texts
+from concord.backends.postgres.copy_form import Postings, Terms
 from concord.backends.postgres.words import COUNT_BITS, LABELS, LENGTH_BITS, MOST_COUNTED, Vocabulary
 from concord.batches import batched
 from concord.types import ChunkId
-
-Numbers = NDArray[np.int64]
-Bytes = NDArray[np.uint8]
 
 _COLUMN_BITS = 2
 _COLUMN = (1 << _COLUMN_BITS) - 1
@@ -46,24 +44,17 @@ class Indexed(NamedTuple):
     words: Tsvectors
 
 
-class Postings(NamedTuple):
-    """Some terms: in how many chunks each is, and these, those of one term after those of another."""
-
-    terms: TextItems
-    sizes: Numbers
-    chunks: Numbers
-    packed: Numbers
-
-
 class _Known(NamedTuple):
     """Tokens in the order of their texts, which is that of a tsvector: one out of order is sorted there."""
 
     places: Numbers  # by number
-    numbers: Numbers  # the rest by place
-    starts: Numbers
+    starts: Numbers  # by place: where the text of each begins, and how long it is
     lengths: Numbers
-    texts: Bytes  # of all tokens
-    items: Sequence[bytes]  # by number, each as an array of texts has it
+    texts: Bytes
+
+    def terms(self, places: Numbers) -> Terms:
+        """Return those that have some places."""
+        return Terms(self.starts[places], self.lengths[places], self.texts)
 
 
 class _Learned:
@@ -74,15 +65,13 @@ class _Learned:
         self._order: list[int] = []
         self._ends = array("q")  # of the text of each among all, by number
         self._texts = b""
-        self._items: list[bytes] = []
         self._known: _Known | None = None
 
     def known(self) -> _Known:
         """Return all tokens; those that are new are put in their places among the others."""
-        tokens, before = self.vocabulary.tokens, len(self._items)
+        tokens, before = self.vocabulary.tokens, len(self._order)
         if self._known is None or before < len(tokens):
             new = [token.encode() for token in tokens[before:]]
-            self._items += map(text_item, new)
             self._ends.extend(islice(accumulate(map(len, new), initial=len(self._texts)), 1, None))
             self._texts += b"".join(new)
             # The first are in order, so that this takes about as long as to look at each.
@@ -96,8 +85,8 @@ class _Learned:
         places[numbers] = np.arange(len(numbers))
         ends = np.array(self._ends, np.int64)
         lengths = np.diff(ends, prepend=0)
-        texts = np.frombuffer(self._texts, np.uint8)
-        return _Known(places, numbers, (ends - lengths)[numbers], lengths[numbers], texts, self._items)
+        texts = np.frombuffer(self._texts + bytes(SPARE), np.uint8)
+        return _Known(places, (ends - lengths)[numbers], lengths[numbers], texts)
 
 
 _MOST_WORDS = 1 << 16  # that are remembered from one segment to the next, as many as are stemmed once only
@@ -132,6 +121,11 @@ class Segment:
         self._found = self._known.places[np.concatenate(found)] if found else np.zeros(0, np.int64)
 
     @property
+    def number(self) -> ChunkId:
+        """What the segment goes by: the last of its chunks."""
+        return max(self.chunks)
+
+    @property
     def tokens(self) -> int:
         """How many tokens all chunks have."""
         return len(self._found)
@@ -157,9 +151,8 @@ class Segment:
         place, chunk = _split(posting[first], _FIELD_BITS - _COLUMN_BITS)
         packed = _summed(often, first) + (self._lengths[chunk] << LENGTH_BITS)
         starts = _first_of_each(place)
-        terms = [self._known.items[number] for number in self._known.numbers[place[starts]].tolist()]
-        sizes = np.diff(starts, append=len(place))
-        return _parted(Postings(TextItems(terms), sizes, np.array(self.chunks)[chunk], packed), at_once)
+        terms, sizes = self._known.terms(place[starts]), np.diff(starts, append=len(place))
+        return _parted(Postings(terms, sizes, np.array(self.chunks)[chunk], packed), at_once)
 
 
 def _numbers(chunks: Iterable[Columns], vocabulary: Vocabulary, sizes: list[int]) -> Numbers:
@@ -181,7 +174,7 @@ def _parted(found: Postings, at_once: int) -> Iterator[Postings]:
         last = max(first + 1, int(ends.searchsorted(start + at_once)))
         stop = int(ends[last - 1])
         yield Postings(
-            TextItems(found.terms.items[first:last]),
+            Terms(found.terms.starts[first:last], found.terms.lengths[first:last], found.terms.texts),
             found.sizes[first:last],
             found.chunks[start:stop],
             found.packed[start:stop],
@@ -205,15 +198,16 @@ def _tsvectors(occurrences: Numbers, chunks: int, known: _Known) -> bytes:
         raise ProgramLimitExceeded("string is too long for tsvector")
     heads = totals.cumsum() - totals
     starts = items.cumsum() - items + _HEAD_BYTES * (chunk + 1)
-    made = np.zeros(totals.sum(), np.uint8)
-    _write(made, heads, totals - 4, ">i4")
-    _write(made, heads + 4, np.bincount(chunk, minlength=chunks), ">i4")
-    made[_runs(starts, lengths)] = known.texts[_runs(known.starts[which], lengths)]
-    _write(made, starts + lengths + 1, often, ">u2")
+    made = np.zeros(int(totals.sum()) + SPARE, np.uint8)
+    write_texts(made, starts, known.texts, known.starts[which], lengths)
+    made[starts + lengths] = 0
+    write_at(made, heads, (totals - 4).astype(">i4"))
+    write_at(made, heads + 4, np.bincount(chunk, minlength=chunks).astype(">i4"))
+    write_at(made, starts + lengths + 1, often.astype(">u2"))
     position, column = _split(place, _COLUMN_BITS)
     weighed = position + (_COLUMN - column << _POSITION_BITS)  # the first column weighs the most
-    _write(made, _runs(starts + lengths + 3, often, step=2), weighed, ">u2")
-    return made.tobytes()
+    write_at(made, runs(starts + lengths + 3, often, step=2), weighed.astype(">u2"))
+    return made[:-SPARE].tobytes()
 
 
 def _occurrences(found: Numbers, sizes: Numbers) -> Numbers:
@@ -225,13 +219,13 @@ def _occurrences(found: Numbers, sizes: Numbers) -> Numbers:
     chunk = np.repeat(np.arange(len(lengths)), lengths)
     column = np.repeat(np.arange(len(sizes)) & _COLUMN, sizes)
     # The gap after each column keeps phrases within one.
-    position = np.minimum(_runs(np.zeros_like(lengths), lengths) + column + 1, _LAST_POSITION)
+    position = np.minimum(runs(np.zeros_like(lengths), lengths) + column + 1, _LAST_POSITION)
     token = (chunk << _NUMBER_BITS) + found
     placed = (token << _PLACE_BITS) + (position << _COLUMN_BITS) + column
     placed.sort()
     placed = placed[_first_of_each(placed >> _COLUMN_BITS)]
     often = np.diff(_first_of_each(placed >> _PLACE_BITS), append=len(placed))
-    kept: Numbers = placed[_runs(np.zeros_like(often), often) < _MOST_POSITIONS]
+    kept: Numbers = placed[runs(np.zeros_like(often), often) < _MOST_POSITIONS]
     return kept
 
 
@@ -248,18 +242,3 @@ def _split(numbers: Numbers, bits: int) -> tuple[Numbers, Numbers]:
 def _summed(numbers: Numbers, starts: Numbers) -> Numbers:
     """Return the sums of the numbers from each start to the next."""
     return np.add.reduceat(numbers, starts) if len(starts) else numbers
-
-
-def _runs(starts: Numbers, lengths: Numbers, step: int = 1) -> Numbers:
-    """Return numbers that run on from each start, so many of each: of 5 and 9, 2 and 3: 5 6, 9 10 11."""
-    ends = lengths.cumsum()
-    runs: Numbers = np.repeat(starts - (ends - lengths) * step, lengths)
-    runs += np.arange(0, len(runs) * step, step)
-    return runs
-
-
-def _write(made: Bytes, places: Numbers, numbers: Numbers, form: str) -> None:
-    """Write numbers into bytes at their places."""
-    written = numbers.astype(form)
-    for at, part in enumerate(written.view(np.uint8).reshape(-1, written.itemsize).T):
-        made[places + at] = part

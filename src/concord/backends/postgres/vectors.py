@@ -318,7 +318,8 @@ class PostgresVectors:
             raise vectors_gone(self._bound)
         if state.dimension is None:
             return []
-        check_vector(vector, state.dimension)
+        if walked is None:  # or it was checked before
+            check_vector(vector, state.dimension)
         _check_here(state)
         scope = self._scope(connection, filter, state)
         values |= scope.values

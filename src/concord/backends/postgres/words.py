@@ -25,7 +25,12 @@ def lexemes(text: str) -> list[str]:
     return [_shortened(token) for token in tokens]
 
 
-class Vocabulary(dict[str, int]):
+# What `folded` makes of each character of ASCII, for texts that have no other: bytes are folded and split in
+# half the time.
+_FOLDED = bytes(ord("".join(folded(chr(code))) or " ") for code in range(0x80)) + bytes(range(0x80, 0x100))
+
+
+class Vocabulary(dict[str | bytes, int]):
     """Tokens, numbered as they come, by words before stemming.
 
     One look tells the number of a word, which would be one to stem it and others to count and place it.
@@ -37,10 +42,12 @@ class Vocabulary(dict[str, int]):
 
     def lexemes(self, text: str) -> map[int]:
         """Return the numbers of the tokens that `lexemes` returns."""
-        return map(self.__getitem__, folded(text))
+        words = text.encode().translate(_FOLDED).split() if text.isascii() else folded(text)
+        return map(self.__getitem__, words)
 
-    def __missing__(self, word: str) -> int:
-        token = stem(word) if len(word) <= _SURELY_SHORT else _shortened(stem(word))
+    def __missing__(self, word: str | bytes) -> int:
+        text = word if isinstance(word, str) else word.decode()
+        token = stem(text) if len(text) <= _SURELY_SHORT else _shortened(stem(text))
         number = self[word] = self._numbers.setdefault(token, len(self.tokens))
         if number == len(self.tokens):
             self.tokens.append(token)

@@ -41,9 +41,10 @@ HELD_LIFT = 0.1  # for the number in the text: past near ties, as any name does
 UNDER_LIFT = 0.3  # for the number in a heading, the title or the path
 SECTION_LIFT = 1.0  # besides, for a section below it that the query names: before its other sections
 INSTEAD_LIFT = 1.0  # for what stands under it, where the first stands under another
-# Besides, for what its other passages do not say of what was asked. Of 130 questions about one change of a
-# release ("git 2.39 grep") 81 had its passage first without this and 96 have it, 108 and 122 among three.
-TOPIC_LIFT = 0.6
+# What of it does not speak of what is asked is put back, where no section is named. Of 130 questions about
+# one change of a release ("git 2.39 grep") 81 had its passage first without this and 104 have it, 108 and
+# 120 among the first three.
+OFF_TOPIC = 1.0
 
 MOST_VERSIONS = 8  # who pastes more asks for none of them
 _LONGEST_TITLE = 40  # characters of a line that may name a section
@@ -139,16 +140,17 @@ def _lift(lifted: Lifted, read: Read) -> Lifted:
         **dict.fromkeys(under, UNDER_LIFT),
         **dict.fromkeys(sections, UNDER_LIFT + SECTION_LIFT),
     }
-    topic = _topic({one.ranked.chunk_id: one.chunk.text for one in below}, others)
-    lifted = lifted.by({one: share + TOPIC_LIFT * topic.get(one, 0.0) for one, share in shares.items()})
+    texts = {one.ranked.chunk_id: one.chunk.text for one in below}
+    aside = {} if sections else _aside(texts, others)
+    lifted = lifted.by({one: share - aside.get(one, 0.0) for one, share in shares.items()})
     if _is_of_another(lifted.ranked, under, places):
         lifted = lifted.by(dict.fromkeys(under, INSTEAD_LIFT))
     names = [*filter(None, versions.values())]
     return lifted.marked(_under_names(sections or under, names, places), "release")
 
 
-def _topic(texts: Mapping[ChunkId, str], words: Iterable[str]) -> dict[ChunkId, float]:
-    """Return how much of what is asked of a release each of its passages holds, by how few of them do.
+def _aside(texts: Mapping[ChunkId, str], words: Iterable[str]) -> dict[ChunkId, float]:
+    """Return how far passages of a release are put behind the one that says most of what is asked.
 
     All passages of a release are called alike, and have much the same words: what tells them apart is rare
     among them.
@@ -156,10 +158,9 @@ def _topic(texts: Mapping[ChunkId, str], words: Iterable[str]) -> dict[ChunkId, 
     asked = (word for word in words if not is_stop_word(word))
     holding = {word: {one for one, text in texts.items() if contains(text, word)} for word in asked}
     worth = {word: math.log(len(texts) / len(found)) for word, found in holding.items() if found}
-    most = math.fsum(worth.values())
-    if not most:
-        return {}
-    return {one: math.fsum(worth[word] for word in worth if one in holding[word]) / most for one in texts}
+    said = {one: math.fsum(worth[word] for word in worth if one in holding[word]) for one in texts}
+    best, most = max(said.values(), default=0.0), math.fsum(worth.values())
+    return {one: OFF_TOPIC * (best - own) / most for one, own in said.items()} if most else {}
 
 
 def _versions(asked: str) -> Iterator[tuple[str, str]]:
