@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from time import perf_counter
+
 import pytest
 
-from concord.ranking.messages import literal_parts, with_bare_values, without_modules
+from concord.ranking.messages import literal_parts, saying, with_bare_values, without_modules
 from support.small_library import library, titles, understood
 
 BOOKS = {
@@ -100,6 +102,7 @@ def test_a_list_of_many_releases_is_no_question_about_one_of_them():
         ("is not bound to anything", []),
         ("timed out after 30.00", []),
         ("how do I retry a failed task?", []),
+        ("the 'hat' of 'ann' and 'bob' in `shop`", []),
     ],
 )
 def test_a_message_is_what_it_says_around_its_values(message: str, parts: list[str]):
@@ -113,3 +116,45 @@ def test_what_says_a_message_but_for_its_values_comes_first_and_is_no_guess():
         answer = kb.search("Received unregistered order of kind 'shop.order.registered'")
         assert titles(answer)[0] == "Log"
         assert answer.hits[0].confidence != "low"
+
+
+@pytest.mark.parametrize(
+    ("message", "text", "is_said"),
+    [
+        (
+            "Waited 45 seconds for 'orders' to end",
+            'f"Waited {limit} seconds for {self.table!r} to end"',
+            True,
+        ),
+        ("Waited 45 seconds for the lock", '"Waited {0} seconds "\n    "for the lock"', True),
+        ("Waited 45 seconds for the lock", "Waited %1 seconds for the lock", True),
+        ("Waited 45 seconds for the lock", "Waited 45 seconds for the lock", True),
+        ("Waited 45 seconds for the lock", "Waited 30 seconds for the lock", False),
+        ("How many hats were sold in 2024?", "How many hats were sold in 2021?", False),
+        ("How many hats were sold in 2024?", "In 2024 we asked: how many hats were sold in {year}?", True),
+        ("5012 is the code of no lock", "5011 is the code of no lock", False),
+        ("port 80 on host 'a' for user 5", "For user a the port is taken by a process on host b.", False),
+    ],
+)
+def test_a_text_says_a_message_in_its_order_and_with_no_other_numbers(message: str, text: str, is_said: bool):
+    says = saying(message)
+    assert says is not None
+    assert says(text) is is_said
+
+
+def test_what_is_told_of_another_number_is_no_exact_match():
+    texts = {"Start": "Error code 5011 when starting the server: its port is taken.", **BOOKS}
+    with library(texts) as kb:
+        asked = "error code {} when starting the server"
+        told, other = (kb.search(asked.format(code)).hits[0] for code in (5011, 5012))
+        assert (told.confidence, told.document.title) == ("very_high", "Start")
+        assert (other.confidence, other.document.title) == ("high", "Start")
+
+
+@pytest.mark.parametrize("ruler", ["=", "'", "`", "()", "1,", "a 1 ", "-"])
+def test_a_message_with_a_long_ruler_takes_no_longer_than_another(ruler: str):
+    began = perf_counter()
+    with_bare_values(f"ERROR: no lock 5 was found {ruler * 9000}")
+    says = saying(f"no lock 5 was found {ruler * 9000}")
+    assert not (says and says(ruler * 9000))
+    assert perf_counter() - began < 2.0

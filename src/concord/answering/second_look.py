@@ -8,7 +8,7 @@ stays as it was.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -65,9 +65,9 @@ def second_look(
     `place` is what stands where the query points to.
     """
     read = Read(survivors, query, defining(survivors, query))
-    message = _literal_parts(query.meaning)
-    close = _closeness(read, message)
-    lifted = _lifted(read, close, is_message=bool(message))
+    said = _saying_message(read)
+    close = _closeness(read, said)
+    lifted = _lifted(read, close, is_said=bool(said))
     if place:
         lifted = _with_place_first(lifted, survivors, place)
     look = Look(lifted.ranked, close=close, asked=lifted.asked, lines=lifted.lines)
@@ -86,11 +86,11 @@ def _with_place_first(lifted: Lifted, survivors: Sequence[Survivor], place: Plac
     return lifted.by_entries({chunk.id: Entry(POINTED_AT_BOOST, line)}).marked([chunk.id], "place")
 
 
-def _lifted(read: Read, close: Mapping[ChunkId, float], *, is_message: bool) -> Lifted:
+def _lifted(read: Read, close: Mapping[ChunkId, float], *, is_said: bool) -> Lifted:
     """Lift what has the words of the query close together, what mentions a name, and what was asked for."""
     query = read.query
     # A whole question or message is rare, however common its words are. Without a mark it may be a link's.
-    is_rare = is_message or _is_question(query) and query.text.rstrip().endswith("?")
+    is_rare = is_said or _is_question(query) and query.text.rstrip().endswith("?")
     rareness = 1.0 if is_rare else rarity.rareness(query.chunks, query.frequencies)
     lifted = Lifted([one.ranked for one in read.survivors]).by(proximity.lifts(close, rareness))
     lifted = lifted.by(mention_lifts(query.entities, _texts(read.survivors)))
@@ -103,7 +103,7 @@ def _texts(survivors: Sequence[Survivor]) -> dict[ChunkId, str]:
     return {one.ranked.chunk_id: one.chunk.text for one in survivors}
 
 
-def _closeness(read: Read, message: Sequence[str]) -> dict[ChunkId, float]:
+def _closeness(read: Read, said: Collection[ChunkId]) -> dict[ChunkId, float]:
     """Return how close the query's words stand in each text, from 0 to 1; nothing where only meaning voted.
 
     A text that defines the name which was asked for counts as 1, and so does one that says all of a pasted
@@ -116,23 +116,22 @@ def _closeness(read: Read, message: Sequence[str]) -> dict[ChunkId, float]:
     bare, is_question = _is_bare(query), _is_question(query)
 
     def close(text: str) -> float:
-        if message and all(contains(text, part) for part in message):
-            return 1.0
         share, is_whole = proximity.closeness(pairs, text, bare=bare)
         is_likely = is_question and (is_whole or len(query.words) == 1)
         return 1.0 if is_likely and contains(text, query.meaning) else share
 
     found = {one.ranked.chunk_id: close(f"{one.document.title}\n{one.chunk.text}") for one in survivors}
-    return {**found, **dict.fromkeys(read.defining, 1.0)}
+    return {**found, **dict.fromkeys((*read.defining, *said), 1.0)}
 
 
-def _literal_parts(text: str) -> tuple[str, ...]:
-    """Return what a pasted message says around its values; nothing of any other query."""
-    if not _MAY_BE_MESSAGE.search(text):
-        return ()
-    from concord.ranking.messages import literal_parts  # late: few queries are messages
+def _saying_message(read: Read) -> set[ChunkId]:
+    """Return the passages that say all of a pasted message but for its values; none for any other query."""
+    if not _MAY_BE_MESSAGE.search(read.query.meaning):
+        return set()
+    from concord.ranking.messages import saying  # late: few queries are messages
 
-    return literal_parts(text)
+    is_said = saying(read.query.meaning)
+    return {i for i, text in _texts(read.survivors).items() if is_said(text)} if is_said else set()
 
 
 def _is_bare(query: Query) -> bool:

@@ -7,8 +7,10 @@ the message has "shop" in it.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 
 from concord.text.pattern import pattern
+from concord.text.stopwords import is_stop_word
 
 LEAST_OUTSIDE = 4  # words beside what is quoted: `error "connection reset"` quotes a message
 
@@ -19,8 +21,11 @@ _MESSAGE = pattern(
     r"|\[(?:error|warn(?:ing)?|fatal)\]|\S\.\w+:\d+:",
     re.IGNORECASE,
 )
+LEAST_TELLING = 2  # words that are no stop words: "the … of … and … in" stands in every text
+MOST_OUTSIDE = 200  # words of a message; more is a page of a log
+
 _AROUND = " \t\n.,:;!?()[]{}"
-_WORD = pattern(r"\S*\w\S*")
+_WORD = pattern(r"(?<!\S)[^\s\w]*+\w\S*+")  # not begun within a ruler: each time it would go to its end
 # ERROR: … · [worker-1] WARNING: … · ValueError: …
 _HEAD = pattern(r"(?:[\[(]?[\w./-]{1,80}[\])]?:\s+|\[[\w ./:-]{1,80}\]\s+)+")
 # 'shop' · `shop` · <User at 0x7f> · 30.00 · 0x7f · /var/run/shop.pid: what is another each time
@@ -29,6 +34,11 @@ _VALUE = pattern(
     r"|(?<![\w.-])[-+]?\d[\d.,:/-]*+(?!\w)|(?<!\w)(?:/[\w.-]{1,80}){2,20}",
     re.IGNORECASE,
 )
+_PLAIN_WORD = pattern(r"[^\W_]+")
+_NUMBER = pattern(
+    r"(?<![\w.{%$])\d+(?:[.,:]\d+)*+(?!\w)"
+)  # not {0}, %1 and $1, in whose place values are put
+_BETWEEN = r"[\W_]++(?:[^\W_]++[\W_]++){0,4}?"  # 'shop', %s, {self.limit}, " + str(limit) + "
 # paramiko.ssh_exception.SSHException: … · java.lang.IllegalStateException: …
 _MODULES = pattern(r"\b(?:[A-Za-z_]\w{0,60}\.){1,12}(?=[A-Z]\w{0,80}(?:Error|Exception|Warning|Fault): )")
 
@@ -53,8 +63,46 @@ def literal_parts(text: str) -> tuple[str, ...]:
 
     `Received unregistered task of type 'shop.pay'` stands in a program as its first five words.
     """
-    head = _HEAD.match(text)
-    body = text[head.end() :] if head else text
+    body = _body(text)
     parts = tuple(part for one in _VALUE.split(body) if (part := one.strip(_AROUND)) and _WORD.search(part))
     is_message = parts != (text.strip(_AROUND),)  # it has values, or begins like one
-    return parts if is_message and sum(len(_WORD.findall(part)) for part in parts) >= LEAST_OUTSIDE else ()
+    words = [word for part in parts for word in _PLAIN_WORD.findall(part)]
+    telling = sum(not is_stop_word(word) for word in words)
+    is_long_enough = LEAST_OUTSIDE <= sum(len(_WORD.findall(part)) for part in parts) <= MOST_OUTSIDE
+    return parts if is_message and is_long_enough and telling >= LEAST_TELLING else ()
+
+
+def saying(text: str) -> Callable[[str], bool] | None:
+    """Return what tells whether a text says a pasted message but for its values; None for any other query.
+
+    It says the parts one soon after another, and in the place of values no number that was not asked about:
+    `error 5011 when starting` is not what a program has printed as `error 5012 when starting`.
+    """
+    parts = literal_parts(text)
+    if not parts:
+        return None
+    body, numbers = _body(text).strip(_AROUND), {*_NUMBER.findall(text)}
+    form = re.compile(_form(parts, body), re.IGNORECASE)
+
+    def is_said(other: str) -> bool:
+        return any(
+            numbers.issuperset(number for gap in found.groups() for number in _NUMBER.findall(gap))
+            for found in form.finditer(other)
+        )
+
+    return is_said
+
+
+def _body(text: str) -> str:
+    head = _HEAD.match(text)
+    return text[head.end() :] if head else text
+
+
+def _form(parts: Sequence[str], body: str) -> str:
+    """Return a pattern of parts with anything short between them; its groups are what stands for values."""
+    first, *rest = (r"[\W_]++".join(map(re.escape, _PLAIN_WORD.findall(part))) for part in parts)
+    before = "" if body.startswith(parts[0]) else r"([^\s_]*+[\W_]*+)"
+    after = "" if body.endswith(parts[-1]) else r"([\W_]*+[^\W_]*+)"
+    # Each part is taken where it stands next: to try all of its places would take forever.
+    steps = "".join(rf"(?>({_BETWEEN}){part}\b)" for part in rest)
+    return rf"{before}\b{first}\b{steps}{after}"
