@@ -299,6 +299,8 @@ def test_where_postings_lie_without_a_policy_nobody_may_look_or_say_whose_they_a
         with pytest.raises(psycopg.errors.NotNullViolation):
             connection.execute(added)  # it would be nobody's
         connection.execute("SELECT set_config('concord.org', 'own', false)")
+        connection.execute("CREATE TEMPORARY TABLE kb_orgs (key integer, name text)")
+        connection.execute("INSERT INTO pg_temp.kb_orgs VALUES (%s, 'own')", (theirs.org,))
         connection.execute(added)
         assert connection.execute("SELECT DISTINCT org FROM kb_postings").fetchall() == [(own.org,)]
         assert own.lexical.frequencies(["zeta", "secret"])[1] == {"zeta": 1, "secret": 0}

@@ -73,13 +73,22 @@ def test_for_an_ordinary_role_the_policies_are_in_force(owner: KnowledgeBase, gu
         assert kb.store.check() == []
 
 
+@pytest.mark.parametrize(
+    ("right", "what"),
+    [
+        ("SELECT ON ALL TABLES IN SCHEMA public", "look at the words of all organisations"),
+        ("SELECT (term) ON kb_postings_rows", "look at the words of all organisations"),
+        ("TRUNCATE ON kb_postings_rows", "look at the words of all organisations"),
+        ("INSERT ON ALL TABLES IN SCHEMA public", "add words to any organisation"),
+    ],
+)
 def test_a_role_that_may_look_where_no_policy_is_in_force_is_told_so_and_how_to_end_it(
-    owner: KnowledgeBase, owned: str, guest: str, tmp_path: Path
+    owner: KnowledgeBase, owned: str, guest: str, tmp_path: Path, right: str, what: str
 ):
     with psycopg.connect(owned, autocommit=True) as connection, secluded(tmp_path, guest) as kb:
-        connection.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {owner_of(guest)}")
+        connection.execute(f"GRANT {right} TO {owner_of(guest)}")
         (finding,) = named(kb, "policies")
-        assert f"the role {owner_of(guest)} may look at the words of all organisations" in finding.message
+        assert f"the role {owner_of(guest)} may {what}" in finding.message
         assert named(owner, "policies") == []
         connection.execute(finding.hint)
         assert named(kb, "policies") == []
@@ -162,6 +171,47 @@ def test_rights_that_were_given_before_a_migration_hold_after_it(
     refused = pytest.raises(psycopg.errors.InsufficientPrivilege)
     with psycopg.connect(as_role(owned, role)) as connection, refused:
         connection.execute("SELECT count(*) FROM kb_postings_rows")
+
+
+@pytest.mark.parametrize("right", ["SELECT (term)", "SELECT"])
+def test_rights_for_columns_and_rights_to_give_rights_show_nothing_of_others_after_a_migration(
+    owned: str, role: str, administrator: Any, monkeypatch: pytest.MonkeyPatch, right: str
+):
+    monkeypatch.setattr(migrations, "STEPS", migrations.STEPS[:9])
+    monkeypatch.setattr(migrations, "VERSION", 9)
+    PostgresStore.open(owned, "default").close()
+    with psycopg.connect(owned, autocommit=True) as connection:
+        connection.execute(f"GRANT USAGE ON SCHEMA public TO {role}")
+        connection.execute(f"GRANT SELECT ON kb_orgs TO {role}; GRANT {right} ON kb_postings TO {role}")
+        connection.execute(f"GRANT INSERT ON kb_postings TO {role} WITH GRANT OPTION")
+    with psycopg.connect(as_role(owned, role), autocommit=True) as connection:
+        connection.execute("GRANT INSERT ON kb_postings TO PUBLIC")
+    monkeypatch.undo()
+    PostgresStore.open(owned, "default").close()
+    with psycopg.connect(as_role(owned, role), autocommit=True) as connection:
+        assert connection.execute("SELECT term FROM kb_postings").fetchall() == []
+        for statement in (
+            "SELECT term FROM kb_postings_rows",
+            "INSERT INTO kb_postings_rows VALUES (1, 1, 'x', 1, '{1}', '{1}')",
+        ):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(statement)
+
+
+def test_a_role_above_the_policies_reads_for_a_backup_after_a_migration_what_it_read_before(
+    owned: str, role: str, administrator: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(migrations, "STEPS", migrations.STEPS[:9])
+    monkeypatch.setattr(migrations, "VERSION", 9)
+    PostgresStore.open(owned, "default").close()
+    administrator.execute(f"ALTER ROLE {role} BYPASSRLS")
+    with psycopg.connect(owned, autocommit=True) as connection:
+        connection.execute(f"GRANT USAGE ON SCHEMA public TO {role}")
+        connection.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role}")
+    monkeypatch.undo()
+    PostgresStore.open(owned, "default").close()
+    with psycopg.connect(as_role(owned, role), autocommit=True) as connection:
+        assert connection.execute("SELECT count(*) FROM kb_postings_rows").fetchall() == [(0,)]
 
 
 def test_a_table_that_a_guest_has_made_is_its_owners_to_use(owned: str, role: str, tmp_path: Path):

@@ -51,8 +51,11 @@ SELECT c.relname, current_user, (SELECT rolsuper OR rolbypassrls FROM pg_roles W
 FROM pg_class AS c
 WHERE c.relkind IN ('r', 'p') AND (c.relname = ANY(%s) OR {is_vector_table("c.relname")})
     AND pg_table_is_visible(c.oid) AND NOT row_security_active(c.oid) ORDER BY c.relname LIMIT 1"""
-# Where no policy is, nobody is to look; whoever was given rights for all tables has those.
-_MAY_LOOK = "SELECT has_table_privilege('kb_postings_rows', 'SELECT, UPDATE, DELETE'), current_user"
+# Where no policy is, nobody is to look, nor to say whose a row is; whoever has rights for all tables may.
+_MAY_LOOK = """
+SELECT has_any_column_privilege('kb_postings_rows', 'SELECT, UPDATE')
+        OR has_table_privilege('kb_postings_rows', 'DELETE, TRUNCATE'),
+    has_column_privilege('kb_postings_rows', 'org', 'INSERT'), quote_ident(current_user)"""
 _HOME = "SELECT home FROM kb_orgs WHERE key = %s"
 _SPACES = "SELECT key, dimension FROM kb_spaces WHERE org = %s"
 _DIMENSIONS = "SELECT DISTINCT dimension FROM kb_spaces WHERE org = %s AND dimension <= %s"
@@ -133,9 +136,10 @@ def _policy_faults(connection: Connection) -> Iterator[Finding]:
 
 def _rights_faults(connection: Connection) -> Iterator[Finding]:
     """Whether the role may see rows that no policy hides."""
-    may_look, role = connection.execute(_MAY_LOOK).fetchone() or (False, "")
-    if may_look:
-        said = f"the role {role} may look at the words of all organisations in kb_postings_rows"
+    may_look, may_add, role = connection.execute(_MAY_LOOK).fetchone() or (False, False, "")
+    if may_look or may_add:
+        what = "look at the words of all organisations" if may_look else "add words to any organisation"
+        said = f"the role {role} may {what} in kb_postings_rows"
         hint = f"REVOKE ALL ON kb_postings_rows FROM {role}; GRANT {MAY_ADD_POSTINGS} TO {role}"
         yield Finding("policies", said, hint)
 

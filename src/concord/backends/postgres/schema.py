@@ -318,24 +318,38 @@ ALTER TABLE kb_postings ATTACH PARTITION kb_postings_rows DEFAULT;
 """
     + policy("kb_postings")
     + f"""
--- Called immutable, it is asked once for all rows of a COPY. Nothing else asks it.
+-- Called immutable, it is asked once for all rows of a COPY. Nothing else may ask it: a prepared INSERT would
+-- keep the answer. Without quotes the table is found now: a temporary one of its name is not asked later.
 CREATE FUNCTION kb_own_org() RETURNS integer LANGUAGE sql IMMUTABLE
-    AS $$ SELECT key FROM kb_orgs WHERE name = current_setting('concord.org', true) $$;
+    RETURN (SELECT key FROM kb_orgs WHERE name = current_setting('concord.org', true));
 ALTER TABLE kb_postings_rows ALTER org SET DEFAULT kb_own_org();
 
+-- Rights are given for the whole. Of the part are left MAINTAIN, which shows nothing, and what a role above
+-- policies could read before: one that makes backups.
 DO $$
 DECLARE given record;
 BEGIN
     FOR given IN
+        WITH rights AS (
+            SELECT '' AS field, (aclexplode(coalesce(relacl, acldefault('r', relowner)))).*
+            FROM pg_class WHERE oid = 'kb_postings_rows'::regclass
+            UNION ALL
+            SELECT format(' (%I)', attname), (aclexplode(attacl)).*
+            FROM pg_attribute WHERE attrelid = 'kb_postings_rows'::regclass AND attacl IS NOT NULL
+        )
         SELECT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END AS role,
-            string_agg(DISTINCT a.privilege_type, ', ') AS rights,
+            string_agg(DISTINCT a.privilege_type || a.field, ', ') AS whole,
+            string_agg(DISTINCT a.privilege_type || a.field, ', ') FILTER (
+                WHERE a.privilege_type = 'MAINTAIN' OR a.privilege_type = 'SELECT' AND r.rolbypassrls
+            ) AS part,
             bool_or(a.privilege_type = 'INSERT') AS may_insert
-        FROM pg_class AS c
-        CROSS JOIN LATERAL aclexplode(coalesce(c.relacl, acldefault('r', c.relowner))) AS a
-        WHERE c.oid = 'kb_postings_rows'::regclass GROUP BY a.grantee
+        FROM rights AS a LEFT JOIN pg_roles AS r ON r.oid = a.grantee GROUP BY a.grantee
     LOOP
-        EXECUTE format('GRANT %s ON kb_postings TO %s', given.rights, given.role);
-        EXECUTE format('REVOKE ALL ON kb_postings_rows FROM %s', given.role);
+        EXECUTE format('GRANT %s ON kb_postings TO %s', given.whole, given.role);
+        EXECUTE format('REVOKE ALL ON kb_postings_rows FROM %s CASCADE', given.role);
+        IF given.part IS NOT NULL THEN
+            EXECUTE format('GRANT %s ON kb_postings_rows TO %s', given.part, given.role);
+        END IF;
         IF given.may_insert THEN
             EXECUTE format('GRANT {MAY_ADD_POSTINGS} TO %s', given.role);
         END IF;
