@@ -15,7 +15,7 @@ class BlendNumbers(Struct, frozen=True):
     """The tuned numbers of a blend.
 
     `python -m benchmarks fusion` shows which each of its sets would choose; the chats and other collections
-    of docs/quality.md had a say, too, and alone speak for `lead`.
+    of docs/quality.md had a say, too; they alone speak for `lead` and for a `rare` below 0.8.
     """
 
     flat: float = 0.85  # semantic share where the lexical ballot is flat
