@@ -1,9 +1,10 @@
 """Which document has replaced which, according to what they say of themselves?
 
 Front matter says it (`superseded_by: 0007-queues.md`, `supersedes: [3]`), and so does the status of a
-decision record (`Superseded by [ADR-7](0007-queues.md)`). Another document is named by its path, by a link,
-by the name or the number of its file, or by its title. A name that fits no document, or several, counts for
-nothing: a document is hidden from searches only where it is clear which one holds instead.
+decision record (`Superseded by [ADR-7](0007-queues.md)`, `Accepted, supersedes ADR-3`). Another document is
+named by its path, by a link, by the name or the number of its file, or by its title. A name that fits no
+document, or several, counts for nothing: a document is hidden from searches only where it is clear which one
+holds instead.
 """
 
 from __future__ import annotations
@@ -18,8 +19,17 @@ from concord.types import Document, Json
 _BY = frozenset({"superseded_by", "replaced_by"})
 _OF = frozenset({"supersedes", "replaces"})
 _STATUS = "status"
-_REPLACED = re.compile(r"\W{0,9}(?:super[sc]eded|replaced)\s+by\b:?\s*(\S.{0,300})", re.IGNORECASE)
+# What a status says, alone or after something else: Accepted, supersedes ADR-3 · Deprecated. Replaced by …
+_SAID = r"(?:^|[.,;:(–—-])\W{{0,9}}{}\b[*_]{{0,2}}:?[*_\s]{{0,9}}(\S.{{0,300}})"
+_REPLACED = re.compile(_SAID.format(r"(?:super[sc]eded|replaced)\s+by"), re.IGNORECASE)
+_REPLACES = re.compile(_SAID.format(r"(?:super[sc]edes|replaces)"), re.IGNORECASE)
+# What a record says that holds not yet, or never will: it has replaced nothing.
+_PENDING = re.compile(
+    r"\W{0,9}(?:draft|proposed|proposal|pending|rejected|declined|withdrawn|rfc)\b", re.IGNORECASE
+)
 _LINK = re.compile(r"\[[^\]\n]{0,200}\]\(\s*<?([^)>\s]{1,300})|\[\[([^\]|#\n]{1,200})")
+_WHOLE_LINK = re.compile(r"\[[^\]\n]{0,200}\]\([^()\n]{1,300}\)|\[\[[^\]\n]{1,300}\]\]")
+_LISTED = re.compile(r"\s*[,;&]\s*|\s+(?:and|und)\s+", re.IGNORECASE)
 _SEVERAL = re.compile(r"\s(?:and|or|und|oder)\s|&", re.IGNORECASE)
 _QUOTES = " \"'`<>*_"
 _AROUND = _QUOTES + ".,;:"
@@ -32,6 +42,10 @@ _NUMBER = re.compile(r"(?:([a-z]{2,12})[ _-]?)?(\d{1,6})(?:[.:)]\s.*)?", re.IGNO
 _RECORDS = frozenset({"adr", "decision", "kep", "no", "pep", "record", "rfc"})
 _HEADING = re.compile(r"#{1,6}\s+(.*)")
 _LABEL = re.compile(r"[*+-]?\s*[*_]{0,2}status\b[*_:\s]{1,9}", re.IGNORECASE)
+# **Supersedes:** ADR-3, beside the status
+_OWN_LABEL = re.compile(
+    r"[*+-]?\s*[*_]{0,2}(?:(?:super[sc]eded|replaced)\s+by|super[sc]edes|replaces)[*_]{0,2}:", re.IGNORECASE
+)
 _FENCES = ("```", "~~~")
 _SEARCHED_LINES = 100  # a status stands near the top
 _SEARCHED_WIDTH = 500
@@ -43,21 +57,25 @@ def declares(details: Mapping[str, Json]) -> bool:
 
 
 def status_of(text: str) -> str | None:
-    """Return the status of a decision record in Markdown, if it says what has replaced the record.
+    """Return what the status of a decision record in Markdown says of others, a line each, if anything.
 
     A text with several statuses is a list of records, not a record; a status in a listing is an example.
     """
-    statuses: list[str | None] = []
-    headings, is_status = 0, False  # whether the section is one
+    said: list[str] = []
+    statuses, headings, is_status = 0, 0, False  # whether the section is one
     for line in _prose(text):
         if heading := _HEADING.match(line):
             headings, is_status = headings + 1, heading[1].strip("# ").casefold() == _STATUS
-            statuses += [None] * is_status
+            statuses += is_status
         elif label := _LABEL.match(line):
-            statuses.append(_replaced(line[label.end() :]) if headings <= 1 else None)
-        elif is_status and statuses[-1] is None:
-            statuses[-1] = _replaced(line)
-    return statuses[0] if len(statuses) == 1 else None
+            statuses += 1
+            said += [line[label.end() :]] if headings <= 1 else []
+        elif is_status or headings <= 1 and _OWN_LABEL.match(line):
+            said.append(line)
+    told = [line for line in said if _REPLACED.search(line) or _REPLACES.search(line)]
+    if not told or statuses > 1:
+        return None
+    return "\n".join(line for line in said if line in told or _PENDING.match(line))
 
 
 def _prose(text: str) -> Iterator[str]:
@@ -69,11 +87,6 @@ def _prose(text: str) -> Iterator[str]:
             is_listing = not is_listing
         elif not is_listing:
             yield line
-
-
-def _replaced(status: str) -> str | None:
-    said = _REPLACED.match(status)
-    return said[0] if said else None
 
 
 def successors(documents: Sequence[Document], root: str) -> dict[str, str]:
@@ -98,13 +111,27 @@ def successors(documents: Sequence[Document], root: str) -> dict[str, str]:
 
 
 def _named(details: Mapping[str, Json], keys: frozenset[str]) -> Iterator[str]:
-    """Yield the names that details have under such keys; for successors, also the one in the status."""
-    for key, value in details.items():
-        wanted = key.casefold().replace("-", "_").replace(" ", "_")
-        if wanted in keys:
-            yield from _texts(value)
-        elif wanted == _STATUS and keys is _BY and (said := _REPLACED.match(str(value))):
-            yield said[1]
+    """Yield the names that details have under such keys, and those that the status has.
+
+    What is only proposed, or was rejected, has replaced nothing.
+    """
+    told = {key.casefold().replace("-", "_").replace(" ", "_"): value for key, value in details.items()}
+    status = str(told.get(_STATUS, "")).split("\n")
+    if keys is _OF and any(map(_PENDING.match, status)):
+        return
+    for key in told.keys() & keys:
+        yield from _texts(told[key])
+    saying = _REPLACED if keys is _BY else _REPLACES
+    for said in filter(None, map(saying.search, status)):
+        name = said[1] if said[1].count(")") <= said[1].count("(") else said[1].rpartition(")")[0]
+        yield from _each(name) if keys is _OF else [name]
+
+
+def _each(names: str) -> list[str]:
+    """Return the names in a list of links or numbers; anything else is one name."""
+    parts = _LISTED.split(names.strip(_AROUND))
+    is_list = all(_WHOLE_LINK.fullmatch(part) or _NUMBER.fullmatch(part) for part in parts)
+    return parts if is_list else [names]
 
 
 def _texts(value: Json) -> Iterator[str]:
