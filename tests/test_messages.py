@@ -19,12 +19,13 @@ BOOKS = {
 @pytest.mark.parametrize(
     ("message", "bare"),
     [
-        ('FATAL: database "shop" does not exist', "FATAL: database shop does not exist"),
-        ("ERROR: could not open “a b” for reading", "ERROR: could not open a b for reading"),
-        ('main.c:12:5: unknown type name "size"', "main.c:12:5: unknown type name size"),
-        ('ValueError: invalid literal for int: "x"', "ValueError: invalid literal for int: x"),
-        ('Exception in thread "main" java.lang.Error', "Exception in thread main java.lang.Error"),
-        ('no entry for host "a", user "b" [ERROR]', "no entry for host a, user b [ERROR]"),
+        ('FATAL: database "shop" does not exist', "FATAL: database 'shop' does not exist"),
+        ("ERROR: could not open “a b” for reading", "ERROR: could not open 'a b' for reading"),
+        ('main.c:12:5: unknown type name "size"', "main.c:12:5: unknown type name 'size'"),
+        ('ValueError: invalid literal for int: "x"', "ValueError: invalid literal for int: 'x'"),
+        ('Exception in thread "main" java.lang.Error', "Exception in thread 'main' java.lang.Error"),
+        ('ERROR: no lock "it\'s" was found', "ERROR: no lock it's was found"),
+        ('no entry for host "a", user "b" [ERROR]', "no entry for host 'a', user 'b' [ERROR]"),
     ],
 )
 def test_the_values_of_a_message_are_words(message: str, bare: str):
@@ -99,6 +100,8 @@ def test_a_list_of_many_releases_is_no_question_about_one_of_them():
         ("limit of size 5 overflow 10 reached", ["limit of size", "overflow", "reached"]),
         ("[worker-1] ERROR: no lock /run/a/b.pid was found", ["no lock", "was found"]),
         ("Parent <User at 0x7f> is not bound to `s`", ["Parent", "is not bound to"]),
+        ("cannot access ‘hat’: no such file", ["cannot access", "no such file"]),
+        ('relation "hats" does not exist', ["relation", "does not exist"]),
         ("is not bound to anything", []),
         ("timed out after 30.00", []),
         ("how do I retry a failed task?", []),
@@ -132,6 +135,13 @@ def test_what_says_a_message_but_for_its_values_comes_first_and_is_no_guess():
         ("Waited 45 seconds for the lock", "Waited 30 seconds for the lock", False),
         ("How many hats were sold in 2024?", "How many hats were sold in 2021?", False),
         ("How many hats were sold in 2024?", "In 2024 we asked: how many hats were sold in {year}?", True),
+        ('relation "hats" does not exist', 'ERROR: relation "shoes" does not exist.', True),
+        ('relation "hats" does not exist', 'printf("relation %s does not exist")', True),
+        (
+            'how does "thread pool" size affect latency',
+            "How does connection pool size affect latency?",
+            False,
+        ),
         ("5012 is the code of no lock", "5011 is the code of no lock", False),
         ("port 80 on host 'a' for user 5", "For user a the port is taken by a process on host b.", False),
     ],
@@ -151,7 +161,27 @@ def test_what_is_told_of_another_number_is_no_exact_match():
         assert (other.confidence, other.document.title) == ("high", "Start")
 
 
-@pytest.mark.parametrize("ruler", ["=", "'", "`", "()", "1,", "a 1 ", "-"])
+@pytest.mark.parametrize("head", ["", "ERROR: "])
+def test_a_message_with_a_value_in_double_quotes_finds_what_says_it_of_another(head: str):
+    texts = {
+        "Paths": 'relation "shoes" does not exist: the search_path is wrong.',
+        "Hats": "Hats of all hats: a hat is related to hats. Hats exist, hats do not.",
+        **{f"Order {at}": f"Order {at} does not have a table: it does exist elsewhere." for at in range(6)},
+    }
+    with library(texts) as kb:
+        assert titles(kb.search(f'{head}relation "hats" does not exist'))[0] == "Paths"
+
+
+def test_what_a_user_quotes_is_found_before_what_says_the_rest_around_another_word():
+    texts = {
+        "Connections": "How does connection pool size affect latency? Not at all.",
+        "Threads": "The size of a thread pool can affect the latency of all requests.",
+    }
+    with library(texts) as kb:
+        assert titles(kb.search('how does "thread pool" size affect latency'))[0] == "Threads"
+
+
+@pytest.mark.parametrize("ruler", ["=", "'", "`", '"', "“", "()", "1,", "a 1 ", "-"])
 def test_a_message_with_a_long_ruler_takes_no_longer_than_another(ruler: str):
     began = perf_counter()
     with_bare_values(f"ERROR: no lock 5 was found {ruler * 9000}")

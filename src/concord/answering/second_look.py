@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from concord.protocols import Reranker
 
 LEAST_QUESTION_WORDS = 3  # two words, one of them a stop word, stand in a text in their order by chance
-_MAY_BE_MESSAGE = pattern(r"[\d'`<]|:\s")
+_MAY_BE_MESSAGE = pattern(r"[\d'‘\"“„`<]|:\s")
 POINTED_AT_BOOST = 3.0  # of the range of scores: what stands where the query points to, before all else
 
 

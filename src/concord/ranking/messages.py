@@ -28,9 +28,10 @@ _AROUND = " \t\n.,:;!?()[]{}"
 _WORD = pattern(r"(?<!\S)[^\s\w]*+\w\S*+")  # not begun within a ruler: each time it would go to its end
 # ERROR: … · [worker-1] WARNING: … · ValueError: …
 _HEAD = pattern(r"(?:[\[(]?[\w./-]{1,80}[\])]?:\s+|\[[\w ./:-]{1,80}\]\s+)+")
-# 'shop' · `shop` · <User at 0x7f> · 30.00 · 0x7f · /var/run/shop.pid: what is another each time
+# 'shop' · "shop" · `shop` · <User at 0x7f> · 30.00 · 0x7f · /var/run/shop.pid: what is another each time
 _VALUE = pattern(
-    r"(?<!\w)'[^'\n]{1,80}'(?!\w)|`[^`\n]{1,80}`|<[^<>\n]{1,80}>|(?<![\w.])0x[0-9a-f]+\b"
+    r"(?<!\w)'[^'\n]{1,80}'(?!\w)|‘[^‘’\n]{1,80}’(?!\w)|`[^`\n]{1,80}`|<[^<>\n]{1,80}>"
+    r"|(?<![\w-])\"[^\"\n]{1,80}\"(?!\w)|[“„][^“„”\n]{1,80}[”“](?!\w)|(?<![\w.])0x[0-9a-f]+\b"
     r"|(?<![\w.-])[-+]?\d[\d.,:/-]*+(?!\w)|(?<!\w)(?:/[\w.-]{1,80}){2,20}",
     re.IGNORECASE,
 )
@@ -38,6 +39,7 @@ _PLAIN_WORD = pattern(r"[^\W_]+")
 _NUMBER = pattern(
     r"(?<![\w.{%$])\d+(?:[.,:]\d+)*+(?!\w)"
 )  # not {0}, %1 and $1, in whose place values are put
+_MARK = pattern(r"[\"“”„«»'‘’`<{%$]")  # of a value, or of what stands in its place
 _BETWEEN = r"[\W_]++(?:[^\W_]++[\W_]++){0,4}?"  # 'shop', %s, {self.limit}, " + str(limit) + "
 # paramiko.ssh_exception.SSHException: … · java.lang.IllegalStateException: …
 _MODULES = pattern(r"\b(?:[A-Za-z_]\w{0,60}\.){1,12}(?=[A-Z]\w{0,80}(?:Error|Exception|Warning|Fault): )")
@@ -49,13 +51,18 @@ def without_modules(text: str) -> str:
 
 
 def with_bare_values(text: str) -> str:
-    """Return a message without the quotes around its values; any other query as it is."""
+    """Return a message with its values in single quotes, which ask for nothing; any other query as it is."""
     outside = _QUOTED.sub(" ", text)
     if not _MESSAGE.search(outside):
         return text
     around = len(_WORD.findall(outside))
     within = sum(len(_WORD.findall(quoted[0])) for quoted in _QUOTED.finditer(text))
-    return _QUOTED.sub(r"\1\2", text) if around >= LEAST_OUTSIDE and around > within else text
+    return _QUOTED.sub(_singly_quoted, text) if around >= LEAST_OUTSIDE and around > within else text
+
+
+def _singly_quoted(quoted: re.Match[str]) -> str:
+    value = quoted[1] or quoted[2] or ""
+    return f"'{value}'" if "'" not in value else value
 
 
 def literal_parts(text: str) -> tuple[str, ...]:
@@ -76,19 +83,22 @@ def saying(text: str) -> Callable[[str], bool] | None:
     """Return what tells whether a text says a pasted message but for its values; None for any other query.
 
     It says the parts one soon after another, and in the place of values no number that was not asked about:
-    `error 5011 when starting` is not what a program has printed as `error 5012 when starting`.
+    `error 5011 when starting` is not what a program has printed as `error 5012 when starting`. In the place
+    of one in double quotes it has something in quotes, or a placeholder: the quotes may as well be a user's,
+    who asks for that phrase alone.
     """
     parts = literal_parts(text)
     if not parts:
         return None
     body, numbers = _body(text).strip(_AROUND), {*_NUMBER.findall(text)}
+    quoted = sum(value[0].startswith(('"', "“", "„")) for value in _VALUE.finditer(body))
     form = re.compile(_form(parts, body), re.IGNORECASE)
 
+    def is_like(values: str) -> bool:
+        return numbers.issuperset(_NUMBER.findall(values)) and len(_MARK.findall(values)) >= quoted
+
     def is_said(other: str) -> bool:
-        return any(
-            numbers.issuperset(number for gap in found.groups() for number in _NUMBER.findall(gap))
-            for found in form.finditer(other)
-        )
+        return any(is_like(" ".join(found.groups())) for found in form.finditer(other))
 
     return is_said
 
