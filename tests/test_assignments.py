@@ -173,7 +173,8 @@ def test_the_line_that_sets_a_key_comes_first_and_is_shown(tmp_path: Path, query
         tmp_path / "etc" / "ban.conf", "run = ban <bantime> by default where configured, value of bantime\n"
     )
     write(
-        tmp_path / "etc" / "README.md", "The default bantime: where bantime is configured, value of bantime."
+        tmp_path / "etc" / "README.md",
+        "The bantime by default: where bantime is configured, value of bantime.",
     )
     with opened(tmp_path, ingest__chunk_tokens=80) as kb:
         kb.add(tmp_path / "etc")
@@ -206,6 +207,28 @@ def test_a_setting_with_a_hyphen_is_a_name(tmp_path: Path, query: str):
         kb.add(tmp_path / "etc")
         first = kb.search(query).hits[0]
     assert "maxmemory-policy noeviction" in first.snippet
+
+
+@pytest.mark.parametrize(
+    ("query", "prose"),
+    [
+        ("default gateway", "Packets for elsewhere go to the default gateway, which is a router."),
+        (
+            "what is the default gateway?",
+            "Packets for elsewhere go to the default gateway, which is a router.",
+        ),
+        ("market value", "The market value of a firm is what buyers would pay for all of it on a market."),
+        ("loan default", "In a loan default the debtor has missed the payments that were due."),
+    ],
+)
+def test_what_prose_calls_something_is_no_question_for_a_value(tmp_path: Path, query: str, prose: str):
+    keys = "".join(f"host{n}:\n  gateway: 10.0.{n}.1\n  market: XETR\n  loan: none\n" for n in range(9))
+    write(tmp_path / "docs" / "hosts.yaml", f"# The value of each, by default.\n{keys}")
+    write(tmp_path / "docs" / "terms.md", f"# Terms\n\n{prose}\n")
+    with opened(tmp_path) as kb:
+        kb.add(tmp_path / "docs")
+        assert kb.search(query).hits[0].document.path == "docs/terms.md"
+        assert kb.search("value of gateway").hits[0].document.path == "docs/hosts.yaml"
 
 
 def test_a_value_before_a_word_is_no_question_for_its_value(tmp_path: Path):

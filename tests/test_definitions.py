@@ -72,6 +72,8 @@ def test_a_query_may_ask_for_several_names(query: str):
         "open parameters",
         "what does wal_level mean for max_wal_senders",  # two
         "max_connections reached after the last restart",  # more is asked for
+        "where is " + "a." * 40 + "b set",  # nothing has so many parts, each of which would be looked for
+        "[" + "a." * 40 + "b]",
         "is wait_for faster than add_int",
         "what does 3.2.1 do",
         "what does --jobs do",

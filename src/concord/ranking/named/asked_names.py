@@ -26,14 +26,17 @@ _ASKED = pattern(
     re.IGNORECASE,
 )
 # A query for a value: it finds lines that set the name, and nothing else that is said of it. One that begins
-# with "value" says of what; a value proposition, stream or chain is something else.
+# with "value" says of what; a value proposition, stream or chain is something else. "Default bantime" may ask
+# for a value, or be what prose calls something: a default gateway, a market value.
 _ASKED_VALUE = pattern(
     rf"where\s+(?:is|are)\s+(?:the\s+)?{_KEY.format('set')}\s+(?:configured|set|assigned|specified)\s*\?*"
-    r"|(?:what\s+is\s+)?(?:the\s+)?(?:default(?:\s+value)?(?:\s+(?:of|for))?|value\s+(?:of|for))(?:\s+the)?\s+"
-    rf"{_KEY.format('valued')}\s*\?*"
-    rf"|{_KEY.format('before')}\s+(?:default(?:\s+value)?|value)",
+    r"|(?:what\s+is\s+)?(?:the\s+)?(?:"
+    r"(?:default(?:\s+value)?\s+(?:of|for)|default\s+value|value\s+(?:of|for))(?:\s+the)?\s+"
+    rf"{_KEY.format('valued')}|{_KEY.format('before')}\s+default\s+value"
+    rf"|(?P<said>default\s+{_KEY.format('after')}|{_KEY.format('first')}\s+(?:default|value)))\s*\?*",
     re.IGNORECASE,
 )
+_NAMES_OF_VALUES = ("set", "valued", "before", "after", "first")
 _DASHED = pattern(r"[^\W\d]\w*(?:-\w+)+")
 _CALL = pattern(rf"{_NAME.format('called')}\([^()]*(?:\([^()]*\)[^()]*)*\);?")  # connect(host, timeout=3)
 # Every query that `_ASKED` fits has one of these words, unless it is a single word: most need no pattern.
@@ -61,6 +64,7 @@ _BETWEEN_NAMES = {"and", "or", "vs", "versus", "difference", "between", "compare
 _BEFORE_OWNER = {"in", "of", "from"}
 MOST_NAMES = 4  # that are asked for at once
 MOST_BESIDE = 3  # words that tell where a name is defined
+MOST_PARTS = 16  # of a name: each is looked for in the place of every passage
 _FILE = pattern(  # transport.py; os.walk is a name
     r"[\w-]+\.(?:pyi?|[cm]?[jt]sx?|go|rs|java|kt|scala|[ch](?:pp|xx|c|h)?|cs|rb|php|p[lm]|lua|jl|swift|exs?|erl"
     r"|hs|ml|sh|bash|sql|tf|vue|s?css|conf|cfg|ini|toml|ya?ml|json|env|properties|service)"
@@ -79,6 +83,7 @@ class AskedName(NamedTuple):
     within: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()  # words that must be its place's, or else something else is asked for
     is_value: bool = False  # only what gives it a value is asked for
+    said: str = ""  # what prose may call something else: default gateway
 
     @property
     def name(self) -> str:
@@ -117,7 +122,8 @@ def asked_names(text: str) -> tuple[AskedName, ...]:
         return (AskedName(words[0]),)  # most names, read without a regular expression
     if len(words) > MOST_WORDS:
         return ()
-    return next((names for read in _READERS if (names := read(text, words))), ())
+    names = next((names for read in _READERS if (names := read(text, words))), ())
+    return () if any(len(one.owners) >= MOST_PARTS for one in names) else names
 
 
 def _dashed(text: str, words: Sequence[str]) -> tuple[AskedName, ...]:
@@ -174,8 +180,11 @@ def _asked_about(text: str, _: Sequence[str]) -> tuple[AskedName, ...]:
 
 def _asked_value(text: str, words: Sequence[str]) -> tuple[AskedName, ...]:
     """Return the word of which only the value is asked for: "default bantime", "where is port set"."""
-    name = _first_group(_ASKED_VALUE, text) if len(words) > 1 else None
-    return (AskedName(name, is_value=True),) if name and name.lower() not in _ABOUT else ()
+    found = _ASKED_VALUE.fullmatch(text) if len(words) > 1 else None
+    name = next(filter(None, map(found.__getitem__, _NAMES_OF_VALUES))) if found else ""
+    if not found or name.lower() in _ABOUT:
+        return ()
+    return (AskedName(name, is_value=True, said=found["said"] or ""),)
 
 
 # The ways to ask for a name, of which the first that fits counts.

@@ -36,13 +36,18 @@ def defines_missing(survivors: Sequence[Survivor], query: Query) -> Callable[[Su
 def _names(survivors: Sequence[Survivor], query: Query) -> tuple[AskedName, ...]:
     """Return the names that a query asks for; none if prose has the query just as it was typed.
 
-    A query for a value wants the line that sets it, whatever prose says.
+    A query that clearly asks for a value wants the line that sets it, whatever prose says.
     """
     names = asked_names(query.text)
-    if not names or " " not in query.text or any(one.is_sure or one.is_value for one in names):
+    if (
+        not names
+        or " " not in query.text
+        or any(one.is_sure or one.is_value and not one.said for one in names)
+    ):
         return names
+    words = names[0].said or query.meaning
     prose = (one.chunk.text for one in survivors if not _has_names(one))
-    return () if any(contains(text, query.meaning) for text in prose) else names
+    return () if any(contains(text, words) for text in prose) else names
 
 
 def _defines(survivor: Survivor, asked: AskedName, query: Query) -> bool:

@@ -35,19 +35,19 @@ def _named(found: Found) -> Iterator[str]:
     The query has a word such as notes or upgrade, or is nothing but the release, its name with a capital.
     """
     asked = found.query.meaning
+    bare, is_about = asked.strip(f" {AROUND}"), ABOUT_RELEASES.search(asked) is not None
     for release in _WHOLE.finditer(asked):
-        if _is_release(release, asked) and _has_others(release, found):
+        is_alone = bare == release[0] and not release["name"].isupper()
+        if (is_about or is_alone) and _is_release(release) and _has_others(release, found):
             yield release[0]
 
 
-def _is_release(release: re.Match[str], asked: str) -> bool:
+def _is_release(release: re.Match[str]) -> bool:
     name, after = release["name"], release["after"] or ""
-    is_alone = asked.strip(f" {AROUND}") == release[0] and not name.isupper()
     is_counted = after and not is_stop_word(after) and not ABOUT_RELEASES.fullmatch(after)
     is_name = not name.islower() and not is_stop_word(name) and not month_number(name)
     is_other = any(one.fullmatch(name) for one in (ABOUT_RELEASES, PART, _COUNTED))
-    is_asked = is_alone or ABOUT_RELEASES.search(asked) is not None
-    return is_asked and is_name and not is_counted and not is_other
+    return is_name and not is_counted and not is_other
 
 
 def _has_others(release: re.Match[str], found: Found) -> bool:
