@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from concord.answering.dashes import MAX_BUNDLE, is_option
@@ -10,7 +12,8 @@ from concord.ranking.named.options import AskedOption, asked_option, writes
 from concord.text.option_lines import description
 from concord.text.parse import Dashed, parse
 from concord.types import Filter, Query
-from support.small_library import library, titles
+from support.recorders import write
+from support.small_library import library, opened, titles
 
 PAGES = {
     "find": """FIND(1)
@@ -308,3 +311,23 @@ def test_a_long_word_is_no_bundle_of_letters(shelves):
 def test_the_values_of_an_option_are_read_in_one_pass(line: str):
     assert description("--other", line + " --other") is None
     description("--format", line)
+
+
+def page(name: str, summary: str) -> str:
+    described = f"Connect to the target host by first making a {name} connection to the jump host."
+    return f".TH {name.upper()} 1\n.SH NAME\n{name} \\- {summary}\n.SH OPTIONS\n.TP\n\\-J destination\n{described}\n"
+
+
+@pytest.mark.parametrize("command", ["ssh", "sftp", "scp"])
+def test_of_pages_that_share_an_option_that_of_the_command_comes_first(tmp_path: Path, command: str):
+    pages = {
+        "ssh": "OpenSSH remote login client",
+        "sftp": "OpenSSH file transfer",
+        "scp": "OpenSSH file copy",
+    }
+    for name, summary in pages.items():
+        passed = "" if name == "ssh" else ".TP\n\\-F config\nPassed to ssh, as ssh has it: ssh(1) of ssh.\n"
+        write(tmp_path / "man" / f"{name}.1", page(name, summary) + passed)
+    with opened(tmp_path) as kb:
+        kb.add(tmp_path / "man")
+        assert kb.search(f"{command} -J", mode="fts5").hits[0].document.path == f"man/{command}.1"

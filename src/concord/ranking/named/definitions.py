@@ -61,7 +61,7 @@ def _has_names(survivor: Survivor) -> bool:
 
 
 def _entry(survivor: Survivor, asked: AskedName) -> Entry:
-    return Entry(entry_lift(share_in_place(asked.owners, survivor)), _defining_line(survivor, asked))
+    return Entry(entry_lift(asked.owners, survivor), _defining_line(survivor, asked))
 
 
 def _is_definition(survivor: Survivor, asked: AskedName) -> bool:

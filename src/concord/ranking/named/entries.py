@@ -12,6 +12,7 @@ from concord.types import Survivor
 # Of the range of scores.
 DEFINITION_BOOST = 1.1  # before all that only mention what a name alone asks for
 PLACE_BOOST = 0.5  # besides, in a place about what the name is of: pg_dump, of pg_dump -j
+OWN_BOOST = 0.5  # and in a file that is called so: of ssh -J, the page ssh(1), not sftp(1) of OpenSSH
 
 
 class Entry(Struct, frozen=True):
@@ -22,9 +23,17 @@ class Entry(Struct, frozen=True):
     is_asked: bool = True
 
 
-def entry_lift(share_in_place: float) -> float:
-    """Return the lift of an entry; its place names this share of what the name belongs to."""
-    return DEFINITION_BOOST + PLACE_BOOST * share_in_place
+def entry_lift(owners: Sequence[str], survivor: Survivor) -> float:
+    """Return the lift of the entry for a name: the more, the more its place is about what the name is of."""
+    lift = DEFINITION_BOOST + PLACE_BOOST * share_in_place(owners, survivor)
+    return lift + OWN_BOOST * _is_called(owners, survivor)
+
+
+def _is_called(words: Sequence[str], survivor: Survivor) -> bool:
+    """Whether a file has the name of one of some words, or of all of them: ssh.1.gz, git-commit.1."""
+    name = survivor.document.path.rpartition("/")[2].partition(".")[0].casefold()
+    lowered = [word.casefold() for word in words]
+    return name in lowered or name.replace("_", "-") == "-".join(lowered)
 
 
 def share_in_place(words: Sequence[str], survivor: Survivor) -> float:

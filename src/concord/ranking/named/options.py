@@ -97,9 +97,8 @@ def _entries(survivors: Sequence[Survivor], asked: AskedOption) -> dict[ChunkId,
     found: dict[ChunkId, Entry] = {}
     for one in survivors:
         if line := description(asked.option, one.chunk.text):
-            share = share_in_place(asked.beside, one)
-            is_asked = share > 0 or not asked.beside
-            lift = entry_lift(share) + ENTRY_BOOST * line.sureness * is_asked
+            is_asked = not asked.beside or share_in_place(asked.beside, one) > 0
+            lift = entry_lift(asked.beside, one) + ENTRY_BOOST * line.sureness * is_asked
             found[one.ranked.chunk_id] = Entry(lift, line.start, is_asked)
     return found
 
