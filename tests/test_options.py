@@ -313,21 +313,27 @@ def test_the_values_of_an_option_are_read_in_one_pass(line: str):
     description("--format", line)
 
 
-def page(name: str, summary: str) -> str:
-    described = f"Connect to the target host by first making a {name} connection to the jump host."
-    return f".TH {name.upper()} 1\n.SH NAME\n{name} \\- {summary}\n.SH OPTIONS\n.TP\n\\-J destination\n{described}\n"
+PAGE = """.TH {name} 1
+.SH NAME
+{name} \\- OpenSSH {summary}
+.SH OPTIONS
+.TP
+\\-i file
+{passed}
+.TP
+\\-J destination
+Connect to the target host by first making a connection to the jump host.
+"""
+SUMMARIES = {"ssh": "remote login client", "sftp": "file transfer", "scp": "file copy"}
 
 
-@pytest.mark.parametrize("command", ["ssh", "sftp", "scp"])
+@pytest.mark.parametrize("command", SUMMARIES)
 def test_of_pages_that_share_an_option_that_of_the_command_comes_first(tmp_path: Path, command: str):
-    pages = {
-        "ssh": "OpenSSH remote login client",
-        "sftp": "OpenSSH file transfer",
-        "scp": "OpenSSH file copy",
-    }
-    for name, summary in pages.items():
-        passed = "" if name == "ssh" else ".TP\n\\-F config\nPassed to ssh, as ssh has it: ssh(1) of ssh.\n"
-        write(tmp_path / "man" / f"{name}.1", page(name, summary) + passed)
+    for name, summary in SUMMARIES.items():
+        passed = (
+            "A file with a key. " * 20 if name == command else f"This is directly passed to {command}(1)."
+        )
+        write(tmp_path / "man" / f"{name}.1", PAGE.format(name=name, summary=summary, passed=passed))
     with opened(tmp_path) as kb:
         kb.add(tmp_path / "man")
         assert kb.search(f"{command} -J", mode="fts5").hits[0].document.path == f"man/{command}.1"
