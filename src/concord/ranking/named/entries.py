@@ -12,7 +12,7 @@ from concord.types import Survivor
 # Of the range of scores.
 DEFINITION_BOOST = 1.1  # before all that only mention what a name alone asks for
 PLACE_BOOST = 0.5  # besides, in a place about what the name is of: pg_dump, of pg_dump -j
-OWN_BOOST = 1.1  # and before all others, in a file that is called so: of ssh -J, the page ssh(1), not sftp(1) of OpenSSH
+OWN_BOOST = 1.1  # and before all others in a file called so: of ssh -J, page ssh(1), not sftp(1) of OpenSSH
 
 
 class Entry(Struct, frozen=True):
