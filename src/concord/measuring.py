@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from concord.errors import BackendDown, CorruptStore
 from concord.parts import Parts
 from concord.search_parts import SearchParts
 from concord.types import Request, silent
@@ -96,13 +97,24 @@ class Measuring:
         identity, recipe = self._parts.model_identity, self._parts.recipe()
         apart = settings_apart(collection, self._parts.settings, identity, recipe)
         with closing(Parts(apart, apart["org"])) as other:
-            index_collection(collection, other.store, other.tokenizer(), other.limits().chunk, progress)
-            searching = SearchParts(other)
-            tools = searching.for_words()
-            if other.embedder is not None:
-                complete(embed_pending(other.store, other.embedder, progress))
-                tools = searching.with_meaning(tools)
+            with _kept_in_the_cache():
+                index_collection(collection, other.store, other.tokenizer(), other.limits().chunk, progress)
+                searching = SearchParts(other)
+                tools = searching.for_words()
+                if other.embedder is not None:
+                    complete(embed_pending(other.store, other.embedder, progress))
+                    tools = searching.with_meaning(tools)
             yield replace(tools, reranker=searching.reranker)
+
+
+@contextmanager
+def _kept_in_the_cache() -> Iterator[None]:
+    """Have faults of a collection's own store say where it is: no other --store would help."""
+    try:
+        yield
+    except (BackendDown, CorruptStore) as fault:
+        hint = "it is in the cache directory: make that writable, or set XDG_CACHE_HOME or KB_HOME elsewhere"
+        raise type(fault)(fault.message, hint=hint) from fault
 
 
 def _asked_of(
