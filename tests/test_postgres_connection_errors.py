@@ -110,6 +110,16 @@ def test_too_many_connections_are_no_reason_to_start_anything_again(administrato
     assert "wait" in (error.hint or "")
 
 
+def test_a_role_of_one_connection_is_let_in_again_and_again(owned: str, administrator: Any):
+    with closing(PostgresStore.open(owned, "default")) as store:
+        assert store.catalog.sources() == []
+    name = psycopg.conninfo.conninfo_to_dict(owned)["user"]
+    administrator.execute(f"ALTER ROLE {name} CONNECTION LIMIT 1")
+    for _ in range(60):  # some ten of them came too early, while the last connection was not gone yet
+        with closing(PostgresStore.open(owned, "default")) as store:
+            assert store.catalog.sources() == []
+
+
 def _borrow_all(store: PostgresStore, lent: ExitStack) -> None:
     """Take connections until no more is to be had: there may be more than one from before a limit."""
     while True:

@@ -36,6 +36,11 @@ def is_full(fault: Exception) -> bool:
     return bool(said) and _explanation(said) in (crowded, _refusing)
 
 
+def is_crowded(fault: Exception) -> bool:
+    """Whether a server has refused a connection because there are as many as there may be."""
+    return _explanation(_said(fault)) is crowded
+
+
 def _said(fault: Exception) -> str:
     said = _SAID.search(str(fault)) if _CONNECTING in str(fault) else None
     return said[1] if said else ""

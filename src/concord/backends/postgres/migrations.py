@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
+import psycopg
+
 from concord.backends.postgres import schema
 from concord.backends.postgres.bounded import Bounded
+from concord.backends.postgres.connection_errors import is_crowded
 from concord.backends.postgres.connections import Connection, connect
 from concord.backends.postgres.faults import translated
 from concord.backends.postgres.location import Location
@@ -15,6 +19,9 @@ from concord.errors import CorruptStore, SchemaTooNew, StoreError
 _LOCK = 0x6B62636F  # one migration at a time, whoever starts it
 
 OLDEST_PGVECTOR = (0, 8)
+# A connection that was closed counts until its process has ended: a role of few would now and then
+# not be let in right after its own last command.
+_PAUSES_S = (0.02, 0.08, 0.2, 0.7)
 
 # With the schema of an extension whose type is not found by its name alone, as our statements call it.
 _IS_KNOWN = """
@@ -119,7 +126,7 @@ def bring_up_to_date(location: Location) -> int | None:
         BackendDown: the server does not answer.
         StoreError: it lacks an extension, or the role may not make tables.
     """
-    with translated(location.server), connect(location) as connection:
+    with translated(location.server), _connected(location) as connection:
         if _version(connection, location) < VERSION:
             _migrate(connection, location)
         return _org(connection, location.org)
@@ -127,13 +134,24 @@ def bring_up_to_date(location: Location) -> int | None:
 
 def make_org(location: Location) -> int:
     """Return the key of an organisation, which gets one now unless it has."""
-    with translated(location.server), connect(location) as connection:
+    with translated(location.server), _connected(location) as connection:
         with connection.transaction():
             connection.execute(_PUT_ORG, (location.org,))
             connection.execute(_PUT_SPACE, {"name": location.org})
         made = _org(connection, location.org)
     assert made is not None
     return made
+
+
+def _connected(location: Location) -> Bounded:
+    for pause in _PAUSES_S:
+        try:
+            return connect(location)
+        except psycopg.OperationalError as fault:
+            if not is_crowded(fault):
+                raise
+            time.sleep(pause)
+    return connect(location)
 
 
 def _migrate(connection: Bounded, location: Location) -> None:
