@@ -284,3 +284,18 @@ def test_who_waited_for_a_connection_in_vain_does_not_wait_again():
     """Where a connection is lost, the question is asked once more; for a pool in use one would wait twice."""
     assert not is_lost(PoolTimeout("couldn't get a connection after 10.00 sec"))
     assert is_lost(psycopg.OperationalError("the connection is closed"))
+
+
+def test_a_path_that_is_too_long_is_told_of_and_the_others_are_stored(tmp_path: Path):
+    with closing(PostgresStore.open(server_url(), fresh_org())) as store:
+        bench = SyncBench(store)
+        docs = tmp_path / "docs"
+        write(docs / "a.md", "herring")
+        write(docs / "z.md", "herring")
+        long = docs
+        for at in range(18):  # of digits in no order, which do not shrink
+            long /= "".join(f"{hash((at, n)) & 0xFFFFFFFF:08x}" for n in range(20))
+        write(long / "b.md", "herring")
+        report = bench.add(docs)
+        ((path, reason),) = [(one.path, one.reason) for one in report.failed]
+        assert (report.added, path.endswith("/b.md"), "cannot keep a path" in reason) == (2, True, True)
