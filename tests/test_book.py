@@ -38,6 +38,21 @@ def test_a_chapter_that_is_listed_twice_is_read_once():
     assert extracted.text == "Words."
 
 
+def test_a_book_whose_files_have_a_document_type_is_read_and_one_with_entities_is_not():
+    kind = '<!DOCTYPE package PUBLIC "+//ISBN 0-9673008-1-9//DTD OEB 1.2 Package//EN" "http://example.org/a.dtd">'
+    listed = '<item id="a" href="one.xhtml" media-type="application/xhtml+xml"/><itemref idref="a"/>'
+    page = '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.1//EN" "a.dtd"><html><body><p>Words.</p></body></html>'
+
+    def book(kind: str) -> bytes:
+        container = f'<?xml version="1.0"?>{kind.replace("package", "r")}<r><rootfile full-path="b.opf"/></r>'
+        parts = {"META-INF/container.xml": container, "b.opf": f"{kind}<package>{listed}</package>"}
+        return make_archive({**parts, "one.xhtml": page})
+
+    assert BookExtractor().extract(book(kind), "a.epub").text == "Words."
+    with pytest.raises(Damaged, match="entities"):
+        BookExtractor().extract(book('<!DOCTYPE package [<!ENTITY a "b">]>'), "a.epub")
+
+
 def test_a_protected_book_says_so_and_one_with_protected_fonts_is_read():
     chapter = {"one.xhtml": "<p>Words.</p>"}
     with pytest.raises(Encrypted, match="DRM"):

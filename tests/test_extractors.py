@@ -56,17 +56,34 @@ def test_what_has_no_text_is_skipped_with_a_reason(
 PAGE = b".TH PEAR 1\n.SH NAME\npear \\- a fruit\n"
 
 
-def test_a_manual_page_that_is_packed_is_read_as_if_it_were_not(reader: SandboxedReader):
-    plain = reader.read(PAGE, "man/pear.1")
-    assert reader.read(gzip.compress(PAGE), "man/pear.1.gz") == plain
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("man/pear.1", PAGE),
+        ("pear.md", b"# Pear\n\nGreen.\n"),
+        ("PEAR.TXT", b"Pears are green.\n"),
+        ("README.Debian", b"Pears for Debian\n-----------------\n\nGreen.\n"),
+        ("changelog", b"pear (1.0) unstable; urgency=low\n\n  * Green.\n"),
+        ("v2.38-ReleaseNotes", b"Pears 2.38\n\nGreen.\n"),
+        ("pear.html", b"<html><body><h1>Pear</h1><p>Green.</p></body></html>"),
+        ("pear.pdf", make_pdf([["Green pears."]])),
+    ],
+)
+def test_a_document_that_is_packed_is_read_as_if_it_were_not(reader: SandboxedReader, name: str, data: bytes):
+    plain = reader.read(data, name)
+    assert reader.read(gzip.compress(data), f"{name}.gz") == plain
+    assert reader.read(gzip.compress(data[:9]) + gzip.compress(data[9:]) + bytes(512), f"{name}.gz") == plain
 
 
 @pytest.mark.parametrize(
     ("name", "data"),
     [
         ("syslog.1.gz", gzip.compress(b"Nov 17 10:00:00 host sshd: .TH\n")),
-        ("pear.md.gz", gzip.compress(b"# Pear\n")),
-        ("pear.1.gz", b"\x1f\x8b\0 no archive"),
+        ("access.log.gz", gzip.compress(b"GET / 200\n")),
+        ("dump.sql.gz", gzip.compress(b"CREATE TABLE pear (id int);\n")),
+        ("rows.csv.gz", gzip.compress(b"id,name\n1,pear\n")),
+        ("pear.gz", gzip.compress(bytes(1000))),
+        ("pear.md.gz", b"\x1f\x8b\0 no archive"),
     ],
 )
 def test_other_packed_files_are_binary(reader: SandboxedReader, name: str, data: bytes):
@@ -74,15 +91,20 @@ def test_other_packed_files_are_binary(reader: SandboxedReader, name: str, data:
         reader.read(data, name)
 
 
-def test_a_packed_page_that_is_cut_off_or_unfolds_beyond_measure_says_so(
-    reader: SandboxedReader, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", ["pear.1.gz", "pear.md.gz"])
+def test_a_packed_document_that_is_cut_off_or_unfolds_beyond_measure_says_so(
+    reader: SandboxedReader, monkeypatch: pytest.MonkeyPatch, name: str
 ):
     long = PAGE + bytes(random.Random(1).choices(b"abc \n", k=100_000))
     with pytest.raises(Damaged, match="cut off"):
-        reader.read(gzip.compress(long)[:-2_000], "pear.1.gz")
-    monkeypatch.setattr("concord.extractors.reader.MAX_UNPACKED", 50_000)
-    with pytest.raises(TooLarge, match="unfolds"):
-        reader.read(gzip.compress(long), "pear.1.gz")
+        reader.read(gzip.compress(long)[:-2_000], name)
+    with pytest.raises(Damaged, match="cut off"):
+        reader.read(gzip.compress(PAGE) + gzip.compress(long)[:-2_000], name)
+    monkeypatch.setattr("concord.extractors.packed.MAX_UNPACKED", 50_000)
+    with pytest.raises(NotIndexable, match="unfolds"):
+        reader.read(gzip.compress(long), name)
+    with pytest.raises(NotIndexable, match="unfolds"):
+        reader.read(gzip.compress(PAGE + b"a " * 8_000) * 4, name)
 
 
 def test_a_small_pdf_that_unfolds_beyond_its_memory_dies_alone():

@@ -100,6 +100,19 @@ def test_anchors_of_markdown_stand_in_the_section_that_they_name():
     assert under("Settings", sections, PAGE).rstrip().endswith("Some words.")
 
 
+def test_anchors_and_attributes_of_asciidoc_stand_in_the_section_that_they_name():
+    text = "= Settings\n\nWords.\n\n[[limit]]\n== Limit\n\nMany.\n\n[#delay]\n[appendix]\n== Delay\n\nLong.\n"
+    sections = read_plain(text, "asciidoc")
+    assert under("Settings", sections, text) == "= Settings\n\nWords.\n\n"
+    assert under("Limit", sections, text) == "[[limit]]\n== Limit\n\nMany.\n\n"
+    assert under("Delay", sections, text).startswith("[#delay]\n[appendix]\n")
+
+
+def test_a_link_of_a_wiki_stays_in_its_section():
+    text = "== Limit ==\n\n[[Delay]]\n\n== Delay ==\n\nLong.\n"
+    assert under("Limit", read_plain(text, "mediawiki"), text).endswith("[[Delay]]\n\n")
+
+
 @pytest.mark.parametrize(("text", "type"), [(MANUAL, "text"), (PAGE, "markdown")])
 def test_no_chunk_ends_with_the_name_of_the_next(text: str, type: DocumentType):
     pieces = chunk(Extracted(text, type), lambda text: range(0, len(text), 4), ChunkSize(20, 40, 0))

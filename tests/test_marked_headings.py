@@ -41,6 +41,11 @@ def headings(text: str, markup: str) -> list[tuple[int, str]]:
             "\\section{Fees \\textbf{of \\emph{yachts}}}\n",
             [(2, "Fees of yachts")],
         ),
+        (
+            "latex",
+            "\\section{Fees of\n  \\emph{yachts}\n at sea}\n\\section{no\n\n}\n\\subsection{Next}\n",
+            [(2, "Fees of yachts at sea"), (3, "Next")],
+        ),
         ("mediawiki", "== Fees ==\ntext\n=== At sea===\na = b =\n====\n", [(2, "Fees"), (3, "At sea")]),
         ("textile", "h1. Harbour\n\nh2(#fees). Fees\n\nh7. none\nh1 none\n", [(1, "Harbour"), (2, "Fees")]),
     ],

@@ -82,5 +82,16 @@ def test_what_is_locked_or_something_else_says_so():
     for broken in (b"PK\3\4", make_archive({"other.xml": "<a/>"}), make_archive({"content.xml": "<a>"})):
         with pytest.raises(Damaged, match="OpenDocument"):
             OpenDocumentExtractor().extract(broken, "a.odt")
-    with pytest.raises(Damaged, match="document type"):
-        OpenDocumentExtractor().extract(make_archive({"content.xml": "<!DOCTYPE a><a/>"}), "a.odt")
+    declared = '<!DOCTYPE a [<!ENTITY b "c">]><a/>'
+    with pytest.raises(Damaged, match="entities"):
+        OpenDocumentExtractor().extract(make_archive({"content.xml": declared}), "a.odt")
+
+
+def test_fields_are_read_as_they_show_and_the_title_of_a_picture_is_not():
+    extracted = odf(
+        "text",
+        "<t:p>Of <t:title>Rules</t:title>, <t:span><t:title>once</t:title> more</t:span>, by "
+        "<t:author-name>Ann</t:author-name> on <t:date>5 May</t:date>, page <t:page-number>3</t:page-number>"
+        "<d:frame><t:title>A cat</t:title><t:desc>It sits.</t:desc></d:frame>.</t:p>",
+    )
+    assert extracted.text == "Of Rules, once more, by Ann on 5 May, page 3."

@@ -481,10 +481,13 @@ SAMPLES = {
     "pear.1": ".TH PEAR 1\n.SH NAME\npear \\- fruit\n.SH OPTIONS\n.TP\n\\fB\\-\\-ripe\\fR\nEat it.\n",
     "pears.srt": "1\n00:00:01,000 --> 00:00:04,000\n<i>Green</i> pears.\n",
     "pears.org": "* Pears\nGreen.\n** Old ones\nBrown.\n",
+    "pears.adoc": "= Pears\n\nGreen.\n\n[[old]]\n== Old ones\n\nBrown.\n" + "They are sweet. " * 300,
+    "pears.tex": "\\section{Pears of\n  this year}\nGreen.\n",
     "pears.mbox": "From a Mon Mar  3 10:00:00 2025\nFrom: a\nSubject: =?utf-8?q?P=C3=A4ars?=\n\nGreen.\n" * 2,
 }
 # By READER_VERSION: the beginning of a digest of the samples' chunks, since 4 with their titles, since 5 with
-# plum.md, pear.1 and pears.mbox, since 6 with pears.rst, pears.srt and pears.org.
+# plum.md, pear.1 and pears.mbox, since 6 with pears.rst, pears.srt and pears.org, since 7 with pears.adoc and
+# pears.tex.
 CUT = {
     1: "804aec44",
     2: "b615438d",
@@ -492,6 +495,7 @@ CUT = {
     4: "d5c2f9cd",
     5: "7d5d7548",
     6: "7d28535f",
+    7: "275a7d6a",
 }
 
 

@@ -1,7 +1,7 @@
 """Office files and books are ZIP archives of XML parts: how a part is read without trusting it.
 
 Parts are unpacked and parsed piece by piece, so that what unfolds beyond all measure is noticed before it is
-in memory; document types, with which entities come, are refused: no Office program writes any.
+in memory; entities, which unfold while they are parsed, are refused: no Office program declares any.
 """
 
 from __future__ import annotations
@@ -144,11 +144,11 @@ def _parser(elements: Elements) -> expat.XMLParserType:
         elements.start(_local(name), {_local(key): value for key, value in attributes.items()})
 
     def refuse(*_: object) -> None:
-        raise Damaged("declares a document type, which no Office program does")
+        raise Damaged("declares entities, which no Office program does")
 
     parser = expat.ParserCreate()
     parser.buffer_text = True
-    parser.StartDoctypeDeclHandler = refuse
+    parser.EntityDeclHandler = refuse
     parser.StartElementHandler = start
     parser.EndElementHandler = lambda name: elements.end(_local(name))
     parser.CharacterDataHandler = elements.text

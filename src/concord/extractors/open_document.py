@@ -21,9 +21,11 @@ _CONTENT = "content.xml"
 _MANIFEST = "META-INF/manifest.xml"
 # Earlier versions, controls, what is written elsewhere as well, and alternatives to pictures and to letters.
 _LEFT_OUT = listed(
-    "tracked-changes forms table-of-content alphabetical-index illustration-index table-index title desc "
+    "tracked-changes forms table-of-content alphabetical-index illustration-index table-index desc "
     "ruby-text hidden-text hidden-paragraph"
 )
+# Within these, a title is a field that shows the document's; elsewhere, an alternative to a picture.
+_OF_TEXT = listed("p h span a")
 _REPEATED = frozenset({"page-number", "date-time", "footer", "header"})  # frames that every slide has
 
 
@@ -78,6 +80,7 @@ class _Body(Elements):
         self._cell: list[str] = []  # that text
         self._frame = ""  # what the open frame of a slide is for
         self._left_out = 0  # how deep inside something that is left out
+        self._open = [""]  # the elements around the next, but for those
 
     @property
     def _page(self) -> MarkdownLines:
@@ -89,16 +92,25 @@ class _Body(Elements):
         return slides if self.is_slides else [first]
 
     def start(self, name: str, attributes: Attributes) -> None:
-        if self._left_out or name in _LEFT_OUT or (self._texts and attributes.get("display") == "none"):
+        if self._left_out or self._is_left_out(name, attributes):
             self._left_out += 1
-        elif action := _START.get(name):
+            return
+        self._open.append(name)
+        if action := _START.get(name):
             action(self, attributes)
 
     def end(self, name: str) -> None:
         if self._left_out:
             self._left_out -= 1
-        elif action := _END.get(name):
+            return
+        self._open.pop()
+        if action := _END.get(name):
             action(self)
+
+    def _is_left_out(self, name: str, attributes: Attributes) -> bool:
+        is_alternative = name == "title" and self._open[-1] not in _OF_TEXT
+        is_hidden = bool(self._texts) and attributes.get("display") == "none"
+        return is_alternative or is_hidden or name in _LEFT_OUT
 
     def text(self, text: str) -> None:
         if self._left_out or self._frame in _REPEATED or self._texts[-1:] != ["paragraph"]:

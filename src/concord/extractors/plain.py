@@ -17,7 +17,7 @@ from concord.types import Extracted
 # A line of one repeated punctuation mark; it underlines the line before it when it is as long.
 _RST_UNDERLINE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}\s*$")
 _ASCIIDOC_TITLE = re.compile(r"^=[ \t]+(\S.*)$", re.MULTILINE)
-_LATEX_TITLE = re.compile(r"^[ \t]*\\title\{([^{}\n]+)\}", re.MULTILINE)
+_LATEX_TITLE = re.compile(r"^[ \t]*\\title\{((?:[^{}\n]|\n(?![ \t]*\n)){1,400})\}", re.MULTILINE)
 _ORG_TITLE = re.compile(r"^(?:#\+title:|\*)[ \t]+(\S.*)$", re.MULTILINE | re.IGNORECASE)
 _SEARCHED_CHARACTERS = 8_192
 MAX_TITLE = 200  # characters; what is longer is a paragraph
@@ -59,7 +59,7 @@ def _underlined(text: str) -> Iterator[str]:
 
 
 def _matching(marked: re.Pattern[str]) -> Callable[[str], Iterator[str]]:
-    return lambda text: (found[1].strip()[:MAX_TITLE] for found in marked.finditer(text))
+    return lambda text: (" ".join(found[1].split())[:MAX_TITLE] for found in marked.finditer(text))
 
 
 # What may be a title, by the extension of a file.

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import zlib
 from functools import cached_property
 
 from concord import plugins
-from concord.errors import Damaged, NotIndexable, TooLarge
+from concord.errors import NotIndexable
 from concord.extractors.decode import HEAD_BYTES
-from concord.extractors.formats import MANUAL, Refusal, by_name, detect, extension, may_be_manual
+from concord.extractors.formats import Refusal, by_name, detect, extension
+from concord.extractors.packed import unpacked
 from concord.extractors.sandbox import Sandbox
 from concord.protocols import Extractor
 from concord.types import Extracted
-
-MAX_UNPACKED = 20_000_000  # bytes of a manual page; bash's, a long one, has 400,000
-_GZIP = 31  # how zlib calls it
 
 
 class SandboxedReader:
@@ -45,8 +42,7 @@ class SandboxedReader:
     def _extract(self, data: bytes, name: str) -> Extracted:
         if by_name(name) is None and extension(name) in self._outside:
             return self._sandbox.extract(extension(name), data, name)
-        if (page := _packed_page(data, name)) is not None:
-            return self._extractor(MANUAL.extractor).extract(page, name.removesuffix(".gz"))
+        data, name = unpacked(data, name) or (data, name)
         form = detect(name, data[:HEAD_BYTES])
         if isinstance(form, Refusal):
             raise NotIndexable(form.reason)
@@ -63,28 +59,3 @@ class SandboxedReader:
         if name not in self._loaded:
             self._loaded[name] = plugins.load("extractors", name)()
         return self._loaded[name]
-
-
-def _packed_page(data: bytes, name: str) -> bytes | None:
-    """Return a manual page that is packed, as systems install them; None of any other file.
-
-    Raises:
-        Damaged: it is cut off.
-        TooLarge: it unfolds beyond the limit.
-    """
-    inside, _, packing = name.rpartition(".")
-    if packing != "gz" or not may_be_manual(inside):
-        return None
-    try:
-        unpacking = zlib.decompressobj(_GZIP)
-        head = unpacking.decompress(data, HEAD_BYTES)
-        if detect(inside, head) != MANUAL:  # a log that was rotated, such as syslog.1.gz
-            return None
-        page = head + unpacking.decompress(unpacking.unconsumed_tail, MAX_UNPACKED)
-    except zlib.error:
-        return None
-    if unpacking.unconsumed_tail:
-        raise TooLarge(f"unfolds into more than {MAX_UNPACKED // 1_000_000} MB")
-    if not unpacking.eof:
-        raise Damaged("is cut off: the end of the packed page is missing", hint="install or fetch it again")
-    return page

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 
 from concord.files.gitignore import Rules, parse_all
@@ -67,13 +66,13 @@ npy npz pkl pickle h5 hdf5 pt pth ckpt onnx safetensors gguf tflite joblib rds r
 blend fbx glb stl dwg skp swf fla pack idx lockb
 """
 NO_TEXT = frozenset(_NO_TEXT.split())
-_PACKED_PAGE = re.compile(r".+\.[0-9n][a-z]{0,9}\.gz")  # of a manual, as systems install them: ls.1.gz
 
 
 def holds_no_text(name: str) -> bool:
     """Return whether a file of this name, in lower case, is not even looked at: nobody could read it."""
+    name = name.removesuffix(".gz")  # what is packed may be a document: ls.1.gz, changelog.gz
     _, dot, ending = name.rpartition(".")
-    return bool(dot) and ending in NO_TEXT and not _PACKED_PAGE.fullmatch(name)
+    return bool(dot) and ending in NO_TEXT
 
 
 def unwanted_rules(patterns: Sequence[str]) -> Rules:

@@ -25,25 +25,27 @@ _ANCHOR = re.compile(
     r"|\([\w.:-]++\)=\s*+$",  # (name)= of MyST
     re.IGNORECASE,
 )
+# Of AsciiDoc: [[name]], [#name], [appendix]
+_ATTRIBUTES = re.compile(r"\[(?:\[[^\[\]\n]++\]|[^\[\]\n]++)\][ \t]*+$")
 _MARKUP = re.compile(r"[`*]+")
 _LONGEST = 400  # characters of lines that name something
 
 
-def labels_of(text: str, title: str) -> Callable[[Block], bool]:
+def labels_of(text: str, title: str, markup: str | None = None) -> Callable[[Block], bool]:
     """Return a test for blocks that hold nothing but names of the heading below them."""
-    return partial(_is_label, text, title)
+    return partial(_is_label, text, title, markup)
 
 
-def _is_label(text: str, title: str, block: Block) -> bool:
+def _is_label(text: str, title: str, markup: str | None, block: Block) -> bool:
     start, end = block.start, block.end
     if block.kind != "prose" or end - start > _LONGEST or text[start] not in ".<[(":
         return False
     lines = _ENTRIES.sub("", text[start:end]).split("\n")
-    return all(_names(line, title) for line in lines if line.strip())
+    return all(_names(line, title, markup) for line in lines if line.strip())
 
 
-def _names(line: str, title: str) -> bool:
-    if _TARGET.match(line) or _ANCHOR.match(line):
+def _names(line: str, title: str, markup: str | None) -> bool:
+    if _TARGET.match(line) or _ANCHOR.match(line) or markup == "asciidoc" and _ATTRIBUTES.match(line):
         return True
     found = _NAMING.match(line)
     return found is not None and _bare(title).startswith(_bare(found["name"]))

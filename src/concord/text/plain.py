@@ -45,7 +45,7 @@ class _Headings:
 def read_plain(text: str, markup: str | None = None) -> list[Section]:
     """Return the paragraphs of a text under its headings, if it has any; a light markup has its own."""
     if marked := list(marked_headings(text, markup)):
-        return _read_marked(text, marked)
+        return _read_marked(text, marked, markup)
     sections, headings = [Section((), [])], _Headings()
     paragraphs = list(_paragraphs(text))
     readers = title_readers(text, paragraphs)
@@ -53,7 +53,7 @@ def read_plain(text: str, markup: str | None = None) -> list[Section]:
     for start, end in paragraphs:
         title = None if start in in_listings else first_title(text, start, end, readers)
         while title:
-            open_section(sections, headings.place(title), labels_of(text, title.words))
+            open_section(sections, headings.place(title), labels_of(text, title.words, markup))
             below = title.end if _VISIBLE.search(text, title.end, end) else end
             _append(sections[-1], start, below, "heading")
             start = below
@@ -63,14 +63,14 @@ def read_plain(text: str, markup: str | None = None) -> list[Section]:
     return [section for section in sections if section.blocks]
 
 
-def _read_marked(text: str, headings: Sequence[MarkedHeading]) -> list[Section]:
+def _read_marked(text: str, headings: Sequence[MarkedHeading], markup: str | None) -> list[Section]:
     """Return the paragraphs of a text whose headings are known."""
     sections = [Section((), [])]
     path: list[MarkedHeading] = []
     _append_paragraphs(sections[0], text, 0, headings[0].start)
     for heading, end in zip(headings, [*(one.start for one in headings[1:]), len(text)], strict=True):
         path = [*(one for one in path if one.level < heading.level), heading]
-        open_section(sections, tuple(one.words for one in path), labels_of(text, heading.words))
+        open_section(sections, tuple(one.words for one in path), labels_of(text, heading.words, markup))
         blank = _BLANK.match(text, heading.end, end)
         below = blank.end() if blank else end
         _append(sections[-1], heading.start, below, "heading")

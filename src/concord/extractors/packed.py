@@ -1,0 +1,54 @@
+"""What is in a document that was packed with gzip, as systems install manuals, changelogs and READMEs?"""
+
+from __future__ import annotations
+
+import zlib
+from gzip import BadGzipFile, GzipFile
+from io import BytesIO
+
+from concord.errors import Damaged, NotIndexable
+from concord.extractors.decode import HEAD_BYTES
+from concord.extractors.formats import LOG, MANUAL, Refusal, detect, extension, may_be_manual
+
+MAX_UNPACKED = 20_000_000  # bytes; the manual page of bash, a long one, has 400,000
+_ENDING = ".gz"
+_MAGIC = b"\x1f\x8b"
+
+
+def unpacked(data: bytes, name: str) -> tuple[bytes, str] | None:
+    """Return a packed document and its own name; None of any other file.
+
+    What is packed of data, code and logs is kept, not read: of these there may be any amount.
+
+    Raises:
+        Damaged: it is cut off.
+        NotIndexable: it unfolds beyond the limit.
+    """
+    if not name.lower().endswith(_ENDING) or not data.startswith(_MAGIC):
+        return None
+    inside = name[: -len(_ENDING)]
+    with GzipFile(fileobj=BytesIO(data)) as file:
+        try:
+            head = file.read(HEAD_BYTES)
+            return (head + _rest(file), inside) if _is_document(inside, head) else None
+        except (BadGzipFile, zlib.error):
+            return None
+        except EOFError as fault:
+            raise Damaged(
+                "is cut off: the end of what is packed is missing", hint="install or fetch it again"
+            ) from fault
+
+
+def _is_document(name: str, head: bytes) -> bool:
+    form = detect(name, head)
+    if isinstance(form, Refusal) or form.type in ("data", "code") or extension(name) in LOG:
+        return False
+    return form == MANUAL or not may_be_manual(name)  # else a log that was rotated, such as syslog.1.gz
+
+
+def _rest(file: GzipFile) -> bytes:
+    """Return what follows, which may be in several members: files that were packed, then put together."""
+    rest = file.read(MAX_UNPACKED)
+    if file.read(1):
+        raise NotIndexable(f"too large: unfolds into more than {MAX_UNPACKED // 1_000_000} MB")
+    return rest
