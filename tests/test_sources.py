@@ -35,6 +35,12 @@ def citations(kb: KnowledgeBase, text: str, **options: Any) -> set[str]:
     return {hit.citation for hit in kb.search(text, mode="fts5", **options).hits}
 
 
+def test_an_empty_path_is_not_the_folder_where_one_happens_to_be(kb: KnowledgeBase):
+    with pytest.raises(NotFound, match="empty path"):
+        kb.add("")
+    assert kb.sources() == []
+
+
 @pytest.mark.promise("A.search.citations")
 def test_two_folders_of_one_name_have_names_and_citations_of_their_own(kb: KnowledgeBase, tmp_path: Path):
     for project in ("blue", "red"):

@@ -36,6 +36,8 @@ def absolute_path(path: str | os.PathLike[str]) -> Path:
     """
     from pathlib import Path  # late: a search of one source loads this module, too, and names no path
 
+    if not os.fspath(path):  # to Path it is the working folder; to a shell, a variable that is not set
+        raise NotFound("an empty path is no place", hint="the folder you are in is `.`")
     try:
         return Path(path).expanduser().resolve(strict=True)
     except (OSError, RuntimeError, ValueError) as fault:  # also a loop of links, nobody's home, a NUL
