@@ -102,6 +102,21 @@ def test_no_passage_has_two_releases():
     assert [piece.heading[1] for piece in found] == [f"1.0.{n} (2026-01-02)" for n in range(9)]
 
 
+def test_releases_of_a_package_of_debian_are_told_by_their_first_lines():
+    entry = (
+        "rope ({}) unstable; urgency=medium\n\n  * A knot.\n\n -- Ann <ann@example.org>  Mon, 02 Jan 2023\n"
+    )
+    extracted = PlainExtractor().extract(
+        "\n".join(map(entry.format, ("5.2-2", "5.2-1"))).encode(), "changelog"
+    )
+    size = ChunkSize.for_target(60, overlap=0)
+    cut = chunk(extracted, lambda whole: range(0, len(whole), 4), size)
+    assert [piece.heading for piece in cut] == [
+        ("rope (5.2-2) unstable; urgency=medium",),
+        ("rope (5.2-1) unstable; urgency=medium",),
+    ]
+
+
 def test_a_release_of_a_few_words_is_no_scrap_of_a_page():
     found = pieces("\n\n".join(f"## v1.{n}\n\n{n}" for n in range(20)), "html")
     assert [piece.heading for piece in found] == [(f"v1.{n}",) for n in range(20)]

@@ -35,6 +35,10 @@ _RELEASE = pattern(
     """,
     re.VERBOSE | re.IGNORECASE | re.MULTILINE,
 )
+# bash (5.2.15-2) unstable; urgency=medium
+_OF_DEBIAN = pattern(
+    r"[a-z0-9][a-z0-9+.-]++[ ]\(\d[^()\s]{0,80}\)[ ][\w~. -]{1,80};[ ]urgency=[^\n]{1,80}$", re.MULTILINE
+)
 _YEAR = pattern(r"\b(?:19|20)\d\d\b")
 _NUMBER_ALONE = pattern(r"\[?\d+\.\d+\.\d+(?:-[\w.]+)?\]?")  # of two parts it would be a chapter's
 # twisted 26.4.0 (2026-04-13)
@@ -54,6 +58,8 @@ Rank = tuple[int, ...]  # of a heading: it stands below earlier headings with lo
 
 def release_at(text: str, start: int, end: int) -> re.Match[str] | None:
     """Return a line that is the name of a release and no more; a number alone, or a list of them, is none."""
+    if packaged := _OF_DEBIAN.match(text, start, end):
+        return packaged
     found = _RELEASE.match(text, start, end)
     if not found or not (found["named"] or found["called"] or _YEAR.search(found["when"] or "")):
         return None
