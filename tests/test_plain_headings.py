@@ -103,6 +103,13 @@ def test_a_listing_that_is_announced_has_no_headings_and_a_title_between_two_lin
     assert headings(LISTINGS) == titles
 
 
+def test_a_rule_below_a_sentence_that_is_longer_than_it_underlines_nothing():
+    rule = "-" * 78
+    text = f"Changes\n-------\n\na.  A knot is a synonym for a bow.\n{rule}\n\nb.  A rope was fixed.\n"
+    assert headings(text) == [("Changes",)]
+    assert headings("Ropes etc.\n----------\n\nA rope.\n") == [("Ropes etc.",)]
+
+
 @pytest.mark.parametrize(
     ("title", "words"),
     [

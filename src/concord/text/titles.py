@@ -31,6 +31,9 @@ _STARS_UNDER_A_STAR = re.compile(r"^\*[ \t]\S.*\n(?:[^\S\n]*+\n)++\*\*[ \t]\S", 
 _STARRED = re.compile(r"(\*{1,6})[ \t]+(\S.*)")
 _OUTERMOST = "* "  # the style of headings with one star
 
+_MORE_THAN_A_TITLE = (
+    2  # characters by which a line may be longer than what it underlines, if that is a sentence
+)
 _VERSION = re.compile(r"\d\.\d")
 
 Range = tuple[int, int]
@@ -125,7 +128,8 @@ def _underlined(text: str, start: int, end: int) -> Title | None:
     title = title.strip()
     if not 0 < len(title) <= min(len(below), _LONGEST_TITLE) or not _UNDERLINE.match(below):
         return None
-    if _UNDERLINE.match(title):
+    is_ruled_off = title.endswith((".", ";", ",")) and len(below) > len(title) + _MORE_THAN_A_TITLE
+    if is_ruled_off or _UNDERLINE.match(title):
         return None
     body = min(end, start + sum(len(line) + 1 for line in lines[:used]))
     return Title(above + below[0], title, body)
