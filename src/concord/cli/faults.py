@@ -80,14 +80,17 @@ def _of_system(fault: OSError) -> str:
 def _meant(fault: click.NoSuchOption) -> str:
     """Return the option that was likely meant, compared without the dashes that all of them have."""
     where = fault.ctx.command_path if fault.ctx else "kb"
+    parameters = fault.ctx.command.get_params(fault.ctx) if fault.ctx else ()
     known = {
-        name.lstrip("-"): name
-        for parameter in (fault.ctx.command.get_params(fault.ctx) if fault.ctx else ())
-        for name in parameter.opts
-        if name.startswith("--")
+        name.lstrip("-"): name for parameter in parameters for name in parameter.opts if name.startswith("--")
     }
-    meant = nearest(fault.option_name.lstrip("-"), known)
-    return f"did you mean {known[meant]}?" if meant else SHOWS_HOW.format(where)
+    if meant := nearest(fault.option_name.lstrip("-"), known):
+        return f"did you mean {known[meant]}?"
+    takes_text = any(isinstance(parameter, click.Argument) for parameter in parameters)
+    behind = (
+        f"; what begins with a dash goes behind --: `{where} -- {fault.option_name}`" if takes_text else ""
+    )
+    return SHOWS_HOW.format(where) + behind
 
 
 def _lower(message: str) -> str:
