@@ -14,6 +14,7 @@ from unicodedata import normalize
 
 from concord.ranking.words import bare_words
 from concord.text.characters import folded, has_digit
+from concord.text.contains import contains
 from concord.text.dates import month_number
 from concord.text.quarters import quarters_in
 from concord.text.slips import is_slip
@@ -84,14 +85,32 @@ def unknown_words(query: Query) -> list[str]:
 
 
 def absent_words(query: Query) -> list[str]:
-    """Return the words of a query that no chunk holds; no numbers, no identifiers, no parts of these.
+    """Return the words of a query that no chunk holds; no numbers, no identifiers, no parts of these."""
+    return _plain_words(unknown_words(query), query)
+
+
+def words_elsewhere(query: Query, texts: Sequence[str], index: LexicalIndex) -> list[str]:
+    """Return the words of a query that some chunk holds, and none that its filter lets through.
+
+    `texts` are what was found: what stands in them need not be looked up.
+    """
+    if query.filter.is_open:
+        return []
+    held = [word for word in query.words if query.frequencies.get(word)]
+    words = [word for word in _plain_words(held, query) if not any(contains(text, word) for text in texts)]
+    rarest = sorted(words, key=lambda word: query.frequencies[word])[:MAX_WORDS]
+    return [word for word in words if word in rarest and not _is_found(word, query, index)]
+
+
+def _plain_words(words: Sequence[str], query: Query) -> list[str]:
+    """Return those words of a query that say something; no numbers, no identifiers, no parts of these.
 
     A quarter is found in whatever form it is written, so that its words may well stand nowhere.
     """
     quarters = (one.written for one in quarters_in(query.text)) if has_digit(query.text) else ()
     typed = {*bare_words(query.text)}.difference(*(one.split() for one in quarters))
-    words = (word for word in unknown_words(query) if word in typed and word.isalpha())
-    plain = (word for word in words if word.islower() or word.istitle() or word.isupper())
+    alone = (word for word in words if word in typed and word.isalpha())
+    plain = (word for word in alone if word.islower() or word.istitle() or word.isupper())
     return [word for word in plain if len(word) >= LEAST_LETTERS and not _says_nothing(word)]
 
 
