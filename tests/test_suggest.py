@@ -231,6 +231,26 @@ def test_words_that_only_texts_have_which_the_filter_keeps_out_are_named(query: 
     assert "filter" not in (kb.search(query).note or "")
 
 
+ABOUT_WAITING = {f"Default {n}": f"Client {n} waits a patient while for servers." for n in range(4)}
+UNLIKE = {f"Page {n}": f"Chapter {n} tells of something else." for n in range(40)}
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        (
+            "default headersTimeout while a patient client waits for servers",
+            "the first results do not hold headersTimeout, other texts do: ask for the name alone",
+        ),
+        ("headersTimeout", None),  # the first
+        ("default bodyTimeout while a patient client waits for servers", None),  # nowhere
+    ],
+)
+def test_an_identifier_that_other_texts_have_than_the_first_results_is_named(query: str, told: str | None):
+    shelf = library({**ABOUT_WAITING, **UNLIKE, "Options": "One of them is headersTimeout."})
+    assert shelf.search(query, mode="fts5").note == told
+
+
 def test_words_that_no_text_has_are_not_named_where_words_were_not_asked_for():
     assert library().search("login Grafana", mode="semantic").note is None
 

@@ -53,7 +53,7 @@ def _note(answer: Answer, rescued: Rescue, missing: Sequence[str], tools: Search
         notes.append(f"nothing holds {_enumerated(missing)}")
     elif answer.hits and not rescued.rung:
         notes += [_absent(rescued.found, answer), _elsewhere(rescued.found, answer, tools)]
-        notes.append(_foreign(rescued.found, answer))
+        notes += [_below(rescued.found, answer, tools), _foreign(rescued.found, answer)]
     if rescued.found.query.nothing_wanted and rescued.found.query.chunks:
         notes.append(ONLY_EXCLUDES)
     if answer.hits:
@@ -89,6 +89,22 @@ def _elsewhere(found: Retrieval, answer: Answer, tools: SearchTools) -> str | No
         if not is_spelt_otherwise(word, texts)
     ]
     return f"no text that the filter leaves has the {_words(words)}, others have" if words else None
+
+
+def _below(found: Retrieval, answer: Answer, tools: SearchTools) -> str | None:
+    """Say which identifiers of the query other texts have than the first results.
+
+    These are near in meaning and about something else. Their order stays: a lift for identifiers finds more
+    that hold them and loses more of what was asked (`datatalks-faq`, whose questions quote code).
+    """
+    if not found.query.entities or not found.ballots.lexical:
+        return None
+    from concord.answering.suggest import names_below  # late: most queries name nothing
+
+    texts = [f"{hit.document.title}\n{hit.chunk.text}" for hit in answer.hits]
+    names = names_below(found.query, texts, tools.store.lexical)
+    told = f"the first results do not hold {_enumerated(names)}, other texts do: ask for the name alone"
+    return told if names else None
 
 
 def _words(words: Sequence[str]) -> str:

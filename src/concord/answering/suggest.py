@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
+from concord.ranking.word_shapes import is_identifier
 from concord.ranking.words import bare_words
 from concord.text.characters import folded, has_digit
 from concord.text.contains import contains
@@ -36,6 +37,7 @@ _TITLES = 3
 LEAST_SWAPPED, MOST_SWAPPED = 5, 20  # letters of a word in which two may have changed places
 _HYPHENS = dict.fromkeys(map(ord, "-\u00ad\u2010\u2011"))
 LEAST_LETTERS = 3  # of a word that is said to be nowhere
+FIRST_FEW = 3  # results: who reads them and finds no trace of a name takes them for what is known of it
 
 # A word → words like it, with how many chunks hold each.
 LikeWords = Callable[[str], Sequence[tuple[str, int]]]
@@ -100,6 +102,17 @@ def words_elsewhere(query: Query, texts: Sequence[str], index: LexicalIndex) -> 
     words = [word for word in _plain_words(held, query) if not any(contains(text, word) for text in texts)]
     rarest = sorted(words, key=lambda word: query.frequencies[word])[:MAX_WORDS]
     return [word for word in words if word in rarest and not _is_found(word, query, index)]
+
+
+def names_below(query: Query, texts: Sequence[str], index: LexicalIndex) -> list[str]:
+    """Return the identifiers of a query that none of the first texts found has, and others have."""
+    names = [name for name in query.entities if is_identifier(name)][:MAX_WORDS]
+    absent = [name for name in names if not any(contains(text, name) for text in texts[:FIRST_FEW])]
+    return [
+        name
+        for name in absent
+        if any(contains(text, name) for text in texts) or _is_found(name, query, index)
+    ]
 
 
 def _plain_words(words: Sequence[str], query: Query) -> list[str]:
