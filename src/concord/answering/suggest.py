@@ -92,16 +92,22 @@ def absent_words(query: Query) -> list[str]:
 
 
 def words_elsewhere(query: Query, texts: Sequence[str], index: LexicalIndex) -> list[str]:
-    """Return the words of a query that some chunk holds, and none that its filter lets through.
+    """Return the telling words of a query that some chunk holds, and none that its filter lets through.
 
-    `texts` are what was found: what stands in them need not be looked up.
+    `texts` are what was found: what stands in them need not be looked up. A small folder lacks many a common
+    word, so those count that are rarer than most words of the query.
     """
     if query.filter.is_open:
         return []
-    held = [word for word in query.words if query.frequencies.get(word)]
-    words = [word for word in _plain_words(held, query) if not any(contains(text, word) for text in texts)]
-    rarest = sorted(words, key=lambda word: query.frequencies[word])[:MAX_WORDS]
-    return [word for word in words if word in rarest and not _is_found(word, query, index)]
+    words = _plain_words([word for word in query.words if query.frequencies.get(word)], query)
+    telling = [word for word in words if _is_telling(word, words, query)]
+    absent = [word for word in telling if not any(contains(text, word) for text in texts)]
+    return [word for word in absent[:MAX_WORDS] if not _is_found(word, query, index)]
+
+
+def _is_telling(word: str, words: Sequence[str], query: Query) -> bool:
+    commoner = sum(query.frequencies[other] > query.frequencies[word] for other in words)
+    return len(words) == 1 or 2 * commoner > len(words) - 1
 
 
 def names_below(query: Query, texts: Sequence[str], index: LexicalIndex) -> list[str]:
