@@ -234,7 +234,9 @@ def test_telling_words_that_only_texts_have_which_the_filter_keeps_out_are_named
     assert "filter" not in (kb.search(query).note or "")
 
 
-ABOUT_WAITING = {f"Default {n}": f"Client {n} waits a patient while for servers." for n in range(4)}
+ABOUT_WAITING = {
+    f"Default {n}": f"Client {n}, firstClient, waits a patient while for servers." for n in range(4)
+}
 UNLIKE = {f"Page {n}": f"Chapter {n} tells of something else." for n in range(40)}
 
 
@@ -246,6 +248,7 @@ UNLIKE = {f"Page {n}": f"Chapter {n} tells of something else." for n in range(40
             "the first results do not hold headersTimeout, other texts do: ask for the name alone",
         ),
         ("headersTimeout", None),  # the first
+        ("headersTimeout firstClient default while a patient client waits for servers", None),  # one is there
         ("default bodyTimeout while a patient client waits for servers", None),  # nowhere
     ],
 )

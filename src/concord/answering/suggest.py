@@ -111,14 +111,12 @@ def _is_telling(word: str, words: Sequence[str], query: Query) -> bool:
 
 
 def names_below(query: Query, texts: Sequence[str], index: LexicalIndex) -> list[str]:
-    """Return the identifiers of a query that none of the first texts found has, and others have."""
+    """Return the identifiers of a query, if none of the first texts found has any, that others have."""
     names = [name for name in query.entities if is_identifier(name)][:MAX_WORDS]
-    absent = [name for name in names if not any(contains(text, name) for text in texts[:FIRST_FEW])]
-    return [
-        name
-        for name in absent
-        if any(contains(text, name) for text in texts) or _is_found(name, query, index)
-    ]
+    if any(contains(text, name) for name in names for text in texts[:FIRST_FEW]):
+        return []
+    held = (name for name in names if any(contains(text, name) for text in texts[FIRST_FEW:]))
+    return list(held) or [name for name in names if _is_found(name, query, index)]
 
 
 def _plain_words(words: Sequence[str], query: Query) -> list[str]:
