@@ -199,6 +199,7 @@ def test_the_name_of_a_month_that_nothing_holds_is_not_taken_for_a_mistyped_word
     [
         ("login Grafana", "no text has the word Grafana"),
         ("who founded the login, and was it deprecated?", "no text has the words founded, deprecated"),
+        ("login of a Grafana-Token", "no text has the word Grafana"),
         ("login token", None),
         ("the login of my and your", None),  # stop words
         ("login 4711 getGrafanaName", None),  # numbers and identifiers are told of otherwise, or not

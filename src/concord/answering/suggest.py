@@ -125,7 +125,8 @@ def _plain_words(words: Sequence[str], query: Query) -> list[str]:
     A quarter is found in whatever form it is written, so that its words may well stand nowhere.
     """
     quarters = (one.written for one in quarters_in(query.text)) if has_digit(query.text) else ()
-    typed = {*bare_words(query.text)}.difference(*(one.split() for one in quarters))
+    whole = {*bare_words(query.text)}.difference(*(one.split() for one in quarters))
+    typed = {part for word in whole for part in word.split("-")}  # WLAN is a word of WLAN-Zertifikat
     alone = (word for word in words if word in typed and word.isalpha())
     plain = (word for word in alone if word.islower() or word.istitle() or word.isupper())
     return [word for word in plain if len(word) >= LEAST_LETTERS and not _says_nothing(word)]
