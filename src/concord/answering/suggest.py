@@ -100,9 +100,10 @@ def words_elsewhere(query: Query, texts: Sequence[str], index: LexicalIndex) -> 
     if query.filter.is_open:
         return []
     words = _plain_words([word for word in query.words if query.frequencies.get(word)], query)
-    telling = [word for word in words if _is_telling(word, words, query)]
-    absent = [word for word in telling if not any(contains(text, word) for text in texts)]
-    return [word for word in absent[:MAX_WORDS] if not _is_found(word, query, index)]
+    rarest = sorted(words, key=lambda word: query.frequencies[word])[:MAX_WORDS]
+    telling = [word for word in words if word in rarest and _is_telling(word, words, query)]
+    absent = (word for word in telling if not any(contains(text, word) for text in texts))
+    return [word for word in absent if not _is_found(word, query, index)]
 
 
 def _is_telling(word: str, words: Sequence[str], query: Query) -> bool:
