@@ -236,7 +236,8 @@ def test_telling_words_that_only_texts_have_which_the_filter_keeps_out_are_named
 
 
 ABOUT_WAITING = {
-    f"Default {n}": f"Client {n}, firstClient, waits a patient while for servers." for n in range(4)
+    f"Default {n}": f"Client {n}, firstClient, waits a patient while for servers (oldHeadersTimeout)."
+    for n in range(4)
 }
 UNLIKE = {f"Page {n}": f"Chapter {n} tells of something else." for n in range(40)}
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
+from concord.ranking.entities import mentioned
 from concord.ranking.word_shapes import is_identifier
 from concord.ranking.words import bare_words
 from concord.text.characters import folded, has_digit
@@ -114,10 +115,10 @@ def _is_telling(word: str, words: Sequence[str], query: Query) -> bool:
 def names_below(query: Query, texts: Sequence[str], index: LexicalIndex) -> list[str]:
     """Return the identifiers of a query, if none of the first texts found has any, that others have."""
     names = [name for name in query.entities if is_identifier(name)][:MAX_WORDS]
-    if any(contains(text, name) for name in names for text in texts[:FIRST_FEW]):
+    if any(mentioned(names, text) for text in texts[:FIRST_FEW]):
         return []
-    held = (name for name in names if any(contains(text, name) for text in texts[FIRST_FEW:]))
-    return list(held) or [name for name in names if _is_found(name, query, index)]
+    below = {name for text in texts[FIRST_FEW:] for name in mentioned(names, text)}
+    return [name for name in names if name in below] or [n for n in names if _is_found(n, query, index)]
 
 
 def _plain_words(words: Sequence[str], query: Query) -> list[str]:
