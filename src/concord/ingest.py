@@ -41,7 +41,7 @@ from concord.types import Document, Extracted, FileState, Filter, Source
 
 SLOW_BYTES = 1 << 20  # a file so large may take seconds to read: nobody waits for it
 # Raised when the same files give other texts or chunks: the next sync then reads them all again.
-READER_VERSION = 6
+READER_VERSION = 7
 BAD_FILE = (ExtractionError, MissingExtra, UnknownName, BadValue)  # faults of one file: the run goes on
 
 
