@@ -86,18 +86,18 @@ def _tokens(text: str) -> tuple[str, ...]:
     return tuple(tokenize(text))
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=64)
 def _lowered(text: str) -> str:
     return " ".join([text.lower(), *symbols_in(text)])
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=64)
 def _line(text: str) -> str:
     """Return the words of a text before stemming, with spaces before, between and after them."""
     return f" {spaced(text)} "
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=64)
 def _further_line(text: str) -> str:
     """Return the parts of a text's identifiers, and what else the tokenizer cannot see, before stemming."""
     return f" {spaced(index_terms(text))} "
@@ -139,6 +139,7 @@ def _may_have_inside(text: str, tokens: Sequence[str], end: str) -> bool:
     if not text.isascii():
         return True
     lowered = _lowered(text)
-    if len(tokens) == 1 and end:
-        return any(True for _ in parts_with(text, lowered, tokens[0]))
-    return all(beginning(token) in lowered for token in tokens)
+    if not all(map(lowered.__contains__, map(beginning, tokens))):
+        return False
+    is_word = len(tokens) == 1 and end
+    return not is_word or any(True for _ in parts_with(text, lowered, tokens[0]))

@@ -63,9 +63,10 @@ def camel_parts(token: str) -> tuple[str, ...]:
 
 def part_at(text: str, at: int) -> str:
     """Return the part of an identifier that begins at an offset; empty where none begins."""
-    if at and text[at - 1 : at + 1].isalpha() and text[at - 1 : at + 1].islower():
-        return ""  # mostly: inside of a word
-    before, first, after = text[at - 1 : at] if at else "", text[at], text[at + 1 : at + 2]
+    pair = text[at - 1 : at + 1] if at else ""
+    if pair.isalpha() and pair.islower():  # mostly: inside of a word
+        return ""
+    before, first, after = pair[:1], text[at], text[at + 1 : at + 2]
     changes = first.isupper() != before.isupper() or first.isdigit() != before.isdigit()
     if before.isalnum() and not changes and not (first.isupper() and after.islower()):
         return ""

@@ -15,7 +15,7 @@ from concord.text.characters import aligned, folded, has_undivided, spelt_out
 from concord.text.identifiers import parts_with
 from concord.text.pattern import pattern
 from concord.text.spellings import other_spellings
-from concord.text.stem import candidates, occurrences, stem, with_stem
+from concord.text.stem import beginning, candidates, occurrences, stem, with_stem
 from concord.text.terms import loose_words
 from concord.text.unspaced import has_unspaced, narrowed, segments
 from concord.text.vowel_signs import has_marks, places
@@ -151,7 +151,7 @@ def _parted(places: Sequence[_Place], at: int) -> tuple[list[_Place], list[_Plac
 
 def _rarest(places: Sequence[_Place], span: _Span) -> int:
     """Return where in a stretch that word stands which occurs least often in the text."""
-    often = Counter(place.target for place in places)
+    often = Counter([place.target for place in places])
     inside = [place for place in places if span.start <= place.start and place.end <= span.end]
     return min(inside, key=lambda place: (often[place.target], place.start)).start
 
@@ -185,12 +185,13 @@ def _places(flat: str, targets: _Targets) -> list[_Place]:
     """Return where the words stand; if none is there, where words stand that begin like them."""
     letters = aligned(flat)
     line = f" {letters} "
-    found = [_Place(at, at + len(word), root) for root in targets.stems for at, word in with_stem(line, root)]
+    begun = [root for root in targets.stems if beginning(root) in letters]
+    found = [_Place(at, at + len(word), root) for root in begun for at, word in with_stem(line, root)]
     if has_marks(flat):  # of words with signs, those letters are only parts
         found += [_Place(*place) for place in places(targets.stems, flat)]
     if has_undivided(flat):
         found += _spelt(letters, targets.stems)
-    missing = targets.stems.difference([place.target for place in found])
+    missing = set(begun).difference([place.target for place in found])
     found += [
         _Place(at, at + len(part), root) for root in missing for at, part in parts_with(flat, letters, root)
     ]
