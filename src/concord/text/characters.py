@@ -133,22 +133,23 @@ _SPELT = str.maketrans(
     | {"ẞ": "ss", "Ø": "O", "Ł": "L", "Œ": "Oe", "Æ": "Ae", "Đ": "D", "Þ": "Th"}
 )
 _CASED = pattern(r"[\u00aa-\u052f\u1e00-\u1eff]")
-_MANY_CHANGED = 32  # characters, from which on a text is translated one by one: each is a pass over it
+_MANY = 64  # different characters beyond ASCII, of which each would be a pass over the text
 
 
 def _translated(text: str, table: _Separated) -> str:
     """Translate a text: what is ASCII as bytes, which takes a thirtieth of the time, then the few others."""
     if text.isascii():
         return text.encode().translate(table.of_ascii).decode()
-    others = set(beyond_ascii(text))
-    changed = [(other, value) for other in others if (value := table[ord(other)]) != ord(other)]
-    if len(changed) > _MANY_CHANGED:
+    beyond = beyond_ascii(text)
+    if 2 * len(beyond) > len(text) or len(others := set(beyond)) > _MANY:
         return text.translate(table)
     # No byte of another character is ASCII, so these stay as they are.
     data = text.encode("utf-8", "surrogatepass").translate(table.of_ascii)
     text = data.decode("utf-8", "surrogatepass")
-    for other, value in changed:
-        text = text.replace(other, "" if value is None else chr(value))
+    for other in others:
+        value = table[ord(other)]
+        if value != ord(other):
+            text = text.replace(other, "" if value is None else chr(value))
     return text
 
 
