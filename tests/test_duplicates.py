@@ -116,6 +116,7 @@ def test_scripts_without_spaces_are_compared_by_pairs_of_characters():
 
 def test_punctuation_and_case_do_not_make_words_differ():
     assert word_set("Hello, (World)!") == word_set("hello world")
+    assert word_set("\x1b[1mhello\x00world") == {"1mhello", "world"}  # control characters are signs
     assert word_set("Größe, über!") == word_set("GRÖSSE über") == {"grösse", "über"}
 
 

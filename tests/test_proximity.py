@@ -12,7 +12,7 @@ from concord.answering.second_look import second_look
 from concord.ranking.lift import lifted
 from concord.ranking.proximity import MOST_PAIRS, NEIGHBOURS, VERBATIM, closeness, lifts, neighbouring
 from concord.ranking.rarity import rareness
-from concord.text.contains import follows
+from concord.text.contains import neighbours
 from concord.types import Candidate, Ranked
 from support.small_library import library, survivors, titles, understood
 
@@ -41,7 +41,8 @@ def share_of(asked: Sequence[str], weights: Mapping[str, float], text: str) -> f
     ],
 )
 def test_a_word_follows_another_where_it_stands_next_or_one_later(text, first, second, stands_close):
-    assert follows(text, first, second) == stands_close
+    pair = (first, second)
+    assert neighbours(text, [pair]) == ([pair] if stands_close else [])
 
 
 @given(texts, st.lists(words, max_size=8))

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from concord.text.contains import contains
 from concord.text.stem import beginning, candidates, stem
 
 SUFFIXES = re.findall(
@@ -119,6 +120,13 @@ def test_a_word_begins_like_its_stem_but_for_a_letter(word: str):
 
 
 def test_the_words_that_may_have_a_stem_are_found_where_they_stand():
-    line = "running a runner ran the run"
+    line = " running a runner ran the run "
     assert list(candidates(line, "run")) == [(0, "running"), (10, "runner"), (25, "run")]
-    assert list(candidates("outrun", "run")) == []
+    assert list(candidates(" outrun ", "run")) == []
+
+
+@pytest.mark.parametrize("word", ["eyed", "eying", "eys", "oys"])
+def test_a_short_word_whose_last_letter_stemming_changes_is_found_where_it_stands(word: str):
+    assert stem(word).endswith("i")
+    assert list(candidates(f" brown {word} girl ", stem(word))) == [(6, word)]
+    assert contains(f"A brown {word} girl", word)

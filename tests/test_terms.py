@@ -403,3 +403,8 @@ def test_what_is_beyond_ascii_is_found_in_order_even_half_a_character(text: str)
 )
 def test_the_latin_share_counts_letters_alone(text: str, share: float):
     assert latin_share(text) == pytest.approx(share)
+
+
+def test_a_text_of_many_alphabets_has_the_tokens_of_its_words():
+    words = [chr(code) * 2 for code in range(0xC0, 0x530) if chr(code).isalpha()]
+    assert tokenize(" ".join(words)) == [token for word in words for token in tokenize(word)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import groupby
 
 from concord.ranking.lexicon import (
@@ -39,8 +40,9 @@ _NEVER_OPEN = _NEVER_NAMES | OPENERS | NAME_ADJECTIVES  # and at the head of a q
 _MAY_OPEN = NAME_PARTICLES | NAME_ADJECTIVES | FIRST_NAMES
 
 
+@lru_cache(maxsize=16)
 def entities(text: str) -> tuple[str, ...]:
-    """Return the names in a query, in order, each once."""
+    """Return the names in a query, in order, each once; the kind of a query depends on them, too."""
     read = text[:READ_CHARS]
     found: dict[str, None] = {}
     for name in _names(read, words(read)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from concord.text.contains import follows
+from concord.text.contains import neighbours
 from concord.types import ChunkId
 
 # Shares of the range of scores. Both were chosen on collections of questions, which they hardly change, and
@@ -36,7 +36,7 @@ def closeness(pairs: Pairs, text: str, *, bare: bool) -> tuple[float, bool]:
     Each pair counts by its weight. The share reaches 1 only for a bare query, without stop words: of a
     question, a text mostly has no more than the subject.
     """
-    close = [pair for pair in pairs if follows(text, *pair)]
+    close = neighbours(text, pairs)
     if not close:
         return 0.0, False
     if len(close) == len(pairs):

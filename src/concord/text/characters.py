@@ -133,14 +133,24 @@ _SPELT = str.maketrans(
     | {"ẞ": "ss", "Ø": "O", "Ł": "L", "Œ": "Oe", "Æ": "Ae", "Đ": "D", "Þ": "Th"}
 )
 _CASED = pattern(r"[\u00aa-\u052f\u1e00-\u1eff]")
-_NOT_ASCII = pattern(r"([^\x00-\x7f]+)")
+_MANY = 64  # different characters beyond ASCII, of which each would be a pass over the text
 
 
 def _translated(text: str, table: _Separated) -> str:
-    """Translate the ASCII stretches of a text apart from the others: Python does those 30 times faster."""
+    """Translate a text: what is ASCII as bytes, which takes a thirtieth of the time, then the few others."""
     if text.isascii():
         return text.encode().translate(table.of_ascii).decode()
-    return "".join([stretch.translate(table) for stretch in _NOT_ASCII.split(text)])
+    beyond = beyond_ascii(text)
+    if 2 * len(beyond) > len(text) or len(others := set(beyond)) > _MANY:
+        return text.translate(table)
+    # No byte of another character is ASCII, so these stay as they are.
+    data = text.encode("utf-8", "surrogatepass").translate(table.of_ascii)
+    text = data.decode("utf-8", "surrogatepass")
+    for other in others:
+        value = table[ord(other)]
+        if value != ord(other):
+            text = text.replace(other, "" if value is None else chr(value))
+    return text
 
 
 def separated(text: str) -> list[str]:
@@ -150,7 +160,12 @@ def separated(text: str) -> list[str]:
 
 def folded(text: str) -> list[str]:
     """Return the tokens of a text before stemming: lower case, without accents."""
-    return _translated(text, _FOLDED_TABLE).split()
+    return spaced(text).split()
+
+
+def spaced(text: str) -> str:
+    """Return the same tokens with one or more spaces between them."""
+    return _translated(text, _FOLDED_TABLE)
 
 
 def aligned(text: str) -> str:

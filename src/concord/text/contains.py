@@ -6,15 +6,16 @@ which they are compared.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import chain
 
-from concord.text.characters import folded
-from concord.text.identifiers import symbols_in
+from concord.text.characters import spaced
+from concord.text.identifiers import parts_with, symbols_in
 from concord.text.spellings import other_spellings
 from concord.text.stem import beginning, candidates, stem
 from concord.text.terms import exclusion_match, index_terms, phrase_match, tokenize, word_match
-from concord.types import AllOf, AnyOf, Match, Phrase, Without, Word
+from concord.types import AllOf, AnyOf, Match, Phrase, Word
 
 _CLOSE = 2  # words after another that still stand close to it: a stop word may come between
 
@@ -22,41 +23,54 @@ _CLOSE = 2  # words after another that still stand close to it: a stop word may 
 def contains(text: str, term: str) -> bool:
     """Whether a text holds a word, a phrase (of several words) or a prefix*, as the index would find it."""
     match = _asked_for(term)
-    if match is None or text.isascii() and not _may_hold(match, _lowered(text)):
-        return False
-    return _holds(match, text)
+    return match is not None and _holds(match, text)
 
 
-def follows(text: str, first: str, second: str) -> bool:
-    """Whether a word stands in a text right after another, or one word later, in any spelling of both."""
-    befores = _possible_roots(text, first)
-    afters = _possible_roots(text, second) if befores else ()
-    if not afters:
-        return False
-    words = _words(text)
+def neighbours(text: str, pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the pairs that stand close in a text, in any spelling of both words.
+
+    So does a pair whose second word comes right after the first, or one word later.
+    """
+    line = _line(text)
+    words = dict.fromkeys(chain.from_iterable(pairs))
+    begun = {word for word in words if any(map(line.__contains__, _starts(word)))}
+    return [pair for pair in pairs if begun.issuperset(pair) and _are_close(line, *pair)]
+
+
+def _are_close(line: str, first: str, second: str) -> bool:
+    """Whether a word comes soon after another in a line: mostly letters that begin like it tell already."""
+    befores, afters = _spellings(first), _spellings(second)
     return any(
-        root in afters
-        for before in befores
-        for at, word in candidates(words, before)
-        if stem(word) == before
-        for root in map(stem, words[at:].split(" ", _CLOSE + 1)[1 : _CLOSE + 1])
+        stem(word) in befores and not {*map(stem, following)}.isdisjoint(afters)
+        for start in _starts(first)
+        for beginning in _starts(second)
+        for word, *following in _begun_close(line, start, beginning)
     )
 
 
-def _possible_roots(text: str, word: str) -> tuple[str, ...]:
-    """Return the stems of a word's spellings, without those that the text clearly does not hold."""
-    spellings = _spellings(word)
-    if not text.isascii():
-        return tuple(root for root, _ in spellings)
-    lowered = _lowered(text)
-    return tuple([root for root, start in spellings if start in lowered])
+def _begun_close(line: str, first: str, second: str) -> Iterator[list[str]]:
+    """Yield words that begin so with those close after them, if one of these may begin as the other does."""
+    at, after = line.find(first), -1
+    while at >= 0:
+        if after <= at:
+            after = line.find(second, at + 1)
+            if after < 0:
+                return
+        if len(line[at:after].split(None, _CLOSE)) <= _CLOSE:
+            yield line[at:].split(None, _CLOSE + 1)[: _CLOSE + 1]
+        at = line.find(first, at + 1)
 
 
 @lru_cache(maxsize=256)
-def _spellings(word: str) -> tuple[tuple[str, str], ...]:
-    """Return the first token of a word and those of its other spellings, each with its beginning."""
-    roots = (*_tokens(word)[:1], *map(stem, other_spellings(word)))
-    return tuple((root, beginning(root)) for root in roots)
+def _starts(word: str) -> tuple[str, ...]:
+    """Return what must stand in a line that holds a spelling of a word."""
+    return tuple(f" {beginning(root)}" for root in _spellings(word))
+
+
+@lru_cache(maxsize=256)
+def _spellings(word: str) -> tuple[str, ...]:
+    """Return the first token of a word and those of its other spellings."""
+    return (*_tokens(word)[:1], *map(stem, other_spellings(word)))
 
 
 @lru_cache(maxsize=256)
@@ -72,55 +86,60 @@ def _tokens(text: str) -> tuple[str, ...]:
     return tuple(tokenize(text))
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=64)
 def _lowered(text: str) -> str:
     return " ".join([text.lower(), *symbols_in(text)])
 
 
-@lru_cache(maxsize=32)
-def _words(text: str) -> str:
-    """Return the words of a text before stemming, a space between them."""
-    return " ".join(folded(text))
+@lru_cache(maxsize=64)
+def _line(text: str) -> str:
+    """Return the words of a text before stemming, with spaces before, between and after them."""
+    return f" {spaced(text)} "
 
 
-@lru_cache(maxsize=32)
-def _further_words(text: str) -> str:
+@lru_cache(maxsize=64)
+def _further_line(text: str) -> str:
     """Return the parts of a text's identifiers, and what else the tokenizer cannot see, before stemming."""
-    return _words(index_terms(text))
+    return f" {spaced(index_terms(text))} "
 
 
 def _holds(match: Match, text: str) -> bool:
+    if isinstance(match, Word | Phrase):
+        return _holds_words(match, text)
     if isinstance(match, AnyOf):
         return any(_holds(part, text) for part in match.parts)
     if isinstance(match, AllOf):
         return all(_holds(part, text) for part in match.parts)
-    if isinstance(match, Without):
-        return _holds(match.keep, text) and not _holds(match.drop, text)
-    end = "" if isinstance(match, Word) and match.prefix else " "
+    return _holds(match.keep, text) and not _holds(match.drop, text)
+
+
+def _holds_words(match: Word | Phrase, text: str) -> bool:
     tokens = _tokens(match.text)
-    if not tokens:
-        return False
-    return _has_run(_words(text), tokens, end) or _has_run(_further_words(text), tokens, end)
+    end = "" if isinstance(match, Word) and match.prefix else " "
+    if not tokens or _has_run(_line(text), tokens, end):
+        return bool(tokens)
+    return _may_have_inside(text, tokens, end) and _has_run(_further_line(text), tokens, end)
 
 
-def _has_run(words: str, tokens: Sequence[str], end: str) -> bool:
+def _has_run(line: str, tokens: Sequence[str], end: str) -> bool:
     """Whether words with these stems follow each other; of the last stem, `end` is what must follow it."""
-    wanted = " ".join(tokens) + end
-    for at, word in candidates(words, tokens[0]):
-        stems = stem(word) if len(tokens) == 1 else _first_stems(words[at:], len(tokens))
-        if f"{stems} ".startswith(wanted):
+    for at, word in candidates(line, tokens[0]):
+        stems = stem(word) if len(tokens) == 1 else _first_stems(line[at:], len(tokens))
+        if f"{stems} ".startswith(" ".join(tokens) + end):
             return True
     return False
 
 
 def _first_stems(words: str, count: int) -> str:
-    return " ".join(map(stem, words.split(" ", count)[:count]))
+    return " ".join(map(stem, words.split(None, count)[:count]))
 
 
-def _may_hold(match: Match, lowered: str) -> bool:
-    """Whether the beginnings of all needed tokens occur: but for a letter, a stem begins as its words do."""
-    if isinstance(match, AnyOf):
-        return any(_may_hold(part, lowered) for part in match.parts)
-    if isinstance(match, Word | Phrase):
-        return all(beginning(token) in lowered for token in _tokens(match.text))
-    return True
+def _may_have_inside(text: str, tokens: Sequence[str], end: str) -> bool:
+    """Whether it pays to look for stems among the parts of a text's identifiers: of few texts it does."""
+    if not text.isascii():
+        return True
+    lowered = _lowered(text)
+    if not all(map(lowered.__contains__, map(beginning, tokens))):
+        return False
+    is_word = len(tokens) == 1 and end
+    return not is_word or any(True for _ in parts_with(text, lowered, tokens[0]))

@@ -105,6 +105,8 @@ def match_of(token: Token, *, is_negative: bool = False) -> Match | None:
 
 def _tokens_of_piece(piece: str) -> list[Token]:
     """Return a word and the parentheses around it, except those that close within it as in f(x)."""
+    if piece.isalnum() and piece not in OPERATORS:  # most words
+        return [Token("word", piece)]
     piece = piece.rstrip(_AROUND)
     inner = piece.removeprefix("-") if piece.startswith("-(") else piece
     body = inner.lstrip("(")

@@ -8,8 +8,9 @@ from functools import cache, lru_cache
 
 from msgspec import Struct
 
-from concord.text.characters import has_foreign_case
+from concord.text.characters import folded, has_foreign_case
 from concord.text.pattern import pattern
+from concord.text.stem import beginning, occurrences, stem
 
 # More parts than this, and shorter on average than that: a hash or a key, not an identifier.
 _MANY_PARTS, _SHORT_PART = 4, 2.5
@@ -62,12 +63,26 @@ def camel_parts(token: str) -> tuple[str, ...]:
 
 def part_at(text: str, at: int) -> str:
     """Return the part of an identifier that begins at an offset; empty where none begins."""
-    before, first, after = text[at - 1 : at] if at else "", text[at], text[at + 1 : at + 2]
+    pair = text[at - 1 : at + 1] if at else ""
+    if pair.isalpha() and pair.islower():  # mostly: inside of a word
+        return ""
+    before, first, after = pair[:1], text[at], text[at + 1 : at + 2]
     changes = first.isupper() != before.isupper() or first.isdigit() != before.isdigit()
     if before.isalnum() and not changes and not (first.isupper() and after.islower()):
         return ""
     found = _patterns_for(text).part.match(text, at)
     return found[0] if found else ""
+
+
+def parts_with(text: str, lowered: str, root: str) -> Iterator[tuple[int, str]]:
+    """Yield where a word with a stem is part of an identifier or all of it, and that part.
+
+    `lowered` is the text in lower case, which may have more at its end.
+    """
+    for at in occurrences(beginning(root), lowered):
+        part = part_at(text, at) if at < len(text) else lowered[at:].partition(" ")[0]
+        if part and stem("".join(folded(part))) == root:
+            yield at, part
 
 
 def symbols_in(text: str) -> list[str]:

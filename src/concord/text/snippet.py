@@ -12,10 +12,10 @@ from unicodedata import category
 from msgspec import Struct
 
 from concord.text.characters import aligned, folded, has_undivided, spelt_out
-from concord.text.identifiers import part_at
+from concord.text.identifiers import parts_with
 from concord.text.pattern import pattern
 from concord.text.spellings import other_spellings
-from concord.text.stem import beginning, candidates, occurrences, stem
+from concord.text.stem import beginning, candidates, occurrences, stem, with_stem
 from concord.text.terms import loose_words
 from concord.text.unspaced import has_unspaced, narrowed, segments
 from concord.text.vowel_signs import has_marks, places
@@ -151,7 +151,7 @@ def _parted(places: Sequence[_Place], at: int) -> tuple[list[_Place], list[_Plac
 
 def _rarest(places: Sequence[_Place], span: _Span) -> int:
     """Return where in a stretch that word stands which occurs least often in the text."""
-    often = Counter(place.target for place in places)
+    often = Counter([place.target for place in places])
     inside = [place for place in places if span.start <= place.start and place.end <= span.end]
     return min(inside, key=lambda place: (often[place.target], place.start)).start
 
@@ -184,23 +184,20 @@ def _raw_pairs(run: str) -> list[str]:
 def _places(flat: str, targets: _Targets) -> list[_Place]:
     """Return where the words stand; if none is there, where words stand that begin like them."""
     letters = aligned(flat)
-    found = [place for root in targets.stems for place in _forms(letters, root)]
+    line = f" {letters} "
+    begun = [root for root in targets.stems if beginning(root) in letters]
+    found = [_Place(at, at + len(word), root) for root in begun for at, word in with_stem(line, root)]
     if has_marks(flat):  # of words with signs, those letters are only parts
         found += [_Place(*place) for place in places(targets.stems, flat)]
     if has_undivided(flat):
         found += _spelt(letters, targets.stems)
-    missing = targets.stems.difference(place.target for place in found)
-    found += [place for root in missing for place in _parts(flat, letters, root)]
+    missing = set(begun).difference([place.target for place in found])
+    found += [
+        _Place(at, at + len(part), root) for root in missing for at, part in parts_with(flat, letters, root)
+    ]
     found += [_Place(at, at + len(pair), pair) for pair in targets.anywhere for at in occurrences(pair, flat)]
-    found = found or [place for root in targets.stems for place in _beginnings(letters, root)]
+    found = found or [place for root in targets.stems for place in _beginnings(line, root)]
     return sorted(found)
-
-
-def _forms(letters: str, root: str) -> Iterator[_Place]:
-    """Yield the tokens that have a stem."""
-    for at, token in candidates(letters, root):
-        if stem(token) == root:
-            yield _Place(at, at + len(token), root)
 
 
 def _spelt(letters: str, stems: frozenset[str]) -> Iterator[_Place]:
@@ -210,17 +207,10 @@ def _spelt(letters: str, stems: frozenset[str]) -> Iterator[_Place]:
             yield _Place(*found.span(), root)
 
 
-def _parts(flat: str, letters: str, root: str) -> Iterator[_Place]:
-    """Yield where a word is part of an identifier."""
-    for at in occurrences(beginning(root), letters):
-        part = part_at(flat, at)
-        if part and stem("".join(folded(part))) == root:
-            yield _Place(at, at + len(part), root)
-
-
-def _beginnings(letters: str, root: str) -> Iterator[_Place]:
-    for at, _ in candidates(letters, root):
-        yield _Place(at, at + len(root), root)
+def _beginnings(line: str, root: str) -> Iterator[_Place]:
+    for at, word in candidates(line, root):
+        if word.startswith(root[:2]):
+            yield _Place(at, at + len(root), root)
 
 
 def _best_span(places: Sequence[_Place], width: int, worths: Mapping[str, float], start: int = 0) -> _Span:
@@ -231,10 +221,10 @@ def _best_span(places: Sequence[_Place], width: int, worths: Mapping[str, float]
     is measured between the first word and the last; how long these are says nothing. Without any words the
     stretch is the start.
     """
-    inside: Counter[str] = Counter()
+    inside: dict[str, int] = {}
     best_worth, best, left = (0, 0.0, 0), _Span(0, start, start), 0
     for place in places:
-        inside[place.target] += 1
+        inside[place.target] = inside.get(place.target, 0) + 1
         first = places[left]
         while first is not place and (place.end - first.start > width or inside[first.target] > 1):
             inside[first.target] -= 1
@@ -242,8 +232,10 @@ def _best_span(places: Sequence[_Place], width: int, worths: Mapping[str, float]
                 del inside[first.target]
             left += 1
             first = places[left]
+        if len(inside) < best.words:
+            continue
         between = max(0, place.start - first.end)
-        worth = len(inside), max(worths.get(target, _USUAL) for target in inside), -between
+        worth = len(inside), max([worths.get(target, _USUAL) for target in inside]), -between
         if worth > best_worth:
             best_worth, best = worth, _Span(len(inside), first.start, place.end)
     return best

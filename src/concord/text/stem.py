@@ -8,7 +8,7 @@ so a better stemmer here would find less.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 _MIN_BYTES, _MAX_BYTES = 3, 64  # FTS5 leaves shorter and longer tokens as they are
@@ -72,21 +72,34 @@ def stem(token: str) -> str:
 
 
 def beginning(root: str) -> str:
-    """Return what all words with a stem begin with: stemming may have changed its last letter."""
-    return root[: max(2, len(root) - 1)]
+    """Return what all words with a stem begin with: stemming may have changed its last letter.
 
-
-def candidates(line: str, root: str) -> Iterator[tuple[int, str]]:
-    """Yield the words of a line of folded words that may have a stem, each after its offset.
-
-    Few words begin like it, and looking for them takes far less than stemming all.
+    Of two letters it only makes a y an i, as in eyed.
     """
-    start, spaced = " " + beginning(root), f" {line} "
-    at = spaced.find(start)
+    return root[:-1] if len(root) > 2 or root[1:] == "i" else root
+
+
+def candidates(line: str, root: str) -> Iterable[tuple[int, str]]:
+    """Return the words of a line that may have a stem, each after how many characters stand before it.
+
+    The line is of folded words, with a space before the first and after the last, which is not counted. Few
+    words begin like a stem, and looking for them takes far less than stemming all.
+    """
+    start = " " + beginning(root)
+    return _words_at(start, line) if start in line else ()
+
+
+def with_stem(line: str, root: str) -> list[tuple[int, str]]:
+    """Return the words of such a line that have a stem."""
+    return [found for found in candidates(line, root) if stem(found[1]) == root]
+
+
+def _words_at(start: str, line: str) -> Iterator[tuple[int, str]]:
+    at = line.find(start)
     while at >= 0:
-        end = spaced.find(" ", at + 1)
-        yield at, spaced[at + 1 : end]
-        at = spaced.find(start, at + 1)
+        end = line.find(" ", at + 1)
+        yield at, line[at + 1 : end]
+        at = line.find(start, end)
 
 
 def occurrences(needle: str, text: str) -> Iterator[int]:

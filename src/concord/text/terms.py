@@ -184,6 +184,8 @@ def _spelt_words(text: str) -> Iterator[str]:
 
 
 def _word_match(word: str, prefix: bool) -> Match | None:
+    if not prefix and _is_common(word):
+        return Word(word)
     usual = narrowed(word)
     if has_unspaced(usual):
         return _segments_match(usual, prefix)
@@ -203,6 +205,11 @@ def _word_match(word: str, prefix: bool) -> Match | None:
     return any_of(found if usual == word else [*found, _adjacent(separated(word))])
 
 
+def _is_common(word: str) -> bool:
+    """Whether a word is surely one token, without parts or another form: most are."""
+    return word.isascii() and word.isalpha() and (word.islower() or word.istitle())
+
+
 def _phrase_match(text: str) -> Match | None:
     usual = narrowed(text)
     if has_unspaced(usual):
@@ -213,6 +220,8 @@ def _phrase_match(text: str) -> Match | None:
 
 
 def _loose_words(word: str) -> list[str]:
+    if _is_common(word):
+        return [word]
     word = spelt_out(narrowed(word))
     if has_unspaced(word):
         return [token for segment in islice(segments(word), MAX_TOKENS) for token in _loose_tokens(segment)]
