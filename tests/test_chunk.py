@@ -209,6 +209,24 @@ def test_a_heading_directly_above_a_deeper_one_goes_with_it():
     assert piece.text.startswith("# Guide")
 
 
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        ("{{< highlight yaml >}}", "{{< /highlight >}}"),
+        ("{{% highlight sh %}}", "{{% /highlight %}}"),
+        ("{% highlight ruby %}", "{% endhighlight %}"),
+    ],
+)
+def test_a_hash_inside_a_listing_of_hugo_or_jekyll_is_not_a_heading(begin: str, end: str):
+    (piece,) = markdown(f"# Title\n\n{begin}\n---\n#\n# CAUTION\n{end}\n\nAfter.")
+    assert piece.heading == ("Title",)
+
+
+def test_a_listing_of_hugo_that_is_never_ended_does_not_swallow_the_headings_below():
+    pieces = markdown(f"# One\n\n{{{{< highlight >}}}}\n\n{sentences(6)}\n\n# Two\n\n{sentences(6)}")
+    assert {piece.heading for piece in pieces} == {("One",), ("Two",)}
+
+
 def test_a_fence_stays_whole_while_it_fits():
     fence = "```python\n" + "\n".join(f"call{n}(x)" for n in range(4)) + "\n```"
     pieces = markdown(f"# Code\n\n{sentences(3)}\n\n{fence}\n\n{sentences(3)}")
@@ -273,8 +291,9 @@ def test_what_stands_above_its_parts_keeps_its_own_heading():
 def test_scraps_of_a_page_whose_headings_are_all_top_level_are_joined_with_a_neighbour():
     words = "one two three four five six seven eight nine ten eleven twelve"
     parts = ["## vac\n\ncleans", f"## How\n\n{words}", f"## Why\n\n{words}", "## See\n\nother"]
-    page = Extracted("\n\n".join(parts), "html")
-    assert [piece.text for piece in assert_valid(page)] == ["\n\n".join(parts[:2]), "\n\n".join(parts[2:])]
+    joined = ["\n\n".join(parts[:2]), "\n\n".join(parts[2:])]
+    for page in (Extracted("\n\n".join(parts), "html"), Extracted("\n\n".join(parts), "markdown")):
+        assert [piece.text for piece in assert_valid(page)] == joined
 
 
 def test_a_scrap_stays_alone_where_no_neighbour_has_room_for_it():

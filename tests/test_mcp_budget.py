@@ -44,6 +44,16 @@ def hit(rank: int, text: str, *, title: str = "Authentication", path: str = "doc
     )
 
 
+def scored(scores: list[float]) -> list[Hit]:
+    """Return hits with these scores, their passages' and their documents'."""
+    return [replace(hit(n, WORDS), score=one, passage_score=one) for n, one in enumerate(scores, 1)]
+
+
+def whole(reply: Reply) -> list[int]:
+    """Return the ranks of the results that have their whole text."""
+    return [one["rank"] for one in reply.structured["results"] if "text" in one]
+
+
 def answer(hits: list[Hit], query: str = "how does login work", **changes: object) -> Answer:
     made = {
         "request": Request(query),
@@ -80,22 +90,34 @@ def test_the_default_answer_stays_under_2500_tokens():
 @pytest.mark.promise("mcp.budget.best-first")
 def test_the_best_passages_are_whole_before_weak_ones_have_snippets():
     reply = pack_answer(answer([hit(n, WORDS) for n in range(1, 11)]), DEFAULT_TOKENS)
-    whole = [one["rank"] for one in reply.structured["results"] if "text" in one]
-    assert whole == [1, 2]
+    assert whole(reply) == [1, 2]
     assert [one["rank"] for one in reply.structured["results"]] == [1, 2, 3, 4, 5, 6]
     assert "did not fit" in reply.structured["note"]
     assert "did not fit" in reply.text
 
 
 def test_what_is_hardly_an_answer_beside_one_that_is_has_a_snippet_whatever_the_budget():
-    scores = [0.94, 0.2, 0.003]
-    hits = [replace(hit(n, WORDS), score=score) for n, score in enumerate(scores, 1)]
-    reply = pack_answer(answer(hits), 20_000)
-    assert ["text" in one for one in reply.structured["results"]] == [True, True, False]
-    weak = [replace(one, score=one.score / 30) for one in hits[1:]]  # nothing better is there to be read
-    assert ["text" in one for one in pack_answer(answer(weak), 20_000).structured["results"]] == [True, False]
-    alike = [replace(one, score=0.01) for one in hits]
-    assert all("text" in one for one in pack_answer(answer(alike), 20_000).structured["results"])
+    hits = scored([0.94, 0.2, 0.003])
+    assert whole(pack_answer(answer(hits), 20_000)) == [1, 2]
+    assert whole(pack_answer(answer(scored([0.007, 0.0001])), 20_000)) == [1]  # nothing better is there
+    assert whole(pack_answer(answer(scored([0.01, 0.01, 0.01])), 20_000)) == [1, 2, 3]
+
+
+def test_a_passage_that_is_hardly_an_answer_has_a_snippet_though_its_document_is_one():
+    best, other, sibling = scored([0.94, 0.2, 0.94])
+    hits = [best, other, replace(sibling, passage_score=0.002)]
+    assert whole(pack_answer(answer(hits), 20_000)) == [1, 2]
+    assert whole(pack_answer(answer([hits[2], best, other]), 20_000)) == [3, 1, 2]  # the first is shown
+
+
+def test_beside_a_likely_answer_few_are_told_that_hardly_are_unless_more_is_asked_for():
+    hits = scored([0.94, 0.01, 0.3, 0.02, 0.01, 0.001, 0.2, 0.001])
+    reply = pack_answer(answer(hits, note="by words"), DEFAULT_TOKENS, is_brief=True)
+    assert [one["rank"] for one in reply.structured["results"]] == [1, 2, 3, 4, 5, 7]
+    assert reply.structured["note"].startswith("by words; left out as hardly answers beside these: 2 (")
+    assert pack_answer(answer(hits), 20_000).structured["returned"] == len(hits)
+    unsure = scored([0.4, *[0.01] * 7])  # what is most likely no answer says little of the others
+    assert pack_answer(answer(unsure), 20_000, is_brief=True).structured["returned"] == len(unsure)
 
 
 def test_a_result_has_what_a_model_reads_and_nothing_else():

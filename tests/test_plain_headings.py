@@ -137,6 +137,26 @@ def test_a_heading_with_only_a_deeper_one_below_it_is_no_section_of_its_own():
     assert headings("Top\n===\n\nInstall\n-------\n\nwords\n") == [("Top", "Install")]
 
 
+def test_sections_stand_beside_each_other_where_a_level_above_them_is_left_out():
+    text = "Manual\n******\n\nAppendices\n^^^^^^^^^^\n\nA list.\n\n1. Names\n********\n\n"
+    text += "1.1. Short\n==========\n\nOne word.\n\n1.2. Long\n=========\n\nMany words.\n"
+    assert heading_of("One word", text) == ("1. Names", "1.1. Short")
+    assert heading_of("Many words", text) == ("1. Names", "1.2. Long")
+
+
+FENCED = "Rules\n=====\n\nAn example:\n\n````` example\n\nfoo\n===\n\n```\n\nbar\n---\n\n{}\n\nAfter it.\n"
+
+
+def test_a_listing_between_backticks_has_no_headings():
+    assert {*headings(FENCED.format("`````"))} == {("Rules",)}
+    assert headings(FENCED.format("````")) == [("Rules",), ("foo",), ("foo", "bar")]  # nothing closes it
+
+
+def test_backticks_directly_below_words_underline_them():
+    text = "Rules\n`````\n\nOne.\n\nfoo\n===\n\nTwo.\n\nCosts\n`````\n\nThree.\n"
+    assert headings(text) == [("Rules",), ("Rules", "foo"), ("Costs",)]
+
+
 def test_a_chunk_in_the_middle_of_a_release_says_which_it_is_of():
     items = "".join(f"* Item {n} of it\n\nIt was mended, and more is said.\n\n" for n in range(60))
     titles = "version 1.34 - Sergey Poznyakoff, 2021-02-13", "version 1.33 - S. P., 2021-01-07"

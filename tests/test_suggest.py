@@ -199,6 +199,7 @@ def test_the_name_of_a_month_that_nothing_holds_is_not_taken_for_a_mistyped_word
     [
         ("login Grafana", "no text has the word Grafana"),
         ("who founded the login, and was it deprecated?", "no text has the words founded, deprecated"),
+        ("login of a Grafana-Token", "no text has the word Grafana"),
         ("login token", None),
         ("the login of my and your", None),  # stop words
         ("login 4711 getGrafanaName", None),  # numbers and identifiers are told of otherwise, or not
@@ -208,6 +209,54 @@ def test_words_that_no_text_has_are_named_where_others_are_found(query: str, tol
     answer = library().search(query, mode="fts5")
     assert answer.hits
     assert answer.note == told
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("the login with Grafana", "no text that the filter leaves has the word Grafana, others have"),
+        (
+            "login of nobody with Grafana",
+            "no text has the word nobody; no text that the filter leaves has the word Grafana, others have",
+        ),
+        ("every login by token", None),  # a common word that one small folder lacks
+        ("login by e-mail and Email", None),
+    ],
+)
+def test_telling_words_that_only_texts_have_which_the_filter_keeps_out_are_named(
+    query: str, told: str | None
+):
+    kb = KnowledgeBase.open(store__url="memory://", embed__provider="none")
+    kb.note(Note("The login takes a token or an e-mail; who is it for?", title="Login", tags=("office",)))
+    kb.note(Note("Another login.", title="Other", tags=("ops",)))
+    kb.note(Note("Grafana draws every panel. Email is sent.", title="Panels", tags=("ops",)))
+    kb.note(Note("Of every house.", title="House", tags=("ops",)))
+    assert kb.search(query, tags=("office",)).note == told
+    assert "filter" not in (kb.search(query).note or "")
+
+
+ABOUT_WAITING = {
+    f"Default {n}": f"Client {n}, firstClient, waits a patient while for servers (oldHeadersTimeout)."
+    for n in range(4)
+}
+UNLIKE = {f"Page {n}": f"Chapter {n} tells of something else." for n in range(40)}
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        (
+            "default headersTimeout while a patient client waits for servers",
+            "the first results do not hold headersTimeout, other texts do: ask for the name alone",
+        ),
+        ("headersTimeout", None),  # the first
+        ("headersTimeout firstClient default while a patient client waits for servers", None),  # one is there
+        ("default bodyTimeout while a patient client waits for servers", None),  # nowhere
+    ],
+)
+def test_an_identifier_that_other_texts_have_than_the_first_results_is_named(query: str, told: str | None):
+    shelf = library({**ABOUT_WAITING, **UNLIKE, "Options": "One of them is headersTimeout."})
+    assert shelf.search(query, mode="fts5").note == told
 
 
 def test_words_that_no_text_has_are_not_named_where_words_were_not_asked_for():

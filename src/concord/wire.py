@@ -243,7 +243,7 @@ def _fit(wire: JsonObject, texts: Sequence[str], max_bytes: int) -> None:
     """Keep what the budget packs, though never less than the best result."""
     results = wire["results"]
     frame = _size(frame_of(wire)) + LEFT_OUT_BYTES
-    slight = are_slight([one["score"] for one in results])
+    slight = are_slight([one["passage_score"] for one in results])
     packed = choose(
         Costs(
             (frame,),

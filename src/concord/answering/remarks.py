@@ -52,7 +52,8 @@ def _note(answer: Answer, rescued: Rescue, missing: Sequence[str], tools: Search
     if missing and answer.hits:
         notes.append(f"nothing holds {_enumerated(missing)}")
     elif answer.hits and not rescued.rung:
-        notes += [_absent(rescued.found, answer), _foreign(rescued.found, answer)]
+        notes += [_absent(rescued.found, answer), _elsewhere(rescued.found, answer, tools)]
+        notes += [_below(rescued.found, answer, tools), _foreign(rescued.found, answer)]
     if rescued.found.query.nothing_wanted and rescued.found.query.chunks:
         notes.append(ONLY_EXCLUDES)
     if answer.hits:
@@ -72,7 +73,42 @@ def _absent(found: Retrieval, answer: Answer) -> str | None:
 
     texts = [hit.chunk.text for hit in answer.hits]
     words = [word for word in absent_words(found.query) if not is_spelt_otherwise(word, texts)]
-    return f"no text has the word{'s' * (len(words) > 1)} {_enumerated(words)}" if words else None
+    return f"no text has the {_words(words)}" if words else None
+
+
+def _elsewhere(found: Retrieval, answer: Answer, tools: SearchTools) -> str | None:
+    """Say which words of the query only texts have that the filter keeps out: they may be what was asked."""
+    if found.query.filter.is_open or not found.ballots.lexical:
+        return None
+    from concord.answering.suggest import is_spelt_otherwise, words_elsewhere  # late: few have a filter
+
+    texts = [f"{hit.document.title}\n{hit.chunk.text}" for hit in answer.hits]
+    words = [
+        word
+        for word in words_elsewhere(found.query, texts, tools.store.lexical)
+        if not is_spelt_otherwise(word, texts)
+    ]
+    return f"no text that the filter leaves has the {_words(words)}, others have" if words else None
+
+
+def _below(found: Retrieval, answer: Answer, tools: SearchTools) -> str | None:
+    """Say which identifiers of the query other texts have than the first results.
+
+    These are near in meaning and about something else. Their order stays: a lift for identifiers finds more
+    that hold them and loses more of what was asked (`datatalks-faq`, whose questions quote code).
+    """
+    if not found.query.entities or not found.ballots.lexical:
+        return None
+    from concord.answering.suggest import names_below  # late: most queries name nothing
+
+    texts = [f"{hit.document.title}\n{hit.chunk.text}" for hit in answer.hits]
+    names = names_below(found.query, texts, tools.store.lexical)
+    told = f"the first results do not hold {_enumerated(names)}, other texts do: ask for the name alone"
+    return told if names else None
+
+
+def _words(words: Sequence[str]) -> str:
+    return f"word{'s' * (len(words) > 1)} {_enumerated(words)}"
 
 
 def _enumerated(things: Sequence[str]) -> str:

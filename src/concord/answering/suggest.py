@@ -12,8 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
+from concord.ranking.entities import mentioned
+from concord.ranking.word_shapes import is_identifier
 from concord.ranking.words import bare_words
 from concord.text.characters import folded, has_digit
+from concord.text.contains import contains
 from concord.text.dates import month_number
 from concord.text.quarters import quarters_in
 from concord.text.slips import is_slip
@@ -35,6 +38,7 @@ _TITLES = 3
 LEAST_SWAPPED, MOST_SWAPPED = 5, 20  # letters of a word in which two may have changed places
 _HYPHENS = dict.fromkeys(map(ord, "-\u00ad\u2010\u2011"))
 LEAST_LETTERS = 3  # of a word that is said to be nowhere
+FIRST_FEW = 3  # results: who reads them and finds no trace of a name takes them for what is known of it
 
 # A word → words like it, with how many chunks hold each.
 LikeWords = Callable[[str], Sequence[tuple[str, int]]]
@@ -84,14 +88,49 @@ def unknown_words(query: Query) -> list[str]:
 
 
 def absent_words(query: Query) -> list[str]:
-    """Return the words of a query that no chunk holds; no numbers, no identifiers, no parts of these.
+    """Return the words of a query that no chunk holds; no numbers, no identifiers, no parts of these."""
+    return _plain_words(unknown_words(query), query)
+
+
+def words_elsewhere(query: Query, texts: Sequence[str], index: LexicalIndex) -> list[str]:
+    """Return the telling words of a query that some chunk holds, and none that its filter lets through.
+
+    `texts` are what was found: what stands in them need not be looked up. A small folder lacks many a common
+    word, so those count that are rarer than most words of the query.
+    """
+    if query.filter.is_open:
+        return []
+    words = _plain_words([word for word in query.words if query.frequencies.get(word)], query)
+    rarest = sorted(words, key=lambda word: query.frequencies[word])[:MAX_WORDS]
+    telling = [word for word in words if word in rarest and _is_telling(word, words, query)]
+    absent = (word for word in telling if not any(contains(text, word) for text in texts))
+    return [word for word in absent if not _is_found(word, query, index)]
+
+
+def _is_telling(word: str, words: Sequence[str], query: Query) -> bool:
+    commoner = sum(query.frequencies[other] > query.frequencies[word] for other in words)
+    return len(words) == 1 or 2 * commoner > len(words) - 1
+
+
+def names_below(query: Query, texts: Sequence[str], index: LexicalIndex) -> list[str]:
+    """Return the identifiers of a query, if none of the first texts found has any, that others have."""
+    names = [name for name in query.entities if is_identifier(name)][:MAX_WORDS]
+    if any(mentioned(names, text) for text in texts[:FIRST_FEW]):
+        return []
+    below = {name for text in texts[FIRST_FEW:] for name in mentioned(names, text)}
+    return [name for name in names if name in below] or [n for n in names if _is_found(n, query, index)]
+
+
+def _plain_words(words: Sequence[str], query: Query) -> list[str]:
+    """Return those words of a query that say something; no numbers, no identifiers, no parts of these.
 
     A quarter is found in whatever form it is written, so that its words may well stand nowhere.
     """
     quarters = (one.written for one in quarters_in(query.text)) if has_digit(query.text) else ()
-    typed = {*bare_words(query.text)}.difference(*(one.split() for one in quarters))
-    words = (word for word in unknown_words(query) if word in typed and word.isalpha())
-    plain = (word for word in words if word.islower() or word.istitle() or word.isupper())
+    whole = {*bare_words(query.text)}.difference(*(one.split() for one in quarters))
+    typed = {part for word in whole for part in word.split("-")}  # WLAN is a word of WLAN-Zertifikat
+    alone = (word for word in words if word in typed and word.isalpha())
+    plain = (word for word in alone if word.islower() or word.istitle() or word.isupper())
     return [word for word in plain if len(word) >= LEAST_LETTERS and not _says_nothing(word)]
 
 

@@ -19,6 +19,7 @@ from concord.types import Filter, Query, Request, Source
 if TYPE_CHECKING:
     from concord.storage import LexicalIndex
 
+MOST_APART = 4  # words of a query that are taken apart: the longest
 FANOUT = 3  # candidates for each result asked for, so that fusion has room for the tails
 # Frequent words are left out of loose matching to save time, not to answer better: on small collections even
 # they help (nDCG@10 without and with pruning: 0.370 and 0.353, 0.652 and 0.588). Reading as many postings as
@@ -102,7 +103,9 @@ def with_frequencies(
         frequencies[word] = min(chunks, frequencies[word] + sum(counted.get(one, 0) for one in found))
     loose = prune(parsed, lambda word: frequencies.get(word, 0) <= most)
     query = replace(query, loose=loose, chunks=chunks, frequencies=frequencies)
-    return _with_spellings(query, {word: found for word, found in taken.items() if found})
+    query = _with_spellings(query, {word: found for word, found in taken.items() if found})
+    is_partly_known = 0 in frequencies.values() and any(frequencies.values())  # or else the cascade has rungs
+    return _with_parts(query, lexical, most) if is_partly_known else query
 
 
 def _taken(spellings: Sequence[str], counted: Mapping[str, int], typed: int, most: float) -> list[str]:
@@ -116,6 +119,25 @@ def _with_spellings(query: Query, others: Mapping[str, Sequence[str]]) -> Query:
         return query
     exact, loose = (match and with_spellings(match, others) for match in (query.exact, query.loose))
     return replace(query, exact=exact, loose=loose)
+
+
+def _with_parts(query: Query, lexical: LexicalIndex, most: float) -> Query:
+    """Return a query in which a word that nothing holds is loosely looked for in its parts, beside others.
+
+    nDCG@10 of the 129 questions with such a word in five judged collections is .900 with it, .881 without.
+    """
+    from concord.text.compounds import likeliest, splits  # late: most queries have no such word
+
+    unknown = sorted((word for word in query.words if not query.frequencies.get(word)), key=len)[-MOST_APART:]
+    pairs = {word: list(splits(word)) for word in unknown}
+    parts = {part for found in pairs.values() for pair in found for part in pair}
+    if query.loose is None or not parts:
+        return query
+    held = lexical.frequencies([*parts])[1]
+    known = {part for part in parts if held[part]}
+    chosen = {word: pair for word, found in pairs.items() if (pair := likeliest(found, known))}
+    sought = {word: [part for part in pair if held[part] <= most] for word, pair in chosen.items()}
+    return replace(query, loose=with_spellings(query.loose, sought))
 
 
 def prune_limit(chunks: int, settings: Mapping[str, Any]) -> float:

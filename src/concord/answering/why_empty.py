@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from concord.answering.cascade import RUNG_STRATEGIES
 from concord.answering.retrieval import Retrieval
 from concord.answering.tools import SearchTools
@@ -16,6 +18,7 @@ NOTHING = "nothing found, not even by parts of words: try other or fewer words"
 UNEMBEDDED = "nothing found: no passage has a vector yet, by which meaning is found; `kb sync` makes them"
 NO_TIME = "nothing found; similar words could not be looked for in the time allowed (search.partial_ms)"
 ALL_SUPERSEDED = "every document has been superseded; --include-superseded searches those as well"
+IN_THE_QUERY = "a date that a text speaks of belongs into the query"
 MATCHES_SUPERSEDED = "all that was found has been superseded; --include-superseded shows it"
 
 
@@ -91,6 +94,7 @@ def _no_document(filter: Filter, sources: Sequence[Source], tools: SearchTools) 
         return "no document can match the filter: it begins after it ends"
     asked = [source for source in sources if source.id == filter.source_id]
     more = _only_like(asked) + _which_tags(filter, sources, tools) + _how_paths_begin(filter, sources)
+    more += _which_times(filter, tools)
     return f"no document matches the filter: {_asked(filter, sources)}{more}"
 
 
@@ -101,6 +105,14 @@ def _which_tags(filter: Filter, sources: Sequence[Source], tools: SearchTools) -
     from concord.answering.asked_tags import about_tags  # late, as the others: few searches have a filter
 
     return about_tags(filter.tags, sources, tools.store.catalog)
+
+
+def _which_times(filter: Filter, tools: SearchTools) -> str:
+    """Say by which time documents are taken, if that of each keeps it out: a date may have been meant."""
+    if (filter.since, filter.until) == (None, None):
+        return ""
+    count = tools.store.catalog.count_documents(replace(filter, since=None, until=None))
+    return f"; {count:,} would, if changed then: {IN_THE_QUERY}" if count else ""
 
 
 def _how_paths_begin(filter: Filter, sources: Sequence[Source]) -> str:

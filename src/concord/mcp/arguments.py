@@ -67,10 +67,11 @@ class SearchArguments(Arguments):
     since: str | None = Field(
         default=None,
         max_length=MAX_TEXT,
-        description="Only what was changed since then: 2026-01-31, or 7d for the last week (h, d, w, y).",
+        description="Only files changed since then: 2026-01-31, or 7d for the last week (h, d, w, y). "
+        "A date that a text speaks of belongs into the query.",
     )
     until: str | None = Field(
-        default=None, max_length=MAX_TEXT, description="Only what was not changed after that, as since."
+        default=None, max_length=MAX_TEXT, description="Only files not changed after that, as since."
     )
     deadline_ms: float | None = Field(
         default=None, gt=0, le=10_000, description="Answer within this time with what has been found."

@@ -19,6 +19,7 @@ from concord.showing.budget import (
     cut_to_bytes,
     json_length,
     utf8_length,
+    worth_telling,
 )
 from concord.types import Answer
 from concord.visible import one_line
@@ -26,6 +27,7 @@ from concord.wire import JsonObject, answer_to_json, frame_of, with_left_out
 
 LEFT_OUT = "{} more results did not fit into the token budget: raise max_tokens, or narrow the query"
 LEFT_OUT_BYTES = len(LEFT_OUT) + 16  # the sentence, its number, and what joins it to another note
+WEAK = "left out as hardly answers beside these: {} (give max_tokens to see them)"
 # Of a result: what the citation says already, or what tells how the order came about and not what was found.
 FOR_PEOPLE = ("chunk_id", "start_line", "end_line", "agreement", "best_rank", "scores", "moved_from")
 MEANING = "semantic"  # the strategy that looks for no words
@@ -43,10 +45,14 @@ class Reply(NamedTuple):
     text: str
 
 
-def pack_answer(answer: Answer, max_tokens: int) -> Reply:
-    """Return an answer of at most `max_tokens` tokens in either form."""
+def pack_answer(answer: Answer, max_tokens: int, *, is_brief: bool = False) -> Reply:
+    """Return an answer of at most `max_tokens` tokens in either form; a brief one may well be shorter.
+
+    Beside a result that is likely an answer, a brief one has only a few of those that hardly are.
+    """
     max_bytes = max_tokens * BYTES_PER_TOKEN
     is_guess = _is_guess(answer)
+    answer = _brief(answer) if is_brief and not is_guess else answer
     wire = answer_to_json(_in_tool_words(_guessed(answer) if is_guess else answer))
     wire |= {"timings_ms": {}, "agreement_scores": {}}
     results, texts = wire["results"], [one["text"] for one in wire["results"]]
@@ -86,6 +92,13 @@ def _guessed(answer: Answer) -> Answer:
     )
 
 
+def _brief(answer: Answer) -> Answer:
+    """Return the results worth telling, and how many others there are."""
+    kept = [answer.hits[at] for at in worth_telling([hit.score for hit in answer.hits])]
+    note = with_left_out(answer.note, WEAK, len(answer.hits) - len(kept))
+    return replace(answer, hits=tuple(kept), note=note)
+
+
 def _in_tool_words(answer: Answer) -> Answer:
     return replace(
         answer,
@@ -97,7 +110,7 @@ def _in_tool_words(answer: Answer) -> Answer:
 def _costs(wire: JsonObject, results: Sequence[JsonObject], texts: Sequence[str]) -> Costs:
     head = utf8_length(render.answer_head({**wire, "returned": len(results)}, len(results)))
     left_out = LEFT_OUT_BYTES if len(wire["results"]) > 1 else 0  # the only one is not left out
-    slight = are_slight([one["score"] for one in results])
+    slight = are_slight([one["passage_score"] for one in results])
     return Costs(
         (json_length(frame_of(wire)) + left_out, head + left_out),
         [_entry(one) for one in results],

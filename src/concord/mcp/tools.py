@@ -68,7 +68,7 @@ def search(state: ServerState, kb: KnowledgeBase, asked: given.SearchArguments) 
     finally:  # also where the model was all that was asked for
         if not kb.is_warm:
             state.bases.warm_in_background(kb.org, again=True)
-    return pack_answer(answer, asked.max_tokens or given.DEFAULT_TOKENS)
+    return pack_answer(answer, asked.max_tokens or given.DEFAULT_TOKENS, is_brief=asked.max_tokens is None)
 
 
 def get(state: ServerState, kb: KnowledgeBase, asked: given.GetArguments) -> Reply:

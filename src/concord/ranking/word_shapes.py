@@ -111,6 +111,11 @@ def shape(word: str, following: str = "") -> Sureness | None:
     return "likely" if _is_likely(word) else None
 
 
+def is_identifier(word: str) -> bool:
+    """Whether a word can only be a name in code or settings: snake_case, camelCase."""
+    return bool(SNAKE.fullmatch(word) or _CAMEL.fullmatch(word)) and shape(word) == "sure"
+
+
 def _is_everyday(word: str, following: str) -> bool:
     lowered = word.lower()
     return (

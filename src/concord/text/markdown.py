@@ -32,6 +32,7 @@ _BLOCK_TAGS = (
     "option p param picture pre script search section style summary table tbody td textarea tfoot th thead "
     "title tr track ul video"
 ).replace(" ", "|")
+_HIGHLIGHT = re.compile(r"\{(?:\{[<%]|%)[ \t]*highlight\b", re.IGNORECASE)
 _OPENING = re.compile(
     rf"""
       (?P<heading>\#{{1,6}}(?:[ \t]|$))
@@ -39,14 +40,16 @@ _OPENING = re.compile(
     | (?P<rule>(?:-[ \t]*+){{3,}}$|(?:\*[ \t]*+){{3,}}$|(?:_[ \t]*+){{3,}}$)
     | (?P<item>(?:[-*+]|\d{{1,9}}[.)])(?:[ \t]|$))
     | (?P<quote>>)
+    | (?P<highlight>{_HIGHLIGHT.pattern})
     | (?P<html><(?:!|\?|/?(?:{_BLOCK_TAGS})(?:[\s/>]|$)))
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_MAY_OPEN = frozenset("#`~-*_+>< \t0123456789=")  # a line that begins otherwise goes on with the paragraph
+_MAY_OPEN = frozenset("#`~-*_+><{ \t0123456789=")  # a line that begins otherwise goes on with the paragraph
 _FIRST_ITEM = re.compile(r"[-*+]|1[.)]")  # another number at the start of a line may be the end of a sentence
 _SETEXT = re.compile(r" {0,3}(?:=+|-+)[ \t]*$")
 _DELIMITER_ROW = re.compile(r"\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?$")
+_HIGHLIGHT_END = re.compile(r"\{(?:\{[<%][ \t]*/[ \t]*|%[ \t]*end)highlight\b", re.IGNORECASE)
 _FENCE = re.compile(r"(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)?(`{3,}|~{3,})")
 _RAW_HTML = re.compile(r"<(?:(?P<comment>!--)|(?P<tag>pre|script|style|textarea)\b)", re.IGNORECASE)
 
@@ -193,6 +196,16 @@ def _fence(lines: Sequence[str], index: int, _in_list: bool) -> _Lines:
     return _Lines(index, after, "solid")
 
 
+def _highlight(lines: Sequence[str], index: int, _in_list: bool) -> _Lines:
+    """Read a listing as Hugo and Jekyll write it; one that is not ended before the next is only a line."""
+    for at in range(index, len(lines)):
+        if _HIGHLIGHT_END.search(lines[at]):
+            return _Lines(index, at + 1, "solid")
+        if at > index and _HIGHLIGHT.match(lines[at].lstrip()):
+            break
+    return _Lines(index, index + 1, "solid")
+
+
 def _rule(_lines: Sequence[str], index: int, _in_list: bool) -> _Lines:
     return _Lines(index, index + 1, "solid")
 
@@ -234,6 +247,7 @@ def _indented(lines: Sequence[str], index: int, _in_list: bool) -> _Lines:
 _READERS: dict[str, Callable[[Sequence[str], int, bool], _Lines]] = {
     "heading": _heading,
     "fence": _fence,
+    "highlight": _highlight,
     "rule": _rule,
     "item": _item,
     "quote": _quote,

@@ -28,7 +28,7 @@ class _Headings:
 
     def __init__(self) -> None:
         self._styles: list[str] = []
-        self._path: list[str] = []
+        self._path: list[tuple[int, str]] = []  # with their ranks: below an outer one, some may be left out
         self._of_releases = ""  # the style of the first: all of them have one rank, however they are marked
 
     def place(self, title: Title) -> Heading:
@@ -38,8 +38,10 @@ class _Headings:
             style = self._of_releases = self._of_releases or style
         if style not in self._styles:
             self._styles.append(style)
-        self._path = [*self._path[: self._styles.index(style)], without_roles(title.words)]
-        return tuple(self._path)
+        rank = self._styles.index(style)
+        outer = (one for one in self._path if one[0] < rank)
+        self._path = [*outer, (rank, without_roles(title.words))]
+        return tuple(words for _, words in self._path)
 
 
 def read_plain(text: str, markup: str | None = None) -> list[Section]:

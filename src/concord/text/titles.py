@@ -7,7 +7,8 @@ the names of releases in a changelog; these two are looked for only where a text
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -24,6 +25,8 @@ _ROLE = re.compile(r":[a-z][a-z:+-]*:`[~!]?([^`<>]+?)(?:[ \t]*<[^`<>]*>)?`")
 _FENCE = re.compile(r"([-.])\1{3,}[ \t]*$", re.MULTILINE)
 _ANNOUNCED = re.compile(r"^[ \t]*[^:\s][^\n]*:\s*\Z", re.MULTILINE)  # not by :members: of reStructuredText
 _LONGEST_LISTING = 40  # paragraphs, or every line of dashes would be compared with all that follow
+# Markdown has them between two lines of backticks; one directly below words underlines them.
+_BACKTICKS = re.compile(r"^(?P<marks>`{3,})(?P<about>[^`\n]*+)$", re.MULTILINE)
 
 _MODE_LINE = re.compile(r"-\*-[^\n]*\boutline\b[^\n]*-\*-")
 _WITHIN_HEAD = 500  # characters: where Emacs looks for its mode
@@ -77,8 +80,11 @@ def without_roles(title: str) -> str:
 
 
 def listings(text: str, paragraphs: Sequence[Range]) -> set[int]:
-    """Return where the paragraphs of listings begin, which have no headings: below what ends with a colon."""
-    found: set[int] = set()
+    """Return where the paragraphs of listings begin, which have no headings.
+
+    Listings stand between two lines of backticks, or of dashes or dots below what ends with a colon.
+    """
+    found = _within(list(_between_backticks(text)), paragraphs) if "```" in text else set()
     fences = [(at, fence) for at, reach in enumerate(paragraphs) if (fence := _fence(text, *reach))]
     lasts = [text[start:end].rstrip().rpartition("\n") for start, end in paragraphs] if fences else []
     for at, fence in fences:
@@ -87,6 +93,29 @@ def listings(text: str, paragraphs: Sequence[Range]) -> set[int]:
         if closed is not None:
             found.update(start for start, _ in paragraphs[at : closed + 1])
     return found
+
+
+def _between_backticks(text: str) -> Iterator[Range]:
+    """Yield what stands between two lines of backticks, the last of which has no fewer than the first."""
+    begin, marks = 0, 0
+    for fence in _BACKTICKS.finditer(text):
+        is_bare, count = not fence["about"].strip(), len(fence["marks"])
+        if marks and is_bare and count >= marks:
+            yield begin, fence.start()
+            marks = 0
+        elif not marks and not (is_bare and _is_below_words(text, fence.start())):
+            begin, marks = fence.start(), count
+
+
+def _is_below_words(text: str, at: int) -> bool:
+    return not text.endswith("\n\n", 0, at) and at > 0
+
+
+def _within(ranges: Sequence[Range], paragraphs: Sequence[Range]) -> set[int]:
+    """Return where those paragraphs begin that begin in one of some ranges, which are in order."""
+    begins = [start for start, _ in ranges]
+    placed = ((start, bisect_right(begins, start) - 1) for start, _ in paragraphs)
+    return {start for start, at in placed if at >= 0 and start < ranges[at][1]}
 
 
 def _fence(text: str, start: int, end: int) -> str:

@@ -1,0 +1,33 @@
+"""The two words that a longer one may be made of: Kündigungsfrist, checkbutton, panicprone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from concord.text.characters import folded
+from concord.text.unspaced import has_unspaced
+
+LEAST_PART = 4  # letters: shorter words stand in too many others by chance
+LONGEST = 32  # letters of a word that is taken apart
+_LINKS = ("", "s", "es", "n", "en", "e", "er")  # what joins two German words, and belongs to neither
+
+Parts = tuple[str, str]
+
+
+def splits(word: str) -> Iterator[Parts]:
+    """Yield the pairs that a word may be made of, folded; nothing for what is not one word of letters."""
+    tokens = folded(word)
+    if len(tokens) != 1 or len(tokens[0]) > LONGEST or not tokens[0].isalpha() or has_unspaced(word):
+        return
+    token = tokens[0]
+    for end in range(LEAST_PART, len(token) - LEAST_PART + 1):
+        for link in _LINKS:
+            begin = end + len(link)
+            if token.startswith(link, end) and len(token) - begin >= LEAST_PART:
+                yield token[:end], token[begin:]
+
+
+def likeliest(pairs: Iterable[Parts], known: set[str]) -> Parts | None:
+    """Return the pair of known words that leaves out least, and of those the one that is cut most evenly."""
+    whole = (pair for pair in pairs if known.issuperset(pair))
+    return max(whole, key=lambda pair: (sum(map(len, pair)), min(map(len, pair))), default=None)
