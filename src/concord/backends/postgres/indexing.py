@@ -40,7 +40,7 @@ INSERT INTO kb_chunks (org, {_NAMES})
 SELECT %(org)s, given.* FROM unnest({_ARRAYS}, {_INDEXED}) AS given ({_NAMES})"""
 # At least, in each of several segments. The larger they are, the fewer rows of postings, but the longer the
 # server waits for the tokens of the first.
-_SEGMENT_CHUNKS = 768
+_SEGMENT_CHUNKS = 1000
 _TEXTS_AT_ONCE = 64_000  # characters, about: what fits between client and server while both work
 _POSTINGS_AT_ONCE = 4000
 _PUT_PENDING = "INSERT INTO kb_pending SELECT org, key, unnest(%s::bigint[]) FROM kb_spaces WHERE org = %s"
