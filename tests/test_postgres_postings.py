@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from concord import KnowledgeBase
+from concord.backends.columns import Columns, columns_of
 from concord.config import load_settings
 from concord.errors import BackendDown, BadValue
 from concord.types import AllOf, AnyOf, Filter, Match, Phrase, Word, silent
@@ -94,6 +95,32 @@ def test_a_fault_in_a_later_segment_leaves_nothing_of_the_earlier_ones(
     assert store.lexical.frequencies(["text"]) == (1, {"text": 0})
     left = "SELECT count(*) FROM kb_segments WHERE org = %s"
     assert administrator.execute(left, (store.org,)).fetchone() == (1,)
+    put(store, "docs/many.md", *many)
+    assert store.lexical.frequencies(["text"]) == (len(many) + 1, {"text": len(many)})
+
+
+def test_an_interruption_while_postings_are_sent_leaves_nothing_and_the_store_goes_on(
+    store: PostgresStore, administrator: Any, monkeypatch: pytest.MonkeyPatch
+):
+    many = [f"text {n}" for n in range(2 * indexing._SEGMENT_CHUNKS)]
+    asked = "SELECT query FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'COPY kb_postings%'"
+    sending: list[Any] = []
+
+    def interrupted(title: str, tags: Any, heading: Any, text: str) -> Columns:
+        if text == many[indexing._SEGMENT_CHUNKS]:  # the first of the second segment
+            sending.extend(administrator.execute(asked).fetchall())
+            raise KeyboardInterrupt
+        return columns_of(title, tags, heading, text)
+
+    put(store, "docs/before.md", "before")
+    before = store.catalog.counts()
+    with monkeypatch.context() as patch:
+        patch.setattr(indexing, "columns_of", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            put(store, "docs/many.md", *many)
+    assert len(sending) == 1
+    assert store.catalog.counts() == before
+    assert administrator.execute(asked).fetchall() == []
     put(store, "docs/many.md", *many)
     assert store.lexical.frequencies(["text"]) == (len(many) + 1, {"text": len(many)})
 
