@@ -15,10 +15,10 @@ import psycopg
 from benchmarks.measure import Clock, Cost, Row, at_least, cost_of, sized, together
 from benchmarks.postgres_lab import ORG, VECTORS, points, session
 from benchmarks.server_time import clock_with_server
-from benchmarks.synthetic import BATCH, SEED, batches_of_texts, documents_of
+from benchmarks.synthetic import SEED, batches_of_texts, documents_of
 from concord.backends.postgres.store import PostgresStore
 from concord.embedders.bundled import BundledEmbedder
-from concord.indexing.document_groups import GROUP_CHUNKS
+from concord.indexing.document_groups import is_full
 from concord.indexing.embedding import EMBED_BATCH
 from concord.storage import Store
 from concord.types import Document, Piece, Source, silent
@@ -37,7 +37,7 @@ SET maintenance_work_mem = '256MB'; CREATE INDEX ON {table} USING hnsw (embeddin
 
 
 class _Load(NamedTuple):
-    """What is written: documents in groups as a sync forms them, and a vector for every chunk."""
+    """What is written: documents in groups as a sync forms them that reads quickly, and all vectors."""
 
     groups: list[list[tuple[Document, Sequence[Piece]]]]
     vectors: list[bytes]
@@ -47,8 +47,11 @@ def _load(chunks: int) -> _Load:
     documents = [
         one for n, texts in enumerate(batches_of_texts(chunks)) for one in documents_of(SOURCE, n, texts)
     ]
-    size = GROUP_CHUNKS // (BATCH // 100)
-    groups = [documents[start : start + size] for start in range(0, len(documents), size)]
+    groups: list[list[tuple[Document, Sequence[Piece]]]] = [[]]
+    for one in documents:
+        if is_full([pieces for _, pieces in groups[-1]]):
+            groups.append([])
+        groups[-1].append(one)
     return _Load(groups, [row.tobytes() for row in points(chunks, SEED)])
 
 

@@ -51,7 +51,10 @@ def test_words_are_searchable_before_anything_is_embedded(bench: SyncBench, docs
 
 
 @pytest.mark.promise("A.ingest.words-first")
-def test_a_document_is_searchable_long_before_the_last_file_is_read(bench: SyncBench, docs: Path):
+def test_a_document_is_searchable_long_before_the_last_file_is_read(
+    bench: SyncBench, docs: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(document_groups, "GROUP_DOCUMENTS", 60)
     seen: list[int] = []
     bench.progress = lambda stage, done, total: seen.append(counts(bench).documents)
     bench.add(docs)
@@ -118,7 +121,11 @@ def test_a_provider_that_breaks_down_leaves_the_rest_for_the_next_sync(bench: Sy
 @pytest.mark.promise("A.ingest.resumes")
 @pytest.mark.parametrize("stage", ["index", "embed"])
 @pytest.mark.parametrize("at", [1, 70, 150])
-def test_an_interrupted_run_goes_on_where_it_stopped(bench: SyncBench, docs: Path, stage: str, at: int):
+def test_an_interrupted_run_goes_on_where_it_stopped(
+    bench: SyncBench, docs: Path, stage: str, at: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(document_groups, "GROUP_DOCUMENTS", 60)
+
     def interrupt(now: str, done: int, total: int | None) -> None:
         if (now, done >= at) == (stage, True):
             raise KeyboardInterrupt

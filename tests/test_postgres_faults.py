@@ -13,6 +13,7 @@ import pytest
 from concord.cli.main import main
 from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, EmbedderDown, StoreBusy
+from concord.indexing import document_groups
 from concord.knowledge import KnowledgeBase
 from concord.storage import Store
 from concord.types import Vector, Word
@@ -26,7 +27,7 @@ from psycopg_pool import PoolTimeout  # noqa: E402
 from concord.backends.postgres.faults import is_lost  # noqa: E402
 from concord.backends.postgres.store import PostgresStore  # noqa: E402
 
-FILES = 90  # more than are stored together, so that a server can go between two groups
+FILES = 90
 BOUND_S = 30.0
 
 
@@ -156,8 +157,9 @@ def test_a_server_that_stops_in_a_pipeline_leaves_no_noise_beside_the_error(
 
 
 def test_a_sync_cut_off_by_the_server_is_finished_by_the_next_one(
-    server: Server, store: PostgresStore, tmp_path: Path
+    server: Server, store: PostgresStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
+    monkeypatch.setattr(document_groups, "GROUP_DOCUMENTS", 50)  # so that a server can go between two groups
     for n in range(FILES):
         write(tmp_path / "docs" / f"{n:03}.md", f"# Page {n}\n\nShared text of page{n}.\n")
     bench = SyncBench(store)

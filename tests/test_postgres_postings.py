@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from concord import KnowledgeBase
+from concord.backends.columns import Columns, columns_of
 from concord.config import load_settings
-from concord.errors import BackendDown
+from concord.errors import BackendDown, BadValue
 from concord.types import AllOf, AnyOf, Filter, Match, Phrase, Word, silent
 from contract.stored import EVERYTHING, document, faults, pieces, put, source
 from support.postgres_server import fresh_org, server_url
@@ -20,7 +21,7 @@ from support.recorders import write
 from support.stores import postgres_store
 
 pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
-from concord.backends.postgres import upkeep
+from concord.backends.postgres import indexing, upkeep
 from concord.backends.postgres.plain_words import ReadWords
 from concord.backends.postgres.store import PostgresStore
 
@@ -56,6 +57,72 @@ def test_many_small_writes_are_merged_and_found_as_before(store: PostgresStore, 
     stale = administrator.execute("SELECT stale FROM kb_orgs WHERE key = %s", (store.org,)).fetchone()
     assert stale == (0,)
     assert rows("kb_gone") == 0
+
+
+def test_a_group_of_many_chunks_is_written_in_several_segments_and_found_as_if_it_were_one(
+    store: PostgresStore, administrator: Any, monkeypatch: pytest.MonkeyPatch
+):
+    texts = [f"shared w{n} v{n % 100} text" for n in range(2 * indexing._SEGMENT_CHUNKS + 1)]
+    segments = "SELECT count(*), sum(chunks) FROM kb_segments WHERE org = %s"
+
+    def stored(store: PostgresStore) -> tuple[Any, ...]:
+        put(store, "docs/a.md", *texts)
+        assert faults(store) == []
+        terms = ["shared", "w3", "v7", f"w{len(texts) - 1}", "none"]
+        found = [store.lexical.search(Word(term), EVERYTHING, 99) for term in terms]
+        return found, store.lexical.frequencies(terms), store.catalog.counts(), store.vectors.count_pending()
+
+    in_parts = stored(store)
+    assert administrator.execute(segments, (store.org,)).fetchone() == (2, len(texts))
+    monkeypatch.setattr(indexing, "_SEGMENT_CHUNKS", len(texts))
+    with closing(PostgresStore.open(server_url(), fresh_org())) as other:
+        assert stored(other) == in_parts
+        assert administrator.execute(segments, (other.org,)).fetchone() == (1, len(texts))
+
+
+@pytest.mark.parametrize(
+    ("broken", "reason"), [("half \ud800", "cannot"), (" ".join(map(hex, range(200_000))), "too large")]
+)
+def test_a_fault_in_a_later_segment_leaves_nothing_of_the_earlier_ones(
+    store: PostgresStore, administrator: Any, broken: str, reason: str
+):
+    put(store, "docs/before.md", "before")
+    before = store.catalog.counts()
+    many = [f"text {n}" for n in range(2 * indexing._SEGMENT_CHUNKS)]
+    with pytest.raises(BadValue, match=reason):
+        put(store, "docs/many.md", *many, broken)
+    assert store.catalog.counts() == before
+    assert store.lexical.frequencies(["text"]) == (1, {"text": 0})
+    left = "SELECT count(*) FROM kb_segments WHERE org = %s"
+    assert administrator.execute(left, (store.org,)).fetchone() == (1,)
+    put(store, "docs/many.md", *many)
+    assert store.lexical.frequencies(["text"]) == (len(many) + 1, {"text": len(many)})
+
+
+def test_an_interruption_while_postings_are_sent_leaves_nothing_and_the_store_goes_on(
+    store: PostgresStore, administrator: Any, monkeypatch: pytest.MonkeyPatch
+):
+    many = [f"text {n}" for n in range(2 * indexing._SEGMENT_CHUNKS)]
+    asked = "SELECT query FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'COPY kb_postings%'"
+    sending: list[Any] = []
+
+    def interrupted(title: str, tags: Any, heading: Any, text: str) -> Columns:
+        if text == many[indexing._SEGMENT_CHUNKS]:  # the first of the second segment
+            sending.extend(administrator.execute(asked).fetchall())
+            raise KeyboardInterrupt
+        return columns_of(title, tags, heading, text)
+
+    put(store, "docs/before.md", "before")
+    before = store.catalog.counts()
+    with monkeypatch.context() as patch:
+        patch.setattr(indexing, "columns_of", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            put(store, "docs/many.md", *many)
+    assert len(sending) == 1
+    assert store.catalog.counts() == before
+    assert administrator.execute(asked).fetchall() == []
+    put(store, "docs/many.md", *many)
+    assert store.lexical.frequencies(["text"]) == (len(many) + 1, {"text": len(many)})
 
 
 def test_a_folder_that_gets_and_loses_tags_has_its_postings_rewritten_once_not_for_every_file(

@@ -19,7 +19,8 @@ from support.postgres_server import server_url
 from support.stores import postgres_store
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
-from concord.backends.postgres.segment import Segment, new_segment  # noqa: E402
+from concord.backends.postgres import segment  # noqa: E402
+from concord.backends.postgres.segment import Growing, Segment, new_segment  # noqa: E402
 from concord.backends.postgres.store import PostgresStore  # noqa: E402
 from concord.backends.postgres.words import LABELS, lexemes  # noqa: E402
 
@@ -108,14 +109,14 @@ def test_postings_count_every_token_of_every_chunk_by_column(columns: list[Colum
         length = sum(map(Counter.total, counted))
         for token in set().union(*counted):
             expected[token][chunk_id] = [*(times[token] for times in counted), length]
-    segment = new_segment(chunks)
-    assert unpacked(segment, at_once) == expected
-    assert segment.tokens == sum(len(lexemes(text)) for one in columns for text in one)
+    made = new_segment(chunks)
+    assert unpacked(made, at_once) == expected
+    assert made.tokens == sum(len(lexemes(text)) for one in columns for text in one)
 
 
-def unpacked(segment: Segment, at_once: int) -> dict[str, dict[int, list[int]]]:
+def unpacked(one: Segment, at_once: int) -> dict[str, dict[int, list[int]]]:
     found: dict[str, dict[int, list[int]]] = {}
-    for part in segment.postings(at_once):
+    for part in one.postings(at_once):
         postings = zip(part.chunks.tolist(), part.packed.tolist(), strict=True)
         starts, lengths, texts = part.terms
         for start, length, size in zip(starts, lengths, part.sizes.tolist(), strict=True):
@@ -126,6 +127,24 @@ def unpacked(segment: Segment, at_once: int) -> dict[str, dict[int, list[int]]]:
                 for chunk, packed in islice(postings, size)
             }
     return found
+
+
+@given(st.lists(COLUMNS, min_size=1, max_size=9), st.integers(1, 3), st.integers(0, 9))
+@settings(deadline=None, max_examples=60)
+def test_a_segment_that_grew_while_others_were_made_is_what_it_is_by_itself(
+    columns: list[Columns], at_once: int, steps: int
+):
+    chunks = list(enumerate(columns))
+    alone = new_segment(chunks)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(segment, "_LISTED", at_once)
+        growing = Growing(chunks)
+        for _ in range(steps):
+            growing.grow()
+            new_segment([(1, Columns("", "words that nobody else has", "", ""))])
+        grown = growing.whole()
+    assert unpacked(grown, 9) == unpacked(alone, 9)
+    assert grown.indexed(0, len(chunks)) == alone.indexed(0, len(chunks))
 
 
 def test_more_words_than_a_chunk_can_have_are_refused_and_nothing_of_their_group_is_stored(

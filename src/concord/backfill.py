@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from concord.batches import batched
 from concord.errors import Unavailable
-from concord.indexing.document_groups import GROUP_DOCUMENTS
+from concord.indexing.document_groups import WHOLE_DOCUMENTS
 from concord.indexing.embedding import EMBED_BATCH, text_key, vectors_for
 from concord.notes import NoteTools, kept_notes, store_notes
 from concord.protocols import Embedder, Progress
@@ -72,7 +72,7 @@ def _labels(document: Document) -> _Labels:
 
 def _reindex_words(catalog: Catalog, document_ids: list[str], progress: Progress) -> int:
     changed = done = 0
-    for group in batched(document_ids, GROUP_DOCUMENTS):
+    for group in batched(document_ids, WHOLE_DOCUMENTS):
         changed += catalog.reindex(group)
         done += len(group)
         progress("words", done, len(document_ids))

@@ -21,7 +21,7 @@ from concord.answering.request_checks import several
 from concord.batches import batched
 from concord.errors import BadValue, NotFound
 from concord.files.file_times import storable_ns
-from concord.indexing.document_groups import GROUP_DOCUMENTS
+from concord.indexing.document_groups import WHOLE_DOCUMENTS
 from concord.protocols import Embedder
 from concord.reading import find_document, joined
 from concord.sources import notes_source
@@ -179,7 +179,7 @@ def store_notes(notes: Sequence[KeptNote], tools: NoteTools) -> Imported:
     made = {kept.id: _described(kept, texts[kept.id], source) for kept in notes}
     made = {id: _placed(document, known.get(id), made, catalog) for id, document in made.items()}
     changed = [document for document in made.values() if not _is_same(document, known.get(document.id))]
-    for group in batched(changed, GROUP_DOCUMENTS):
+    for group in batched(changed, WHOLE_DOCUMENTS):
         catalog.put_documents((document, _pieces(texts[document.id], tools)) for document in group)
     added = sum(document.id not in known for document in changed)
     return Imported(added, len(changed) - added, len(made) - len(changed))

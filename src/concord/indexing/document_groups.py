@@ -13,9 +13,10 @@ from concord.types import Document, Piece
 
 # Documents stored in one transaction. A transaction waits for the disk, and leaves the full-text index one
 # more part to merge: 400 Markdown pages take a fifth less work in such groups than one by one.
-GROUP_DOCUMENTS = 64
-GROUP_CHUNKS = 1024  # bounds what a group takes of memory
+GROUP_DOCUMENTS = 256
+GROUP_CHUNKS = 4096  # bounds what a group takes of memory, and how long other writers wait for it
 GROUP_S = 0.5  # how long a document may wait to be searchable
+WHOLE_DOCUMENTS = 64  # in memory with their chunks at a time, however many those are
 # Documents whose labels change in one transaction, their texts staying as they are. An index rewrites a tag
 # once for all of them; meanwhile other writers wait.
 UPDATED_AT_ONCE = 1000

@@ -14,7 +14,7 @@ from msgspec.structs import asdict
 
 from concord.batches import batched
 from concord.errors import StoreError
-from concord.indexing.document_groups import GROUP_DOCUMENTS
+from concord.indexing.document_groups import WHOLE_DOCUMENTS
 from concord.protocols import Progress
 from concord.storage import Store
 from concord.types import Access, Chunk, ChunkId, Counts, Document, Feedback, Identity, Vector
@@ -71,7 +71,7 @@ def verify(origin: Store, target: Store, journal: Copied, progress: Progress) ->
     if journal.feedback != target.journal.feedback():
         _differ("opinions on results")
     done = 0
-    for group in batched(origin.catalog.documents(), GROUP_DOCUMENTS):
+    for group in batched(origin.catalog.documents(), WHOLE_DOCUMENTS):
         _compare_accesses([document.id for document in group], journal.accesses, target)
         digest.update(_verified(group, origin, target))
         done += len(group)

@@ -10,9 +10,15 @@ from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from concord.backends.columns import Columns, columns_of
+from concord.backends.columns import Columns
 from concord.backends.postgres.connections import Connection, Rows
-from concord.backends.postgres.indexing import NewChunk, delete_chunks, insert_chunks, reindex_chunks
+from concord.backends.postgres.indexing import (
+    NewChunk,
+    delete_chunks,
+    insert_chunks,
+    piece_columns,
+    reindex_chunks,
+)
 from concord.backends.postgres.rows import place_values, stored, stored_tags
 from concord.backends.sql_values import list_column, stored_list
 from concord.types import ChunkId, Document, Piece
@@ -101,7 +107,7 @@ class _Plan:
             kept = _claim(old, piece) if is_embedded_alike else None
             ids.append(self._create(document, at, piece) if kept is None else self._keep(at, piece, kept))
             if kept is not None and earlier != labels:
-                self.relabelled[kept.id] = _columns_of(document, piece)
+                self.relabelled[kept.id] = piece_columns(document, piece)
         self.ids.append(ids)
         self.gone += [chunk.id for left in old.values() for chunk in left]
 
@@ -117,7 +123,7 @@ class _Plan:
     def _create(self, document: Document, at: int, piece: Piece) -> ChunkId:
         self.last += 1
         row = (document.id, *place_values(at, piece), stored_list(piece.heading), stored(piece.text))
-        self.new.append(NewChunk(self.last, row, _columns_of(document, piece)))
+        self.new.append(NewChunk(self.last, row, document, piece))
         return self.last
 
     def _keep(self, at: int, piece: Piece, kept: _Old) -> ChunkId:
@@ -125,10 +131,6 @@ class _Plan:
         if place != kept.place:
             self.moved.append((*place, self.org, kept.id))
         return kept.id
-
-
-def _columns_of(document: Document, piece: Piece) -> Columns:
-    return columns_of(document.title, document.tags, piece.heading, piece.text)
 
 
 def _embedded(labels: Labels, document: Document) -> tuple[object, ...]:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from concord.backends.columns import Columns
+from concord.backends.columns import Columns, columns_of
 from concord.backends.postgres.array_form import Texts
 from concord.backends.postgres.connections import Connection
 from concord.backends.postgres.rows import array_of
 from concord.backends.postgres.schema import vector_table
-from concord.types import ChunkId
+from concord.types import ChunkId, Document, Piece
 
 if TYPE_CHECKING:
-    from concord.backends.postgres.segment import Segment
-
-T = TypeVar("T")
+    from concord.backends.postgres.copy_form import Postings
+    from concord.backends.postgres.segment import Growing, Segment
 
 # Where policies are in force, PostgreSQL refuses COPY, so rows are sent as arrays, a column each.
 _CHUNK_FIELDS = {
@@ -38,6 +38,9 @@ _INDEXED = "%(length)s::integer[], %(words)s"
 _PUT_CHUNKS = f"""
 INSERT INTO kb_chunks (org, {_NAMES})
 SELECT %(org)s, given.* FROM unnest({_ARRAYS}, {_INDEXED}) AS given ({_NAMES})"""
+# At least, in each of several segments. The larger they are, the fewer rows of postings, but the longer the
+# server waits for the tokens of the first.
+_SEGMENT_CHUNKS = 1000
 _TEXTS_AT_ONCE = 64_000  # characters, about: what fits between client and server while both work
 _POSTINGS_AT_ONCE = 4000
 _PUT_PENDING = "INSERT INTO kb_pending SELECT org, key, unnest(%s::bigint[]) FROM kb_spaces WHERE org = %s"
@@ -108,28 +111,41 @@ JOIN kb_chunks AS c ON c.org = %(org)s AND c.id = given.id WHERE c.words <> give
 
 
 class NewChunk(NamedTuple):
-    """A chunk to insert: its id, its fields from `document` to `content`, and what is indexed of it."""
+    """A chunk to insert: its id, its fields from `document` to `content`, and where it comes from."""
 
     id: ChunkId
     row: tuple[Any, ...]
-    columns: Columns
+    document: Document
+    piece: Piece
+
+    def columns(self) -> Columns:
+        """Return what is indexed of it."""
+        return piece_columns(self.document, self.piece)
+
+
+def piece_columns(document: Document, piece: Piece) -> Columns:
+    """Return what is indexed of a piece of a document."""
+    return columns_of(document.title, document.tags, piece.heading, piece.text)
 
 
 def insert_chunks(connection: Connection, org: int, chunks: Sequence[NewChunk]) -> None:
-    """Insert chunks that have no vector yet."""
-    if not chunks:
-        return
-    segment = _new_segment((chunk.id, chunk.columns) for chunk in chunks)
-    rows = (
-        {"org": org, **_columns(chunks[start:stop]), **_indexed(segment, start, stop)}
-        for start, stop in _spans(chunks)
-    )
-    made = _put_postings(connection, segment, rows)
-    with connection.pipeline():
-        _count_segment(connection, org, segment)
-        connection.execute(_PUT_PENDING, (array_of(chunk.id for chunk in chunks), org))
-        for values in chain(made, rows):
-            connection.execute(_PUT_CHUNKS, values, prepare=True)
+    """Insert chunks that have no vector yet.
+
+    Many become several segments: while the server takes in the postings of one, the tokens of the next are
+    found.
+    """
+    parts = _even_parts(chunks)
+    coming = [_growing((chunk.id, chunk.columns()) for chunk in part) for part in [*parts, ()]]
+    for part, (growing, following) in zip(parts, pairwise(coming), strict=True):
+        segment = growing.whole()
+        with connection.pipeline():
+            _count_segment(connection, org, segment)
+            connection.execute(_PUT_PENDING, (array_of(segment.chunks), org))
+            for start, stop in _spans(part):
+                values = {"org": org, **_columns(part[start:stop]), **_indexed(segment, start, stop)}
+                connection.execute(_PUT_CHUNKS, values, prepare=True)
+            postings = segment.postings(_POSTINGS_AT_ONCE)  # before the server is waited for
+        _put_postings(connection, segment.number, postings, following)
 
 
 def indexed_otherwise(
@@ -141,7 +157,7 @@ def indexed_otherwise(
     values = {
         "org": org,
         "ids": array_of(columns),
-        **_indexed(_new_segment(columns.items()), 0, len(columns)),
+        **_indexed(_growing(columns.items()).whole(), 0, len(columns)),
     }
     rows = connection.execute(_INDEXED_OTHERWISE, values).fetchall()
     return {chunk_id: columns[chunk_id] for (chunk_id,) in rows}
@@ -165,8 +181,8 @@ def forget_words(connection: Connection, org: int, chunk_ids: Sequence[ChunkId])
 
 def index_words(connection: Connection, org: int, columns: Mapping[ChunkId, Columns]) -> None:
     """Index chunks that were forgotten."""
-    segment = _new_segment(columns.items())
-    _put_postings(connection, segment)
+    segment = _growing(columns.items()).whole()
+    _put_postings(connection, segment.number, segment.postings(_POSTINGS_AT_ONCE))
     with connection.pipeline():
         _count_segment(connection, org, segment)
         indexed = _indexed(segment, 0, len(columns))
@@ -188,11 +204,17 @@ def delete_chunks(connection: Connection, org: int, chunk_ids: Sequence[ChunkId]
         connection.execute(_DELETE_DERIVED.format(table=vector_table(dimension)), values)
 
 
+def _even_parts(chunks: Sequence[NewChunk]) -> list[Sequence[NewChunk]]:
+    """Return the chunks of each segment: all of them, or as many as those of the others."""
+    size = math.ceil(len(chunks) / max(1, len(chunks) // _SEGMENT_CHUNKS)) or 1
+    return [chunks[start : start + size] for start in range(0, len(chunks), size)]
+
+
 def _spans(chunks: Sequence[NewChunk]) -> Iterator[tuple[int, int]]:
     """Yield from where to where chunks are sent together."""
     start = size = 0
     for at, chunk in enumerate(chunks, 1):
-        size += len(chunk.columns.content)
+        size += len(chunk.piece.text)
         if size >= _TEXTS_AT_ONCE:
             yield start, at
             start, size = at, 0
@@ -209,10 +231,10 @@ def _columns(chunks: Sequence[NewChunk]) -> dict[str, object]:
     }
 
 
-def _new_segment(chunks: Iterable[tuple[ChunkId, Columns]]) -> Segment:
-    from concord.backends.postgres.segment import new_segment  # late: a search needs no numpy for it
+def _growing(chunks: Iterable[tuple[ChunkId, Columns]]) -> Growing:
+    from concord.backends.postgres.segment import Growing  # late: a search needs no numpy for it
 
-    return new_segment(chunks)
+    return Growing(chunks)
 
 
 def _indexed(segment: Segment, start: int, stop: int) -> dict[str, object]:
@@ -221,21 +243,22 @@ def _indexed(segment: Segment, start: int, stop: int) -> dict[str, object]:
     return {"length": array_of(indexed.lengths), "words": indexed.words}
 
 
-def _put_postings(connection: Connection, segment: Segment, meanwhile: Iterable[T] = ()) -> list[T]:
-    """Write the postings of chunks; return what was made meanwhile, one thing for each part of them.
+def _put_postings(
+    connection: Connection, segment: ChunkId, postings: Iterable[Postings], meanwhile: Growing | None = None
+) -> None:
+    """Write the postings of a segment; after each part of them, another one may grow.
 
-    Those go by COPY to the part of their table that knows whose they are (see `schema.OWN_POSTINGS`).
+    They go by COPY to the part of their table that knows whose they are (see `schema.OWN_POSTINGS`).
     """
     from concord.backends.postgres.copy_form import COPY_POSTINGS, END, HEAD, posting_rows
 
-    made, more = list[T](), iter(meanwhile)
     with connection.cursor() as cursor, cursor.copy(COPY_POSTINGS) as copy:
         copy.write(HEAD)
-        for some in segment.postings(_POSTINGS_AT_ONCE):
-            copy.write(posting_rows(segment.number, some))
-            made += islice(more, 1)
+        for some in postings:
+            copy.write(posting_rows(segment, some))
+            if meanwhile:
+                meanwhile.grow()
         copy.write(END)
-    return made
 
 
 def _count_segment(connection: Connection, org: int, segment: Segment) -> None:

@@ -7,7 +7,8 @@ together: what took a dictionary a chunk is done for a thousand chunks at once.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import accumulate, islice
 from typing import NamedTuple
 
@@ -96,29 +97,56 @@ _LISTED = 64  # chunks whose tokens are in a list: there, each takes much room
 
 def new_segment(chunks: Iterable[tuple[ChunkId, Columns]]) -> Segment:
     """Return chunks that are indexed together."""
-    try:
-        learned = _idle.pop()
-    except IndexError:
-        learned = _Learned()
-    segment = Segment(learned, chunks)
-    if len(learned.vocabulary) <= _MOST_WORDS:
-        _idle.append(learned)
-    return segment
+    return Growing(chunks).whole()
+
+
+class Growing:
+    """A segment whose tokens are found little by little, while there is time."""
+
+    def __init__(self, chunks: Iterable[tuple[ChunkId, Columns]]) -> None:
+        self._left = batched(chunks, _LISTED)
+        self._chunks: list[ChunkId] = []
+        self._found: list[Numbers] = []  # the number of each token
+        self._sizes: list[int] = []  # how many each column has
+
+    @cached_property
+    def _learned(self) -> _Learned:
+        """What is known of words; lent when it is needed, so that segments that grow in turn share it."""
+        try:
+            return _idle.pop()
+        except IndexError:
+            return _Learned()
+
+    def grow(self) -> bool:
+        """Find the tokens of some more chunks; return whether there were any."""
+        some = next(self._left, None)
+        if some is None:
+            return False
+        self._chunks += [chunk_id for chunk_id, _ in some]
+        self._found.append(_numbers([columns for _, columns in some], self._learned.vocabulary, self._sizes))
+        return True
+
+    def whole(self) -> Segment:
+        """Return the segment of all chunks; what was learned of words is left to the next one."""
+        while self.grow():
+            pass
+        segment = Segment(self._chunks, self._found, self._sizes, self._learned.known())
+        if len(self._learned.vocabulary) <= _MOST_WORDS:
+            _idle.append(self._learned)
+        return segment
 
 
 class Segment:
     """The chunks that are indexed together."""
 
-    def __init__(self, learned: _Learned, chunks: Iterable[tuple[ChunkId, Columns]]) -> None:
-        self.chunks: list[ChunkId] = []
-        found, sizes = list[Numbers](), list[int]()  # the number of each token; how many each column has
-        for some in batched(chunks, _LISTED):
-            self.chunks += [chunk_id for chunk_id, _ in some]
-            found.append(_numbers([columns for _, columns in some], learned.vocabulary, sizes))
+    def __init__(
+        self, chunks: list[ChunkId], found: Sequence[Numbers], sizes: Sequence[int], known: _Known
+    ) -> None:
+        self.chunks = chunks
         self._sizes = np.array(sizes, np.int64)
         self._lengths = self._sizes.reshape(-1, len(LABELS)).sum(axis=1)
-        self._known = learned.known()
-        self._found = self._known.places[np.concatenate(found)] if found else np.zeros(0, np.int64)
+        self._known = known
+        self._found = known.places[np.concatenate(found)] if found else np.zeros(0, np.int64)
 
     @property
     def number(self) -> ChunkId:
