@@ -114,7 +114,7 @@ def test_beside_a_likely_answer_few_are_told_that_hardly_are_unless_more_is_aske
     hits = scored([0.94, 0.01, 0.3, 0.02, 0.01, 0.001, 0.2, 0.001])
     reply = pack_answer(answer(hits, note="by words"), DEFAULT_TOKENS, is_brief=True)
     assert [one["rank"] for one in reply.structured["results"]] == [1, 2, 3, 4, 5, 7]
-    assert reply.structured["note"].startswith("by words; left out as hardly answers beside these: 2 (")
+    assert reply.structured["note"].startswith("by words; 2 more results left out, hardly")
     assert pack_answer(answer(hits), 20_000).structured["returned"] == len(hits)
     unsure = scored([0.4, *[0.01] * 7])  # what is most likely no answer says little of the others
     assert pack_answer(answer(unsure), 20_000, is_brief=True).structured["returned"] == len(unsure)
@@ -189,7 +189,7 @@ def test_results_that_do_not_fit_are_not_called_no_results():
     reply = pack_answer(answer([hit(1, WORDS, path="docs/" + "long-" * 80)]), MIN_TOKENS)
     assert reply.structured["returned"] == 0
     assert reply.text.startswith("0 of 57 results")
-    assert "1 more results did not fit" in reply.text
+    assert "1 more result did not fit" in reply.text
 
 
 def test_an_answer_without_results_fits_and_says_so():

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from concord.outcomes import Passage
     from concord.types import Answer, Document, Hit, Source
 
-LEFT_OUT = "{} more results did not fit into the token budget"
-LEFT_OUT_BYTES = len(LEFT_OUT) + 10
+LEFT_OUT = "{} did not fit into the token budget"
+LEFT_OUT_BYTES = len(LEFT_OUT) + 23
 AGREEMENT_BYTES = 30  # a result's line among the agreement scores, beside its id, and what separates results
 
 JsonObject = dict[str, Any]
@@ -235,7 +235,7 @@ def with_left_out(note: str | None, sentence: str, left_out: int) -> str | None:
     """Return a note that tells how many results did not fit, if any did not."""
     if not left_out:
         return note
-    said = sentence.format(left_out)
+    said = sentence.format("1 more result" if left_out == 1 else f"{left_out} more results")
     return f"{note}; {said}" if note else said
 
 
