@@ -254,3 +254,17 @@ def test_words_that_a_text_has_as_they_were_asked_are_no_name(tmp_path: Path):
     with opened("memory://") as kb:
         kb.add(tmp_path / "d")
         assert kb.search("source of income", mode="fts5").hits[0].document.path == "d/income.md"
+
+
+def test_a_definition_is_found_among_very_many_passages_that_mention_the_name_more_often(tmp_path: Path):
+    project = tmp_path / "project"
+    project.mkdir()
+    for at in range(60):
+        uses = "".join(f"    Route(Route.of({n}), Route)\n" for n in range(9))
+        (project / f"use{at}.py").write_text(f"def call{at}(Route):\n{uses}", "utf-8")
+    steps = "".join(f"    def step_{n}(self):\n        return self.stops[{n}].name\n\n" for n in range(9))
+    (project / "road.py").write_text(f"class Route:\n{steps}", "utf-8")
+    for query in ("class Route", "where is Route defined"):
+        with opened(tmp_path) as kb:
+            kb.add(project)
+            assert kb.search(query).hits[0].document.path.endswith("road.py"), query

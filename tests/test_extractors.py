@@ -78,17 +78,22 @@ def test_a_document_that_is_packed_is_read_as_if_it_were_not(reader: SandboxedRe
 @pytest.mark.parametrize(
     ("name", "data"),
     [
-        ("syslog.1.gz", gzip.compress(b"Nov 17 10:00:00 host sshd: .TH\n")),
-        ("access.log.gz", gzip.compress(b"GET / 200\n")),
-        ("dump.sql.gz", gzip.compress(b"CREATE TABLE pear (id int);\n")),
-        ("rows.csv.gz", gzip.compress(b"id,name\n1,pear\n")),
-        ("pear.gz", gzip.compress(bytes(1000))),
-        ("pear.md.gz", b"\x1f\x8b\0 no archive"),
+        ("syslog.1", b"Nov 17 10:00:00 host sshd: .TH\n"),
+        ("access.log", b"GET / 200\n"),
+        ("dump.sql", b"CREATE TABLE pear (id int);\n"),
+        ("rows.csv", b"id,name\n1,pear\n"),
+        ("pear.ps", b"%!PS-Adobe-3.0\n(Green) show\n"),
+        ("pear", bytes(1000)),
     ],
 )
 def test_other_packed_files_are_binary(reader: SandboxedReader, name: str, data: bytes):
     with pytest.raises(NotIndexable, match="binary"):
-        reader.read(data, name)
+        reader.read(gzip.compress(data), f"{name}.gz")
+
+
+def test_what_only_begins_like_a_packed_file_is_binary(reader: SandboxedReader):
+    with pytest.raises(NotIndexable, match="binary"):
+        reader.read(b"\x1f\x8b\0 no archive", "pear.md.gz")
 
 
 @pytest.mark.parametrize("name", ["pear.1.gz", "pear.md.gz"])

@@ -5,17 +5,16 @@ No strategy would find it: what stands there need not hold a word of the query.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import takewhile
 
 from msgspec.structs import replace
 
 from concord.answering.retrieval import Place, Retrieval
-from concord.ranking.ballots import Ballots, with_votes
 from concord.storage import Catalog
 from concord.text.citation import Citation
 from concord.text.line_places import places_in
-from concord.types import Candidate, Chunk, ChunkId, Document, Filter, Query
+from concord.types import Chunk, Document, Filter, Query
 
 STRATEGY = "place"  # what such a passage is found by
 MOST_LOOKED = 8  # places of one query
@@ -27,17 +26,8 @@ def with_place(found: Retrieval, catalog: Catalog) -> Retrieval:
     if place is None:
         return found
     if place.chunk_id not in found.ballots.votes:
-        found = found.with_ballots(_with_vote(found, place.chunk_id))
+        found = found.with_votes([place.chunk_id], STRATEGY)
     return replace(found, place=place)
-
-
-def _with_vote(found: Retrieval, chunk_id: ChunkId) -> Ballots:
-    ballots, vote = found.ballots, Candidate(chunk_id, STRATEGY, "lexical", found.query.candidates + 1, 0.0)
-    near: Mapping[ChunkId, float] = {}
-    if found.cosines and ballots.semantic:
-        near = found.cosines.compare(found.query.meaning, [vote]).cosines()
-    feedback = {**ballots.feedback, **near} if ballots.feedback else {}
-    return replace(with_votes(ballots, [vote], cosine=near), feedback=feedback, copies=ballots.copies)
 
 
 def _passage(query: Query, catalog: Catalog) -> Place | None:

@@ -7,7 +7,7 @@ query is then moved towards its first hits (pseudo-relevance feedback, Rocchio 1
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -17,7 +17,7 @@ from concord.answering.deadline import Deadline
 from concord.answering.poll import Poll, Polling
 from concord.answering.tools import SearchTools
 from concord.ranking import rarity
-from concord.ranking.ballots import Ballots, merge_votes
+from concord.ranking.ballots import Ballots, merge_votes, with_votes
 from concord.ranking.blend import POOL, are_few, blend
 from concord.ranking.context import Context
 from concord.ranking.named.asked_names import asked_names, is_literal
@@ -57,6 +57,19 @@ class Retrieval(Struct, frozen=True):
     def with_ballots(self, ballots: Ballots) -> Retrieval:
         """Return the same with other ballots."""
         return replace(self, ballots=ballots, blended=None)
+
+    def with_votes(self, chunk_ids: Iterable[ChunkId], strategy: str) -> Retrieval:
+        """Return the same with chunks that were looked for in another way, behind what words have found."""
+        last, ballots = self.query.candidates + 1, self.ballots
+        votes = [Candidate(chunk_id, strategy, "lexical", last, 0.0) for chunk_id in chunk_ids]
+        if not votes:
+            return self
+        near: Mapping[ChunkId, float] = {}
+        if self.cosines and ballots.semantic:
+            near = self.cosines.compare(self.query.meaning, votes).cosines()
+        feedback = {**ballots.feedback, **near} if ballots.feedback else {}
+        added = with_votes(ballots, votes, cosine=near)
+        return self.with_ballots(replace(added, feedback=feedback, copies=ballots.copies))
 
     @property
     def degraded(self) -> tuple[Degraded, ...]:

@@ -132,7 +132,7 @@ _BY_LANGUAGE = {
 }
 
 # Known, and without an extractor of ours: an installed one whose name is the extension reads them.
-_UNSUPPORTED = frozenset(("doc", "ppt", "xls", "mobi", "azw3", "msg", "pages", "numbers", "key"))
+_UNSUPPORTED = frozenset(("doc", "ppt", "xls", "mobi", "azw3", "msg", "pages", "numbers", "key", "ps", "eps"))
 
 LOG = frozenset(("log", "out", "err"))  # of a program: text, and of no end
 _SETTINGS = frozenset(("sshd_config", "ssh_config", "gitconfig"))
