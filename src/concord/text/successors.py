@@ -59,7 +59,8 @@ def declares(details: Mapping[str, Json]) -> bool:
 def status_of(text: str) -> str | None:
     """Return what the status of a decision record in Markdown says of others, a line each, if anything.
 
-    A text with several statuses is a list of records, not a record; a status in a listing is an example.
+    A text with several statuses is a list of records, not a record, and one without says of things what
+    replaces which (`Replaces: Redis`); a status in a listing is an example.
     """
     said: list[str] = []
     statuses, headings, is_status = 0, 0, False  # whether the section is one
@@ -73,7 +74,7 @@ def status_of(text: str) -> str | None:
         elif is_status or headings <= 1 and _OWN_LABEL.match(line):
             said.append(line)
     told = [line for line in said if _REPLACED.search(line) or _REPLACES.search(line)]
-    if not told or statuses > 1:
+    if not told or statuses != 1:
         return None
     return "\n".join(line for line in said if line in told or _PENDING.match(line))
 
