@@ -105,7 +105,8 @@ def _groups(
         return _with_what_follows(sections, tokens, size)
     across = extracted.type == "code" or _is_short(extracted, tokens, size)
     groups = _joined(sections, tokens, size, is_code=extracted.type == "code", across_headings=across)
-    return _without_scraps(groups, tokens, size) if extracted.type in _PAGES else groups
+    is_page = extracted.type in _PAGES and extracted.language != "cards"  # no two people or events are one
+    return _without_scraps(groups, tokens, size) if is_page else groups
 
 
 def _is_short(extracted: Extracted, tokens: Tokens, size: ChunkSize) -> bool:
