@@ -152,6 +152,12 @@ def test_a_listing_between_backticks_has_no_headings():
     assert headings(FENCED.format("````")) == [("Rules",), ("foo",), ("foo", "bar")]  # nothing closes it
 
 
+def test_a_listing_may_begin_directly_below_longer_words():
+    text = "Rules\n=====\n\nRun this:\n```\nmake\n\n```\n\nCosts\n=====\n\n"
+    text += "And:\n```\nmake\n```\n\nUse\n===\n\nIt.\n"
+    assert headings(text) == [("Rules",), ("Costs",), ("Use",)]
+
+
 def test_backticks_directly_below_words_underline_them():
     text = "Rules\n`````\n\nOne.\n\nfoo\n===\n\nTwo.\n\nCosts\n`````\n\nThree.\n"
     assert headings(text) == [("Rules",), ("Rules", "foo"), ("Costs",)]

@@ -25,7 +25,7 @@ _ROLE = re.compile(r":[a-z][a-z:+-]*:`[~!]?([^`<>]+?)(?:[ \t]*<[^`<>]*>)?`")
 _FENCE = re.compile(r"([-.])\1{3,}[ \t]*$", re.MULTILINE)
 _ANNOUNCED = re.compile(r"^[ \t]*[^:\s][^\n]*:\s*\Z", re.MULTILINE)  # not by :members: of reStructuredText
 _LONGEST_LISTING = 40  # paragraphs, or every line of dashes would be compared with all that follow
-# Markdown has them between two lines of backticks; one directly below words underlines them.
+# Markdown has them between two lines of backticks; one directly below words, and no shorter, underlines them.
 _BACKTICKS = re.compile(r"^(?P<marks>`{3,})(?P<about>[^`\n]*+)$", re.MULTILINE)
 
 _MODE_LINE = re.compile(r"-\*-[^\n]*\boutline\b[^\n]*-\*-")
@@ -103,12 +103,12 @@ def _between_backticks(text: str) -> Iterator[Range]:
         if marks and is_bare and count >= marks:
             yield begin, fence.start()
             marks = 0
-        elif not marks and not (is_bare and _is_below_words(text, fence.start())):
+        elif not marks and not (is_bare and 0 < len(_line_above(text, fence.start())) <= count):
             begin, marks = fence.start(), count
 
 
-def _is_below_words(text: str, at: int) -> bool:
-    return not text.endswith("\n\n", 0, at) and at > 0
+def _line_above(text: str, at: int) -> str:
+    return text[text.rfind("\n", 0, max(0, at - 1)) + 1 : at].strip()
 
 
 def _within(ranges: Sequence[Range], paragraphs: Sequence[Range]) -> set[int]:
