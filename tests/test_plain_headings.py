@@ -108,6 +108,7 @@ def test_a_rule_below_a_sentence_that_is_longer_than_it_underlines_nothing():
     text = f"Changes\n-------\n\na.  A knot is a synonym for a bow.\n{rule}\n\nb.  A rope was fixed.\n"
     assert headings(text) == [("Changes",)]
     assert headings("Ropes etc.\n----------\n\nA rope.\n") == [("Ropes etc.",)]
+    assert headings(f"Chapter 1.\n{rule}\n\nA rope.\n") == [("Chapter 1.",)]
 
 
 @pytest.mark.parametrize(

@@ -34,9 +34,8 @@ _STARS_UNDER_A_STAR = re.compile(r"^\*[ \t]\S.*\n(?:[^\S\n]*+\n)++\*\*[ \t]\S", 
 _STARRED = re.compile(r"(\*{1,6})[ \t]+(\S.*)")
 _OUTERMOST = "* "  # the style of headings with one star
 
-_MORE_THAN_A_TITLE = (
-    2  # characters by which a line may be longer than what it underlines, if that is a sentence
-)
+# Words of a sentence, which a line may rule off that is longer than it by more characters than these.
+_LEAST_OF_SENTENCE, _MORE_THAN_A_TITLE = 4, 2
 _VERSION = re.compile(r"\d\.\d")
 
 Range = tuple[int, int]
@@ -157,11 +156,15 @@ def _underlined(text: str, start: int, end: int) -> Title | None:
     title = title.strip()
     if not 0 < len(title) <= min(len(below), _LONGEST_TITLE) or not _UNDERLINE.match(below):
         return None
-    is_ruled_off = title.endswith((".", ";", ",")) and len(below) > len(title) + _MORE_THAN_A_TITLE
-    if is_ruled_off or _UNDERLINE.match(title):
+    is_longer = len(below) > len(title) + _MORE_THAN_A_TITLE
+    if is_longer and _is_sentence(title) or _UNDERLINE.match(title):
         return None
     body = min(end, start + sum(len(line) + 1 for line in lines[:used]))
     return Title(above + below[0], title, body)
+
+
+def _is_sentence(title: str) -> bool:
+    return title.endswith((".", ";", ",")) and len(title.split()) >= _LEAST_OF_SENTENCE
 
 
 def _starred(text: str, start: int, end: int) -> Title | None:
