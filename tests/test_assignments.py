@@ -183,6 +183,16 @@ def test_the_line_that_sets_a_key_comes_first_and_is_shown(tmp_path: Path, query
     assert "bantime = 10m" in first.snippet
 
 
+def test_a_file_whose_name_begins_with_a_dot_is_called_like_no_name(tmp_path: Path):
+    others = "".join(f"  OTHER_{n}: {n}\n" for n in range(20))
+    write(tmp_path / "code" / ".ci.yml", f"stages:\n  - build\nvariables:\n  MAX_TRIES: 5\n{others}")
+    write(tmp_path / "code" / "conf.py", "MAX_TRIES = 3\n")
+    with opened(tmp_path) as kb:
+        kb.add(tmp_path / "code")
+        found = [hit.document.path for hit in kb.search("MAX_TRIES", mode="fts5").hits]
+    assert found == ["code/conf.py", "code/.ci.yml"]
+
+
 @pytest.mark.parametrize(
     ("file", "line"), [("sshd_config", "MaxSessions 10"), ("nginx.conf", "MaxSessions 10;")]
 )

@@ -38,7 +38,7 @@ def test_a_chapter_that_is_listed_twice_is_read_once():
     assert extracted.text == "Words."
 
 
-def test_a_book_whose_files_have_a_document_type_is_read_and_one_with_entities_is_not():
+def test_a_book_whose_files_have_a_document_type_is_read_and_one_that_unfolds_is_not():
     kind = '<!DOCTYPE package PUBLIC "+//ISBN 0-9673008-1-9//DTD OEB 1.2 Package//EN" "http://example.org/a.dtd">'
     listed = '<item id="a" href="one.xhtml" media-type="application/xhtml+xml"/><itemref idref="a"/>'
     page = '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.1//EN" "a.dtd"><html><body><p>Words.</p></body></html>'
@@ -51,6 +51,8 @@ def test_a_book_whose_files_have_a_document_type_is_read_and_one_with_entities_i
     assert BookExtractor().extract(book(kind), "a.epub").text == "Words."
     with pytest.raises(Damaged, match="entities"):
         BookExtractor().extract(book('<!DOCTYPE package [<!ENTITY a "b">]>'), "a.epub")
+    with pytest.raises(Damaged, match="attributes"):  # each of many elements would have that long value
+        BookExtractor().extract(book('<!DOCTYPE package [<!ATTLIST item b CDATA "c">]>'), "a.epub")
 
 
 def test_a_protected_book_says_so_and_one_with_protected_fonts_is_read():

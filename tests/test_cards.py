@@ -111,3 +111,16 @@ def test_an_event_is_found_by_its_day(tmp_path: Path):
         kb.add(tmp_path / "home")
         first = kb.search("dentist on 20 November 2026").hits[0]
     assert "Dentist, Dr. Braun" in first.chunk.text
+
+
+def test_people_stay_apart_each_under_their_name(tmp_path: Path):
+    people = "".join(
+        f"BEGIN:VCARD\nFN:Anna {n}\nTEL:+49 30 {n}{n}\nEMAIL:p{n}@example.org\nORG:Firm {n}\nEND:VCARD\n"
+        for n in range(20)
+    )
+    write(tmp_path / "home" / "people.vcf", people)
+    with opened(tmp_path) as kb:
+        kb.add(tmp_path / "home")
+        first = kb.search("phone of Anna 7").hits[0].chunk
+    assert first.heading == ("Anna 7",)
+    assert first.text.count("Anna") == 1

@@ -296,6 +296,13 @@ def test_scraps_of_a_page_whose_headings_are_all_top_level_are_joined_with_a_nei
         assert [piece.text for piece in assert_valid(page)] == joined
 
 
+@pytest.mark.parametrize("title", ["How do {} ropes hold?", "2026-01-{}", "Monday, {} January 2026"])
+def test_questions_and_days_stay_apart_however_short(title: str):
+    parts = [f"## {title.format(n)}\n\nwell" for n in range(10, 20)]
+    page = Extracted("\n\n".join(parts), "markdown")
+    assert [piece.text for piece in assert_valid(page, ChunkSize(60, 80, 8))] == parts
+
+
 def test_a_scrap_stays_alone_where_no_neighbour_has_room_for_it():
     words = "one two three four five six seven eight nine ten eleven twelve " * 2
     parts = ["## vac\n\ncleans", f"## How\n\n{words}".strip()]
@@ -692,3 +699,10 @@ def test_the_documents_of_installed_packages_all_give_valid_chunks():
             assert_valid(Extracted(text, "text"), SMALL)
             checked += 1
     assert checked > 5
+
+
+def test_questions_and_days_below_a_title_are_not_joined_however_short():
+    for entries in (["Why?", "When?", "Who?"], ["2026-05-01", "2 May 2026", "Friday, 2026-05-08"]):
+        text = "# List\n\n" + "\n\n".join(f"## {entry}\n\n{sentences(2)}" for entry in entries)
+        found = [piece.heading[1:] for piece in markdown(text)]
+        assert found == [(entry,) for entry in entries]

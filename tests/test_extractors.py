@@ -64,6 +64,8 @@ PAGE = b".TH PEAR 1\n.SH NAME\npear \\- a fruit\n"
         ("PEAR.TXT", b"Pears are green.\n"),
         ("README.Debian", b"Pears for Debian\n-----------------\n\nGreen.\n"),
         ("changelog", b"pear (1.0) unstable; urgency=low\n\n  * Green.\n"),
+        ("NEWS.24", b"Pears 24\n\nGreen, since 10:00:00.\n\nRipe.\n"),
+        ("catalog.d-notes", b"Pears are green.\n"),
         ("v2.38-ReleaseNotes", b"Pears 2.38\n\nGreen.\n"),
         ("pear.html", b"<html><body><h1>Pear</h1><p>Green.</p></body></html>"),
         ("pear.pdf", make_pdf([["Green pears."]])),
@@ -84,6 +86,9 @@ def test_a_document_that_is_packed_is_read_as_if_it_were_not(reader: SandboxedRe
         ("rows.csv", b"id,name\n1,pear\n"),
         ("pear.ps", b"%!PS-Adobe-3.0\n(Green) show\n"),
         ("pear", bytes(1000)),
+        ("messages-20261117", b"Nov 17 10:00:00 host sshd: pears\n" * 9),
+        ("access_log.12", b'::1 - - [17/Nov/2026:10:00:00 +0000] "GET /pear" 200\n'),
+        ("trace.log-20261117", b"Pears were green.\n"),
     ],
 )
 def test_other_packed_files_are_binary(reader: SandboxedReader, name: str, data: bytes):

@@ -108,6 +108,7 @@ def test_a_rule_below_a_sentence_that_is_longer_than_it_underlines_nothing():
     text = f"Changes\n-------\n\na.  A knot is a synonym for a bow.\n{rule}\n\nb.  A rope was fixed.\n"
     assert headings(text) == [("Changes",)]
     assert headings("Ropes etc.\n----------\n\nA rope.\n") == [("Ropes etc.",)]
+    assert headings(f"Chapter 1.\n{rule}\n\nA rope.\n") == [("Chapter 1.",)]
 
 
 @pytest.mark.parametrize(
@@ -150,6 +151,12 @@ FENCED = "Rules\n=====\n\nAn example:\n\n````` example\n\nfoo\n===\n\n```\n\nbar
 def test_a_listing_between_backticks_has_no_headings():
     assert {*headings(FENCED.format("`````"))} == {("Rules",)}
     assert headings(FENCED.format("````")) == [("Rules",), ("foo",), ("foo", "bar")]  # nothing closes it
+
+
+def test_a_listing_may_begin_directly_below_longer_words():
+    text = "Rules\n=====\n\nRun this:\n```\nmake\n\n```\n\nCosts\n=====\n\n"
+    text += "And:\n```\nmake\n```\n\nUse\n===\n\nIt.\n"
+    assert headings(text) == [("Rules",), ("Costs",), ("Use",)]
 
 
 def test_backticks_directly_below_words_underline_them():

@@ -140,6 +140,7 @@ def test_a_chain_is_kept_as_it_is_told():
         ("# Queues\n\n- Status: accepted\n- **Supersedes:** ADR-3\n", "- **Supersedes:** ADR-3"),
         ("# Queues\n\nStatus: proposed\n\nSupersedes: ADR-3\n", "proposed\nSupersedes: ADR-3"),
         ("# Queues\n\nIt replaces polling.\n\n## Why\n\nReplaces: polling\n", None),
+        ("# Valkey\n\nA store of keys.\n\n- **Replaces:** [Redis](redis.md)\n", None),  # no record
         ("# How to\n\n```\n# 3. Polling\n\nStatus: superseded by ADR-7\n```\n", None),
     ],
 )
@@ -186,6 +187,13 @@ def test_a_status_may_say_that_it_replaces_several_records(status: str):
         "Accepted; does not replace ADR-3",
         "Proposed, supersedes ADR-3",
         "Rejected. Supersedes ADR-3",
+        "In review, supersedes ADR-3",
+        "Not accepted, supersedes ADR-3",
+        "On hold; supersedes ADR-3",
+        "To be decided: supersedes ADR-3",
+        "WIP. Replaces ADR-3",
+        "Supersedes ADR-3 (partly)",
+        "Accepted. Replaces ADR-3, in part",
         "Supersedes [9](0009.md), see also [3](0003.md)",
         "Supersedes most of ADR-3",
     ],

@@ -259,6 +259,28 @@ def test_an_identifier_that_other_texts_have_than_the_first_results_is_named(que
     assert shelf.search(query, mode="fts5").note == told
 
 
+def test_the_words_of_an_identifier_are_not_taken_for_it():
+    notes = {
+        "Limits": "The max connections of a server are set in its file.",
+        "Old": "It was oldMax_connections.",
+    }
+    answer = library(notes).search("where does a server set max_connections", mode="fts5")
+    assert answer.hits
+    assert answer.note is None
+
+
+def test_an_identifier_that_stands_in_a_heading_of_the_first_results_is_not_said_to_be_elsewhere(
+    tmp_path: Path,
+):
+    rows = "\n\n".join(f"Clients wait a patient while for server {n} of the pool." for n in range(90))
+    (tmp_path / "page.md").write_text(f"# Guide\n\n## headersTimeout\n\n{rows}\n")
+    kb = library({})
+    kb.add(tmp_path)
+    answer = kb.search("headersTimeout while a patient client waits for server 80", mode="fts5", top=1)
+    assert "headersTimeout" not in answer.hits[0].chunk.text
+    assert answer.note is None
+
+
 def test_words_that_no_text_has_are_not_named_where_words_were_not_asked_for():
     assert library().search("login Grafana", mode="semantic").note is None
 

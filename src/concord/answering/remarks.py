@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import starmap
 
 from msgspec.structs import replace
 
 from concord.answering.cascade import Rescue, budget_ms
+from concord.answering.passages import indexed
 from concord.answering.retrieval import Retrieval
 from concord.answering.tools import SearchTools
 from concord.answering.understand import MAX_EF_SEARCH
@@ -17,7 +19,7 @@ from concord.ranking.blend import MOSTLY_KNOWN
 from concord.ranking.calibrate import HALF_READ
 from concord.ranking.fuse import rrf
 from concord.text.contains import contains
-from concord.types import Answer, Query
+from concord.types import Answer, ChunkId, Query
 from concord.worker_threads import run_within
 
 RELATED = 10  # chunks whose documents may be suggested
@@ -82,7 +84,7 @@ def _elsewhere(found: Retrieval, answer: Answer, tools: SearchTools) -> str | No
         return None
     from concord.answering.suggest import is_spelt_otherwise, words_elsewhere  # late: few have a filter
 
-    texts = [f"{hit.document.title}\n{hit.chunk.text}" for hit in answer.hits]
+    texts = _texts(answer)
     words = [
         word
         for word in words_elsewhere(found.query, texts, tools.store.lexical)
@@ -101,10 +103,16 @@ def _below(found: Retrieval, answer: Answer, tools: SearchTools) -> str | None:
         return None
     from concord.answering.suggest import names_below  # late: most queries name nothing
 
-    texts = [f"{hit.document.title}\n{hit.chunk.text}" for hit in answer.hits]
-    names = names_below(found.query, texts, tools.store.lexical)
+    def read(chunk_ids: list[ChunkId]) -> Iterator[str]:
+        return starmap(indexed, tools.store.catalog.read(chunk_ids).values())
+
+    names = names_below(found.query, _texts(answer), tools.store.lexical, read)
     told = f"the first results do not hold {_enumerated(names)}, other texts do: ask for the name alone"
     return told if names else None
+
+
+def _texts(answer: Answer) -> list[str]:
+    return [indexed(hit.chunk, hit.document) for hit in answer.hits]
 
 
 def _words(words: Sequence[str]) -> str:

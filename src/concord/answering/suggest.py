@@ -41,6 +41,7 @@ _WORDS = pattern(r"[^\W\d_]+(?:-[^\W\d_]+)*")  # one word, or several with hyphe
 _HYPHENS = dict.fromkeys(map(ord, "-\u00ad\u2010\u2011"))
 LEAST_LETTERS = 3  # of a word that is said to be nowhere
 FIRST_FEW = 3  # results: who reads them and finds no trace of a name takes them for what is known of it
+MOST_READ = 10  # texts with the words of a name, in which it is looked for as it was typed
 
 # A word → words like it, with how many chunks hold each.
 LikeWords = Callable[[str], Sequence[tuple[str, int]]]
@@ -114,13 +115,23 @@ def _is_telling(word: str, words: Sequence[str], query: Query) -> bool:
     return len(words) == 1 or 2 * commoner > len(words) - 1
 
 
-def names_below(query: Query, texts: Sequence[str], index: LexicalIndex) -> list[str]:
-    """Return the identifiers of a question, if none of the first texts found has any, that others have."""
+def names_below(
+    query: Query, texts: Sequence[str], index: LexicalIndex, read: Callable[[list[ChunkId]], Iterable[str]]
+) -> list[str]:
+    """Return the identifiers of a question, if none of the first texts found has any, that others have.
+
+    The index finds them by their words, and max connections for max_connections: `read` gives the texts.
+    """
     names = [name for name in query.entities if is_identifier(name)][:MAX_WORDS]
     if names == [query.text.strip()] or any(mentioned(names, text) for text in texts[:FIRST_FEW]):
         return []
-    below = {name for text in texts[FIRST_FEW:] for name in mentioned(names, text)}
-    return [name for name in names if name in below] or [n for n in names if _is_found(n, query, index)]
+    if below := {name for text in texts[FIRST_FEW:] for name in mentioned(names, text)}:
+        return [name for name in names if name in below]
+    matches = {name: match for name in names if (match := word_match(name))}
+    found = {name: index.search(match, query.filter, MOST_READ) for name, match in matches.items()}
+    return [
+        name for name, ids in found.items() if mentioned([name], "\n".join(read([i.chunk_id for i in ids])))
+    ]
 
 
 def _plain_words(words: Sequence[str], query: Query) -> list[str]:

@@ -13,7 +13,7 @@ from concord.ranking.entities import entities
 from concord.ranking.frames import unframed
 from concord.text.parse import Dashed, Parsed, dashed, parse, prune
 from concord.text.spellings import other_spellings
-from concord.text.terms import with_spellings
+from concord.text.terms import loose_words, with_spellings
 from concord.types import Filter, Query, Request, Source
 
 if TYPE_CHECKING:
@@ -128,7 +128,9 @@ def _with_parts(query: Query, lexical: LexicalIndex, most: float) -> Query:
     """
     from concord.text.compounds import likeliest, splits  # late: most queries have no such word
 
-    unknown = sorted((word for word in query.words if not query.frequencies.get(word)), key=len)[-MOST_APART:]
+    quoted = {word for phrase in query.phrases for word in loose_words(phrase)}  # asked for as they are
+    missing = (word for word in query.words if not query.frequencies.get(word) and word not in quoted)
+    unknown = sorted(missing, key=len)[-MOST_APART:]
     pairs = {word: list(splits(word)) for word in unknown}
     parts = {part for found in pairs.values() for pair in found for part in pair}
     if query.loose is None or not parts:

@@ -86,6 +86,7 @@ class CardsExtractor:
             clean("\n".join(line.text for line in lines)),
             "markdown",
             file_lines=tuple(line.number for line in lines),
+            language="cards",
         )
 
 

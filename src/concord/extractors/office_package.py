@@ -1,7 +1,8 @@
 """Office files and books are ZIP archives of XML parts: how a part is read without trusting it.
 
 Parts are unpacked and parsed piece by piece, so that what unfolds beyond all measure is noticed before it is
-in memory; entities, which unfold while they are parsed, are refused: no Office program declares any.
+in memory; entities and values of attributes that are declared once and unfold while they are parsed, are
+refused: no Office program declares any.
 """
 
 from __future__ import annotations
@@ -144,11 +145,11 @@ def _parser(elements: Elements) -> expat.XMLParserType:
         elements.start(_local(name), {_local(key): value for key, value in attributes.items()})
 
     def refuse(*_: object) -> None:
-        raise Damaged("declares entities, which no Office program does")
+        raise Damaged("declares entities or attributes, which no Office program does")
 
     parser = expat.ParserCreate()
     parser.buffer_text = True
-    parser.EntityDeclHandler = refuse
+    parser.EntityDeclHandler = parser.AttlistDeclHandler = refuse
     parser.StartElementHandler = start
     parser.EndElementHandler = lambda name: elements.end(_local(name))
     parser.CharacterDataHandler = elements.text

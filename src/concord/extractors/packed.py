@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from gzip import BadGzipFile, GzipFile
 from io import BytesIO
 
 from concord.errors import Damaged, NotIndexable
 from concord.extractors.decode import HEAD_BYTES
-from concord.extractors.formats import LOG, MANUAL, Refusal, detect, extension, may_be_manual
+from concord.extractors.formats import LOG, MANUAL, Refusal, by_name, detect, extension, may_be_manual
 
 MAX_UNPACKED = 20_000_000  # bytes; the manual page of bash, a long one, has 400,000
 _ENDING = ".gz"
 _MAGIC = b"\x1f\x8b"
+_TIME = re.compile(rb"\b\d\d:\d\d:\d\d\b")
+_LOG_IN_NAME = re.compile(r"[._]log[._-]", re.IGNORECASE)
 
 
 def unpacked(data: bytes, name: str) -> tuple[bytes, str] | None:
@@ -41,9 +44,18 @@ def unpacked(data: bytes, name: str) -> tuple[bytes, str] | None:
 
 def _is_document(name: str, head: bytes) -> bool:
     form = detect(name, head)
-    if isinstance(form, Refusal) or form.type in ("data", "code") or extension(name) in LOG:
+    if isinstance(form, Refusal) or form.type in ("data", "code") or _is_log(name, head):
         return False
     return form == MANUAL or not may_be_manual(name)  # else a log that was rotated, such as syslog.1.gz
+
+
+def _is_log(name: str, head: bytes) -> bool:
+    """Whether a file is a log, also one rotated by date, which has no ending: access.log-20240131."""
+    if extension(name) in LOG:
+        return True
+    lines = [line for line in head.splitlines() if line.strip()]
+    is_timed = 2 * sum(_TIME.search(line) is not None for line in lines) > len(lines)
+    return by_name(name) is None and (is_timed or _LOG_IN_NAME.search(name) is not None)
 
 
 def _rest(file: GzipFile) -> bytes:

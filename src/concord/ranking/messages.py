@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from concord.ranking.questions import asks
+from concord.ranking.words import words
 from concord.text.pattern import pattern
 from concord.text.stopwords import is_stop_word
 
@@ -73,8 +75,8 @@ def literal_parts(text: str) -> tuple[str, ...]:
     body = _body(text)
     parts = tuple(part for one in _VALUE.split(body) if (part := one.strip(_AROUND)) and _WORD.search(part))
     is_message = parts != (text.strip(_AROUND),)  # it has values, or begins like one
-    words = [word for part in parts for word in _PLAIN_WORD.findall(part)]
-    telling = sum(not is_stop_word(word) for word in words)
+    plain = [word for part in parts for word in _PLAIN_WORD.findall(part)]
+    telling = sum(not is_stop_word(word) for word in plain)
     is_long_enough = LEAST_OUTSIDE <= sum(len(_WORD.findall(part)) for part in parts) <= MOST_OUTSIDE
     return parts if is_message and is_long_enough and telling >= LEAST_TELLING else ()
 
@@ -85,13 +87,15 @@ def saying(text: str) -> Callable[[str], bool] | None:
     It says the parts one soon after another, and in the place of values no number that was not asked about:
     `error 5011 when starting` is not what a program has printed as `error 5012 when starting`. In the place
     of one in double quotes it has something in quotes, or a placeholder: the quotes may as well be a user's,
-    who asks for that phrase alone.
+    who asks for that phrase alone. In a question they always are.
     """
     parts = literal_parts(text)
     if not parts:
         return None
     body, numbers = _body(text).strip(_AROUND), {*_NUMBER.findall(text)}
     quoted = sum(value[0].startswith(('"', "“", "„")) for value in _VALUE.finditer(body))
+    if quoted and asks(text, words(text)):
+        return None
     form = re.compile(_form(parts, body), re.IGNORECASE)
 
     def is_like(values: str) -> bool:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from concord.text.characters import folded
+from concord.text.stem import stem
 from concord.text.unspaced import has_unspaced
 
 LEAST_PART = 4  # letters: shorter words stand in too many others by chance
+LEAST_STEM = 3  # letters: by its stem, the iing of a mistyped settliing would be known wherever i is
 LONGEST = 32  # letters of a word that is taken apart
 _LINKS = ("", "s", "es", "n", "en", "e", "er")  # what joins two German words, and belongs to neither
 
@@ -23,8 +25,12 @@ def splits(word: str) -> Iterator[Parts]:
     for end in range(LEAST_PART, len(token) - LEAST_PART + 1):
         for link in _LINKS:
             begin = end + len(link)
-            if token.startswith(link, end) and len(token) - begin >= LEAST_PART:
-                yield token[:end], token[begin:]
+            if token.startswith(link, end) and _are_words(parts := (token[:end], token[begin:])):
+                yield parts
+
+
+def _are_words(parts: Parts) -> bool:
+    return all(len(part) >= LEAST_PART and len(stem(part)) >= LEAST_STEM for part in parts)
 
 
 def likeliest(pairs: Iterable[Parts], known: set[str]) -> Parts | None:

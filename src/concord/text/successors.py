@@ -25,8 +25,11 @@ _REPLACED = re.compile(_SAID.format(r"(?:super[sc]eded|replaced)\s+by"), re.IGNO
 _REPLACES = re.compile(_SAID.format(r"(?:super[sc]edes|replaces)"), re.IGNORECASE)
 # What a record says that holds not yet, or never will: it has replaced nothing.
 _PENDING = re.compile(
-    r"\W{0,9}(?:draft|proposed|proposal|pending|rejected|declined|withdrawn|rfc)\b", re.IGNORECASE
+    r"\W{0,9}(?:draft|proposed|proposal|pending|rejected|declined|withdrawn|rfc|wip|tbd|not\s|to\s+be\s|on\s+hold"
+    r"|deferred|postponed|abandoned|(?:in|under)\s+(?:review|discussion|progress|consideration|development))\b",
+    re.IGNORECASE,
 )
+_PARTLY = re.compile(r"\b(?:partly|partially|in\s+part|teilweise|zum\s+teil)\b", re.IGNORECASE)
 _LINK = re.compile(r"\[[^\]\n]{0,200}\]\(\s*<?([^)>\s]{1,300})|\[\[([^\]|#\n]{1,200})")
 _WHOLE_LINK = re.compile(r"\[[^\]\n]{0,200}\]\([^()\n]{1,300}\)|\[\[[^\]\n]{1,300}\]\]")
 _LISTED = re.compile(r"\s*[,;&]\s*|\s+(?:and|und)\s+", re.IGNORECASE)
@@ -59,7 +62,8 @@ def declares(details: Mapping[str, Json]) -> bool:
 def status_of(text: str) -> str | None:
     """Return what the status of a decision record in Markdown says of others, a line each, if anything.
 
-    A text with several statuses is a list of records, not a record; a status in a listing is an example.
+    A text with several statuses is a list of records, not a record, and one without says of things what
+    replaces which (`Replaces: Redis`); a status in a listing is an example.
     """
     said: list[str] = []
     statuses, headings, is_status = 0, 0, False  # whether the section is one
@@ -73,7 +77,7 @@ def status_of(text: str) -> str | None:
         elif is_status or headings <= 1 and _OWN_LABEL.match(line):
             said.append(line)
     told = [line for line in said if _REPLACED.search(line) or _REPLACES.search(line)]
-    if not told or statuses > 1:
+    if not told or statuses != 1:
         return None
     return "\n".join(line for line in said if line in told or _PENDING.match(line))
 
@@ -113,7 +117,7 @@ def successors(documents: Sequence[Document], root: str) -> dict[str, str]:
 def _named(details: Mapping[str, Json], keys: frozenset[str]) -> Iterator[str]:
     """Yield the names that details have under such keys, and those that the status has.
 
-    What is only proposed, or was rejected, has replaced nothing.
+    What is only proposed, or was rejected, has replaced nothing, and what is replaced in part still holds.
     """
     told = {key.casefold().replace("-", "_").replace(" ", "_"): value for key, value in details.items()}
     status = str(told.get(_STATUS, "")).split("\n")
@@ -122,7 +126,8 @@ def _named(details: Mapping[str, Json], keys: frozenset[str]) -> Iterator[str]:
     for key in told.keys() & keys:
         yield from _texts(told[key])
     saying = _REPLACED if keys is _BY else _REPLACES
-    for said in filter(None, map(saying.search, status)):
+    whole = (line for line in status if not _PARTLY.search(line))
+    for said in filter(None, map(saying.search, whole)):
         name = said[1] if said[1].count(")") <= said[1].count("(") else said[1].rpartition(")")[0]
         yield from _each(name) if keys is _OF else [name]
 

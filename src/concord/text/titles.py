@@ -25,7 +25,7 @@ _ROLE = re.compile(r":[a-z][a-z:+-]*:`[~!]?([^`<>]+?)(?:[ \t]*<[^`<>]*>)?`")
 _FENCE = re.compile(r"([-.])\1{3,}[ \t]*$", re.MULTILINE)
 _ANNOUNCED = re.compile(r"^[ \t]*[^:\s][^\n]*:\s*\Z", re.MULTILINE)  # not by :members: of reStructuredText
 _LONGEST_LISTING = 40  # paragraphs, or every line of dashes would be compared with all that follow
-# Markdown has them between two lines of backticks; one directly below words underlines them.
+# Markdown has them between two lines of backticks; one directly below words, and no shorter, underlines them.
 _BACKTICKS = re.compile(r"^(?P<marks>`{3,})(?P<about>[^`\n]*+)$", re.MULTILINE)
 
 _MODE_LINE = re.compile(r"-\*-[^\n]*\boutline\b[^\n]*-\*-")
@@ -34,9 +34,8 @@ _STARS_UNDER_A_STAR = re.compile(r"^\*[ \t]\S.*\n(?:[^\S\n]*+\n)++\*\*[ \t]\S", 
 _STARRED = re.compile(r"(\*{1,6})[ \t]+(\S.*)")
 _OUTERMOST = "* "  # the style of headings with one star
 
-_MORE_THAN_A_TITLE = (
-    2  # characters by which a line may be longer than what it underlines, if that is a sentence
-)
+# Words of a sentence, which a line may rule off that is longer than it by more characters than these.
+_LEAST_OF_SENTENCE, _MORE_THAN_A_TITLE = 4, 2
 _VERSION = re.compile(r"\d\.\d")
 
 Range = tuple[int, int]
@@ -103,12 +102,12 @@ def _between_backticks(text: str) -> Iterator[Range]:
         if marks and is_bare and count >= marks:
             yield begin, fence.start()
             marks = 0
-        elif not marks and not (is_bare and _is_below_words(text, fence.start())):
+        elif not marks and not (is_bare and 0 < len(_line_above(text, fence.start())) <= count):
             begin, marks = fence.start(), count
 
 
-def _is_below_words(text: str, at: int) -> bool:
-    return not text.endswith("\n\n", 0, at) and at > 0
+def _line_above(text: str, at: int) -> str:
+    return text[text.rfind("\n", 0, max(0, at - 1)) + 1 : at].strip()
 
 
 def _within(ranges: Sequence[Range], paragraphs: Sequence[Range]) -> set[int]:
@@ -157,11 +156,15 @@ def _underlined(text: str, start: int, end: int) -> Title | None:
     title = title.strip()
     if not 0 < len(title) <= min(len(below), _LONGEST_TITLE) or not _UNDERLINE.match(below):
         return None
-    is_ruled_off = title.endswith((".", ";", ",")) and len(below) > len(title) + _MORE_THAN_A_TITLE
-    if is_ruled_off or _UNDERLINE.match(title):
+    is_longer = len(below) > len(title) + _MORE_THAN_A_TITLE
+    if is_longer and _is_sentence(title) or _UNDERLINE.match(title):
         return None
     body = min(end, start + sum(len(line) + 1 for line in lines[:used]))
     return Title(above + below[0], title, body)
+
+
+def _is_sentence(title: str) -> bool:
+    return title.endswith((".", ";", ",")) and len(title.split()) >= _LEAST_OF_SENTENCE
 
 
 def _starred(text: str, start: int, end: int) -> Title | None:
