@@ -15,6 +15,7 @@ from concord.cli.main import main
 from concord.config import load_settings
 from concord.errors import BackendDown, BadValue, ModelMismatch, StoreError
 from concord.files.memos import Memo, finished_at, finished_copy, read_memo, unfinished_copy, write_memo
+from concord.indexing import document_groups
 from concord.moving.migrate import migrate
 from concord.moving.same_stores import Copied, verify
 from concord.parts import Parts
@@ -311,7 +312,10 @@ def test_the_marks_of_copies_are_those_that_stores_hold_already():
     assert finished_at("") is finished_at('{"unfinished copy": 7}') is None
 
 
-def test_a_run_that_is_killed_while_it_updates_a_finished_copy_is_taken_up(pair: tuple[Store, Store]):
+def test_a_run_that_is_killed_while_it_updates_a_finished_copy_is_taken_up(
+    pair: tuple[Store, Store], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(document_groups, "GROUP_DOCUMENTS", 64)
     here, there = pair
     fill(here, 80)
     moved(here, there)

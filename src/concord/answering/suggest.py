@@ -18,6 +18,7 @@ from concord.ranking.words import bare_words
 from concord.text.characters import folded, has_digit
 from concord.text.contains import contains
 from concord.text.dates import month_number
+from concord.text.pattern import pattern
 from concord.text.quarters import quarters_in
 from concord.text.slips import is_slip
 from concord.text.stopwords import OTHERS, is_stop_word
@@ -36,6 +37,7 @@ MAX_TEXT = 200  # characters of a query that is suggested again, put right
 MAX_TITLE = 80  # characters; a longer title is a text
 _TITLES = 3
 LEAST_SWAPPED, MOST_SWAPPED = 5, 20  # letters of a word in which two may have changed places
+_WORDS = pattern(r"[^\W\d_]+(?:-[^\W\d_]+)*")  # one word, or several with hyphens between them
 _HYPHENS = dict.fromkeys(map(ord, "-\u00ad\u2010\u2011"))
 LEAST_LETTERS = 3  # of a word that is said to be nowhere
 FIRST_FEW = 3  # results: who reads them and finds no trace of a name takes them for what is known of it
@@ -113,9 +115,9 @@ def _is_telling(word: str, words: Sequence[str], query: Query) -> bool:
 
 
 def names_below(query: Query, texts: Sequence[str], index: LexicalIndex) -> list[str]:
-    """Return the identifiers of a query, if none of the first texts found has any, that others have."""
+    """Return the identifiers of a question, if none of the first texts found has any, that others have."""
     names = [name for name in query.entities if is_identifier(name)][:MAX_WORDS]
-    if any(mentioned(names, text) for text in texts[:FIRST_FEW]):
+    if names == [query.text.strip()] or any(mentioned(names, text) for text in texts[:FIRST_FEW]):
         return []
     below = {name for text in texts[FIRST_FEW:] for name in mentioned(names, text)}
     return [name for name in names if name in below] or [n for n in names if _is_found(n, query, index)]
@@ -128,7 +130,8 @@ def _plain_words(words: Sequence[str], query: Query) -> list[str]:
     """
     quarters = (one.written for one in quarters_in(query.text)) if has_digit(query.text) else ()
     whole = {*bare_words(query.text)}.difference(*(one.split() for one in quarters))
-    typed = {part for word in whole for part in word.split("-")}  # WLAN is a word of WLAN-Zertifikat
+    # WLAN is a word of WLAN-Zertifikat; of object->complex128, object is none.
+    typed = {part for word in whole for part in (word.split("-") if _WORDS.fullmatch(word) else [word])}
     alone = (word for word in words if word in typed and word.isalpha())
     plain = (word for word in alone if word.islower() or word.istitle() or word.isupper())
     return [word for word in plain if len(word) >= LEAST_LETTERS and not _says_nothing(word)]
