@@ -350,3 +350,12 @@ def test_what_is_found_by_a_keyword_and_a_name_is_found_by_words(
     assert answer.hits[0].found_by == ("fts_definition",)
     show(answer)
     assert "words (fts_definition)" in capsys.readouterr().out
+
+
+def test_a_long_definition_is_found_among_short_passages_that_only_look_like_one(tmp_path: Path):
+    project = routes(tmp_path)
+    for at in range(40):
+        (project / f"note{at}.py").write_text(f"# Of class route {at}.\n", "utf-8")
+    with opened(tmp_path) as kb:
+        kb.add(project)
+        assert kb.search("Route", mode="fts5").hits[0].document.path.endswith("road.py")

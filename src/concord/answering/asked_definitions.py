@@ -18,7 +18,7 @@ from concord.storage import Catalog, LexicalIndex, Store
 from concord.text.terms import any_of, phrase_match
 from concord.types import Candidate, Family, Match, Query
 
-MOST = 20  # passages that may be definitions
+MOST = 80  # passages that may be definitions: others that only say "class path" may be shorter, and so first
 KEYWORDS = (
     "class", "def", "func", "function", "fn", "fun", "struct", "enum", "union", "trait", "interface",
     "module", "namespace", "record", "type", "const", "let", "var", "define",
