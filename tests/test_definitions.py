@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from concord import KnowledgeBase
+from concord.answering.tools import SearchTools
+from concord.cli.hits import show
+from concord.errors import StoreError
 from concord.ranking.named.asked_names import asked_names
+from concord.search import search
+from concord.storage import LexicalIndex
+from concord.strategies.lexical import ExactWords, RelaxedWords
 from concord.text.term_lines import explained_at
+from concord.types import Answer, AnyOf, Match, Phrase, Request, Scored
 from support.recorders import write
 from support.small_library import library, opened, titles
 
@@ -256,7 +266,8 @@ def test_words_that_a_text_has_as_they_were_asked_are_no_name(tmp_path: Path):
         assert kb.search("source of income", mode="fts5").hits[0].document.path == "d/income.md"
 
 
-def test_a_definition_is_found_among_very_many_passages_that_mention_the_name_more_often(tmp_path: Path):
+def routes(tmp_path: Path) -> Path:
+    """Write a project where sixty files mention Route more often than the one that defines it."""
     project = tmp_path / "project"
     project.mkdir()
     for at in range(60):
@@ -264,7 +275,87 @@ def test_a_definition_is_found_among_very_many_passages_that_mention_the_name_mo
         (project / f"use{at}.py").write_text(f"def call{at}(Route):\n{uses}", "utf-8")
     steps = "".join(f"    def step_{n}(self):\n        return self.stops[{n}].name\n\n" for n in range(9))
     (project / "road.py").write_text(f"class Route:\n{steps}", "utf-8")
+    return project
+
+
+def test_a_definition_is_found_among_very_many_passages_that_mention_the_name_more_often(tmp_path: Path):
+    project = routes(tmp_path)
     for query in ("class Route", "where is Route defined"):
         with opened(tmp_path) as kb:
             kb.add(project)
             assert kb.search(query).hits[0].document.path.endswith("road.py"), query
+
+
+class WithoutPhrases:
+    """A lexical index that finds words, and does something else when phrases are looked for."""
+
+    def __init__(self, index: LexicalIndex, instead: Callable[[], object]) -> None:
+        self._index, self._instead = index, instead
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._index, name)
+
+    def search(self, match: Match, *given: Any) -> list[Scored]:
+        if isinstance(match, AnyOf) and all(isinstance(part, Phrase) for part in match.parts):
+            self._instead()
+        return self._index.search(match, *given)
+
+
+def searched(kb: KnowledgeBase, query: str, instead: Callable[[], object], deadline_ms: float) -> Answer:
+    index = kb.store.lexical
+    store: Any = SimpleNamespace(
+        catalog=kb.store.catalog, vectors=kb.store.vectors, lexical=WithoutPhrases(index, instead)
+    )
+    used = SearchTools(store, [ExactWords(index), RelaxedWords(index)], kb.settings, "default")
+    return search(Request(query, mode="fts5", deadline_ms=deadline_ms), used)
+
+
+def test_the_search_for_a_definition_may_be_late_or_fail_and_the_answer_is_there_all_the_same(tmp_path: Path):
+    release = threading.Event()
+
+    def fail() -> None:
+        raise StoreError("the disk is full")
+
+    with opened("memory://") as kb:
+        kb.add(routes(tmp_path))
+        try:
+            late = searched(kb, "Route", release.wait, 1500)
+        finally:
+            release.set()
+        failed = searched(kb, "Route", fail, 60_000)
+    assert [(one.strategy, one.reason) for one in late.degraded] == [
+        ("fts_definition", "no answer within 1500 ms")
+    ]
+    assert [(one.strategy, one.reason) for one in failed.degraded] == [("fts_definition", "the disk is full")]
+    assert late.hits
+    assert failed.hits
+
+
+def test_an_ordinary_word_is_looked_for_as_a_definition_only_where_code_mentions_it(tmp_path: Path):
+    for at in range(60):
+        write(tmp_path / "prose" / f"{at}.md", f"A route of type {at}, by road: route after route.\n")
+    with opened("memory://") as kb:
+        kb.add(tmp_path / "prose")
+        assert "fts_definition" not in kb.search("route", mode="fts5").timings_ms
+        kb.add(routes(tmp_path))
+        assert "fts_definition" in kb.search("route", mode="fts5").timings_ms
+
+
+def test_what_is_found_by_a_keyword_and_a_name_is_found_by_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    with opened(tmp_path) as kb:
+        kb.add(routes(tmp_path))
+        answer = kb.search("Route", mode="fts5")
+    assert answer.hits[0].found_by == ("fts_definition",)
+    show(answer)
+    assert "words (fts_definition)" in capsys.readouterr().out
+
+
+def test_a_long_definition_is_found_among_short_passages_that_only_look_like_one(tmp_path: Path):
+    project = routes(tmp_path)
+    for at in range(40):
+        (project / f"note{at}.py").write_text(f"# Of class route {at}.\n", "utf-8")
+    with opened(tmp_path) as kb:
+        kb.add(project)
+        assert kb.search("Route", mode="fts5").hits[0].document.path.endswith("road.py")

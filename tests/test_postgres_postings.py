@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import weakref
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from support.stores import postgres_store
 pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from concord.backends.postgres import indexing, upkeep
 from concord.backends.postgres.plain_words import ReadWords
+from concord.backends.postgres.segment import Growing
 from concord.backends.postgres.store import PostgresStore
 
 store = pytest.fixture(postgres_store)
@@ -78,6 +80,25 @@ def test_a_group_of_many_chunks_is_written_in_several_segments_and_found_as_if_i
     with closing(PostgresStore.open(server_url(), fresh_org())) as other:
         assert stored(other) == in_parts
         assert administrator.execute(segments, (other.org,)).fetchone() == (1, len(texts))
+
+
+def test_a_segment_that_is_written_takes_no_memory_while_the_next_ones_are(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+):
+    segments: list[weakref.ref[Growing]] = []
+    alive: list[int] = []
+
+    def growing(chunks: Any) -> Growing:
+        made = Growing(chunks)
+        segments.append(weakref.ref(made))
+        alive.append(sum(one() is not None for one in segments))
+        return made
+
+    monkeypatch.setattr(indexing, "_SEGMENT_CHUNKS", 10)
+    monkeypatch.setattr(indexing, "_growing", growing)
+    put(store, "docs/a.md", *(f"text {n}" for n in range(100)))
+    assert len(segments) > 10
+    assert max(alive) <= 3
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import re
 import subprocess
 import typing
 import unittest.mock
+from time import process_time
 
 import apsw
 import pytest
@@ -130,3 +131,10 @@ def test_a_short_word_whose_last_letter_stemming_changes_is_found_where_it_stand
     assert stem(word).endswith("i")
     assert list(candidates(f" brown {word} girl ", stem(word))) == [(6, word)]
     assert contains(f"A brown {word} girl", word)
+
+
+@pytest.mark.parametrize(("part", "term"), [("C++ ", "cplusx"), ("a ", "a b")])
+def test_a_long_text_is_looked_through_in_one_pass(part: str, term: str):
+    begun = process_time()
+    assert not contains(part * 200_000, term)
+    assert process_time() - begun < 1.5

@@ -72,7 +72,7 @@ def examine(request: Request, tools: SearchTools) -> Examined:
     timings, deadline = Timings(), Deadline(values.deadline_ms)
     glance = tools.glance or _glance_without_space(tools.store)
     retrieved = retrieve(request, values, tools, glance.sources, deadline, timings)
-    retrieved = _with_definitions(_with_place(retrieved, tools.store), tools.store)
+    retrieved = _with_definitions(_with_place(retrieved, tools.store), tools.store, deadline)
     tools = _uncalibrated_if_mute(tools, retrieved)
     with timings.stage("cascade"):
         rescued = rescue(request, mode, fusion, retrieved, tools)
@@ -127,13 +127,13 @@ def _with_place(found: Retrieval, store: Store) -> Retrieval:
     return with_place(found, store.catalog)
 
 
-def _with_definitions(found: Retrieval, store: Store) -> Retrieval:
+def _with_definitions(found: Retrieval, store: Store, deadline: Deadline) -> Retrieval:
     """Return what was found with definitions of the name that is asked for, if many passages mention it."""
     if len(found.ballots.lexical) < found.query.candidates:  # all that mention it were found
         return found
     from concord.answering.asked_definitions import with_definitions  # late: few words are so frequent
 
-    return with_definitions(found, store.lexical)
+    return with_definitions(found, store, deadline)
 
 
 def _ordered(rescued: Rescue, fusion: str, threshold: float | None) -> Order:

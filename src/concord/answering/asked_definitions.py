@@ -6,25 +6,65 @@ passage from the others. It is looked for as such a line is written, by a keywor
 
 from __future__ import annotations
 
-from concord.answering.retrieval import Retrieval
-from concord.ranking.named.asked_names import asked_names
-from concord.storage import LexicalIndex
-from concord.text.terms import any_of, phrase_match
+from msgspec import Struct
+from msgspec.structs import replace
 
-STRATEGY = "definition"  # what such a passage is found by
-MOST = 20  # passages that may be definitions
+from concord.answering.deadline import Deadline
+from concord.answering.poll import Poll, merged, poll
+from concord.answering.retrieval import Retrieval
+from concord.ranking.named.asked_names import asked_names, is_literal
+from concord.ranking.plan import DEFINITION
+from concord.storage import Catalog, LexicalIndex, Store
+from concord.text.terms import any_of, phrase_match
+from concord.types import Candidate, Family, Match, Query
+
+MOST = 80  # passages that may be definitions: others that only say "class path" may be shorter, and so first
 KEYWORDS = (
     "class", "def", "func", "function", "fn", "fun", "struct", "enum", "union", "trait", "interface",
     "module", "namespace", "record", "type", "const", "let", "var", "define",
 )  # fmt: skip
 
 
-def with_definitions(found: Retrieval, index: LexicalIndex) -> Retrieval:
+class _KeywordAndName(Struct):
+    """The search for such lines as a strategy: it may fail or be late like any other."""
+
+    index: LexicalIndex
+    match: Match
+    name: str = DEFINITION
+    family: Family = "lexical"
+
+    def candidates(self, query: Query) -> list[Candidate]:
+        """Return passages that have the name behind a keyword."""
+        found = self.index.search(self.match, query.filter, MOST)
+        return [
+            Candidate(one.chunk_id, self.name, self.family, at, one.score) for at, one in enumerate(found, 1)
+        ]
+
+    def is_at_hand(self, query: Query) -> bool:
+        """Return False: so many phrases take their time."""
+        return False
+
+
+def with_definitions(found: Retrieval, store: Store, deadline: Deadline) -> Retrieval:
     """Return what was found with passages that have the name behind a keyword; most queries ask for none."""
-    names = dict.fromkeys(one.name for one in asked_names(found.query.text) if not one.is_value)
-    phrases = [phrase_match(f"{keyword} {name}") for name in names for keyword in KEYWORDS]
-    match = any_of([phrase for phrase in phrases if phrase])
+    match = _match(found, store.catalog)
     if match is None:
         return found
-    likely = [one.chunk_id for one in index.search(match, found.query.filter, MOST)]
-    return found.with_votes([one for one in likely if one not in found.ballots.votes], STRATEGY)
+    asked = poll([_KeywordAndName(store.lexical, match)], found.query, deadline)
+    found = replace(found, poll=merged(found.poll, Poll({}, asked.degraded, asked.timings_ms)))
+    likely = [one.chunk_id for one in asked.votes.get(DEFINITION, ())]
+    return found.with_votes([one for one in likely if one not in found.ballots.votes], DEFINITION)
+
+
+def _match(found: Retrieval, catalog: Catalog) -> Match | None:
+    """Return what to look for; an ordinary word is a name only if code is among what was found."""
+    asked = [one for one in asked_names(found.query.text) if not one.is_value]
+    if not any(one.is_sure for one in asked) and not is_literal(found.query):
+        asked = asked if asked and _is_in_code(found, catalog) else []
+    names = dict.fromkeys(one.name for one in asked)
+    phrases = [phrase_match(f"{keyword} {name}") for name in names for keyword in KEYWORDS]
+    return any_of([phrase for phrase in phrases if phrase])
+
+
+def _is_in_code(found: Retrieval, catalog: Catalog) -> bool:
+    return "code" in catalog.types_of([*found.ballots.lexical]).values()

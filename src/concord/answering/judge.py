@@ -42,7 +42,7 @@ from concord.ranking.features import (
 from concord.ranking.fuse import Fused
 from concord.ranking.missing import discount, missing_things
 from concord.ranking.named.kinds import Found, Sign
-from concord.ranking.plan import STRATEGIES, is_ours
+from concord.ranking.plan import DEFINITION, STRATEGIES, is_ours
 from concord.text.contains import contains
 from concord.types import Chunk, ChunkId, Document, Match, Query, Survivor
 
@@ -264,7 +264,7 @@ def _verdict(
     cuts = calibrate.cuts(calibration)
     evidence = Evidence(
         exact="fts_exact" in found or hit.closeness == 1,  # all of a message, or of what defines a name
-        relaxed="fts_relaxed" in found or "lexical" in outside,
+        relaxed=not found.isdisjoint(("fts_relaxed", DEFINITION)) or "lexical" in outside,
         semantic="semantic" in found or "semantic" in outside,
         entity=hit.entity,
         verbatim=hit.verbatim,

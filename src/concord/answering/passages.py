@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 READ_PER_RESULT = 2  # texts read for each result asked for: duplicates, diversity and NOT choose among them
-READ_FURTHER = 150  # texts read in addition where none of the best defines the name that was asked for
+READ_FURTHER = 200  # texts read in addition where none of the best defines the name that was asked for
 FILES_MS = 250.0  # how long files may keep silent: they take a millisecond, unless a disk does not answer
 # How many such waits in a row, while further files keep answering: the machine is busy, not the disk gone.
 FILES_WAITS = 4

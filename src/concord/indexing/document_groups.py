@@ -14,17 +14,20 @@ from concord.types import Document, Piece
 # Documents stored in one transaction. A transaction waits for the disk, and leaves the full-text index one
 # more part to merge: 400 Markdown pages take a fifth less work in such groups than one by one.
 GROUP_DOCUMENTS = 256
-GROUP_CHUNKS = 4096  # bounds what a group takes of memory, and how long other writers wait for it
+GROUP_CHUNKS = 4096  # bounds what a group takes of memory
 GROUP_S = 0.5  # how long a document may wait to be searchable
+USUAL_CHUNKS = 1024  # of a group, until it is known how quick the store is
+STORE_S = 1.0  # how long other writers may wait for a larger one
 WHOLE_DOCUMENTS = 64  # in memory with their chunks at a time, however many those are
 # Documents whose labels change in one transaction, their texts staying as they are. An index rewrites a tag
 # once for all of them; meanwhile other writers wait.
 UPDATED_AT_ONCE = 1000
 
 
-def is_full(pieces: Sequence[Sequence[Piece]]) -> bool:
+def is_full(pieces: Sequence[Sequence[Piece]], chunks: int | None = None) -> bool:
     """Whether documents with these pieces, those of each in turn, are enough for one transaction."""
-    return len(pieces) >= GROUP_DOCUMENTS or sum(map(len, pieces)) >= GROUP_CHUNKS
+    most = GROUP_CHUNKS if chunks is None else chunks
+    return len(pieces) >= GROUP_DOCUMENTS or sum(map(len, pieces)) >= most
 
 
 class Prepared(NamedTuple):
@@ -43,9 +46,10 @@ class Stored(NamedTuple):
 
 
 class Group:
-    """Documents that wait to be stored together."""
+    """Documents that wait to be stored together: more of them where the store was quick with the last."""
 
     def __init__(self) -> None:
+        self._most = USUAL_CHUNKS
         self._waiting: list[Prepared] = []
         self._since = 0.0
 
@@ -57,17 +61,25 @@ class Group:
     def is_due(self) -> bool:
         """Whether enough documents wait, or wait long enough, to be stored."""
         is_late = time.monotonic() - self._since >= GROUP_S
-        return bool(self._waiting) and (is_late or is_full([one.pieces for one in self._waiting]))
+        return bool(self._waiting) and (is_late or is_full([one.pieces for one in self._waiting], self._most))
 
     def store(self, catalog: Catalog) -> Stored:
         """Store those that wait, and begin anew."""
         group, self._waiting = self._waiting, []
+        began = time.monotonic()
         try:
             if group:
                 catalog.put_documents((one.document, one.pieces) for one in group)
+                self._learn(sum(len(one.pieces) for one in group), time.monotonic() - began)
         except BadValue:  # one of them cannot be stored, and must not keep the others out
             return _stored_one_by_one(group, catalog)
         return Stored(group)
+
+    def _learn(self, chunks: int, took_s: float) -> None:
+        """Let the next group be as large as the store can take in while others wait."""
+        if chunks >= USUAL_CHUNKS:  # fewer tell little: a transaction itself takes its time
+            quick = int(chunks * STORE_S / max(took_s, 0.001))
+            self._most = max(USUAL_CHUNKS, min(quick, GROUP_CHUNKS))
 
 
 def _stored_one_by_one(group: Sequence[Prepared], catalog: Catalog) -> Stored:

@@ -11,6 +11,7 @@ from concord.types import Family, Mode, QueryKind
 
 LEXICAL_STRATEGIES = ("fts_exact", "fts_relaxed")
 STRATEGIES = (*LEXICAL_STRATEGIES, "semantic")  # the order in which they are always named
+DEFINITION = "fts_definition"  # what is found by a keyword before a name, as `class Path`, has a vote of this
 
 
 class Weights(Struct, frozen=True):

@@ -88,7 +88,7 @@ def _tokens(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def _lowered(text: str) -> str:
-    return " ".join([text.lower(), *symbols_in(text)])
+    return " ".join([text.lower(), *symbols_in(text), ""])
 
 
 @lru_cache(maxsize=64)
@@ -123,6 +123,8 @@ def _holds_words(match: Word | Phrase, text: str) -> bool:
 
 def _has_run(line: str, tokens: Sequence[str], end: str) -> bool:
     """Whether words with these stems follow each other; of the last stem, `end` is what must follow it."""
+    if not all(f" {beginning(token)}" in line for token in tokens[1:]):  # each word like the first costs more
+        return False
     for at, word in candidates(line, tokens[0]):
         stems = stem(word) if len(tokens) == 1 else _first_stems(line[at:], len(tokens))
         if f"{stems} ".startswith(" ".join(tokens) + end):

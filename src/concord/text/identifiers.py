@@ -77,10 +77,10 @@ def part_at(text: str, at: int) -> str:
 def parts_with(text: str, lowered: str, root: str) -> Iterator[tuple[int, str]]:
     """Yield where a word with a stem is part of an identifier or all of it, and that part.
 
-    `lowered` is the text in lower case, which may have more at its end.
+    `lowered` is the text in lower case, which may have more words at its end, a space after each.
     """
     for at in occurrences(beginning(root), lowered):
-        part = part_at(text, at) if at < len(text) else lowered[at:].partition(" ")[0]
+        part = part_at(text, at) if at < len(text) else lowered[at : lowered.find(" ", at)]
         if part and stem("".join(folded(part))) == root:
             yield at, part
 

@@ -135,7 +135,7 @@ def insert_chunks(connection: Connection, org: int, chunks: Sequence[NewChunk]) 
     found.
     """
     parts = _even_parts(chunks)
-    coming = [_growing((chunk.id, chunk.columns()) for chunk in part) for part in [*parts, ()]]
+    coming = (_growing((chunk.id, chunk.columns()) for chunk in part) for part in [*parts, ()])
     for part, (growing, following) in zip(parts, pairwise(coming), strict=True):
         segment = growing.whole()
         with connection.pipeline():
