@@ -6,8 +6,8 @@ up to half the target 0.849, up to the target 0.855. Joining across top-level he
 so it is not done: no chunk speaks of two things. But scraps of pages are joined across them, because on many
 pages all headings are top-level (Name, Synopsis, See Also), or the title is in the front matter. For 13 of 17
 commands of PostgreSQL, asked for by name, such a scrap came first, and for 4 where they are joined. Of 285
-link texts of Markdown pages 28 had a first hit of at most 20 words, and 7 have (nDCG@10 0.724 and 0.729); of
-300 of Kubernetes' 46 and 36 (0.698 and 0.695). In code all neighbours may be joined, they share a file; but
+link texts of Markdown pages 28 had a first hit of at most 20 words, and 8 have (nDCG@10 0.724 and 0.729); of
+300 of Kubernetes' 46 and 36 (0.698 and 0.694). In code all neighbours may be joined, they share a file; but
 what a class begins with stays with the first of its methods.
 A section that is too long is cut by `cuts`, which knows the price of a cut at any place. Every chunk of a
 table but the first, which begins with them, carries the names of the columns and leaves room for these.
