@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 import needs
 from concord import KnowledgeBase
@@ -27,9 +27,14 @@ if TYPE_CHECKING:
     from support.qdrant_shim import QdrantShim
 
 # The same cases in every run, so that a failure is always news of the change at hand; and with
-# HYPOTHESIS_PROFILE=explore others each time, to look for what nobody has met yet.
-settings.register_profile("steady", derandomize=True)
-settings.register_profile("explore", print_blob=True)
+# HYPOTHESIS_PROFILE=explore others each time, to look for what nobody has met yet. Neither looks at the
+# clock: on a busy machine any case may take a second. And cases may share a fixture, such as a store, which
+# those that need a clean one empty themselves.
+patient = settings(
+    deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
+settings.register_profile("steady", patient, derandomize=True)
+settings.register_profile("explore", patient, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 # A busy machine is not a disk that hangs: only the test of one may run into the limit.
