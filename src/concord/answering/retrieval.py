@@ -18,11 +18,11 @@ from concord.answering.poll import Poll, Polling
 from concord.answering.tools import SearchTools
 from concord.ranking import rarity
 from concord.ranking.ballots import Ballots, merge_votes, with_votes
-from concord.ranking.blend import POOL, are_few, blend
+from concord.ranking.blend import POOL, Basis, are_few, blend, blend_basis
 from concord.ranking.context import Context
 from concord.ranking.named.asked_names import asked_names, is_literal
 from concord.text.characters import latin_share
-from concord.types import Candidate, ChunkId, Degraded, Filter, Query, Ranked
+from concord.types import Candidate, ChunkId, Degraded, Filter, Query, Ranked, Scored, Votes
 
 if TYPE_CHECKING:
     from concord.answering.cosines import Cosines
@@ -94,8 +94,9 @@ def completed(
         poll, voted = more, _voted(more, query)
         compared = _compared(voted, query, cosines)
         ballots = _merged(poll, voted, compared)
-    ballots = _with_feedback(ballots, context, compared)
-    blended = blend(ballots, context)
+    basis = blend_basis(ballots, context)
+    ballots = _with_feedback(ballots, context, compared, basis)
+    blended = blend(ballots, context, basis)
     ballots = _with_copies(ballots, blended, compared)
     if compared and not query.filter.is_open and are_few(ballots):
         others = _unfiltered(asked, query, voted, cosines, context, deadline)
@@ -132,8 +133,9 @@ def _merged(poll: Poll, voted: Sequence[Candidate], compared: Comparison | None)
     bm25: dict[ChunkId, float] = {}
     for votes in poll.votes.values():
         if votes and votes[0].family == "lexical":
-            for vote in [vote for vote in votes if vote.chunk_id in wanted]:  # of a thousand, these few
-                bm25[vote.chunk_id] = max(vote.score, bm25.get(vote.chunk_id, 0.0))
+            known: Sequence[Candidate | Scored] = votes.scored if isinstance(votes, Votes) else votes
+            for one in [one for one in known if one.chunk_id in wanted]:  # of a thousand, these few
+                bm25[one.chunk_id] = max(one.score, bm25.get(one.chunk_id, 0.0))
     return merge_votes(voted, bm25=bm25, cosine=compared.cosines() if compared else {})
 
 
@@ -210,14 +212,16 @@ def _known_words(text: str, tools: SearchTools) -> float:
     return tools.similarity.known_words(text)
 
 
-def _with_feedback(ballots: Ballots, context: Context, compared: Comparison | None) -> Ballots:
+def _with_feedback(
+    ballots: Ballots, context: Context, compared: Comparison | None, basis: Basis | None = None
+) -> Ballots:
     """Move the query towards its first hits and measure again how near every candidate is.
 
     This is pseudo-relevance feedback. Among source code the first hits are too often wrong for it to help.
     """
     if compared is None or context.code_share > CODE_SEARCH:
         return ballots
-    first = blend(ballots, context)[:FEEDBACK_HITS]
+    first = blend(ballots, context, basis)[:FEEDBACK_HITS]
     weights = {one.chunk_id: math.exp((one.score - first[0].score) / FEEDBACK_SPREAD) for one in first}
     return replace(ballots, feedback=compared.feedback_cosines(weights, FEEDBACK_STRENGTH))
 
