@@ -82,13 +82,17 @@ def completed(
     asked: Sequence[Strategy],
     query: Query,
     cosines: Cosines | None,
+    context: Context,
     tools: SearchTools,
     deadline: Deadline,
 ) -> Retrieval:
-    """Return what the strategies found, with both scores of every candidate and what the fusions may know."""
+    """Return what the strategies found, with both scores of every candidate and what the fusions may know.
+
+    `context` is what they may know before anything is found.
+    """
     voted = _voted(poll, query)
     compared = _compared(voted, query, cosines)
-    context = _context(query, tools, _code_share(voted, tools))  # while vectors are fetched
+    context = _among(context, query, _code_share(voted, tools))  # while vectors are fetched
     ballots = _merged(poll, voted, compared)
     if ballots.semantic and (more := _found_by_more_effort(ballots, asked, query, poll, deadline)):
         poll, voted = more, _voted(more, query)
@@ -178,20 +182,27 @@ def _code_share(voted: Sequence[Candidate], tools: SearchTools) -> float:
     return sum(kind == "code" for kind in types.values()) / max(1, len(types))
 
 
-def _context(query: Query, tools: SearchTools, code_share: float) -> Context:
-    """Return what the fusions may know besides the votes."""
+def context_of(query: Query, tools: SearchTools) -> Context:
+    """Return what the fusions may know besides the votes, before there are any."""
     weights = rarity.idfs(query.chunks, query.frequencies)
     return Context(
         query.kind,
         tools.settings["search.rrf_k"],
         max_bm25=rarity.ceiling(weights.values()),
-        code_share=code_share,
         rareness=rarity.rareness(query.chunks, query.frequencies),
         model_reads=_readable(query.text, tools.calibration),
         known_words=_known_words(query.meaning, tools),
-        is_literal=is_literal(query) or code_share > CODE_SEARCH and _is_name(query),
+        is_literal=is_literal(query),
         usual=tools.calibration.usual if tools.calibration else None,
     )
+
+
+def _among(context: Context, query: Query, code_share: float) -> Context:
+    """Return what the fusions may know among candidates of which such a share is code."""
+    if not code_share:
+        return context
+    is_literal = context.is_literal or code_share > CODE_SEARCH and _is_name(query)
+    return replace(context, code_share=code_share, is_literal=is_literal)
 
 
 def _is_name(query: Query) -> bool:
