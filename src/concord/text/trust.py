@@ -101,6 +101,9 @@ _ORDERLY: tuple[tuple[str, str], ...] = (
     ("무시", r"(?:지시|명령|프롬프트).{0,8}무시"),
 )
 _TRIGGERS = tuple(dict.fromkeys(trigger for trigger, _ in _ORDERLY))
+# What begins with a sign needs no scan where that sign is nowhere: one character is found far more quickly.
+_TRIGGERS_OF = {sign: tuple(one for one in _TRIGGERS if one.startswith(sign)) for sign in "<[#"}
+_WORDY_TRIGGERS = tuple(one for one in _TRIGGERS if one[0] not in _TRIGGERS_OF)
 
 
 def warnings_about(*texts: str) -> tuple[str, ...]:
@@ -161,7 +164,8 @@ def _orders_somebody(text: str, foreign: AbstractSet[str]) -> bool:
         text = text.replace(character, "")
     text = unicodedata.normalize("NFKC", text)
     plain = " ".join(text.lower().split())
-    return any(trigger in plain and _pattern(trigger).search(plain) for trigger in _TRIGGERS)
+    signed = [one for sign, triggers in _TRIGGERS_OF.items() if sign in plain for one in triggers]
+    return any(one in plain and _pattern(one).search(plain) for one in (*_WORDY_TRIGGERS, *signed))
 
 
 @cache
