@@ -105,6 +105,8 @@ class Strategy(Protocol):
     def candidates(self, query: Query) -> list[Candidate]:
         """Return this strategy's votes, best first; an empty list when it has nothing to say.
 
+        One that looks for words may return `Votes`, with the scores of chunks that it does not vote for.
+
         Raises:
             Exception: whatever its engine raises; the poll names the strategy in the answer and goes on.
         """

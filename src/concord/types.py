@@ -7,7 +7,7 @@ Asked:     Request → Query → Candidate → Ranked → Survivor → Hit → A
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Literal
 
@@ -367,6 +367,14 @@ class Candidate(Struct, frozen=True, gc=False):
     rank: int  # 1 is best
     score: float  # higher is better, on the strategy's own scale
     vector: Vector = b""  # where it came along: it need not be fetched
+
+
+class Votes(list[Candidate]):
+    """A strategy's votes, best first, and the scores that it knows besides: of chunks further down."""
+
+    def __init__(self, votes: Iterable[Candidate], scored: Sequence[Scored]) -> None:
+        super().__init__(votes)
+        self.scored = scored  # these chunks and more
 
 
 class Ranked(Struct, frozen=True):

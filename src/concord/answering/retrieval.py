@@ -18,11 +18,11 @@ from concord.answering.poll import Poll, Polling
 from concord.answering.tools import SearchTools
 from concord.ranking import rarity
 from concord.ranking.ballots import Ballots, merge_votes, with_votes
-from concord.ranking.blend import POOL, are_few, blend
+from concord.ranking.blend import POOL, Basis, are_few, blend, blend_basis
 from concord.ranking.context import Context
 from concord.ranking.named.asked_names import asked_names, is_literal
 from concord.text.characters import latin_share
-from concord.types import Candidate, ChunkId, Degraded, Filter, Query, Ranked
+from concord.types import Candidate, ChunkId, Degraded, Filter, Query, Ranked, Scored, Votes
 
 if TYPE_CHECKING:
     from concord.answering.cosines import Cosines
@@ -82,20 +82,25 @@ def completed(
     asked: Sequence[Strategy],
     query: Query,
     cosines: Cosines | None,
+    context: Context,
     tools: SearchTools,
     deadline: Deadline,
 ) -> Retrieval:
-    """Return what the strategies found, with both scores of every candidate and what the fusions may know."""
+    """Return what the strategies found, with both scores of every candidate and what the fusions may know.
+
+    `context` is what they may know before anything is found.
+    """
     voted = _voted(poll, query)
     compared = _compared(voted, query, cosines)
-    context = _context(query, tools, _code_share(voted, tools))  # while vectors are fetched
+    context = _among(context, query, _code_share(voted, tools))  # while vectors are fetched
     ballots = _merged(poll, voted, compared)
     if ballots.semantic and (more := _found_by_more_effort(ballots, asked, query, poll, deadline)):
         poll, voted = more, _voted(more, query)
         compared = _compared(voted, query, cosines)
         ballots = _merged(poll, voted, compared)
-    ballots = _with_feedback(ballots, context, compared)
-    blended = blend(ballots, context)
+    basis = blend_basis(ballots, context)
+    ballots = _with_feedback(ballots, context, compared, basis)
+    blended = blend(ballots, context, basis)
     ballots = _with_copies(ballots, blended, compared)
     if compared and not query.filter.is_open and are_few(ballots):
         others = _unfiltered(asked, query, voted, cosines, context, deadline)
@@ -132,8 +137,9 @@ def _merged(poll: Poll, voted: Sequence[Candidate], compared: Comparison | None)
     bm25: dict[ChunkId, float] = {}
     for votes in poll.votes.values():
         if votes and votes[0].family == "lexical":
-            for vote in [vote for vote in votes if vote.chunk_id in wanted]:  # of a thousand, these few
-                bm25[vote.chunk_id] = max(vote.score, bm25.get(vote.chunk_id, 0.0))
+            known: Sequence[Candidate | Scored] = votes.scored if isinstance(votes, Votes) else votes
+            for one in [one for one in known if one.chunk_id in wanted]:  # of a thousand, these few
+                bm25[one.chunk_id] = max(one.score, bm25.get(one.chunk_id, 0.0))
     return merge_votes(voted, bm25=bm25, cosine=compared.cosines() if compared else {})
 
 
@@ -176,20 +182,27 @@ def _code_share(voted: Sequence[Candidate], tools: SearchTools) -> float:
     return sum(kind == "code" for kind in types.values()) / max(1, len(types))
 
 
-def _context(query: Query, tools: SearchTools, code_share: float) -> Context:
-    """Return what the fusions may know besides the votes."""
+def context_of(query: Query, tools: SearchTools) -> Context:
+    """Return what the fusions may know besides the votes, before there are any."""
     weights = rarity.idfs(query.chunks, query.frequencies)
     return Context(
         query.kind,
         tools.settings["search.rrf_k"],
         max_bm25=rarity.ceiling(weights.values()),
-        code_share=code_share,
         rareness=rarity.rareness(query.chunks, query.frequencies),
         model_reads=_readable(query.text, tools.calibration),
         known_words=_known_words(query.meaning, tools),
-        is_literal=is_literal(query) or code_share > CODE_SEARCH and _is_name(query),
+        is_literal=is_literal(query),
         usual=tools.calibration.usual if tools.calibration else None,
     )
+
+
+def _among(context: Context, query: Query, code_share: float) -> Context:
+    """Return what the fusions may know among candidates of which such a share is code."""
+    if not code_share:
+        return context
+    is_literal = context.is_literal or code_share > CODE_SEARCH and _is_name(query)
+    return replace(context, code_share=code_share, is_literal=is_literal)
 
 
 def _is_name(query: Query) -> bool:
@@ -210,14 +223,16 @@ def _known_words(text: str, tools: SearchTools) -> float:
     return tools.similarity.known_words(text)
 
 
-def _with_feedback(ballots: Ballots, context: Context, compared: Comparison | None) -> Ballots:
+def _with_feedback(
+    ballots: Ballots, context: Context, compared: Comparison | None, basis: Basis | None = None
+) -> Ballots:
     """Move the query towards its first hits and measure again how near every candidate is.
 
     This is pseudo-relevance feedback. Among source code the first hits are too often wrong for it to help.
     """
     if compared is None or context.code_share > CODE_SEARCH:
         return ballots
-    first = blend(ballots, context)[:FEEDBACK_HITS]
+    first = blend(ballots, context, basis)[:FEEDBACK_HITS]
     weights = {one.chunk_id: math.exp((one.score - first[0].score) / FEEDBACK_SPREAD) for one in first}
     return replace(ballots, feedback=compared.feedback_cosines(weights, FEEDBACK_STRENGTH))
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from concord.answering.deadline import Deadline
 from concord.answering.poll import Poll, Polling
 from concord.answering.request_checks import Values
-from concord.answering.retrieval import Retrieval, completed
+from concord.answering.retrieval import Retrieval, completed, context_of
 from concord.answering.timings import Timings
 from concord.answering.tools import SearchTools
 from concord.answering.understand import interpret, with_frequencies
@@ -53,12 +53,13 @@ def retrieve(
     at_hand = polling.ask([one for one in asked if one.family != "semantic"], query)
     if cosines:  # what words have found is needed whatever meaning finds, so it is fetched meanwhile
         cosines.foresee([vote.chunk_id for votes in at_hand for vote in votes[: query.candidates]])
+    context = context_of(query, tools)  # while meaning is searched
     poll = polling.result()
     _refuse_without_words(poll, values.mode)
     if values.mode == "semantic" and query.chunks:
         _refuse_without_meaning(poll, tools.absent)
     with timings.stage("complete"):
-        return completed(poll, asked, query, cosines, tools, deadline)
+        return completed(poll, asked, query, cosines, context, tools, deadline)
 
 
 def _is_option(store: Store, dashed: Dashed) -> bool:

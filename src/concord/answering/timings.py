@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+
+
+class Stage:
+    """One stage, which lasts as long as a `with` block."""
+
+    __slots__ = ("_ms", "_name", "_started")
+
+    def __init__(self, name: str, ms: dict[str, float]) -> None:
+        self._name, self._ms = name, ms
+
+    def __enter__(self) -> None:
+        self._started = time.perf_counter()
+
+    def __exit__(self, fault: type[BaseException] | None, *_: object) -> None:
+        if fault is None:
+            self._ms[self._name] = (time.perf_counter() - self._started) * 1000
 
 
 class Timings:
@@ -14,12 +28,9 @@ class Timings:
         self._started = time.perf_counter()
         self.ms: dict[str, float] = {}
 
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
+    def stage(self, name: str) -> Stage:
         """Take the time of a stage."""
-        started = time.perf_counter()
-        yield
-        self.ms[name] = (time.perf_counter() - started) * 1000
+        return Stage(name, self.ms)
 
     def total_ms(self) -> float:
         """Return how long it has been."""

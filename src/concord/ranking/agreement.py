@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from concord.ranking.plan import STRATEGIES
 from concord.types import Candidate, QueryKind
@@ -127,11 +126,7 @@ CASCADE: tuple[Row, ...] = (
 )
 
 
-def _outside_the_cascade(row: Row) -> Row:
-    return replace(row, applies=lambda evidence: evidence.rung is None and row.applies(evidence))
-
-
-TABLE: tuple[Row, ...] = (*map(_outside_the_cascade, PRIMARY), *CASCADE)
+TABLE: tuple[Row, ...] = (*PRIMARY, *CASCADE)
 
 
 def agreed(votes: Iterable[Candidate]) -> float:
@@ -150,7 +145,12 @@ def agreement(votes: Iterable[Candidate]) -> Agreement:
 
 def row(evidence: Evidence) -> Row:
     """Return the row of the table that fits."""
-    return next(row for row in TABLE if row.applies(evidence))
+    return next(row for row in rows_for(evidence) if row.applies(evidence))
+
+
+def rows_for(evidence: Evidence) -> tuple[Row, ...]:
+    """Return the part of the table that evidence is looked up in: a rung of the cascade has its own."""
+    return PRIMARY if evidence.rung is None else CASCADE
 
 
 def label(evidence: Evidence) -> Label:

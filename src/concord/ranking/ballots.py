@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
 from msgspec import Struct, field
 
 from concord.ranking.plan import STRATEGIES
-from concord.types import Candidate, ChunkId
+from concord.types import Candidate, ChunkId, Family
 
+_Bests = dict[ChunkId, tuple[int, float]]  # rank and score
 _ORDER = {name: place for place, name in enumerate(STRATEGIES)}
 
 
@@ -34,7 +36,7 @@ def merge_votes(
 ) -> Ballots:
     """Merge candidates into two ballots; `bm25` and `cosine` add scores that were not voted."""
     votes = _votes(candidates)
-    lexical, semantic = _best(votes, "lexical"), _best(votes, "semantic")
+    lexical, semantic = _best(votes)
     return Ballots(
         lexical=_merged(lexical),
         semantic=_merged(semantic),
@@ -96,18 +98,18 @@ def _place(one: Candidate) -> tuple[int, str]:
     return _ORDER.get(one.strategy, len(_ORDER)), one.strategy
 
 
-def _best(votes: Mapping[ChunkId, tuple[Candidate, ...]], family: str) -> dict[ChunkId, tuple[int, float]]:
-    """Return the best rank and the best score that a family gives a chunk in any of its lists."""
-    best: dict[ChunkId, tuple[int, float]] = {}
+def _best(votes: Mapping[ChunkId, tuple[Candidate, ...]]) -> tuple[_Bests, _Bests]:
+    """Return the best rank and the best score that each family gives a chunk in any of its lists."""
+    best: dict[Family, _Bests] = defaultdict(dict)
     for chunk_id, held in votes.items():
         for one in held:
-            if one.family == family:
-                rank, score = best.get(chunk_id, (one.rank, one.score))
-                best[chunk_id] = (min(rank, one.rank), max(score, one.score))
-    return best
+            known = best[one.family]
+            rank, score = known.get(chunk_id, (one.rank, one.score))
+            known[chunk_id] = (min(rank, one.rank), max(score, one.score))
+    return best["lexical"], best["semantic"]
 
 
-def _merged(best: Mapping[ChunkId, tuple[int, float]]) -> dict[ChunkId, int]:
+def _merged(best: _Bests) -> dict[ChunkId, int]:
     """Rank one family's chunks by their best rank in any of its lists, ties by score.
 
     A ballot has one chunk a place: of two chunks that are first in their lists, the lesser becomes second.
@@ -121,7 +123,7 @@ def _merged(best: Mapping[ChunkId, tuple[int, float]]) -> dict[ChunkId, int]:
 
 
 def _scores(
-    votes: Iterable[ChunkId], best: Mapping[ChunkId, tuple[int, float]], completed: Mapping[ChunkId, float]
+    votes: Iterable[ChunkId], best: _Bests, completed: Mapping[ChunkId, float]
 ) -> dict[ChunkId, float]:
     known = {chunk_id: completed[chunk_id] for chunk_id in votes if chunk_id in completed}
     return known | {chunk_id: score for chunk_id, (_, score) in best.items()}

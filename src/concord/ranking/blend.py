@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.ranking.ballots import Ballots, first_of, with_all_words, without_copies
@@ -28,12 +30,33 @@ UNREAD_SHARE = 0.7  # what is left of the semantic share there
 LITERAL_GAIN = 3.0  # standard deviations: hardly any other chunk can be further ahead
 
 
-def blend(ballots: Ballots, context: Context) -> list[Ranked]:
-    """Return the chunks in the order that `auto` has by default."""
-    return ranked_by(ballots, blend_shares(ballots, context))
+class Basis(Struct, frozen=True):
+    """What a blend goes by before it looks at meaning: it is the same with feedback and without."""
+
+    pool: AbstractSet[ChunkId]  # that z-scores are measured on
+    weight: float  # the semantic share
+    words: Mapping[ChunkId, float]  # z-scores of BM25
+
+
+def blend(ballots: Ballots, context: Context, basis: Basis | None = None) -> list[Ranked]:
+    """Return the chunks in the order that `auto` has by default; `basis` is that of these votes, if known."""
+    return ranked_by(ballots, blend_shares(ballots, context, basis))
+
+
+def blend_basis(ballots: Ballots, context: Context) -> Basis:
+    """Return what all blends of these votes go by."""
+    pool = _pool(ballots)
+    # A chunk without any of the words scores 0.
+    words = {chunk_id: ballots.bm25.get(chunk_id, 0.0) for chunk_id in ballots.votes}
+    return Basis(pool, _weight(ballots, context, pool), _above_pool(words, pool))
 
 
 def blend_weight(ballots: Ballots, context: Context) -> float:
+    """Return the semantic share of a blend."""
+    return _weight(ballots, context, _pool(ballots))
+
+
+def _weight(ballots: Ballots, context: Context, pool: AbstractSet[ChunkId]) -> float:
     """Return the semantic share of a blend.
 
     - A ballot whose first is hardly better than its tenth cannot tell an answer from a mention. The more its
@@ -49,7 +72,7 @@ def blend_weight(ballots: Ballots, context: Context) -> float:
     """
     margin = _margin([score for chunk_id, score in ballots.bm25.items() if chunk_id in ballots.lexical])
     numbers = context.blend
-    weight = numbers.flat - numbers.margin * margin + numbers.lead * _lead(ballots)
+    weight = numbers.flat - numbers.margin * margin + numbers.lead * _lead(ballots, pool)
     held = with_all_words(ballots)
     if context.is_literal and held:
         weight = min(weight, WEIGHTS[context.kind].semantic)
@@ -62,13 +85,12 @@ def blend_weight(ballots: Ballots, context: Context) -> float:
     return weight * context.model_reads * _compared_share(ballots)
 
 
-def blend_shares(ballots: Ballots, context: Context) -> Shares:
+def blend_shares(ballots: Ballots, context: Context, basis: Basis | None = None) -> Shares:
     """Return what each ballot adds to each chunk."""
-    weight = blend_weight(ballots, context)
-    pool = _pool(ballots)
-    # A chunk without any of the words scores 0. One without a vector is not far in meaning: words alone tell.
-    words = _above_pool({chunk_id: ballots.bm25.get(chunk_id, 0.0) for chunk_id in ballots.votes}, pool)
-    meaning = _above_pool(ballots.feedback or ballots.cosine, pool)
+    basis = basis or blend_basis(ballots, context)
+    weight, words = basis.weight, basis.words
+    # A chunk without a vector is not far in meaning: words alone tell.
+    meaning = _above_pool(ballots.feedback or ballots.cosine, basis.pool)
     found = {
         chunk_id: Share((1 - weight) * words[chunk_id], weight * meaning[chunk_id])
         if chunk_id in meaning
@@ -149,12 +171,12 @@ def _compared_share(ballots: Ballots) -> float:
     return len(found & ballots.cosine.keys()) / len(found) if found and ballots.cosine else 1.0
 
 
-def _lead(ballots: Ballots) -> float:
+def _lead(ballots: Ballots, pool: AbstractSet[ChunkId]) -> float:
     """Return how much further than usual the nearest chunk is ahead of the tenth; 0 without a tenth."""
     falling = sorted(ballots.cosine.values(), reverse=True)
     if len(falling) < 10:
         return 0.0
-    _, spread = moments([ballots.cosine[one] for one in _pool(ballots) if one in ballots.cosine])
+    _, spread = moments([ballots.cosine[one] for one in pool if one in ballots.cosine])
     return max(-MOST_LEAD, min(MOST_LEAD, (falling[0] - falling[9]) / spread - USUAL_LEAD))
 
 

@@ -14,7 +14,7 @@ from concord.ranking.ballots import Ballots
 from concord.types import ChunkId, Ranked
 
 
-class Share(Struct, frozen=True):
+class Share(Struct, frozen=True, gc=False):
     """What each ballot adds to a chunk's score."""
 
     lexical: float
@@ -38,7 +38,7 @@ def ordered(ranked: Iterable[Ranked]) -> list[Ranked]:
 def ranked_by(ballots: Ballots, found: Shares) -> list[Ranked]:
     """Return the chunks that were voted for in the order of their shares."""
     return ordered(
-        Ranked(chunk_id, found[chunk_id].score, votes) for chunk_id, votes in ballots.votes.items()
+        [Ranked(chunk_id, found[chunk_id].score, votes) for chunk_id, votes in ballots.votes.items()]
     )
 
 

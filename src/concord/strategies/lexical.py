@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from concord.types import Candidate, Family, Match, Query, Scored
+from concord.types import Candidate, Family, Match, Query, Scored, Votes
 
 if TYPE_CHECKING:
     from concord.storage import LexicalIndex
@@ -26,7 +26,7 @@ class ExactWords:
 
     def candidates(self, query: Query) -> list[Candidate]:
         """Return chunks that hold all of the query's words."""
-        return _votes(self.name, _found(self._index, query.exact, query, query.candidates))
+        return _votes(self.name, _found(self._index, query.exact, query, query.candidates), query)
 
     def is_at_hand(self, query: Query) -> bool:
         """Whether the index has read what it needs."""
@@ -45,9 +45,9 @@ class RelaxedWords:
     def candidates(self, query: Query) -> list[Candidate]:
         """Return chunks that hold some of the query's words, best BM25 first.
 
-        Those past the query's number of candidates are not votes: they only let a score be known.
+        Of those past the query's number of candidates only the scores are told: they are not votes.
         """
-        return _votes(self.name, _found(self._index, query.loose, query, max(KNOWN, query.candidates)))
+        return _votes(self.name, _found(self._index, query.loose, query, max(KNOWN, query.candidates)), query)
 
     def is_at_hand(self, query: Query) -> bool:
         """Whether the index has read what it needs."""
@@ -62,7 +62,9 @@ def _is_at_hand(index: LexicalIndex, match: Match | None, query: Query) -> bool:
     return match is None or index.is_at_hand(match, query.filter, query.frequencies)
 
 
-def _votes(strategy: str, found: Iterable[Scored]) -> list[Candidate]:
-    return [
-        Candidate(one.chunk_id, strategy, "lexical", rank, one.score) for rank, one in enumerate(found, 1)
+def _votes(strategy: str, found: Sequence[Scored], query: Query) -> Votes:
+    votes = [
+        Candidate(one.chunk_id, strategy, "lexical", rank, one.score)
+        for rank, one in enumerate(found[: query.candidates], 1)
     ]
+    return Votes(votes, found)

@@ -104,7 +104,7 @@ def _further_line(text: str) -> str:
 
 
 def _holds(match: Match, text: str) -> bool:
-    if isinstance(match, Word | Phrase):
+    if isinstance(match, (Word, Phrase)):
         return _holds_words(match, text)
     if isinstance(match, AnyOf):
         return any(_holds(part, text) for part in match.parts)

@@ -36,8 +36,8 @@ def heading_at(text: str, at: int, carried: Heading, *, begins_document: bool) -
     may_have = "\n#" in text and "<!--" not in text and (begins_document or _level(text))
     found = _paths(text) if may_have else []
     here = [path for start, path in found if start <= at]
-    above = _above(carried, [path for _, path in found])
-    if not here or above is None:
+    above = _above(carried, [path for _, path in found]) if here else None
+    if above is None:
         return carried
     from concord.text.releases import release_of
 

@@ -158,6 +158,8 @@ def _rarest(places: Sequence[_Place], span: _Span) -> int:
 
 def _unflattened(text: str, flat: str, at: int) -> int:
     """Return where in a text the word begins that is at an offset of its flat form."""
+    if len(flat) == len(text):  # one blank between any two words, and none around them
+        return at
     return len(text) - len(text.split(None, flat.count(" ", 0, at))[-1].lstrip())
 
 

@@ -41,12 +41,20 @@ _SUSPECT = frozenset(
     "\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u3164\ufeff\uffa0\ufff9\ufffa\ufffb"
 ).union(map(chr, (*range(0x2060, 0x2070), *range(0xFE00, 0xFE10), *range(0xE0000, 0xE01F0))))
 _MIXED = pattern(r"[A-Za-z][\u0400-\u04ff]|[\u0400-\u04ff][A-Za-z]")
-_CONTROLS = pattern(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")  # not tab, line ends, form feed, NEL
+# Not tab, line ends, form feed, NEL. Those of ASCII are looked for among bytes, in a tenth of the time.
+_CONTROLS = frozenset(map(chr, (*range(0x09), *range(0x0E, 0x20), *range(0x7F, 0x85), *range(0x86, 0xA0))))
+_ASCII_CONTROLS = "".join(filter(str.isascii, _CONTROLS)).encode()
 _UNSEEN = _SUSPECT - frozenset("\u3164\uffa0\ufff9\ufffa\ufffb") | frozenset("\u00ad\u034f")  # inside a word
 
 _EARLIER = "(?:previous|prior|above|earlier|preceding|your|system)"
 _ORDERS = "(?:instruction|prompt|direction|directive|guideline|order|command|rule|message)s?"
-_AI = "(?:ai|ai (?:assistant|agent|model)|llm|language model|chat ?bot|claude|chatgpt|gemini|copilot)s?"
+_AI_NAMES = (
+    "ai", "ai assistant", "ai agent", "ai model", "llm", "language model", "chatbot", "chat bot", "claude",
+    "chatgpt", "gemini", "copilot",
+)  # fmt: skip
+_AI = f"(?:{'|'.join(_AI_NAMES)})s?"
+# The same before what has been read already: a pattern that begins with a word of its own is found at once.
+_AI_MUST = "|".join(rf"(?<=\b{name}{plural} must )" for name in _AI_NAMES for plural in ("", "s"))
 _LEAK = "(?:reveal|print|show|repeat|output|leak|display|share|dump|disclose|tell me)"
 _DO = "(?:ignore|call|invoke|run|execute|send|reply|respond|delete|fetch|visit|download|not)"
 _BEHAVE = "(?:act|respond|answer|reply|behave|obey|ignore|pretend|follow)"
@@ -75,7 +83,7 @@ _ORDERLY: tuple[tuple[str, str], ...] = (
     ("the user", r"\b(?:do not|don't|don’t|never) (?:tell|inform|alert|notify|warn)(?: \S+){0,2} the user\b"),
     ("the user", r"\bwithout (?:telling|informing|asking|notifying|alerting|warning) the user\b"),
     ("do anything now", r"\bdo anything now\b"),
-    (" must ", rf"\b{_AI} must (?:now |always |immediately )?{_DO}\b"),
+    (" must ", rf" must (?:{_AI_MUST})(?:now |always |immediately )?{_DO}\b"),
     ("<|", rf"<\|{_ROLES}\|>"),
     ("[inst]", r"\[inst\]"),
     ("<<sys>>", "<<sys>>"),
@@ -93,6 +101,9 @@ _ORDERLY: tuple[tuple[str, str], ...] = (
     ("무시", r"(?:지시|명령|프롬프트).{0,8}무시"),
 )
 _TRIGGERS = tuple(dict.fromkeys(trigger for trigger, _ in _ORDERLY))
+# What begins with a sign needs no scan where that sign is nowhere: one character is found far more quickly.
+_TRIGGERS_OF = {sign: tuple(one for one in _TRIGGERS if one.startswith(sign)) for sign in "<[#"}
+_WORDY_TRIGGERS = tuple(one for one in _TRIGGERS if one[0] not in _TRIGGERS_OF)
 
 
 def warnings_about(*texts: str) -> tuple[str, ...]:
@@ -100,8 +111,8 @@ def warnings_about(*texts: str) -> tuple[str, ...]:
     joined = "\n".join(texts)
     foreign = frozenset(beyond_ascii(joined))
     found = _strange_characters(joined, foreign)
-    if not _is_plain(joined) and (controls := _CONTROLS.findall(joined)):
-        found.append(_named(CONTROL, controls))
+    if _has_controls(joined, foreign):
+        found.append(_named(CONTROL, filter(_CONTROLS.__contains__, joined)))
     if _orders_somebody(joined, foreign):
         found.append(INSTRUCTION)
     return tuple(found)
@@ -115,14 +126,14 @@ def warnings_about_each(texts: Sequence[str]) -> list[tuple[str, ...]]:
 def _is_harmless(text: str) -> bool:
     """Whether surely no part of a text needs a warning."""
     foreign = frozenset(beyond_ascii(text))
-    if not foreign.isdisjoint(_SUSPECT) or _has_cyrillic(foreign) or not _is_plain(text):
+    if not foreign.isdisjoint(_SUSPECT) or _has_cyrillic(foreign) or _has_controls(text, foreign):
         return False
     return not _orders_somebody(text, foreign)
 
 
-def _is_plain(text: str) -> bool:
-    """Whether a text surely holds no control character: a short command need not compile a pattern then."""
-    return text.replace("\n", "").replace("\t", "").replace("\r", "").isprintable()
+def _has_controls(text: str, foreign: AbstractSet[str]) -> bool:
+    data = text.encode("utf-8", "surrogatepass")
+    return len(data.translate(None, _ASCII_CONTROLS)) < len(data) or not foreign.isdisjoint(_CONTROLS)
 
 
 def _strange_characters(text: str, foreign: AbstractSet[str]) -> list[str]:
@@ -153,7 +164,8 @@ def _orders_somebody(text: str, foreign: AbstractSet[str]) -> bool:
         text = text.replace(character, "")
     text = unicodedata.normalize("NFKC", text)
     plain = " ".join(text.lower().split())
-    return any(trigger in plain and _pattern(trigger).search(plain) for trigger in _TRIGGERS)
+    signed = [one for sign, triggers in _TRIGGERS_OF.items() if sign in plain for one in triggers]
+    return any(one in plain and _pattern(one).search(plain) for one in (*_WORDY_TRIGGERS, *signed))
 
 
 @cache

@@ -120,30 +120,44 @@ class Connections:
         self._pool.close()
 
     def _on_connection(self, work: Callable[[Connection], T]) -> T:
-        with self._lent() as connection:
+        """Do what `_lent` does, for the trips of a search: three context managers take as long as some."""
+        connection = self._borrow()
+        try:
+            connection.bind(limit_ms())
             return work(connection)
+        except BaseException as fault:
+            self._note_loss(connection, fault)
+            raise
+        finally:
+            self._pool.putconn(connection)
 
     @contextmanager
     def _lent(self) -> Iterator[Connection]:
-        self._make_sure()
-        allowed = limit_ms()
-        # One that has yet to be opened takes a while, however little the first search allows.
-        connection = self._pool.getconn(WAIT_S if allowed is None else min(WAIT_S, allowed / 1000 + GRACE_S))
+        connection = self._borrow()
         try:
             with self._noting_loss(connection):
-                connection.bind(allowed)
+                connection.bind(limit_ms())
                 yield connection
         finally:
             self._pool.putconn(connection)
+
+    def _borrow(self) -> Bounded:
+        self._make_sure()
+        allowed = limit_ms()
+        # One that has yet to be opened takes a while, however little the first search allows.
+        return self._pool.getconn(WAIT_S if allowed is None else min(WAIT_S, allowed / 1000 + GRACE_S))
 
     @contextmanager
     def _noting_loss(self, connection: Connection) -> Iterator[None]:
         try:
             yield
         except BaseException as fault:
-            if connection.closed or is_lost(fault):
-                self._is_doubtful.set()
+            self._note_loss(connection, fault)
             raise
+
+    def _note_loss(self, connection: Connection, fault: BaseException) -> None:
+        if connection.closed or is_lost(fault):
+            self._is_doubtful.set()
 
     def _make_sure(self) -> None:
         """After a loss, ask the server before the pool: a refusal takes no time, the pool would wait."""

@@ -205,12 +205,29 @@ def _holders(words: PlainWords, tokens: Tokens) -> Postings:
     chunks = np.concatenate([one.chunks for one, _ in held])
     scores = np.concatenate([one.scores * times if times > 1 else one.scores for one, times in held])
     if len(held) > 1:
-        chunks, place, number = np.unique(chunks, return_inverse=True, return_counts=True)
+        chunks, place = _numbered(chunks)
         scores = np.bincount(place, weights=scores)
         if words.are_together:
-            is_whole = number == len(held)
+            is_whole = np.bincount(place) == len(held)
             chunks, scores = chunks[is_whole], scores[is_whole]
     return Postings(chunks, scores)
+
+
+def _numbered(chunks: _Integers) -> tuple[_Integers, _Integers]:
+    """Return different chunks in order, and of each given one which of them it is.
+
+    So does `np.unique`. But the chunks of a token are in order already, and a stable sort, which makes use of
+    that, takes a fifth of the time.
+    """
+    import numpy as np
+
+    order = chunks.argsort(kind="stable")
+    ascending = chunks[order]
+    is_new = np.ones(len(chunks), bool)
+    is_new[1:] = ascending[1:] != ascending[:-1]
+    place = np.empty(len(chunks), np.int64)
+    place[order] = is_new.cumsum() - 1
+    return ascending[is_new], place
 
 
 def _scored(rows: Sequence[_Row], tokens: Tokens) -> dict[str, Postings]:

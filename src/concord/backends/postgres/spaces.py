@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from concord.backends.postgres.cache import identity_of
@@ -94,6 +95,7 @@ def active_of(spaces: Iterable[Space]) -> Space | None:
     return next((space for space in spaces if space.is_active), None)
 
 
+@lru_cache(maxsize=8)  # every search looks at the active one
 def _space(identity: str, recipe: str, is_active: bool, was_active: bool) -> Space:
     known = identity_of(identity)
     assert known is not None  # rows without one are not selected

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from concord.ranking.named.options import asked_option
@@ -109,6 +110,7 @@ class AskedName(NamedTuple):
         return _PARTS.split(self.written.removesuffix("()").removesuffix("="))
 
 
+@lru_cache(maxsize=64)  # each stage that looks for a definition asks
 def asked_names(text: str) -> tuple[AskedName, ...]:
     """Return the names whose definitions a query asks for, if it asks for nothing else.
 
