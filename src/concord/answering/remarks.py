@@ -79,7 +79,7 @@ def _absent(found: Retrieval, answer: Answer) -> str | None:
 
 
 def _elsewhere(found: Retrieval, answer: Answer, tools: SearchTools) -> str | None:
-    """Say which words of the query only texts have that the filter keeps out: they may be what was asked."""
+    """Say which words of the query stand only in texts that the filter keeps out: they may matter most."""
     if found.query.filter.is_open or not found.ballots.lexical:
         return None
     from concord.answering.suggest import is_spelt_otherwise, words_elsewhere  # late: few have a filter
@@ -90,7 +90,7 @@ def _elsewhere(found: Retrieval, answer: Answer, tools: SearchTools) -> str | No
         for word in words_elsewhere(found.query, texts, tools.store.lexical)
         if not is_spelt_otherwise(word, texts)
     ]
-    return f"no text that the filter leaves has the {_words(words)}, others have" if words else None
+    return f"only texts outside the filter have the {_words(words)}" if words else None
 
 
 def _below(found: Retrieval, answer: Answer, tools: SearchTools) -> str | None:
