@@ -98,6 +98,11 @@ def test_other_packed_files_are_binary(reader: SandboxedReader, name: str, data:
         reader.read(gzip.compress(data)[:-4], f"{name}.gz")
 
 
+def test_what_is_packed_under_another_name_is_binary(reader: SandboxedReader):
+    with pytest.raises(NotIndexable, match="binary"):
+        reader.read(gzip.compress(b"# Pear\n\nGreen.\n"), "pear.md")
+
+
 def test_what_only_begins_like_a_packed_file_is_binary(reader: SandboxedReader):
     with pytest.raises(NotIndexable, match="binary"):
         reader.read(b"\x1f\x8b\0 no archive", "pear.md.gz")
