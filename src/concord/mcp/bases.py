@@ -92,7 +92,7 @@ class Calls:
             self._count(-1)
 
     def wait_for_quiet(self, quiet_s: float = QUIET_S, most_s: float = BUSY_S) -> bool:
-        """Wait until there has been no call for a while, or not longer; return whether there may be more."""
+        """Wait for `quiet_s` without a call, but no longer than `most_s`; return False if the server ends."""
         until = time.monotonic() + most_s
         with self._changed:
             while time.monotonic() < until and not self._ended:
