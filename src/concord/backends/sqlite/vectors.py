@@ -262,7 +262,7 @@ def _is_ready(connection: Connection, space: SpaceRow | None, identity: Identity
 
 
 def _give_active(connection: Connection, identity: Identity) -> None:
-    """Give the active space to an identity, if there is no vector in it."""
+    """Make the active space an identity's, if there is no vector of another in it."""
     space = find_space(connection, None)
     assert space is not None  # there is one from the start, and it cannot be dropped
     if vec_exists(connection, space.key) and count_vectors(connection, space.key):
@@ -277,7 +277,7 @@ def _give_active(connection: Connection, identity: Identity) -> None:
 
 
 def _key(space: SpaceRow | None) -> int:
-    return space.key if space else 0  # which no space has
+    return space.key if space else 0  # no space has this key
 
 
 def _scope(connection: Connection, space: SpaceRow, asked: Question, chunks: int) -> _Scope:
