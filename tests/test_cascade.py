@@ -225,8 +225,8 @@ def test_the_threshold_holds_on_the_rungs_as_well():
         ({"since": 2.0, "until": 1.0}, "no document can match the filter: it begins after it ends"),
         (
             {"until": moment("1971-02-03", now=0.0, is_end=True)},
-            "no document matches the filter: modified until 1971-02-03; 4 would, if changed then: a date"
-            " that a text speaks of belongs into the query",
+            "no document matches the filter: modified until 1971-02-03; without the dates, 4 would: a date"
+            " mentioned in a text belongs in the query",
         ),
         (
             {"since": 1e300, "type": "pdf"},

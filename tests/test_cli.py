@@ -80,7 +80,7 @@ def test_an_unknown_command_is_answered_with_the_nearest(kb: Kb):
     assert run.err.splitlines()[0] == "error: there is no command 'serch'; did you mean `kb search`?"
 
 
-SHOWN = "`kb search --help` shows how; what begins with a dash goes behind --"
+SHOWN = "`kb search --help` shows how; put -- before text that begins with a dash"
 
 
 @pytest.mark.parametrize(

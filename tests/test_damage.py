@@ -74,24 +74,28 @@ SELECT 'delete', id, title, content, tags, terms FROM kb_chunks WHERE id = 2"""
         (
             ["UPDATE kb_chunks_fts_data SET block = zeroblob(8) WHERE id > 10"],
             ["words"],
-            "does not hold what the chunks say",
+            "does not match the chunks",
         ),
         (["INSERT INTO kb_chunks_fts (rowid, content) VALUES (99, 'omega')"], ["words"], "holds 1 that"),
         (
             ["DROP TRIGGER kb_chunks_updated", "UPDATE kb_chunks SET content = 'omega' WHERE id = 2"],
             ["words"],
-            "does not hold what the chunks say",
+            "does not match the chunks",
         ),
         (["UPDATE kb_meta SET value = 7 WHERE key = 'chunks'"], ["counter"], "number of chunks"),
-        (["DELETE FROM kb_vec WHERE rowid = 3"], ["lost-vectors"], "1 chunks without the vector"),
-        (["DROP TABLE kb_vec"], ["lost-vectors"], "4 chunks without the vector"),
+        (["DELETE FROM kb_vec WHERE rowid = 3"], ["lost-vectors"], "1 chunks that have lost"),
+        (["DROP TABLE kb_vec"], ["lost-vectors"], "4 chunks that have lost"),
         (
             ["INSERT INTO kb_vec (rowid, embedding) VALUES (99, '[1, 0, 0, 0]')"],
             ["vectors"],
-            "1 vectors of no chunk",
+            "1 vectors that belong to no chunk",
         ),
-        (["INSERT INTO kb_pending VALUES (1, 1), (1, 99)"], ["pending"], "2 chunks marked"),
-        (["DELETE FROM kb_documents WHERE id = 'docs/beta.md'"], ["chunks"], "1 chunks of no document"),
+        (["INSERT INTO kb_pending VALUES (1, 1), (1, 99)"], ["pending"], "2 chunks wrongly marked"),
+        (
+            ["DELETE FROM kb_documents WHERE id = 'docs/beta.md'"],
+            ["chunks"],
+            "1 chunks that belong to no document",
+        ),
         (["UPDATE kb_documents SET superseded_by = 'gone'"], ["superseded"], "4 documents superseded by one"),
         (
             [

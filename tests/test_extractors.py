@@ -94,6 +94,13 @@ def test_a_document_that_is_packed_is_read_as_if_it_were_not(reader: SandboxedRe
 def test_other_packed_files_are_binary(reader: SandboxedReader, name: str, data: bytes):
     with pytest.raises(NotIndexable, match="binary"):
         reader.read(gzip.compress(data), f"{name}.gz")
+    with pytest.raises(NotIndexable, match="binary"):  # cut off or not
+        reader.read(gzip.compress(data)[:-4], f"{name}.gz")
+
+
+def test_what_is_packed_under_another_name_is_binary(reader: SandboxedReader):
+    with pytest.raises(NotIndexable, match="binary"):
+        reader.read(gzip.compress(b"# Pear\n\nGreen.\n"), "pear.md")
 
 
 def test_what_only_begins_like_a_packed_file_is_binary(reader: SandboxedReader):
@@ -110,11 +117,18 @@ def test_a_packed_document_that_is_cut_off_or_unfolds_beyond_measure_says_so(
         reader.read(gzip.compress(long)[:-2_000], name)
     with pytest.raises(Damaged, match="cut off"):
         reader.read(gzip.compress(PAGE) + gzip.compress(long)[:-2_000], name)
+    with pytest.raises(Damaged, match="damaged"):
+        reader.read(gzip.compress(PAGE)[:-8] + bytes(8), name)
     monkeypatch.setattr("concord.extractors.packed.MAX_UNPACKED", 50_000)
     with pytest.raises(NotIndexable, match="unfolds"):
         reader.read(gzip.compress(long), name)
     with pytest.raises(NotIndexable, match="unfolds"):
         reader.read(gzip.compress(PAGE + b"a " * 8_000) * 4, name)
+
+
+def test_what_is_packed_in_very_many_parts_is_left_out_at_once(reader: SandboxedReader):
+    with pytest.raises(NotIndexable, match="parts"):
+        reader.read(gzip.compress(b"") * 20_000, "pear.md.gz")
 
 
 def test_a_small_pdf_that_unfolds_beyond_its_memory_dies_alone():

@@ -192,7 +192,7 @@ def test_what_is_left_out_of_an_answer_speaks_for_nothing(tmp_path: Path):
         answer = search(Request(LEAVE + " -everybody"), tools(kb, BY_COSINE))
         assert (answer.answerable, answer.note) == (
             False,
-            "left out is what holds everybody; in quotes it would be looked for",
+            "texts with everybody are left out; put it in quotes to look for it",
         )
         (folder / "leave.md").unlink()
         answer = search(Request(LEAVE), tools(kb, BY_COSINE))

@@ -114,7 +114,7 @@ def test_beside_a_likely_answer_few_are_told_that_hardly_are_unless_more_is_aske
     hits = scored([0.94, 0.01, 0.3, 0.02, 0.01, 0.001, 0.2, 0.001])
     reply = pack_answer(answer(hits, note="by words"), DEFAULT_TOKENS, is_brief=True)
     assert [one["rank"] for one in reply.structured["results"]] == [1, 2, 3, 4, 5, 7]
-    assert reply.structured["note"].startswith("by words; 2 more results left out, hardly")
+    assert reply.structured["note"].startswith("by words; 2 more results left out as unlikely")
     assert pack_answer(answer(hits), 20_000).structured["returned"] == len(hits)
     unsure = scored([0.4, *[0.01] * 7])  # what is most likely no answer says little of the others
     assert pack_answer(answer(unsure), 20_000, is_brief=True).structured["returned"] == len(unsure)

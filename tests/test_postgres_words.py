@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
 
@@ -20,7 +20,7 @@ from support.stores import postgres_store
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from concord.backends.postgres import segment  # noqa: E402
-from concord.backends.postgres.segment import Growing, Segment, new_segment  # noqa: E402
+from concord.backends.postgres.segment import Growing, Segment  # noqa: E402
 from concord.backends.postgres.store import PostgresStore  # noqa: E402
 from concord.backends.postgres.words import LABELS, lexemes  # noqa: E402
 
@@ -31,6 +31,10 @@ COLUMNS = st.builds(Columns, TEXTS, TEXTS | st.text(), TEXTS, TEXTS)
 
 
 store = pytest.fixture(postgres_store)
+
+
+def new_segment(chunks: Iterable[tuple[int, Columns]]) -> Segment:
+    return Growing(chunks).whole()
 
 
 def text_form(columns: Columns) -> str:

@@ -140,6 +140,8 @@ def test_a_chain_is_kept_as_it_is_told():
         ("# Queues\n\n- Status: accepted\n- **Supersedes:** ADR-3\n", "- **Supersedes:** ADR-3"),
         ("# Queues\n\nStatus: proposed\n\nSupersedes: ADR-3\n", "proposed\nSupersedes: ADR-3"),
         ("# Queues\n\nIt replaces polling.\n\n## Why\n\nReplaces: polling\n", None),
+        ("# Queues\n\nStatus: accepted\n\n## Why\n\nReplaces: ADR-3\n", None),  # not beside the status
+        ("# Queues\n\nStatus: accepted\n\nA queue: replaces ADR-3.\n", None),  # no label of its own
         ("# Valkey\n\nA store of keys.\n\n- **Replaces:** [Redis](redis.md)\n", None),  # no record
         ("# How to\n\n```\n# 3. Polling\n\nStatus: superseded by ADR-7\n```\n", None),
     ],

@@ -26,20 +26,20 @@ class _Labels(NamedTuple):
     """What is embedded with each text of a document."""
 
     title: str
-    tags: tuple[str, ...]  # of a note
+    tags: tuple[str, ...]  # only a note's
 
 
 class Backfill(NamedTuple):
     """What indexing anew came to, in chunks."""
 
     documents: int = 0
-    notes: int = 0  # put together otherwise than before
+    notes: int = 0  # notes whose text came out different
     chunks: int = 0
-    reworded: int = 0  # words were indexed otherwise before
-    unchanged: int = 0  # the vector is the one that it should be
-    reused: int = 0  # the vector came from the cache
-    embedded: int = 0  # the vector had to be made
-    pending: int = 0  # no vector could be had
+    reworded: int = 0  # chunks whose words are indexed differently now
+    unchanged: int = 0  # chunks whose vector was right
+    reused: int = 0  # chunks whose vector came from the cache
+    embedded: int = 0  # chunks whose vector had to be made
+    pending: int = 0  # chunks that have no vector still
     degraded: str | None = None
     took_s: float = 0.0
 
@@ -62,7 +62,7 @@ def backfill(tools: NoteTools, embedder: Embedder | None, progress: Progress) ->
 
 
 def _renewed_notes(tools: NoteTools) -> int:
-    """Put every note together from its fields again; return how many came out otherwise than before."""
+    """Put every note together from its fields again; return how many came out different."""
     return sum(store_notes([kept], tools).changed for kept in list(kept_notes(tools.store.catalog)))
 
 

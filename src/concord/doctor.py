@@ -24,10 +24,10 @@ from concord.protocols import Embedder, Progress
 from concord.storage import Store
 from concord.types import Document, Source
 
-LEAST_FREE_BYTES = 200_000_000  # and as much again as the store has: rewriting it takes so much for a while
+LEAST_FREE_BYTES = 200_000_000  # plus the size of the store: rewriting it takes as much for a while
 LEAST_MEMORY_BYTES = 500_000_000  # a process with the bundled model and 100,000 chunks takes a fifth of it
 _NAMED = 3  # examples in a sentence
-_UNFIT_EMBEDDER: frozenset[FaultName] = frozenset({"provider", "model"})  # then nothing can be embedded
+_UNFIT_EMBEDDER: frozenset[FaultName] = frozenset({"provider", "model"})  # if found, nothing can be embedded
 
 
 class DoctorTools(NamedTuple):
@@ -35,8 +35,8 @@ class DoctorTools(NamedTuple):
 
     store: Callable[[], Store]
     embedder: Callable[[], Embedder | None]
-    sync: Callable[[Source], SyncReport]  # without embedding anything
-    folder: str  # where we keep things when the store is no file
+    sync: Callable[[Source], SyncReport]  # embeds nothing
+    folder: str  # our data directory, whose disk is looked at where the store is no file
     max_bytes: int
 
 

@@ -39,8 +39,8 @@ from concord.text.chunk import ChunkSize, chunk
 from concord.text.successors import declares
 from concord.types import Document, Extracted, FileState, Filter, Source
 
-SLOW_BYTES = 1 << 20  # a file so large may take seconds to read: nobody waits for it
-# Raised when the same files give other texts or chunks: the next sync then reads them all again.
+SLOW_BYTES = 1 << 20  # a larger file may take seconds to read: what was read before it is stored first
+# Raise it when the same file would give another text or other chunks: the next sync reads all files again.
 READER_VERSION = 7
 BAD_FILE = (ExtractionError, MissingExtra, UnknownName, BadValue)  # faults of one file: the run goes on
 
@@ -156,7 +156,7 @@ class _Run:
         self.source = source
         self.tools = tools
         self.entries: Iterable[Found | Skipped] = ()
-        self.known: dict[str, FileState] = {}  # by path; a walk takes out what it meets, and the rest is gone
+        self.known: dict[str, FileState] = {}  # by path; a walk removes each file it meets: the rest is gone
         self.first_time = False
         self.is_whole = True  # whether every file of the source is looked at
         self.memo = read_memo(tools.store.catalog.memo(source.id))

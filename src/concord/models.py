@@ -20,7 +20,7 @@ from concord.storage import Store
 from concord.types import Identity, Space, silent
 
 OpenEmbedder = Callable[[Mapping[str, Any], int], Embedder]  # recipe, dimension or 0 → an embedder to close
-_LOCK = "models"  # no source is called so: their ids are random
+_LOCK = "models"  # no source has this id: theirs are random
 
 
 class ModelState(NamedTuple):

@@ -34,6 +34,7 @@ from concord.types import Document, Extracted, Json, Piece, Source, silent
 
 _LISTS = ("tags", "highlights", "aliases")
 _OWN_ID = re.compile(r"[0-9a-f]{16}")
+_LONGEST_TITLE = 60  # characters of a title that is made of a note's first words
 
 
 class Note(Struct, frozen=True):
@@ -316,9 +317,9 @@ def _title_from_words(note: Note, text: str) -> str:
     return _first_words(clean(note.content).strip() or text)
 
 
-def _first_words(text: str, most: int = 60) -> str:
+def _first_words(text: str) -> str:
     line = " ".join(text.split("\n", 1)[0].lstrip("# ").split())
-    return line if len(line) <= most else line[:most].rsplit(" ", 1)[0] + "…"
+    return line if len(line) <= _LONGEST_TITLE else line[:_LONGEST_TITLE].rsplit(" ", 1)[0] + "…"
 
 
 def slug(title: str) -> str:

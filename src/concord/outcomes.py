@@ -21,7 +21,7 @@ class Passage(Struct, frozen=True):
     end_line: int
     pages: tuple[int, int] | None
     heading: tuple[str, ...]
-    freshness: Freshness | None  # None where its whole source is out of reach
+    freshness: Freshness | None  # None if its whole source is out of reach
     before: str | None = None  # citation of the chunk that comes before the passage, to read on
     after: str | None = None
 
@@ -37,8 +37,8 @@ class CacheUsage(Struct, frozen=True):
     """How much an embedding cache holds, and how often it was of use."""
 
     entries: int
-    size_bytes: int  # of the vectors
-    hits: int  # texts that did not have to be embedded, since the store was made
+    size_bytes: int  # all vectors together
+    hits: int  # texts looked up and found, since the store was made: they were not embedded again
     misses: int
 
     @property
@@ -49,11 +49,11 @@ class CacheUsage(Struct, frozen=True):
 
 
 class VectorIndexState(Struct, frozen=True):
-    """An index that spares searches from comparing every vector; scores are exact with it and without."""
+    """The state of an index that spares searches comparing every vector; scores are exact either way."""
 
     covered: int  # vectors in it; the others are compared one by one
     size_bytes: int
-    absent: str | None = None  # why there is none
+    absent: str | None = None  # why there is no index; None if there is one
 
 
 class Stats(Struct, frozen=True):
@@ -64,11 +64,11 @@ class Stats(Struct, frozen=True):
     size_bytes: int | None  # None when the store is not a file
     counts: Counts
     pending: int  # chunks without a vector
-    identity: Identity | None  # whose vectors are stored
+    identity: Identity | None  # the model that made the vectors
     generation: int
     types: Mapping[DocumentType, int]  # document type → how many
-    cache: CacheUsage | None = None  # of embeddings
-    index: VectorIndexState | None = None  # None where the store has no such thing
+    cache: CacheUsage | None = None
+    index: VectorIndexState | None = None  # None if this kind of store has no index of vectors
     feedback: Mapping[Opinion, int] = field(default_factory=dict)  # opinion → how many
     vectors_home: str = ""  # where vectors are kept; empty: in the store itself
     problems: tuple[str, ...] = ()  # what keeps searches from finding all that they could, and what to do
@@ -81,7 +81,7 @@ class Failure(Struct, frozen=True):
     reason: str
 
 
-FILE_COUNTS = ("added", "changed", "removed", "renamed", "unchanged")  # of a SyncReport
+FILE_COUNTS = ("added", "changed", "removed", "renamed", "unchanged")  # fields of a SyncReport
 
 
 class SyncReport(Struct, frozen=True):
@@ -95,9 +95,9 @@ class SyncReport(Struct, frozen=True):
     unchanged: int = 0
     skipped: Mapping[str, int] = field(default_factory=dict)  # reason → how many files
     failed: Sequence[Failure] = ()
-    skipped_files: Sequence[Failure] = ()  # what `skipped` counts, by name
-    partly_read: Sequence[PartlyRead] = ()  # of what this sync has written
-    chunks: int = 0  # written by this sync
+    skipped_files: Sequence[Failure] = ()  # the files that `skipped` counts
+    partly_read: Sequence[PartlyRead] = ()  # documents written by this sync that have pages without text
+    chunks: int = 0  # chunks written by this sync
     embedded: int = 0
     reused: int = 0  # vectors taken from the cache
     pending: int = 0  # chunks still without a vector
@@ -124,15 +124,15 @@ class Backup(Struct, frozen=True):
     took_s: float
 
 
-# What `kb doctor` looks at, and what may be wrong: also a check that an error stops.
+# What `kb doctor` looks at, and what it may find wrong. A check that fails with an error is a finding, too.
 CheckName = Literal["open", "storage", "sources", "files", "vectors", "provider", "machine"]
 FaultName = (
     CheckName
     | Literal["store", "ghosts", "embedding", "model", "disk", "memory", "outside"]  # around the store
     | Literal["sqlite", "integrity", "metric", "words", "counter", "types", "index", "vector-index"]  # damage
-    | Literal["space"]  # that nothing is in
+    | Literal["space"]  # free space in the file
     | Literal["chunks", "vectors", "lost-vectors", "pending", "superseded"]  # rows that belong to nothing
-    | Literal["policies"]  # of organisations
+    | Literal["policies"]  # that keep organisations apart
 )
 
 

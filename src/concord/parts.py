@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from concord.storage import OutsideVectors, Store
 
 RECIPE = ("embed.provider", "embed.model", "embed.url")  # what says which model is meant; none is a secret
-NONE = "none"  # the provider that is nobody
-_EMBEDDER = "embedder"  # how the names of such parts begin
-_FLEETING = ("memory:", "qdrant-local::memory:")  # how URLs begin of what is gone with this process
+NONE = "none"  # the provider's name where nothing is to be embedded
+_EMBEDDER = "embedder"  # begins the names of embedders among the parts
+_FLEETING = ("memory:", "qdrant-local::memory:")  # begin the URLs of what is gone with this process
 
 
 def check_lasting(*urls: str) -> None:
@@ -122,10 +122,10 @@ class Parts:
         return StoreWithOutsideVectors(store, kind(store, outside, self.org, self.settings))
 
     def _refuse_likely_slip(self, store: Store) -> None:
-        """Refuse a store in which nothing was ever kept, unless it is what somebody has who begins.
+        """Refuse an empty store that is probably named by mistake; a new user's default store is not.
 
         Raises:
-            NotFound: a flag names it, any setting its organisation, or others have something in its place.
+            NotFound: a flag names the store, a setting names the organisation, or others have data there.
         """
         others = store.others()
         is_named = self.settings.origin("store.url") == "flag" or self.settings.origin("org") != "default"

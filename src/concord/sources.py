@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 NOTES_NAME = "notes"
 UNREAD = -1  # a modification time that no file has: the next sync reads the file, whatever its own says
-EVERY_FILE = ("**",)  # patterns that take back those given before
-TRIES = 3  # to store a source while others store theirs
+EVERY_FILE = ("**",)  # given as patterns, it removes the earlier ones
+TRIES = 3  # attempts to store a source while others store theirs
 
 
 def absolute_path(path: str | os.PathLike[str]) -> Path:
@@ -36,8 +36,8 @@ def absolute_path(path: str | os.PathLike[str]) -> Path:
     """
     from pathlib import Path  # late: a search of one source loads this module, too, and names no path
 
-    if not os.fspath(path):  # to Path it is the working folder; to a shell, a variable that is not set
-        raise NotFound("an empty path is no place", hint="the folder you are in is `.`")
+    if not os.fspath(path):  # which Path takes for the working folder; probably a variable was not set
+        raise NotFound("an empty path leads nowhere", hint="the folder you are in is `.`")
     try:
         return Path(path).expanduser().resolve(strict=True)
     except (OSError, RuntimeError, ValueError) as fault:  # also a loop of links, nobody's home, a NUL

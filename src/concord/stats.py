@@ -29,7 +29,7 @@ def stats(store: Store, org: str, url: str) -> Stats:
         pending=pending,
         identity=store.vectors.identity(),
         cache=store.cache.usage(),
-        index=None if home else store.index_state(),  # where vectors are kept, theirs is
+        index=None if home else store.index_state(),  # another server has an index of its own
         generation=catalog.generation(),
         types=catalog.count_types(),
         feedback=Counter(one.opinion for one in store.journal.feedback()),

@@ -14,8 +14,8 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 ChunkId = int  # never reused, so a vector that arrives late can never belong to another chunk
-Vector = bytes  # little-endian float32, length 1: the form every store keeps and no import is needed for
-FLOAT_BYTES = 4  # of each number of a vector
+Vector = bytes  # little-endian float32, of length 1: every store keeps this form, and it needs no numpy
+FLOAT_BYTES = 4  # in a vector, bytes for each number
 Json = Any  # what json.loads returns
 
 DocumentType = Literal["pdf", "markdown", "code", "note", "html", "office", "text", "data"]
@@ -163,7 +163,7 @@ class Pending(Struct, frozen=True):
     title: str
     heading: tuple[str, ...]
     text: str
-    tags: tuple[str, ...] = ()  # of a note, whose tags are part of what it says; of a file none
+    tags: tuple[str, ...] = ()  # only a note's, which are embedded with its text
 
 
 class Access(Struct, frozen=True):
@@ -202,7 +202,7 @@ class Extracted(Struct, frozen=True):
     details: Mapping[str, Json] = field(default_factory=dict)
     page_starts: tuple[int, ...] = ()  # offset in `text` at which page 1, 2, … begins; empty when unpaged
     file_lines: tuple[int, ...] = ()  # file line of each line of `text`; empty when they are the same lines
-    language: str | None = None  # of code, by tree-sitter's name; csv, json, mbox; of light markup org …
+    language: str | None = None  # code: tree-sitter's name; else a form: csv, json, mbox, cards, org …
     body_start: int = 0  # offset in `text` at which front matter ends; 0 when there is none
 
 
@@ -236,21 +236,21 @@ class Glance(Struct, frozen=True):
     generation: int
     sources: Sequence[Source]  # by name
     space: Space | None = None  # the active one
-    types: AbstractSet[DocumentType] | None = None  # of documents: there are no others; None: nobody knows
+    types: AbstractSet[DocumentType] | None = None  # all types that documents have; None if not known
 
 
 class Home(Struct, frozen=True):
-    """Where a store's vectors are kept, and as which store's."""
+    """Where a store's vectors are kept, and under which key."""
 
     url: str  # empty: in the store itself
-    key: str  # tells what this store has sent there from all else; another with every home it moves to
-    is_anothers: bool = False  # this is a copy: the store that it was made of sends under that key, or did
+    key: str  # marks all that this store has sent there; it changes with every move
+    is_anothers: bool = False  # this store is a copy, and the key belongs to the one that it was copied from
 
 
 class Filter(Struct, frozen=True):
     """What a hit must satisfy. Applied inside the engines, lexical and vector alike."""
 
-    tags: tuple[str, ...] = ()  # all of them
+    tags: tuple[str, ...] = ()  # a hit must have all of them
     type: DocumentType | None = None
     source_id: str | None = None
     path: str | None = None  # a glob over citation paths; * crosses no slash, ** does
@@ -336,8 +336,8 @@ class Query(Struct, frozen=True):
     kind: QueryKind = "exploratory"
     entities: tuple[str, ...] = ()
     words: tuple[str, ...] = ()  # the tokens that loose matching looks for, before frequent ones are pruned
-    frequencies: Mapping[str, int] = field(default_factory=dict)  # of each: how many chunks hold it
-    chunks: int = 0  # how many there are
+    frequencies: Mapping[str, int] = field(default_factory=dict)  # word → how many chunks hold it
+    chunks: int = 0  # how many chunks there are in all
     ef_search: int | None = None
     options: tuple[str, ...] = ()  # words whose dash excludes nothing, as in tar -xzf
     remaining: str = ""  # the text without what it excludes; empty if it excludes nothing
@@ -355,7 +355,7 @@ class Scored(Struct, frozen=True, gc=False):
 
     chunk_id: ChunkId
     score: float
-    vector: Vector = b""  # where the engine has sent it along
+    vector: Vector = b""  # empty unless the engine has sent it along
 
 
 class Candidate(Struct, frozen=True, gc=False):
@@ -366,7 +366,7 @@ class Candidate(Struct, frozen=True, gc=False):
     family: Family
     rank: int  # 1 is best
     score: float  # higher is better, on the strategy's own scale
-    vector: Vector = b""  # where it came along: it need not be fetched
+    vector: Vector = b""  # empty unless the engine has sent it along: then it need not be fetched
 
 
 class Votes(list[Candidate]):
@@ -403,7 +403,7 @@ class Hit(Struct, frozen=True):
     source: Source
     rank: int
     score: float  # relevance in [0, 1], as a part of its document
-    passage_score: float  # the same of the passage alone: less, where the document has a better one
+    passage_score: float  # relevance of the passage alone: lower if its document has a better one
     scores: Mapping[str, float | None]  # raw numbers, each on its own scale
     found_by: tuple[str, ...]
     best_rank: int

@@ -140,7 +140,7 @@ def test_the_same_text_in_several_places_is_one_hit_that_names_the_others(tmp_pa
 
 
 @pytest.mark.promise("002.ef-search")
-def test_an_effort_above_the_most_is_taken_down_and_the_answer_says_so(kb: KnowledgeBase):
+def test_an_effort_above_the_most_is_lowered_and_the_answer_says_so(kb: KnowledgeBase):
     assert kb.search("deploy", ef_search=200).note is None
     answer = kb.search("deploy", ef_search=201)
     assert answer.hits
@@ -151,12 +151,12 @@ def test_an_effort_above_the_most_is_taken_down_and_the_answer_says_so(kb: Knowl
 
 
 @pytest.mark.promise("002.ef-search")
-def test_an_effort_above_the_most_in_the_settings_is_taken_down_and_the_answer_says_so(tmp_path: Path):
+def test_an_effort_above_the_most_in_the_settings_is_lowered_and_the_answer_says_so(tmp_path: Path):
     with opened("memory", tmp_path, search__ef_search=500) as made:
         made.add(plant(tmp_path / "docs"))
-        assert (made.search("deploy").note or "").startswith("search.ef_search was taken down to 200")
+        assert (made.search("deploy").note or "").startswith("search.ef_search was lowered to 200")
         assert made.search("deploy", ef_search=100).note is None
-        assert (made.search("deploy", ef_search=300).note or "").startswith("--ef-search was taken down")
+        assert (made.search("deploy", ef_search=300).note or "").startswith("--ef-search was lowered")
 
 
 def test_asking_for_more_results_weighs_words_and_meaning_as_before(tmp_path: Path):

@@ -147,9 +147,9 @@ def test_an_excluded_word_may_stand_in_a_title_or_a_tag(mode: str):
     other.note(Note("Deploy to the target in an image.", title="Images", tags=("docker",)))
     answer = other.search("deploy to the target -docker", mode=mode)
     assert titles(answer) == ["Staging"]
-    assert answer.note == "left out is what holds docker; in quotes it would be looked for"
+    assert answer.note == "texts with docker are left out; put it in quotes to look for it"
     quoted = other.search('deploy "the target" -docker', mode=mode)
-    assert quoted.note == "left out is what holds docker; what is in quotes is looked for"
+    assert quoted.note == "texts with docker are left out; quoted words are looked for"
 
 
 @pytest.mark.parametrize(

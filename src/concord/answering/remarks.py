@@ -30,8 +30,8 @@ RUNG_NOTES: Mapping[Rung, str] = {
     "partial": "nothing holds the words as typed; these passages hold similar words or parts of them, "
     "so check that they are what was meant",
 }
-CLAMPED = f"was taken down to {MAX_EF_SEARCH}: more costs time and finds nothing more"
-ONLY_EXCLUDES = "what only excludes leaves nothing to look for, so the query was read as words"
+CLAMPED = f"was lowered to {MAX_EF_SEARCH}: more costs time and finds nothing more"
+ONLY_EXCLUDES = "a query that only excludes has nothing to look for, so it was read as words"
 FOREIGN = "if the query is in another language than the documents, ask in theirs"
 MOSTLY_ABSENT = 0.5  # share of a query's words
 
@@ -79,7 +79,7 @@ def _absent(found: Retrieval, answer: Answer) -> str | None:
 
 
 def _elsewhere(found: Retrieval, answer: Answer, tools: SearchTools) -> str | None:
-    """Say which words of the query only texts have that the filter keeps out: they may be what was asked."""
+    """Say which words of the query stand only in texts that the filter keeps out: they may matter most."""
     if found.query.filter.is_open or not found.ballots.lexical:
         return None
     from concord.answering.suggest import is_spelt_otherwise, words_elsewhere  # late: few have a filter
@@ -90,7 +90,7 @@ def _elsewhere(found: Retrieval, answer: Answer, tools: SearchTools) -> str | No
         for word in words_elsewhere(found.query, texts, tools.store.lexical)
         if not is_spelt_otherwise(word, texts)
     ]
-    return f"no text that the filter leaves has the {_words(words)}, others have" if words else None
+    return f"only texts outside the filter have the {_words(words)}" if words else None
 
 
 def _below(found: Retrieval, answer: Answer, tools: SearchTools) -> str | None:
@@ -143,8 +143,8 @@ def _what_is_excluded(query: Query) -> str | None:
     """Say what was left out, because a query may exclude something by mistake: java -Xmx."""
     if not query.excluded:
         return None
-    quotes = "what is in quotes is looked for" if query.phrases else "in quotes it would be looked for"
-    return f"left out is what holds {', '.join(query.excluded)}; {quotes}"
+    quotes = "quoted words are looked for" if query.phrases else "put it in quotes to look for it"
+    return f"texts with {', '.join(query.excluded)} are left out; {quotes}"
 
 
 def _what_is_unread(answer: Answer) -> str | None:

@@ -18,7 +18,7 @@ NOTHING = "nothing found, not even by parts of words: try other or fewer words"
 UNEMBEDDED = "nothing found: no passage has a vector yet, by which meaning is found; `kb sync` makes them"
 NO_TIME = "nothing found; similar words could not be looked for in the time allowed (search.partial_ms)"
 ALL_SUPERSEDED = "every document has been superseded; --include-superseded searches those as well"
-IN_THE_QUERY = "a date that a text speaks of belongs into the query"
+IN_THE_QUERY = "a date mentioned in a text belongs in the query"
 MATCHES_SUPERSEDED = "all that was found has been superseded; --include-superseded shows it"
 
 
@@ -112,7 +112,7 @@ def _which_times(filter: Filter, tools: SearchTools) -> str:
     if (filter.since, filter.until) == (None, None):
         return ""
     count = tools.store.catalog.count_documents(replace(filter, since=None, until=None))
-    return f"; {count:,} would, if changed then: {IN_THE_QUERY}" if count else ""
+    return f"; without the dates, {count:,} would: {IN_THE_QUERY}" if count else ""
 
 
 def _how_paths_begin(filter: Filter, sources: Sequence[Source]) -> str:

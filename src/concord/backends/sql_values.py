@@ -9,7 +9,7 @@ from msgspec import json
 
 from concord.types import Document, Source
 
-LAST_CHARACTER = "\U0010ffff"  # what begins with a text sorts between it and it with this at its end
+LAST_CHARACTER = "\U0010ffff"  # whatever begins with `text` sorts between `text` and `text + LAST_CHARACTER`
 
 
 def source_values(source: Source) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def document_values(document: Document) -> dict[str, Any]:
 
 
 def details_column(details: Mapping[str, Any]) -> str:
-    """Return details as their column keeps them; front matter may hold dates, and numbers that are none."""
+    """Return details as their column keeps them; front matter may hold dates, and NaN or infinity."""
     return _standard_json().dumps(dict(details), default=str) if details else "{}"
 
 

@@ -47,14 +47,16 @@ def locked(doing: str) -> StoreBusy:
 
 
 def unprepared() -> BadValue:
-    """Say that nobody has told whose the vectors are."""
-    return BadValue("no embedder has been prepared for", hint="call prepare() with its identity first")
+    """Say that vectors came before anybody told which embedder makes them."""
+    return BadValue(
+        "nobody has told which embedder makes the vectors", hint="call prepare() with its identity first"
+    )
 
 
 def vectors_gone(identity: Identity | None) -> ModelMismatch:
-    """Say that the vectors of the model which is to be searched are not there, or no longer."""
+    """Say that there are no vectors of the model that is to be searched, or no longer."""
     name = identity.name if identity else "the model"
-    return ModelMismatch(f"the index holds no vectors of {name}, or not any more", hint="`kb models list`")
+    return ModelMismatch(f"the index holds no vectors of {name}, or no longer", hint="`kb models list`")
 
 
 def unknown_space(identity: Identity) -> NotFound:
@@ -70,7 +72,7 @@ def space_in_use(identity: Identity) -> BadValue:
 
 
 def none_anywhere(asked: str) -> VectorsElsewhere:
-    """Say that a store was to have its vectors in another place than is asked, and has none there either."""
+    """Say that vectors are looked for in one place and meant to be in another, and that neither has any."""
     return VectorsElsewhere(
         f"no vector has been sent to {asked or 'the store itself'} yet: `kb sync`",
         hint="or set vectors.url to where they are",

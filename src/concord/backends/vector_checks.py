@@ -28,10 +28,10 @@ def check_vector(vector: Vector, dimension: int) -> None:
 
 
 def check_vectors(vectors: Collection[Vector], dimension: int) -> None:
-    """Refuse vectors of which one is to be refused.
+    """Refuse all of these vectors if `check_vector` refuses one of them.
 
     Raises:
-        BadValue: one is.
+        BadValue: it refuses one.
     """
     if not is_sound(vectors, dimension):
         for vector in vectors:
@@ -39,7 +39,7 @@ def check_vectors(vectors: Collection[Vector], dimension: int) -> None:
 
 
 def is_sound(vectors: Collection[Vector], dimension: int | None) -> bool:
-    """Whether none of these is to be refused: of many at once, it takes a tenth of the time."""
+    """Whether `check_vector` would refuse none of these: for many at once, this takes a tenth of the time."""
     import numpy as np  # late: a search checks one vector, and some stores have no use for it at all
 
     if not dimension or any(len(vector) != dimension * FLOAT_BYTES for vector in vectors):

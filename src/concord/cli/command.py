@@ -26,7 +26,7 @@ class ExampleCommand(click.Command):
     examples: tuple[str, ...] = ()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the command line; an option without its value is of this command, which click forgets."""
+        """Read the command line; where an option lacks its value, click forgets to tell of which command."""
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as fault:
@@ -73,7 +73,7 @@ def tags_option(purpose: str) -> Callable[[Callable[..., Any]], Callable[..., An
 
 
 def refuse(sentence: str) -> NoReturn:
-    """End the running command over flags that do not go together."""
+    """End the running command with an error: its flags do not go together."""
     click.get_current_context().fail(sentence)
 
 
@@ -90,7 +90,7 @@ def settings_of(flags: Flags) -> Settings:
 
 @contextmanager
 def opened(flags: Flags, *, must_exist: bool = True) -> Iterator[KnowledgeBase]:
-    """Open the knowledge base that the global flags mean; only a command that keeps something begins one."""
+    """Open the knowledge base that the global flags mean; `must_exist` refuses one named by mistake."""
     from concord.knowledge import KnowledgeBase
 
     with KnowledgeBase(settings_of(flags), must_exist=must_exist) as knowledge:

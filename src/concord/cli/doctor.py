@@ -18,14 +18,14 @@ UNWELL = NOTHING_FOUND  # 1: what it found is for the user to see to, and no err
 
 
 @command("doctor", "kb doctor", "kb doctor --fix", "kb doctor --json")
-@click.option("--fix", is_flag=True, help="Put right what can be without losing anything.")
+@click.option("--fix", is_flag=True, help="Repair what can be repaired without losing anything.")
 def doctor(flags: Flags, fix: bool, as_json: bool) -> int:
     """Look for what is wrong: the store, its files, its vectors, the model, the machine.
 
     Checks that the database is whole, words and vectors are in step with the chunks, nothing is left over,
     every source can be read, no file has gone, the embedding provider answers and there is room to work.
-    --fix builds indexes anew, deletes what is left over, embeds what has no vector, forgets deleted files and
-    gives back to the disk what is free in the store's file, where that is much.
+    --fix rebuilds indexes, deletes what is left over, embeds what has no vector, forgets deleted files and
+    gives free space in the store's file back to the disk, where that is much.
     Exit status: 0 all is well, 1 something is not.
     """
     with opened(flags) as knowledge, progress_shown() as progress:

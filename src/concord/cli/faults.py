@@ -87,10 +87,8 @@ def _meant(fault: click.NoSuchOption) -> str:
     if meant := nearest(fault.option_name.lstrip("-"), known):
         return f"did you mean {known[meant]}?"
     takes_text = any(isinstance(parameter, click.Argument) for parameter in parameters)
-    behind = (
-        f"; what begins with a dash goes behind --: `{where} -- {fault.option_name}`" if takes_text else ""
-    )
-    return SHOWS_HOW.format(where) + behind
+    as_text = f"; put -- before text that begins with a dash: `{where} -- {fault.option_name}`"
+    return SHOWS_HOW.format(where) + (as_text if takes_text else "")
 
 
 def _lower(message: str) -> str:

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     "KB_VECTORS_URL=http://localhost:6333 kb migrate",
 )
 @click.option("--to", metavar="URL", help="The store that everything is copied to; it must be empty.")
-@click.option("--to-org", metavar="ORG", help="Whose it is there; the same organisation's, unless given.")
-@click.option("--vectors", metavar="URL", help="Where that store keeps its vectors; inside, unless given.")
+@click.option("--to-org", metavar="ORG", help="The organisation to copy to (default: the same).")
+@click.option("--vectors", metavar="URL", help="Where that store keeps its vectors (default: inside).")
 def migrate(flags: Flags, to: str | None, to_org: str | None, vectors: str | None, as_json: bool) -> int:
-    """Move everything to another store, or without --to the vectors to where `vectors.url` says.
+    """Move everything to another store; without --to, only the vectors, to where `vectors.url` says.
 
-    Nothing is embedded again that is known. The store itself is only read, and stays as it is: set
-    `store.url` when you are content with the copy. A run that was interrupted is taken up by the next one.
+    Vectors that are known are not made again. With --to the old store is only read, and stays as it is: set
+    `store.url` once you are content with the copy. If a run is interrupted, the next one goes on from there.
     At the end every document, chunk and vector is compared.
     """
     if to is None and vectors is not None:

@@ -29,12 +29,12 @@ _FIELDS = ("title", "tags", "details", "summary", "context", "highlights", "alia
     "kb note --export notes.jsonl",
 )
 @click.argument("text", nargs=-1, metavar="[TEXT | -]")
-@click.option("--title", metavar="T", help="Its title; the first words stand in.")
+@click.option("--title", metavar="T", help="Its title (default: its first words).")
 @tags_option("Its tags.")
 @click.option(
     "--details", metavar="JSON", help="An object of further facts; all values in it are searchable."
 )
-@click.option("--summary", metavar="S", help="What it says, in short.")
+@click.option("--summary", metavar="S", help="A short summary of it.")
 @click.option("--context", metavar="S", help="Where it comes from or what it belongs to.")
 @click.option("--highlight", "highlights", metavar="S", multiple=True, help="A point to stress; repeatable.")
 @click.option("--alias", "aliases", metavar="S", multiple=True, help="Another name for it; repeatable.")
@@ -46,15 +46,20 @@ _FIELDS = ("title", "tags", "details", "summary", "context", "highlights", "alia
 )
 @click.option("--remove", metavar="ID", help="Delete this note for good: id, path or citation.")
 @click.option(
-    "--import", "source", metavar="PATH", help="Keep the notes of a .json, .jsonl or .md file or folder."
+    "--import", "source", metavar="PATH", help="Import notes from a .json, .jsonl or .md file, or a folder."
 )
-@click.option("--export", "target", metavar="PATH", help="Write all notes there, by its ending; - is stdout.")
+@click.option(
+    "--export",
+    "target",
+    metavar="PATH",
+    help="Export all notes to a .json, .jsonl or .md file, or a folder; - is stdout.",
+)
 @click.option("--no-embed", is_flag=True, help="Searchable by words now, by meaning after `kb sync`.")
 def note(flags: Flags, text: tuple[str, ...], as_json: bool, no_embed: bool, **given: Any) -> None:
-    """Keep a note, change or delete one, or bring many in or out.
+    """Keep a note, change or delete one; import or export many.
 
-    With - or with nothing, the text is read from stdin. Prints the id of the document, which `kb get` reads,
-    --edit changes and a later note can supersede. Exported notes are imported again without loss.
+    Without TEXT, or with -, the text is read from stdin. Prints the note's id, which `kb get`, --edit,
+    --remove and --supersedes take. Exporting notes and importing them again loses nothing.
     """
     source, target, gone = given.pop("source"), given.pop("target"), given.pop("remove")
     if sum(one is not None for one in (source, target, gone, given["edit"], given["supersedes"])) > 1:

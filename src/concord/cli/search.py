@@ -54,7 +54,7 @@ _REQUEST_OPTIONS = (
         "--deadline-ms",
         type=float,
         metavar="N",
-        help="How long the strategies may take; whoever is late is named, and without words it is an error.",
+        help="How long the strategies may take; the answer names late ones; late words are an error.",
     ),
     click.option("--include-superseded", is_flag=True, help="Also what a newer document has replaced."),
 )
@@ -80,9 +80,9 @@ def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
     "--min-generation",
     type=click.IntRange(0),
     metavar="N",
-    help="Wait for what a sync with this number wrote.",
+    help="Wait until the index has this generation, which a sync reports.",
 )
-@click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="How long --json may get.")
+@click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="At most so many tokens of --json.")
 @click.option("--explain", is_flag=True, help="Add the numbers behind each result.")
 def search(flags: Flags, query: tuple[str, ...], as_json: bool, **given: Any) -> int:
     """Search by words and by meaning.

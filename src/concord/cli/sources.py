@@ -34,12 +34,12 @@ no_embed_option = click.option(
     "kb add ./downloads --untrusted --no-embed",
 )
 @click.argument("path")
-@click.option("--name", metavar="N", help="What to call it; the folder's name stands in.")
+@click.option("--name", metavar="N", help="Its name (default: the folder's).")
 @click.option(
-    "--pattern", "patterns", metavar="GLOB", multiple=True, help="Only files like this; repeatable."
+    "--pattern", "patterns", metavar="GLOB", multiple=True, help="Only files that match; repeatable."
 )
 @tags_option("Tags for all of its documents.")
-@click.option("--untrusted", is_flag=True, help="Its content comes from strangers.")
+@click.option("--untrusted", is_flag=True, help="Its content comes from strangers: results from it say so.")
 @no_embed_option
 def add(
     flags: Flags,
@@ -53,9 +53,9 @@ def add(
 ) -> int:
     """Index a folder or a file.
 
-    Follows .gitignore and .kbignore. A path that is known already is brought up to date, with what is given
-    anew: patterns and tags stay until others are given, and --pattern '**' takes every file again. Every file
-    is searchable by words as soon as it is read; an interrupted run loses nothing.
+    Follows .gitignore and .kbignore. A path that was added before is brought up to date: its patterns and
+    tags stay unless others are given, and --pattern '**' takes every file again. Every file is searchable by
+    words soon after it is read; an interrupted run loses nothing.
     """
     with opened(flags, must_exist=False) as knowledge, progress_shown() as progress:
         report = knowledge.add(

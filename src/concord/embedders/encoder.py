@@ -31,8 +31,8 @@ PRECISIONS: tuple[Precision, ...] = ("exact", "int8")
 GRAPH_VERSION = 1  # raise it whenever build() writes another graph: it names the cached files
 
 _SIGNED_MAX = 127
-_ZERO_POINT = 128  # of unsigned bytes, which is what integer kernels multiply fastest on x86
-_SMALLEST = 1e-6  # stands in for the largest value of a row or column of zeros
+_ZERO_POINT = 128  # the unsigned byte that stands for 0: integer kernels on x86 are fastest with these
+_SMALLEST = 1e-6  # used as the largest value of a row or column of zeros, so that nothing is divided by 0
 
 
 def build(pack: Pack, precision: Precision = "exact") -> Graph:

@@ -24,11 +24,11 @@ from concord.text.surrogates import encodable
 from concord.types import Identity, Vector
 
 PROBE = "a"  # a text that no model refuses
-# Of a request for documents. A query has one try: whoever asked is waiting, and words answer meanwhile.
+# For a request with documents. A query has one try: its user is waiting, and words can answer.
 TRIES = 3
-# Characters: a text that is refused as too long although it is shorter is refused for another reason.
+# Characters. Where an even shorter text is refused as too long, that is not the true reason.
 _SHORTEST_HALF = 16
-_LESS = 4  # times smaller batches for a server that was too slow for one
+_LESS = 4  # after a batch that took too long, batches are smaller by this factor
 _NOT_THE_TEXT = (401, 403, 404, 405, 429)  # a key, a model or an address that is wrong, or too many requests
 _TOO_LONG = re.compile(
     r"context|too (long|large|many)|exceed|maximum|less than \d+ tokens|input length", re.I

@@ -23,11 +23,13 @@ Pooling = Literal["cls", "mean"]
 Floats = NDArray[np.float32]
 Ids = NDArray[np.int64]
 
-# Padding included. 2,048 is no faster (16.0 against 16.6 chunks per CPU second) and keeps 26 MB more.
+# Tokens in a batch, padding included. 2,048 is no faster (16.0 against 16.6 chunks per CPU second) and takes
+# 26 MB more.
 BATCH_TOKENS = 1024
 _OUTPUTS = ("sentence_embedding", "last_hidden_state", "token_embeddings")  # in order of preference
-# How long a thread waits busily for more work. On a busy machine onnxruntime's own default took a third off
-# the throughput and made a query half as slow again; not to wait at all made it a fifth slower when idle.
+# How long a thread of onnxruntime spins for more work, in microseconds. On a busy machine its own default
+# cost a third of the throughput and made a query 1.5 times as slow; without any, an idle machine was a fifth
+# slower.
 _SPIN_US = "20"
 
 
@@ -37,8 +39,8 @@ class Blueprint(Struct, frozen=True):
     name: str
     model: Callable[[], Path | bytes]  # the ONNX file, or its contents
     window: int  # tokens, special ones included
-    pooling: Pooling = "mean"  # of a model that returns a vector for each token
-    is_optimised: bool = False  # onnxruntime is to run it as it is, not to look for what could be fused
+    pooling: Pooling = "mean"  # for a model that returns a vector for each token
+    is_optimised: bool = False  # then onnxruntime need not look for operators that it could fuse
 
 
 class TextEncoder:

@@ -15,12 +15,12 @@ from concord.text.word_lists import listed
 _CLASSES = listed("note tip warning caution important admonition")
 _BOXES = listed("div section blockquote")
 _TITLES = listed("h2 h3 h4 h5 h6")
-_MOST_ABOVE = 3  # elements from a title to the box that it is of
-_MOST_INSIDE = 200  # elements in a box: what has more is a page, or a good part of one
+_MOST_ABOVE = 3  # levels up from a title where its box is looked for
+_MOST_INSIDE = 200  # elements in a box: anything with more is a page, or a good part of one
 
 
 def titles_a_box(node: LexborNode) -> bool:
-    """Whether an element is the only heading of a box; what has several is divided by them."""
+    """Whether an element is the only heading of a box; several headings would divide it into sections."""
     box = _box_around(node) if node.tag in _TITLES else None
     if box is None:
         return False

@@ -1,7 +1,7 @@
 """Calendars and contacts (.ics, .vcf) as Markdown: a section for each event, task or person, in plain words.
 
-Long lines are folded, which may divide a word, and moments are written without signs: as it stands, such a
-file is found neither by its words nor by its days. Each line knows the line of the file that it comes from.
+In the file, long lines are folded, even within a word, and times are written as 20260131T090000: as it
+stands, it would be found neither by words nor by days. Each line knows which line of the file it comes from.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ _NAMES = {  # property → what it says, in words
     "BDAY": "Birthday",
     "ANNIVERSARY": "Anniversary",
 }
-_PARTED = frozenset({"ADR", "ORG", "N"})  # whose parts are divided by semicolons
+_PARTED = frozenset({"ADR", "ORG", "N"})  # their values have parts, with semicolons between them
 _SCHEMES = ("mailto:", "tel:")
 
 
 class _Line(NamedTuple):
     text: str
-    number: int  # of the line of the file that it begins on
+    number: int  # the line of the file on which it begins
 
 
 class _Property(NamedTuple):
@@ -94,7 +94,7 @@ def _unfolded(text: str) -> Iterator[_Property]:
     """Yield the properties of a file, each on one line."""
     whole: list[str] = []
     first = 1
-    is_in_hex = False  # then a sign at a line's end says that there is more
+    is_in_hex = False  # then a line that ends with = goes on
     for number, line in enumerate([*text.split("\n"), ""], 1):
         if is_in_hex and whole[-1].endswith("="):
             whole[-1:] = [whole[-1][:-1], line]
@@ -124,7 +124,7 @@ def _cards(properties: Iterator[_Property]) -> Iterator[list[_Property]]:
         if one.name in ("BEGIN", "END") and kind in _INSIDE:
             depth = max(0, depth + (1 if one.name == "BEGIN" else -1))
         elif one.name == "BEGIN" and kind in _BEGINS:
-            card, depth = [], 0  # an alarm that never ends must not hide the events after its own
+            card, depth = [], 0  # an alarm without an end must not hide later events
         elif one.name == "END" and kind in _BEGINS and card is not None:
             yield card
             card = None

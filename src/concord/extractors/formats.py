@@ -49,7 +49,7 @@ RICH_TEXT = Format("rich_text", "office", risky=True)
 MAIL = Format("mail", "office", risky=True)
 MAILBOX = Format("mailbox", "office", risky=True)
 
-# Which their names tell, whatever their first bytes look like.
+# Recognised by name alone, whatever the first bytes look like.
 _BINARY = (PDF, WORD, EXCEL, SLIDES, OPEN_DOCUMENT, BOOK)
 
 _BY_FORMAT = {
@@ -134,7 +134,7 @@ _BY_LANGUAGE = {
 # Known, and without an extractor of ours: an installed one whose name is the extension reads them.
 _UNSUPPORTED = frozenset(("doc", "ppt", "xls", "mobi", "azw3", "msg", "pages", "numbers", "key", "ps", "eps"))
 
-LOG = frozenset(("log", "out", "err"))  # of a program: text, and of no end
+LOG = frozenset(("log", "out", "err"))  # what programs print: text without end
 _SETTINGS = frozenset(("sshd_config", "ssh_config", "gitconfig"))
 
 _BY_NAME = {

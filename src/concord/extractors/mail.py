@@ -25,7 +25,7 @@ from concord.types import Extracted
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
 _READABLE = ("text/plain", "text/html")
 _FORMS = (*_READABLE, "multipart/alternative", "multipart/related")
-_MAX_DEPTH = 20  # of parts within parts
+_MAX_DEPTH = 20  # levels of parts within parts
 # What Markdown would take for a heading: the line above a signature, a line of a table drawn with dashes.
 _UNDERLINE = re.compile(r"^[ \t]*[-=]{2,}[ \t]*$", re.MULTILINE)
 _HEADING = re.compile(r"^(?=#{1,6}[ \t])", re.MULTILINE)
@@ -53,7 +53,7 @@ class Mail(NamedTuple):
         """Return the message as Markdown, from its plain form where it has one."""
         part = next(_readable(self.message), None)
         if part is None and _is_multipart(self.message) and not self.message.is_multipart():
-            part = self.message  # whose parts cannot be told from each other
+            part = self.message  # its parts cannot be told apart
         payload = part.get_payload(decode=True) if part is not None else None
         if part is None or not isinstance(payload, bytes):
             return ""

@@ -16,7 +16,7 @@ class ManPage(Requests):
 
     def __init__(self, source: str) -> None:
         super().__init__(source)
-        self._wanted: Callable[[str, int], None] | None = None  # a heading or a term: what the next line says
+        self._wanted: Callable[[str, int], None] | None = None  # writes the next line as a heading or a term
         self._address = ""
 
     def put(self, text: str, number: int, *, joins: bool = False, joins_next: bool = False) -> None:

@@ -16,12 +16,12 @@ _NEW_LINE_IN_SYNOPSIS = listed("Nm Ft Fn Fo In Vt Fd Cd")
 _PARTS_OF_REFERENCES = frozenset(f"%{letter}" for letter in "ABCDIJNOPQRTUV")
 _MAX_NESTING = 100
 _MAX_CELLS = 100
-_MAX_HEAD = 1_000  # words of an item's head that goes over several lines
+_MAX_HEAD = 1_000  # words in the head of an item, however many lines it goes over
 
 
 class _List(NamedTuple):
     kind: str
-    items: list[int]  # the line of each so far
+    items: list[int]  # the file's line for each item so far
 
 
 class MdocPage(Requests):
@@ -32,7 +32,7 @@ class MdocPage(Requests):
         self._words = MdocWords(self.escapes)
         self._section = ""
         self._lists: list[_List] = []
-        self._head: list[str] | None = None  # of an item that goes over several lines
+        self._head: list[str] | None = None  # words of an item's head that goes over several lines
         self._head_number = 0
         self._reference: list[str] | None = None
         self._rows: list[tuple[list[str], int]] = []

@@ -10,7 +10,7 @@ from concord.extractors.roff_escapes import Escapes
 from concord.extractors.roff_lines import RoffLine, RoffLines, split_arguments
 from concord.text.word_lists import listed
 
-_SKIPPED = {"EQ": "EN", "PS": "PE", "GS": "GE", "cf": "", "trf": ""}  # formulas and drawings, to their ends
+_SKIPPED = {"EQ": "EN", "PS": "PE", "GS": "GE", "cf": "", "trf": ""}  # formulas and drawings → what ends them
 _LITERAL = listed("nf EX Vb DS")
 _FILLED = listed("fi EE Ve DE")
 _BREAKS = listed("br in ti ce INDENT bp")
@@ -26,7 +26,7 @@ class Requests:
     def __init__(self, source: str) -> None:
         self.page = ManualText()
         self.escapes = Escapes()
-        self.names: tuple[str, str] = ("", "")  # of the page, and its section
+        self.names: tuple[str, str] = ("", "")  # the page's name and section: ls, 1
         self._lines: Iterator[RoffLine] = iter(RoffLines(source, self.escapes))
 
     def read(self) -> None:
@@ -56,7 +56,7 @@ class Requests:
             self.page.paragraph()
 
     def take_text(self, line: RoffLine) -> None:
-        """Take a line of text: a blank one parts paragraphs, and one with spaces before it begins a line."""
+        """Take a line of text: a blank one ends a paragraph, and an indented one begins a new line."""
         if not line.rest or line.rest.isspace():
             self.page.paragraph()
             return

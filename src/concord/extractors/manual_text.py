@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from concord.extractors.markdown_lines import MAX_ROW, fence_around
 from concord.extractors.roff_escapes import JOINED
 
-_FILLED = 40  # characters: from there on a line of the file begins a line of the text
+_FILLED = 40  # characters: once a line has as many, the next line of the file begins a new one
 _BEGINS_A_LINE = re.compile(r"(?!\d+[.)](?:\s|$))[\w(\"“‘'\[<$/.]")
 # What a reader of Markdown would take for a heading, a fence, a table, or the line below a heading.
 _READS_AS_MARKUP = re.compile(r"#{1,6}(?:\s|$)|```|~~~|\||(?:=+|-+)[ \t]*$")
@@ -29,9 +29,9 @@ class ManualText:
         self._open: list[str] = []  # pieces of the line that is being filled
         self._length = 0
         self._number = 1
-        self._joins = False  # what comes next follows without a space
+        self._joins = False  # whether the next piece follows without a space
         self._indent = ""
-        self._marker = ""  # of an item that has no text yet
+        self._marker = ""  # the bullet of a list item that has no text yet
         self._after_entry = False
         self._code: list[tuple[str, int]] | None = None
 

@@ -10,12 +10,12 @@ from concord.extractors.plain import with_plain_newlines
 from concord.text.word_lists import listed
 
 MAX_ROW = 1_000  # characters; a longer "row" is a page laid out with a table, and becomes paragraphs
-MAX_INDENT = 8  # lists deeper than this keep its indentation, or crafted nesting would cost its square
+MAX_INDENT = 8  # deeper lists are indented no further: crafted nesting would take quadratic room
 MAX_QUOTE = 3
 
 _BREAK = "\x1e"  # stands for <br> until the block ends
 _CODE_END = "\x1f"  # stands for </code> in a <pre>: two <code> there are two listings, not one line
-_ANCHORS = ("#", "¶", "§", "🔗")  # links to itself that a heading ends with
+_ANCHORS = ("#", "¶", "§", "🔗")  # how the link looks that many headings end with, to themselves
 _READS_AS_MARKUP = re.compile(r"#{1,6}(?:\s|$)|```|~~~|\|")
 _LANGUAGE = re.compile(r"(?:^|\s)(?:language|lang|highlight(?:-source)?|brush:)-?\s*([\w+#]+)")
 
@@ -42,7 +42,7 @@ class _List:
 
 
 LOWEST_HEADING = 6  # level
-MAX_COLUMNS = 256  # of a sheet, kept in their places; what lies further out follows without gaps
+MAX_COLUMNS = 256  # of a sheet: cells up to there keep their columns, those beyond follow without gaps
 
 
 class MarkdownLines:
@@ -52,16 +52,16 @@ class MarkdownLines:
         self.lines: list[Line] = []
         self._inline: list[str] = []  # text of the block that is open
         self._heading = 0
-        self._is_title = False  # of a box: bold, and no heading
+        self._is_title = False  # whether the open block titles a box: then it is bold, and no heading
         self._quotes = 0
         self._lists: list[_List] = []
-        self._marker = ""  # of a list item that has no text yet
+        self._marker = ""  # the bullet or number of a list item that has no text yet
         self._code: list[str] | None = None
         self._language = ""
         self._row: list[list[str]] | None = None
         self._cell: list[str] | None = None
-        self._rows = 0  # written of the open table
-        self._last = ""  # what kind of line was written last
+        self._rows = 0  # rows of the open table that are written
+        self._last = ""  # the kind of the line that was written last
 
     def markdown(self) -> str:
         """Return what was written, the open block included."""

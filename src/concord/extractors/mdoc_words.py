@@ -13,7 +13,7 @@ _NONE: frozenset[str] = frozenset()
 _CLOSING = frozenset(".,:;)]?!")
 _OPENING = frozenset("([")
 
-# What each puts around its arguments, and those that open and close over several lines.
+# What each macro puts around its arguments, then the macros that open and close over several lines.
 _AROUND = {
     **{"Op": "[]", "Bq": "[]", "Pq": "()", "Brq": "{}", "Aq": "<>", "Dq": "“”", "Sq": "‘’", "Ql": "‘’"},
     "Qq": '""',
@@ -70,9 +70,9 @@ class MdocWords:
     def __init__(self, escapes: Escapes) -> None:
         self.name = ""
         self._escapes = escapes
-        self._spaced = True  # by .Sm
+        self._spaced = True  # whether words have spaces between them, which .Sm switches
         self._out: list[str] = []
-        self._joins = False  # what is put next follows without a space
+        self._joins = False  # whether the next word follows without a space
 
     def shown(self, macro: str, rest: str) -> Words:
         """Return what a line shows that begins with a macro."""

@@ -1,8 +1,8 @@
 """Office files and books are ZIP archives of XML parts: how a part is read without trusting it.
 
 Parts are unpacked and parsed piece by piece, so that what unfolds beyond all measure is noticed before it is
-in memory; entities and values of attributes that are declared once and unfold while they are parsed, are
-refused: no Office program declares any.
+in memory. Parts that declare entities or default attributes are refused, because those unfold while they are
+parsed; no Office program declares any.
 """
 
 from __future__ import annotations

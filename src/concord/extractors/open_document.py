@@ -19,12 +19,12 @@ MAX_SPACES = 100  # that one element may stand for
 
 _CONTENT = "content.xml"
 _MANIFEST = "META-INF/manifest.xml"
-# Earlier versions, controls, what is written elsewhere as well, and alternatives to pictures and to letters.
+# Deleted text, controls, lists of what stands elsewhere, descriptions of pictures, and furigana.
 _LEFT_OUT = listed(
     "tracked-changes forms table-of-content alphabetical-index illustration-index table-index desc "
     "ruby-text hidden-text hidden-paragraph"
 )
-# Within these, a title is a field that shows the document's; elsewhere, an alternative to a picture.
+# Inside these, <title> is a field that shows the document's title; elsewhere it describes a picture.
 _OF_TEXT = listed("p h span a")
 _REPEATED = frozenset({"page-number", "date-time", "footer", "header"})  # frames that every slide has
 
@@ -70,17 +70,17 @@ class _Body(Elements):
         self.is_slides = False
         self._is_sheets = False
         self._pages = [MarkdownLines()]
-        self._texts: list[str] = []  # what is open: paragraphs, and notes inside of paragraphs
-        self._notes = 0  # open
-        self._gap = ""  # before the next paragraph of a note
-        self._tables = 0  # open; a table in a table is only text
-        self._blanks = 0  # cells that were empty, if another follows
-        self._repeats = 1  # of the open cell
+        self._texts: list[str] = []  # open paragraphs and notes, the innermost last
+        self._notes = 0  # how many notes are open
+        self._gap = ""  # what goes before the next paragraph of a note
+        self._tables = 0  # how many tables are open: one inside another is only text
+        self._blanks = 0  # empty cells so far, written only if a filled one follows
+        self._repeats = 1  # how often the open cell is repeated
         self._has_cell = False  # whether the open cell has text
-        self._cell: list[str] = []  # that text
-        self._frame = ""  # what the open frame of a slide is for
-        self._left_out = 0  # how deep inside something that is left out
-        self._open = [""]  # the elements around the next, but for those
+        self._cell: list[str] = []  # the text of the open cell
+        self._frame = ""  # the purpose of the open frame of a slide
+        self._left_out = 0  # how many levels deep in an element that is left out
+        self._open = [""]  # the open elements that are not left out, the innermost last
 
     @property
     def _page(self) -> MarkdownLines:

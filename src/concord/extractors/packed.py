@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from contextlib import suppress
 from gzip import BadGzipFile, GzipFile
 from io import BytesIO
 
@@ -14,6 +15,9 @@ from concord.extractors.formats import LOG, MANUAL, Refusal, by_name, detect, ex
 MAX_UNPACKED = 20_000_000  # bytes; the manual page of bash, a long one, has 400,000
 _ENDING = ".gz"
 _MAGIC = b"\x1f\x8b"
+_MEMBER = _MAGIC + b"\x08"  # how each of several files begins that were packed, then put together
+_MOST_MEMBERS = 10_000  # each takes as long as a page of text: of empty ones, 10 MB took 12 s
+_BROKEN = (EOFError, BadGzipFile, zlib.error)
 _TIME = re.compile(rb"\b\d\d:\d\d:\d\d\b")
 _LOG_IN_NAME = re.compile(r"[._]log[._-]", re.IGNORECASE)
 
@@ -24,22 +28,33 @@ def unpacked(data: bytes, name: str) -> tuple[bytes, str] | None:
     What is packed of data, code and logs is kept, not read: of these there may be any amount.
 
     Raises:
-        Damaged: it is cut off.
-        NotIndexable: it unfolds beyond the limit.
+        Damaged: it is cut off, or its checksum is wrong.
+        NotIndexable: it unfolds beyond the limit, or has very many parts.
     """
     if not name.lower().endswith(_ENDING) or not data.startswith(_MAGIC):
         return None
+    if data.count(_MEMBER) > _MOST_MEMBERS:
+        raise NotIndexable(f"too large: packed in more than {_MOST_MEMBERS:,} parts")
     inside = name[: -len(_ENDING)]
     with GzipFile(fileobj=BytesIO(data)) as file:
-        try:
-            head = file.read(HEAD_BYTES)
-            return (head + _rest(file), inside) if _is_document(inside, head) else None
-        except (BadGzipFile, zlib.error):
+        head = _head(file)
+        if not head or not _is_document(inside, head):
             return None
-        except EOFError as fault:
+        try:
+            return head + _rest(file), inside
+        except _BROKEN as fault:
             raise Damaged(
-                "is cut off: the end of what is packed is missing", hint="install or fetch it again"
+                "is cut off or damaged: it cannot be unpacked to its end", hint="install or fetch it again"
             ) from fault
+
+
+def _head(file: GzipFile) -> bytes:
+    """Return how a file begins, as far as it can be unpacked: that may tell that nobody needs the rest."""
+    head = b""
+    with suppress(*_BROKEN):
+        while len(head) < HEAD_BYTES and (more := file.read1(HEAD_BYTES - len(head))):
+            head += more
+    return head
 
 
 def _is_document(name: str, head: bytes) -> bool:
@@ -59,7 +74,7 @@ def _is_log(name: str, head: bytes) -> bool:
 
 
 def _rest(file: GzipFile) -> bytes:
-    """Return what follows, which may be in several members: files that were packed, then put together."""
+    """Return what follows, which may be in several members."""
     rest = file.read(MAX_UNPACKED)
     if file.read(1):
         raise NotIndexable(f"too large: unfolds into more than {MAX_UNPACKED // 1_000_000} MB")

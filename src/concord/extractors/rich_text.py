@@ -25,13 +25,13 @@ _TOKEN = re.compile(
     rb"\\(?:([a-zA-Z]{1,32})(-?[0-9]{1,10})?[ ]?|'([0-9a-fA-F]{2})|([^a-zA-Z]))"
     rb"|([{}])|([^\\{}\r\n]++)|[\r\n]++|\\"
 )
-# Groups that look like text and are no text of the document.
+# Groups whose text is not text of the document.
 _LEFT_OUT = listed(
     "colortbl pict objdata objclass objname objalias objsect header headerl headerr headerf footer footerl "
     "footerr footerf fldinst themedata datastore latentstyles xmlnstbl filetbl revtbl listtable "
     "listoverridetable rsidtbl generator nonshppict sp xe tc tcn private pnseclvl ud atnid atnauthor"
 )
-_SHOWN = frozenset({"shpinst", "shptxt"})  # read, though others may skip them
+_SHOWN = frozenset({"shpinst", "shptxt"})  # read, though marked as optional: they hold text in shapes
 _CHARACTERS = {
     "emdash": "—",
     "endash": "–",
@@ -48,7 +48,7 @@ _CHARACTERS = {
     "nestrow": " ",
 }
 _SYMBOLS = {b"~": " ", b"_": "-", b"\\": "\\", b"{": "{", b"}": "}"}
-_CHARSETS = {  # of fonts, as Windows numbers them
+_CHARSETS = {  # Windows' number for the character set of a font → its encoding
     77: "mac_roman",
     128: "cp932",
     129: "cp949",
@@ -65,8 +65,8 @@ _CHARSETS = {  # of fonts, as Windows numbers them
     238: "cp1250",
 }
 _HEADING_STYLE = re.compile(r"(?:title|heading ([1-9]));", re.IGNORECASE)
-_DEEPEST = 8  # list
-_BREAK = "\n"  # in a paragraph
+_DEEPEST = 8  # level of lists
+_BREAK = "\n"  # ends a line inside a paragraph
 
 
 class RichTextExtractor:
@@ -87,15 +87,15 @@ class RichTextExtractor:
 
 
 class _Group(NamedTuple):
-    """What holds inside of a pair of braces."""
+    """What holds inside a pair of braces."""
 
-    part: str = ""  # of the file; nothing is the text itself
+    part: str = ""  # which of `_PARTS` this is in; empty in the text itself
     is_left_out: bool = False
-    is_hidden: bool = False  # as a font may be
-    encoding: str = ""  # of the font; nothing is the document's
-    fallbacks: int = 1  # characters after one in Unicode, for programs that know none
-    heading: int = 0  # level of the paragraph; 0 is none
-    depth: int = 0  # of the paragraph in lists
+    is_hidden: bool = False  # hidden or deleted text
+    encoding: str = ""  # of the font; empty for the document's own
+    fallbacks: int = 1  # characters to pass over after each \u, written for programs without Unicode
+    heading: int = 0  # level of the paragraph as a heading; 0 if it is none
+    depth: int = 0  # level of the paragraph in nested lists
     is_in_table: bool = False
 
 
@@ -106,18 +106,18 @@ class _Document:
         self.told: dict[str, str] = {}
         self._page = MarkdownLines()
         self._group = _Group()
-        self._outer: list[tuple[_Group, int]] = []  # with the number of texts that were open
+        self._outer: list[tuple[_Group, int]] = []  # groups around this one, each with its len(self._texts)
         self._encoding = "cp1252"
-        self._bytes = bytearray()  # text that is yet to be decoded
-        self._texts: list[list[str]] = [[]]  # of the open paragraph, and of the parts open in it
-        self._to_pass = 0  # characters
-        self._is_optional = False  # the group that has just begun: who does not know it passes over it
+        self._bytes = bytearray()  # text that is not decoded yet
+        self._texts: list[list[str]] = [[]]  # the text of the open paragraph, then of the parts open in it
+        self._to_pass = 0  # characters to pass over, see `_Group.fallbacks`
+        self._is_optional = False  # after \*: a group with an unknown word is left out
         self._is_item = False
         self._cells: list[str] = []
         self._is_after_row = False
         self._fonts: dict[int, str] = {}
         self._font = 0
-        self._headings: dict[int, int] = {}  # of styles
+        self._headings: dict[int, int] = {}  # number of a style → its level as a heading
         self._style = 0
 
     def read(self, data: bytes) -> None:
@@ -211,7 +211,7 @@ class _Document:
             self._texts[-1].append(text)
 
     def _said(self) -> str:
-        """Return the text of the paragraph; what is beyond 16 bits came in two halves."""
+        """Return the text of the paragraph; characters beyond 16 bits came as surrogate pairs."""
         text = "".join(self._texts[0])
         self._texts[0].clear()
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -282,7 +282,7 @@ class _Document:
     def take_code_page(self, number: int | None) -> None:
         try:
             self._encoding = codecs.lookup(f"cp{number}").name
-        except LookupError:  # it is a guess anyway: the document's own default
+        except LookupError:
             self._encoding = "cp1252"
 
     def take_mac(self, _: int | None) -> None:
@@ -336,7 +336,7 @@ _WORDS: Mapping[str, Callable[[_Document, int | None], None]] = {
     "uc": _Document.take_fallbacks,
     "u": _Document.take_character,
 }
-# Parts with a text of their own, and what becomes of it.
+# Parts whose text is not the document's, and what is done with it.
 _PARTS: Mapping[str, Callable[[_Document, str], None] | None] = {
     **dict.fromkeys(("fonttbl", "stylesheet", "info")),
     "title": _Document.take_title,

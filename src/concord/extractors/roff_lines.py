@@ -22,19 +22,19 @@ _CONDITION = re.compile(
 )
 _REGISTER = re.compile(r"!?\\n(?:\((..)|\[([^\]]*)\]|(.))$")
 _MAX_REGISTERS = 1_000
-_MAY_BE_MORE = frozenset(".'\\")  # a line that begins otherwise is text
-_MAX_CONDITIONS = 10  # of one line
+_MAY_BE_MORE = frozenset(".'\\")  # a line that begins with anything else is text
+_MAX_CONDITIONS = 10  # on one line
 _MAX_ARGUMENTS = 100_000
-_MAX_OPEN = 100  # conditions whose .el is to come
+_MAX_OPEN = 100  # .ie that wait for their .el
 _USES_ARGUMENTS = re.compile(r"(?:\.[ \t]*[A-Z]{1,2}[ \t]|\.[ \t]*nop\b|[^.']).*\\\$")
 
 
 class RoffLine(NamedTuple):
-    """A request by its name, or text where that is empty."""
+    """A request, or a line of text."""
 
-    number: int  # of the line in the file
-    name: str
-    rest: str  # with its escapes
+    number: int  # the line of the file
+    name: str  # of the request; empty for text
+    rest: str  # arguments or text, with escapes
 
 
 class RoffLines:
@@ -43,12 +43,10 @@ class RoffLines:
     def __init__(self, source: str, escapes: Escapes) -> None:
         self._lines = _whole_lines(source)
         self._escapes = escapes
-        self._defined: dict[str, bool] = {}  # macros, and whether they show their arguments
-        self._registers = {
-            ".g": True
-        }  # and whether each is more than 0: this is groff, to the pages that ask
-        self._else: list[bool] = []  # of each .ie whose .el is to come, whether that holds
-        self._skipping = 0  # how deep in a block that does not hold
+        self._defined: dict[str, bool] = {}  # macro → whether it shows its arguments
+        self._registers = {".g": True}  # whether each is above 0; pages ask by .g whether this is groff
+        self._else: list[bool] = []  # for each .ie that waits for its .el, whether that will hold
+        self._skipping = 0  # how many levels deep in a block that is skipped
 
     def __iter__(self) -> Iterator[RoffLine]:
         """Yield the lines that are for us."""

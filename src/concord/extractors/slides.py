@@ -18,7 +18,7 @@ from concord.types import Extracted
 MAX_SLIDES = 5_000
 
 _TITLES = frozenset({"title", "ctrTitle"})
-_EVERYWHERE = frozenset({"sldNum", "dt", "ftr", "hdr", "sldImg"})  # placeholders that say the same on all
+_EVERYWHERE = frozenset({"sldNum", "dt", "ftr", "hdr", "sldImg"})  # placeholders that repeat on every slide
 _DRAWN = re.compile(r"/(?:diagrams/data|charts/chart)[^/]*$")  # SmartArt, and the titles of charts
 _LEVELS = "012345678"
 
@@ -88,11 +88,11 @@ class _Slide(Elements):
     def __init__(self) -> None:
         self.title = ""
         self._page = MarkdownLines()
-        self._shape = ""  # what the open shape stands for; nothing is a text of its own
-        self._level = -1  # at which the open paragraph is a point of a list; -1 is none
-        self._lists = 0  # open, because the paragraph has text
+        self._shape = ""  # the kind of the open placeholder; empty for a plain text box
+        self._level = -1  # level of the open paragraph in a list; -1 if it is in none
+        self._lists = 0  # how many lists were opened for the open paragraph
         self._titles: list[str] = []
-        self._copies = 0  # how deep inside of what stands in for shapes in old programs: said twice otherwise
+        self._copies = 0  # how many levels deep in a <Fallback>: it repeats a shape for old programs
         self._is_text = False
         self._is_in_table = False
         self._is_in_notes = False

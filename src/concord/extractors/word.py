@@ -18,7 +18,7 @@ from concord.text.clean import clean
 from concord.types import Extracted
 
 _NOTES = ("footnotes.xml", "endnotes.xml", "comments.xml")  # beside the document
-# Earlier versions of text and of looks, and what stands in for shapes in old programs: said twice otherwise.
+# Earlier versions of text and of formats; <Fallback> repeats a shape for old programs.
 _LEFT_OUT = frozenset({"moveFrom", "pPrChange", "Fallback"})
 _HEADING_STYLE = re.compile(r"heading ([1-9])$")
 _LIST_STYLE = re.compile(r"list (?:bullet|number)")
@@ -26,8 +26,8 @@ _LEVELS = "012345678"
 
 
 class _Style(NamedTuple):
-    heading: int = 0  # level; 0 is none
-    depth: int = 0  # of a list; 0 is none
+    heading: int = 0  # level as a heading; 0 if it is none
+    depth: int = 0  # level in nested lists; 0 if it is in none
 
 
 class WordExtractor:
@@ -96,10 +96,10 @@ class _Body(Elements):
         self._styles = styles
         self._page = MarkdownLines()
         self._style = _Style()  # of the paragraph that has just begun
-        self._closing: list[list[str]] = []  # of each open paragraph, the tags that end it
-        self._tables = 0  # open; a table in a table is only text
+        self._closing: list[list[str]] = []  # for each open paragraph, the tags that close it
+        self._tables = 0  # how many tables are open: one inside another is only text
         self._is_text = False
-        self._left_out = 0  # how deep inside something that is left out
+        self._left_out = 0  # how many levels deep in an element that is left out
 
     def markdown(self) -> str:
         """Return what was written."""

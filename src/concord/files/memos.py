@@ -11,23 +11,23 @@ from typing import Any
 from msgspec import Struct, field, to_builtins
 
 Entry = list[int | str]  # the state of a file, then why it holds no text
-_UNFINISHED, _FINISHED = "unfinished copy", "finished copy"  # each with the generation of the copy
+_UNFINISHED, _FINISHED = "unfinished copy", "finished copy"  # keys of marks; the value is a generation
 
 
 class Memo(Struct, frozen=True):
-    """What the last sync that met every file of a source saw; how it, or one begun since, chunks files."""
+    """What the last complete sync of a source saw, and how that sync, or one begun since, chunks files."""
 
-    mount: str | None = None  # where the disk that its files are on was mounted
-    readers: list[str] = field(default_factory=list)  # who was asked for text
+    mount: str | None = None  # where the disk with its files was mounted
+    readers: list[str] = field(default_factory=list)  # the extractors that looked for text, see `textless`
     textless: dict[str, Entry] = field(default_factory=dict)  # by path within the source
     chunking: list[int] = field(default_factory=list, name="cut")  # what decides which chunks a file has
-    # What was indexed before is chunked otherwise.
+    # Anything indexed before this moment may be chunked in another way.
     chunking_since: float = field(default=0.0, name="cut_since")
     declares: bool = False  # some file says that it was replaced, or that it replaces another
 
 
 def read_memo(written: str) -> Memo:
-    """Return what was written down; of a memo that somebody else has left, nothing."""
+    """Return what a sync wrote down; an empty memo where something else is written there."""
     kept = _plain(written)
     names = zip(Memo.__struct_fields__, Memo.__struct_encode_fields__, strict=True)
     return Memo(**{name: kept[stored] for name, stored in names if stored in kept})
@@ -39,7 +39,7 @@ def write_memo(memo: Memo) -> str:
 
 
 def unfinished_copy(generation: int) -> str:
-    """Return the memo of an unfinished copy; its generation stays this one as long as nobody else writes."""
+    """Return the memo of an unfinished copy of this generation: any other change would raise that number."""
     return json.dumps({_UNFINISHED: generation})
 
 

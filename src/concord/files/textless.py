@@ -20,7 +20,7 @@ class Textless:
         self.met: dict[str, Entry] = {}
 
     def reason(self, found: Found) -> str | None:
-        """Return why a file holds no text; None if that is not known of the state it is in."""
+        """Return why a file holds no text; None if it has changed, or that was never found out."""
         entry = self._known.get(found.relative)
         if entry is None or entry[:-1] != _state(found):
             return None
@@ -34,7 +34,7 @@ class Textless:
 
 
 def readers() -> list[str]:
-    """Return whose word it is that a file holds no text."""
+    """Return who decides that a file holds no text: this version, and the extractors that are installed."""
     return [__version__, *plugins.names("extractors")]
 
 

@@ -14,24 +14,24 @@ from concord.types import Document, Piece
 # Documents stored in one transaction. A transaction waits for the disk, and leaves the full-text index one
 # more part to merge: 400 Markdown pages take a fifth less work in such groups than one by one.
 GROUP_DOCUMENTS = 256
-GROUP_CHUNKS = 4096  # bounds what a group takes of memory
+GROUP_CHUNKS = 4096  # chunks in a transaction, at most: they are all in memory
+USUAL_CHUNKS = 1024  # as many until it is known how quick the store is, and always if it is slow
 GROUP_S = 0.5  # how long a document may wait to be searchable
-USUAL_CHUNKS = 1024  # of a group, until it is known how quick the store is
-STORE_S = 1.0  # how long other writers may wait for a larger one
-WHOLE_DOCUMENTS = 64  # in memory with their chunks at a time, however many those are
+STORE_S = 1.0  # how long a transaction of more than the usual chunks may keep other writers waiting
+WHOLE_DOCUMENTS = 64  # in memory with all their chunks at a time, where nobody counts these
 # Documents whose labels change in one transaction, their texts staying as they are. An index rewrites a tag
 # once for all of them; meanwhile other writers wait.
 UPDATED_AT_ONCE = 1000
 
 
-def is_full(pieces: Sequence[Sequence[Piece]], chunks: int | None = None) -> bool:
-    """Whether documents with these pieces, those of each in turn, are enough for one transaction."""
-    most = GROUP_CHUNKS if chunks is None else chunks
+def is_full(pieces: Sequence[Sequence[Piece]], most_chunks: int | None = None) -> bool:
+    """Whether documents, given by the pieces of each, are enough for one transaction."""
+    most = GROUP_CHUNKS if most_chunks is None else most_chunks
     return len(pieces) >= GROUP_DOCUMENTS or sum(map(len, pieces)) >= most
 
 
 class Prepared(NamedTuple):
-    """A document that is ready to be stored, and what that will have been."""
+    """A document that is ready to be stored, and whether it is new."""
 
     document: Document
     pieces: list[Piece]
@@ -76,8 +76,8 @@ class Group:
         return Stored(group)
 
     def _learn(self, chunks: int, took_s: float) -> None:
-        """Let the next group be as large as the store can take in while others wait."""
-        if chunks >= USUAL_CHUNKS:  # fewer tell little: a transaction itself takes its time
+        """Let the next group be as large as the store can write in the time that others may wait."""
+        if chunks >= USUAL_CHUNKS:  # a small group tells little: a transaction by itself takes time
             quick = int(chunks * STORE_S / max(took_s, 0.001))
             self._most = max(USUAL_CHUNKS, min(quick, GROUP_CHUNKS))
 

@@ -68,7 +68,7 @@ class SearchArguments(Arguments):
         default=None,
         max_length=MAX_TEXT,
         description="Only files changed since then: 2026-01-31, or 7d for the last week (h, d, w, y). "
-        "A date that a text speaks of belongs into the query.",
+        "A date mentioned in a text belongs in the query.",
     )
     until: str | None = Field(
         default=None, max_length=MAX_TEXT, description="Only files not changed after that, as since."

@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# With all that a search by words takes: it costs the hello a tenth more, and a search that follows at once,
-# before the model is there, waits for no import.
+# Imported early: greeting a client takes a tenth longer, but a search that follows at once, before the model
+# is loaded, waits for no import.
 import concord.search  # noqa: F401
 from concord.config import Settings
 from concord.errors import KBError
@@ -17,10 +17,10 @@ from concord.knowledge import KnowledgeBase
 
 log = logging.getLogger(__name__)
 
-# Without a call, before the model is loaded: a client's first search comes at once or much later.
+# The model is loaded once no call came for so long: a client's first search comes at once or much later.
 QUIET_S = 0.3
-BUSY_S = 5.0  # after which it is loaded all the same
-CLOSING_S = 0.5  # how long the end of a server waits for it
+BUSY_S = 5.0  # then it is loaded even if calls keep coming
+CLOSING_S = 0.5  # how long a server that ends waits for a model that is being loaded
 
 
 class Bases:
@@ -44,7 +44,7 @@ class Bases:
     def warm_in_background(self, org: str | None = None, *, again: bool = False) -> None:
         """Begin to load the model, once, when no call is being worked on; nobody waits for it.
 
-        `again` is for one that has become cold since: another process may switch to another model.
+        With `again`, also if that was done before: another process may have switched to another model since.
         """
         org = org or self.settings["org"]
         if org not in self._warming or (again and not self._warming[org].is_alive()):
@@ -92,7 +92,7 @@ class Calls:
             self._count(-1)
 
     def wait_for_quiet(self, quiet_s: float = QUIET_S, most_s: float = BUSY_S) -> bool:
-        """Wait until there has been no call for a while, or not longer; return whether there may be more."""
+        """Wait for `quiet_s` without a call, but no longer than `most_s`; return False if the server ends."""
         until = time.monotonic() + most_s
         with self._changed:
             while time.monotonic() < until and not self._ended:

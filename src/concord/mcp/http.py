@@ -28,17 +28,17 @@ from concord.mcp.server import ORG, KnowledgeServer
 PATH = "/mcp"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 HEADERS_S = 10.0  # how long a caller may take to send the head of a request
-BODY_S = 30.0  # and the rest of it
-IDLE_S = 600.0  # after which a session that nobody uses is forgotten
+BODY_S = 30.0  # how long for the body
+IDLE_S = 600.0  # a session that nobody uses for so long is forgotten
 MAX_SESSIONS = 1_000
-SHUTDOWN_S = 3  # for streams that are open when the server ends
+SHUTDOWN_S = 3  # how long open streams may take to finish when the server ends
 
 
 class HttpLimits(Struct, frozen=True):
     """How much of the machine callers may take."""
 
-    max_bytes: int  # of one request
-    max_connections: int  # at once
+    max_bytes: int  # in one request
+    max_connections: int  # open at once
 
 
 def application(

@@ -33,8 +33,8 @@ class Step(NamedTuple):
     stage: str = "waiting"
     done: int = 0
     total: int | None = None
-    ticks: int = 0  # grows with every step, whatever the stage counts
-    at: float = 0.0  # by the clock that only grows
+    ticks: int = 0  # how many steps there have been, in all stages
+    at: float = 0.0  # when it was taken, by time.monotonic
 
     def __str__(self) -> str:
         return f"{self.stage}: {self.done}" + (f" of {self.total}" if self.total else "")
@@ -59,20 +59,18 @@ class Plan(NamedTuple):
     work: Callable[[Progress], JsonObject]
     extent: Extent
     doing: str = "indexing"
-    is_once: bool = (
-        False  # the same call made again waits for what has begun: there is nothing to look at anew
-    )
+    is_once: bool = False  # a repeated call joins work that has begun: doing it again would change nothing
     if_stopped: str = "nothing that was stored is lost; kb_sync goes on from there"
 
 
 class Job:
-    """Work that waits for its turn, is running, or has ended and not been told to its callers yet."""
+    """Work that waits for its turn, is running, or has just ended."""
 
     def __init__(self, plan: Plan, behind: Job | None = None) -> None:
         self.plan = plan
         self.step = Step()
         self.result: Future[JsonObject] = Future()
-        self.waiting = 0  # calls
+        self.waiting = 0  # how many calls wait for the result
         self._behind = behind
         self._lock = threading.Lock()
         self._begun = False
@@ -87,7 +85,7 @@ class Job:
 
     @property
     def is_yet_to_begin(self) -> bool:
-        """Whether all that has been written until now will be looked at."""
+        """Whether it has not begun, so that it will look at all that has been written until now."""
         with self._lock:
             return not (self._begun or self._cancelled)
 
@@ -135,7 +133,7 @@ class Job:
         self.step = Step(stage, done, total, self.step.ticks + 1, time.monotonic())
 
 
-Report = Callable[[int, Job], Awaitable[None]]  # a number that grows, and the job whose step is news
+Report = Callable[[int, Job], Awaitable[None]]  # takes a growing number, and the job that made a step
 
 
 class Jobs:
@@ -146,9 +144,9 @@ class Jobs:
         self._lock = threading.Lock()
 
     def start_or_join(self, plan: Plan) -> Job:
-        """Return a job for the plan that has not begun yet, or a new one, behind the one that has.
+        """Return a job for the plan: one that has not begun yet, or a new one that waits for its predecessor.
 
-        What is done once and for all is joined after it has begun, too.
+        If the plan is to be done only once (`is_once`), a job that has begun is joined, too.
         """
         with self._lock:
             self._jobs = [job for job in self._jobs if job.is_running]

@@ -17,10 +17,10 @@ from mcp_types import INVALID_PARAMS, INVALID_REQUEST
 
 from concord.text.surrogates import encodable
 
-# A notification to ourselves, in the place of a line that is to be answered so. No client can guess its name.
+# The method of a notification that replaces a refused line; `stdio` answers it. No client can guess its name.
 REFUSED = f"concord/refused/{os.urandom(8).hex()}"
 MOST_NESTED = 200  # as deep as the SDK reads
-# Texts, whose brackets are letters, and brackets; a text that is never closed goes to the end.
+# Strings, in which brackets are only characters, and brackets; a string that is not closed goes to the end.
 _PARTS = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 NOTIFICATIONS = "notifications/"  # how their methods begin
 

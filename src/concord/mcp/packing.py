@@ -27,7 +27,7 @@ from concord.wire import JsonObject, answer_to_json, frame_of, with_left_out
 
 LEFT_OUT = "{} did not fit into the token budget: raise max_tokens, or narrow the query"
 LEFT_OUT_BYTES = len(LEFT_OUT) + 29  # the sentence, its number, and what joins it to another note
-WEAK = "{} left out, hardly answers beside these (give max_tokens to see them)"
+WEAK = "{} left out as unlikely answers (give max_tokens to see them)"
 # Of a result: what the citation says already, or what tells how the order came about and not what was found.
 FOR_PEOPLE = ("chunk_id", "start_line", "end_line", "agreement", "best_rank", "scores", "moved_from")
 MEANING = "semantic"  # the strategy that looks for no words

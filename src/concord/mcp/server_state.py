@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 AT_ONCE = 8  # calls worked on at once: more threads than that only wait for each other
 REMEMBERED = 200  # calls of each tool that the latencies are taken from
-REPEATED_S = 60.0  # within which the same note is the same call sent twice
+REPEATED_S = 60.0  # the same note again within this time is the same call, sent twice
 CLOSING_S = 2.0  # how long running work may take to stop when the server ends
 
 

@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Of JSON, which is the longer form; the rest of the budget is for what frames the list.
+# For the rows of a list as JSON, which is the longer form; the rest of the budget is for what is around them.
 LISTED_BYTES = given.DEFAULT_TOKENS * BYTES_PER_TOKEN * 7 // 8
-SAME_FOR_ALL = ("source", "indexed_at")  # or nearly
-MOST_LISTED = 200  # looked at for one page: more than ever fit
-EMBED_S = 1.0  # for which a note that is kept waits to be found by meaning, too: a short one takes far less
-MOST_FAILURES = 20  # named in a report; the rest are counted
+SAME_FOR_ALL = ("source", "indexed_at")  # the same, or nearly, for all documents of a source
+MOST_LISTED = 200  # documents looked at for one page: more than ever fit
+EMBED_S = 1.0  # how long the reply to a new note waits for its vector: most take far less
+MOST_FAILURES = 20  # failures named in a report; the rest are counted
 
 
 def search(state: ServerState, kb: KnowledgeBase, asked: given.SearchArguments) -> Reply:

@@ -77,10 +77,10 @@ def migrate(origin: Store, target: Store, progress: Progress, *, lock_wait_s: fl
 
 
 def _drop_or_refuse_strangers(origin: Store, target: Store) -> None:
-    """Refuse a target that holds anything but what comes from here; of an unfinished copy, delete it there.
+    """Refuse a target that holds what this store does not; in an unfinished copy, delete that.
 
     Raises:
-        BadValue: it does, and is none.
+        BadValue: it holds such a thing, or was edited, and is no unfinished copy.
     """
     is_unfinished = _is_unfinished_copy(origin, target)
     known = {source.id for source in origin.catalog.sources()}
@@ -103,7 +103,7 @@ def _drop_or_refuse_strangers(origin: Store, target: Store) -> None:
 
 def _refuse(name: str) -> NoReturn:
     raise BadValue(
-        f"the target holds a knowledge base of its own: {name!r} is not of this one",
+        f"the target holds a knowledge base of its own: {name!r} is not in this one",
         hint="choose an empty store: another folder, file or database; a copy that was finished earlier is"
         " not brought up to date with what has been deleted since",
     )
@@ -118,7 +118,7 @@ def _refuse_edits(origin: Store, target: Store) -> None:
         BadValue: something in it is not as it is here.
     """
     known = {(opinion.query, opinion.document_id) for opinion in origin.journal.feedback()}
-    for opinion in target.journal.feedback():  # which no generation counts
+    for opinion in target.journal.feedback():  # an opinion does not raise the generation
         if (opinion.query, opinion.document_id) not in known:
             _refuse_edited(f"there is an opinion on {opinion.citation!r}")
     finished = _finished_at(target)
@@ -126,7 +126,7 @@ def _refuse_edits(origin: Store, target: Store) -> None:
         return
     there = {(type(one), one.id): plain(one) for one in _kept(target)}
     for one in _kept(origin):
-        missing = None if finished else plain(one)  # in a copy that was never finished, it is to come
+        missing = None if finished else plain(one)  # what an unfinished copy lacks is still to come
         if there.get((type(one), one.id), missing) != plain(one):
             name = one.name if isinstance(one, Source) else one.path
             _refuse_edited(f"{name!r} is not there as it is here")
@@ -168,7 +168,7 @@ def _mark_finished(origin: Store, target: Store) -> None:
 def _finished_at(target: Store) -> set[int]:
     """Return the generations at which migrations have left the target; none before the first is finished.
 
-    A sync of a source writes over its mark, so that each source has one.
+    Every source has a mark of its own, because a sync of the source overwrites it.
     """
     marks = (finished_at(target.catalog.memo(source.id)) for source in target.catalog.sources())
     return {generation for generation in marks if generation is not None}

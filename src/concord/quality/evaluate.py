@@ -50,7 +50,7 @@ class Outcome(NamedTuple):
 
     query_id: str
     judgement: Judgement
-    relevant: tuple[bool, ...]  # of each hit, whether its document is
+    relevant: tuple[bool, ...]  # for each hit, whether its document is relevant
     took_ms: float
 
     @property
@@ -63,7 +63,7 @@ class Evaluation(Struct, frozen=True):
     """What was measured on one collection."""
 
     name: str
-    model: str | None  # whose vectors were searched
+    model: str | None  # the model whose vectors were searched
     documents: int
     chunks: int
     queries: int
@@ -73,14 +73,14 @@ class Evaluation(Struct, frozen=True):
     measures: Mapping[str, Mapping[str, float]]  # mode → measure → mean
     by_kind: Mapping[str, Mapping[str, Mapping[str, float]]]  # query type → mode → measure → mean
     kinds: Mapping[str, int]  # query type → how many
-    latency_ms: Latency  # of auto, over all queries
-    latency_by_kind: Mapping[str, Latency]  # the same by query type
-    latency_by_mode: Mapping[str, Latency]  # of some of the queries, asked once more in each mode
+    latency_ms: Latency  # in mode auto, over all queries
+    latency_by_kind: Mapping[str, Latency]  # query type → the same
+    latency_by_mode: Mapping[str, Latency]  # mode → the same, over some of the queries, asked once more
     promises: Promises
     gibberish: Gibberish
-    answerability: Mapping[str, Answerability]  # by the collection that the other queries are from
+    answerability: Mapping[str, Answerability]  # another collection → whether its queries were refused
     outcomes: Sequence[Outcome]
-    foreign: Mapping[str, Sequence[Outcome]]  # to the queries of other collections, by its name
+    foreign: Mapping[str, Sequence[Outcome]]  # another collection → the outcomes of its queries
 
 
 def evaluate(

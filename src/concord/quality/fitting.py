@@ -39,25 +39,28 @@ FITTED_ANSWER_FEATURES = (
     "unknown",
     "overlap",
 )
-# What speaks for a hit or an answer may count for nothing, never against it, and the other way round. Left to
-# themselves the sets that are there once made a query whose words were all found the less likely answered.
+# A feature that speaks for a hit or an answer gets no negative weight, and one that speaks against gets no
+# positive one. Fitted freely, a query whose words were all found once came out as less likely answered.
 FOR = frozenset({*FITTED_HIT_FEATURES, *FITTED_ANSWER_FEATURES} - {"unknown"})
 AGAINST = frozenset({"unknown"})
-FOREIGN_SHARE = 0.25  # of the answers to learn from: enough to tell what cannot be answered
-FOREIGN_SHARE_OF_HITS = 0.4  # with less, hits were promised too much where one of ten is relevant
-FOREIGN_SHARE_OF_TABLE = 0.01  # of what the table holds: a probability is meant for a corpus's own queries
-PENALTY = 1e-3  # on squared standardised coefficients: ten times less or more changes nothing
-PRIOR_PENALTY = 0.02  # on leaving the shipped fit: some hundred judged queries outweigh it
+# What part of the weight queries of other collections have: among answers, enough to learn what cannot be
+# answered; among hits, because with less they promised too much where one of ten is relevant; in the isotonic
+# table hardly any, because a probability is meant for a corpus's own queries.
+FOREIGN_SHARE = 0.25
+FOREIGN_SHARE_OF_HITS = 0.4
+FOREIGN_SHARE_OF_TABLE = 0.01
+PENALTY = 1e-3  # on squared standardised coefficients: a tenth or ten times as much changes nothing
+PRIOR_PENALTY = 0.02  # on deviating from the shipped fit: a few hundred judged queries outweigh it
 FOLDS = 5
-POINTS = 20  # of the isotonic table: bins of equal weight, so that each rests on enough cases
+POINTS = 20  # in the isotonic table: bins of equal weight, so that each has enough cases
 CASES_A_POINT = 25
 
 # The least probability for each label: what even its weakest cases are to keep. Most of its cases are well
 # above its cut, so its precision is higher; `kb eval` measures it.
 HIT_CUTS = {"very_high": 0.85, "high": 0.60, "medium_high": 0.30, "medium": 0.15}
 ANSWER_CUTS = {"very_high": 0.95, "high": 0.75, "medium_high": 0.55, "medium": 0.35}
-OWN_REFUSED, FOREIGN_ANSWERED = 0.05, 0.10  # shares that are allowed, on any set
-STRONG, WEAK = 0.99, 0.50  # share of foreign queries whose nearest chunk is below the strong, the weak cut
+OWN_REFUSED, FOREIGN_ANSWERED = 0.05, 0.10  # the shares of both errors that are allowed on any set
+STRONG, WEAK = 0.99, 0.50  # shares of foreign queries whose nearest chunk is below the strong or weak cut
 
 
 class JudgedSet(NamedTuple):

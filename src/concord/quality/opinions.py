@@ -21,13 +21,13 @@ FIRST = 10  # results among which a good one is looked for
 
 
 class Review(NamedTuple):
-    """How search does on what was judged."""
+    """How search does on results that people judged."""
 
     good: int
     bad: int
-    queries: int  # with a good result that is still indexed
-    found: int  # … within the first ten
-    first: int  # … at the very top
+    queries: int  # queries with a good result that is still indexed
+    found: int  # … whose good result is among the first ten
+    first: int  # … whose good result is the first
 
 
 def judged_outcomes(tools: SearchTools, progress: Progress) -> list[Outcome]:

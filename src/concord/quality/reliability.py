@@ -18,7 +18,7 @@ from concord.answering.judge import Judgement
 from concord.ranking.agreement import LABELS
 
 BINS = 10
-TOP = 3  # how far down a reader looks before giving up: what a label of an answer is held to
+TOP = 3  # an answer's label is right if one of so many first hits is relevant: few readers look further
 
 
 class Bin(NamedTuple):
@@ -27,8 +27,8 @@ class Bin(NamedTuple):
     low: float
     high: float
     n: int
-    promised: float  # mean probability; 0 where there are none
-    true: float  # share that came true
+    promised: float  # mean of the probabilities; 0 if there are none
+    true: float  # share of the cases that came true
 
 
 class Reliability(Struct, frozen=True):
@@ -36,7 +36,7 @@ class Reliability(Struct, frozen=True):
 
     n: int
     ece: float
-    ece_by_chance: float  # expected of the same promises if each were exactly true, cases being independent
+    ece_by_chance: float  # what to expect by chance if every probability were exact and cases independent
     brier: float
     bins: tuple[Bin, ...]
 
@@ -52,10 +52,10 @@ class LabelPrecision(NamedTuple):
 class Promises(Struct, frozen=True):
     """Whether scores and labels hold, on the queries of a collection."""
 
-    score: Reliability  # of hits: is its document relevant?
-    confidence_score: Reliability  # of answers: is a relevant document among its hits?
+    score: Reliability  # a hit's: is its document relevant?
+    confidence_score: Reliability  # an answer's: is a relevant document among its hits?
     hit_labels: tuple[LabelPrecision, ...]
-    answer_labels: tuple[LabelPrecision, ...]  # right when one of the first three hits is relevant
+    answer_labels: tuple[LabelPrecision, ...]  # see TOP
 
 
 class Answerability(Struct, frozen=True):
@@ -63,17 +63,17 @@ class Answerability(Struct, frozen=True):
 
     own: int  # queries of the collection with a relevant document among their hits
     foreign: int
-    auroc: float  # of confidence_score
-    foreign_flagged: float  # share with answerable false: right
-    own_flagged: float  # share with answerable false: wrong
+    auroc: float  # how well confidence_score separates the two
+    foreign_flagged: float  # share of foreign queries with `answerable` false, rightly
+    own_flagged: float  # share of own queries with `answerable` false, wrongly
 
 
 class Gibberish(Struct, frozen=True):
     """What nonsense scores, against the collection's own queries."""
 
     n: int
-    highest: float  # top hit's score
-    own_median: float  # of top hits
+    highest: float  # the best score of any hit
+    own_median: float  # median of the best scores of own queries
 
 
 # What was said of an answer, and whether each of its hits is relevant.

@@ -15,12 +15,12 @@ BYTES_PER_TOKEN = 3
 # An agent that can read the two best passages in full seldom has to ask again; what is further down tells
 # more as several snippets than as a third whole passage.
 WHOLE_FIRST = 2
-# What is hardly an answer, beside one that is, is told by its snippet: of both the share of the best score
-# and the score itself, below which that is so.
+# A result is slight, hardly an answer beside a better one, if its score is below this share of the best score
+# and below this number. It is shown by its snippet alone.
 SLIGHT_SHARE = 0.1
 SLIGHT = 0.05
-# Beside a result that is more likely an answer than not, so many of those are told. Of 3,423 on five judged
-# collections 24 were relevant, where results that are not slight were in 1,195 of 4,077.
+# Beside a result with a score of at least LIKELY, only so many slight ones are told. On five judged
+# collections, 24 of 3,423 slight results were relevant, and 1,195 of 4,077 others.
 LIKELY = 0.5
 MOST_SLIGHT = 3
 
@@ -31,8 +31,8 @@ class Costs(NamedTuple):
     """What everything weighs, in bytes of each form."""
 
     frame: Size  # all that is sent when there are no results
-    entries: Sequence[Size]  # a result with its snippet
-    wholes: Sequence[Size | None]  # how much more it is with its whole text; None of one that is not wanted
+    entries: Sequence[Size]  # each result with its snippet
+    wholes: Sequence[Size | None]  # how much its whole text adds; None if that is not wanted
 
 
 class Packed(NamedTuple):
@@ -60,13 +60,13 @@ def choose(costs: Costs, max_bytes: int) -> Packed:
 
 
 def are_slight(scores: Sequence[float]) -> list[bool]:
-    """Return which results are hardly answers, by their scores, beside one that is; never the first."""
+    """Return for each result whether it is slight, by the scores of all; the first never is."""
     most = min(SLIGHT, SLIGHT_SHARE * max(scores, default=0.0))
     return [at > 0 and score < most for at, score in enumerate(scores)]
 
 
 def worth_telling(scores: Sequence[float]) -> list[int]:
-    """Return the places of results worth telling an agent that did not ask for more, by their scores."""
+    """Return the places of the results worth telling an agent that set no budget, by the scores of all."""
     if max(scores, default=0.0) < LIKELY:
         return list(range(len(scores)))
     slight = [at for at, is_slight in enumerate(are_slight(scores)) if is_slight]

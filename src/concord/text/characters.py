@@ -164,7 +164,7 @@ def folded(text: str) -> list[str]:
 
 
 def spaced(text: str) -> str:
-    """Return the same tokens with one or more spaces between them."""
+    """Return the same tokens as one text, with at least one space between two of them."""
     return _translated(text, _FOLDED_TABLE)
 
 

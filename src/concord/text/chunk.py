@@ -1,17 +1,22 @@
 """From a document's text to its chunks: read its structure, join what is small, cut what is long.
 
-Neighbouring sections are joined up to the target: a chunk of ten words matches everything and says nothing.
-On 291 pages of Kubernetes' documentation (260 queries, bundled model, nDCG@10) no joining gave 0.845, joining
-up to half the target 0.849, up to the target 0.855. Joining across top-level headings added nothing (0.856),
-so it is not done: no chunk speaks of two things. But scraps of pages are joined across them, because on many
-pages all headings are top-level (Name, Synopsis, See Also), or the title is in the front matter. For 13 of 17
-commands of PostgreSQL, asked for by name, such a scrap came first, and for 4 where they are joined. Of 285
-link texts of Markdown pages 28 had a first hit of at most 20 words, and 8 have (nDCG@10 0.724 and 0.729); of
-300 of Kubernetes' 46 and 36 (0.698 and 0.694). In code all neighbours may be joined, they share a file; but
-what a class begins with stays with the first of its methods.
-A section that is too long is cut by `cuts`, which knows the price of a cut at any place. Every chunk of a
-table but the first, which begins with them, carries the names of the columns and leaves room for these.
-Chunks of a Markdown table, which may be part of a section, carry them below the heading.
+Neighbouring sections are joined up to the target, because a chunk of ten words matches everything and says
+nothing. On 291 pages of Kubernetes' documentation (260 queries, bundled model) nDCG@10 was 0.845 without
+joining, 0.849 up to half the target and 0.855 up to the target. Sections under different top-level headings
+stay apart, so that no chunk speaks of two things: joining them as well added nothing (0.856).
+
+Scraps of pages are the exception. On many pages all headings are top-level (Name, Synopsis, See Also), or the
+title is in the front matter. For 13 of 17 commands of PostgreSQL, asked for by name, a scrap came first, and
+for 4 where scraps are joined. Of 285 link texts of Markdown pages, asked as queries, 28 had a first hit of at
+most 20 words, and 8 have one now (nDCG@10 0.724 and 0.729); of 300 of Kubernetes', 46 and 36 (0.698 and
+0.694).
+
+In code all neighbours may be joined, because they share a file; but the head of a class stays with its first
+method.
+
+A section that is too long is cut by `cuts`, which knows the price of a cut at any place. The first chunk of a
+table begins with the names of its columns; every other one carries them as its heading, and is shorter by
+their length. In Markdown, where a table may be part of a section, they come below the section's heading.
 """
 
 from __future__ import annotations
@@ -186,9 +191,9 @@ def _are_chapters(before: Heading, heading: Heading) -> bool:
 def _are_entries(before: Heading, heading: Heading) -> bool:
     """Whether two neighbours belong to two entries of a list: of questions, or of a journal.
 
-    What is asked is one question of a list of them. With 160 short ones, the bundled model had the answer
-    first for 54 of 80 where scraps were joined, for 38 where all were up to the target, and for all 80 where
-    none were.
+    Who asks wants one question of the list. Of a list of 160 short ones 80 were asked: the bundled model had
+    the answer first for 54 where scraps were joined, for 38 where all were joined up to the target, and for
+    all 80 where none were.
     """
     outer = len(shared([before, heading]))
     return all(any(map(_is_entry, path[outer : outer + 1])) for path in (before, heading))

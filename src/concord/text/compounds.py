@@ -9,9 +9,9 @@ from concord.text.stem import stem
 from concord.text.unspaced import has_unspaced
 
 LEAST_PART = 4  # letters: shorter words stand in too many others by chance
-LEAST_STEM = 3  # letters: by its stem, the iing of a mistyped settliing would be known wherever i is
+LEAST_STEM = 3  # letters of a part's stem: iing, of a mistyped settliing, has the stem i, which is everywhere
 LONGEST = 32  # letters of a word that is taken apart
-_LINKS = ("", "s", "es", "n", "en", "e", "er")  # what joins two German words, and belongs to neither
+_LINKS = ("", "s", "es", "n", "en", "e", "er")  # letters between two German words, which belong to neither
 
 Parts = tuple[str, str]
 
@@ -34,6 +34,6 @@ def _are_words(parts: Parts) -> bool:
 
 
 def likeliest(pairs: Iterable[Parts], known: set[str]) -> Parts | None:
-    """Return the pair of known words that leaves out least, and of those the one that is cut most evenly."""
+    """Return the pair of known words with the fewest letters left out, and of those the most even one."""
     whole = (pair for pair in pairs if known.issuperset(pair))
     return max(whole, key=lambda pair: (sum(map(len, pair)), min(map(len, pair))), default=None)

@@ -27,7 +27,7 @@ class MemoryCache:
         return found
 
     def put(self, identity: Identity, vectors: Mapping[bytes, Vector]) -> None:
-        """Remember vectors; each was missed by somebody who looked for it."""
+        """Remember vectors; each counts as a look-up that found nothing."""
         if not vectors:
             return
         with self._contents.changing() as contents:

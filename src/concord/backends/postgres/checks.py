@@ -71,13 +71,13 @@ class _Count(NamedTuple):
 
 
 _COUNTS = (
-    _Count("chunks", NO_DOCUMENT, "{:,} chunks of no document", "deletes them"),
+    _Count("chunks", NO_DOCUMENT, "{:,} chunks that belong to no document", "deletes them"),
     _Count("superseded", HIDDEN, "{:,} documents superseded by one that is gone", "brings them back"),
 )
 _COUNTS_OF_SPACE = (
-    _Count("vectors", NO_CHUNK, "{:,} vectors of no chunk", "deletes them"),
-    _Count("lost-vectors", NO_VECTOR, "{:,} chunks without the vector they had", "embeds them again"),
-    _Count("pending", STALE_PENDING, "{:,} marks of chunks that wait for no vector", "takes them away"),
+    _Count("vectors", NO_CHUNK, "{:,} vectors that belong to no chunk", "deletes them"),
+    _Count("lost-vectors", NO_VECTOR, "{:,} chunks that have lost their vector", "embeds them again"),
+    _Count("pending", STALE_PENDING, "{:,} chunks wrongly marked as waiting for a vector", "unmarks them"),
 )
 
 
@@ -103,11 +103,11 @@ def spaces_of(connection: Connection, org: int) -> list[SpaceTable]:
 def _faults(connection: Connection, org: int) -> Iterator[Finding]:
     yield from _counted(connection, _COUNTS, {"org": org}, "")
     if not _holds(connection, _WORDS_IN_STEP, org):
-        yield _repairable("words", "the word index does not hold what the chunks say", "builds it anew")
+        yield _repairable("words", "the word index does not match the chunks", "builds it anew")
     if not _holds(connection, _COUNTED, org):
-        yield _repairable("counter", "the number of chunks that is kept is not theirs", "counts them anew")
+        yield _repairable("counter", "the stored number of chunks is wrong", "counts them anew")
     if not _holds(connection, _TYPES_KNOWN, org):
-        yield _repairable("types", "there are documents of a type that is not known", "notes it")
+        yield _repairable("types", "the list of document types is incomplete", "completes it")
     is_elsewhere = connection.execute(_HOME, (org,)).fetchone() != ("",)
     for space, table in spaces_of(connection, org):
         # What vectors elsewhere were lost, nobody can tell here.

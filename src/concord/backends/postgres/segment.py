@@ -95,11 +95,6 @@ _idle: list[_Learned] = []  # as many as there were segments at once
 _LISTED = 64  # chunks whose tokens are in a list: there, each takes much room
 
 
-def new_segment(chunks: Iterable[tuple[ChunkId, Columns]]) -> Segment:
-    """Return chunks that are indexed together."""
-    return Growing(chunks).whole()
-
-
 class Growing:
     """A segment whose tokens are found little by little, while there is time."""
 

@@ -96,13 +96,13 @@ class QdrantOutsideVectors:
                 yield Finding("outside", f"{self.home} {said}", hint)
 
     def _filled(self) -> list[Identity]:
-        """Return whose vectors were sent."""
+        """Return the models of which some vectors were sent."""
         chunks, spaces = self.store.catalog.counts().chunks, self.store.spaces
         known = [space.identity for space in spaces.all()]
         return [identity for identity in known if spaces.of(identity).count_pending() < chunks]
 
     def _answers(self) -> list[Finding]:
-        """Find nothing, if anybody answers."""
+        """Ask Qdrant anything, to see that it answers; there is no finding if it does."""
         with self.connection.client() as client:
             client.collection_exists(self.collections.base)
         return []
@@ -122,7 +122,7 @@ class QdrantOutsideVectors:
                     client.batch_update_points(name, [owner.deleted(part)], wait=True)
 
     def owner(self, home: Home, identity: Identity) -> Owner:
-        """Return whose points those of a space are."""
+        """Return the owner of a space's points."""
         from concord.backends.qdrant.points import Owner  # with the client's models: a second to import
 
         return Owner(self._org, home.key, identity)

@@ -59,7 +59,7 @@ class SQLiteCache:
         return {key: vector for _, key, vector in found}
 
     def put(self, identity: Identity, vectors: Mapping[bytes, Vector]) -> None:
-        """Remember vectors; each was missed by somebody who looked for it."""
+        """Remember vectors; each counts as a look-up that found nothing."""
         if not vectors:
             return
         made_by = _column(identity)

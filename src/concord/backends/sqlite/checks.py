@@ -86,7 +86,7 @@ def _integrity(connection: Connection) -> Finding | None:
 
 
 def _orphan_chunks(connection: Connection) -> Finding | None:
-    return _counted(connection, [NO_DOCUMENT], "chunks", "{} of no document", "deletes them")
+    return _counted(connection, [NO_DOCUMENT], "chunks", "{} that belong to no document", "deletes them")
 
 
 def _words(connection: Connection) -> Finding | None:
@@ -103,19 +103,19 @@ def _words_compared(writer: Writer) -> Finding | None:
         try:
             connection.execute(_COMPARE_WORDS)
         except apsw.CorruptError:
-            return _repairable("words", "the word index does not hold what the chunks say", "builds it anew")
+            return _repairable("words", "the word index does not match the chunks", "builds it anew")
     return None
 
 
 def _counter(connection: Connection) -> Finding | None:
     if connection.execute(_COUNTED).get:
         return None
-    return _repairable("counter", "the number of chunks that is kept is not theirs", "counts them anew")
+    return _repairable("counter", "the stored number of chunks is wrong", "counts them anew")
 
 
 def _orphan_vectors(connection: Connection) -> Finding | None:
     conditions = [no_chunk(key) for key in all_keys(connection) if vec_exists(connection, key)]
-    return _counted(connection, conditions, "vectors", "{} of no chunk", "deletes them")
+    return _counted(connection, conditions, "vectors", "{} that belong to no chunk", "deletes them")
 
 
 def _lost_vectors(connection: Connection) -> Finding | None:
@@ -123,14 +123,14 @@ def _lost_vectors(connection: Connection) -> Finding | None:
         return None
     conditions = [no_vector(connection, key) for key in all_keys(connection)]
     return _counted(
-        connection, conditions, "lost-vectors", "{} without the vector they had", "embeds them again"
+        connection, conditions, "lost-vectors", "{} that have lost their vector", "embeds them again"
     )
 
 
 def _stale_pending(connection: Connection) -> Finding | None:
     conditions = [stale_pending(connection, key) for key in all_keys(connection)]
-    said = "{} marked as waiting for a vector that have one, or are gone"
-    return _counted(connection, conditions, "pending", said, "takes the marks away")
+    said = "{} wrongly marked as waiting for a vector"
+    return _counted(connection, conditions, "pending", said, "unmarks them")
 
 
 def _hidden(connection: Connection) -> Finding | None:
@@ -147,7 +147,7 @@ def _free(connection: Connection) -> Finding | None:
         return None
     room, size = (f"{pages * page / 1e6:,.0f}" for pages in (free, whole))
     said = f"{room} of the file's {size} MB are free, because much was removed"
-    return _repairable("space", said, "gives them back to the disk; new texts would use them, too")
+    return _repairable("space", said, "gives them back to the disk; otherwise new texts fill them")
 
 
 def _model(connection: Connection) -> Finding | None:

@@ -208,7 +208,7 @@ def open_to_read(location: Location) -> Connection:
 
 
 def _open_nothing() -> Connection:
-    """Return a connection to an empty store, for who reads where there is no file: looking makes none."""
+    """Return a connection to an empty store, for readers where there is no file yet: reading makes none."""
     from concord.backends.sqlite.migrations import make_empty  # late: it imports this module
 
     connection = Connection(":memory:")

@@ -135,7 +135,7 @@ def is_installed() -> bool:
 
 
 def _open(path: str, row: GraphRow, space: SpaceRow) -> Graph | None:
-    assert space.identity is not None  # a space of nobody knows whom is not searched
+    assert space.identity is not None  # a space whose model is not known is not searched
     try:
         from concord.backends.sqlite.graph import Graph  # late: it imports numpy and usearch
 

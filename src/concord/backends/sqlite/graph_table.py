@@ -81,7 +81,7 @@ def begin_noting(connection: Connection) -> None:
 
 
 def end_noting(connection: Connection) -> None:
-    """Note nothing any more, if no graph is left. The caller holds the lock under which graphs are built."""
+    """Stop noting if no graph is left. The caller holds the lock under which graphs are built."""
     if not graph_files(connection):
         connection.execute("DROP TABLE IF EXISTS kb_unindexed")
 

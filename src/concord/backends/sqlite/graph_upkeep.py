@@ -132,7 +132,7 @@ class Graphs:
         elif not self._is_whole(row, thorough=True):
             said = f"the vector index {row.file} is missing or damaged: every search compares all vectors"
         elif state.is_behind:
-            said = f"the vector index lacks {state.unindexed:,} vectors, and {state.dead:,} of it are gone"
+            said = f"the vector index lacks {state.unindexed:,} vectors and has {state.dead:,} deleted ones"
         else:
             return None
         return said, "`kb sync` builds it anew, and so does `kb doctor --fix`", True

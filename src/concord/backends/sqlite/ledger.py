@@ -180,15 +180,15 @@ def claim(connection: Connection) -> None:
 
 
 def part_from_original(connection: Connection) -> None:
-    """Make of a copy a store of its own: nothing that was sent outside is its, and everything waits."""
+    """Make a copy a store of its own: the vectors outside are the original's, so every chunk is pending."""
     if url := home_url(connection):
         connection.execute(_REMEMBER, ("birthplace", COPY))
         move_home(connection, url)
-        connection.execute(_REMEMBER, ("birthplace", COPY))  # which it may be copied from again, and again
+        connection.execute(_REMEMBER, ("birthplace", COPY))  # `move_home` has drawn one for this file
 
 
 def move_home(connection: Connection, url: str) -> None:
-    """Forget all vectors, in every space, and keep those that come in another home."""
+    """Forget all vectors, in every space, and keep new ones at `url`; empty is this file."""
     old = _home(connection)
     is_left = old.url and (old.url != url or old.is_anothers)
     if is_left and not (_is_empty(connection) and _is_settled(connection)):
@@ -204,7 +204,7 @@ def move_home(connection: Connection, url: str) -> None:
     connection.execute("".join(f"DROP TRIGGER IF EXISTS {name};" for name in _TRIGGERS))
     connection.execute("DROP TABLE IF EXISTS kb_unsettled; DELETE FROM kb_vec_meta WHERE key = 'home'")
     if url:
-        import secrets  # late: a search by words draws no lots
+        import secrets  # late: a search by words needs no random key
 
         key = old.key if old.url == url and not old.is_anothers else secrets.token_hex(8)
         drawn = (("home", url), ("key", key), ("birthplace", _here(connection)))

@@ -54,7 +54,7 @@ class SQLiteLexical:
             return list(starmap(Scored, connection.execute(statement, values)))
 
     def is_at_hand(self, match: Match, filter: Filter, known: Mapping[str, int]) -> bool:
-        """Return that nothing is: only numbers were read."""
+        """Return False: `frequencies` reads counts, and no postings to score."""
         return False
 
     def frequencies(

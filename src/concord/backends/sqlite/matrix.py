@@ -47,7 +47,7 @@ class Matrix:
 
 def read_matrix(connection: Connection, space: SpaceRow) -> Matrix:
     """Read all vectors of a space; the connection holds the moment at which the space was looked up."""
-    assert space.identity is not None  # a space of nobody knows whom is not searched
+    assert space.identity is not None  # a space whose model is not known is not searched
     size = connection.execute(f"SELECT count(*) FROM {space.table}").get
     ids, rows = np.empty(size, dtype=np.int64), np.empty((size, space.identity.dimension), dtype="<f4")
     for at, (chunk_id, vector) in enumerate(

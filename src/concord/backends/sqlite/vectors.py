@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -67,12 +67,12 @@ AND c.id NOT IN (SELECT chunk FROM kb_pending WHERE space = ?)"""
 
 
 class _Scope(Struct, frozen=True):
-    """Which chunks may be found, as two statements: one for the nearest, one that scans."""
+    """Which chunks may be found: two statements to choose from, and the values in both."""
 
-    nearest: str
-    scan: str
-    values: dict[str, str | int | float]
-    is_narrow: bool
+    nearest: str  # asks sqlite-vec for the k nearest
+    scan: str  # compares all that may be found, in order of distance and id
+    values: Mapping[str, str | int | float]
+    is_narrow: bool  # so few may be found that a scan is quicker
 
 
 class SQLiteVectors:
@@ -182,18 +182,9 @@ class SQLiteVectors:
                 return []
             check_vector(vector, space.identity.dimension)
             check_here(connection)
-            chunks = connection.execute(_CHUNKS).get
             is_everything = filter.is_open and (filter.include_superseded or not has_superseded(connection))
-            if self._graph_search.plan.wants(chunks):
-                among = None if is_everything else condition(filter)
-                asked = Question(vector, among, limit, ef_search or EFFORT)
-                if (rows := self._graph_search.nearest(connection, space, asked)) is not None:
-                    return _scored(rows)
-            is_small = chunks <= MOST
-            if is_everything and is_small and (matrix := self._resident.read(connection, space)):
-                return matrix.nearest(vector, limit)
-            scope = _everything(space) if is_everything else _scope(connection, space, filter, chunks)
-            return _scored(_nearest(connection, scope, vector, limit))
+            among = None if is_everything else condition(filter)
+            return self._nearest(connection, space, Question(vector, among, limit, ef_search or EFFORT))
 
     def fetch(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, Vector]:
         """Return the vectors of those chunks that have one."""
@@ -237,6 +228,18 @@ class SQLiteVectors:
                 self._migrate()
             self._checked.add(file)
 
+    def _nearest(self, connection: Connection, space: SpaceRow, asked: Question) -> list[Scored]:
+        """Ask the graph where there is one, else the vectors in memory where they are few, else the file."""
+        chunks = connection.execute(_CHUNKS).get
+        if self._graph_search.plan.wants(chunks):
+            proposed = self._graph_search.nearest(connection, space, asked)
+            if proposed is not None:
+                return _scored(proposed)
+        is_small = asked.condition is None and chunks <= MOST
+        if is_small and (matrix := self._resident.read(connection, space)):
+            return matrix.nearest(asked.vector, asked.limit)
+        return _scored(_nearest(connection, _scope(connection, space, asked, chunks), asked))
+
     def _searchable(self, connection: Connection) -> SpaceRow | None:
         """Return the space to search; None while nothing was ever prepared for."""
         space = find_space(connection, self._bound)
@@ -259,7 +262,7 @@ def _is_ready(connection: Connection, space: SpaceRow | None, identity: Identity
 
 
 def _give_active(connection: Connection, identity: Identity) -> None:
-    """Give the active space to an identity, if there is no vector in it."""
+    """Make the active space an identity's, if there is no vector of another in it."""
     space = find_space(connection, None)
     assert space is not None  # there is one from the start, and it cannot be dropped
     if vec_exists(connection, space.key) and count_vectors(connection, space.key):
@@ -274,15 +277,13 @@ def _give_active(connection: Connection, identity: Identity) -> None:
 
 
 def _key(space: SpaceRow | None) -> int:
-    return space.key if space else 0  # which no space has
+    return space.key if space else 0  # no space has this key
 
 
-def _everything(space: SpaceRow) -> _Scope:
-    return _Scope(_NEAREST.format(vec=space.table), _SCAN.format(vec=space.table), {}, is_narrow=False)
-
-
-def _scope(connection: Connection, space: SpaceRow, filter: Filter, chunks: int) -> _Scope:
-    sql, values = condition(filter)
+def _scope(connection: Connection, space: SpaceRow, asked: Question, chunks: int) -> _Scope:
+    if asked.condition is None:
+        return _Scope(_NEAREST.format(vec=space.table), _SCAN.format(vec=space.table), {}, is_narrow=False)
+    sql, values = asked.condition
     allowed = connection.execute(f"SELECT count(*) FROM {CHUNKS} WHERE {sql}", values).get
     return _Scope(
         _NEAREST_ALLOWED.format(vec=space.table, condition=sql),
@@ -292,10 +293,9 @@ def _scope(connection: Connection, space: SpaceRow, filter: Filter, chunks: int)
     )
 
 
-def _nearest(
-    connection: Connection, scope: _Scope, vector: Vector, limit: int
-) -> list[tuple[float, ChunkId]]:
-    """Return the nearest, ties by id: sqlite-vec leaves their order open, and who is last on the list."""
+def _nearest(connection: Connection, scope: _Scope, asked: Question) -> list[tuple[float, ChunkId]]:
+    """Return the nearest, ties by id: sqlite-vec leaves open in which order ties come, and which are cut."""
+    vector, limit = asked.vector, asked.limit
     k = limit + 1
     while k <= _MAX_K and not scope.is_narrow:
         values = {"vector": vector, "k": k, **scope.values}

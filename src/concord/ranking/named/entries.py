@@ -33,7 +33,7 @@ def _is_called(words: Sequence[str], survivor: Survivor) -> bool:
     """Whether a file has the name of one of some words, or of all of them: ssh.1.gz, git-commit.1."""
     name = survivor.document.path.rpartition("/")[2].partition(".")[0].casefold()
     lowered = [word.casefold() for word in words]
-    if not lowered:  # .envrc has no name before its dot, either
+    if not lowered:  # no words must not equal the empty name before the dot of .envrc
         return False
     return name in lowered or name.replace("_", "-") == "-".join(lowered)
 
