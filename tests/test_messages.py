@@ -58,6 +58,13 @@ def test_a_message_is_found_and_vouched_for_whatever_its_values_are():
         assert understood(kb, 'error "connection reset"').phrases == ("connection reset",)
 
 
+def test_a_message_that_a_terminal_has_coloured_is_read_as_it_was_shown():
+    shown = "FATAL: database does not exist"
+    with library(BOOKS) as kb:
+        query = understood(kb, "\x1b[1;31mFATAL\x1b[0m: data\x08base does \x1b[4mnot\x1b[24m exist\x07")
+        assert query == understood(kb, shown)
+
+
 @pytest.mark.parametrize(
     ("typed", "read"),
     [
