@@ -153,7 +153,7 @@ def test_near_words_join_what_meaning_found_when_that_is_no_answer():
 def test_a_calibrated_answer_decides_whether_words_are_looked_for_further():
     kb = library()
     sure = search(Request("kuberntes"), tools(kb, fitted(answerable=0.4)))
-    assert (sure.answerable, sure.note) == (True, None)
+    assert (sure.answerable, sure.note) == (True, "no text has the word kuberntes")
     assert sure.strategies_matched == ("semantic",)
     unsure = search(Request("kuberntes"), tools(kb, fitted(answerable=0.6)))
     assert (unsure.answerable, unsure.note) == (False, RUNG_NOTES["partial"])
