@@ -126,6 +126,13 @@ def test_what_the_query_excludes_stays_excluded_on_every_rung():
         assert (answer.hits, answer.confidence) == ((), "no_results")
 
 
+def test_no_rung_is_tried_where_the_filter_leaves_no_document():
+    answer = library().search("kuberntes", mode="fts5", tags=("nosuch",))
+    assert (answer.hits, answer.degraded) == ((), ())
+    assert not {"fts_prefix", "fts_partial"} & {*answer.timings_ms}
+    assert {"fts_prefix", "fts_partial"} <= {*library().search("kuberntes", mode="fts5").timings_ms}
+
+
 def test_filters_hold_on_every_rung():
     kb = library()
     for query in ("kubern", "kuberntes"):
