@@ -210,6 +210,7 @@ def test_what_is_left_out_of_an_answer_speaks_for_nothing(tmp_path: Path):
 
 BUGS = {
     "Bugs": "BUG-88 is open, E1042 is a timeout, and the standup of 2024-03-04 was short.",
+    "Bills": "Invoice 2025-000123 was paid in 2024-25, and 2025-000124 was not.",
     **{f"Number {n}": f"The {n}. of the slow answers that the night shift saw." for n in range(40)},
 }
 
@@ -218,6 +219,7 @@ BUGS = {
     ("query", "missing"),
     [
         ("BUG-89", "BUG-89"),
+        ("2025-000777", "2025-000777"),
         ("E1043", "E1043"),
         ("standup 2024-03-05?", "2024-03-05"),
         ('"the night shift heard"', None),
@@ -233,7 +235,17 @@ def test_what_is_asked_for_as_it_is_written_is_not_answered_by_something_like_it
 
 @pytest.mark.parametrize(
     "query",
-    ["BUG-88", "E1042", "E104 timeout", "standup 2024-03-04", '"the night shift saw"', "COVID-19 shift"],
+    [
+        "BUG-88",
+        "E1042",
+        "E104 timeout",
+        "invoice 2025-000123",
+        "invoice 555-01234",
+        "paid 2023-24",
+        "standup 2024-03-04",
+        '"the night shift saw"',
+        "COVID-19 shift",
+    ],
 )
 def test_what_something_holds_or_nothing_is_like_costs_no_confidence(query: str):
     assert search(Request(query), tools(library(BUGS), SURE)).answerable is True

@@ -343,3 +343,26 @@ def test_two_letters_that_changed_places_are_put_right_though_the_rest_is_found(
 def test_a_word_that_a_text_spells_with_hyphens_or_ligatures_is_not_called_absent(query: str):
     shelf = library({"Login": "The login by e-mail and Wi-Fi: its configu\u00adration is in the o\ufb03ce."})
     assert shelf.search(query, mode="fts5").note is None
+
+
+@pytest.mark.parametrize(
+    ("query", "is_told"),
+    [
+        ("server_close", True),
+        ("net.server_close()", True),
+        ("serverClose", True),
+        ("get_loop", True),  # a part of another name
+        ("get_loop_now", False),
+        ("getLoopNow()", False),  # in another spelling
+        ("read_only", False),  # as read-only
+        ("when is server_close done", False),  # asked about in a sentence, by words
+    ],
+)
+def test_an_identifier_of_which_the_texts_found_have_the_words_alone_is_said_to_be_none_of_theirs(
+    query: str, is_told: bool
+):
+    kb = library({"Net": "Call server.close() when done: get_loop_now(x) is read-only."})
+    answer = kb.search(query, mode="fts5")
+    assert titles(answer) == ["Net"]
+    name = query.removesuffix("()").rpartition(".")[2]
+    assert answer.note == (f"none of these texts has {name} as one name, only its words" if is_told else None)

@@ -109,18 +109,20 @@ def _elsewhere(found: Retrieval, answer: Answer, tools: SearchTools) -> str | No
 
 
 def _below(found: Retrieval, answer: Answer, tools: SearchTools) -> str | None:
-    """Say which identifiers of the query other texts have than the first results.
+    """Say which identifiers of the query other texts have than the first results, or none as one name.
 
     These are near in meaning and about something else. Their order stays: a lift for identifiers finds more
     that hold them and loses more of what was asked (`datatalks-faq`, whose questions quote code).
     """
     if not found.query.entities or not found.ballots.lexical:
         return None
-    from concord.answering.suggest import names_below  # late: most queries name nothing
+    from concord.answering.suggest import name_apart, names_below  # late: most queries name nothing
 
     def read(chunk_ids: list[ChunkId]) -> Iterator[str]:
         return starmap(indexed, tools.store.catalog.read(chunk_ids).values())
 
+    if name := name_apart(found.query, _texts(answer)):
+        return f"none of these texts has {name} as one name, only its words"
     names = names_below(found.query, _texts(answer), tools.store.lexical, read)
     told = f"the first results do not hold {_enumerated(names)}, other texts do: ask for the name alone"
     return told if names else None

@@ -7,6 +7,7 @@ quotation, so a title that reads like an order, or comes from a source nobody vo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 from unicodedata import normalize
@@ -17,6 +18,7 @@ from concord.ranking.words import bare_words
 from concord.text.characters import folded, has_digit
 from concord.text.contains import contains
 from concord.text.dates import month_number
+from concord.text.identifiers import identifier_parts
 from concord.text.pattern import pattern
 from concord.text.quarters import quarters_in
 from concord.text.slips import is_slip
@@ -156,6 +158,20 @@ def names_below(
     return [
         name for name, ids in found.items() if mentioned([name], "\n".join(read([i.chunk_id for i in ids])))
     ]
+
+
+def name_apart(query: Query, texts: Sequence[str]) -> str | None:
+    """Return the identifier that a query is, where no text found has it as one name, as server_close.
+
+    They have its words, as in server.close(). Texts that have it whole come first, so that it stands nowhere
+    if the first ones lack it.
+    """
+    name = query.text.strip().removesuffix("()").rpartition(".")[2].rpartition("::")[2]
+    parts = identifier_parts(name.strip("_")) if is_identifier(name) else []
+    if len(parts) < 2:
+        return None
+    whole = re.compile(r"(?<!\w)_*" + "[_-]?".join(map(re.escape, parts)) + r"_*(?!\w)", re.IGNORECASE)
+    return None if any(map(whole.search, texts)) else name
 
 
 def _plain_words(words: Sequence[str], query: Query) -> list[str]:
