@@ -254,6 +254,7 @@ def test_what_something_holds_or_nothing_is_like_costs_no_confidence(query: str)
 SETTINGS = {
     "Alerts": "REDIS_MEM_HIGH: memory is short. Call get_user_name, or URL.copy_with, or fetchUser.",
     "Faults": "A key that nobody set: Config %r is missing, and has no default.",
+    "People": "Write to ann@shop.example, or to bob@shop.example at night.",
     **{f"Number {n}": f"The {n}. of the slow answers that the night shift saw." for n in range(40)},
 }
 
@@ -266,6 +267,7 @@ SETTINGS = {
         ("URL.copy_without", "URL.copy_without"),
         ("fetchGroup", "fetchGroup"),
         ("night __slots__ shift", "__slots__"),
+        ("eve@shop.example", "eve@shop.example"),
     ],
 )
 def test_an_identifier_that_nothing_holds_is_not_answered_by_one_that_is_like_it(query: str, missing: str):
@@ -282,6 +284,7 @@ def test_an_identifier_that_nothing_holds_is_not_answered_by_one_that_is_like_it
         "get_user_name()",
         "Foo.get_user_name",
         "fetchUser",
+        "ann@shop.example",
         "night PyTorch shift",
     ],
 )
