@@ -126,6 +126,13 @@ def test_what_the_query_excludes_stays_excluded_on_every_rung():
         assert (answer.hits, answer.confidence) == ((), "no_results")
 
 
+def test_no_rung_is_tried_where_the_filter_leaves_no_document():
+    answer = library().search("kuberntes", mode="fts5", tags=("nosuch",))
+    assert (answer.hits, answer.degraded) == ((), ())
+    assert not {"fts_prefix", "fts_partial"} & {*answer.timings_ms}
+    assert {"fts_prefix", "fts_partial"} <= {*library().search("kuberntes", mode="fts5").timings_ms}
+
+
 def test_filters_hold_on_every_rung():
     kb = library()
     for query in ("kubern", "kuberntes"):
@@ -153,7 +160,7 @@ def test_near_words_join_what_meaning_found_when_that_is_no_answer():
 def test_a_calibrated_answer_decides_whether_words_are_looked_for_further():
     kb = library()
     sure = search(Request("kuberntes"), tools(kb, fitted(answerable=0.4)))
-    assert (sure.answerable, sure.note) == (True, None)
+    assert (sure.answerable, sure.note) == (True, "no text has the word kuberntes")
     assert sure.strategies_matched == ("semantic",)
     unsure = search(Request("kuberntes"), tools(kb, fitted(answerable=0.6)))
     assert (unsure.answerable, unsure.note) == (False, RUNG_NOTES["partial"])

@@ -90,6 +90,8 @@ SHOWN = "`kb search --help` shows how; put -- before text that begins with a das
         ("--treshold", "did you mean --threshold?"),
         ("--tag", "did you mean --tags?"),
         ("--fts", f"{SHOWN}: `kb search -- --fts`"),
+        ("--store", "it goes before the command: `kb --store … search …`"),
+        ("--org", "it goes before the command: `kb --org … search …`"),
     ],
 )
 def test_an_unknown_option_is_answered_with_one_that_is_like_it_or_none(kb: Kb, option: str, hint: str):

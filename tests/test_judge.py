@@ -88,6 +88,14 @@ def test_who_asks_in_a_language_of_no_document_is_told_to_ask_in_theirs():
     assert FOREIGN not in (search(Request("kubernetes qqq www"), given).note or "")
 
 
+def test_who_asks_in_english_about_things_with_strange_names_is_not_told_to_ask_in_another_language():
+    given = tools(library(), replace(UNLIKELY, other_scripts=0.0))
+    asked = "kubernetes настройка кластера серверов"
+    assert (FOREIGN in (search(Request(asked), given).note or "")) is True
+    assert (FOREIGN in (search(Request(f"how is {asked}"), given).note or "")) is False
+    assert (FOREIGN in (search(Request(f"wie ist {asked}"), given).note or "")) is True
+
+
 def test_what_was_fitted_is_not_used_where_meaning_came_too_late():
     kb = library()
     late = Late()
@@ -202,6 +210,7 @@ def test_what_is_left_out_of_an_answer_speaks_for_nothing(tmp_path: Path):
 
 BUGS = {
     "Bugs": "BUG-88 is open, E1042 is a timeout, and the standup of 2024-03-04 was short.",
+    "Bills": "Invoice 2025-000123 was paid in 2024-25, and 2025-000124 was not.",
     **{f"Number {n}": f"The {n}. of the slow answers that the night shift saw." for n in range(40)},
 }
 
@@ -210,6 +219,7 @@ BUGS = {
     ("query", "missing"),
     [
         ("BUG-89", "BUG-89"),
+        ("2025-000777", "2025-000777"),
         ("E1043", "E1043"),
         ("standup 2024-03-05?", "2024-03-05"),
         ('"the night shift heard"', None),
@@ -225,7 +235,17 @@ def test_what_is_asked_for_as_it_is_written_is_not_answered_by_something_like_it
 
 @pytest.mark.parametrize(
     "query",
-    ["BUG-88", "E1042", "E104 timeout", "standup 2024-03-04", '"the night shift saw"', "COVID-19 shift"],
+    [
+        "BUG-88",
+        "E1042",
+        "E104 timeout",
+        "invoice 2025-000123",
+        "invoice 555-01234",
+        "paid 2023-24",
+        "standup 2024-03-04",
+        '"the night shift saw"',
+        "COVID-19 shift",
+    ],
 )
 def test_what_something_holds_or_nothing_is_like_costs_no_confidence(query: str):
     assert search(Request(query), tools(library(BUGS), SURE)).answerable is True
@@ -234,6 +254,7 @@ def test_what_something_holds_or_nothing_is_like_costs_no_confidence(query: str)
 SETTINGS = {
     "Alerts": "REDIS_MEM_HIGH: memory is short. Call get_user_name, or URL.copy_with, or fetchUser.",
     "Faults": "A key that nobody set: Config %r is missing, and has no default.",
+    "People": "Write to ann@shop.example, or to bob@shop.example at night.",
     **{f"Number {n}": f"The {n}. of the slow answers that the night shift saw." for n in range(40)},
 }
 
@@ -246,6 +267,7 @@ SETTINGS = {
         ("URL.copy_without", "URL.copy_without"),
         ("fetchGroup", "fetchGroup"),
         ("night __slots__ shift", "__slots__"),
+        ("eve@shop.example", "eve@shop.example"),
     ],
 )
 def test_an_identifier_that_nothing_holds_is_not_answered_by_one_that_is_like_it(query: str, missing: str):
@@ -262,6 +284,7 @@ def test_an_identifier_that_nothing_holds_is_not_answered_by_one_that_is_like_it
         "get_user_name()",
         "Foo.get_user_name",
         "fetchUser",
+        "ann@shop.example",
         "night PyTorch shift",
     ],
 )
@@ -411,7 +434,8 @@ def test_a_release_of_one_number_that_nothing_holds_is_not_answered_by_another(q
 )
 def test_numbers_that_are_there_and_those_of_other_things_cost_no_confidence(query: str):
     answer = search(Request(query), tools(library(SERIES), SURE))
-    assert (answer.answerable, answer.note) == (True, None)
+    assert answer.answerable
+    assert "nothing holds" not in (answer.note or "")
 
 
 @pytest.mark.model

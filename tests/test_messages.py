@@ -6,7 +6,7 @@ from time import perf_counter
 
 import pytest
 
-from concord.ranking.messages import literal_parts, saying, with_bare_values, without_modules
+from concord.ranking.messages import literal_parts, own_values, saying, with_bare_values, without_modules
 from support.small_library import library, titles, understood
 
 BOOKS = {
@@ -56,6 +56,13 @@ def test_a_message_is_found_and_vouched_for_whatever_its_values_are():
         assert (query.phrases, query.kind == "exact_quote") == ((), False)
         assert (titles(answer)[0], answer.note) == ("Faults", None)
         assert understood(kb, 'error "connection reset"').phrases == ("connection reset",)
+
+
+def test_a_message_that_a_terminal_has_coloured_is_read_as_it_was_shown():
+    shown = "FATAL: database does not exist"
+    with library(BOOKS) as kb:
+        query = understood(kb, "\x1b[1;31mFATAL\x1b[0m: data\x08base does \x1b[4mnot\x1b[24m exist\x07")
+        assert query == understood(kb, shown)
 
 
 @pytest.mark.parametrize(
@@ -193,3 +200,33 @@ def test_a_message_with_a_long_ruler_takes_no_longer_than_another(ruler: str):
     says = saying(f"no lock 5 was found {ruler * 9000}")
     assert not (says and says(ruler * 9000))
     assert perf_counter() - began < 2.0
+
+
+UUID = "3f2504e0-4f89-11d3-9a0c-0305e82c3301"
+
+
+@pytest.mark.parametrize(
+    ("text", "own"),
+    [
+        ("Error: listen EADDRINUSE: address already in use 0.0.0.0:3000", {"0.0.0.0:3000"}),
+        ("ssh: connect to host 10.1.2.3 port 22: Connection refused", {"10.1.2.3"}),
+        (f"ERROR: job {UUID}: the queue is closed already.", {UUID}),
+        ("ERROR: no route from 10.1.2.3 to 10.1.2.4.", {"10.1.2.3", "10.1.2.4"}),
+        ("10.1.2.3", set()),
+        ("which host has the address 10.1.2.3", set()),
+        ("error: 10.1.2.3", set()),  # hardly a word beside it
+        ("why ERROR: cannot connect to host 10.1.2.3?", set()),  # asked about
+        ("ERROR: curl 8.11.1.2.3 is not the release of the store", set()),
+    ],
+)
+def test_addresses_and_ids_in_a_message_are_of_whoever_met_it(text: str, own: set[str]):
+    assert own_values(text) == own
+
+
+def test_a_message_is_not_said_to_be_missing_for_the_address_in_it():
+    hosts = {"Hosts": "The gateway is 10.1.2.3, the printer 10.1.2.4.", "In use": "address already in use"}
+    shelf = library(hosts)
+    assert shelf.search("10.9.9.9", mode="fts5").note == "nothing holds 10.9.9.9"
+    answer = shelf.search("Error: listen EADDRINUSE: address already in use 10.9.9.9:80", mode="fts5")
+    assert titles(answer)[0] == "In use"
+    assert "nothing holds" not in (answer.note or "")

@@ -53,6 +53,31 @@ def test_of_places_with_as_many_words_the_one_with_the_rarest_is_shown():
     assert "backlog is 100" in excerpt(text, words, WIDTH, rare).text
 
 
+ABOUT_COOKIES = (
+    "# Session cookies instead of tokens in the browser\n\n"
+    + between(0, "Status: accepted.", 4)
+    + "\n\n## Decision\n\n"
+    + between(0, "The page keeps a cookie.", 4)
+    + "\n\n## Why no tokens\n\nA stolen one stays valid.\n\n## Costs\n\n"
+    + between(0, "None, but for tokens of phones.", 4)
+)
+
+
+def test_a_section_whose_heading_has_words_is_shown_rather_than_the_title_above_it():
+    words = ["tokens", "browser"]
+    assert "instead of tokens" in excerpt(ABOUT_COOKIES, words, WIDTH).text  # not known to have headings
+    shown = excerpt(ABOUT_COOKIES, words, WIDTH, has_headings=True)
+    assert "A stolen one stays valid" in shown.text
+    assert ABOUT_COOKIES[shown.at :].startswith("tokens\n\nA stolen")
+
+
+def test_what_follows_a_heading_with_the_words_is_shown_where_no_other_heading_has_them():
+    shown = excerpt(ABOUT_COOKIES, ["session", "browser", "phones"], WIDTH, has_headings=True).text
+    assert shown.startswith("# Session cookies")
+    listing = f"# Tokens in the browser\n\n{FILLER * 4}\n\n```\n# tokens\n```\n"
+    assert excerpt(listing, ["tokens"], WIDTH, has_headings=True).text.startswith("# Tokens in")
+
+
 def test_more_words_are_shown_rather_than_a_rarer_one():
     text = between(0, "The default value is three.", 9) + between(0, "backlog is 100.", 9)
     rare = {"default": 1.1, "value": 1.2, "backlog": 6.0}

@@ -202,13 +202,52 @@ def test_the_name_of_a_month_that_nothing_holds_is_not_taken_for_a_mistyped_word
         ("login of a Grafana-Token", "no text has the word Grafana"),
         ("login token", None),
         ("the login of my and your", None),  # stop words
-        ("login 4711 getGrafanaName", None),  # numbers and identifiers are told of otherwise, or not
+        ("login getGrafanaName", None),  # identifiers are told of otherwise, or not
+        ("login error 4711", "no text has the word error; no text has the number 4711"),
+        ("login 12 times", "no text has the word times"),  # a short number counts something
+        ("login 12000", None),  # it is there as 12,000
+        ("login 0012 " + "9" * 5000, f"no text has the numbers 0012, {'9' * 5000}"),
+        ("login 1998", "nothing holds 1998"),  # a year is told of as such
     ],
 )
-def test_words_that_no_text_has_are_named_where_others_are_found(query: str, told: str | None):
-    answer = library().search(query, mode="fts5")
+def test_words_and_numbers_that_no_text_has_are_named_where_others_are_found(query: str, told: str | None):
+    kb = library()
+    kb.note(Note("All 12,000 users have a login since 2024.", title="Users"))
+    answer = kb.search(query, mode="fts5")
     assert answer.hits
     assert answer.note == told
+
+
+@pytest.mark.parametrize("mode", ["auto", "semantic"])
+def test_words_are_also_said_to_be_nowhere_where_only_meaning_found_something(mode: str):
+    answer = library().search("qqqqqqqq wwwwwwww", mode=mode)
+    assert [{*hit.found_by} for hit in answer.hits] == [{"semantic"}] * len(answer.hits) != []
+    assert answer.note == (None if mode == "semantic" else "no text has the words qqqqqqqq, wwwwwwww")
+
+
+def test_words_that_the_filter_keeps_out_are_named_where_only_meaning_found_something():
+    kb = library()
+    kb.note(Note("Grafana draws every panel.", title="Panels", tags=("drawing",)))
+    answer = kb.search("Grafana", tags=("ops",))
+    assert answer.hits
+    assert answer.note == "only texts outside the filter have the word Grafana"
+
+
+def test_words_that_only_superseded_texts_have_are_named():
+    kb = library({})
+    first = kb.note(Note("orders are kept in Oracle, with a failover of 90 seconds", title="Old"))
+    kb.note(Note("orders are kept in CockroachDB", title="New"), supersedes=first.id)
+    told = "only superseded texts have the word Oracle; --include-superseded shows them"
+    assert kb.search("orders in Oracle", mode="fts5").note == told
+    assert kb.search("orders in Oracle", mode="fts5", include_superseded=True).note is None
+    assert kb.search("orders in CockroachDB", mode="fts5").note is None
+
+
+@pytest.mark.parametrize("typed", ["ann.toke@shop.example", "https://toke.example/login", "ops/toke.md"])
+def test_an_address_or_a_path_is_not_one_mistyped_word(typed: str):
+    kb = library({"Words": "tone toll rope shop example login ops"})
+    assert kb.search("toke", mode="fts5").suggestions
+    assert kb.search(typed, mode="fts5").suggestions == ()
 
 
 @pytest.mark.parametrize(
@@ -304,3 +343,26 @@ def test_two_letters_that_changed_places_are_put_right_though_the_rest_is_found(
 def test_a_word_that_a_text_spells_with_hyphens_or_ligatures_is_not_called_absent(query: str):
     shelf = library({"Login": "The login by e-mail and Wi-Fi: its configu\u00adration is in the o\ufb03ce."})
     assert shelf.search(query, mode="fts5").note is None
+
+
+@pytest.mark.parametrize(
+    ("query", "is_told"),
+    [
+        ("server_close", True),
+        ("net.server_close()", True),
+        ("serverClose", True),
+        ("get_loop", True),  # a part of another name
+        ("get_loop_now", False),
+        ("getLoopNow()", False),  # in another spelling
+        ("read_only", False),  # as read-only
+        ("when is server_close done", False),  # asked about in a sentence, by words
+    ],
+)
+def test_an_identifier_of_which_the_texts_found_have_the_words_alone_is_said_to_be_none_of_theirs(
+    query: str, is_told: bool
+):
+    kb = library({"Net": "Call server.close() when done: get_loop_now(x) is read-only."})
+    answer = kb.search(query, mode="fts5")
+    assert titles(answer) == ["Net"]
+    name = query.removesuffix("()").rpartition(".")[2]
+    assert answer.note == (f"none of these texts has {name} as one name, only its words" if is_told else None)

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import time
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -54,6 +55,22 @@ def read_later(bench: SyncBench, path: str) -> Document:
     document: Document = replace(bench.document(path), indexed_at=time.time() + 3600)
     bench.store.catalog.update_document(document)
     return document
+
+
+def test_who_waits_for_another_sync_of_the_source_is_told_so(bench: SyncBench, docs: Path):
+    source = register(docs, bench.store.catalog)
+    other = ExitStack()
+    other.enter_context(bench.store.catalog.sync_lock(source.id, wait_s=0))
+    told: list[str] = []
+
+    def progress(stage: str, done: int, total: int | None) -> None:
+        told.append(stage)
+        other.close()  # the other one is done, as soon as it is known that we wait for it
+
+    bench.progress = progress
+    assert did(bench.sync(source)) == Did(added=3)
+    assert told[0] == "wait"
+    assert "wait" not in told[1:]
 
 
 @pytest.mark.promise("A.sync.one-stat")

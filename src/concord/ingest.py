@@ -11,7 +11,7 @@ import hashlib
 import secrets
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +19,15 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from concord.batches import batched
-from concord.errors import BadValue, ExtractionError, MissingExtra, NotFound, NotIndexable, UnknownName
+from concord.errors import (
+    BadValue,
+    ExtractionError,
+    MissingExtra,
+    NotFound,
+    NotIndexable,
+    StoreBusy,
+    UnknownName,
+)
 from concord.files.file_times import may_be_another, settled_mtime
 from concord.files.memos import Memo, read_memo, write_memo
 from concord.files.mounts import check_disk, mount_point
@@ -40,6 +48,7 @@ from concord.text.successors import declares
 from concord.types import Document, Extracted, FileState, Filter, Source
 
 SLOW_BYTES = 1 << 20  # a larger file may take seconds to read: what was read before it is stored first
+TOLD_EVERY_S = 1.0  # how often whoever waits for another sync of the same source hears of it
 # Raise it when the same file would give another text or other chunks: the next sync reads all files again.
 READER_VERSION = 7
 BAD_FILE = (ExtractionError, MissingExtra, UnknownName, BadValue)  # faults of one file: the run goes on
@@ -81,7 +90,7 @@ def sync(
         StoreBusy: another process has been syncing the same source for too long.
     """
     started = time.monotonic()
-    with tools.store.catalog.sync_lock(source.id, wait_s=lock_wait_s):
+    with _turn(source, tools, lock_wait_s):
         source = _as_stored(source, tools.store.catalog)
         run = _Run(source, tools)
         run.begin(saved_files(source, changed, tools.store.catalog, tools.limits.max_bytes))
@@ -100,6 +109,26 @@ def sync(
         generation=tools.store.catalog.generation(),
         took_s=time.monotonic() - started,
     )
+
+
+@contextmanager
+def _turn(source: Source, tools: SyncTools, wait_s: float) -> Iterator[None]:
+    """Hold the right to sync a source; whoever waits for it is told so, since another sync may take minutes.
+
+    Raises:
+        StoreBusy: another process holds it for longer than `wait_s`.
+    """
+    began = time.monotonic()
+    with ExitStack() as held:
+        while (left_s := wait_s - (time.monotonic() - began)) > TOLD_EVERY_S:
+            try:
+                held.enter_context(tools.store.catalog.sync_lock(source.id, wait_s=TOLD_EVERY_S))
+                break
+            except StoreBusy:
+                tools.progress("wait", round(time.monotonic() - began), None)
+        else:
+            held.enter_context(tools.store.catalog.sync_lock(source.id, wait_s=max(0.0, left_s)))
+        yield
 
 
 def _as_stored(source: Source, catalog: Catalog) -> Source:

@@ -112,7 +112,14 @@ def _needs_words(mode: Mode, fusion: str, found: Retrieval, tools: SearchTools) 
     is_allowed = "lexical" in polled(mode)
     if not is_allowed or found.ballots.lexical or not found.query.words or not found.query.chunks:
         return False
-    return not found.ballots.votes or not _is_answerable(fusion, found, tools)
+    if not found.ballots.votes:
+        return _leaves_some(found.query, tools)
+    return not _is_answerable(fusion, found, tools)
+
+
+def _leaves_some(query: Query, tools: SearchTools) -> bool:
+    """Whether the filter leaves any document: in none there is nothing to find, however loosely."""
+    return query.filter.is_open or tools.store.catalog.count_documents(query.filter) > 0
 
 
 def _is_answerable(fusion: str, found: Retrieval, tools: SearchTools) -> bool:

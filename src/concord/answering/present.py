@@ -56,6 +56,7 @@ def hits_of(
                 width,
                 worths,
                 is_table=_begins_table(survivor),
+                has_headings=survivor.document.type in MARKDOWN_TYPES,
                 line=lines.get(survivor.chunk.id),
             ),
         )

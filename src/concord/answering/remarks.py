@@ -19,6 +19,7 @@ from concord.ranking.blend import MOSTLY_KNOWN
 from concord.ranking.calibrate import HALF_READ
 from concord.ranking.fuse import rrf
 from concord.text.contains import contains
+from concord.text.stopwords import shows_english
 from concord.types import Answer, ChunkId, Query
 from concord.worker_threads import run_within
 
@@ -54,7 +55,7 @@ def _note(answer: Answer, rescued: Rescue, missing: Sequence[str], tools: Search
     if missing and answer.hits:
         notes.append(f"nothing holds {_enumerated(missing)}")
     elif answer.hits and not rescued.rung:
-        notes += [_absent(rescued.found, answer), _elsewhere(rescued.found, answer, tools)]
+        notes += [*_absent(rescued.found, answer, tools), _elsewhere(rescued.found, answer, tools)]
         notes += [_below(rescued.found, answer, tools), _foreign(rescued.found, answer)]
     if rescued.found.query.nothing_wanted and rescued.found.query.chunks:
         notes.append(ONLY_EXCLUDES)
@@ -64,23 +65,33 @@ def _note(answer: Answer, rescued: Rescue, missing: Sequence[str], tools: Search
     return "; ".join(filter(None, notes)) or None
 
 
-def _absent(found: Retrieval, answer: Answer) -> str | None:
-    """Say which words of the query no text has: they may be the subject, or another word for it.
+def _absent(found: Retrieval, answer: Answer, tools: SearchTools) -> Iterator[str]:
+    """Say which words and numbers of the query no text has: they may be the subject, or another word for it.
 
     Confidence stays as it is: judged questions with such words are answered as often as others.
     """
-    if not _lacks_words(found):
-        return None
-    from concord.answering.suggest import absent_words, is_spelt_otherwise  # late: most queries have none
+    if not _seeks_words(found) or all(map(found.query.frequencies.get, found.query.words)):
+        return
+    from concord.answering.suggest import (  # late: most queries have none
+        absent_numbers,
+        absent_words,
+        is_spelt_otherwise,
+    )
 
     texts = [hit.chunk.text for hit in answer.hits]
-    words = [word for word in absent_words(found.query) if not is_spelt_otherwise(word, texts)]
-    return f"no text has the {_words(words)}" if words else None
+    if words := [word for word in absent_words(found.query) if not is_spelt_otherwise(word, texts)]:
+        yield f"no text has the {_words(words)}"
+    if numbers := absent_numbers(found.query, tools.store.lexical):
+        yield f"no text has the {_words(numbers, 'number')}"
 
 
 def _elsewhere(found: Retrieval, answer: Answer, tools: SearchTools) -> str | None:
-    """Say which words of the query stand only in texts that the filter keeps out: they may matter most."""
-    if found.query.filter.is_open or not found.ballots.lexical:
+    """Say which words of the query stand only in texts that are kept out: they may matter most.
+
+    They are kept out by a filter or, without one, because newer texts have superseded them.
+    """
+    is_open = found.query.filter.is_open
+    if not _seeks_words(found) or is_open and found.query.filter.include_superseded:
         return None
     from concord.answering.suggest import is_spelt_otherwise, words_elsewhere  # late: few have a filter
 
@@ -90,22 +101,28 @@ def _elsewhere(found: Retrieval, answer: Answer, tools: SearchTools) -> str | No
         for word in words_elsewhere(found.query, texts, tools.store.lexical)
         if not is_spelt_otherwise(word, texts)
     ]
-    return f"only texts outside the filter have the {_words(words)}" if words else None
+    if not words:
+        return None
+    if is_open:
+        return f"only superseded texts have the {_words(words)}; --include-superseded shows them"
+    return f"only texts outside the filter have the {_words(words)}"
 
 
 def _below(found: Retrieval, answer: Answer, tools: SearchTools) -> str | None:
-    """Say which identifiers of the query other texts have than the first results.
+    """Say which identifiers of the query other texts have than the first results, or none as one name.
 
     These are near in meaning and about something else. Their order stays: a lift for identifiers finds more
     that hold them and loses more of what was asked (`datatalks-faq`, whose questions quote code).
     """
     if not found.query.entities or not found.ballots.lexical:
         return None
-    from concord.answering.suggest import names_below  # late: most queries name nothing
+    from concord.answering.suggest import name_apart, names_below  # late: most queries name nothing
 
     def read(chunk_ids: list[ChunkId]) -> Iterator[str]:
         return starmap(indexed, tools.store.catalog.read(chunk_ids).values())
 
+    if name := name_apart(found.query, _texts(answer)):
+        return f"none of these texts has {name} as one name, only its words"
     names = names_below(found.query, _texts(answer), tools.store.lexical, read)
     told = f"the first results do not hold {_enumerated(names)}, other texts do: ask for the name alone"
     return told if names else None
@@ -115,8 +132,8 @@ def _texts(answer: Answer) -> list[str]:
     return [indexed(hit.chunk, hit.document) for hit in answer.hits]
 
 
-def _words(words: Sequence[str]) -> str:
-    return f"word{'s' * (len(words) > 1)} {_enumerated(words)}"
+def _words(words: Sequence[str], kind: str = "word") -> str:
+    return f"{kind}{'s' * (len(words) > 1)} {_enumerated(words)}"
 
 
 def _enumerated(things: Sequence[str]) -> str:
@@ -129,9 +146,15 @@ def _foreign(found: Retrieval, answer: Answer) -> str | None:
     """Say that another language may help, where the model does not read the query's and no text speaks it."""
     asked, context = found.query, found.context
     is_read = context.model_reads >= HALF_READ and context.known_words >= MOSTLY_KNOWN
-    if is_read or answer.answerable is not False:
+    # A question about Kubernetes has hardly a word that an English model has whole, and is English.
+    if is_read or answer.answerable is not False or shows_english(asked.text.split()):
         return None
     return FOREIGN if rarity.unknown(asked.chunks, asked.frequencies) >= MOSTLY_ABSENT else None
+
+
+def _seeks_words(found: Retrieval) -> bool:
+    """Whether words were looked for; who asks for meaning alone need not know which are there."""
+    return {*found.poll.votes} != {"semantic"}
 
 
 def _lacks_words(found: Retrieval) -> bool:

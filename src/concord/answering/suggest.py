@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 from unicodedata import normalize
 
 from concord.ranking.entities import mentioned
-from concord.ranking.word_shapes import is_identifier
+from concord.ranking.word_shapes import is_identifier, is_year
 from concord.ranking.words import bare_words
 from concord.text.characters import folded, has_digit
 from concord.text.contains import contains
 from concord.text.dates import month_number
+from concord.text.identifiers import identifier_parts
 from concord.text.pattern import pattern
 from concord.text.quarters import quarters_in
 from concord.text.slips import is_slip
@@ -38,8 +39,11 @@ MAX_TITLE = 80  # characters; a longer title is a text
 _TITLES = 3
 LEAST_SWAPPED, MOST_SWAPPED = 5, 20  # letters of a word in which two may have changed places
 _WORDS = pattern(r"[^\W\d_]+(?:-[^\W\d_]+)*")  # one word, or several with hyphens between them
+_WORD = pattern(rf"(?:[^\W_]|[{MARKS}])+")
 _HYPHENS = dict.fromkeys(map(ord, "-\u00ad\u2010\u2011"))
-LEAST_LETTERS = 3  # of a word that is said to be nowhere
+LEAST_LETTERS, LEAST_DIGITS = 3, 3  # of a word and a number that are said to be nowhere
+MOST_DIGITS = 12  # of an amount
+FEW_HOLDERS = 20  # chunks that may all have been superseded
 FIRST_FEW = 3  # results: who reads them and finds no trace of a name takes them for what is known of it
 MOST_READ = 10  # texts with the words of a name, in which it is looked for as it was typed
 
@@ -50,10 +54,12 @@ LikeWords = Callable[[str], Sequence[tuple[str, int]]]
 def suggestions(text: str, words: Mapping[str, Sequence[str]], titles: Sequence[str] = ()) -> tuple[str, ...]:
     """Return other queries worth trying, the likeliest first; `words` are those like an unknown one.
 
-    To whoever typed one word, any word like it may help; of several, only those that were mistyped.
+    To whoever typed one word, any word like it may help; of several, only those that were mistyped. An
+    address or a path (ann@shop.example) is several, though no space is in it.
     """
     meant = {word: found for word, like in words.items() if (found := _meant(word, like))}
-    alone = [word for like in words.values() for word in like] if len(text.split()) == 1 else meant.values()
+    is_one = len(_WORD.findall(text)) == 1
+    alone = [word for like in words.values() for word in like] if is_one else meant.values()
     return _distinct([*_did_you_mean(text, meant), *alone, *titles], besides=text)
 
 
@@ -95,17 +101,37 @@ def absent_words(query: Query) -> list[str]:
     return _plain_words(unknown_words(query), query)
 
 
+def absent_numbers(query: Query, index: LexicalIndex) -> list[str]:
+    """Return the numbers of a query that no chunk holds, and that name something: RFC 9110, error 4711.
+
+    Short ones count something, years are told of as such, and a long one may be written 12,000.
+    """
+    typed = {*bare_words(query.text)}
+    numbers = [word for word in unknown_words(query) if word in typed and _is_naming(word)]
+    return [word for word in numbers if not (_is_amount(word) and _is_found(f"{int(word):,}", query, index))]
+
+
+def _is_naming(word: str) -> bool:
+    return word.isascii() and word.isdecimal() and len(word) >= LEAST_DIGITS and not is_year(word)
+
+
+def _is_amount(number: str) -> bool:
+    """Whether a number may be written with separators."""
+    return LEAST_DIGITS < len(number) <= MOST_DIGITS and not number.startswith("0")
+
+
 def words_elsewhere(query: Query, texts: Sequence[str], index: LexicalIndex) -> list[str]:
     """Return the telling words of a query that some chunk holds, and none that its filter lets through.
 
     `texts` are what was found: what stands in them need not be looked up. A small folder lacks many a common
-    word, so those count that are rarer than most words of the query.
+    word, so those count that are rarer than most words of the query. Where nothing but what was superseded is
+    left out, rare ones are looked up alone: that is little, and few searches shall pay for it.
     """
-    if query.filter.is_open:
-        return []
     words = _plain_words([word for word in query.words if query.frequencies.get(word)], query)
     rarest = sorted(words, key=lambda word: query.frequencies[word])[:MAX_WORDS]
+    most = FEW_HOLDERS if query.filter.is_open else query.chunks
     telling = [word for word in words if word in rarest and _is_telling(word, words, query)]
+    telling = [word for word in telling if query.frequencies[word] <= most]
     absent = (word for word in telling if not any(contains(text, word) for text in texts))
     return [word for word in absent if not _is_found(word, query, index)]
 
@@ -132,6 +158,20 @@ def names_below(
     return [
         name for name, ids in found.items() if mentioned([name], "\n".join(read([i.chunk_id for i in ids])))
     ]
+
+
+def name_apart(query: Query, texts: Sequence[str]) -> str | None:
+    """Return the identifier that a query is, where no text found has it as one name, as server_close.
+
+    They have its words, as in server.close(). Texts that have it whole come first, so that it stands nowhere
+    if the first ones lack it.
+    """
+    name = query.text.strip().removesuffix("()").rpartition(".")[2].rpartition("::")[2]
+    parts = identifier_parts(name.strip("_")) if is_identifier(name) else []
+    if len(parts) < 2:
+        return None
+    whole = re.compile(r"(?<!\w)_*" + "[_-]?".join(map(re.escape, parts)) + r"_*(?!\w)", re.IGNORECASE)
+    return None if any(map(whole.search, texts)) else name
 
 
 def _plain_words(words: Sequence[str], query: Query) -> list[str]:
@@ -179,9 +219,7 @@ def _meant(word: str, like: Sequence[str]) -> str | None:
 def _did_you_mean(text: str, nearest: Mapping[str, str]) -> Iterator[str]:
     """Yield the query with mistyped words put right; the rest stays as typed."""
     if nearest and len(text) <= MAX_TEXT:
-        yield re.sub(
-            rf"(?:[^\W_]|[{MARKS}])+", lambda found: _replaced(found[0], nearest), " ".join(text.split())
-        )
+        yield _WORD.sub(lambda found: _replaced(found[0], nearest), " ".join(text.split()))
 
 
 def _replaced(typed: str, nearest: Mapping[str, str]) -> str:

@@ -47,7 +47,7 @@ def interpret(
     Raises:
         NotFound: no source of that name, or none that holds the path.
     """
-    text = _plain_message(unframed(request.text))
+    text = _plain_message(unframed(_cleaned(request.text)))
     parsed = parse(text)
     excludes = parsed.excluded or parsed.nothing_wanted
     options = tuple(one.word for one in dashed(text) if is_option(one)) if excludes else ()
@@ -71,6 +71,18 @@ def interpret(
         nothing_wanted=parsed.nothing_wanted,
     )
     return query, parsed
+
+
+def _cleaned(text: str) -> str:
+    """Return a query without control characters, such as those that colour what a terminal shows.
+
+    Texts are indexed without them, and who pastes a red ERROR did not mean its `[31m`.
+    """
+    if text.isprintable():
+        return text
+    from concord.text.clean import clean  # late: most queries are one line of plain text
+
+    return clean(text)
 
 
 def _plain_message(text: str) -> str:

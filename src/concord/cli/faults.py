@@ -81,14 +81,22 @@ def _meant(fault: click.NoSuchOption) -> str:
     """Return the option that was likely meant, compared without the dashes that all of them have."""
     where = fault.ctx.command_path if fault.ctx else "kb"
     parameters = fault.ctx.command.get_params(fault.ctx) if fault.ctx else ()
-    known = {
-        name.lstrip("-"): name for parameter in parameters for name in parameter.opts if name.startswith("--")
-    }
+    root = fault.ctx.find_root() if fault.ctx else None
+    if root and root is not fault.ctx and fault.option_name in _long_options(root).values():
+        command = where.removeprefix(root.command_path).strip()
+        return f"it goes before the command: `{root.command_path} {fault.option_name} … {command} …`"
+    known = _long_options(fault.ctx) if fault.ctx else {}
     if meant := nearest(fault.option_name.lstrip("-"), known):
         return f"did you mean {known[meant]}?"
     takes_text = any(isinstance(parameter, click.Argument) for parameter in parameters)
     as_text = f"; put -- before text that begins with a dash: `{where} -- {fault.option_name}`"
     return SHOWS_HOW.format(where) + (as_text if takes_text else "")
+
+
+def _long_options(context: click.Context) -> dict[str, str]:
+    """Return the options of a command by their names without dashes."""
+    parameters = context.command.get_params(context)
+    return {name.lstrip("-"): name for one in parameters for name in one.opts if name.startswith("--")}
 
 
 def _lower(message: str) -> str:

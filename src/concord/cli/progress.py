@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 PATIENCE_S = 0.5  # work that is done sooner needs no bar, and then rich is not even imported
 LINE_EVERY_S = 10.0
 STAGES = {
+    "wait": "waiting for another sync of this source, seconds",
     "index": "reading files",
     "embed": "embedding chunks",
     "graph": "indexing vectors",

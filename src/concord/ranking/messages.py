@@ -37,6 +37,11 @@ _VALUE = pattern(
     r"|(?<![\w.-])[-+]?\d[\d.,:/-]*+(?!\w)|(?<!\w)(?:/[\w.-]{1,80}){2,20}",
     re.IGNORECASE,
 )
+# 10.0.3.7:8080 · 3f2504e0-4f89-11d3-9a0c-0305e82c3301
+_OWN = pattern(
+    r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?!\.?\w)|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b",
+    re.IGNORECASE,
+)
 _PLAIN_WORD = pattern(r"[^\W_]+")
 _NUMBER = pattern(
     r"(?<![\w.{%$])\d+(?:[.,:]\d+)*+(?!\w)"
@@ -65,6 +70,17 @@ def with_bare_values(text: str) -> str:
 def _singly_quoted(quoted: re.Match[str]) -> str:
     value = quoted[1] or quoted[2] or ""
     return f"'{value}'" if "'" not in value else value
+
+
+def own_values(text: str) -> frozenset[str]:
+    """Return the addresses and ids in a pasted message: they are of whoever met it, and no text has them.
+
+    In any other query they are what was asked for.
+    """
+    is_message = _HEAD.match(text) or _MESSAGE.search(text)
+    found = frozenset(_OWN.findall(text)) if is_message else frozenset()
+    is_long_enough = found and len(_WORD.findall(_OWN.sub(" ", text))) >= LEAST_OUTSIDE
+    return found if is_long_enough and not asks(text, words(text)) else frozenset()
 
 
 def literal_parts(text: str) -> tuple[str, ...]:

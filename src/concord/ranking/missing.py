@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from concord.ranking import rarity
+from concord.ranking.messages import own_values
 from concord.ranking.named.kinds import Found, Kind, kinds_in
 from concord.text.stopwords import is_stop_word
 from concord.text.terms import loose_words
@@ -25,10 +26,14 @@ SLIP = 0.05  # at least, where nothing holds a code: it may be a slip for one th
 
 
 def missing_things(found: Found) -> tuple[str, ...]:
-    """Return what a query names and nothing holds: codes, days, versions, options, quotations …"""
+    """Return what a query names and nothing holds: codes, days, versions, options, quotations …
+
+    A pasted message names nothing by the addresses and ids in it.
+    """
     kinds = kinds_in(found.query)
     named = dict.fromkeys(one for kind in kinds for one in kind.named(found))
-    return tuple(one for one in named if not _is_held(one, found, kinds))
+    missing = tuple(one for one in named if not _is_held(one, found, kinds))
+    return tuple(one for one in missing if one not in own_values(found.query.text)) if missing else ()
 
 
 def _is_held(named: str, found: Found, kinds: Sequence[Kind]) -> bool:

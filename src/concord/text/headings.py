@@ -47,6 +47,12 @@ def heading_at(text: str, at: int, carried: Heading, *, begins_document: bool) -
     return (*above, *_below_release(here, carried))
 
 
+def heading_lines(text: str) -> list[tuple[int, int]]:
+    """Return where the lines of a chunk's headings begin and end."""
+    found = [start for start, _ in _paths(text)] if "\n#" in text else []
+    return [(start, start + len(text[start:].partition("\n")[0])) for start in found]
+
+
 def _below_release(paths: Sequence[Heading], carried: Heading) -> Heading:
     """Return the last of some paths, below the release that a chunk carries if it stands beside that."""
     from concord.text.releases import names_release

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -71,6 +72,7 @@ def excerpt(
     worths: Mapping[str, float] = _UNCOUNTED,
     *,
     is_table: bool = False,
+    has_headings: bool = False,
     line: int | None = None,
 ) -> Excerpt:
     """Return the part of a text, `width` characters at most, that has most of the words closest together.
@@ -78,8 +80,9 @@ def excerpt(
     Of several such parts it is the one with the word of the highest worth. White space is collapsed, edges
     fall between words, and an ellipsis stands where text was left out. Front matter is shown only if it has
     more of the words than any place below it, and the row with the names of a table's columns only if no
-    other row has words: a query for the price of something wants its row. If `line` is given, the part begins
-    with the line at that offset.
+    other row has words: a query for the price of something wants its row. The heading that a text begins with
+    is shown above it anyway, so a section further down is shown instead if its own heading has words. If
+    `line` is given, the part begins with the line at that offset.
     """
     flat = " ".join(text.split())
     if line is not None:
@@ -94,6 +97,8 @@ def excerpt(
         spans = _best_span(below, width, by_stem, first), _best_span(above, width, by_stem)
         span = max(spans, key=itemgetter(0))
         first = first if span.start >= first else 0
+    if has_headings and (inside := _in_section(text, places, span)):
+        span = _best_span(inside, width, by_stem)
     at = _unflattened(text, flat, _rarest(places, span)) if places else None
     if len(flat) <= width:
         return Excerpt(flat, at)
@@ -137,6 +142,29 @@ def _body_start(text: str) -> int:
     found = _FRONT_MATTER.match(text)
     above = " ".join(found[0].split()) if found else ""
     return len(above) + 1 if found and text[found.end() :].strip() else 0
+
+
+def _in_section(text: str, places: Sequence[_Place], span: _Span) -> list[_Place]:
+    """Return places in sections whose heading has one, if a stretch begins in the heading above them all."""
+    from concord.text.headings import heading_lines  # late: few passages have headings inside
+
+    lines = [(_flat_offset(text, start), _flat_offset(text, end)) for start, end in heading_lines(text)]
+    if not lines or not lines[0][0] <= span.start < lines[0][1]:
+        return []
+    ends = [*(start for start, _ in lines[1:]), math.inf]
+    return [
+        place
+        for (start, title_end), end in list(zip(lines, ends, strict=True))[1:]
+        if any(start <= one.start < title_end for one in places)
+        for place in places
+        if start <= place.start < end
+    ]
+
+
+def _flat_offset(text: str, at: int) -> int:
+    """Return where in its flat form stands what follows an offset between two lines."""
+    before = " ".join(text[:at].split())
+    return len(before) + 1 if before else 0
 
 
 def _rows_start(text: str) -> int:

@@ -166,6 +166,13 @@ def _language(words: Iterable[str]) -> frozenset[str]:
     return language if (foreign & language) - _ALSO_ENGLISH else ENGLISH
 
 
+def shows_english(words: Iterable[str]) -> bool:
+    """Whether function words say that this is English: more that it alone has than others and not English."""
+    distinct = {_plain(word) for word in words}
+    others = frozenset().union(*OTHERS)
+    return len(distinct & ENGLISH - others) > len(distinct & others - ENGLISH)
+
+
 def _is_acronym(word: str) -> bool:
     """Whether capitals say that it is a name: IT, US and WHO among words in lower case."""
     return len(word) > 1 and word.isupper() and word not in _OPERATORS

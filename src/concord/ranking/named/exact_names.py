@@ -1,4 +1,4 @@
-"""A name that has one spelling: a code, or an identifier, of which the last part has to be there."""
+"""A name that has one spelling: a code, an e-mail address, or an identifier, whose last part counts."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from concord.types import Query
 
 # One thing of many, told by its number; not a product (e2fsprogs), a compound or a list (MP3/Ogg).
 _ENDS_IN_NUMBER = pattern(r"[^/<>]*[0-9][A-Za-z]{0,2}")
+_MAIL = pattern(r"[^\s/@]+@[^\s/@]+\.[^\s/@]+")
 
 
 def _named(found: Found) -> Iterator[str]:
@@ -34,7 +35,7 @@ def _decisive(name: str, query: Query) -> str | None:
     is_alone = query.text.strip() == name
     if SNAKE.fullmatch(last) or is_alone and last.isalpha() and shape(last) == "sure":
         return last
-    return name if _ENDS_IN_NUMBER.fullmatch(name) else None
+    return name if _ENDS_IN_NUMBER.fullmatch(name) or _MAIL.fullmatch(name) else None
 
 
 KIND = Kind(_named, _is_held)
