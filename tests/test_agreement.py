@@ -133,7 +133,7 @@ def test_every_combination_of_evidence_has_exactly_one_row():
 
 
 @pytest.mark.promise("B.confidence.total")
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(evidences)
 def test_whatever_the_cosine_and_the_cuts_one_row_applies(evidence: Evidence):
     assert [one.applies(evidence) for one in rows_for(evidence)].count(True) == 1
@@ -156,7 +156,7 @@ def test_a_lone_neighbour_of_an_unfitted_model_never_reads_high():
         assert label(Evidence(semantic=True, cosine=1.0, kind=kind)) == "medium"
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(evidences, st.floats(0, 1))
 def test_more_strategies_never_earn_less(evidence: Evidence, cosine: float):
     if evidence.rung is None:
@@ -191,7 +191,6 @@ def test_a_label_needs_its_relevance(given_label, relevance, expected):
 
 
 @pytest.mark.promise("design.confidence.cap")
-@settings(deadline=None)
 @given(st.sampled_from(LABELS), st.floats(0, 1), st.floats(0, 1))
 def test_the_cap_never_raises_a_label_and_never_falls_as_relevance_rises(given_label, one, other):
     low, high = sorted((one, other))

@@ -149,7 +149,7 @@ STRANGE = [
 @example("'s")
 @example("é's 's's")
 @given(st.one_of(st.text(st.characters(codec="utf-8")), st.text("aB1 '\n\t.sé\u2003_-")))
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_the_starts_are_those_of_the_tokenizer_itself(tokenizer: ModelTokenizer, text: str):
     assert ByteLevelStarts(tokenizer).of(text) == tokenizer.starts(text)
 
@@ -178,7 +178,7 @@ def test_a_long_text_is_cut_into_even_windows_that_lose_nothing(tokenizer: Model
 
 
 @given(lengths=st.lists(st.integers(1, 512), max_size=60), budget=st.integers(1, 3000))
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_batches_hold_every_row_once_and_stay_within_their_budget(lengths: list[int], budget: int):
     found = list(batches(lengths, budget))
     assert sorted(index for batch in found for index in batch) == list(range(len(lengths)))

@@ -172,7 +172,7 @@ def test_a_search_that_found_nothing_has_finite_features():
     assert everything["semantic_voted"] == everything["lexical_voted"] == 0.0
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.floats(-1e6, 1e6), max_size=30))
 def test_the_scores_of_a_family_are_the_same_in_any_order(values: list[float]):
     one = family_scores(values)
@@ -201,7 +201,7 @@ def test_an_isotonic_table_straightens_the_probability_in_between_its_points():
     assert probability(step, {"top_cosine": 0.7}) == pytest.approx(0.8)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
 def test_the_stand_in_rises_with_either_signal_and_stays_within_zero_and_one(
     one: float, other: float, share: float

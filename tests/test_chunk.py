@@ -86,19 +86,19 @@ LINES = st.sampled_from(
 
 
 @given(st.lists(LINES, max_size=60).map("\n".join), st.sampled_from(get_args(DocumentType)))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_any_lines_in_any_order_are_covered_exactly_and_in_order(text: str, kind: DocumentType):
     assert_valid(Extracted(text, kind))
 
 
 @given(st.text(max_size=400), st.sampled_from(get_args(DocumentType)))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_any_characters_are_covered_exactly_and_in_order(text: str, kind: DocumentType):
     assert_valid(Extracted(text, kind), ChunkSize(target=8, maximum=10, overlap=3))
 
 
 @given(st.text(alphabet="ab. \n#-|`\t", max_size=600))
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_many_small_tokens_never_exceed_the_maximum(text: str):
     markdown(text, ChunkSize(target=4, maximum=5, overlap=2))
 
@@ -122,13 +122,13 @@ DATA_LINES = st.sampled_from(
 
 
 @given(st.lists(DATA_LINES, max_size=60).map("\n".join), st.sampled_from(["csv", "json"]))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_any_lines_of_tables_and_json_are_covered_exactly_and_in_order(text: str, language: str):
     assert_valid(Extracted(text, "data", language=language))
 
 
 @given(st.lists(LINES, max_size=20).map("\n".join), st.lists(LINES, max_size=40).map("\n".join))
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_any_front_matter_and_what_follows_it_are_covered_exactly_and_in_order(front: str, body: str):
     with_front_matter(f"---\n{front}\n---\n", body)
     with_front_matter(f"---\n{front}\n---", "")

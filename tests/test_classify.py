@@ -516,14 +516,14 @@ def test_a_mention_lifts_a_chunk_whatever_the_scale_of_scores():
     assert [one.chunk_id for one in lifted(equal, lifts)] == [2, 1]
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.text(max_size=200))
 def test_any_text_is_of_some_type_and_no_entity_in_it_is_empty(text: str):
     assert classify(text) in WEIGHTS
     assert all(name for name in entities(text))
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.text(alphabet="aA1_.-\"'“«/ ?(:@#中", max_size=40))
 def test_a_query_with_a_name_is_of_kind_entity_unless_it_is_quoted(text: str):
     assert (classify(text) in {"entity", "exact_quote"}) or entities(text) == ()

@@ -32,19 +32,19 @@ def pages_with(header: str, footer: str, count: int = 5) -> list[str]:
 
 
 @given(WILD)
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_a_clean_text_has_the_lines_of_the_file(text: str):
     assert clean(text).count("\n") == len(re.findall("\r\n|\r|\n", text))
 
 
 @given(WILD)
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_cleaning_twice_changes_nothing_more(text: str):
     assert clean(clean(text)) == clean(text)
 
 
 @given(WILD)
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_a_clean_text_is_composed_storable_and_without_controls(text: str):
     result = clean(text)
     assert unicodedata.is_normalized("NFC", result)
@@ -241,7 +241,7 @@ def test_pages_without_text_are_no_text(pages: list[str]):
 
 
 @given(st.lists(st.text(alphabet="abcdeAB -.,\n12¬\xad", max_size=80), min_size=1, max_size=2))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_no_letter_is_lost_on_pages(pages: list[str]):
     text, starts = clean_pages(pages)
     letters = Counter(c for page in pages for c in page if c.isalpha())
@@ -250,7 +250,7 @@ def test_no_letter_is_lost_on_pages(pages: list[str]):
 
 
 @given(st.lists(WILD, max_size=6))
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_any_pages_give_a_clean_text_with_one_start_each(pages: list[str]):
     text, starts = clean_pages(pages)
     assert len(starts) == len(pages)

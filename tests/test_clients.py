@@ -426,7 +426,7 @@ values = st.recursive(
 objects = st.dictionaries(st.text(max_size=6), values, max_size=4)
 
 
-@settings(deadline=None, max_examples=120)
+@settings(max_examples=120)
 @given(
     said=objects,
     servers=st.dictionaries(st.text(max_size=6), objects, max_size=3),

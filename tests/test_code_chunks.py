@@ -206,7 +206,7 @@ def test_offsets_are_characters_however_many_bytes_they_take():
 
 
 @given(st.text(max_size=300), st.sampled_from([*LANGUAGES, "cobol", None]))
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_any_text_is_covered_whatever_its_language_is_said_to_be(text: str, language: str | None):
     code(text, language)
 
@@ -223,7 +223,7 @@ def test_any_text_is_covered_whatever_its_language_is_said_to_be(text: str, lang
     ).map("\n".join),
     st.sampled_from(list(LANGUAGES)),
 )
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_broken_code_is_covered_in_every_language(text: str, language: str):
     code(text, language)
 

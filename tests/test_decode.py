@@ -85,7 +85,7 @@ def test_a_declared_encoding_is_believed_only_when_it_is_not_utf8():
 
 
 @given(st.binary(max_size=300))
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_any_bytes_become_text_that_can_be_stored(data: bytes):
     assert decode(data).encode("utf-8") is not None
 

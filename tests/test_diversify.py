@@ -51,7 +51,7 @@ def test_a_limit_stops_the_choice_early():
     assert spread(ranked(1.0), alike(FOX), limit=0) == []
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(TEXTS, st.data())
 def test_diversity_only_reorders_and_keeps_the_best_first(some: list[str], data: st.DataObject):
     scores = sorted(
@@ -85,7 +85,7 @@ def picked_one_by_one(scores: list[float], words: dict[int, set[str]], limit: in
     return found
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.lists(st.tuples(SCORES, SETS), min_size=1, max_size=30), st.integers(1, 30))
 def test_diversity_picks_as_if_it_compared_everything(given: list[tuple[float, set[str]]], limit: int):
     given.sort(key=lambda one: -one[0])

@@ -81,7 +81,7 @@ def test_white_space_case_signs_and_a_line_more_make_no_other_text(copy: str):
     assert says_the_same(copy, text, frozenset({"whale"}))
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.lists(st.sampled_from("abcde"), min_size=1), st.data())
 def test_words_left_out_of_a_text_leave_it_in_line_and_words_moved_do_not(
     words: list[str], data: st.DataObject
@@ -120,13 +120,13 @@ def test_punctuation_and_case_do_not_make_words_differ():
     assert word_set("Größe, über!") == word_set("GRÖSSE über") == {"grösse", "über"}
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.text(st.sampled_from("aZ_0é½Δж’–·« \n\u00a0\u0301\u2028")).filter(str.strip))
 def test_the_words_of_alphabets_are_what_a_regular_expression_finds(text: str):
     assert word_set(text) == set(re.findall(r"\w+", text.casefold())) or not re.search(r"\w", text)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.frozensets(st.sampled_from("abcdefgh")), st.frozensets(st.sampled_from("abcdefgh")))
 def test_similarity_is_jaccards(one: frozenset[str], other: frozenset[str]):
     union = one | other
@@ -136,7 +136,7 @@ def test_similarity_is_jaccards(one: frozenset[str], other: frozenset[str]):
 SIZES = st.integers(0, 90)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(SIZES, SIZES, SIZES)
 def test_near_duplicates_are_those_whose_similarity_reaches_the_bound(both: int, one: int, other: int):
     shared = {f"w{n}" for n in range(both)}
@@ -145,7 +145,7 @@ def test_near_duplicates_are_those_whose_similarity_reaches_the_bound(both: int,
     assert is_one == (similarity(words[1], words[2]) >= DUPLICATE)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.lists(st.frozensets(st.sampled_from("abcdefgh")), min_size=70, max_size=80))
 def test_many_chunks_are_compared_as_few_are(many: list[frozenset[str]]):
     words = dict(enumerate(many))
@@ -156,7 +156,7 @@ def test_many_chunks_are_compared_as_few_are(many: list[frozenset[str]]):
         assert together.are_near_duplicates(one, other) == apart.are_near_duplicates(one, other)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(TEXTS)
 def test_collapsing_loses_no_chunk(some: list[str]):
     found = collapsed(*some)

@@ -110,7 +110,7 @@ def test_the_table_takes_back_what_a_regression_promises_too_much_of():
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans(), st.floats(0.01, 1)), max_size=300))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_a_table_rises_on_both_sides_whatever_it_is_fitted_to(drawn):
     columns = [np.array(column, dtype=float) for column in zip(*drawn, strict=True)] or [np.empty(0)] * 3
     points = isotonic(*columns)

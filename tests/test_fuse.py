@@ -268,7 +268,7 @@ def test_one_family_alone_keeps_its_own_order(name: str):
 
 @pytest.mark.promise("001.rrf.sorted", "B.fusion.pure")
 @pytest.mark.parametrize("name", sorted(FUSIONS))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(candidates=polls(), seed=st.integers(0, 99), kind=st.sampled_from(sorted(WEIGHTS)))
 def test_any_fusion_ranks_each_chunk_once_best_first_whatever_the_order_of_the_votes(
     name, candidates, seed, kind
@@ -284,7 +284,7 @@ def test_any_fusion_ranks_each_chunk_once_best_first_whatever_the_order_of_the_v
 
 @pytest.mark.promise("B.fusion.pure")
 @pytest.mark.parametrize("name", ["rrf", "weighted", "adaptive"])
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(candidates=polls().filter(bool), data=st.data())
 def test_a_better_rank_never_lowers_the_score(name, candidates, data):
     better = data.draw(st.sampled_from(candidates))
@@ -300,7 +300,7 @@ def replace_rank(one: Candidate, rank: int) -> Candidate:
 
 @pytest.mark.promise("B.explain")
 @pytest.mark.parametrize("name", sorted(FUSIONS))
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(candidates=polls().filter(bool))
 def test_an_explanation_adds_up_to_the_fused_score(name, candidates):
     ballots, context = merge_votes(candidates), context_of(kind="entity", max_bm25=20.0)

@@ -96,7 +96,7 @@ PATHS = ["a", "b", "x.md", "a.md", "ab"]
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is the oracle")
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     st.lists(st.lists(st.sampled_from(PATHS), min_size=1, max_size=4), min_size=1, max_size=8),
     st.dictionaries(st.sampled_from(["", "a", "a/b", "b"]), st.lists(st.sampled_from(LINES), max_size=5)),
@@ -125,7 +125,7 @@ def _untracked(root: Path) -> list[str]:
 
 
 @given(st.text(max_size=40), st.text(max_size=40))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_any_line_is_a_pattern_or_nothing_and_judges_any_path(line: str, path: str):
     rules = Rules(parse_all([line]))
     name = path.rpartition("/")[2]

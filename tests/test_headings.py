@@ -118,7 +118,7 @@ def test_paths_share_what_they_begin_with():
 
 
 @given(LINES)
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_the_short_reader_agrees_with_the_one_that_made_the_chunks(lines: list[str]):
     text = "\n".join(lines)
     found = {start: section.heading for section in read_markdown(text) for start, *_ in section.blocks}

@@ -225,7 +225,7 @@ TAGS = re.findall(
         )
     )
 )
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_any_soup_of_tags_gives_lines_in_the_order_of_the_file(soup: list[str]):
     extracted = html("".join(soup))
     assert len(extracted.file_lines) == len(extracted.text.split("\n")) or not extracted.text

@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -403,7 +403,7 @@ NAMES = ("a.md", "a.txt", "a.py", "a.json", "a.csv", "a.rst", "a.toml", "Makefil
 
 
 @pytest.mark.promise("A.sync.one-bad-file")
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(
     name=st.sampled_from(NAMES),
     data=st.one_of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from concord.extractors.mail import MailExtractor
@@ -131,7 +131,6 @@ def test_headers_in_bare_utf_8_are_read():
     )
 
 
-@settings(deadline=None)
 @given(st.integers(0, 10_000), st.binary(max_size=30))
 def test_no_damage_raises_nor_hides_what_precedes_it(at: int, noise: bytes):
     rest = (QUOTED + PAGE).encode()

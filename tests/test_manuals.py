@@ -302,7 +302,7 @@ LINES = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(LINES, max_size=30).map("\n".join))
 def test_no_page_raises_and_each_line_keeps_its_place(text: str):
     extracted = manual(text)
@@ -312,7 +312,6 @@ def test_no_page_raises_and_each_line_keeps_its_place(text: str):
         assert {*extracted.file_lines} <= {*range(1, text.count("\n") + 2)}
 
 
-@settings(deadline=None)
 @given(st.text(st.sampled_from("ab\\\"'([{*fsnhcodNuC1-+.)]}"), max_size=60))
 def test_no_escape_raises(text: str):
     Escapes().shown(text)

@@ -80,7 +80,7 @@ def test_front_matter_that_makes_no_sense_is_content(text: str):
 
 
 @given(st.text(alphabet="-+.\n:[]{}&*!a1 \"'#>|", max_size=60))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_any_front_matter_leaves_as_many_lines_as_there_were(block: str):
     text = f"---\n{block}\n---\nrest"
     head = split_front_matter(text)
@@ -140,7 +140,7 @@ def test_a_title_has_the_words_of_the_first_heading_whatever_marks_they_have(raw
 
 
 @given(st.text(alphabet="*_`[]()<>!\\{#}ab1 ", max_size=40))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_no_marks_make_a_title_another_than_the_first_heading(raw: str):
     text = f"# a{raw}\n"
     assert [markdown(text).title] == [words for section in read_markdown(text) for words in section.heading]

@@ -241,7 +241,7 @@ wild = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
 
 
 @pytest.mark.promise("mcp.budget.max-tokens")
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(
     passages=st.lists(st.tuples(wild, st.integers(1, 40)), max_size=12),
     query=wild,
@@ -291,7 +291,7 @@ def stranger(text: str) -> Hit:
     return replace(told, chunk=chunk, document=named, also_at=(text,), warnings=(text,))
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(anything)
 def test_no_name_of_a_document_begins_a_line_of_an_answer(text: str):
     late = Degraded(text, f"late: {text}")
@@ -303,7 +303,7 @@ def test_no_name_of_a_document_begins_a_line_of_an_answer(text: str):
     assert len(others) == len(strange) + 2 == 10
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(anything)
 def test_a_row_of_a_listing_and_the_head_of_a_page_are_one_line_each(text: str):
     row = {"path": text, "title": text, "type": "note", "document_id": text, "tags": [text]}
@@ -317,7 +317,7 @@ def test_a_row_of_a_listing_and_the_head_of_a_page_are_one_line_each(text: str):
     assert len(render.page(read).splitlines()) == 9
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(
     frame=st.integers(0, 100),
     entries=st.lists(st.tuples(st.integers(1, 100), st.integers(0, 100)), max_size=20),
@@ -331,7 +331,7 @@ def test_what_is_chosen_fits_and_is_kept_from_the_top(frame: int, entries: list[
     assert spent <= room or (kept, whole) == (0, frozenset())
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.text(max_size=60), st.integers(-3, 100))
 def test_a_text_is_cut_between_characters_and_never_too_long(text: str, most: int):
     cut = cut_to_bytes(text, most)

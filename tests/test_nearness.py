@@ -31,7 +31,7 @@ def test_edits_are_letters_added_left_out_changed_or_swapped(one: str, other: st
     assert distance(one, other, 2) == edits
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(WORDS, WORDS)
 def test_distance_is_symmetric_and_zero_only_for_equal_words(one: str, other: str):
     apart = distance(one, other, 20)
@@ -40,7 +40,7 @@ def test_distance_is_symmetric_and_zero_only_for_equal_words(one: str, other: st
     assert distance(one, other, (apart or 1) - 1) is None or apart == 0
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.text(alphabet="abcдя", min_size=1, max_size=6))
 def test_every_variant_is_one_edit_away_or_the_word_itself(word: str):
     assert {distance(word, variant, 1) for variant in variants(word)} <= {0, 1}

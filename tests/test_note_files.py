@@ -53,7 +53,7 @@ def kb() -> Iterator[KnowledgeBase]:
 
 @pytest.mark.promise("004.note.round-trip")
 @pytest.mark.parametrize("name", ["notes.json", "notes.jsonl", "folder"])
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(notes=st.lists(KEPT, max_size=4, unique_by=lambda kept: kept.id))
 def test_any_notes_are_read_back_as_they_were_written(name: str, notes: list[KeptNote]):
     with TemporaryDirectory() as folder:
@@ -64,7 +64,7 @@ def test_any_notes_are_read_back_as_they_were_written(name: str, notes: list[Kep
 
 
 @pytest.mark.promise("004.note.round-trip")
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(kept=KEPT)
 def test_any_note_survives_being_markdown(kept: KeptNote):
     assert said(note_from_markdown(note_to_markdown(kept), "test", 0.0)) == said(kept)

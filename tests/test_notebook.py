@@ -108,7 +108,7 @@ SOURCES = st.lists(st.text('ab\n"\\ é{}[]:,', max_size=8), max_size=5)
 
 
 @given(st.lists(st.tuples(st.booleans(), SOURCES), max_size=6))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_each_line_of_any_notebook_comes_from_the_line_it_is_said_to(cells: list[tuple[bool, list[str]]]):
     file = notebook(*(code_cell(*source) if is_code else markdown_cell(*source) for is_code, source in cells))
     extracted, lines = read(file), file.split("\n")

@@ -186,7 +186,7 @@ def test_notes_are_removed_only_when_it_is_said_that_they_are_to_go(kb: Knowledg
     assert kb.note(Note("a new beginning")).path.startswith("notes/")
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(content=st.text(max_size=200), title=st.none() | st.text(max_size=60))
 def test_any_text_is_kept_under_any_title(content: str, title: str | None):
     with KnowledgeBase.open(store__url="memory://", embed__provider="hashing") as kb:

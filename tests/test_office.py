@@ -201,7 +201,7 @@ def test_a_broken_office_file_is_named_and_the_others_are_read_in_the_worker():
 
 @given(st.integers(0, 10_000), st.binary(min_size=1, max_size=20))
 @example(1251, b"\1")  # a directory that begins before the file does
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_a_mutilated_office_file_gives_text_or_one_of_our_errors(at: int, noise: bytes):
     for extractor, whole in (
         (WordExtractor(), make_docx(paragraph("some text"), styles=STYLES)),

@@ -223,7 +223,7 @@ def test_terms_are_as_typed_without_stop_words_operators_and_punctuation():
 
 @pytest.mark.promise("001.fts.escaped")
 @given(WILD)
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 def test_no_text_is_an_error(text: str):
     parsed = parse(text)
     assert (parsed.exact is None) == (parsed.loose is None)
@@ -232,7 +232,7 @@ def test_no_text_is_an_error(text: str):
 
 
 @given(WILD)
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_fts5_can_run_whatever_was_parsed(text: str):
     parsed = parse(text)
     connection = apsw.Connection(":memory:")
@@ -243,7 +243,6 @@ def test_fts5_can_run_whatever_was_parsed(text: str):
 
 
 @given(st.binary(max_size=200))
-@settings(deadline=None)
 def test_no_bytes_are_an_error(data: bytes):
     parse(data.decode("utf-8", "surrogateescape"))
 
@@ -305,7 +304,6 @@ def test_phrases_and_prefixes_are_never_pruned():
 
 @pytest.mark.promise("B.lexical.pruning")
 @given(WILD, st.sets(st.sampled_from(["cat", "dogs", "foo", "猫", "C"])))
-@settings(deadline=None)
 def test_pruning_never_leaves_nothing_and_never_adds(text: str, kept: set[str]):
     parsed = parse(text)
     pruned = prune(parsed, kept.__contains__)
@@ -352,7 +350,7 @@ def test_a_text_contains_a_term_by_its_tokens_and_stems(text: str, term: str, is
     st.text("abcy GETsed-ing.中文 é2", max_size=40),
     st.text("abcy GETsed-ing.中文 é2", max_size=8),
 )
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_containing_a_term_is_being_found_by_it(text: str, term: str):
     match = phrase_match(term) if " " in term else word_match(term)
     connection = apsw.Connection(":memory:")

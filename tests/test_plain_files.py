@@ -69,7 +69,7 @@ def test_code_knows_its_language():
 
 
 @given(st.binary(max_size=400), st.sampled_from(["a.md", "a.py", "a.js", "a.rst", "a.json", "a", "a.sql"]))
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_no_bytes_can_break_a_text_extractor(data: bytes, name: str):
     for extractor in (MarkdownExtractor(), PlainExtractor(), CodeExtractor()):
         text = extractor.extract(data, name).text

@@ -259,7 +259,7 @@ LINES = st.sampled_from(
 
 
 @given(st.lists(LINES, max_size=40).map("\n".join))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_sections_are_the_whole_text_one_after_the_other(text: str):
     blocks = [block for section in read_plain(f"-*- outline -*-\n\n{text}") for block in section.blocks]
     assert all(before.end == block.start for before, block in zip(blocks, blocks[1:], strict=False))

@@ -176,7 +176,7 @@ GLOBS = st.lists(
 
 
 @given(st.lists(st.tuples(GLOBS, st.text(alphabet="ab/.[\\+", max_size=6)), min_size=20, max_size=40))
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_a_glob_means_the_same_to_postgresql(cases: list[tuple[str, str]]):
     with psycopg.connect(server_url()) as connection:
         statement = "SELECT path ~ pattern FROM unnest(%s::text[], %s::text[]) AS given (path, pattern)"

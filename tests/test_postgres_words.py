@@ -62,7 +62,7 @@ def differing(chunks: Sequence[Columns]) -> list[tuple[Any, ...]]:
 
 
 @given(st.lists(COLUMNS, min_size=1, max_size=4))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_a_tsvector_is_what_its_text_form_says(chunks: list[Columns]):
     assert differing(chunks) == []
 
@@ -74,7 +74,7 @@ def test_a_tsvector_leaves_out_what_postgresql_cannot_keep():
 
 
 @given(st.lists(COLUMNS, min_size=1, max_size=9), st.integers(0, 9))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_some_chunks_of_a_segment_have_the_tsvectors_that_they_have_by_themselves(
     chunks: list[Columns], start: int
 ):
@@ -104,7 +104,7 @@ def tokens_of(tsvector: bytes) -> list[bytes]:
 
 
 @given(st.lists(COLUMNS, min_size=1, max_size=9), st.integers(1, 9))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_postings_count_every_token_of_every_chunk_by_column(columns: list[Columns], at_once: int):
     expected: dict[str, dict[int, list[int]]] = defaultdict(dict)
     chunks = list(zip(range(7, 100, 3), columns, strict=False))
@@ -134,7 +134,7 @@ def unpacked(one: Segment, at_once: int) -> dict[str, dict[int, list[int]]]:
 
 
 @given(st.lists(COLUMNS, min_size=1, max_size=9), st.integers(1, 3), st.integers(0, 9))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_a_segment_that_grew_while_others_were_made_is_what_it_is_by_itself(
     columns: list[Columns], at_once: int, steps: int
 ):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -583,7 +583,7 @@ def tenants(
 
 @pytest.mark.promise("design.organisations-apart")
 @given(WILD, st.integers(0))
-@settings(deadline=None, max_examples=WORLDS, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=WORLDS)
 def test_no_query_crosses_an_organisation(tenants: dict[str, Store], work: list[Any], seed: int):
     for org, act, path in work:
         change(tenants[org], org, act, path)

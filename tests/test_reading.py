@@ -351,7 +351,7 @@ def test_a_file_too_large_to_compare_is_judged_by_its_time(
     assert own.get("docs/large.txt:1").freshness == "changed"
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(
     reference=st.one_of(
         st.text(max_size=40),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord.backends.memory.store import MemoryStore
@@ -45,7 +45,7 @@ def kept(store: SQLiteStore) -> bool:
 vectors = st.lists(st.tuples(*[st.integers(-3, 3)] * 4).filter(any), min_size=1, max_size=12)
 
 
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25)
 @given(vectors, st.integers(1, 13))
 def test_kept_vectors_give_the_same_answers(tmp_path_factory, numbers, limit):
     store = SQLiteStore.open(f"sqlite://{tmp_path_factory.mktemp('store')}", "default")

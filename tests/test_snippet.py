@@ -295,7 +295,7 @@ def test_an_accent_is_never_parted_from_its_letter():
 
 
 @given(PROSE | st.text(max_size=600), WORDS | st.lists(st.text(max_size=6), max_size=3), st.integers(1, 300))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_any_snippet_is_a_piece_of_the_text_of_the_size_allowed(text: str, words: list[str], width: int):
     found = snippet(text, words, width)
     flat = " ".join(text.split())
@@ -305,7 +305,7 @@ def test_any_snippet_is_a_piece_of_the_text_of_the_size_allowed(text: str, words
 
 
 @given(PROSE)
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_a_word_that_is_there_is_shown(text: str):
     found = snippet(f"{text} needle {text}", ["needle"], 60)
     assert "needle" in found.lower()

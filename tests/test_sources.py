@@ -69,7 +69,7 @@ def test_no_citation_of_one_source_can_be_a_citation_of_another(kb: KnowledgeBas
 PATHS = st.lists(st.sampled_from(["a", "b", "a-2"]), min_size=1, max_size=4).map(lambda p: Path("/", *p))
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(paths=st.lists(PATHS, max_size=8, unique=True))
 def test_prefixes_never_nest_whatever_is_added(paths: list[Path]):
     known: list[Source] = []

@@ -288,7 +288,7 @@ def test_a_match_is_written_so_that_fts5_reads_every_word_as_a_word(match: Match
 
 
 @given(st.text() | st.binary().map(lambda data: data.decode("utf-8", "surrogateescape")), st.booleans())
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_fts5_parses_whatever_a_word_is_made_of(text: str, prefix: bool):
     expression = to_match(AllOf((Word(text, prefix), Phrase(text), Word("x"))))
     connection = apsw.Connection(":memory:")

@@ -90,7 +90,7 @@ def test_every_combination_of_suffixes_is_stemmed_as_fts5_does(fts5_stems):
 
 
 @given(st.lists(st.text("abcdefghijklmnopqrstuvwxyz", min_size=1, max_size=70), min_size=1, max_size=40))
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_any_word_is_stemmed_as_fts5_does(fts5_stems, words: list[str]):
     assert [stem(word) for word in words] == fts5_stems(words)
 
@@ -102,7 +102,7 @@ def test_any_word_is_stemmed_as_fts5_does(fts5_stems, words: list[str]):
         max_size=40,
     )
 )
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_letters_beyond_ascii_count_by_their_bytes(fts5_stems, words: list[str]):
     assert [stem(word) for word in words] == fts5_stems(words)
 
@@ -115,7 +115,7 @@ def test_tokens_over_sixty_four_bytes_are_left_as_they_are(fts5_stems, length: i
 
 
 @given(st.builds(lambda *parts: "".join(parts), st.text("aeiybcdlstz", max_size=8), ENDINGS, ENDINGS))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_a_word_begins_like_its_stem_but_for_a_letter(word: str):
     assert word.startswith(beginning(stem(word)))
 

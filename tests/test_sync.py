@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -694,7 +694,7 @@ FILES = ("a.md", "b.md", "sub/c.md", "sub/d.txt")
 TEXTS = ("# One\n\napples\n", "# Two\n\npears and plums\n", "no heading, only cherries\n", "")
 
 
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25)
 @given(
     history=st.lists(
         st.dictionaries(st.sampled_from(FILES), st.sampled_from(TEXTS), max_size=4), min_size=1, max_size=5

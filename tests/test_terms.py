@@ -80,7 +80,7 @@ def shelf() -> Shelf:
 
 @pytest.mark.promise("001.fts.tokenizer")
 @given(WILD)
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_any_text_has_the_tokens_that_fts5_gives_it(fts5, text: str):
     assert tokenize(text) == fts5(text)
 
@@ -140,7 +140,7 @@ def test_the_terms_column_has_what_fts5_does_not_see_and_nothing_more(text: str,
 
 
 @given(WILD)
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_every_further_term_is_a_token_to_fts5(text: str):
     assert all(tokenize(term) for term in index_terms(text).split())
 
@@ -240,7 +240,7 @@ def test_a_word_does_not_find_a_text_without_it(shelf: Shelf, word: str, text: s
 
 
 @given(WILD)
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_any_word_of_a_text_finds_that_text(shelf: Shelf, text: str):
     text = text.replace("\0", " ")
     for word in text.split():
@@ -249,7 +249,7 @@ def test_any_word_of_a_text_finds_that_text(shelf: Shelf, text: str):
 
 
 @given(WILD, st.booleans())
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_a_word_is_one_token_and_a_phrase_is_several(text: str, prefix: bool):
     match = word_match(text, prefix=prefix)
     for leaf in leaves(match) if match else ():
@@ -391,7 +391,7 @@ def test_dropping_stop_words_never_leaves_nothing(words: list[str]):
     assert set(significant(words)) <= set(words)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.text(st.characters(exclude_categories=())))
 def test_what_is_beyond_ascii_is_found_in_order_even_half_a_character(text: str):
     assert beyond_ascii(text) == "".join(character for character in text if not character.isascii())

@@ -91,7 +91,7 @@ def test_nothing_is_counted_or_lifted_unless_it_is_wanted(docs: Path, tmp_path: 
 ROUNDING = 1e-12  # what floating-point numbers may lose
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(
     times=st.integers(1, 10**9),
     age=st.floats(-10 * DAY_S, 10_000 * DAY_S),
@@ -112,7 +112,7 @@ def test_a_habit_halves_in_its_half_life():
     assert habit(Access(3, 0.0), HALF_LIFE_S) == pytest.approx(habit(Access(3, 0.0), 0.0) / 2)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(st.floats(0, 10), st.floats(0, 1)), min_size=1, max_size=8))
 def test_no_habit_lifts_by_more_than_a_small_share_of_the_range(rows: list[tuple[float, float]]):
     ranked = [Ranked(at, score, ()) for at, (score, _) in enumerate(rows)]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import asdict, replace
 
@@ -174,7 +174,7 @@ FILTERS = (
 
 
 @pytest.mark.promise("scale.exact-rescoring")
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40)
 @given(st.lists(STEP, max_size=14), st.integers(0, 99))
 def test_any_sequence_of_changes_is_seen_at_once(steps: list[tuple[str, int]], seed: int):
     place = scratch()

@@ -75,7 +75,7 @@ def found_everywhere(table: Shelf, word: str, text: str) -> bool:
     return known
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(SIGNED_WORDS, SIGNED_WORDS)
 def test_a_word_with_signs_finds_texts_that_hold_it_and_no_others(
     table: Shelf,
@@ -90,7 +90,7 @@ def test_a_word_with_signs_finds_texts_that_hold_it_and_no_others(
         assert not found_everywhere(table, whole, text)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(POINTED_WORDS)
 def test_pointed_and_plain_spelling_find_each_other(table: Shelf, word: list[str]):
     pointed, plain = "".join(word), "".join(syllable[0] for syllable in word)
@@ -100,7 +100,7 @@ def test_pointed_and_plain_spelling_find_each_other(table: Shelf, word: list[str
     assert not found_everywhere(table, pointed, " ".join(word))
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(SIGNED_WORDS)
 def test_a_form_is_one_token_that_stays_as_it_is_and_reads_as_the_word(word: list[str]):
     whole = "".join(word)

@@ -215,7 +215,7 @@ def test_an_empty_answer_over_budget_does_not_speak_of_results():
     assert answer_to_json(answer(), max_tokens=1)["note"] is None
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.lists(st.text(st.characters(), max_size=400), max_size=8),  # surrogates included
     st.integers(1, 4000),

@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -429,7 +429,7 @@ def state(store: Store) -> object:
 
 
 @given(st.lists(CHANGES, min_size=1, max_size=12))
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25)
 def test_any_history_leaves_the_same_state_as_in_the_reference(
     rivals: tuple[Store, Store], changes: list[tuple[Any, ...]]
 ):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord.storage import Store
@@ -15,9 +15,7 @@ from concord.text.terms import word_match
 from concord.types import AllOf, AnyOf, ChunkId, Filter, Match, Phrase, Piece, Scored, Without, Word
 from contract.stored import EVERYTHING, document, put
 
-reads_only = settings(
-    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+reads_only = settings(max_examples=60)
 
 
 def ids(store: Store, match: Match, filter: Filter = EVERYTHING, limit: int = 100) -> list[int]:
@@ -396,7 +394,7 @@ WORDS = st.lists(st.sampled_from([*VOCABULARY, "absent"]), unique=True)
     WORDS,
     st.sampled_from([None, 0.0, 0.5]),
 )
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40)
 def test_any_match_finds_and_scores_as_in_the_reference(
     rivals: tuple[Store, Store],
     texts: list[Any],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -40,7 +40,7 @@ FILTERS = (
 
 
 @given(STEPS)
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 def test_any_sequence_of_changes_leaves_what_it_leaves_in_the_reference(
     rivals: tuple[Store, Store], steps: list[tuple[Any, ...]]
 ):

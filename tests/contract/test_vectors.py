@@ -6,7 +6,7 @@ from array import array
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -234,7 +234,7 @@ COORDINATES = st.tuples(*[st.integers(-3, 3)] * 4).filter(any)
 
 
 @given(st.lists(COORDINATES, min_size=1, max_size=40), COORDINATES, st.integers(1, 12), st.booleans())
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40)
 def test_the_nearest_are_those_of_the_reference(
     rivals: tuple[Store, Store], points: list[Any], query: tuple[Any, ...], limit: int, filtered: bool
 ):

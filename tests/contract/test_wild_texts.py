@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -53,7 +53,7 @@ PIECES = st.builds(
 FEEDBACK = st.builds(
     Feedback, document_id=ODD, citation=ODD, opinion=st.just("good"), query=ODD, at=st.just(1.0)
 )
-often = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+often = settings(max_examples=40)
 
 
 def emptied(store: Store) -> Store:

@@ -112,7 +112,7 @@ assert not {"onnxruntime", "numpy", "tokenizers"} & set(sys.modules)
     st.dictionaries(st.integers(1, 50), st.floats(0, 1), max_size=12),
     st.floats(0, 1),
 )
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_weighing_loses_no_chunk_and_comes_best_first(fused, scores, weight):
     better = weighed(ranking(fused), scores, weight)
     assert sorted(one.chunk_id for one in better) == sorted(fused)
