@@ -69,8 +69,8 @@ def test_who_waits_for_another_sync_of_the_source_is_told_so(bench: SyncBench, d
 
     bench.progress = progress
     assert did(bench.sync(source)) == Did(added=3)
-    assert told[0] == "wait"
-    assert "wait" not in told[1:]
+    assert told[0] == "waiting"
+    assert "waiting" not in told[1:]
 
 
 @pytest.mark.promise("A.sync.one-stat")

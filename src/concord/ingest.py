@@ -41,7 +41,7 @@ from concord.indexing.embedding import EmbeddingReport, embed_pending, with_embe
 from concord.indexing.supersession import release_superseded, settle_supersession
 from concord.indexing.sync_tally import Tally
 from concord.outcomes import SyncReport
-from concord.protocols import Embedder, FileReader, Progress
+from concord.protocols import WAITING, Embedder, FileReader, Progress
 from concord.storage import Catalog, Store
 from concord.text.chunk import ChunkSize, chunk
 from concord.text.successors import declares
@@ -125,7 +125,7 @@ def _turn(source: Source, tools: SyncTools, wait_s: float) -> Iterator[None]:
                 held.enter_context(tools.store.catalog.sync_lock(source.id, wait_s=TOLD_EVERY_S))
                 break
             except StoreBusy:
-                tools.progress("wait", round(time.monotonic() - began), None)
+                tools.progress(WAITING, round(time.monotonic() - began), None)
         else:
             held.enter_context(tools.store.catalog.sync_lock(source.id, wait_s=max(0.0, left_s)))
         yield

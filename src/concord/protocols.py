@@ -12,6 +12,7 @@ from typing import Protocol
 from concord.types import Candidate, ChunkId, Extracted, Family, Identity, Query, Ranked, Vector
 
 Progress = Callable[[str, int, int | None], None]  # stage, done so far, total when it is known
+WAITING = "waiting"  # the stage of work that waits for other work; what is done are seconds
 
 
 class Extractor(Protocol):

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from concord.cli import output
+from concord.protocols import WAITING
 
 if TYPE_CHECKING:
     import rich.progress
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 PATIENCE_S = 0.5  # work that is done sooner needs no bar, and then rich is not even imported
 LINE_EVERY_S = 10.0
 STAGES = {
-    "wait": "waiting for another sync of this source, seconds",
+    WAITING: "waiting for another sync of this source, seconds",
     "index": "reading files",
     "embed": "embedding chunks",
     "graph": "indexing vectors",

@@ -17,7 +17,7 @@ from concurrent.futures import wait as wait_for_futures
 from contextlib import suppress
 from typing import NamedTuple
 
-from concord.protocols import Progress
+from concord.protocols import WAITING, Progress
 from concord.wire import JsonObject
 
 REPORT_EVERY_S = 0.25  # often enough to be seen moving, seldom enough to cost nothing
@@ -30,7 +30,7 @@ class Cancelled(Exception):
 class Step(NamedTuple):
     """How far the work is."""
 
-    stage: str = "waiting"
+    stage: str = WAITING
     done: int = 0
     total: int | None = None
     ticks: int = 0  # how many steps there have been, in all stages
@@ -38,6 +38,11 @@ class Step(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.stage}: {self.done}" + (f" of {self.total}" if self.total else "")
+
+    @property
+    def is_work(self) -> bool:
+        """Whether something was done, other than to wait."""
+        return self.stage != WAITING
 
 
 class Extent(NamedTuple):
@@ -164,7 +169,7 @@ class Jobs:
     def moving(self, job: Job) -> Job:
         """Return the job whose progress to report: this one, or another that it waits for."""
         others = [one for one in self.running() if one is not job and one.plan.extent.meets(job.plan.extent)]
-        return max([job, *others], key=lambda one: one.step.at)
+        return max([job, *others], key=lambda one: (one.step.is_work, one.step.at))
 
     def close(self, seconds: float) -> bool:
         """Cancel everything and wait a little; return whether all of it has stopped."""
