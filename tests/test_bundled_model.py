@@ -25,6 +25,8 @@ from concord.embedders.runtime import batches
 from concord.embedders.token_starts import ByteLevelStarts
 from concord.embedders.tokenizer import ModelTokenizer
 from concord.errors import EmbedderDown
+from concord.ranking.blend import MOSTLY_KNOWN
+from concord.strategies.query_vectors import QueryVectors
 from support.folders import cached_in
 
 Floats = NDArray[np.float64]
@@ -128,6 +130,20 @@ def test_the_identity_names_the_model_and_its_window(cache: Path):
     assert embedder.max_tokens == 510
     text = " word" * 510
     assert len(embedder.token_starts(text)) == 510
+
+
+@pytest.mark.parametrize(
+    ("query", "is_known"),
+    [
+        ("hotel limit in london", True),  # its first word is whole only after a blank
+        ("curl retry on failure", True),
+        ("welche Stadt liegt an der Mündung", False),
+    ],
+)
+def test_most_words_of_an_english_query_are_whole_tokens_its_first_one_too(
+    cache: Path, query: str, is_known: bool
+):
+    assert (QueryVectors(opened(cache, "auto")).known_words(query) >= MOSTLY_KNOWN) is is_known
 
 
 # Token starts

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from concord import KnowledgeBase, Note
 from concord.answering.suggest import MAX_WORDS, MOST_SUGGESTED, suggestions
+from concord.errors import BackendDown
 from support.small_library import UNHURRIED, library, titles
 
 
@@ -231,6 +234,27 @@ def test_words_that_the_filter_keeps_out_are_named_where_only_meaning_found_some
     answer = kb.search("Grafana", tags=("ops",))
     assert answer.hits
     assert answer.note == "only texts outside the filter have the word Grafana"
+
+
+@pytest.mark.parametrize("is_down", [True, False])
+def test_an_answer_is_not_lost_where_what_its_note_looks_up_fails_or_comes_too_late(is_down: bool):
+    kb = library()
+    kb.note(Note("Grafana draws every panel.", title="Panels", tags=("drawing",)))
+    lexical, goes_on = kb.store.lexical, threading.Event()
+    search = lexical.search
+
+    def fails_for_one(*asked: Any, **known: Any) -> Any:
+        if asked[2] != 1:  # a note wants to know whether there is one
+            return search(*asked, **known)
+        if is_down:
+            raise BackendDown("the server is gone", hint="start it")
+        goes_on.wait(30)
+        return []
+
+    lexical.search = fails_for_one  # type: ignore[method-assign]
+    answer = kb.search("Grafana", tags=("ops",), deadline_ms=None if is_down else 500)
+    goes_on.set()
+    assert (bool(answer.hits), answer.note) == (True, None)
 
 
 def test_words_that_only_superseded_texts_have_are_named():

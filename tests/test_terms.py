@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord.text.characters import aligned, beyond_ascii, latin_share
-from concord.text.stopwords import is_stop_word, significant
+from concord.text.stopwords import is_stop_word, shows_english, significant
 from concord.text.terms import (
     exclusion_match,
     index_terms,
@@ -389,6 +389,25 @@ def test_a_query_loses_the_function_words_of_its_own_language_only(query: str, l
 def test_dropping_stop_words_never_leaves_nothing(words: list[str]):
     assert bool(significant(words)) == bool(words)
     assert set(significant(words)) <= set(words)
+
+
+@pytest.mark.parametrize(
+    ("query", "is_english"),
+    [
+        ("how do I configure Kubernetes ingress", True),
+        ("Albendazole used against lymphatic filariasis with ivermectin", True),
+        ("The vacuum of vanadium", True),
+        ("Kubernetes ingress", False),  # no function word
+        ("wie konfiguriere ich Kubernetes", False),
+        ("the Großglockner ist der höchste Berg", False),
+        ("czy to jest możliwe do zrobienia", False),
+        ("hvordan får jeg adgang til at skrive", False),
+        ("cine are acces la server", False),
+        ("kuka on he ja missä", False),
+    ],
+)
+def test_english_is_told_by_function_words_that_no_other_language_has(query: str, is_english: bool):
+    assert shows_english(query.split()) is is_english
 
 
 @settings(max_examples=200)

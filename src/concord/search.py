@@ -104,7 +104,7 @@ def examine(request: Request, tools: SearchTools) -> Examined:
     total, omitted = len(order.fused.ranked), _omitted(order, read)
     answer = Answer(request, mode, hits, total, fusion, tools.org, glance.generation, omitted=omitted)
     answer = with_evidence(answer, judgement, rescued, look, tools, is_disk_mute=read.deleted is None)
-    answer = with_remarks(answer, rescued, judgement.missing, tools)
+    answer = with_remarks(answer, rescued, judgement.missing, tools, deadline)
     took = {**found.poll.timings_ms, **timings.ms}
     answer = replace(answer, timings_ms=took, search_time_ms=timings.total_ms())
     return Examined(answer, judgement, retrieved)

@@ -237,6 +237,7 @@ class Glance(Struct, frozen=True):
     sources: Sequence[Source]  # by name
     space: Space | None = None  # the active one
     types: AbstractSet[DocumentType] | None = None  # all types that documents have; None if not known
+    has_superseded: bool = True  # whether any document is superseded; True if not known
 
 
 class Home(Struct, frozen=True):

@@ -49,6 +49,16 @@ def test_a_glance_tells_the_generation_the_sources_and_the_active_space(store: S
     assert later.space.identity == OTHER
 
 
+def test_a_glance_tells_whether_anything_is_superseded(store: Store):
+    put(store, "docs/a.md", "a")
+    put(store, "docs/b.md", "b")
+    assert store.glance().has_superseded is False
+    store.catalog.update_document(document("docs/a.md", superseded_by=document("docs/b.md").id))
+    assert store.glance().has_superseded is True
+    store.catalog.delete_documents([document("docs/b.md").id])
+    assert store.glance().has_superseded is False
+
+
 def test_a_glance_leaves_out_no_type_of_document_that_there_is(store: Store):
     assert not store.glance().types
     put(store, "docs/a.md", "a")

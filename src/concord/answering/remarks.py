@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import starmap
 
 from msgspec.structs import replace
 
 from concord.answering.cascade import Rescue, budget_ms
+from concord.answering.deadline import Deadline
 from concord.answering.passages import indexed
 from concord.answering.retrieval import Retrieval
 from concord.answering.tools import SearchTools
 from concord.answering.understand import MAX_EF_SEARCH
+from concord.errors import StoreError, Unavailable
 from concord.indexing.partly_read import partly_read, sentence
 from concord.ranking import rarity
 from concord.ranking.agreement import Rung
@@ -19,7 +21,6 @@ from concord.ranking.blend import MOSTLY_KNOWN
 from concord.ranking.calibrate import HALF_READ
 from concord.ranking.fuse import rrf
 from concord.text.contains import contains
-from concord.text.stopwords import shows_english
 from concord.types import Answer, ChunkId, Query
 from concord.worker_threads import run_within
 
@@ -37,26 +38,31 @@ FOREIGN = "if the query is in another language than the documents, ask in theirs
 MOSTLY_ABSENT = 0.5  # share of a query's words
 
 
-def with_remarks(answer: Answer, rescued: Rescue, missing: Sequence[str], tools: SearchTools) -> Answer:
+def with_remarks(
+    answer: Answer, rescued: Rescue, missing: Sequence[str], tools: SearchTools, deadline: Deadline
+) -> Answer:
     """Return the answer with a note on how it was reached, or why it is empty, and with suggestions.
 
     `missing` is what the query names and no text holds.
     """
     return replace(
         answer,
-        note=_note(answer, rescued, missing, tools),
+        note=_note(answer, rescued, missing, tools, deadline),
         suggestions=_suggested(answer, rescued, tools),
     )
 
 
-def _note(answer: Answer, rescued: Rescue, missing: Sequence[str], tools: SearchTools) -> str | None:
+def _note(
+    answer: Answer, rescued: Rescue, missing: Sequence[str], tools: SearchTools, deadline: Deadline
+) -> str | None:
     rung = RUNG_NOTES.get(rescued.rung) if rescued.rung else None
     notes = [rung if answer.hits else _why_empty(answer, rescued.found, tools)]
     if missing and answer.hits:
         notes.append(f"nothing holds {_enumerated(missing)}")
     elif answer.hits and not rescued.rung:
-        notes += [*_absent(rescued.found, answer, tools), _elsewhere(rescued.found, answer, tools)]
-        notes += [_below(rescued.found, answer, tools), _foreign(rescued.found, answer)]
+        found = rescued.found
+        notes += [*_absent(found, answer, tools, deadline), _elsewhere(found, answer, tools, deadline)]
+        notes += [_below(found, answer, tools, deadline), _foreign(found, answer)]
     if rescued.found.query.nothing_wanted and rescued.found.query.chunks:
         notes.append(ONLY_EXCLUDES)
     if answer.hits:
@@ -65,7 +71,7 @@ def _note(answer: Answer, rescued: Rescue, missing: Sequence[str], tools: Search
     return "; ".join(filter(None, notes)) or None
 
 
-def _absent(found: Retrieval, answer: Answer, tools: SearchTools) -> Iterator[str]:
+def _absent(found: Retrieval, answer: Answer, tools: SearchTools, deadline: Deadline) -> Iterator[str]:
     """Say which words and numbers of the query no text has: they may be the subject, or another word for it.
 
     Confidence stays as it is: judged questions with such words are answered as often as others.
@@ -81,26 +87,23 @@ def _absent(found: Retrieval, answer: Answer, tools: SearchTools) -> Iterator[st
     texts = [hit.chunk.text for hit in answer.hits]
     if words := [word for word in absent_words(found.query) if not is_spelt_otherwise(word, texts)]:
         yield f"no text has the {_words(words)}"
-    if numbers := absent_numbers(found.query, tools.store.lexical):
+    if numbers := _looked_up(lambda: absent_numbers(found.query, tools.store.lexical), deadline):
         yield f"no text has the {_words(numbers, 'number')}"
 
 
-def _elsewhere(found: Retrieval, answer: Answer, tools: SearchTools) -> str | None:
+def _elsewhere(found: Retrieval, answer: Answer, tools: SearchTools, deadline: Deadline) -> str | None:
     """Say which words of the query stand only in texts that are kept out: they may matter most.
 
     They are kept out by a filter or, without one, because newer texts have superseded them.
     """
     is_open = found.query.filter.is_open
-    if not _seeks_words(found) or is_open and found.query.filter.include_superseded:
+    if not _seeks_words(found) or is_open and not _may_hide_superseded(found.query, tools):
         return None
     from concord.answering.suggest import is_spelt_otherwise, words_elsewhere  # late: few have a filter
 
     texts = _texts(answer)
-    words = [
-        word
-        for word in words_elsewhere(found.query, texts, tools.store.lexical)
-        if not is_spelt_otherwise(word, texts)
-    ]
+    kept_out = _looked_up(lambda: words_elsewhere(found.query, texts, tools.store.lexical), deadline)
+    words = [word for word in kept_out if not is_spelt_otherwise(word, texts)]
     if not words:
         return None
     if is_open:
@@ -108,7 +111,13 @@ def _elsewhere(found: Retrieval, answer: Answer, tools: SearchTools) -> str | No
     return f"only texts outside the filter have the {_words(words)}"
 
 
-def _below(found: Retrieval, answer: Answer, tools: SearchTools) -> str | None:
+def _may_hide_superseded(query: Query, tools: SearchTools) -> bool:
+    if query.filter.include_superseded:
+        return False
+    return tools.glance is None or tools.glance.has_superseded
+
+
+def _below(found: Retrieval, answer: Answer, tools: SearchTools, deadline: Deadline) -> str | None:
     """Say which identifiers of the query other texts have than the first results, or none as one name.
 
     These are near in meaning and about something else. Their order stays: a lift for identifiers finds more
@@ -121,11 +130,20 @@ def _below(found: Retrieval, answer: Answer, tools: SearchTools) -> str | None:
     def read(chunk_ids: list[ChunkId]) -> Iterator[str]:
         return starmap(indexed, tools.store.catalog.read(chunk_ids).values())
 
-    if name := name_apart(found.query, _texts(answer)):
+    texts = _texts(answer)
+    if name := name_apart(found.query, texts):
         return f"none of these texts has {name} as one name, only its words"
-    names = names_below(found.query, _texts(answer), tools.store.lexical, read)
+    names = _looked_up(lambda: names_below(found.query, texts, tools.store.lexical, read), deadline)
     told = f"the first results do not hold {_enumerated(names)}, other texts do: ask for the name alone"
     return told if names else None
+
+
+def _looked_up(look: Callable[[], list[str]], deadline: Deadline) -> list[str]:
+    """Return what a note has to look up; nothing if that comes too late or fails: the answer is there."""
+    try:
+        return run_within(look, deadline.left_ms()) or []
+    except (StoreError, Unavailable):
+        return []
 
 
 def _texts(answer: Answer) -> list[str]:
@@ -146,8 +164,7 @@ def _foreign(found: Retrieval, answer: Answer) -> str | None:
     """Say that another language may help, where the model does not read the query's and no text speaks it."""
     asked, context = found.query, found.context
     is_read = context.model_reads >= HALF_READ and context.known_words >= MOSTLY_KNOWN
-    # A question about Kubernetes has hardly a word that an English model has whole, and is English.
-    if is_read or answer.answerable is not False or shows_english(asked.text.split()):
+    if is_read or answer.answerable is not False:
         return None
     return FOREIGN if rarity.unknown(asked.chunks, asked.frequencies) >= MOSTLY_ABSENT else None
 

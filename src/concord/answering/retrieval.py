@@ -22,6 +22,7 @@ from concord.ranking.blend import POOL, Basis, are_few, blend, blend_basis
 from concord.ranking.context import Context
 from concord.ranking.named.asked_names import asked_names, is_literal
 from concord.text.characters import latin_share
+from concord.text.stopwords import shows_english
 from concord.types import Candidate, ChunkId, Degraded, Filter, Query, Ranked, Scored, Votes
 
 if TYPE_CHECKING:
@@ -217,10 +218,13 @@ def _readable(text: str, calibration: Calibration | None) -> float:
 
 
 def _known_words(text: str, tools: SearchTools) -> float:
-    """Return the share of words that the model has whole; 1 for a multilingual model, of any query."""
+    """Return the share of words that the model has whole; 1 where it reads the language in any case.
+
+    Of a question about enzymes or Kubernetes a model may have hardly a word whole, and reads its English.
+    """
     if tools.similarity is None or tools.calibration is None or tools.calibration.is_multilingual:
         return 1.0
-    return tools.similarity.known_words(text)
+    return 1.0 if shows_english(text.split()) else tools.similarity.known_words(text)
 
 
 def _with_feedback(

@@ -60,7 +60,7 @@ class QueryVectors:
 
     def known_words(self, text: str) -> float:
         """Return the share of longer words that are one token each: most, in the language of the model."""
-        text = _beginning(text, self._embedder)
+        text = f" {_beginning(text, self._embedder)}"  # some models have words as tokens only after a blank
         words = [range(word.start() + 1, word.end()) for word in _WORD.finditer(text)]
         telling = [inside for inside in words if len(inside) + 1 >= TELLING_LETTERS]
         if len(words) < LANGUAGE_WORDS or not telling:

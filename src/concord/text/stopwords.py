@@ -11,6 +11,7 @@ another. English function words are dropped unless the query is in another langu
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 from concord.text.word_lists import listed
 
@@ -132,6 +133,9 @@ _ALSO_ENGLISH = listed("""
     van vers via voi von want war waren was we wel wen were wie will wo y ya yo ze zo
 """)
 
+# Words of English that are words of further languages: Polish, Danish, Romanian, Finnish and others.
+_WIDESPREAD = listed("are at by has he my to under")
+
 _MIN_FOREIGN = 2
 _OPERATORS = ("AND", "OR", "NOT")
 _AROUND = "\"'“”„«»()[]{}<>.,;:!?¿¡…-_*。，、！？；："
@@ -167,10 +171,17 @@ def _language(words: Iterable[str]) -> frozenset[str]:
 
 
 def shows_english(words: Iterable[str]) -> bool:
-    """Whether function words say that this is English: more that it alone has than others and not English."""
+    """Whether function words say that this is English: more of those that it alone has than foreign ones."""
     distinct = {_plain(word) for word in words}
+    english, foreign = _of_one_language()
+    return len(distinct & english) > len(distinct & foreign)
+
+
+@cache
+def _of_one_language() -> tuple[frozenset[str], frozenset[str]]:
+    """Return the function words that only English has, and those of the others that it has not."""
     others = frozenset().union(*OTHERS)
-    return len(distinct & ENGLISH - others) > len(distinct & others - ENGLISH)
+    return ENGLISH - others - _ALSO_ENGLISH - _WIDESPREAD, others - ENGLISH
 
 
 def _is_acronym(word: str) -> bool:

@@ -54,8 +54,10 @@ class MemoryStore:
         return f"memory {id(self)}"
 
     def glance(self) -> Glance:
-        """Return the generation, the sources by name and the active space."""
-        return Glance(self.catalog.generation(), self.catalog.sources(), self.spaces.active())
+        """Return the generation, the sources by name, the active space and whether anything is superseded."""
+        is_any = any(document.superseded_by is not None for document in self.catalog.documents())
+        catalog, space = self.catalog, self.spaces.active()
+        return Glance(catalog.generation(), catalog.sources(), space, has_superseded=is_any)
 
     def check(self) -> list[Finding]:
         """Find nothing: one lock keeps all of it in step, and no disk can damage it."""

@@ -69,6 +69,8 @@ SELECT (SELECT count(*) FROM kb_sources WHERE org = %(org)s AND id = %(source)s)
     (SELECT count(*) FROM kb_documents WHERE org = %(org)s AND source = %(source)s),
     (SELECT count(*) FROM c), (SELECT count(*) FROM c WHERE has_vector)"""
 _SUPERSEDED_BY = f"{_DOCUMENTS} AND d.superseded_by = %(id)s ORDER BY d.path"
+_HAS_SUPERSEDED = """
+SELECT EXISTS (SELECT FROM kb_documents WHERE org = %(org)s AND superseded_by IS NOT NULL)"""
 _COUNT_TYPES = "SELECT type, count(*) FROM kb_documents WHERE org = %(org)s GROUP BY type ORDER BY type"
 _COUNT_DOCUMENTS = "SELECT count(*) FROM kb_documents AS d WHERE d.org = %(org)s AND "
 _MEMO = "SELECT memo FROM kb_sources WHERE org = %(org)s AND id = %(source)s"
@@ -160,6 +162,11 @@ class PostgresCatalog:
     def superseded(self, document_id: str) -> list[Document]:
         """Return the documents that this one superseded directly, by path."""
         return [document_of(row) for row in self._connections.rows(_SUPERSEDED_BY, id=stored(document_id))]
+
+    def has_superseded(self) -> bool:
+        """Whether any document is superseded."""
+        ((is_any,),) = self._connections.rows(_HAS_SUPERSEDED)
+        return bool(is_any)
 
     def read(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, tuple[Chunk, Document]]:
         """Return the chunks that still exist, each with its document."""

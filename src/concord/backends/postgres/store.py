@@ -35,7 +35,8 @@ class PostgresStore:
     def __init__(self, location: Location, org: Org, options: Mapping[str, Any] | None = None) -> None:
         self._connections = Connections(location, org, options)
         self._locks = Locks(self._connections)
-        self._seen: tuple[int, list[Source]] | None = None  # the sources of a generation
+        # The sources of a generation, and whether any document of it is superseded.
+        self._seen: tuple[int, list[Source], bool] | None = None
 
     @classmethod
     def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> PostgresStore:
@@ -108,15 +109,17 @@ class PostgresStore:
         return self._connections.read(lambda connection: find_unique_id(connection, self.org))
 
     def glance(self) -> Glance:
-        """Return the generation, the sources by name, the active space and the types, in one trip.
+        """Return all that a search has to know before it begins, in one trip.
 
-        Sources change with the generation alone: while that is the same they are not read again.
+        Sources and documents change with the generation alone: while it is the same they are not asked for.
         """
         ((generation, types, *space),) = self._connections.rows(_GLANCE)
         if self._seen is None or self._seen[0] != generation:
-            self._seen = generation, self.catalog.sources()
+            self._seen = generation, self.catalog.sources(), self.catalog.has_superseded()
+        _, sources, has_superseded = self._seen
         active = active_of(spaces_of([tuple(space)] if space[0] else []))
-        return Glance(generation, list(self._seen[1]), active, None if types is None else frozenset(types))
+        known = None if types is None else frozenset(types)
+        return Glance(generation, list(sources), active, known, has_superseded)
 
     def check(self) -> list[Finding]:
         """Look for indexes and counters out of step, orphans and lost vectors; changes nothing."""

@@ -36,6 +36,7 @@ _AT_PATH = f"""{_DOCUMENTS} WHERE d.path = :path OR (
     substr(d.path, -length(:ending)) = :ending AND NOT EXISTS (SELECT 1 FROM kb_documents WHERE path = :path))
 ORDER BY d.path"""
 _SUPERSEDED_BY = f"{_DOCUMENTS} WHERE d.superseded_by = ? ORDER BY d.path"
+_HAS_SUPERSEDED = "SELECT EXISTS (SELECT 1 FROM kb_documents WHERE superseded_by IS NOT NULL)"
 _CHUNKS_OF = f"""
 SELECT {CHUNK_COLUMNS} FROM kb_documents AS d CROSS JOIN kb_chunks AS c ON c.document = d.key
 WHERE d.id = ? ORDER BY c.position"""
@@ -154,6 +155,11 @@ class SQLiteCatalog:
         with self._readers.connection() as connection:
             rows = connection.execute(_SUPERSEDED_BY, (document_id,))
             return [document_of(row) for row in rows]
+
+    def has_superseded(self) -> bool:
+        """Whether any document is superseded."""
+        with self._readers.connection() as connection:
+            return bool(connection.execute(_HAS_SUPERSEDED).get)
 
     def read(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, tuple[Chunk, Document]]:
         """Return the chunks that still exist, each with its document."""

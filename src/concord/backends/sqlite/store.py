@@ -137,8 +137,9 @@ class SQLiteStore:
         return file_identity(self.path)
 
     def glance(self) -> Glance:
-        """Return the generation, the sources by name and the active space."""
-        return Glance(self.catalog.generation(), self.catalog.sources(), self.spaces.active())
+        """Return the generation, the sources by name, the active space and whether anything is superseded."""
+        catalog, space = self.catalog, self.spaces.active()
+        return Glance(catalog.generation(), catalog.sources(), space, has_superseded=catalog.has_superseded())
 
     def check(self) -> list[Finding]:
         """Look for damage, indexes out of step, orphans and lost vectors; changes nothing."""
