@@ -70,7 +70,8 @@ def part_at(text: str, at: int) -> str:
     changes = first.isupper() != before.isupper() or first.isdigit() != before.isdigit()
     if before.isalnum() and not changes and not (first.isupper() and after.islower()):
         return ""
-    found = _patterns_for(text).part.match(text, at)
+    # To look at all of a text for each place in it would take time by the square of its length.
+    found = _patterns_for(text[at : at + _MAX_CHARACTERS]).part.match(text, at)
     return found[0] if found else ""
 
 
