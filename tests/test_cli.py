@@ -771,6 +771,18 @@ def test_long_work_says_a_line_now_and_then(capsys: pytest.CaptureFixture[str]):
     ]
 
 
+def test_work_that_is_done_has_no_time_left(capsys: pytest.CaptureFixture[str]):
+    now = [0.0]
+    meter = Lines(lambda: now[0])
+    for done in range(3):
+        now[0] += LINE_EVERY_S + 1
+        meter("embed", done, 2)
+    assert capsys.readouterr().err.splitlines()[1:] == [
+        "embedding chunks: 1 of 2, about 10 s left",
+        "embedding chunks: 2 of 2",
+    ]
+
+
 @pytest.mark.parametrize(
     ("total", "left"),
     [(21, "about 10 s"), (120, "about 50 s"), (6000, "about 50 min"), (60000, "about 8.3 h")],

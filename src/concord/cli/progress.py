@@ -98,7 +98,7 @@ class Lines:
         line = f"{STAGES.get(stage, stage)}: {done:,}"
         if total:
             line += f" of {total:,}"
-            if done > before and now > began:
+            if before < done < total and now > began:
                 line += f", {_about((total - done) * (now - began) / (done - before))} left"
         output.talk(line)
 
