@@ -48,16 +48,11 @@ def blend_basis(ballots: Ballots, context: Context) -> Basis:
     pool = _pool(ballots)
     # A chunk without any of the words scores 0.
     words = {chunk_id: ballots.bm25.get(chunk_id, 0.0) for chunk_id in ballots.votes}
-    return Basis(pool, _weight(ballots, context, pool), _above_pool(words, pool))
+    return Basis(pool, blend_weight(ballots, context, pool), _above_pool(words, pool))
 
 
-def blend_weight(ballots: Ballots, context: Context) -> float:
-    """Return the semantic share of a blend."""
-    return _weight(ballots, context, _pool(ballots))
-
-
-def _weight(ballots: Ballots, context: Context, pool: AbstractSet[ChunkId]) -> float:
-    """Return the semantic share of a blend.
+def blend_weight(ballots: Ballots, context: Context, pool: AbstractSet[ChunkId] | None = None) -> float:
+    """Return the semantic share of a blend; `pool` is that of these votes, if known.
 
     - A ballot whose first is hardly better than its tenth cannot tell an answer from a mention. The more its
       first stands out, the more the ballot counts.
@@ -72,7 +67,7 @@ def _weight(ballots: Ballots, context: Context, pool: AbstractSet[ChunkId]) -> f
     """
     margin = _margin([score for chunk_id, score in ballots.bm25.items() if chunk_id in ballots.lexical])
     numbers = context.blend
-    weight = numbers.flat - numbers.margin * margin + numbers.lead * _lead(ballots, pool)
+    weight = numbers.flat - numbers.margin * margin + numbers.lead * _lead(ballots, pool or _pool(ballots))
     held = with_all_words(ballots)
     if context.is_literal and held:
         weight = min(weight, WEIGHTS[context.kind].semantic)
