@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "concord"
 
 GROUND = {
     "batches", "call_limit", "config", "durable", "errors", "outcomes", "plugins", "protocols", "settings",
-    "storage", "types",
+    "storage", "types", "vector_storage",
 }  # fmt: skip
 PURE = {"text", "ranking"}
 ENGINES = {"native", "onnx_models"}  # what adapters around outside libraries share

@@ -46,10 +46,11 @@ from concord.knowledge import KnowledgeBase
 from concord.protocols import Embedder, Extractor, FileReader, Reranker, Strategy
 from concord.rerankers.cosine import CosineReranker
 from concord.rerankers.cross_encoder import CrossEncoder
-from concord.storage import OutsideVectors, Store
+from concord.storage import Store
 from concord.strategies.lexical import ExactWords, RelaxedWords
 from concord.strategies.semantic import Semantic
 from concord.types import Mode
+from concord.vector_storage import OutsideVectors
 from support.kb_command import Kb
 from support.other_embedders import TABLE
 from support.recorders import write

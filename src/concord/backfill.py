@@ -17,9 +17,10 @@ from concord.indexing.document_groups import WHOLE_DOCUMENTS
 from concord.indexing.embedding import EMBED_BATCH, text_key, vectors_for
 from concord.notes import NoteTools, kept_notes, store_notes
 from concord.protocols import Embedder, Progress
-from concord.storage import Catalog, Store, VectorIndex
+from concord.storage import Catalog, Store
 from concord.text.assemble import embeddable_text, embedded_tags
 from concord.types import ChunkId, Document, Vector
+from concord.vector_storage import VectorIndex
 
 
 class _Labels(NamedTuple):

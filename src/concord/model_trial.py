@@ -16,9 +16,10 @@ from typing import NamedTuple
 
 from concord.errors import BadValue
 from concord.protocols import Embedder, Progress
-from concord.storage import Catalog, VectorIndex
+from concord.storage import Catalog
 from concord.text.sentence import sentence_starts
 from concord.types import Chunk, ChunkId, Filter, Identity
+from concord.vector_storage import VectorIndex
 
 QUERIES = 100  # so many tell a difference of 0.05 in mean reciprocal rank from chance, and take seconds
 DEPTH = 10

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from concord.outcomes import Finding
-from concord.protocols import Progress
-from concord.storage import OutsideVectors, Store
 from concord.types import Glance
+
+if TYPE_CHECKING:
+    from concord.outcomes import Finding
+    from concord.protocols import Progress
+    from concord.storage import Store
+    from concord.vector_storage import OutsideVectors
 
 
 class StoreWithOutsideVectors:

@@ -19,7 +19,8 @@ from concord.types import Identity, Space
 if TYPE_CHECKING:
     from concord import ingest
     from concord.protocols import Embedder, FileReader
-    from concord.storage import OutsideVectors, Store
+    from concord.storage import Store
+    from concord.vector_storage import OutsideVectors
 
 RECIPE = ("embed.provider", "embed.model", "embed.url")  # what says which model is meant; none is a secret
 NONE = "none"  # the provider's name where nothing is to be embedded

@@ -17,9 +17,10 @@ from concord.extractors.reader import SandboxedReader
 from concord.outcomes import SyncReport
 from concord.protocols import FileReader, Progress
 from concord.sources import register
-from concord.storage import Catalog, EmbeddingCache, Journal, LexicalIndex, Store, VectorIndex, VectorSpaces
+from concord.storage import Catalog, EmbeddingCache, Journal, LexicalIndex, Store
 from concord.text.chunk import ChunkSize
 from concord.types import Chunk, Extracted, Glance, Source, Vector
+from concord.vector_storage import VectorIndex, VectorSpaces
 from support.folders import NOWHERE
 
 SIZE = ChunkSize.for_target(40, overlap=0)

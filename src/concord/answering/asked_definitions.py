@@ -6,6 +6,8 @@ passage from the others. It is looked for as such a line is written, by a keywor
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -14,9 +16,11 @@ from concord.answering.poll import Poll, merged, poll
 from concord.answering.retrieval import Retrieval
 from concord.ranking.named.asked_names import asked_names, is_literal
 from concord.ranking.plan import DEFINITION
-from concord.storage import Catalog, LexicalIndex, Store
 from concord.text.terms import any_of, phrase_match
 from concord.types import Candidate, Family, Match, Query
+
+if TYPE_CHECKING:
+    from concord.storage import Catalog, LexicalIndex, Store
 
 MOST = 80  # passages that may be definitions: others that only say "class path" may be shorter, and so first
 KEYWORDS = (

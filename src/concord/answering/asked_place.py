@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import takewhile
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from concord.answering.retrieval import Place, Retrieval
-from concord.storage import Catalog
 from concord.text.citation import Citation
 from concord.text.line_places import places_in
 from concord.types import Chunk, Document, Filter, Query
+
+if TYPE_CHECKING:
+    from concord.storage import Catalog
 
 STRATEGY = "place"  # what such a passage is found by
 MOST_LOOKED = 8  # places of one query

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -10,8 +11,10 @@ from concord.answering.deadline import Deadline
 from concord.answering.request_checks import checked_values
 from concord.answering.tools import SearchTools
 from concord.search import search
-from concord.storage import Catalog
 from concord.types import Answer, Degraded, Request
+
+if TYPE_CHECKING:
+    from concord.storage import Catalog
 
 WAITING_SHARE = 0.5  # of the time that the search has: the rest is for searching
 FIRST_LOOK_S, LONGEST_LOOK_S = 0.002, 0.05  # between two looks: a commit takes milliseconds, a sync seconds

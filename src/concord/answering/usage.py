@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from concord.errors import BackendDown, StoreBusy
 from concord.ranking.usage import habit, lifted
-from concord.storage import Journal, Store
 from concord.types import Access, ChunkId, Json, Ranked, Survivor
+
+if TYPE_CHECKING:
+    from concord.storage import Journal, Store
 
 
 class UsageLift(NamedTuple):

@@ -16,9 +16,10 @@ from concord.batches import batched
 from concord.errors import ModelMismatch, StoreError, TextsRefused, Unavailable, wrong_dimension
 from concord.outcomes import SyncReport
 from concord.protocols import Embedder, Progress
-from concord.storage import Store, VectorIndex
+from concord.storage import Store
 from concord.text.assemble import embeddable_text
 from concord.types import FLOAT_BYTES, ChunkId, Pending, Vector
+from concord.vector_storage import VectorIndex
 
 EMBED_WINDOW = 2048  # chunks sorted by length together, so that a batch wastes little on padding
 EMBED_BATCH = 64  # chunks embedded and committed together: what an interruption loses at most

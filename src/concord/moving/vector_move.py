@@ -16,9 +16,10 @@ from msgspec.structs import astuple
 from concord.errors import BadValue, KBError
 from concord.indexing.embedding import EmbeddingReport, embed_pending, text_key
 from concord.protocols import Embedder, Progress
-from concord.storage import OutsideVectors, Store
+from concord.storage import Store
 from concord.text.assemble import embeddable_text
 from concord.types import Home, Identity
+from concord.vector_storage import OutsideVectors
 
 MOVED_AT_ONCE = 512  # vectors
 _UNFINISHED = "some vectors are yet to be made in the new place, by `kb sync` or `kb models add`"

@@ -6,11 +6,14 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from concord.errors import wrong_dimension
-from concord.protocols import Embedder
 from concord.text.pattern import pattern
 from concord.types import FLOAT_BYTES, Vector
+
+if TYPE_CHECKING:
+    from concord.protocols import Embedder
 
 CACHE_ENTRIES = 50
 CACHE_SECONDS = 60.0

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from concord.protocols import Embedder
-from concord.storage import VectorIndex
 from concord.strategies.query_vectors import QueryVectors
 from concord.types import Candidate, ChunkId, Family, Query, Vector
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from concord.protocols import Embedder
+    from concord.vector_storage import VectorIndex
 
 
 class Semantic:

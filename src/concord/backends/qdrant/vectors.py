@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from qdrant_client import models
 
     from concord.backends.qdrant.outside import QdrantOutsideVectors
-    from concord.storage import VectorIndex
+    from concord.vector_storage import VectorIndex
 
 BATCH = 256  # points in a request: 1 MB of numbers at 384 dimensions, far below the server's limit of 32
 WRITE_WAIT_S = 60.0  # for another process that writes: a batch takes it milliseconds
