@@ -10,7 +10,7 @@ import pytest
 from concord import KnowledgeBase
 from concord.errors import BadValue
 from concord.indexing import embedding
-from concord.ingest import READER_VERSION
+from concord.indexing.reading_files import READER_VERSION
 from concord.quality.collection import read_collection
 from concord.quality.evaluate import MEASURES, MODES, write_runs
 from support.judged import things, write_collection

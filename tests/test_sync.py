@@ -16,14 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from concord import ingest
 from concord.errors import NotFound, NotIndexable, Unreadable
 from concord.files.file_times import may_be_another
 from concord.files.freshness import Files
 from concord.files.memos import Memo, read_memo, write_memo
 from concord.files.opening import read_unchanging
 from concord.files.walk import Found
-from concord.indexing import document_groups
+from concord.indexing import document_groups, reading_files
 from concord.sources import register
 from concord.text.chunk import ChunkSize
 from concord.types import Document, Filter, Word
@@ -420,7 +419,7 @@ def test_a_program_that_reads_files_otherwise_reads_all_of_them_once_more(
 ):
     bench.add(docs)
     bench.forget()
-    monkeypatch.setattr(ingest, "READER_VERSION", ingest.READER_VERSION + 1)
+    monkeypatch.setattr(reading_files, "READER_VERSION", reading_files.READER_VERSION + 1)
     bench.sync()
     bench.sync()
     assert sorted(bench.reader.names) == ["alpha.md", "beta.md", "gamma.txt"]
@@ -472,7 +471,7 @@ def test_an_interrupted_sync_that_cuts_files_anew_goes_on_where_it_stopped(
 ):
     bench.add(docs)
     monkeypatch.setattr(document_groups, "GROUP_DOCUMENTS", 1)
-    monkeypatch.setattr(ingest, "READER_VERSION", ingest.READER_VERSION + 1)
+    monkeypatch.setattr(reading_files, "READER_VERSION", reading_files.READER_VERSION + 1)
     bench.forget()
     interrupt(bench, after=2)
     assert did(bench.sync()) == Did(changed=1, unchanged=2)
@@ -525,7 +524,7 @@ def test_who_changes_how_files_are_read_or_cut_raises_the_reader_version(bench: 
         for name in SAMPLES
         for chunk in bench.chunks(f"docs/{name}")
     ]
-    assert hashlib.sha256(repr(cut).encode()).hexdigest()[:8] == CUT[ingest.READER_VERSION], cut
+    assert hashlib.sha256(repr(cut).encode()).hexdigest()[:8] == CUT[reading_files.READER_VERSION], cut
 
 
 def test_a_folder_that_is_gone_keeps_its_index_and_says_what_to_do(bench: SyncBench, docs: Path):

@@ -8,15 +8,13 @@ the group it was at, and the next one goes on from there.
 from __future__ import annotations
 
 import hashlib
-import secrets
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from msgspec import Struct
-from msgspec.structs import astuple, replace
+from msgspec.structs import replace
 
 from concord.batches import batched
 from concord.errors import (
@@ -25,10 +23,8 @@ from concord.errors import (
     MissingExtra,
     NotFound,
     NotIndexable,
-    StoreBusy,
     UnknownName,
 )
-from concord.files.file_times import may_be_another, settled_mtime
 from concord.files.memos import Memo, read_memo, write_memo
 from concord.files.mounts import check_disk, mount_point
 from concord.files.opening import read_unchanging
@@ -38,31 +34,19 @@ from concord.files.unchanged import is_as_indexed
 from concord.files.walk import Found, Skipped, count_unlike, walk_source
 from concord.indexing.document_groups import UPDATED_AT_ONCE, Group, Prepared
 from concord.indexing.embedding import EmbeddingReport, embed_pending, with_embedding
+from concord.indexing.reading_files import ReadFile, ReadLimits, new_document, renamed_title
 from concord.indexing.supersession import release_superseded, settle_supersession
 from concord.indexing.sync_tally import Tally
+from concord.indexing.sync_turn import sync_turn
 from concord.outcomes import SyncReport
-from concord.protocols import WAITING, Embedder, FileReader, Progress
+from concord.protocols import Embedder, FileReader, Progress
 from concord.storage import Catalog, Store
-from concord.text.chunk import ChunkSize, chunk
+from concord.text.chunk import chunk
 from concord.text.successors import declares
-from concord.types import Document, Extracted, FileState, Filter, Source
+from concord.types import FileState, Filter, Source
 
 SLOW_BYTES = 1 << 20  # a larger file may take seconds to read: what was read before it is stored first
-TOLD_EVERY_S = 1.0  # how often whoever waits for another sync of the same source hears of it
-# Raise it when the same file would give another text or other chunks: the next sync reads all files again.
-READER_VERSION = 7
 BAD_FILE = (ExtractionError, MissingExtra, UnknownName, BadValue)  # faults of one file: the run goes on
-
-
-class ReadLimits(Struct, frozen=True):
-    """How files are read and cut."""
-
-    max_bytes: int
-    chunk: ChunkSize
-
-    def chunking_key(self) -> list[int]:
-        """Return what decides, beside a file itself, which chunks it has."""
-        return [READER_VERSION, *astuple(self.chunk)]
 
 
 class SyncTools(NamedTuple):
@@ -81,8 +65,8 @@ def sync(
 ) -> SyncReport:
     """Bring the index of one source up to date with its files.
 
-    `changed` are the only paths that something has happened to, if that is known. If these are known files
-    that were saved, no other file is looked at.
+    `changed` are the only paths that something has happened to; empty means that this is not known. If each
+    of them is an indexed file that was saved, no other file is looked at.
 
     Raises:
         Unreadable: the source's folder or file is gone or cannot be read; no document is removed.
@@ -90,17 +74,17 @@ def sync(
         StoreBusy: another process has been syncing the same source for too long.
     """
     started = time.monotonic()
-    with _turn(source, tools, lock_wait_s):
+    with sync_turn(source.id, tools.store.catalog, tools.progress, lock_wait_s):
         source = _as_stored(source, tools.store.catalog)
         run = _Run(source, tools)
         run.begin(saved_files(source, changed, tools.store.catalog, tools.limits.max_bytes))
         run.compare_files()
         run.index_new_files()
-        run.store_waiting()
+        run.store_group()
         run.delete_missing_files()
-        run.supersede()
-        run.count_unlike_files()
-        run.remember()
+        run.apply_supersession()
+        run.report_unmatched_patterns()
+        run.remember_for_next_sync()
         synced = replace(_as_stored(source, tools.store.catalog), synced_at=time.time())
         tools.store.catalog.put_source(synced)
         embedding = _embed_source(source, tools)
@@ -111,28 +95,8 @@ def sync(
     )
 
 
-@contextmanager
-def _turn(source: Source, tools: SyncTools, wait_s: float) -> Iterator[None]:
-    """Hold the right to sync a source; whoever waits for it is told so, since another sync may take minutes.
-
-    Raises:
-        StoreBusy: another process holds it for longer than `wait_s`.
-    """
-    began = time.monotonic()
-    with ExitStack() as held:
-        while (left_s := wait_s - (time.monotonic() - began)) > TOLD_EVERY_S:
-            try:
-                held.enter_context(tools.store.catalog.sync_lock(source.id, wait_s=TOLD_EVERY_S))
-                break
-            except StoreBusy:
-                tools.progress(WAITING, round(time.monotonic() - began), None)
-        else:
-            held.enter_context(tools.store.catalog.sync_lock(source.id, wait_s=max(0.0, left_s)))
-        yield
-
-
 def _as_stored(source: Source, catalog: Catalog) -> Source:
-    """Return a source as it is stored now: a sync must not undo that somebody renamed or retagged it.
+    """Return a source as it is stored now: somebody may have renamed or retagged it since it was read.
 
     Raises:
         NotFound: it was removed.
@@ -144,37 +108,14 @@ def _as_stored(source: Source, catalog: Catalog) -> Source:
 
 
 def _embed_source(source: Source, tools: SyncTools) -> EmbeddingReport:
-    tools.store.ledger.own()  # before it is asked what waits: a copy of a store has sent nothing yet
+    tools.store.ledger.own()  # before counting: in a copy of a store no vector has been sent anywhere yet
     counts = tools.store.catalog.counts(source.id)
     if counts.chunks == counts.vectors:
         return EmbeddingReport()
     return embed_pending(tools.store, tools.embedder(), tools.progress, source_id=source.id)
 
 
-class _Read(NamedTuple):
-    """A file that was read, and when that began."""
-
-    path: str  # of its document
-    found: Found
-    read_at: float
-    file_hash: str
-
-    def tells_more_than(self, state: FileState) -> bool:
-        """Whether the state of an unchanged file is worth storing again, to spare the next sync a look."""
-        ctime_ns = self.found.ctime_ns
-        has_settled = may_be_another(ctime_ns, state.indexed_at) > may_be_another(ctime_ns, self.read_at)
-        return has_settled or (state.size, state.mtime_ns) != (self.found.size, settled_mtime(self.found))
-
-    def state(self) -> dict[str, Any]:
-        """Return the fields of its document that tell the next sync whether to read it again."""
-        return {
-            "size": self.found.size,
-            "mtime_ns": settled_mtime(self.found),
-            "indexed_at": self.read_at,
-        }
-
-
-_New = tuple[_Read, bytes]  # a new or changed file, and its content
+_New = tuple[ReadFile, bytes]  # a new or changed file, and its content
 _Gone = dict[tuple[str, str], FileState]  # hash and extension of files that are gone → their documents
 
 
@@ -185,20 +126,20 @@ class _Run:
         self.source = source
         self.tools = tools
         self.entries: Iterable[Found | Skipped] = ()
-        self.known: dict[str, FileState] = {}  # by path; a walk removes each file it meets: the rest is gone
-        self.first_time = False
-        self.is_whole = True  # whether every file of the source is looked at
+        self.known: dict[str, FileState] = {}  # indexed files by path; met ones are taken out
+        self.is_first = False  # nothing of the source is indexed yet
+        self.is_whole = True  # every file of the source is looked at
         self.memo = read_memo(tools.store.catalog.memo(source.id))
-        self.mount = self.memo.mount
+        self.mount = self.memo.mount  # where its disk is mounted
         self.textless = Textless(self.memo)
-        self.new: list[Found] = []
+        self.new: list[Found] = []  # files that wait until it is known which others are gone
         self.unreadable_folders: list[str] = []
         self.group = Group()  # what was read, and is to be stored together
         self.tally = Tally()
         self.done = 0
 
     def begin(self, saved: Sequence[Saved] | None) -> None:
-        """Prepare to look at the files that were saved, or at all of them if that is not known.
+        """Prepare to look at the files that were saved, or at all files if `saved` is None.
 
         Raises:
             Unreadable: the source is gone, cannot be read or has lost its disk.
@@ -212,22 +153,22 @@ class _Run:
         self.mount = mount_point(self.source)
         self.known = self.tools.store.catalog.file_states(self.source.id)
         check_disk(self.source, self.known, self.memo)
-        self.first_time = not self.known
-        self.settle_chunking()
-        self.label_documents()
+        self.is_first = not self.known
+        self.save_chunking()
+        self.add_source_tags()
 
-    def settle_chunking(self) -> None:
-        """Write down how files are cut from now on, before any is read: a run may be interrupted."""
+    def save_chunking(self) -> None:
+        """Write down how files are chunked from now on, before any is read: a run may be interrupted."""
         chunking = self.tools.limits.chunking_key()
         if self.memo.chunking != chunking:
             since = time.time() if self.known else 0.0
-            self._keep_memo(replace(self.memo, chunking=chunking, chunking_since=since))
+            self._put_memo(replace(self.memo, chunking=chunking, chunking_since=since))
 
-    def label_documents(self) -> None:
+    def add_source_tags(self) -> None:
         """Give the source's tags to documents that were stored before it had them."""
         wanted, catalog = self.source.tags, self.tools.store.catalog
-        labelled = Filter(tags=wanted, source_id=self.source.id, include_superseded=True)
-        if not wanted or catalog.count_documents(labelled) == len(self.known):
+        tagged = Filter(tags=wanted, source_id=self.source.id, include_superseded=True)
+        if not wanted or catalog.count_documents(tagged) == len(self.known):
             return
         changed = (
             replace(document, tags=tuple(dict.fromkeys((*wanted, *document.tags))))
@@ -238,33 +179,33 @@ class _Run:
             catalog.update_documents(group)
 
     def compare_files(self) -> None:
-        """Walk the source; unchanged files cost one stat, changed ones are indexed at once.
+        """Walk the source: an unchanged file costs one stat, a changed one is indexed at once.
 
-        New files of a source that already has documents wait until the walk is over: they may be old ones
-        under another name, and that shows only when it is known which names are gone.
+        New files of a source that already has documents wait until the walk is over: they may be indexed
+        files under a new name, which shows only once it is known which names are gone.
         """
         for found in self.entries:
             if isinstance(found, Skipped):
                 self._skip(found)
                 continue
             state = self.known.pop(self.source.path_of(found.relative), None)
-            if state and self._is_chunked_alike(state) and is_as_indexed(found, state):
+            if state and self._has_current_chunks(state) and is_as_indexed(found, state):
                 self.tally.counts["unchanged"] += 1
             elif state is None and (reason := self.textless.reason(found)):
                 self._leave_out(found.relative, reason)
-            elif state or self.first_time:
+            elif state or self.is_first:
                 self._index(found, state)
             else:
                 self.new.append(found)
 
     def index_new_files(self) -> None:
-        """Index what is new, unless it is a known document under a new name."""
+        """Index new files; one with the content of a file that is gone is that file, renamed."""
         gone = {(state.file_hash, Path(state.path).suffix): state for state in self._missing()}
         for found in self.new:
             self._index(found, None, gone)
 
-    def store_waiting(self) -> None:
-        """Store the documents that were read since the last time."""
+    def store_group(self) -> None:
+        """Store the documents that were read since the last group."""
         self.tally.add_stored(self.group.store(self.tools.store.catalog))
 
     def delete_missing_files(self) -> None:
@@ -276,13 +217,13 @@ class _Run:
             self.tools.store.catalog.delete_documents(missing)
             self.tally.counts["removed"] += len(missing)
 
-    def supersede(self) -> None:
-        """Have documents superseded by those that files say have replaced them."""
+    def apply_supersession(self) -> None:
+        """Mark documents as superseded where a file says which other file has replaced it."""
         if self.memo.declares and not settle_supersession(self.source, self.tools.store.catalog):
-            self._keep_memo(replace(self.memo, declares=False))
+            self._put_memo(replace(self.memo, declares=False))
 
-    def count_unlike_files(self) -> None:
-        """If the source's patterns match no file at all, report how many they leave out: probably a slip."""
+    def report_unmatched_patterns(self) -> None:
+        """If the source's patterns match no file at all, report how many they leave out: probably a typo."""
         patterns, catalog = self.source.patterns, self.tools.store.catalog
         if not patterns or not self.is_whole or catalog.counts(self.source.id).documents:
             return
@@ -290,8 +231,8 @@ class _Run:
         if unlike:
             self.tally.skipped[f"not like {', '.join(patterns)}"] = unlike
 
-    def remember(self) -> None:
-        """Write down what the next sync can know of this one, after a walk that has met every file."""
+    def remember_for_next_sync(self) -> None:
+        """Write down what the next sync needs to know of this one, if this one has met every file."""
         memo = Memo(
             self.mount,
             readers(),
@@ -300,14 +241,14 @@ class _Run:
             declares=self.memo.declares,
         )
         if self.is_whole and memo != self.memo:
-            self._keep_memo(memo)
+            self._put_memo(memo)
 
-    def _keep_memo(self, memo: Memo) -> None:
+    def _put_memo(self, memo: Memo) -> None:
         self.memo = memo
         self.tools.store.catalog.put_memo(self.source.id, write_memo(memo))
 
-    def _is_chunked_alike(self, state: FileState) -> bool:
-        """Whether a document has the chunks that it would get now."""
+    def _has_current_chunks(self, state: FileState) -> bool:
+        """Whether a document was chunked as it would be now."""
         is_same = self.memo.chunking == self.tools.limits.chunking_key()
         return is_same and state.indexed_at >= self.memo.chunking_since
 
@@ -316,46 +257,50 @@ class _Run:
         hidden = tuple(self.unreadable_folders)
         return [state for state in self.known.values() if not state.path.startswith(hidden)]
 
-    def _call_missing(self, state: FileState | None) -> None:
-        """Treat a file without text as missing: a document that it had before is deleted."""
+    def _treat_as_missing(self, state: FileState | None) -> None:
+        """Have the document of a file deleted, if it has one: the file is gone, or holds no text any more."""
         if state:
             self.known[state.path] = state
 
     def _index(self, found: Found, state: FileState | None, gone: _Gone | None = None) -> None:
+        """Read a file and, if its content is new, add its document to the group that is stored next.
+
+        `state` is that of its document; None for a new file, which may be one of those that are `gone`.
+        """
         path = self.source.path_of(found.relative)
         if found.size > SLOW_BYTES:
-            self.store_waiting()
+            self.store_group()
         new: _New | None = None
-        with self._blamed(path, found, state):
+        with self._reporting_faults(path, found, state):
             new = self._read(path, found, state, gone or {})
         if new:
-            token_starts = self.tools.tokenizer().token_starts  # if there is none, that is no file's fault
-            with self._blamed(path, found, state):
+            token_starts = self.tools.tokenizer().token_starts  # outside: if it fails, no file is to blame
+            with self._reporting_faults(path, found, state):
                 self._prepare(*new, state, token_starts)
         self._advance()
 
     @contextmanager
-    def _blamed(self, path: str, found: Found, state: FileState | None) -> Iterator[None]:
-        """Write down what is wrong with a file, and go on with the next."""
+    def _reporting_faults(self, path: str, found: Found, state: FileState | None) -> Iterator[None]:
+        """Count a file that cannot be indexed as left out or failed, and let the run go on."""
         try:
             yield
         except NotIndexable as nothing:
             self._leave_out(found.relative, nothing.message)
             self.textless.add(found, nothing.message)
-            self._call_missing(state)  # where it was text once
+            self._treat_as_missing(state)
         except BAD_FILE as fault:
             self.tally.add_failed(path, fault.message)
 
     def _read(self, path: str, found: Found, state: FileState | None, gone: _Gone) -> _New | None:
-        """Return what a file holds if that is new."""
+        """Return a file's content; None if it is unchanged, was only renamed, or is gone."""
         read_at = time.time()
         data = read_unchanging(found, self.tools.limits.max_bytes)
         if data is None:
-            self._call_missing(state)
+            self._treat_as_missing(state)
             return None
-        read = _Read(path, found, read_at, hashlib.sha256(data).hexdigest())
-        if state and self._is_chunked_alike(state) and state.file_hash == read.file_hash:
-            self._restat(state, read)
+        read = ReadFile(path, found, read_at, hashlib.sha256(data).hexdigest())
+        if state and self._has_current_chunks(state) and state.file_hash == read.file_hash:
+            self._keep_unchanged(state, read)
         elif old := gone.pop((read.file_hash, found.path.suffix), None):
             self._rename(old, read)
         else:
@@ -363,31 +308,35 @@ class _Run:
         return None
 
     def _prepare(
-        self, read: _Read, data: bytes, state: FileState | None, token_starts: Callable[[str], Sequence[int]]
+        self,
+        read: ReadFile,
+        data: bytes,
+        state: FileState | None,
+        token_starts: Callable[[str], Sequence[int]],
     ) -> None:
         extracted = self.tools.reader.read(data, read.found.path.name)
-        document = _described(self.source, read, extracted)
+        document = new_document(self.source, read, extracted)
         if state and (old := self.tools.store.catalog.document(state.document_id)):
             document = replace(document, id=old.id, superseded_by=old.superseded_by)
         pieces = chunk(extracted, token_starts, self.tools.limits.chunk)
         if not pieces:
             raise NotIndexable("no text")
         if not self.memo.declares and declares(document.details):
-            # Before it is stored: a run may be interrupted.
-            self._keep_memo(replace(self.memo, declares=True))
+            # Before the document is stored: a run may be interrupted.
+            self._put_memo(replace(self.memo, declares=True))
         self.group.add(Prepared(document, pieces, "changed" if state else "added"))
 
-    def _restat(self, state: FileState, read: _Read) -> None:
+    def _keep_unchanged(self, state: FileState, read: ReadFile) -> None:
         document = self.tools.store.catalog.document(state.document_id)
         if document and read.tells_more_than(state):
             self.tools.store.catalog.update_document(replace(document, **read.state()))
         self.tally.counts["unchanged"] += 1
 
-    def _rename(self, old: FileState, read: _Read) -> None:
+    def _rename(self, old: FileState, read: ReadFile) -> None:
         document = self.tools.store.catalog.document(old.document_id)
         if document is None:
             return
-        title = retitled(document.title, Path(old.path), read.found.path)
+        title = renamed_title(document.title, Path(old.path), read.found.path)
         self.tools.store.catalog.update_document(
             replace(document, path=read.path, title=title, **read.state())
         )
@@ -409,28 +358,5 @@ class _Run:
     def _advance(self) -> None:
         self.done += 1
         if self.group.is_due():
-            self.store_waiting()
+            self.store_group()
         self.tools.progress("index", self.done, None)
-
-
-def retitled(title: str, old: Path, new: Path) -> str:
-    """Return the title of a renamed file, where it was its name or began with it."""
-    if title == old.stem:
-        return new.stem
-    return new.name + title.removeprefix(old.name) if title.startswith(old.name) else title
-
-
-def _described(source: Source, read: _Read, extracted: Extracted) -> Document:
-    """Return the document for a file, under a new id."""
-    return Document(
-        id=secrets.token_hex(8),
-        source_id=source.id,
-        path=read.path,
-        type=extracted.type,
-        title=extracted.title or read.found.path.stem,
-        tags=tuple(dict.fromkeys((*source.tags, *extracted.tags))),
-        details=extracted.details,
-        file_hash=read.file_hash,
-        content_hash=hashlib.sha256(extracted.text.encode("utf-8", "replace")).hexdigest(),
-        **read.state(),
-    )

@@ -17,7 +17,7 @@ from concord.text.organisations import check_org
 from concord.types import Identity, Space
 
 if TYPE_CHECKING:
-    from concord import ingest
+    from concord.indexing.reading_files import ReadLimits
     from concord.protocols import Embedder, FileReader
     from concord.storage import Store
     from concord.vector_storage import OutsideVectors
@@ -254,9 +254,9 @@ class Parts:
         opened: FileReader = self.once("reader", lambda: plugins.load("readers", "files")())
         return opened
 
-    def limits(self) -> ingest.ReadLimits:
+    def limits(self) -> ReadLimits:
         """Return how files are read and cut."""
-        from concord.ingest import ReadLimits
+        from concord.indexing.reading_files import ReadLimits
         from concord.text.chunk import ChunkSize
 
         settings = self.settings

@@ -14,6 +14,7 @@ from concord.config import Paths
 from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, EmbedderDown
 from concord.extractors.reader import SandboxedReader
+from concord.indexing.reading_files import ReadLimits
 from concord.outcomes import SyncReport
 from concord.protocols import FileReader, Progress
 from concord.sources import register
@@ -163,7 +164,7 @@ class SyncBench:
             reader=self.reader,
             tokenizer=lambda: self.embedder,
             embedder=lambda: self.embedder if self.embeds else None,
-            limits=ingest.ReadLimits(self.max_bytes, self.size),
+            limits=ReadLimits(self.max_bytes, self.size),
             progress=self.progress,
         )
         return ingest.sync(source, tools, lock_wait_s=30, changed=changed)

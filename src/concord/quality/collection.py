@@ -16,7 +16,7 @@ from msgspec.structs import astuple, replace
 from concord.config import Resolved, Settings
 from concord.errors import BadValue, EmbedderDown, NotFound
 from concord.indexing.embedding import EmbeddingReport
-from concord.ingest import READER_VERSION
+from concord.indexing.reading_files import READER_VERSION
 from concord.protocols import Embedder, Progress
 from concord.storage import Store
 from concord.text.chunk import ChunkSize, chunk
