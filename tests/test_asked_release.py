@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from concord.ranking.named.kinds import Lifted, Read
+from concord.ranking.named.kinds import Lifted, ReadPassages
 from concord.ranking.named.versions import KIND
 from concord.types import Chunk, Document, Filter, Query, Ranked, Survivor
 from support.small_library import library
@@ -64,7 +64,7 @@ def test_of_a_release_that_passage_comes_first_which_alone_speaks_of_what_is_ask
 
     def first(asked: str) -> int:
         query = Query(asked, (asked,), (), (), None, None, 10, 40, Filter())
-        read = Read(survivors, query)
+        read = ReadPassages(survivors, query)
         return KIND.lift(Lifted([one.ranked for one in survivors]), read).ranked[0].chunk_id
 
     assert first("what did anchor 8.0.0 change") == 0

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from concord.ranking.calibrate import Logistic
-from concord.ranking.named.kinds import Found
+from concord.ranking.named.kinds import FoundTexts
 from concord.ranking.named.months import KIND
 from concord.search import search
 from concord.text.months import Month, is_of, month_of, months_in, months_told
@@ -183,7 +183,7 @@ def test_a_query_of_many_months_costs_little_more_than_one_of_one():
     def seconds(asked: str) -> float:
         start = process_time()
         query = Query(asked, (), (), (), None, None, 10, 30, Filter())
-        assert [*KIND.named(Found(query, texts, lambda match: ()))] == []
+        assert [*KIND.named(FoundTexts(query, texts, lambda match: ()))] == []
         return process_time() - start
 
     seconds("April 2025")  # patterns are compiled

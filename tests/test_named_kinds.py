@@ -11,7 +11,7 @@ import pytest
 from concord.ranking import named
 from concord.ranking.entities import entities
 from concord.ranking.missing import missing_things
-from concord.ranking.named.kinds import KINDS, Found, Kind, kinds_in
+from concord.ranking.named.kinds import KINDS, FoundTexts, Kind, kinds_in
 from concord.text.parse import parse
 from concord.types import Filter, Query
 
@@ -47,9 +47,9 @@ def query_of(text: str) -> Query:
     )
 
 
-def found(text: str, *texts: str) -> Found:
+def found(text: str, *texts: str) -> FoundTexts:
     """Return what was found for a query, in a store that has nothing else."""
-    return Found(query_of(text), texts, lambda match: ())
+    return FoundTexts(query_of(text), texts, lambda match: ())
 
 
 @pytest.mark.parametrize(("kind", "query", "other", "holding"), EXAMPLES)

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from concord import KnowledgeBase, Note
-from concord.answering.suggest import MAX_WORDS, MOST_SUGGESTED, suggestions
+from concord.answering.absent_words import MAX_WORDS
+from concord.answering.suggest import MOST_SUGGESTED, suggestions
 from concord.errors import BackendDown
 from support.small_library import UNHURRIED, library, titles
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Examined(Struct, frozen=True):
-    """An answer, the evidence that its confidence rests on, and what it was made from."""
+    """An answer, the evidence that its confidence rests on, and the candidates it was made from."""
 
     answer: Answer
     judgement: Judgement
@@ -45,12 +45,12 @@ class Examined(Struct, frozen=True):
 
 
 class Order(Struct, frozen=True):
-    """What was found, in order, and how much of it may be read."""
+    """The candidates in fused order, and which of them are good enough to be read."""
 
     fused: Fused
     scores: Mapping[ChunkId, float]  # of reciprocal rank fusion, whichever fusion made the order
     wanted: Sequence[Ranked]  # above the caller's threshold
-    kept: Sequence[Ranked]  # above our floor as well: these are read
+    kept: Sequence[Ranked]  # above our floor as well: their texts are read
 
 
 def search(request: Request, tools: SearchTools) -> Answer:
@@ -66,14 +66,14 @@ def search(request: Request, tools: SearchTools) -> Answer:
 
 
 def examine(request: Request, tools: SearchTools) -> Examined:
-    """Answer one request, and keep the evidence for whoever explains, measures or fits confidence."""
+    """Answer one request, and keep the evidence, by which answers are explained and confidence is fitted."""
     values = checked_values(request, tools.settings)
     mode, fusion = values.mode, values.fusion
     timings, deadline = Timings(), Deadline(values.deadline_ms)
     glance = tools.glance or _glance_without_space(tools.store)
     retrieved = retrieve(request, values, tools, glance.sources, deadline, timings)
     retrieved = _with_definitions(_with_place(retrieved, tools.store), tools.store, deadline)
-    tools = _uncalibrated_if_mute(tools, retrieved)
+    tools = _uncalibrated_if_semantic_failed(tools, retrieved)
     with timings.stage("cascade"):
         rescued = rescue(request, mode, fusion, retrieved, tools)
         found = rescued.found
@@ -89,14 +89,14 @@ def examine(request: Request, tools: SearchTools) -> Examined:
         survivors, usage = _lifted_by_usage(survivors, tools)
     with timings.stage("diversify"):
         limit = found.query.limit
-        several = max(limit, JUDGED) if look.asked else limit  # what is asked for is compared with others
-        survivors = diverse(survivors, found.query, several, tools.settings["search.diversity"])
+        judged = max(limit, JUDGED) if look.asked_for else limit  # such a hit is judged among ten
+        survivors = diverse(survivors, found.query, judged, tools.settings["search.diversity"])
     with timings.stage("judge"):
-        shown, fused = _as_if_absent(read.left_out, found, order.fused, fusion)
-        judgement = judge(survivors, read.first, shown, fused, look, rescued.rung, tools)
+        visible, fused = _without_hidden(read.left_out, found, order.fused, fusion)
+        judgement = judge(survivors, read.first, visible, fused, look, rescued.rung, tools)
         survivors, judgement = survivors[:limit], first_judged(judgement, limit)
     with timings.stage("present"):
-        hits = hits_of(survivors, judgement, rescued, order.scores, glance.sources, tools, look.lines)
+        hits = hits_of(survivors, judgement, rescued, order.scores, glance.sources, tools, look.line_starts)
         if read.deleted is not None:
             hits = with_freshness(hits, files)
         if request.explain:
@@ -111,15 +111,15 @@ def examine(request: Request, tools: SearchTools) -> Examined:
 
 
 def _glance_without_space(store: Store) -> Glance:
-    """Return what a search by words alone needs to know, before anything else is read.
+    """Return what a search by words alone has to know before it begins.
 
-    Where vectors are kept outside, `store.glance()` would ask there too.
+    `store.glance()` would also ask the vector store, where that is a server of its own.
     """
     return Glance(store.catalog.generation(), store.catalog.sources())
 
 
 def _with_place(found: Retrieval, store: Store) -> Retrieval:
-    """Return what was found with the passage that the query points to, by a file and a line of it."""
+    """Add the passage that the query points to, as in `src/app.py:120`."""
     if "." not in found.query.text:
         return found
     from concord.answering.asked_place import with_place  # late: few queries name a file
@@ -128,8 +128,8 @@ def _with_place(found: Retrieval, store: Store) -> Retrieval:
 
 
 def _with_definitions(found: Retrieval, store: Store, deadline: Deadline) -> Retrieval:
-    """Return what was found with definitions of the name that is asked for, if many passages mention it."""
-    if len(found.ballots.lexical) < found.query.candidates:  # all that mention it were found
+    """Add passages that may define the name which the query asks for, where very many mention it."""
+    if len(found.ballots.lexical) < found.query.candidates:  # every mention is among the candidates
         return found
     from concord.answering.asked_definitions import with_definitions  # late: few words are so frequent
 
@@ -137,42 +137,42 @@ def _with_definitions(found: Retrieval, store: Store, deadline: Deadline) -> Ret
 
 
 def _ordered(rescued: Rescue, fusion: str, threshold: float | None) -> Order:
-    """Put what was found in order, without what is under the threshold or the floor."""
+    """Fuse the candidates into one order, and drop those under the threshold or the floor."""
     found = rescued.found
     fused = fuse(fusion, found.ballots, found.context, found.blended)
     scores = rrf_scores(found.ballots, found.context.k)
     wanted = _above_threshold(fused.ranked, scores, threshold)
-    kept = _before_all(found.place, above_floor(wanted, rescued.floor, scores))
+    kept = _pointed_at_first(found.place, above_floor(wanted, rescued.floor, scores))
     return Order(fused, scores, wanted, kept)
 
 
 def _omitted(order: Order, read: Passages) -> dict[str, int]:
-    """Return how many passages are not shown, by reason."""
+    """Return how many candidates are not shown, by reason."""
     return {"deleted": read.deleted or 0, "below_threshold": len(order.fused.ranked) - len(order.wanted)}
 
 
-def _before_all(place: Place | None, ranked: Sequence[Ranked]) -> Sequence[Ranked]:
-    """Return an order that begins with the passage that the query points to, so that it is read."""
+def _pointed_at_first(place: Place | None, ranked: Sequence[Ranked]) -> Sequence[Ranked]:
+    """Put the passage that the query points to first, so that its text is read."""
     return ranked if place is None else sorted(ranked, key=lambda one: one.chunk_id != place.chunk_id)
 
 
-def _uncalibrated_if_mute(tools: SearchTools, found: Retrieval) -> SearchTools:
-    """Return the tools without a calibration if meaning failed: it was fitted to answers that had both."""
-    is_mute = any(one.strategy == "semantic" for one in found.poll.degraded)
-    return replace(tools, calibration=None) if is_mute else tools
+def _uncalibrated_if_semantic_failed(tools: SearchTools, found: Retrieval) -> SearchTools:
+    """Drop the calibration if the semantic strategy failed: it was fitted to votes of both families."""
+    has_failed = any(one.strategy == "semantic" for one in found.poll.degraded)
+    return replace(tools, calibration=None) if has_failed else tools
 
 
 def _above_threshold(
     ranked: Sequence[Ranked], scores: Mapping[ChunkId, float], threshold: float | None
 ) -> Sequence[Ranked]:
-    """Drop what is under the caller's threshold, which is on the scale of RRF whatever made the order."""
+    """Drop candidates under the caller's threshold, which is on RRF's scale whichever fusion was used."""
     return ranked if threshold is None else [one for one in ranked if scores[one.chunk_id] >= threshold]
 
 
 def _lifted_by_usage(
     survivors: list[Survivor], tools: SearchTools
 ) -> tuple[list[Survivor], Mapping[ChunkId, Json]]:
-    """Lift what is read often, where the user wants that, and tell by how much."""
+    """Lift passages of documents that are read often, if the user wants that; say by how much each."""
     if not tools.settings["usage.enabled"]:
         return survivors, {}
     from concord.answering.usage import lift_by_usage
@@ -181,11 +181,14 @@ def _lifted_by_usage(
     return reordered(survivors, lift.ranked), lift.reasons
 
 
-def _as_if_absent(
-    left_out: set[ChunkId], found: Retrieval, fused: Fused, fusion: str
+def _without_hidden(
+    hidden: set[ChunkId], found: Retrieval, fused: Fused, fusion: str
 ) -> tuple[Retrieval, Fused]:
-    """Return what was found and its order as they would be without the passages that are not shown."""
-    if not left_out:
+    """Return the candidates and their order as if those that may not be shown were not stored.
+
+    They are in deleted files or hold an excluded word: nobody sees them, so confidence must not rest on them.
+    """
+    if not hidden:
         return found, fused
-    present = found.with_ballots(without(found.ballots, left_out))
-    return present, fuse(fusion, present.ballots, present.context)
+    visible = found.with_ballots(without(found.ballots, hidden))
+    return visible, fuse(fusion, visible.ballots, visible.context)

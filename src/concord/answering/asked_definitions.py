@@ -1,7 +1,7 @@
 """Which passages may define the name that a query asks for, where very many mention it?
 
 `class Path` stands once in a library that uses Path a thousand times, and no score of its words tells that
-passage from the others. It is looked for as such a line is written, by a keyword and the name.
+passage from the others. So it is looked for as a definition is written: a keyword, then the name.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from concord.types import Candidate, Family, Match, Query
 if TYPE_CHECKING:
     from concord.storage import Catalog, LexicalIndex, Store
 
-MOST = 80  # passages that may be definitions: others that only say "class path" may be shorter, and so first
+MOST = 80  # passages that are taken: some that only mention "class path" are shorter, and rank first
 KEYWORDS = (
     "class", "def", "func", "function", "fn", "fun", "struct", "enum", "union", "trait", "interface",
     "module", "namespace", "record", "type", "const", "let", "var", "define",
@@ -30,7 +30,7 @@ KEYWORDS = (
 
 
 class _KeywordAndName(Struct):
-    """The search for such lines as a strategy: it may fail or be late like any other."""
+    """The search for definitions as a strategy: it may fail or be late like any other."""
 
     index: LexicalIndex
     match: Match
@@ -38,7 +38,7 @@ class _KeywordAndName(Struct):
     family: Family = "lexical"
 
     def candidates(self, query: Query) -> list[Candidate]:
-        """Return passages that have the name behind a keyword."""
+        """Return chunks in which the name follows a keyword."""
         found = self.index.search(self.match, query.filter, MOST)
         return [
             Candidate(one.chunk_id, self.name, self.family, at, one.score) for at, one in enumerate(found, 1)
@@ -50,7 +50,7 @@ class _KeywordAndName(Struct):
 
 
 def with_definitions(found: Retrieval, store: Store, deadline: Deadline) -> Retrieval:
-    """Return what was found with passages that have the name behind a keyword; most queries ask for none."""
+    """Add chunks in which the name that the query asks for follows a keyword; most queries ask for none."""
     match = _match(found, store.catalog)
     if match is None:
         return found
@@ -61,7 +61,7 @@ def with_definitions(found: Retrieval, store: Store, deadline: Deadline) -> Retr
 
 
 def _match(found: Retrieval, catalog: Catalog) -> Match | None:
-    """Return what to look for; an ordinary word is a name only if code is among what was found."""
+    """Return what to look for; an ordinary word counts as a name only if code is among the candidates."""
     asked = [one for one in asked_names(found.query.text) if not one.is_value]
     if not any(one.is_sure for one in asked) and not is_literal(found.query):
         asked = asked if asked and _is_in_code(found, catalog) else []

@@ -31,7 +31,7 @@ def asked_glob(path: str, sources: Sequence[Source], is_folder: Callable[[str], 
 
 
 def known_beginnings(sources: Sequence[Source]) -> str:
-    """Return how the paths of what is indexed begin, for whoever has typed one that is not like them."""
+    """Return how citation paths begin, as a hint for whoever has typed a path that fits none."""
     known = [source.prefix if source.kind == "file" else f"{source.prefix}/" for source in sources]
     shown = ", ".join(known[:MOST_NAMED]) + (" …" if len(known) > MOST_NAMED else "")
     return f"paths begin with {shown}" if known else "nothing is indexed yet"
@@ -50,7 +50,7 @@ def _cited(path: str, sources: Sequence[Source]) -> str:
 
 
 def _without_links(path: str) -> str:
-    """Return a place on disk as sources name theirs, up to the first folder that may be any."""
+    """Return a place on disk with links resolved, as in the paths of sources, up to the first wildcard."""
     wildcard = _WILDCARD.search(path)
     cut = path.rindex("/", 0, wildcard.start()) if wildcard else len(path.rstrip("/"))
     return os.path.realpath(path[:cut] or "/").rstrip("/") + path[cut:]

@@ -1,6 +1,6 @@
-"""Which passage stands at the place that a query names: a file, or a line of one?
+"""Which passage does a query point to, by the name of a file or of a line in it: `src/app.py:120`?
 
-No strategy would find it: what stands there need not hold a word of the query.
+No strategy would find it: the text there need not hold a word of the query.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from concord.types import Chunk, Document, Filter, Query
 if TYPE_CHECKING:
     from concord.storage import Catalog
 
-STRATEGY = "place"  # what such a passage is found by
-MOST_LOOKED = 8  # places of one query
+STRATEGY = "place"  # the name under which such a passage is voted for
+MOST_PLACES = 8  # of one query that are looked up
 
 
 def with_place(found: Retrieval, catalog: Catalog) -> Retrieval:
-    """Return what was found with the passage that the query points to, which then counts as found."""
+    """Add the passage that the query points to, as a candidate and as the `place` of the retrieval."""
     place = None if found.query.filter.path else _passage(found.query, catalog)
     if place is None:
         return found
@@ -34,9 +34,9 @@ def with_place(found: Retrieval, catalog: Catalog) -> Retrieval:
 
 
 def _passage(query: Query, catalog: Catalog) -> Place | None:
-    """Return the passage at a place that a query names, if there is one that may be found."""
-    for place in places_in(query.meaning)[:MOST_LOOKED]:
-        known = [one for one in _documents(place.path, catalog) if _is_let(one, query.filter, catalog)]
+    """Return the passage at the first place that a query names, if exactly one document fits it."""
+    for place in places_in(query.meaning)[:MOST_PLACES]:
+        known = [one for one in _documents(place.path, catalog) if _passes(one, query.filter, catalog)]
         chunk = _chunk_at(place, catalog.chunks_of(known[0].id)) if len(known) == 1 else None
         if chunk:
             return Place(chunk.id, place.lines[0] if place.lines else None)
@@ -44,7 +44,7 @@ def _passage(query: Query, catalog: Catalog) -> Place | None:
 
 
 def _documents(path: str, catalog: Catalog) -> list[Document]:
-    """Return what a path may be of: it may begin elsewhere than ours, but its end is the same."""
+    """Return the documents that a path may mean: their paths end alike, but may begin elsewhere."""
     parts = [part for part in path.split("/") if part not in ("", ".", "..", "~")]
     found = catalog.documents_at("/".join(parts[-2:])) if parts else []
     alike = [_shared(one.path.split("/"), parts) for one in found]
@@ -57,17 +57,17 @@ def _shared(ours: Sequence[str], parts: Sequence[str]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-def _is_let(document: Document, filter: Filter, catalog: Catalog) -> bool:
+def _passes(document: Document, filter: Filter, catalog: Catalog) -> bool:
     if document.superseded_by is not None and not filter.include_superseded:
         return False
     return filter.is_open or catalog.count_documents(replace(filter, path=document.path)) > 0
 
 
 def _chunk_at(place: Citation, chunks: list[Chunk]) -> Chunk | None:
-    """Return the chunk that a place begins in; the first one of a file that was named without a line."""
+    """Return the chunk that holds the first line of a place; the first chunk if no line is named."""
     if place.lines is None:
         return chunks[0] if chunks else None
     line = place.lines[0]
-    before = [chunk for chunk in chunks if chunk.start_line <= line]  # it may be an empty line after one
+    before = [chunk for chunk in chunks if chunk.start_line <= line]  # the last may end above an empty line
     holding = (chunk for chunk in before if line <= chunk.end_line)
     return next(holding, before[-1]) if before and line <= chunks[-1].end_line else None

@@ -1,8 +1,8 @@
-"""Never zero, and honest: what is tried when a search has found nothing to rely on.
+"""What is tried when a search has found nothing to rely on: two looser searches by words, the rungs.
 
-Two rungs, each bounded in time and labelled: `prefix` looks for words that begin like those typed, `partial`
-for words near them and for their parts. A rung only adds votes; the search goes on from there as ever, and
-`remarks` says how it ended.
+`prefix` looks for words that begin like those typed, `partial` for words near them and for their parts. Each
+has a time limit. A rung only adds votes, under a name of its own; the search goes on from there as ever, and
+`remarks` says in the answer which rung it came from.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from concord.storage import LexicalIndex
 
 RUNG_STRATEGIES = ("fts_prefix", "fts_partial")  # the names under which the rungs vote
-NEAR = 5  # words asked for that are like one
-LOOKING = 0.6  # share of the partial rung's time for finding words; the rest is for searching with them
+SIMILAR_WORDS = 5  # that are asked for, for each word of the query
+LOOKUP_SHARE = 0.6  # of the partial rung's time is for finding words; the rest is for searching with them
 
 
 class Rescue(Struct, frozen=True):
-    """What a search goes on with: what it had found, and what a rung has added to that."""
+    """The candidates that a search goes on with: those it had found, and those that a rung has added."""
 
     found: Retrieval
-    near: LikeWords  # words like a given one, each looked up once
+    near: LikeWords  # known words like a given one; each word is looked up once
     floor: float
     rung: Rung | None = None
     sought: tuple[str, ...] = ()  # what that rung looked for: words, or prefix*
@@ -59,7 +59,7 @@ class RungStrategy(Struct):
     sought: tuple[str, ...] = ()  # known once it has voted
 
     def candidates(self, query: Query) -> list[Candidate]:
-        """Return what holds words that are like the query's."""
+        """Return chunks that hold words like the query's."""
         match = self.match(query)
         self.sought = tuple(sought(match)) if match else ()
         found = self.index.search(match, query.filter, query.candidates) if match else []
@@ -76,12 +76,12 @@ class RungStrategy(Struct):
 def rescue(request: Request, mode: Mode, fusion: str, found: Retrieval, tools: SearchTools) -> Rescue:
     """Try the rungs in turn when words have found nothing and meaning nothing that can be relied on."""
     index = tools.store.lexical
-    near: LikeWords = cache(lambda word: index.similar_words(word, NEAR))
+    near: LikeWords = cache(lambda word: index.similar_words(word, SIMILAR_WORDS))
     floor: float = tools.settings["search.floor"]
     if _needs_words(mode, fusion, found, tools):
         for strategy in _rungs(request, near, tools):
             votes = poll([strategy], found.query, Deadline(strategy.budget_ms))
-            found = _joined(found, votes)
+            found = _with_rung(found, votes)
             if votes.votes.get(strategy.name):
                 return Rescue(found, near, min(floor, RESCUE_FLOOR), strategy.rung, strategy.sought)
     return Rescue(found, near, floor)
@@ -103,7 +103,7 @@ def _rungs(request: Request, near: LikeWords, tools: SearchTools) -> Iterator[Ru
     yield RungStrategy("prefix", prefix, index, prefix_match, budget_ms(request, "search.prefix_ms", tools))
     whole_ms = budget_ms(request, "search.partial_ms", tools)
     yield RungStrategy(
-        "partial", partial, index, lambda q: partial_match(q, near, index, whole_ms * LOOKING), whole_ms
+        "partial", partial, index, lambda q: partial_match(q, near, index, whole_ms * LOOKUP_SHARE), whole_ms
     )
 
 
@@ -113,17 +113,17 @@ def _needs_words(mode: Mode, fusion: str, found: Retrieval, tools: SearchTools) 
     if not is_allowed or found.ballots.lexical or not found.query.words or not found.query.chunks:
         return False
     if not found.ballots.votes:
-        return _leaves_some(found.query, tools)
+        return _filter_leaves_any(found.query, tools)
     return not _is_answerable(fusion, found, tools)
 
 
-def _leaves_some(query: Query, tools: SearchTools) -> bool:
-    """Whether the filter leaves any document: in none there is nothing to find, however loosely."""
+def _filter_leaves_any(query: Query, tools: SearchTools) -> bool:
+    """Whether the filter lets any document through: if none, there is nothing to find, however loosely."""
     return query.filter.is_open or tools.store.catalog.count_documents(query.filter) > 0
 
 
 def _is_answerable(fusion: str, found: Retrieval, tools: SearchTools) -> bool:
-    """Whether what meaning found may be the answer; no text is read, as none holds a word of the query.
+    """Whether the semantic candidates may be the answer; no text is read, as none holds a word of the query.
 
     For a model without a calibration, a cosine above the weak cut stands in for the probability.
     """
@@ -135,15 +135,15 @@ def _is_answerable(fusion: str, found: Retrieval, tools: SearchTools) -> bool:
     return signals.semantic.top >= cuts.weak if judged is None else judged
 
 
-def _joined(found: Retrieval, votes: Poll) -> Retrieval:
-    """Return what was found with a rung's votes added to it."""
+def _with_rung(found: Retrieval, votes: Poll) -> Retrieval:
+    """Add a rung's votes to the candidates."""
     added = [vote for cast in votes.votes.values() for vote in cast]
     ballots = with_votes(found.ballots, added, cosine=_cosines(found, added)) if added else found.ballots
     return replace(found.with_ballots(ballots), poll=merged(found.poll, votes))
 
 
 def _cosines(found: Retrieval, added: Sequence[Candidate]) -> Mapping[ChunkId, float]:
-    """Return how near chunks are that a rung has added, where meaning has a say."""
+    """Return the cosines of chunks that a rung has added, where the semantic strategy has voted."""
     missing = [one for one in added if one.chunk_id not in found.ballots.cosine]
     if not found.cosines or not found.ballots.semantic or not missing:
         return {}

@@ -1,4 +1,4 @@
-"""Reading one's own writes: a search waits until the store has got as far as the caller knows it did."""
+"""Reading one's own writes: a search waits until the store has reached the generation the caller has seen."""
 
 from __future__ import annotations
 
@@ -29,13 +29,11 @@ def search_when_caught_up(request: Request, tools: SearchTools) -> Answer:
         UsageError: the request cannot be carried out as asked.
         StoreError: the store cannot be used.
     """
-    deadline, wanted = (
-        Deadline(checked_values(request, tools.settings).deadline_ms),
-        request.min_generation or 0,
-    )
+    deadline = Deadline(checked_values(request, tools.settings).deadline_ms)
+    wanted = request.min_generation or 0
     reached = _wait(tools.store.catalog, wanted, Deadline(deadline.ms * WAITING_SHARE))
     left_ms = max(1.0, deadline.left_ms())
-    tools = replace(tools, glance=None)  # that was before
+    tools = replace(tools, glance=None)  # it was taken before the wait
     answer = replace(search(replace(request, deadline_ms=left_ms), tools), request=request)
     return answer if reached >= wanted else _behind(answer, reached, wanted)
 

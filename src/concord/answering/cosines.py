@@ -23,7 +23,7 @@ _Vectors = Mapping[ChunkId, Vector]
 
 
 class Cosines:
-    """The cosines of one search. If they fail or are late, that is named, and from then on there are none."""
+    """The cosines of one search. If one fetch fails or is late, the answer says so and none follows."""
 
     def __init__(self, similarity: Similarity, deadline: Deadline) -> None:
         self._similarity = similarity
@@ -33,13 +33,13 @@ class Cosines:
         self.degraded: tuple[Degraded, ...] = ()
 
     def foresee(self, chunk_ids: Sequence[ChunkId]) -> None:
-        """Have vectors fetched that will be needed, unless nobody finds anything by meaning."""
+        """Start fetching vectors that will be needed if the semantic strategy finds anything."""
         if chunk_ids:
             self._foreseen = frozenset(chunk_ids)
             self._ahead = Task(partial(self._similarity.fetch_ahead, sorted(self._foreseen)))
 
     def compare(self, text: str, voted: Sequence[Candidate]) -> Comparison:
-        """Return how near candidates are: what is missing is asked for now, and waited for when needed."""
+        """Compare candidates with the query: missing vectors are asked for now, and awaited when needed."""
         sent = {one.chunk_id: one.vector for one in voted if one.vector}
         wanted = {one.chunk_id for one in voted} - sent.keys()
         missing = sorted(wanted - self._foreseen)
@@ -69,7 +69,7 @@ class Cosines:
             return None
 
     def _fetched_ahead(self, foreseen: set[ChunkId]) -> _Vectors:
-        """Return what was asked for early; if that came to nothing, it is asked for again."""
+        """Return the vectors that were asked for early; if that failed, they are asked for again."""
         ahead = self._ahead.result(self._deadline.left_ms()) if self._ahead and foreseen else {}
         if ahead is None:
             if not self._deadline.left_ms():
@@ -89,7 +89,7 @@ def _late() -> Unavailable:
 
 
 class _UnderWay:
-    """A comparison of which something may still be on its way."""
+    """A comparison whose vectors may still be on their way: whoever needs it waits for them."""
 
     def __init__(self, settle: Callable[[], Comparison | None]) -> None:
         self._settle = settle

@@ -2,8 +2,8 @@
 
 A word is an option if a passage writes it with its dash, as `-mtime` or in `tar -xzf`; so are several letters
 if passages about the same command write each of them with a dash. Other dashes of prose make no option: lists
-("- pie", "-pie"), divided words and "Vor- und -nachname". `text.expression` never excludes numbers and single
-letters, so that these need no look.
+("- pie", "-pie"), divided words and "Vor- und -nachname". Numbers and single letters are never excluded
+(`text.expression`), so they are not looked up here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""By when? One moment that the stages of a search have in common, however late each of them begins."""
+"""The moment by which a search must be done: one for all its stages, however late each of them begins."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ class Deadline:
         self._ends = time.perf_counter() + ms / 1000
 
     def left_ms(self) -> float:
-        """Return how long until then; 0 once it has passed."""
+        """Return how many milliseconds are left; 0 once it has passed."""
         return max(0.0, self._ends - time.perf_counter()) * 1000

@@ -129,7 +129,7 @@ def _asked_deeply(query: Query, filter: Filter, mode: Mode, tools: SearchTools) 
 
 
 def _objections(chunk: Chunk, located: Located, filter: Filter, tools: SearchTools) -> Iterator[str]:
-    """Yield what a filter has against a document: each condition alone is put to the engine."""
+    """Yield why a filter leaves a document out: each of its conditions is tried alone."""
     words = " ".join(chunk.text.split()[:PROBE_WORDS])
     probe = phrase_match(words)
 
@@ -204,7 +204,7 @@ def _cosine(chunk: Chunk, query: Query, strategy: str, tools: SearchTools) -> fl
 def _as_if_voted(
     chunk: Chunk, ballots: Ballots, deep: Poll, strategy_ranks: Sequence[StrategyRank]
 ) -> Ballots:
-    """Return the ballots as they would be had the strategies voted for the chunk from where they rank it."""
+    """Return the ballots as if the strategies had voted for the chunk, each with the rank it gives it."""
     voted = [vote for votes in deep.votes.values() for vote in votes if vote.chunk_id == chunk.id]
     if chunk.id in ballots.votes or not voted:
         return ballots
@@ -246,7 +246,7 @@ def _words(
 
 
 def _overlap(chunk: Chunk, citation: str, hits: Sequence[Hit]) -> Overlap | None:
-    """Return the result, other than itself, that stands for a chunk or shares most words with it."""
+    """Return the result that stands for a chunk, or else the one that shares most words with it."""
     texts = {chunk.id: chunk.text, **{hit.chunk.id: hit.chunk.text for hit in hits}}
     words = {i: duplicates.word_set(text) for i, text in texts.items()}
     mine = words[chunk.id]

@@ -1,9 +1,9 @@
-"""Did the vector index miss something near? What words have found tells, and then the index is asked again.
+"""Did the vector index miss a near chunk? If so, it is asked again with its highest effort.
 
 An index of vectors is a graph that is walked from one place. Where topics lie far apart, a walk may end in
-the wrong one and bring back forty texts, none of which is among the nearest. But the cosines of what words
-have found are known, too: if one of these is nearer than the tenth of what the walk found, and the walk did
-not find it, then the walk has missed it. An index that compares everything misses nothing.
+the wrong one and bring back forty texts, none of which is among the nearest. Lexical candidates reveal that,
+because their cosines are known as well: if one of them is nearer than the tenth of what the walk found, and
+the walk did not find it, then the walk has missed it. An index that compares everything misses nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ROUNDING = 1e-4  # by which one vector may be nearer than the same elsewhere
 
 
 def has_missed(ballots: Ballots) -> bool:
-    """Whether meaning should have found something that only words have found."""
+    """Whether a chunk that only words have found is near enough that the index should have found it."""
     nearest = sorted((ballots.cosine[one] for one in ballots.semantic), reverse=True)
     if len(nearest) < NEAREST_WANTED:
         return False
@@ -38,7 +38,7 @@ def has_missed(ballots: Ballots) -> bool:
 def search_harder(
     strategies: Sequence[Strategy], query: Query, first: Poll, deadline: Deadline
 ) -> Poll | None:
-    """Return the poll with what the index finds at its highest effort; None where it finds nothing new.
+    """Return the poll with the votes of a second search at the highest effort; None if there is none.
 
     If that fails or is late, the first votes stand.
     """

@@ -41,7 +41,7 @@ from concord.ranking.features import (
 )
 from concord.ranking.fuse import Fused
 from concord.ranking.missing import discount, missing_things
-from concord.ranking.named.kinds import Found, Sign
+from concord.ranking.named.kinds import FoundTexts, Sign
 from concord.ranking.plan import DEFINITION, STRATEGIES, is_ours
 from concord.text.contains import contains
 from concord.types import Chunk, ChunkId, Document, Match, Query, Survivor
@@ -51,24 +51,24 @@ if TYPE_CHECKING:
 
 JUDGED = calibrate.TEN  # hits that what was asked for is compared with
 # Of 200 generated queries that name a line or a file 196 had first what stands there.
-POINTED_AT: float = 0.9
+POINTED_AT: float = 0.9  # relevance of the passage that a query points to
 POINTED_AT_LABEL: Label = "high"
-MOST_HOLDERS = 20  # further texts of the store that are looked at for a thing that the query names
+MOST_HOLDERS = 20  # further texts of the store in which a thing that the query names is looked for
 
 
 class Verdict(Struct, frozen=True):
-    """What is thought of one hit, and why."""
+    """How relevant one hit is, and the evidence for that."""
 
     relevance: float
     passage: float  # relevance by its own evidence, without that of better hits of its document
     label: Label
     evidence: Evidence  # that the label rests on
     signals: HitSignals
-    raised_from: float | None = None  # relevance by the evidence, where a hit below it has more
+    raised_from: float | None = None  # relevance by the evidence alone, where it was raised
 
 
 class Judgement(Struct, frozen=True):
-    """What is thought of an answer and of each of its hits."""
+    """How sure the answer is, and the verdict on each of its hits."""
 
     verdicts: tuple[Verdict, ...]
     signals: SearchSignals
@@ -94,7 +94,7 @@ def judge(
     the cascade has found get that rung's label.
     """
     missing = _missing(read, found.query, tools.store)
-    signals, hits = _evidence(survivors, found, fused, look.close)
+    signals, hits = _evidence(survivors, found, fused, look.closeness)
     signals = replace(signals, discount=discount(found.query, missing, found.query.chunks))
     calibration, cuts = tools.calibration, calibrate.cuts(tools.calibration)
     is_unread = found.context.model_reads < calibrate.HALF_READ
@@ -102,8 +102,8 @@ def judge(
         _verdict(survivor, hit, found.query, signals, calibration, rung, unread=is_unread)
         for survivor, hit in zip(survivors, hits, strict=True)
     )
-    if look.asked:
-        verdicts = _with_signs(verdicts, [look.asked.get(one.chunk.id) for one in survivors], cuts)
+    if look.asked_for:
+        verdicts = _with_signs(verdicts, [look.asked_for.get(one.chunk.id) for one in survivors], cuts)
     relevances = [verdict.relevance for verdict in verdicts]
     score = calibrate.confidence_score(calibration, signals, relevances) if survivors else 0.0
     is_fitted = calibration is not None and all(hit.cosine is not None for hit in hits[:1])
@@ -121,13 +121,13 @@ def judge(
 def _missing(read: Sequence[Survivor], query: Query, store: Store) -> tuple[str, ...]:
     """Return what the query names, and neither these passages nor any other text holds."""
     texts = [_with_place(one.chunk, one.document) for one in read]
-    return missing_things(Found(query, texts, partial(_holders, query=query, store=store)))
+    return missing_things(FoundTexts(query, texts, partial(_holders, query=query, store=store)))
 
 
 def _with_signs(
     verdicts: tuple[Verdict, ...], signs: Sequence[Sign | None], cuts: Cuts
 ) -> tuple[Verdict, ...]:
-    """Return verdicts that take into account which hits are what was asked for, and by which sign."""
+    """Raise the verdicts on hits that are what was asked for, each as its sign allows."""
     raised = with_lifted(verdicts, [sign is not None for sign in signs], cuts)
     return tuple(
         _pointed_at(verdict) if sign == "place" else verdict
@@ -136,7 +136,7 @@ def _with_signs(
 
 
 def with_lifted(verdicts: tuple[Verdict, ...], are_asked: Sequence[bool], cuts: Cuts) -> tuple[Verdict, ...]:
-    """Return verdicts in which a hit that is what was asked for is no less relevant than the hits below it.
+    """Make a hit that is what was asked for no less relevant than the hits below it.
 
     The scores were not fitted to such signs (a passage under the release, or with the definition). Of 152
     first hits that this raises (generated questions about the releases, names and options of 61 changelogs
@@ -163,7 +163,7 @@ def _raised(own: Verdict, below: Sequence[Verdict], cuts: Cuts) -> Verdict:
 
 
 def _pointed_at(own: Verdict) -> Verdict:
-    """Return the verdict on the passage that the query points to, of which its words tell nothing."""
+    """Return the verdict on the passage that the query points to: no word of the query speaks for it."""
     if own.relevance >= POINTED_AT:
         return own
     return replace(
@@ -176,12 +176,12 @@ def _pointed_at(own: Verdict) -> Verdict:
 
 
 def first_judged(judgement: Judgement, count: int) -> Judgement:
-    """Return a judgement with the first hits alone; what it says of the answer stays."""
+    """Return a judgement with the verdicts on the first hits alone; that on the answer stays."""
     return replace(judgement, verdicts=judgement.verdicts[:count])
 
 
 def _with_place(chunk: Chunk, document: Document) -> str:
-    """Return a text after what tells where it stands."""
+    """Return a chunk's text below its path, title and headings."""
     return "\n".join((document.path, document.title, *chunk.heading, chunk.text))
 
 
@@ -193,7 +193,7 @@ def _holders(match: Match | None, query: Query, store: Store) -> list[str]:
 
 
 def signals_of(found: Retrieval, fused: Fused, *, coverage: float) -> SearchSignals:
-    """Sum up a search; `coverage` is the share of the query's words, by rarity, that its first hit holds."""
+    """Sum up a search; `coverage` is the share of the query's words, by rarity, that the first hit holds."""
     query, ballots = found.query, without_copies(found.ballots)
     return search_signals(
         ballots,
@@ -220,7 +220,7 @@ def _evidence(
     signals = replace(
         signals_of(found, fused, coverage=covered[0] if covered else 0.0),
         first_closeness=near[0] if near else 0.0,
-        verbatim=[*close.values()][:STRETCH].count(1),  # as many, however few are asked for
+        verbatim=[*close.values()][:STRETCH].count(1),  # the same number, however many results are asked for
     )
     hits = [
         _hit_signals(at, survivor, found, fused, coverage, closeness)

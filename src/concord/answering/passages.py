@@ -1,6 +1,6 @@
-"""Which passages are read and kept? Those of deleted files or with excluded words go, copies become one.
+"""Which passages are read and kept? Those in deleted files or with excluded words go, copies become one.
 
-Twice as many are read as results are asked for; more only where too few are left.
+Twice as many are read as results are asked for, and more only if too few of them are left.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _read_present(
     for start in range(0, len(kept), pool):
         few = kept[start : start + pool]
         found = _without_excluded(_read(few, store, files), query)
-        left = unless_disk_hangs(partial(_with_files, found, files), files, [one.document for one in found])
+        left = unless_disk_hangs(partial(_existing, found, files), files, [one.document for one in found])
         survivors += found if left is None else left
         left_out |= {one.chunk_id for one in few} - {one.ranked.chunk_id for one in survivors}
         if left is None:
@@ -90,7 +90,7 @@ def _read_further(
     read = {one.ranked.chunk_id for one in survivors}
     rest = [one for one in kept if one.chunk_id not in read][:READ_FURTHER]
     found = [one for one in _without_excluded(_read(rest, store, files), query) if is_wanted(one)]
-    left = unless_disk_hangs(partial(_with_files, found, files), files, [one.document for one in found])
+    left = unless_disk_hangs(partial(_existing, found, files), files, [one.document for one in found])
     return found if left is None else left
 
 
@@ -99,7 +99,8 @@ def _among_first(kept: Sequence[Ranked], survivors: Sequence[Survivor]) -> list[
     return [survivor for survivor in survivors if survivor.ranked.chunk_id in first]
 
 
-def _with_files(survivors: Sequence[Survivor], files: Files) -> list[Survivor]:
+def _existing(survivors: Sequence[Survivor], files: Files) -> list[Survivor]:
+    """Return the passages whose files still exist."""
     return [survivor for survivor in survivors if not files.is_deleted(survivor.document)]
 
 
@@ -116,14 +117,14 @@ def unless_disk_hangs(look: Callable[[], T], files: Files, documents: Iterable[D
 
 
 def _read(few: Sequence[Ranked], store: Store, files: Files) -> list[Survivor]:
-    """Read passages; those of a source that was added while the search was under way are for the next one."""
+    """Read the texts of chunks, except those of a source that was added after this search began."""
     passages = store.catalog.read([one.chunk_id for one in few])
     found = [Survivor(one, *passages[one.chunk_id]) for one in few if one.chunk_id in passages]
     return [survivor for survivor in found if files.knows(survivor.document)]
 
 
 def _without_excluded(survivors: Sequence[Survivor], query: Query) -> list[Survivor]:
-    """Drop passages that hold an excluded word anywhere that is indexed: the vectors know nothing of NOT."""
+    """Drop passages whose text, title, tags or headings hold an excluded word: vectors know no NOT."""
     if not query.excluded:
         return list(survivors)
     texts = ((survivor, indexed(survivor.chunk, survivor.document)) for survivor in survivors)

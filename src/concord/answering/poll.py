@@ -1,6 +1,6 @@
-"""Every strategy is asked at once, and waited for no longer than the deadline.
+"""Asks all strategies at once, and waits for none of them longer than the deadline.
 
-A strategy that fails or is late is named and stops nobody.
+A strategy that fails or is late is named in the answer and stops nobody.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def poll(strategies: Sequence[Strategy], query: Query, deadline: Deadline) -> Po
 
 
 def merged(first: Poll, second: Poll) -> Poll:
-    """Return what two polls came to together: of a strategy that was asked twice, the second votes count."""
+    """Return two polls as one: of a strategy that was asked twice, the second votes count."""
     took_ms = {name: first.timings_ms.get(name, 0.0) + ms for name, ms in second.timings_ms.items()}
     return Poll(
         {**first.votes, **second.votes},
@@ -63,9 +63,9 @@ class Polling:
         self._box: list[_Ballot] = []
 
     def ask(self, strategies: Sequence[Strategy], query: Query) -> list[list[Candidate]]:
-        """Ask strategies; return the votes of those that have everything in memory.
+        """Ask strategies without waiting; return the votes of those that have everything in memory.
 
-        These vote on this thread, after the others have been started on theirs. Nobody is waited for.
+        These vote on this thread, after the others have been started on threads of their own.
         """
         at_hand: list[_Ballot] = []
         is_at_hand = {strategy.name: strategy.is_at_hand(query) for strategy in strategies}

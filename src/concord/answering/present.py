@@ -94,7 +94,7 @@ def with_explanations(
     def arithmetic(hit: Hit, verdict: Verdict) -> Json:
         return {
             **explain.explain(hit.chunk.id, found.ballots, found.context, fusion),
-            "closeness": look.close.get(hit.chunk.id, 0.0),
+            "closeness": look.closeness.get(hit.chunk.id, 0.0),
             "rerank": look.explain(hit.chunk.id),
             "usage": usage.get(hit.chunk.id),
             "relevance": explain.explain_relevance(tools.calibration, verdict.signals, judgement.signals),
@@ -108,7 +108,7 @@ def with_explanations(
 
 def _lifted(hit: Hit, verdict: Verdict, look: Look) -> Json:
     """Return what a hit was lifted for and its relevance before and after; None if it was not lifted."""
-    sign = look.asked.get(hit.chunk.id)
+    sign = look.asked_for.get(hit.chunk.id)
     return None if sign is None else {"for": sign, "from": verdict.raised_from, "to": verdict.relevance}
 
 

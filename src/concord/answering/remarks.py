@@ -61,24 +61,29 @@ def _note(
         notes.append(f"nothing holds {_enumerated(missing)}")
     elif answer.hits and not rescued.rung:
         found = rescued.found
-        notes += [*_absent(found, answer, tools, deadline), _elsewhere(found, answer, tools, deadline)]
-        notes += [_below(found, answer, tools, deadline), _foreign(found, answer)]
+        notes += _notes_on_absent_words(found, answer, tools, deadline)
+        notes.append(_note_on_words_kept_out(found, answer, tools, deadline))
+        notes.append(_note_on_names_below(found, answer, tools, deadline))
+        notes.append(_note_on_language(found, answer))
     if rescued.found.query.nothing_wanted and rescued.found.query.chunks:
         notes.append(ONLY_EXCLUDES)
     if answer.hits:
-        notes += [_what_is_excluded(rescued.found.query), _crowded(answer, rescued.found.query)]
-    notes += [_what_is_unread(answer), _what_is_clamped(answer, tools)]
+        notes += [_note_on_exclusion(rescued.found.query), _note_on_copies(answer, rescued.found.query)]
+    notes += [_note_on_unread_pages(answer), _note_on_lowered_effort(answer, tools)]
     return "; ".join(filter(None, notes)) or None
 
 
-def _absent(found: Retrieval, answer: Answer, tools: SearchTools, deadline: Deadline) -> Iterator[str]:
-    """Say which words and numbers of the query no text has: they may be the subject, or another word for it.
+def _notes_on_absent_words(
+    found: Retrieval, answer: Answer, tools: SearchTools, deadline: Deadline
+) -> Iterator[str]:
+    """Say which words and numbers of the query no text has: one may be the very subject.
 
-    Confidence stays as it is: judged questions with such words are answered as often as others.
+    Or it is just another word for the subject, so confidence stays as it is: in judged collections, questions
+    with such words are answered as often as others.
     """
     if not _seeks_words(found) or all(map(found.query.frequencies.get, found.query.words)):
         return
-    from concord.answering.suggest import (  # late: most queries have none
+    from concord.answering.absent_words import (  # late: most queries have none
         absent_numbers,
         absent_words,
         is_spelt_otherwise,
@@ -91,15 +96,17 @@ def _absent(found: Retrieval, answer: Answer, tools: SearchTools, deadline: Dead
         yield f"no text has the {_words(numbers, 'number')}"
 
 
-def _elsewhere(found: Retrieval, answer: Answer, tools: SearchTools, deadline: Deadline) -> str | None:
-    """Say which words of the query stand only in texts that are kept out: they may matter most.
+def _note_on_words_kept_out(
+    found: Retrieval, answer: Answer, tools: SearchTools, deadline: Deadline
+) -> str | None:
+    """Say which words of the query stand only in texts that are kept out: these words may matter most.
 
-    They are kept out by a filter or, without one, because newer texts have superseded them.
+    Texts are kept out by a filter or, without one, because others have superseded them.
     """
     is_open = found.query.filter.is_open
     if not _seeks_words(found) or is_open and not _may_hide_superseded(found.query, tools):
         return None
-    from concord.answering.suggest import is_spelt_otherwise, words_elsewhere  # late: few have a filter
+    from concord.answering.absent_words import is_spelt_otherwise, words_elsewhere  # late: few have a filter
 
     texts = _texts(answer)
     kept_out = _looked_up(lambda: words_elsewhere(found.query, texts, tools.store.lexical), deadline)
@@ -117,15 +124,18 @@ def _may_hide_superseded(query: Query, tools: SearchTools) -> bool:
     return tools.glance is None or tools.glance.has_superseded
 
 
-def _below(found: Retrieval, answer: Answer, tools: SearchTools, deadline: Deadline) -> str | None:
-    """Say which identifiers of the query other texts have than the first results, or none as one name.
+def _note_on_names_below(
+    found: Retrieval, answer: Answer, tools: SearchTools, deadline: Deadline
+) -> str | None:
+    """Say which identifiers of the query the first results lack, though texts below them hold these.
 
-    These are near in meaning and about something else. Their order stays: a lift for identifiers finds more
-    that hold them and loses more of what was asked (`datatalks-faq`, whose questions quote code).
+    Or that no text holds an identifier as one name. Such results are near in meaning, and may be about
+    something else. They stay where they are: lifting texts for identifiers was measured, and lost more
+    answers than it won (`datatalks-faq`, whose questions quote code).
     """
     if not found.query.entities or not found.ballots.lexical:
         return None
-    from concord.answering.suggest import name_apart, names_below  # late: most queries name nothing
+    from concord.answering.absent_words import name_apart, names_below  # late: most queries name nothing
 
     def read(chunk_ids: list[ChunkId]) -> Iterator[str]:
         return starmap(indexed, tools.store.catalog.read(chunk_ids).values())
@@ -139,7 +149,7 @@ def _below(found: Retrieval, answer: Answer, tools: SearchTools, deadline: Deadl
 
 
 def _looked_up(look: Callable[[], list[str]], deadline: Deadline) -> list[str]:
-    """Return what a note has to look up; nothing if that comes too late or fails: the answer is there."""
+    """Return what a note has to look up; nothing if that fails or is late: the answer does without it."""
     try:
         return run_within(look, deadline.left_ms()) or []
     except (StoreError, Unavailable):
@@ -155,13 +165,13 @@ def _words(words: Sequence[str], kind: str = "word") -> str:
 
 
 def _enumerated(things: Sequence[str]) -> str:
-    """Return the first of several things and how many more there are: a pasted page names hundreds."""
+    """Return the first of several things and how many more there are: a pasted page may name hundreds."""
     more = f" and {len(things) - MOST_NAMED} more" if len(things) > MOST_NAMED else ""
     return ", ".join(things[:MOST_NAMED]) + more
 
 
-def _foreign(found: Retrieval, answer: Answer) -> str | None:
-    """Say that another language may help, where the model does not read the query's and no text speaks it."""
+def _note_on_language(found: Retrieval, answer: Answer) -> str | None:
+    """Suggest another language, where neither the model reads the query's language nor do texts have it."""
     asked, context = found.query, found.context
     is_read = context.model_reads >= HALF_READ and context.known_words >= MOSTLY_KNOWN
     if is_read or answer.answerable is not False:
@@ -170,38 +180,38 @@ def _foreign(found: Retrieval, answer: Answer) -> str | None:
 
 
 def _seeks_words(found: Retrieval) -> bool:
-    """Whether words were looked for; who asks for meaning alone need not know which are there."""
+    """Whether words were looked for: in a search by meaning alone it does not matter which there are."""
     return {*found.poll.votes} != {"semantic"}
 
 
 def _lacks_words(found: Retrieval) -> bool:
-    """Whether some words of the query were found, and others are nowhere."""
+    """Whether some words of the query were found, and others stand in no chunk."""
     return bool(found.ballots.lexical) and not all(map(found.query.frequencies.get, found.query.words))
 
 
-def _what_is_excluded(query: Query) -> str | None:
-    """Say what was left out, because a query may exclude something by mistake: java -Xmx."""
+def _note_on_exclusion(query: Query) -> str | None:
+    """Say what the query excludes, because it may do so by mistake: java -Xmx."""
     if not query.excluded:
         return None
     quotes = "quoted words are looked for" if query.phrases else "put it in quotes to look for it"
     return f"texts with {', '.join(query.excluded)} are left out; {quotes}"
 
 
-def _what_is_unread(answer: Answer) -> str | None:
-    """Say that more may stand in a document that was found, where pages of it could not be read."""
+def _note_on_unread_pages(answer: Answer) -> str | None:
+    """Say that a document that was found has pages which could not be read: more may stand on these."""
     unread = partly_read(hit.document for hit in answer.hits)
     more = f", and of {len(unread) - 1} more documents" if len(unread) > 1 else ""
     return f"{sentence(unread[0])}{more}: what is on them is not found" if unread else None
 
 
-def _what_is_clamped(answer: Answer, tools: SearchTools) -> str | None:
+def _note_on_lowered_effort(answer: Answer, tools: SearchTools) -> str | None:
     asked, key = answer.request.ef_search, "search.ef_search"
     name, effort = ("--ef-search", asked) if asked else (key, tools.settings[key])
     return f"{name} {CLAMPED}" if effort > MAX_EF_SEARCH else None
 
 
-def _crowded(answer: Answer, query: Query) -> str | None:
-    """Say that there may be more results where copies filled the places that were looked at."""
+def _note_on_copies(answer: Answer, query: Query) -> str | None:
+    """Say that there may be more results, where copies took some of the candidates' places."""
     copies = sum(len(hit.also_at) for hit in answer.hits)
     if not copies or len(answer.hits) == query.limit or answer.total_hits < query.candidates:
         return None
@@ -209,24 +219,20 @@ def _crowded(answer: Answer, query: Query) -> str | None:
 
 
 def _suggested(answer: Answer, rescued: Rescue, tools: SearchTools) -> tuple[str, ...]:
-    """Return suggestions for an answer that needs them: empty, guessed from parts of words, or unlikely.
+    """Return suggestions for an answer that is empty, guessed from parts of words, or unlikely to be right.
 
-    And for any query with a word that no text has, because it may be mistyped.
-
-    With a model that nobody fitted, an answer that holds none of the words is taken for unlikely.
+    And for any query with a word that no text has, because it may be mistyped. Without a calibration, an
+    answer is taken for unlikely if it holds none of the words.
     """
     found = rescued.found
     is_likely = bool(found.ballots.lexical) if answer.answerable is None else answer.answerable
     is_sound = answer.hits and is_likely and rescued.rung != "partial"
     if is_sound and (rescued.rung or not _lacks_words(found)) or not found.query.chunks:
         return ()
-    from concord.answering.suggest import (  # late: most answers need none
-        suggested_words,
-        suggestions,
-        unknown_words,
-    )
+    from concord.answering.absent_words import unknown_words  # late: most answers need none
+    from concord.answering.suggest import suggested_words, suggestions
 
-    # Where files are gone, what is nearest is what was just left out: nothing to send anybody to.
+    # Where files are gone, the nearest documents are those that were just left out: not worth a suggestion.
     titles = () if answer.hits or answer.omitted["deleted"] else _titles(found, tools)
     words = None
     if unknown_words(found.query):

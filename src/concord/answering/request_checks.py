@@ -1,4 +1,4 @@
-"""Does a request make sense? Whoever calls the library may pass anything; once checked, nobody asks again."""
+"""Does a request make sense? Callers of the library may pass anything: all fields are checked here, once."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MAX_TOP = 1000
 
 
 class Values(Struct, frozen=True):
-    """What a search goes by: what was asked for, else what the settings say."""
+    """The options of a search: as asked for, else as the settings say."""
 
     mode: Mode
     fusion: str
@@ -89,14 +89,14 @@ def checked(request: Request) -> Request:
 
 
 def checked_values(request: Request, settings: Mapping[str, Any]) -> Values:
-    """Return what a search goes by.
+    """Return the options of a search, from the request or else from the settings.
 
     Raises:
         BadValue: a number is outside what is allowed, or there is no such mode, fusion or type.
     """
     deadline_ms, mode = _deadline_ms(request, settings), chosen_mode(request, settings)
     fusion, limit = _fusion(request, mode), _limit(request, settings)
-    if request.threshold is not None and math.isnan(request.threshold):  # no score is above it or below
+    if request.threshold is not None and math.isnan(request.threshold):  # every comparison with it is false
         raise BadValue("the threshold is not a number", hint="give a fused score such as 0.02")
     return Values(mode, fusion, limit, deadline_ms, _type(request))
 

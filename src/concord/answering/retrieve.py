@@ -1,6 +1,6 @@
 """The first half of a search: understand → ask all strategies → complete their votes with both scores.
 
-What comes out is not in any order yet.
+The candidates are not in any order yet.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def retrieve(
         polling.ask([one for one in asked if one.family == "semantic"], query)  # while words are counted
         query = with_frequencies(query, parsed, tools.settings, tools.store.lexical)
     at_hand = polling.ask([one for one in asked if one.family != "semantic"], query)
-    if cosines:  # what words have found is needed whatever meaning finds, so it is fetched meanwhile
+    if cosines:  # vectors of lexical candidates are needed in any case, so they are fetched meanwhile
         cosines.foresee([vote.chunk_id for votes in at_hand for vote in votes[: query.candidates]])
     context = context_of(query, tools)  # while meaning is searched
     poll = polling.result()
@@ -81,9 +81,9 @@ def _cosines(tools: SearchTools, deadline: Deadline) -> Cosines | None:
 
 
 def _refuse_without_words(poll: Poll, mode: Mode) -> None:
-    """Refuse to answer when words cannot be searched: what meaning finds alone would pass for everything.
+    """Refuse to answer if words cannot be searched: what meaning finds alone would pass for all there is.
 
-    And when one search for words failed and nothing was found besides: that would pass for nothing there.
+    Also if one lexical strategy failed and the others found nothing: the store would seem to hold nothing.
     """
     broken = [one for one in poll.degraded if one.strategy in LEXICAL_STRATEGIES]
     are_all_broken = len(broken) == len(LEXICAL_STRATEGIES)
@@ -95,7 +95,7 @@ def _refuse_without_words(poll: Poll, mode: Mode) -> None:
 
 
 def _refuse_without_meaning(poll: Poll, absent: Degraded | None) -> None:
-    """Refuse to answer when meaning alone was asked for and did not: that would pass for nothing there."""
+    """Refuse to answer if meaning alone was asked for and failed: the store would seem to hold nothing."""
     mute = next((d for d in (*poll.degraded, absent) if d and d.strategy == "semantic"), None)
     if mute is None:
         return

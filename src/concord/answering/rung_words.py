@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from concord.answering.absent_words import MAX_WORDS
 from concord.answering.deadline import Deadline
-from concord.answering.suggest import MAX_WORDS, LikeWords
 from concord.text.characters import folded
 from concord.text.nearness import MIN_LETTERS, MIN_PART, distance
 from concord.text.parse import parse
@@ -17,6 +17,7 @@ from concord.text.vowel_signs import is_form
 from concord.types import Match, Query, Without, Word
 
 if TYPE_CHECKING:
+    from concord.answering.suggest import LikeWords
     from concord.storage import LexicalIndex
 
 MAX_BEGINNINGS = 8  # words looked for by their beginnings: each reads all that begin so
@@ -24,14 +25,14 @@ LONGEST_COMPOUND = 32  # letters of a word that is taken apart: the number of it
 
 
 def prefix_match(query: Query) -> Match | None:
-    """Return a match of words that begin like the query's or like their stems; short ones begin too many."""
+    """Return a match of words that begin like the query's words or their stems; short words are left out."""
     words = [word for word in query.words if len(word) >= MIN_LETTERS and not has_unspaced(word)]
     chosen = sorted(words, key=len, reverse=True)[:MAX_BEGINNINGS]
     return _allowed(query, [match for word in chosen for match in _begun(word)])
 
 
 def partial_match(query: Query, near: LikeWords, index: LexicalIndex, budget_ms: float) -> Match | None:
-    """Return a match of the known words nearest to the query's; for a word that has none, of its parts."""
+    """Return a match of the known words nearest to each of the query's, or else of the parts of it."""
     deadline = Deadline(budget_ms)
     found: list[Match] = []
     for word in sorted(query.words, key=len, reverse=True)[:MAX_WORDS]:
@@ -46,7 +47,7 @@ def partial_match(query: Query, near: LikeWords, index: LexicalIndex, budget_ms:
 
 
 def _allowed(query: Query, found: Sequence[Match]) -> Match | None:
-    """Return a match of any of these, without what the query excludes."""
+    """Return a match of any of these that still leaves out what the query excludes."""
     match, dropped = any_of(found), parse(query.text, query.options).dropped
     return Without(match, dropped) if match and dropped else match
 
@@ -61,7 +62,7 @@ def _begun(word: str) -> Iterator[Match]:
 
 
 def _nearest(word: str, like: Sequence[tuple[str, int]]) -> list[str]:
-    """Return the words with the fewest edits; those farther off would mix into the order."""
+    """Return the words with the fewest edits; with others, farther hits would mix into the order."""
     plain = "".join(folded(word))
     apart = {known: distance(plain, "".join(folded(known)), 2) for known, _ in like}
     least = min((edits for edits in apart.values() if edits is not None), default=None)
@@ -69,7 +70,7 @@ def _nearest(word: str, like: Sequence[tuple[str, int]]) -> list[str]:
 
 
 def _known_parts(word: str, index: LexicalIndex) -> list[str]:
-    """Return the longest known words that a word is made of, when they make up half of it."""
+    """Return the longest known words within a word, if together they make up half of it."""
     plain = "".join(folded(word))
     size = len(plain)
     if not 2 * MIN_PART <= size <= LONGEST_COMPOUND or is_form(plain):

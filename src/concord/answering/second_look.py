@@ -1,5 +1,5 @@
-"""Reorders the passages that were read: names, definitions and words that stand close lift them, then a
-reranker has its say.
+"""Reorders the passages that were read: first lifts (for words that stand close, names, definitions, options
+…), then the reranker, if there is one.
 
 A reranker that fails, is late or returns other chunks than it was given is named in the answer, and the order
 stays as it was.
@@ -19,7 +19,7 @@ from concord.ranking import proximity, rarity
 from concord.ranking.entities import mention_lifts
 from concord.ranking.named.definitions import defining
 from concord.ranking.named.entries import Entry
-from concord.ranking.named.kinds import Lifted, Read, Sign, kinds_in
+from concord.ranking.named.kinds import Lifted, ReadPassages, Sign, kinds_in
 from concord.text.contains import contains
 from concord.text.pattern import pattern
 from concord.text.stopwords import significant
@@ -36,15 +36,15 @@ POINTED_AT_BOOST = 3.0  # of the range of scores: what stands where the query po
 
 
 class Look(Struct, frozen=True):
-    """The order after a second look, why the reranker has no part in it, and the scores it was given."""
+    """The order after a second look, and what led to it."""
 
     ranked: list[Ranked]
-    degraded: tuple[Degraded, ...] = ()
-    before: Mapping[ChunkId, float] = {}  # empty where nobody reranked
+    degraded: tuple[Degraded, ...] = ()  # why the reranker had no part in it
+    before: Mapping[ChunkId, float] = {}  # scores before reranking; empty if nobody reranked
     reranker: str | None = None
-    close: Mapping[ChunkId, float] = {}  # how close the query's words stand in each text
-    asked: Mapping[ChunkId, Sign] = {}  # passages that are what was asked for, and by which sign
-    lines: Mapping[ChunkId, int] = {}  # where in each text the line begins that it was lifted for
+    closeness: Mapping[ChunkId, float] = {}  # how close the query's words stand in each text, from 0 to 1
+    asked_for: Mapping[ChunkId, Sign] = {}  # passages that are what was asked for, and by which sign
+    line_starts: Mapping[ChunkId, int] = {}  # where in each text the line begins that it was lifted for
 
     def explain(self, chunk_id: ChunkId) -> Json:
         """Return what the reranker made of a chunk's score; None where nobody reranked."""
@@ -60,24 +60,26 @@ def second_look(
     budget_ms: float,
     place: Place | None = None,
 ) -> Look:
-    """Order the chunks whose texts have been read; the reranker may take as long as `budget_ms`.
+    """Reorder the chunks whose texts have been read; the reranker may take as long as `budget_ms`.
 
-    `place` is what stands where the query points to.
+    `place` is the passage that the query points to, which comes first.
     """
-    read = Read(survivors, query, defining(survivors, query))
-    said = _saying_message(read)
-    close = _closeness(read, said)
-    lifted = _lifted(read, close, is_said=bool(said))
+    read = ReadPassages(survivors, query, defining(survivors, query))
+    messages = _with_message(read)
+    closeness = _closeness(read, messages)
+    lifted = _lifted(read, closeness, has_message=bool(messages))
     if place:
         lifted = _with_place_first(lifted, survivors, place)
-    look = Look(lifted.ranked, close=close, asked=lifted.asked, lines=lifted.lines)
+    look = Look(
+        lifted.ranked, closeness=closeness, asked_for=lifted.asked_for, line_starts=lifted.line_starts
+    )
     if reranker is None or not look.ranked:
         return look
     return _reranked(look, survivors, query.meaning, reranker, budget_ms)
 
 
 def _with_place_first(lifted: Lifted, survivors: Sequence[Survivor], place: Place) -> Lifted:
-    """Return an order that begins with the passage that the query points to."""
+    """Put the passage that the query points to first."""
     chunk = next((one.chunk for one in survivors if one.chunk.id == place.chunk_id), None)
     if chunk is None:
         return lifted
@@ -86,13 +88,14 @@ def _with_place_first(lifted: Lifted, survivors: Sequence[Survivor], place: Plac
     return lifted.by_entries({chunk.id: Entry(POINTED_AT_BOOST, line)}).marked([chunk.id], "place")
 
 
-def _lifted(read: Read, close: Mapping[ChunkId, float], *, is_said: bool) -> Lifted:
-    """Lift what has the words of the query close together, what mentions a name, and what was asked for."""
+def _lifted(read: ReadPassages, closeness: Mapping[ChunkId, float], *, has_message: bool) -> Lifted:
+    """Lift passages that have the query's words close together, mention its names, or are asked for."""
     query = read.query
-    # A whole question or message is rare, however common its words are. Without a mark it may be a link's.
-    is_rare = is_said or _is_question(query) and query.text.rstrip().endswith("?")
+    # A whole question or pasted message is rare, however common its words are. Without a question mark it
+    # may be the text of a link.
+    is_rare = has_message or _is_question(query) and query.text.rstrip().endswith("?")
     rareness = 1.0 if is_rare else rarity.rareness(query.chunks, query.frequencies)
-    lifted = Lifted([one.ranked for one in read.survivors]).by(proximity.lifts(close, rareness))
+    lifted = Lifted([one.ranked for one in read.survivors]).by(proximity.lifts(closeness, rareness))
     lifted = lifted.by(mention_lifts(query.entities, _texts(read.survivors)))
     for kind in kinds_in(query):
         lifted = kind.lift(lifted, read)
@@ -103,11 +106,10 @@ def _texts(survivors: Sequence[Survivor]) -> dict[ChunkId, str]:
     return {one.ranked.chunk_id: one.chunk.text for one in survivors}
 
 
-def _closeness(read: Read, said: Collection[ChunkId]) -> dict[ChunkId, float]:
-    """Return how close the query's words stand in each text, from 0 to 1; nothing where only meaning voted.
+def _closeness(read: ReadPassages, messages: Collection[ChunkId]) -> dict[ChunkId, float]:
+    """Return how close the query's words stand in each text, from 0 to 1; empty if no words were found.
 
-    A text that defines the name which was asked for counts as 1, and so does one that says all of a pasted
-    message but for its values.
+    It is 1 for a text that defines the name which was asked for, and for those with the pasted message.
     """
     survivors, query = read.survivors, read.query
     if not any(vote.family == "lexical" for one in survivors for vote in one.ranked.votes):
@@ -121,11 +123,11 @@ def _closeness(read: Read, said: Collection[ChunkId]) -> dict[ChunkId, float]:
         return 1.0 if is_likely and contains(text, query.meaning) else share
 
     found = {one.ranked.chunk_id: close(f"{one.document.title}\n{one.chunk.text}") for one in survivors}
-    return {**found, **dict.fromkeys((*read.defining, *said), 1.0)}
+    return {**found, **dict.fromkeys((*read.defining, *messages), 1.0)}
 
 
-def _saying_message(read: Read) -> set[ChunkId]:
-    """Return the passages that say all of a pasted message but for its values; none for any other query."""
+def _with_message(read: ReadPassages) -> set[ChunkId]:
+    """Return the passages that hold a pasted message, values aside; none if the query is no such message."""
     if not _MAY_BE_MESSAGE.search(read.query.meaning):
         return set()
     from concord.ranking.messages import saying  # late: few queries are messages
@@ -135,13 +137,13 @@ def _saying_message(read: Read) -> set[ChunkId]:
 
 
 def _is_bare(query: Query) -> bool:
-    """Whether a query has no stop words, but for what is nothing else."""
+    """Whether a query has no stop words, or nothing but stop words."""
     typed = query.meaning.split()
     return len(significant(typed)) == len(typed)
 
 
 def _is_question(query: Query) -> bool:
-    """Whether a query is a whole sentence: no text has all of it in its order by chance."""
+    """Whether a query is a whole sentence: no text holds all of it in the same order by chance."""
     return not _is_bare(query) and len(query.meaning.split()) >= LEAST_QUESTION_WORDS
 
 

@@ -29,9 +29,9 @@ class Timings:
         self.ms: dict[str, float] = {}
 
     def stage(self, name: str) -> Stage:
-        """Take the time of a stage."""
+        """Measure a stage: `with timings.stage("fuse"):`."""
         return Stage(name, self.ms)
 
     def total_ms(self) -> float:
-        """Return how long it has been."""
+        """Return how long the search has taken so far."""
         return (time.perf_counter() - self._started) * 1000

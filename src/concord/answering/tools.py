@@ -21,8 +21,8 @@ class SearchTools(Struct, frozen=True):
     strategies: Sequence[Strategy]
     settings: Mapping[str, Any]
     org: str
-    similarity: Similarity | None = None  # of chunks that the semantic strategy did not vote for
+    similarity: Similarity | None = None  # for cosines of chunks that the semantic strategy did not vote for
     calibration: Calibration | None = None
     reranker: Reranker | None = None
-    glance: Glance | None = None  # if somebody has had one already
+    glance: Glance | None = None  # if one was taken already
     absent: Degraded | None = None  # why meaning is not among the strategies, where it should be

@@ -1,4 +1,4 @@
-"""Counting what is read, and letting that lift results a little: only where `usage.enabled` says so."""
+"""Counts which documents are read, and lifts those read often a little: only if `usage.enabled` says so."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class UsageLift(NamedTuple):
-    """The order once what is read often was lifted, and why, by chunk."""
+    """The order after the lift, and the arithmetic of the lift by chunk."""
 
     ranked: list[Ranked]
     reasons: Mapping[ChunkId, Json]
 
 
 def lift_by_usage(survivors: Sequence[Survivor], store: Store) -> UsageLift:
-    """Lift what was read lately and often."""
+    """Lift chunks of documents that were read lately and often."""
     ranked = [survivor.ranked for survivor in survivors]
     known = store.journal.accesses(list({survivor.document.id for survivor in survivors}))
     now = time.time()
@@ -37,7 +37,7 @@ def lift_by_usage(survivors: Sequence[Survivor], store: Store) -> UsageLift:
 
 def record_reading(document_id: str, journal: Journal) -> None:
     """Count that a document was read."""
-    with suppress(StoreBusy, BackendDown):  # whoever reads need not hear of bookkeeping that failed
+    with suppress(StoreBusy, BackendDown):  # reading must not fail because counting does
         journal.record_access([document_id], time.time())
 
 

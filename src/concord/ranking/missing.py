@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from concord.ranking import rarity
 from concord.ranking.messages import own_values
-from concord.ranking.named.kinds import Found, Kind, kinds_in
+from concord.ranking.named.kinds import FoundTexts, Kind, kinds_in
 from concord.text.stopwords import is_stop_word
 from concord.text.terms import loose_words
 from concord.types import Query
@@ -25,7 +25,7 @@ MISQUOTED = 0.3  # where nothing holds what was quoted; not measured
 SLIP = 0.05  # at least, where nothing holds a code: it may be a slip for one that is like it; not measured
 
 
-def missing_things(found: Found) -> tuple[str, ...]:
+def missing_things(found: FoundTexts) -> tuple[str, ...]:
     """Return what a query names and nothing holds: codes, days, versions, options, quotations …
 
     A pasted message names nothing by the addresses and ids in it.
@@ -36,7 +36,7 @@ def missing_things(found: Found) -> tuple[str, ...]:
     return tuple(one for one in missing if one not in own_values(found.query.text)) if missing else ()
 
 
-def _is_held(named: str, found: Found, kinds: Sequence[Kind]) -> bool:
+def _is_held(named: str, found: FoundTexts, kinds: Sequence[Kind]) -> bool:
     """Whether a text holds what was named: the first kind that recognises it decides, else its words do."""
     verdicts = (kind.is_held(named, found) for kind in kinds)
     told = next((verdict for verdict in verdicts if verdict is not None), None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from concord.ranking.named.kinds import Found, Kind
+from concord.ranking.named.kinds import FoundTexts, Kind
 from concord.ranking.word_shapes import is_year
 from concord.ranking.words import bare_words
 from concord.text.dates import days_of
@@ -20,7 +20,7 @@ _GROUPED = pattern(r"(?=[0-9-]*[0-9]{3})[0-9]+(?:-[0-9]+)+")  # 2025-000123: gro
 _DIGITS = pattern("[0-9]+")
 
 
-def _named(found: Found) -> Iterator[str]:
+def _named(found: FoundTexts) -> Iterator[str]:
     for word in dict.fromkeys(bare_words(found.query.meaning)):
         others = None if days_of(word) else _others(word)
         if others and any(re.search(others, text, re.IGNORECASE) for text in found.texts):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from concord.ranking.named.kinds import Found, Kind
+from concord.ranking.named.kinds import FoundTexts, Kind
 from concord.text.dates import Day, dates_in, days_of, is_open_span, named_forms
 from concord.text.terms import any_of, day_matches
 from concord.types import AllOf, AnyOf, Match, Phrase, Word
 
 
-def _named(found: Found) -> Iterable[str]:
+def _named(found: FoundTexts) -> Iterable[str]:
     """Yield days if a text has others; none where they only begin or end a span."""
     asked = found.query.meaning
     dates = [*dates_in(asked)]
@@ -20,7 +20,7 @@ def _named(found: Found) -> Iterable[str]:
     return (one.written for one in dates if known.difference(one.days))
 
 
-def _is_held(named: str, found: Found) -> bool | None:
+def _is_held(named: str, found: FoundTexts) -> bool | None:
     if not (days := days_of(named)):
         return None
     return _is_in_path(days, found.texts) or bool(found.holders(any_of([*map(_match, days)])))

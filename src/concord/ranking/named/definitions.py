@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from concord.ranking.named.asked_names import AskedName, asked_names, is_literal
 from concord.ranking.named.entries import Entry, entry_lift, share_in_place
-from concord.ranking.named.kinds import Kind, Lifted, Read
+from concord.ranking.named.kinds import Kind, Lifted, ReadPassages
 from concord.ranking.named.options import asked_option
 from concord.text.contains import contains
 from concord.text.symbols import defined_at
@@ -104,9 +104,9 @@ def _explained_at(survivor: Survivor, asked: AskedName) -> int | None:
     return None if is_elsewhere else at
 
 
-def _lift(lifted: Lifted, read: Read) -> Lifted:
+def _lift(lifted: Lifted, read: ReadPassages) -> Lifted:
     """Lift what defines a name, unless an option is asked for: then its entry is meant."""
-    marked = lifted.marked((one for one in read.defining if one not in lifted.asked), "definition")
+    marked = lifted.marked((one for one in read.defining if one not in lifted.asked_for), "definition")
     return marked if asked_option(read.query) else marked.by_entries(read.defining)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from concord.ranking.named.kinds import Found, Kind
+from concord.ranking.named.kinds import FoundTexts, Kind
 from concord.ranking.word_shapes import SNAKE, shape
 from concord.text.pattern import pattern
 from concord.types import Query
@@ -14,11 +14,11 @@ _ENDS_IN_NUMBER = pattern(r"[^/<>]*[0-9][A-Za-z]{0,2}")
 _MAIL = pattern(r"[^\s/@]+@[^\s/@]+\.[^\s/@]+")
 
 
-def _named(found: Found) -> Iterator[str]:
+def _named(found: FoundTexts) -> Iterator[str]:
     yield from (name for name in found.query.entities if _decisive(name, found.query))
 
 
-def _is_held(named: str, found: Found) -> bool | None:
+def _is_held(named: str, found: FoundTexts) -> bool | None:
     part = _decisive(named, found.query) if named in found.query.entities else None
     return found.has_words(part) if part else None
 

@@ -1,8 +1,8 @@
 """The kinds of things that a query can name: the shape they share, and the table of them.
 
 A search asks every kind the same three questions. What of your kind does the query name? Does a text hold it?
-Which passages are what was asked for, and are lifted? Search alone finds what is like it (INC-4713 for
-INC-4712, Q2 2024 for Q2 2023), which is near and is not it.
+Which passages are what was asked for, and are lifted? Without this, a search would also be satisfied with
+things that look alike: INC-4713 for INC-4712, Q2 2024 for Q2 2023.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from concord.types import ChunkId, Match, Query, Ranked, Survivor
 Sign = Literal["release", "definition", "option", "place"]  # by which a passage is what was asked for
 
 
-class Found(Struct, frozen=True):
-    """What was found for a query: texts, and how to get others of the store that match something."""
+class FoundTexts(Struct, frozen=True):
+    """The texts found for a query, and a way to get further texts of the store."""
 
     query: Query
     texts: Sequence[str]
-    holders: Callable[[Match | None], Sequence[str]]
+    holders: Callable[[Match | None], Sequence[str]]  # some texts of the store that match
 
     def has_words(self, words: str) -> bool:
-        """Whether something holds words as the index finds them."""
+        """Whether any text, found or further, holds these words as the index would find them."""
         return any(contains(text, words) for text in self.texts) or bool(self.holders(word_match(words)))
 
 
-class Read(Struct, frozen=True):
+class ReadPassages(Struct, frozen=True):
     """The passages that were read for a query."""
 
     survivors: Sequence[Survivor]
@@ -49,8 +49,8 @@ class Lifted(Struct, frozen=True):
     """An order of passages, and which of them are what was asked for."""
 
     ranked: list[Ranked]
-    asked: Mapping[ChunkId, Sign] = {}
-    lines: Mapping[ChunkId, int] = {}  # where in a text the line begins that it was lifted for
+    asked_for: Mapping[ChunkId, Sign] = {}
+    line_starts: Mapping[ChunkId, int] = {}  # where in a text the line begins that it was lifted for
 
     def by(self, shares: Mapping[ChunkId, float]) -> Lifted:
         """Return the order with passages lifted, each by its share of the range of scores."""
@@ -58,36 +58,36 @@ class Lifted(Struct, frozen=True):
 
     def by_entries(self, entries: Mapping[ChunkId, Entry]) -> Lifted:
         """Return the order with passages lifted, each for the line that its entry has."""
-        lines = {chunk_id: one.line for chunk_id, one in entries.items() if one.line is not None}
+        starts = {chunk_id: one.line for chunk_id, one in entries.items() if one.line is not None}
         lifted = self.by({chunk_id: one.lift for chunk_id, one in entries.items()})
-        return replace(lifted, lines={**self.lines, **lines})
+        return replace(lifted, line_starts={**self.line_starts, **starts})
 
     def marked(self, chunks: Iterable[ChunkId], sign: Sign) -> Lifted:
-        """Return the same order, in which some passages are what was asked for."""
-        return replace(self, asked={**self.asked, **dict.fromkeys(chunks, sign)})
+        """Return the same order, with some passages marked as what was asked for."""
+        return replace(self, asked_for={**self.asked_for, **dict.fromkeys(chunks, sign)})
 
 
-def _names_none(_: Found) -> Iterable[str]:
+def _names_none(_: FoundTexts) -> Iterable[str]:
     return ()
 
 
-def _is_another_kind(_: str, __: Found) -> None:
+def _is_another_kind(_: str, __: FoundTexts) -> None:
     return None
 
 
-def _lifts_none(lifted: Lifted, _: Read) -> Lifted:
+def _lifts_none(lifted: Lifted, _: ReadPassages) -> Lifted:
     return lifted
 
 
 class Kind(Struct, frozen=True):
     """One kind of thing that a query can name. Each field has a default: that of plain words."""
 
-    # Yields what a query names, as it is written there. A word that may be such a thing, or just a word,
-    # counts where a text has another thing of the kind.
-    named: Callable[[Found], Iterable[str]] = _names_none
+    # Yields what a query names, as it is written there. Where a word may be such a thing or just a word, it
+    # counts as one if some text has another thing of the kind.
+    named: Callable[[FoundTexts], Iterable[str]] = _names_none
     # Whether a text holds what was named; None if it is not of this kind.
-    is_held: Callable[[str, Found], bool | None] = _is_another_kind
-    lift: Callable[[Lifted, Read], Lifted] = _lifts_none
+    is_held: Callable[[str, FoundTexts], bool | None] = _is_another_kind
+    lift: Callable[[Lifted, ReadPassages], Lifted] = _lifts_none
 
 
 class Row(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from concord.ranking.named.kinds import Found, Kind
+from concord.ranking.named.kinds import FoundTexts, Kind
 from concord.text.months import (
     Month,
     is_of,
@@ -19,7 +19,7 @@ from concord.text.terms import any_of, form_matches
 from concord.types import AllOf, AnyOf, Match, Word
 
 
-def _named(found: Found) -> Iterator[str]:
+def _named(found: FoundTexts) -> Iterator[str]:
     """Yield months that no text found has, though texts have others.
 
     A month that only begins or ends a span is one of many, and the others answer the query as well.
@@ -32,7 +32,7 @@ def _named(found: Found) -> Iterator[str]:
     yield from (written for written, month in months.items() if month in absent)
 
 
-def _is_held(named: str, found: Found) -> bool | None:
+def _is_held(named: str, found: FoundTexts) -> bool | None:
     if not (month := month_of(named)):
         return None
     if any(is_of(one, month) for one in found.texts):

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from concord.ranking.named.entries import Entry, entry_lift, share_in_place
-from concord.ranking.named.kinds import Found, Kind, Lifted, Read
+from concord.ranking.named.kinds import FoundTexts, Kind, Lifted, ReadPassages
 from concord.ranking.words import AROUND, bare_words
 from concord.text.pattern import pattern
 from concord.text.terms import word_match
@@ -59,7 +59,7 @@ def writes(option: str, text: str) -> bool:
     return option in text and re.search(_whole(option), text) is not None
 
 
-def _named(found: Found) -> Iterator[str]:
+def _named(found: FoundTexts) -> Iterator[str]:
     """Yield the option of two dashes that a query asks for, if texts write others: they are about such."""
     asked = asked_option(found.query)
     if asked is not None and asked.option.startswith("--"):
@@ -68,7 +68,7 @@ def _named(found: Found) -> Iterator[str]:
             yield asked.option
 
 
-def _is_held(named: str, found: Found) -> bool | None:
+def _is_held(named: str, found: FoundTexts) -> bool | None:
     """Whether a text has an option, with its dashes or as the name that a setting has: dry-run, dry_run.
 
     To the index it is but its words. What is quoted is looked for as it stands.
@@ -80,7 +80,7 @@ def _is_held(named: str, found: Found) -> bool | None:
     return any(map(spelt.search, (*found.texts, *found.holders(word_match(named)))))
 
 
-def _lift(lifted: Lifted, read: Read) -> Lifted:
+def _lift(lifted: Lifted, read: ReadPassages) -> Lifted:
     asked = asked_option(read.query)
     if asked is None:
         return lifted

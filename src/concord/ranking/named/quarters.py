@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from concord.ranking.named.kinds import Found, Kind
+from concord.ranking.named.kinds import FoundTexts, Kind
 from concord.text.dates import is_open_span
 from concord.text.quarters import Quarter, is_of, numerals, quarter_of, quarters_in
 from concord.text.terms import any_of, phrase_match, quarter_matches
 from concord.types import AllOf, AnyOf, Match, Word
 
 
-def _named(found: Found) -> Iterable[str]:
+def _named(found: FoundTexts) -> Iterable[str]:
     """Yield quarters if a text has others; none where they only begin or end a span."""
     asked = found.query.meaning
     quarters = [*quarters_in(asked)]
@@ -21,7 +21,7 @@ def _named(found: Found) -> Iterable[str]:
     return (one.written for one in quarters if known.difference({one.quarter}))
 
 
-def _is_held(named: str, found: Found) -> bool | None:
+def _is_held(named: str, found: FoundTexts) -> bool | None:
     if not (quarter := quarter_of(named)):
         return None
     return any(is_of(one, quarter) for one in (*found.texts, *found.holders(_match(quarter))))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from concord.ranking.named.kinds import Found, Kind
+from concord.ranking.named.kinds import FoundTexts, Kind
 from concord.text.terms import tokenize
 
 MESSAGE_WORDS = 5  # from which on what is quoted may be a message with values in it
 MESSAGE_SHARE = 0.6  # of its words that a text has in their order, if it is one
 
 
-def _named(found: Found) -> Iterable[str]:
+def _named(found: FoundTexts) -> Iterable[str]:
     quoted = found.query.phrases
     return (phrase for phrase in quoted if not any(_is_message(phrase, text) for text in found.texts))
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from concord.ranking.named.codes import with_any_number
-from concord.ranking.named.kinds import Found, Kind, Lifted, Read
+from concord.ranking.named.kinds import FoundTexts, Kind, Lifted, ReadPassages
 from concord.ranking.words import bare_words
 from concord.text.contains import contains
 from concord.text.dates import days_of
@@ -53,7 +53,7 @@ _CALLED = {"release", "version", "v"}
 _OF_A_RELEASE = pattern(r"(?<![\w.])v?\d+(?:\.\w+)+\]?[ \t]*(?:$|[(\[/–—,-]|\d{4}-|released)", re.MULTILINE)
 
 
-def _named(found: Found) -> Iterator[str]:
+def _named(found: FoundTexts) -> Iterator[str]:
     """Yield versions of which a text has others after the same word; elsewhere any number would be one."""
     asked = found.query.meaning
     words = [word for word in bare_words(asked) if not days_of(word)]
@@ -69,7 +69,7 @@ def _others(version: str, before: str, asked: str) -> re.Pattern[str]:
     return re.compile(other, re.IGNORECASE | re.MULTILINE)
 
 
-def _is_held(named: str, found: Found) -> bool | None:
+def _is_held(named: str, found: FoundTexts) -> bool | None:
     """Whether a text has a version; where the query names a product, as a version of that product."""
     if not is_version(named):
         return None
@@ -100,7 +100,7 @@ def _product(version: str, asked: str, texts: Sequence[str]) -> str | None:
     return name if is_known else None
 
 
-def _is_released(version: str, name: str, found: Found) -> bool:
+def _is_released(version: str, name: str, found: FoundTexts) -> bool:
     """Whether a text has a version and, or where it stands, the name: another product may have the number."""
     number, named = word_match(version), word_match(name)
     written = _as_written(version, name)
@@ -119,7 +119,7 @@ def _as_written(version: str, name: str = "") -> re.Pattern[str]:
     return re.compile(rf"(?<![0-9.]){joined}v?{number}(?![0-9]|\.[0-9]+\.[0-9])", re.IGNORECASE)
 
 
-def _lift(lifted: Lifted, read: Read) -> Lifted:
+def _lift(lifted: Lifted, read: ReadPassages) -> Lifted:
     """Lift what has the version that a query asks for, and more so if the first then stands under another.
 
     Marked as asked for is what stands under the version and under the name before it, if there is one; where

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from concord.ranking.named.kinds import Found, Kind
+from concord.ranking.named.kinds import FoundTexts, Kind
 from concord.ranking.named.versions import ABOUT_RELEASES, AT_RELEASE, PART
 from concord.ranking.words import AROUND
 from concord.text.dates import month_number
@@ -29,7 +29,7 @@ _COUNTED = pattern(
 _BEGINNING = 5  # letters that names of one thing share: PostgreSQL, Postgres
 
 
-def _named(found: Found) -> Iterator[str]:
+def _named(found: FoundTexts) -> Iterator[str]:
     """Yield releases of which a text has others of the same name.
 
     The query has a word such as notes or upgrade, or is nothing but the release, its name with a capital.
@@ -50,13 +50,13 @@ def _is_release(release: re.Match[str]) -> bool:
     return is_name and not is_counted and not is_other
 
 
-def _has_others(release: re.Match[str], found: Found) -> bool:
+def _has_others(release: re.Match[str], found: FoundTexts) -> bool:
     name, number = re.escape(release["name"]), release["n"]
     other = rf"\b{name}\W{{0,3}}(?:(?:release|version)\W)?v?(?!{number}\b)[0-9]+"
     return any(re.search(other, text, re.IGNORECASE) for text in found.texts)
 
 
-def _is_held(named: str, found: Found) -> bool | None:
+def _is_held(named: str, found: FoundTexts) -> bool | None:
     """Whether a text has a release, or may have it: the number, and its name anywhere.
 
     Many things may stand between them (15, 16 and 17; Vue.js 3; a table), and to deny what is there is worse

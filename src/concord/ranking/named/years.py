@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from concord.ranking.named.kinds import Found, Kind
+from concord.ranking.named.kinds import FoundTexts, Kind
 from concord.text.dates import dates_in, is_open_span
 from concord.text.months import months_in
 from concord.text.pattern import pattern
@@ -25,7 +25,7 @@ _ASKED_YEAR = pattern(
 _YEAR = pattern(r"(?<![\w.,:$€£#/])(?:19|20)[0-9]{2}(?![\w%]|[.,:]\w)")
 
 
-def _named(found: Found) -> Iterable[str]:
+def _named(found: FoundTexts) -> Iterable[str]:
     """Return the year that a query asks about, if it names no other and a text has another."""
     asked = found.query.meaning
     at, years = _ASKED_YEAR.search(asked), {*_YEAR.findall(asked)}
