@@ -1,4 +1,4 @@
-"""KnowledgeBase: what every face calls. It hands on to the pipelines, with the parts that `parts` opens.
+"""KnowledgeBase: what the command line, MCP and Python programs call. It opens the parts and runs a pipeline.
 
 Nothing heavy is loaded before it is needed: the store opens with the first call, the model with the first
 text that is embedded.
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def _pipeline(request: Request) -> Callable[[Request, SearchTools], Answer]:
-    """Return what answers a request: some wait until the store has what they were promised."""
+    """Return the pipeline that answers a request: one with `min_generation` waits for the store first."""
     if request.min_generation is None:
         from concord.search import search
 
@@ -53,7 +53,7 @@ class KnowledgeBase:
     def __init__(
         self, settings: Settings | None = None, *, org: str | None = None, must_exist: bool = False
     ) -> None:
-        """Open nothing yet; with `must_exist`, a store that is likely named by mistake will be NotFound."""
+        """Open nothing yet; with `must_exist`, an empty store that seems named by mistake raises NotFound."""
         self.settings = settings or load_settings()
         self.org: str = org or self.settings["org"]  # a server has one for each organisation
         self.parts = Parts(self.settings, self.org, must_exist=must_exist)
@@ -70,7 +70,7 @@ class KnowledgeBase:
         self.close()
 
     def close(self) -> None:
-        """Free the store, the models and the worker process; whoever goes on with it meets a UsageError."""
+        """Free the store, the models and the worker process; any further use raises UsageError."""
         self.parts.close()
 
     @property
@@ -100,11 +100,11 @@ class KnowledgeBase:
         embed: bool = True,
         progress: Progress = silent,
     ) -> SyncReport:
-        """Index a folder or file; one that is known already is brought up to date, with what is given anew.
+        """Index a folder or file. One that is indexed already is synced; options given here replace its own.
 
         Raises:
             NotFound: there is nothing at `path`.
-            UsageError: it may not be indexed, the name is taken, or no file is like the patterns.
+            UsageError: it may not be indexed, the name is taken, or no file matches the patterns.
         """
         from concord.answering.request_checks import several
         from concord.sources import absolute_path, register
@@ -232,7 +232,7 @@ class KnowledgeBase:
         return self.ask(requested(text, options), wait_for_model=wait_for_model)
 
     def ask(self, request: Request, *, wait_for_model: bool = True) -> Answer:
-        """Answer a request; without waiting for the model, words alone answer for as long as it is cold."""
+        """Answer a request; with `wait_for_model` off, by words alone until the model has been loaded."""
         from concord.answering.request_checks import checked, checked_values
         from concord.call_limit import limited_to
         from concord.search_parts import COLD, SearchParts
@@ -261,7 +261,7 @@ class KnowledgeBase:
         return progressive(request, chosen_mode(request, self.settings), self.ask)
 
     def explain(self, text: str, reference: str, **options: Any) -> Explanation:
-        """Tell why a passage ranks where it does for a query, or does not; options are those of `search`.
+        """Say why a passage ranks where it does for a query, or why not at all; options as for `search`.
 
         Raises:
             NotFound: nothing of that name is indexed.
@@ -322,11 +322,11 @@ class KnowledgeBase:
             record_reading(document.id, self.store.journal)
 
     def feedback(self, reference: str, opinion: Opinion, *, query: str = "") -> Feedback:
-        """Keep whether a result was good or bad for a query; no result moves by it.
+        """Keep an opinion, good or bad, on a result for a query; the order of results does not change.
 
         Raises:
             NotFound: nothing of that name is indexed.
-            BadValue: the opinion is neither.
+            BadValue: the opinion is neither good nor bad.
         """
         from concord.feedback import give_feedback
 
@@ -334,7 +334,7 @@ class KnowledgeBase:
         return give_feedback(reference, opinion, query, catalog, journal, time.time())
 
     def note(self, note: Note | str, *, supersedes: str | None = None, embed: bool = True) -> Document:
-        """Keep a note, or a text as one; what it supersedes is named by its id, path or citation.
+        """Keep a note, given as a `Note` or as its text; `supersedes` is a document's id, path or citation.
 
         Raises:
             BadValue: it is empty or no text, or several documents fit the name of what it supersedes.
@@ -344,7 +344,7 @@ class KnowledgeBase:
 
         given = Note(note) if isinstance(note, str) else note
         document = save_note(given, self._note_tools(), supersedes=supersedes)
-        self._embed_some(document.source_id, embed=embed)
+        self._embed_pending(document.source_id, embed=embed)
         return document
 
     def edit_note(self, document_id: str, *, embed: bool = True, **changes: Any) -> Document:
@@ -357,7 +357,7 @@ class KnowledgeBase:
         from concord.notes import edit_note
 
         document = edit_note(document_id, changes, self._note_tools())
-        self._embed_some(document.source_id, embed=embed)
+        self._embed_pending(document.source_id, embed=embed)
         return document
 
     def remove_note(self, reference: str) -> RemovedNote:
@@ -389,7 +389,7 @@ class KnowledgeBase:
 
         done = store_notes(read_notes(path), self._note_tools())
         if done.added or done.changed:
-            self._embed_some(None, embed=embed)
+            self._embed_pending(None, embed=embed)
         return done
 
     def export_notes(self, path: str | os.PathLike[str]) -> int:
@@ -418,8 +418,8 @@ class KnowledgeBase:
 
         return NoteTools(self.store, self.parts.tokenizer(), self.parts.limits().chunk)
 
-    def _embed_some(self, source_id: str | None, *, embed: bool) -> None:
-        """Embed what waits, once it is kept: that this fails is no reason to call it not kept."""
+    def _embed_pending(self, source_id: str | None, *, embed: bool) -> None:
+        """Embed chunks that have no vector. A failure is only logged: the notes are stored by then."""
         from concord.indexing.embedding import embed_pending
 
         if not embed:
@@ -443,7 +443,7 @@ class KnowledgeBase:
         return Models(self.store, self.parts.new_embedder, self.settings["sync.lock_wait_s"])
 
     def backfill(self, *, progress: Progress = silent) -> Backfill:
-        """Index anew what is stored, without reading a file; vectors come from the cache if they can."""
+        """Index anew what is stored, without reading a file; vectors come from the cache where possible."""
         from concord.backfill import backfill
 
         done = backfill(self._note_tools(), self.embedder, progress)
@@ -485,7 +485,7 @@ class KnowledgeBase:
     def migrate_vectors(self, *, progress: Progress = silent) -> VectorMove:
         """Bring the vectors of this store to where `vectors.url` says, from the embedding cache.
 
-        What was sent to where they were before is deleted there, or the result says why it could not be.
+        Those in the place they were kept before are deleted, or the result says why they could not be.
 
         Raises:
             BadValue: nothing would be kept there, or they are in the store and are to stay there.
@@ -498,7 +498,7 @@ class KnowledgeBase:
         return move_vectors(self.store, tools, self.embedder, progress)
 
     def doctor(self, *, fix: bool = False, progress: Progress = silent) -> Diagnosis:
-        """Look for what is wrong, and with `fix` put right what is safe to; raises for nothing it finds."""
+        """Look for what is wrong, and with `fix` repair what is safe to repair; findings are never raised."""
         from concord.doctor import DoctorTools, diagnose
 
         tools = DoctorTools(

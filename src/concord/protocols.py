@@ -12,7 +12,7 @@ from typing import Protocol
 from concord.types import Candidate, ChunkId, Extracted, Family, Identity, Query, Ranked, Vector
 
 Progress = Callable[[str, int, int | None], None]  # stage, done so far, total when it is known
-WAITING = "waiting"  # the stage of work that waits for other work; what is done are seconds
+WAITING = "waiting"  # the stage of work that waits for other work; "done" is then in seconds
 
 
 class Extractor(Protocol):
@@ -35,7 +35,7 @@ class FileReader(Protocol):
 
         Raises:
             NotIndexable: there is no text in it.
-            ExtractionError: there is, and it cannot be had.
+            ExtractionError: its text cannot be extracted.
         """
         ...
 
@@ -49,7 +49,7 @@ class Embedder(Protocol):
 
     @property
     def identity(self) -> Identity:
-        """Whose vectors these are."""
+        """Which provider and model make these vectors."""
         ...
 
     @property
@@ -104,9 +104,9 @@ class Strategy(Protocol):
     family: Family
 
     def candidates(self, query: Query) -> list[Candidate]:
-        """Return this strategy's votes, best first; an empty list when it has nothing to say.
+        """Return this strategy's votes, best first; an empty list when it finds nothing.
 
-        One that looks for words may return `Votes`, with the scores of chunks that it does not vote for.
+        A lexical strategy may return `Votes`, which also carry scores of chunks that it does not vote for.
 
         Raises:
             Exception: whatever its engine raises; the poll names the strategy in the answer and goes on.
@@ -114,60 +114,60 @@ class Strategy(Protocol):
         ...
 
     def is_at_hand(self, query: Query) -> bool:
-        """Whether `candidates` only computes: it asks no server, disk or model, so nothing can hold it up."""
+        """Whether `candidates` only computes, without any server, disk or model that could hold it up."""
         ...
 
 
 class Comparison(Protocol):
-    """A query and chunks whose vectors have been fetched: comparing them again asks nobody."""
+    """A query and chunks whose vectors have been fetched: comparing them again needs no store or model."""
 
     def cosines(self) -> Mapping[ChunkId, float]:
         """Return the cosine of each chunk that has a vector."""
         ...
 
     def feedback_cosines(self, like: Mapping[ChunkId, float], strength: float) -> Mapping[ChunkId, float]:
-        """Return the same of the query moved towards some chunks, each by its weight (Rocchio 1971)."""
+        """Return the cosines of the query after moving it towards some chunks by weight (Rocchio 1971)."""
         ...
 
     def likeness(self, chunk_id: ChunkId) -> Mapping[ChunkId, float]:
-        """Return the cosines of one of the chunks and the others; nothing where it has no vector."""
+        """Return the cosines between one of the chunks and the others; empty if it has no vector."""
         ...
 
 
 class Similarity(Protocol):
-    """Compares a query with chunks."""
+    """Compares a query with chunks by their vectors."""
 
     def fetch(self, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, Vector]:
         """Return the vectors of those chunks that have one."""
         ...
 
     def fetch_ahead(self, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, Vector] | None:
-        """Return vectors that are probably needed; None if the store does not answer."""
+        """Return the vectors of chunks that will probably be needed; None if the store does not answer."""
         ...
 
     def remembered(self, text: str) -> Vector | None:
-        """Return a query's vector, if it is known: comparing with it asks nobody."""
+        """Return a query's vector if it was embedded lately: comparing with it needs no model."""
         ...
 
     def forget(self) -> None:
-        """Forget the vectors of recent queries, for whoever measures how long a new one takes."""
+        """Forget the vectors of recent queries, so that the time of a new query can be measured."""
         ...
 
     def compare(self, text: str, stored: Mapping[ChunkId, Vector], query: Vector | None = None) -> Comparison:
-        """Return how near chunks are to a query, by their vectors; `query` is its own, if it is known."""
+        """Compare a query with chunks by their vectors; `query` is the query's own vector, if it is known."""
         ...
 
     def known_words(self, text: str) -> float:
-        """Return the share of a query's longer words that the model has whole; 1 where there are too few."""
+        """Return the share of a query's longer words that are single tokens of the model; 1 if few words."""
         ...
 
 
 class Semantic(Strategy, Similarity, Protocol):
-    """The strategy that can also tell how near any chunk is."""
+    """The semantic strategy, which can also compare the query with any chunk."""
 
 
 class Reranker(Protocol):
-    """Takes a second look at the few that are left."""
+    """Reorders the few chunks whose texts have been read."""
 
     name: str
 

@@ -140,7 +140,7 @@ class Catalog(Protocol):
         ...
 
     def put_memo(self, source_id: str, memo: str) -> None:
-        """Keep a memo for as long as the source exists; nothing that can be searched changes by it."""
+        """Keep a memo for as long as the source exists; the generation does not grow."""
         ...
 
     def sync_lock(self, source_id: str, *, wait_s: float) -> AbstractContextManager[None]:
@@ -160,8 +160,8 @@ class LexicalIndex(Protocol):
     ) -> list[Scored]:
         """Return the best chunks by BM25, best first; ties by chunk id.
 
-        `known` is what `frequencies` has just returned for the words of the match: an index that has read
-        more than the numbers need not read it again.
+        `known` is what `frequencies` has just returned for the words of the match. An index may have read
+        postings along with those numbers, and need not read them again.
         """
         ...
 
@@ -172,19 +172,20 @@ class LexicalIndex(Protocol):
     def frequencies(
         self, words: Sequence[str], sought_share: float | None = None
     ) -> tuple[int, dict[str, int]]:
-        """Return how many chunks there are, and how many hold each word (by its stem): numbers to change.
+        """Return how many chunks there are, and how many hold each word (by its stem).
 
-        `sought_share` announces a search under an open filter for those words that no larger share of chunks
-        holds: an index may read more of them at once, and keep it with the numbers.
+        The caller may change these numbers. `sought_share` announces a search, under an open filter, for the
+        words that at most this share of chunks holds: an index may read their postings at once, and keep
+        them with the numbers (see `known` of `search`).
         """
         ...
 
     def similar_words(self, word: str, limit: int) -> list[tuple[str, int]]:
         """Return indexed words near a typed one, nearest first, with how many chunks hold each.
 
-        Near is one edit from 4 letters on and two from 6 on, or beginning with the word or holding it. Of
-        equally near ones the most frequent come first. A large index may leave out those that hold the word,
-        and those two edits away that do not begin like it.
+        Near is at most one edit away for words of 4 letters or more, two for 6 or more; or it begins with
+        the word or holds it. Of equally near words the most frequent come first. A large index may leave out
+        words that hold the typed one, and those two edits away that begin otherwise.
         """
         ...
 
@@ -217,9 +218,9 @@ class EmbeddingCache(Protocol):
 
 
 class Journal(Protocol):
-    """What people did with results: read them, or judged them. Kept in the store, for one organisation.
+    """Which documents were read, and which results were judged. Kept in the store, for one organisation.
 
-    Nothing that can be searched changes by it, so the generation does not grow.
+    Searches find the same as before, so the generation does not grow.
     """
 
     def record_access(self, document_ids: Sequence[str], at: float) -> None:
@@ -231,7 +232,7 @@ class Journal(Protocol):
         ...
 
     def put_accesses(self, accesses: Mapping[str, Access]) -> None:
-        """Write down how often documents that exist were read, in place of what is known."""
+        """Replace what is known of how often documents were read, as far as these exist."""
         ...
 
     def record_feedback(self, feedback: Feedback) -> None:
@@ -253,15 +254,15 @@ class Store(Protocol):
 
     @property
     def is_begun(self) -> bool:
-        """Whether anything was ever kept in it: looking into a store that is not there makes none."""
+        """Whether anything was ever stored in it: reading from a store that is not there makes none."""
         ...
 
     def others(self) -> list[str]:
-        """Return the organisations that are kept in the same place, as far as they may be told."""
+        """Return the other organisations in the same place, as far as this one may know of them."""
         ...
 
     def unique_id(self) -> str:
-        """Return what identifies this store, once begun, whatever URL leads to it, and no other store."""
+        """Return an id of this store, once begun: the same by any URL, and no other store's."""
         ...
 
     @property
@@ -291,7 +292,7 @@ class Store(Protocol):
 
     @property
     def ledger(self) -> Ledger:
-        """What vectors kept outside have yet to learn."""
+        """What a vector store outside has acknowledged, and what it has not been told yet."""
         ...
 
     @property
@@ -300,17 +301,17 @@ class Store(Protocol):
         ...
 
     def glance(self) -> Glance:
-        """Return all that a search has to know before it begins: a server is asked once.
+        """Return all that a search has to know before it begins, in one request to a server.
 
-        Later reads see all that had been written up to its generation.
+        Later reads see everything that had been written up to its generation.
 
         Raises:
-            Unavailable: who keeps the vectors does not answer.
+            Unavailable: the vector store does not answer.
         """
         ...
 
     def check(self) -> list[Finding]:
-        """Look for what only the store can see is wrong: damage, indexes out of step, orphans, lost vectors.
+        """Look for faults that only the store can see: damage, indexes out of step, orphans, lost vectors.
 
         Changes nothing. An engine that keeps all of this in order by itself returns an empty list.
 
@@ -320,16 +321,17 @@ class Store(Protocol):
         ...
 
     def repair(self, findings: Sequence[Finding]) -> None:
-        """Put right those of its own findings that are repairable; derived data alone is ever deleted.
+        """Repair those of its own findings that are repairable; nothing but derived data is ever deleted.
 
         What takes long to build is left to `tend`.
         """
         ...
 
     def tend(self, progress: Progress) -> None:
-        """Build, or bring up to date, indexes that only make searches faster, where that is worth its time.
+        """Build or update indexes that only make searches faster, where that is worth its time.
 
-        Called after a sync, a migration or a removal. What cannot be built is no error: searches do without.
+        Called after a sync, a migration or a removal. An index that cannot be built is no error: searches
+        work without it.
         """
         ...
 

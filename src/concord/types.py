@@ -1,7 +1,7 @@
 """The nouns. Frozen and slotted; refined with `msgspec.structs.replace`, never changed in place.
 
-Stored:    Source → Document → Chunk
-Asked:     Request → Query → Candidate → Ranked → Survivor → Hit → Answer
+Indexing:   Source → Document → Extracted → Piece → Chunk
+Searching:  Request → Query → Candidate → Ranked → Survivor → Hit → Answer
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from msgspec import Struct, field
 
@@ -19,22 +19,13 @@ FLOAT_BYTES = 4  # in a vector, bytes for each number
 Json = Any  # what json.loads returns
 
 DocumentType = Literal["pdf", "markdown", "code", "note", "html", "office", "text", "data"]
-DOCUMENT_TYPES: tuple[DocumentType, ...] = (
-    "pdf",
-    "markdown",
-    "code",
-    "note",
-    "html",
-    "office",
-    "text",
-    "data",
-)
+DOCUMENT_TYPES: tuple[DocumentType, ...] = get_args(DocumentType)
 
 SourceKind = Literal["directory", "file", "notes"]
 Trust = Literal["trusted", "untrusted"]
 
 Mode = Literal["auto", "hybrid", "semantic", "fts5"]
-MODES: tuple[Mode, ...] = ("auto", "hybrid", "semantic", "fts5")
+MODES: tuple[Mode, ...] = get_args(Mode)
 
 Family = Literal["lexical", "semantic"]
 QueryKind = Literal["exact_quote", "entity", "conceptual", "factual", "exploratory"]
@@ -43,7 +34,7 @@ Opinion = Literal["good", "bad"]
 
 
 def silent(stage: str, done: int, total: int | None) -> None:
-    """Report progress to nobody. It stands here because no quick command has time to import the protocols."""
+    """Report progress to nobody. It is here, and not in `protocols`, to keep that out of quick commands."""
 
 
 class Source(Struct, frozen=True):
@@ -103,7 +94,7 @@ class Document(Struct, frozen=True):
 
 
 class PartlyRead(Struct, frozen=True):
-    """A document with pages of which nothing can be found, because they hold pictures and no text."""
+    """A document with pages that cannot be found, because they hold pictures and no text."""
 
     path: str
     pages: int
@@ -118,7 +109,7 @@ class Piece(Struct, frozen=True):
     end: int
     start_line: int  # lines of the file itself, from 1, inclusive
     end_line: int
-    page: int | None = None  # where its own text begins, after what it repeats of the piece before
+    page: int | None = None  # where its own text begins, after its overlap with the piece before
     heading: tuple[str, ...] = ()
     last_page: int | None = None
 
@@ -157,7 +148,7 @@ class FileState(Struct, frozen=True):
 
 
 class Pending(Struct, frozen=True):
-    """A chunk that has no vector yet, with all that its embeddable text is made of."""
+    """A chunk that has no vector yet, with everything that goes into its embeddable text."""
 
     chunk_id: ChunkId
     title: str
@@ -174,7 +165,7 @@ class Access(Struct, frozen=True):
 
 
 class Feedback(Struct, frozen=True):
-    """What somebody thinks of a result. Of the same document for the same query, the last opinion counts."""
+    """An opinion on a result. Of several on the same document for the same query, the last counts."""
 
     document_id: str
     citation: str  # as it was judged: the document may have changed since
@@ -245,7 +236,7 @@ class Home(Struct, frozen=True):
 
     url: str  # empty: in the store itself
     key: str  # marks all that this store has sent there; it changes with every move
-    is_anothers: bool = False  # this store is a copy, and the key belongs to the one that it was copied from
+    is_anothers: bool = False  # this store is a copy, and the key belongs to its original
 
 
 class Filter(Struct, frozen=True):
@@ -261,7 +252,7 @@ class Filter(Struct, frozen=True):
 
     @property
     def is_open(self) -> bool:
-        """Whether nothing but supersession is asked for."""
+        """Whether it lets every document through that has not been superseded."""
         return not self.tags and (self.type, self.source_id, self.path, self.since, self.until) == (None,) * 5
 
 
@@ -297,11 +288,11 @@ class Without(Struct, frozen=True):
     drop: Match
 
 
-Match = Word | Phrase | AllOf | AnyOf | Without  # a lexical question in no engine's grammar
+Match = Word | Phrase | AllOf | AnyOf | Without  # a lexical query in no engine's syntax
 
 
 class Request(Struct, frozen=True):
-    """Exactly what the caller asked; None is 'did not say'."""
+    """Exactly what the caller asked for; None means that the caller did not say."""
 
     text: str
     mode: Mode | None = None
@@ -325,7 +316,7 @@ class Request(Struct, frozen=True):
 class Query(Struct, frozen=True):
     """What the pipeline runs: the request understood."""
 
-    text: str  # without the frame of a polite question, or the quotes around the values of a message
+    text: str  # without polite phrases ("could you tell me") and the quotes around a message's values
     terms: tuple[str, ...]  # as typed, operators and stop words taken out (never to nothing)
     phrases: tuple[str, ...]
     excluded: tuple[str, ...]
@@ -336,7 +327,7 @@ class Query(Struct, frozen=True):
     filter: Filter
     kind: QueryKind = "exploratory"
     entities: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()  # the tokens that loose matching looks for, before frequent ones are pruned
+    words: tuple[str, ...] = ()  # tokens that loose matching looks for, before frequent ones are pruned
     frequencies: Mapping[str, int] = field(default_factory=dict)  # word → how many chunks hold it
     chunks: int = 0  # how many chunks there are in all
     ef_search: int | None = None
@@ -346,7 +337,7 @@ class Query(Struct, frozen=True):
 
     @property
     def meaning(self) -> str:
-        """What is embedded: a vector knows nothing of NOT, and would be drawn towards what is excluded."""
+        """The text to embed, without excluded words: a vector knows no NOT, and would be drawn to them."""
         return self.remaining or self.text
 
 
@@ -371,11 +362,11 @@ class Candidate(Struct, frozen=True, gc=False):
 
 
 class Votes(list[Candidate]):
-    """A strategy's votes, best first, and the scores that it knows besides: of chunks further down."""
+    """A strategy's votes, best first, and also the scores of chunks that it does not vote for."""
 
     def __init__(self, votes: Iterable[Candidate], scored: Sequence[Scored]) -> None:
         super().__init__(votes)
-        self.scored = scored  # these chunks and more
+        self.scored = scored  # of the chunks voted for, and of more further down
 
 
 class Ranked(Struct, frozen=True):
@@ -384,7 +375,7 @@ class Ranked(Struct, frozen=True):
     chunk_id: ChunkId
     score: float
     votes: tuple[Candidate, ...]
-    moved_from: int | None = None
+    moved_from: int | None = None  # its rank before diversification, where that was another
 
 
 class Survivor(Struct, frozen=True):
@@ -445,8 +436,7 @@ class Answer(Struct, frozen=True):
     degraded: tuple[Degraded, ...] = ()
     note: str | None = None
     suggestions: tuple[str, ...] = ()
-    # What was looked for in place of words that nothing holds: words, or prefix*.
-    sought: tuple[str, ...] = ()
-    omitted: Mapping[str, int] = field(default_factory=dict)
+    sought: tuple[str, ...] = ()  # in place of words that no chunk holds: similar words, or prefix*
+    omitted: Mapping[str, int] = field(default_factory=dict)  # how many candidates are not shown, by reason
     timings_ms: Mapping[str, float] = field(default_factory=dict)
     search_time_ms: float = 0.0

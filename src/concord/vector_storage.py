@@ -16,9 +16,9 @@ from concord.types import ChunkId, Filter, Home, Identity, Json, Pending, Scored
 class VectorIndex(Protocol):
     """Finds chunks by meaning, in one space. Derived: everything here can be rebuilt from the catalog.
 
-    There are two kinds. `Store.vectors` is the active space, whichever that is at each call. What
-    `VectorSpaces.of` returns is bound to one identity and stays with it, whatever becomes active meanwhile.
-    To store or search vectors of a given embedder, use the bound kind.
+    There are two kinds. `Store.vectors` is the active space, whichever that is at each call.
+    `VectorSpaces.of` returns an index that is bound to one identity, whatever becomes active meanwhile: use
+    this kind to store or search vectors of a given embedder.
     """
 
     def identity(self) -> Identity | None:
@@ -26,10 +26,10 @@ class VectorIndex(Protocol):
         ...
 
     def prepare(self, identity: Identity) -> None:
-        """Make ready for vectors of this identity, remembering it; the first space becomes the active one.
+        """Make the index ready for vectors of this identity; the first space becomes the active one.
 
-        A space that `VectorSpaces.add` made is ready. An active space without a single vector is given to
-        the new identity.
+        A space made by `VectorSpaces.add` is ready already. An active space without a single vector is given
+        to the new identity.
 
         Raises:
             ModelMismatch: vectors of another identity are stored, or the index is bound to another.
@@ -50,8 +50,8 @@ class VectorIndex(Protocol):
     def put(self, vectors: Iterable[tuple[ChunkId, Vector]]) -> int:
         """Store vectors in one transaction, replacing any of the same chunk; return how many.
 
-        Chunks that have gone meanwhile are passed over. Vectors that are not finite, not of length 1 or
-        not of the prepared dimension are refused with BadValue.
+        Chunks that were deleted meanwhile are skipped. Vectors that are not finite, not of length 1 or not of
+        the prepared dimension are refused with BadValue.
         """
         ...
 
@@ -66,11 +66,11 @@ class VectorIndex(Protocol):
     ) -> list[Scored]:
         """Return the nearest chunks by cosine similarity, nearest first; ties by chunk id.
 
-        Which space is searched is decided in the transaction or snapshot that searches it. Their vectors may
-        come along if they are wanted, where that spares a trip.
+        The space is chosen in the transaction or snapshot that searches it. With `with_vectors` the vectors
+        of the chunks may come along, where that spares a request.
 
         Raises:
-            ModelMismatch: the index is bound to a space that is not there, or not any more.
+            ModelMismatch: the index is bound to a space that does not exist, or no longer.
         """
         ...
 
@@ -128,11 +128,11 @@ class VectorSpaces(Protocol):
 
 
 class OutsideVectors(Protocol):
-    """The vectors of a store that keeps them outside, in all its spaces. The store says which there are."""
+    """The vectors of a store that keeps them outside, in all its spaces. The store knows which these are."""
 
     @property
     def home(self) -> str:
-        """Where they are, as a ledger writes it down."""
+        """Where they are: the URL that a ledger keeps."""
         ...
 
     @property
@@ -146,39 +146,39 @@ class OutsideVectors(Protocol):
         ...
 
     def warm(self) -> None:
-        """Load what takes long to load; whether anybody answers is not asked."""
+        """Load the client, which takes long; the server is not asked for anything."""
         ...
 
     def reach(self, dimension: int) -> None:
-        """See that vectors of this dimension could be kept there.
+        """Check that vectors of this dimension could be kept there.
 
         Raises:
-            BackendDown: nobody answers.
+            BackendDown: the server does not answer.
         """
         ...
 
     def tend(self) -> None:
-        """Tell the vector store outside what has changed in the catalog; while nobody answers, that waits."""
+        """Tell the vector store outside what has changed in the catalog; if it is down, do so next time."""
         ...
 
     def sweep(self) -> None:
-        """Delete what the store has sent there and does not know any more, as after an older state came back.
+        """Delete vectors of chunks that the store no longer knows, as after an older backup was restored.
 
         Raises:
-            BackendDown: nobody answers.
+            BackendDown: the server does not answer.
         """
         ...
 
     def clear(self, key: str) -> None:
-        """Delete all that the store has sent there under a key, in every space.
+        """Delete all vectors that were sent there under a key, in every space.
 
         Raises:
-            BackendDown: nobody answers.
+            BackendDown: the server does not answer.
         """
         ...
 
     def check(self) -> list[Finding]:
-        """Look for what can only be seen outside to be wrong; that nobody answers there is a finding too."""
+        """Look for faults that only show outside; that the server does not answer is a finding, too."""
         ...
 
     def close(self) -> None:
@@ -189,7 +189,8 @@ class OutsideVectors(Protocol):
 class Ledger(Protocol):
     """What a store writes down about its vectors outside, so that none is lost or left behind.
 
-    `VectorIndex.pending` and `Catalog.counts` of the store follow what is marked here.
+    A chunk that is not marked here counts as one without a vector, in `VectorIndex.pending` and
+    `Catalog.counts`.
     """
 
     def home(self) -> Home:
@@ -201,50 +202,51 @@ class Ledger(Protocol):
         ...
 
     def move(self, url: str) -> None:
-        """Keep vectors there from now on: every chunk is pending in every space, and nothing is unsettled.
+        """Keep vectors at this URL from now on: all chunks are pending in all spaces, no change is unsettled.
 
         The home until now is written down as left. The new home gets a new key, so that old vectors are never
-        taken for new ones, even if both homes are the same place. A copy of a store gets a new key as well:
-        what was sent so far belongs to the original.
+        taken for new ones, even if both homes are the same place. So does a copy of a store: the vectors sent
+        so far belong to its original.
         """
         ...
 
     def own(self) -> Home:
-        """Return where the vectors are kept, under a key of this store: in a copy, `move` to the same home.
+        """Return where the vectors are kept, making sure that the key is this store's own.
 
-        A store with a key from before keys had an owner takes the key for its own.
+        A copy of a store gets a new key, as by `move` to the same home. A key from before keys had owners
+        becomes this store's own.
         """
         ...
 
     def left(self) -> list[Home]:
-        """Return the homes that vectors were moved away from and still lie in, the oldest first.
+        """Return the homes that were moved away from and still hold vectors, the oldest first.
 
-        Those that came along when a store was copied are another's.
+        Those that a copied store has taken over from its original are marked as another's.
         """
         ...
 
     def forget(self, home: Home) -> None:
-        """Take note that nothing of this store is left there."""
+        """Take note that no vector of this store is left there."""
         ...
 
     def mark(self, identity: Identity, chunk_ids: Sequence[ChunkId]) -> None:
-        """Take note that vectors have been acknowledged outside; chunks that are gone are passed over."""
+        """Take note that the vectors of chunks are stored outside; chunks that are gone are skipped."""
         ...
 
     def unmark(self, identity: Identity, source_id: str) -> int:
-        """Make a source's chunks pending again in one space; return how many were not."""
+        """Make a source's chunks pending again in one space; return how many were marked."""
         ...
 
     def unsettled(self, limit: int) -> list[tuple[int, ChunkId]]:
         """Return the oldest changes since `move` that the vector store outside has not been told of.
 
-        A change is a chunk that was deleted, or whose place or document is another; it comes with its number,
-        and a chunk that changes again gets a new one.
+        A change is a chunk that was deleted, or whose place or document has changed. Each has a number; a
+        chunk that changes again gets a new one.
         """
         ...
 
     def settle(self, turns: Sequence[int]) -> None:
-        """Take note that the vector store outside knows of the changes with these numbers."""
+        """Take note that the vector store outside has been told of the changes with these numbers."""
         ...
 
     def allowed(self, chunk_ids: Sequence[ChunkId], filter: Filter) -> set[ChunkId]:
