@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from concord import plugins
 from concord.backends.memory.store import MemoryStore
-from concord.errors import BackendDown, BadValue, NotFound, UsageError
+from concord.errors import BackendDown, BadValue, NotFound, StoreBusy, UsageError
 from concord.knowledge import KnowledgeBase
 from concord.sources import absolute_path, new_source, notes_source, register
 from concord.types import Counts, Filter, Source, Word
 from contract.stored import EVERYTHING
 from support.recorders import FrailStore, write
-from support.small_library import empty
+from support.small_library import empty, opened
 
 kb = pytest.fixture(params=["memory", "sqlite"])(empty)
 
@@ -242,6 +242,18 @@ def test_a_new_folder_is_indexed_and_a_changed_one_brought_up_to_date(kb: Knowle
     write(docs / "new.md", "# New\n\nnew tokens\n")
     kb.ensure(docs)
     assert len(citations(kb, "tokens", source=scope.source)) == 3
+
+
+def test_a_search_in_a_folder_waits_for_another_sync_of_it_only_if_a_file_has_changed(
+    tmp_path: Path, docs: Path
+):
+    with opened(tmp_path / "home", sync__lock_wait_s=0.01) as kb:
+        scope = kb.ensure(docs)
+        with kb.store.catalog.sync_lock(scope.source, wait_s=0):  # as who embeds what it has stored
+            assert kb.ensure(docs / "ops").source == scope.source
+            write(docs / "new.md", "# New\n\nnew tokens\n")
+            with pytest.raises(StoreBusy):
+                kb.ensure(docs)
 
 
 @pytest.mark.parametrize("how", ["ignored", "pattern"])

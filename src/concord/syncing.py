@@ -52,13 +52,22 @@ class Syncing:
             return SyncReport(source, skipped={"removed meanwhile": 1})
 
     def sync(
-        self, source: Source, *, embed: bool, progress: Progress, changed: Set[str] = frozenset()
+        self,
+        source: Source,
+        *,
+        embed: bool,
+        progress: Progress,
+        changed: Set[str] = frozenset(),
+        wait_s: float | None = None,
     ) -> SyncReport:
         """Bring a source up to date; with `changed`, look at those of its files alone.
+
+        `wait_s` is how long another sync of it may take first; None leaves that to the settings.
 
         Raises:
             Unreadable: its folder is gone or cannot be read; nothing of it is removed.
             NotFound: it was removed before its turn came.
+            StoreBusy: another process has been syncing it for too long.
         """
         tools = ingest.SyncTools(
             store=self._parts.store,
@@ -68,7 +77,8 @@ class Syncing:
             limits=self._parts.limits(),
             progress=progress,
         )
-        wait_s = self._parts.settings["sync.lock_wait_s"]
+        if wait_s is None:
+            wait_s = self._parts.settings["sync.lock_wait_s"]
         report = ingest.sync(source, tools, lock_wait_s=wait_s, changed=changed)
         if report.embedded or report.reused:
             self._parts.after_embedding()
@@ -113,17 +123,23 @@ class Syncing:
         return [paths.data, paths.cache, *([os.path.dirname(path)] if path else [])]
 
     def _sync_if_stale(self, source: Source, *, embed: bool, progress: Progress) -> None:
-        """Bring a source up to date; a store that cannot be written is enough if nothing has changed.
+        """Bring a source up to date for a search that follows.
+
+        If no file has changed since it was indexed, a store that cannot be written is enough. Nor is another
+        sync waited for, which may be embedding for minutes what words can find already.
 
         Raises:
             ReadOnlyStore: a file has changed since it was indexed.
+            StoreBusy: so it has, and another process has been syncing the source for too long.
         """
         try:
-            self.sync(source, embed=embed, progress=progress)
-        except ReadOnlyStore:
-            max_bytes = self._parts.settings["ingest.max_bytes"]
-            if not is_unchanged(source, self._parts.store.catalog, max_bytes):
+            self.sync(source, embed=embed, progress=progress, wait_s=0)
+        except (ReadOnlyStore, StoreBusy) as fault:
+            if is_unchanged(source, self._parts.store.catalog, self._parts.settings["ingest.max_bytes"]):
+                return
+            if isinstance(fault, ReadOnlyStore):
                 raise
+            self.sync(source, embed=embed, progress=progress)
 
     def _embed_notes(self, source: Source, *, embed: bool, progress: Progress) -> SyncReport:
         started = time.monotonic()
